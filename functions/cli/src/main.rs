@@ -1,0 +1,2 @@
+//! outrigger
+fn main() {}

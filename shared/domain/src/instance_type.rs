@@ -1,0 +1,113 @@
+//! Instance types and their offerings, as the scheduler sees them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::Text;
+use crate::money::UsdPerHour;
+use crate::resource::Resources;
+
+/// How capacity is bought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CapacityType {
+    /// Paid for already.
+    Reserved,
+    /// Spare capacity that EC2 may take back.
+    Spot,
+    /// At list price.
+    OnDemand,
+}
+
+impl CapacityType {
+    /// All of them, in the order in which a launch tries them.
+    pub const ALL: [Self; 3] = [Self::Reserved, Self::Spot, Self::OnDemand];
+
+    /// The word of the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reserved => "reserved",
+            Self::Spot => "spot",
+            Self::OnDemand => "on-demand",
+        }
+    }
+
+    /// Reads the word of the API.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|capacity_type| capacity_type.as_str() == text)
+    }
+}
+
+impl fmt::Display for CapacityType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where and how an instance type can be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offering {
+    /// The zone's name.
+    pub zone: Text,
+    /// How it is bought.
+    pub capacity_type: CapacityType,
+    /// The price; for a reservation, a token one that keeps the order among reservations.
+    pub price: UsdPerHour,
+    /// Whether it can be launched now. Offerings that cannot stay listed: drift needs them.
+    pub available: bool,
+    /// The capacity reservation, for `reserved`.
+    pub reservation: Option<Reservation>,
+}
+
+impl Offering {
+    /// Whether a launch may use it: available, and not a reservation that is used up.
+    pub fn is_usable(&self) -> bool {
+        self.available
+            && self.reservation.as_ref().is_none_or(|reservation| reservation.remaining != Some(0))
+    }
+}
+
+/// A capacity reservation behind an offering.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reservation {
+    /// `cr-…`.
+    pub id: Text,
+    /// Instances it still has; `None` when that is not known.
+    pub remaining: Option<u32>,
+}
+
+/// An instance type as a node class offers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceType {
+    /// The name, such as `m7i.large`.
+    pub name: Text,
+    /// Labels of its nodes; several values mean that a launch decides (operating systems). The
+    /// instance type, architecture and operating system are among them; zone and capacity type are not.
+    pub labels: BTreeMap<Text, Vec<Text>>,
+    /// What the instance has.
+    pub capacity: Resources,
+    /// What pods may use of it.
+    pub allocatable: Resources,
+    /// Where it can be had, by zone, capacity type and reservation.
+    pub offerings: Vec<Offering>,
+}
+
+/// The instance types on offer: for one region, as one node class or another sees them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstanceTypes {
+    /// The region, which every node is labelled with.
+    pub region: Option<Text>,
+    /// Zone ids by zone name, where they are known.
+    pub zone_ids: BTreeMap<Text, Text>,
+    /// What node classes see that are not listed apart, by type name.
+    pub default: Arc<Vec<InstanceType>>,
+    /// What a node class sees, by type name.
+    pub by_node_class: BTreeMap<Text, Arc<Vec<InstanceType>>>,
+}
+
+impl InstanceTypes {
+    /// What a node class sees.
+    pub fn of(&self, node_class: &str) -> &Arc<Vec<InstanceType>> {
+        self.by_node_class.get(node_class).unwrap_or(&self.default)
+    }
+}

@@ -1,0 +1,129 @@
+//! Label keys that have a meaning, and maps of labels.
+
+use std::collections::BTreeMap;
+
+use crate::Text;
+
+/// Labels or annotations: key to value, ordered so that output never depends on input order.
+pub type Labels = BTreeMap<Text, Text>;
+
+/// `topology.kubernetes.io/zone`.
+pub const ZONE: &str = "topology.kubernetes.io/zone";
+/// `topology.kubernetes.io/region`.
+pub const REGION: &str = "topology.kubernetes.io/region";
+/// `topology.k8s.aws/zone-id`.
+pub const ZONE_ID: &str = "topology.k8s.aws/zone-id";
+/// `kubernetes.io/hostname`.
+pub const HOSTNAME: &str = "kubernetes.io/hostname";
+/// `kubernetes.io/arch`.
+pub const ARCH: &str = "kubernetes.io/arch";
+/// `kubernetes.io/os`.
+pub const OS: &str = "kubernetes.io/os";
+/// `node.kubernetes.io/windows-build`.
+pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
+/// `node.kubernetes.io/instance-type`.
+pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+/// `karpenter.sh/capacity-type`: `spot`, `on-demand` or `reserved`.
+pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
+/// `karpenter.sh/nodepool`.
+pub const NODE_POOL: &str = "karpenter.sh/nodepool";
+/// `karpenter.sh/registered`, set to `true` once the Node of a NodeClaim has joined.
+pub const REGISTERED: &str = "karpenter.sh/registered";
+/// `karpenter.sh/initialized`, set to `true` once the Node is ready for pods.
+pub const INITIALIZED: &str = "karpenter.sh/initialized";
+/// `karpenter.sh/do-not-disrupt`, an annotation of pods, Nodes and NodeClaims.
+pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// `karpenter.sh/nodepool-hash`, the annotation that drift compares.
+pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
+/// `karpenter.sh/nodepool-hash-version`.
+pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
+/// `karpenter.k8s.aws/ec2nodeclass-hash`.
+pub const NODE_CLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
+/// `karpenter.k8s.aws/ec2nodeclass-hash-version`.
+pub const NODE_CLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-version";
+/// `karpenter.k8s.aws/ec2nodeclass`, the label that names a node's EC2NodeClass.
+pub const NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
+/// `karpenter.k8s.aws/capacity-reservation-id`.
+pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+/// `karpenter.sh/do-not-sync-taints`.
+pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
+/// `controller.kubernetes.io/pod-deletion-cost`, an annotation of pods.
+pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+/// The finalizer of Nodes and NodeClaims, `karpenter.sh/termination`.
+pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
+/// Annotation of a NodeClaim: when its drain ends by force, RFC 3339.
+pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+
+/// Keys every installation knows: a requirement on one can be met by an instance type or offering.
+///
+/// Source: Karpenter's well-known labels, core and AWS provider.
+pub const WELL_KNOWN: &[&str] = &[
+    NODE_POOL,
+    CAPACITY_TYPE,
+    ZONE,
+    REGION,
+    INSTANCE_TYPE,
+    ARCH,
+    OS,
+    WINDOWS_BUILD,
+    ZONE_ID,
+    RESERVATION_ID,
+    "karpenter.k8s.aws/capacity-reservation-type",
+    "karpenter.k8s.aws/capacity-reservation-interruptible",
+    "karpenter.k8s.aws/instance-hypervisor",
+    "karpenter.k8s.aws/instance-encryption-in-transit-supported",
+    "karpenter.k8s.aws/instance-category",
+    "karpenter.k8s.aws/instance-capability-flex",
+    "karpenter.k8s.aws/instance-family",
+    "karpenter.k8s.aws/instance-generation",
+    "karpenter.k8s.aws/instance-size",
+    "karpenter.k8s.aws/instance-local-nvme",
+    "karpenter.k8s.aws/instance-cpu",
+    "karpenter.k8s.aws/instance-cpu-manufacturer",
+    "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz",
+    "karpenter.k8s.aws/instance-memory",
+    "karpenter.k8s.aws/instance-ebs-bandwidth",
+    "karpenter.k8s.aws/instance-network-bandwidth",
+    "karpenter.k8s.aws/instance-gpu-name",
+    "karpenter.k8s.aws/instance-gpu-manufacturer",
+    "karpenter.k8s.aws/instance-gpu-count",
+    "karpenter.k8s.aws/instance-gpu-memory",
+    "karpenter.k8s.aws/instance-accelerator-name",
+    "karpenter.k8s.aws/instance-accelerator-manufacturer",
+    "karpenter.k8s.aws/instance-accelerator-count",
+    "karpenter.k8s.aws/instance-tenancy",
+    "karpenter.k8s.aws/placement-group-id",
+    "karpenter.k8s.aws/placement-group-partition",
+    "karpenter.k8s.aws/nitro-sandbox",
+];
+
+/// The current name of a label key: older names of zone, region, architecture, operating system and
+/// instance type mean the same label.
+///
+/// Source: Kubernetes "Well-Known Labels, Annotations and Taints"; Karpenter's normalised labels.
+pub fn normalized_key(key: &str) -> &str {
+    match key {
+        "failure-domain.beta.kubernetes.io/zone" | "topology.ebs.csi.aws.com/zone" => ZONE,
+        "failure-domain.beta.kubernetes.io/region" => REGION,
+        "beta.kubernetes.io/arch" => ARCH,
+        "beta.kubernetes.io/os" => OS,
+        "beta.kubernetes.io/instance-type" => INSTANCE_TYPE,
+        _ => key,
+    }
+}
+
+/// Whether users may not set the label themselves: Karpenter's own domains and the host name.
+///
+/// Keys that Karpenter lists as well known are exempt: users select on those.
+pub fn is_restricted(key: &str) -> bool {
+    if WELL_KNOWN.contains(&key) {
+        return false;
+    }
+    if key == HOSTNAME {
+        return true;
+    }
+    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+    ["karpenter.sh", "karpenter.k8s.aws"].iter().any(|own| {
+        domain == *own || domain.strip_suffix(own).is_some_and(|rest| rest.ends_with('.'))
+    })
+}

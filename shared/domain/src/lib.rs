@@ -1,0 +1,35 @@
+//! The vocabulary of Outrigger: what Kubernetes, Karpenter and EC2 mean by their words, as plain values.
+//!
+//! Everything here is pure: no I/O, no clock, no randomness, no serialisation. Wire formats live in
+//! `manifests` (Kubernetes objects) and in the adapters; they turn into these types at the door and
+//! nothing further in ever sees a string that could be malformed.
+
+pub mod budget;
+pub mod buffer;
+pub mod drift;
+pub mod instance_type;
+pub mod label;
+pub mod money;
+pub mod node;
+pub mod node_claim;
+pub mod node_class;
+pub mod node_pool;
+pub mod overlay;
+pub mod pdb;
+pub mod plan;
+pub mod pod;
+pub mod quantity;
+pub mod reason;
+pub mod requirement;
+pub mod resource;
+pub mod selector;
+pub mod settings;
+pub mod snapshot;
+pub mod taint;
+pub mod volume;
+pub mod workload;
+
+pub use jiff::{SignedDuration, Timestamp};
+
+/// A string that is shared rather than copied: names, label keys and values recur thousands of times.
+pub type Text = std::sync::Arc<str>;

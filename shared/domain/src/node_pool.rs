@@ -1,0 +1,158 @@
+//! NodePool (`karpenter.sh/v1`): which nodes may be launched, how many, and when they may go.
+
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::label::Labels;
+use crate::reason::DisruptionReason;
+use crate::requirement::Requirement;
+use crate::resource::Resources;
+use crate::taint::Taint;
+use crate::{SignedDuration, Text, Timestamp};
+
+/// A NodePool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePool {
+    /// The name.
+    pub name: Text,
+    /// `metadata.uid`.
+    pub uid: Text,
+    /// Annotations (the drift hash among them).
+    pub annotations: Labels,
+    /// Being deleted.
+    pub is_deleting: bool,
+    /// Condition Ready; `None` when not reported, which counts as ready.
+    pub ready: Option<bool>,
+    /// What its nodes are made from.
+    pub template: Arc<NodeClaimTemplate>,
+    /// When its nodes may go.
+    pub disruption: Disruption,
+    /// At most so much capacity of all its nodes together; `nodes` counts them. Absent means unlimited.
+    pub limits: Resources,
+    /// Heavier pools are tried first; 0 when unset.
+    pub weight: u32,
+    /// A static pool: always so many nodes, and none for pending pods.
+    pub replicas: Option<u32>,
+}
+
+impl NodePool {
+    /// Whether pending pods may get new nodes from it.
+    pub fn serves_pending_pods(&self) -> bool {
+        !self.is_deleting && self.replicas.is_none() && self.ready != Some(false)
+    }
+
+    /// The smallest number of nodes, of a total, that its budgets let go for a reason at a moment;
+    /// `None` when no budget applies.
+    pub fn allowed_disruptions(
+        &self,
+        reason: DisruptionReason,
+        total: u32,
+        now: Timestamp,
+    ) -> Option<u32> {
+        self.disruption
+            .budgets
+            .iter()
+            .filter(|budget| budget.applies(reason, now))
+            .map(|budget| budget.nodes.of(total))
+            .min()
+    }
+}
+
+/// `spec.template` of a NodePool: what is copied to each NodeClaim.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeClaimTemplate {
+    /// Labels of the nodes, keys normalised.
+    pub labels: Labels,
+    /// Annotations of the nodes.
+    pub annotations: Labels,
+    /// Taints of the nodes.
+    pub taints: Vec<Taint>,
+    /// Taints that something removes once the node is set up; pods need not tolerate them.
+    pub startup_taints: Vec<Taint>,
+    /// Requirements, keys normalised.
+    pub requirements: Vec<Requirement>,
+    /// The node class.
+    pub node_class_ref: NodeClassRef,
+    /// How long a drain may take; `None` means forever.
+    pub termination_grace_period: Option<SignedDuration>,
+    /// How long a node may live.
+    pub expire_after: NeverOr,
+}
+
+/// `nodeClassRef`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeClassRef {
+    /// `karpenter.k8s.aws`.
+    pub group: Text,
+    /// `EC2NodeClass`.
+    pub kind: Text,
+    /// The name.
+    pub name: Text,
+}
+
+/// A duration, or the word `Never`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NeverOr {
+    /// After so long.
+    After(SignedDuration),
+    /// Not at all.
+    Never,
+}
+
+impl NeverOr {
+    /// The duration, unless it is Never.
+    pub const fn duration(self) -> Option<SignedDuration> {
+        match self {
+            Self::After(duration) => Some(duration),
+            Self::Never => None,
+        }
+    }
+}
+
+impl Default for NeverOr {
+    /// `expireAfter` when unset: 720h.
+    fn default() -> Self {
+        Self::After(SignedDuration::from_hours(720))
+    }
+}
+
+/// `spec.disruption` of a NodePool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disruption {
+    /// How long a node must see no pod come or go before it is consolidated.
+    pub consolidate_after: NeverOr,
+    /// Which nodes are consolidated.
+    pub consolidation_policy: ConsolidationPolicy,
+    /// How many may go at once; the strictest counts. Empty means unlimited.
+    pub budgets: Vec<Budget>,
+}
+
+impl Default for Disruption {
+    fn default() -> Self {
+        Self {
+            consolidate_after: NeverOr::After(SignedDuration::ZERO),
+            consolidation_policy: ConsolidationPolicy::WhenEmptyOrUnderutilized,
+            budgets: vec![Budget::default_budget()],
+        }
+    }
+}
+
+/// `consolidationPolicy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConsolidationPolicy {
+    /// Only nodes without pods.
+    WhenEmpty,
+    /// Also nodes whose pods fit elsewhere, or on a cheaper node.
+    WhenEmptyOrUnderutilized,
+    /// The latter, where the saving is worth the disruption.
+    Balanced,
+}
+
+impl ConsolidationPolicy {
+    /// All of them, with the words of the API.
+    pub const ALL: [(Self, &'static str); 3] = [
+        (Self::WhenEmpty, "WhenEmpty"),
+        (Self::WhenEmptyOrUnderutilized, "WhenEmptyOrUnderutilized"),
+        (Self::Balanced, "Balanced"),
+    ];
+}

@@ -1,0 +1,72 @@
+//! PodDisruptionBudgets.
+
+use crate::pod::{ObjectKey, Pod};
+use crate::selector::LabelSelector;
+
+/// A number of pods, or a share of those selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CountOrPercent {
+    /// A number.
+    Count(u32),
+    /// A percentage.
+    Percent(u32),
+}
+
+impl CountOrPercent {
+    /// How many of a total, a percentage rounded up.
+    pub const fn of(self, total: u32) -> u32 {
+        match self {
+            Self::Count(count) => count,
+            Self::Percent(percent) => (total * percent).div_ceil(100),
+        }
+    }
+}
+
+/// A PodDisruptionBudget.
+///
+/// Source: <https://kubernetes.io/docs/tasks/run-application/configure-pdb/>.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodDisruptionBudget {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// Which pods it guards; `None` guards none.
+    pub selector: Option<LabelSelector>,
+    /// `spec.maxUnavailable`.
+    pub max_unavailable: Option<CountOrPercent>,
+    /// `spec.minAvailable`.
+    pub min_available: Option<CountOrPercent>,
+    /// `spec.unhealthyPodEvictionPolicy: AlwaysAllow`.
+    pub always_allow_unhealthy: bool,
+    /// `status.disruptionsAllowed`; `None` for a manifest without status.
+    pub disruptions_allowed: Option<u32>,
+    /// `status.currentHealthy`.
+    pub current_healthy: u32,
+    /// `status.desiredHealthy`.
+    pub desired_healthy: u32,
+}
+
+impl PodDisruptionBudget {
+    /// Whether it guards the pod.
+    pub fn guards(&self, pod: &Pod) -> bool {
+        self.key.namespace == pod.key.namespace
+            && self.selector.as_ref().is_some_and(|selector| selector.matches(&pod.labels))
+    }
+
+    /// Whether by its terms it can never allow a disruption: at most none unavailable, or all available.
+    pub fn never_allows(&self) -> bool {
+        matches!(self.max_unavailable, Some(CountOrPercent::Count(0) | CountOrPercent::Percent(0)))
+            || matches!(self.min_available, Some(CountOrPercent::Percent(100)))
+    }
+
+    /// Whether it allows no disruption now.
+    pub fn allows_none(&self) -> bool {
+        self.disruptions_allowed.map_or_else(|| self.never_allows(), |allowed| allowed == 0)
+    }
+
+    /// Whether a guarded pod that is not ready may be evicted regardless: always by policy, or when the
+    /// budget is met without it.
+    pub fn lets_unready_go(&self) -> bool {
+        self.always_allow_unhealthy
+            || (self.desired_healthy > 0 && self.current_healthy >= self.desired_healthy)
+    }
+}

@@ -1,0 +1,128 @@
+//! A plan: what one tick wants done, complete, with its reasons. Nothing is left to decide while acting.
+
+use crate::Text;
+use crate::instance_type::CapacityType;
+use crate::label::Labels;
+use crate::money::UsdPerHour;
+use crate::pod::PodKey;
+use crate::reason::{DisruptionReason, NotDisruptable, PodUnschedulable};
+use crate::requirement::Requirement;
+use crate::resource::Resources;
+use crate::taint::Taint;
+
+/// What one tick wants done. Every list is sorted, so that the same snapshot gives the same bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "a plan that nobody reads or executes decides nothing"]
+pub struct Plan {
+    /// Nodes to launch for pending pods, by name.
+    pub node_claims: Vec<PlannedNodeClaim>,
+    /// Pods that go to a node that exists or is in flight, by pod.
+    pub placements: Vec<Placement>,
+    /// Pods that nothing can host, by pod.
+    pub unschedulable: Vec<UnschedulablePod>,
+    /// Nodes to take away or replace.
+    pub disruptions: Vec<PlannedDisruption>,
+    /// Nodes that something keeps from being disrupted, by node.
+    pub blocked: Vec<BlockedNode>,
+    /// What it comes to.
+    pub totals: Totals,
+}
+
+/// A NodeClaim to launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedNodeClaim {
+    /// `POOL-xxxxx`, drawn from the snapshot's seed and what the claim holds.
+    pub name: Text,
+    /// The NodePool.
+    pub node_pool: Text,
+    /// The EC2NodeClass.
+    pub node_class: Text,
+    /// Instance types to offer to EC2, cheapest first. Every pod of the claim can run on each of them.
+    pub instance_types: Vec<Text>,
+    /// Requirements, by key.
+    pub requirements: Vec<Requirement>,
+    /// What the claim is priced at: the cheapest offering that meets its requirements.
+    pub offering: PlannedOffering,
+    /// Labels that the node will have whatever is launched.
+    pub labels: Labels,
+    /// Taints that stay.
+    pub taints: Vec<Taint>,
+    /// Taints that something removes once the node is set up.
+    pub startup_taints: Vec<Taint>,
+    /// What its pods and its DaemonSets ask for.
+    pub requests: Resources,
+    /// Its pods, sorted. Virtual pods are not listed.
+    pub pods: Vec<PodKey>,
+}
+
+/// The offering that a claim is priced at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedOffering {
+    /// The instance type.
+    pub instance_type: Text,
+    /// The zone's name.
+    pub zone: Text,
+    /// How it is bought.
+    pub capacity_type: CapacityType,
+    /// The price.
+    pub price: UsdPerHour,
+    /// The capacity reservation, for `reserved`.
+    pub reservation_id: Option<Text>,
+}
+
+/// A pod's place on a node that exists, or on a claim in flight.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Placement {
+    /// The pod.
+    pub pod: PodKey,
+    /// The Node's name; the NodeClaim's for one without a Node.
+    pub node: Text,
+}
+
+/// A pod that nothing can host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnschedulablePod {
+    /// The pod.
+    pub pod: PodKey,
+    /// Why not, at least one.
+    pub reasons: Vec<PodUnschedulable>,
+}
+
+/// Nodes to take away together, with what replaces them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedDisruption {
+    /// Why.
+    pub reason: DisruptionReason,
+    /// The Nodes, sorted; a NodeClaim's name for one without a Node.
+    pub nodes: Vec<Text>,
+    /// Their pods that need another place, sorted.
+    pub pods: Vec<PodKey>,
+    /// Claims to launch first.
+    pub replacements: Vec<PlannedNodeClaim>,
+    /// Where pods go that no replacement holds: nodes that stay.
+    pub moves: Vec<Placement>,
+    /// What it saves; negative where a replacement costs more.
+    pub savings: UsdPerHour,
+}
+
+/// A node that stays, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockedNode {
+    /// The Node's name.
+    pub node: Text,
+    /// What keeps it.
+    pub reason: NotDisruptable,
+}
+
+/// What a plan comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Pods that waited for a place.
+    pub pending_pods: u32,
+    /// All nodes before, as far as the catalogue prices them.
+    pub hourly_before: UsdPerHour,
+    /// All nodes after.
+    pub hourly_after: UsdPerHour,
+    /// No plan could host the pending pods for less new capacity than this; `None` where it was not computed.
+    pub lower_bound: Option<UsdPerHour>,
+}

@@ -1,0 +1,171 @@
+//! Amounts of resources: what pods ask for and what nodes have.
+
+use std::fmt;
+
+use crate::Text;
+use crate::quantity::Quantity;
+
+/// CPU, in millicores.
+pub const CPU: &str = "cpu";
+/// Memory, in bytes.
+pub const MEMORY: &str = "memory";
+/// Node-local scratch space, in bytes.
+pub const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
+/// Pod slots.
+pub const PODS: &str = "pods";
+/// The synthetic resource that `spec.limits` of a NodePool counts nodes with.
+pub const NODES: &str = "nodes";
+/// NVIDIA's device plugin.
+pub const NVIDIA_GPU: &str = "nvidia.com/gpu";
+/// AMD's device plugin.
+pub const AMD_GPU: &str = "amd.com/gpu";
+/// AWS Neuron's device plugin.
+pub const AWS_NEURON: &str = "aws.amazon.com/neuron";
+
+/// Amounts by resource name: CPU in millicores, everything else in whole units (bytes, devices, pods).
+///
+/// Sorted by name, each name once. A name that is absent counts as zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resources(Vec<(Text, i64)>);
+
+impl Resources {
+    /// Nothing.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The amount in this crate's units that a quantity of the named resource stands for, rounded up.
+    pub fn amount_of(name: &str, quantity: Quantity) -> i64 {
+        if name == CPU { quantity.to_millis_ceil() } else { quantity.to_units_ceil() }
+    }
+
+    /// The quantity that an amount of the named resource stands for.
+    pub fn quantity_of(name: &str, amount: i64) -> Quantity {
+        if name == CPU { Quantity::from_millis(amount) } else { Quantity::from_units(amount) }
+    }
+
+    /// The amount of one resource; zero when absent.
+    pub fn get(&self, name: &str) -> i64 {
+        self.find(name).unwrap_or(0)
+    }
+
+    /// The amount of one resource; `None` when absent.
+    pub fn find(&self, name: &str) -> Option<i64> {
+        self.0.binary_search_by(|(key, _)| (**key).cmp(name)).ok().map(|index| self.0[index].1)
+    }
+
+    /// With one resource set to an amount.
+    pub fn with(mut self, name: &str, amount: i64) -> Self {
+        self.set(&Text::from(name), amount);
+        self
+    }
+
+    /// Sets one resource to an amount.
+    pub fn set(&mut self, name: &Text, amount: i64) {
+        match self.0.binary_search_by(|(key, _)| key.cmp(name)) {
+            Ok(index) => self.0[index].1 = amount,
+            Err(index) => self.0.insert(index, (name.clone(), amount)),
+        }
+    }
+
+    /// Adds every amount of the other.
+    pub fn add(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            let sum = self.get(name).saturating_add(*amount);
+            self.set(name, sum);
+        }
+    }
+
+    /// Subtracts every amount of the other; results may be negative.
+    pub fn subtract(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            let rest = self.get(name).saturating_sub(*amount);
+            self.set(name, rest);
+        }
+    }
+
+    /// Raises each amount to the other's where that is larger.
+    pub fn raise_to(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            let largest = self.find(name).map_or(*amount, |own| own.max(*amount));
+            self.set(name, largest);
+        }
+    }
+
+    /// Names and amounts, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&Text, i64)> {
+        self.0.iter().map(|(name, amount)| (name, *amount))
+    }
+
+    /// Whether no resource is named.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Without the resources whose amount is zero.
+    pub fn without_zeros(mut self) -> Self {
+        self.0.retain(|(_, amount)| *amount != 0);
+        self
+    }
+}
+
+impl FromIterator<(Text, i64)> for Resources {
+    fn from_iter<I: IntoIterator<Item = (Text, i64)>>(items: I) -> Self {
+        let mut resources = Self::new();
+        for (name, amount) in items {
+            resources.set(&name, amount);
+        }
+        resources
+    }
+}
+
+/// One amount as people write it: `1500m`, `3.5Gi`, `2`.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownAmount<'a> {
+    /// The resource's name, which decides the unit.
+    pub name: &'a str,
+    /// The amount in this crate's units.
+    pub amount: i64,
+}
+
+/// Whether amounts of the resource are bytes.
+pub fn is_bytes(name: &str) -> bool {
+    name == MEMORY || name == EPHEMERAL_STORAGE || name.starts_with("hugepages-")
+}
+
+impl fmt::Display for ShownAmount<'_> {
+    /// Exact, in the largest binary suffix that divides a byte amount.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !is_bytes(self.name) {
+            return Resources::quantity_of(self.name, self.amount).fmt(f);
+        }
+        for (shift, suffix) in [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")] {
+            if self.amount != 0 && self.amount % (1_i64 << shift) == 0 {
+                return write!(f, "{}{suffix}", self.amount >> shift);
+            }
+        }
+        write!(f, "{}", self.amount)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_add_by_name() {
+        let mut sum = Resources::new().with(CPU, 100).with(MEMORY, 10);
+        sum.add(&Resources::new().with(CPU, 50).with(PODS, 1));
+        assert_eq!(sum, Resources::new().with(MEMORY, 10).with(PODS, 1).with(CPU, 150));
+    }
+
+    #[test]
+    fn amounts_show_in_the_unit_people_use() {
+        let shown = |name, amount| ShownAmount { name, amount }.to_string();
+        assert_eq!(shown(CPU, 1500), "1500m");
+        assert_eq!(shown(CPU, 2000), "2");
+        assert_eq!(shown(MEMORY, 3 << 30), "3Gi");
+        assert_eq!(shown(MEMORY, 7), "7");
+        assert_eq!(shown(NVIDIA_GPU, 4), "4");
+    }
+}

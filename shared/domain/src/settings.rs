@@ -1,0 +1,121 @@
+//! Settings that Karpenter's users know.
+
+/// How scheduling and disruption behave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `--preference-policy`.
+    pub preference_policy: PreferencePolicy,
+    /// `--min-values-policy`.
+    pub min_values_policy: MinValuesPolicy,
+    /// `--feature-gates`.
+    pub feature_gates: FeatureGates,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            preference_policy: PreferencePolicy::Respect,
+            min_values_policy: MinValuesPolicy::Strict,
+            feature_gates: FeatureGates::default(),
+        }
+    }
+}
+
+/// What becomes of preferences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreferencePolicy {
+    /// Treated as required until they cannot be met.
+    Respect,
+    /// Left out from the start.
+    Ignore,
+}
+
+/// What happens where `minValues` cannot be met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MinValuesPolicy {
+    /// The NodePool cannot serve the pod.
+    Strict,
+    /// As many as there are.
+    BestEffort,
+}
+
+/// Features that can be switched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "feature gates are switches, by name")]
+pub struct FeatureGates {
+    /// `SpotToSpotConsolidation`: off, as upstream.
+    pub spot_to_spot_consolidation: bool,
+    /// `NodeRepair`: off, as upstream.
+    pub node_repair: bool,
+    /// `ReservedCapacity`.
+    pub reserved_capacity: bool,
+    /// `NodeOverlay`.
+    pub node_overlay: bool,
+    /// `StaticCapacity`.
+    pub static_capacity: bool,
+    /// `CapacityBuffer`.
+    pub capacity_buffer: bool,
+}
+
+impl Default for FeatureGates {
+    fn default() -> Self {
+        Self {
+            spot_to_spot_consolidation: false,
+            node_repair: false,
+            reserved_capacity: true,
+            node_overlay: true,
+            static_capacity: true,
+            capacity_buffer: true,
+        }
+    }
+}
+
+/// Why a text does not say which features to switch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FeatureGateError {
+    /// No feature has this name.
+    #[error(
+        "{0:?} is no feature gate: they are SpotToSpotConsolidation, NodeRepair, ReservedCapacity, NodeOverlay, StaticCapacity, CapacityBuffer"
+    )]
+    Unknown(String),
+    /// The value is neither true nor false.
+    #[error("feature gate {0} needs =true or =false")]
+    NotSwitch(String),
+}
+
+impl FeatureGates {
+    /// With switches set from `NAME=true,NAME=false`.
+    pub fn with(mut self, text: &str) -> Result<Self, FeatureGateError> {
+        for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            let (name, value) =
+                item.split_once('=').ok_or_else(|| FeatureGateError::NotSwitch(item.to_owned()))?;
+            let gate = match name.trim() {
+                "SpotToSpotConsolidation" => &mut self.spot_to_spot_consolidation,
+                "NodeRepair" => &mut self.node_repair,
+                "ReservedCapacity" => &mut self.reserved_capacity,
+                "NodeOverlay" => &mut self.node_overlay,
+                "StaticCapacity" => &mut self.static_capacity,
+                "CapacityBuffer" => &mut self.capacity_buffer,
+                other => return Err(FeatureGateError::Unknown(other.to_owned())),
+            };
+            *gate = value
+                .trim()
+                .parse()
+                .map_err(|_| FeatureGateError::NotSwitch(name.trim().to_owned()))?;
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_are_switched_by_name() {
+        let gates = FeatureGates::default().with("NodeRepair=true, NodeOverlay=false").unwrap();
+        assert!(gates.node_repair && !gates.node_overlay && gates.capacity_buffer);
+        assert!(FeatureGates::default().with("Nonsense=true").is_err());
+        assert!(FeatureGates::default().with("NodeRepair=maybe").is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! Volumes, as far as they decide where a pod can run.
+
+use crate::Text;
+use crate::label::Labels;
+use crate::pod::{NodeSelectorTerm, ObjectKey};
+
+/// A PersistentVolumeClaim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersistentVolumeClaim {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// Being deleted.
+    pub is_deleting: bool,
+    /// `status.phase` is Lost: its volume is gone.
+    pub is_lost: bool,
+    /// It names a volume, but binding is not complete: phase Pending without the annotation
+    /// `pv.kubernetes.io/bind-completed`.
+    pub is_binding: bool,
+    /// What it asks for.
+    pub spec: ClaimSpec,
+}
+
+/// `spec` of a PersistentVolumeClaim or of a claim template.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClaimSpec {
+    /// `storageClassName`: `None` means the default class, empty means none.
+    pub storage_class: Option<Text>,
+    /// `volumeName`: the PersistentVolume it is bound to.
+    pub volume_name: Option<Text>,
+    /// Its only access mode is ReadWriteOncePod: one pod at a time.
+    pub one_pod_only: bool,
+}
+
+/// A PersistentVolume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersistentVolume {
+    /// The name.
+    pub name: Text,
+    /// Being deleted.
+    pub is_deleting: bool,
+    /// Zone and region labels of older volumes; several values joined by `__`.
+    pub labels: Labels,
+    /// `nodeAffinity.required`: one of the terms must hold. `None` when absent.
+    pub node_terms: Option<Vec<NodeSelectorTerm>>,
+    /// A local or hostPath volume: the host it names goes away with its node.
+    pub is_host_bound: bool,
+    /// The CSI driver, if it is a CSI volume (in-tree EBS volumes count as `ebs.csi.aws.com`).
+    pub csi_driver: Option<Text>,
+    /// The handle that tells volumes of a driver apart.
+    pub csi_handle: Option<Text>,
+}
+
+/// A StorageClass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageClass {
+    /// The name.
+    pub name: Text,
+    /// Marked `storageclass.kubernetes.io/is-default-class`.
+    pub is_default: bool,
+    /// `provisioner`, in-tree EBS translated to `ebs.csi.aws.com`.
+    pub provisioner: Text,
+    /// `volumeBindingMode: Immediate` (the default) rather than WaitForFirstConsumer.
+    pub binds_immediately: bool,
+    /// `allowedTopologies`: one of the terms must hold, if there are any.
+    pub allowed_topologies: Vec<NodeSelectorTerm>,
+}
+
+/// A CSINode: how many volumes of each driver a node can attach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CsiNode {
+    /// The Node's name.
+    pub name: Text,
+    /// Driver and `allocatable.count`, where the driver reports one.
+    pub limits: Vec<(Text, u32)>,
+}

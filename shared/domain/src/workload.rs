@@ -1,0 +1,70 @@
+//! What makes pods: DaemonSets (which every new node must have room for) and replicated workloads.
+
+use std::sync::Arc;
+
+use crate::Text;
+use crate::label::Labels;
+use crate::pod::{ObjectKey, PodSpec};
+
+/// A pod that is not there yet: labels and specification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodTemplate {
+    /// Labels.
+    pub labels: Arc<Labels>,
+    /// What it asks for.
+    pub spec: Arc<PodSpec>,
+}
+
+/// A DaemonSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaemonSet {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// Its pods, with the tolerations that the DaemonSet controller adds. Where pods of it run, their
+    /// requests are those of the newest: admission may have changed the template's.
+    pub template: PodTemplate,
+}
+
+/// Kinds of replicated workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkloadKind {
+    /// apps/v1 Deployment.
+    Deployment,
+    /// apps/v1 StatefulSet.
+    StatefulSet,
+    /// apps/v1 ReplicaSet.
+    ReplicaSet,
+    /// batch/v1 Job.
+    Job,
+}
+
+/// A replicated workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Which kind.
+    pub kind: WorkloadKind,
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// How many pods it asks for now.
+    pub replicas: u32,
+    /// Its pods.
+    pub template: PodTemplate,
+}
+
+/// A PodTemplate object (v1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodTemplateObject {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// The template.
+    pub template: PodTemplate,
+}
+
+/// A Namespace: its labels decide what namespace selectors of pod affinity reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// The name.
+    pub name: Text,
+    /// Labels, with `kubernetes.io/metadata.name`.
+    pub labels: Labels,
+}
