@@ -1,1 +1,8 @@
-//! simulation
+//! The simulated world: a cluster, a cloud and a clock in memory, everything from one seed.
+//!
+//! It stands behind the ports of `controllers`, so that the controllers run on it unchanged: the
+//! command line's `simulate` and quick start, and most tests.
+
+pub mod invariant;
+pub mod report;
+pub mod seed;

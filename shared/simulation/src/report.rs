@@ -1,0 +1,465 @@
+//! What a simulated run was like: what happened and why, the nodes, the cost, and whether it was as
+//! expected. Plain values; the command line renders them.
+
+use std::fmt;
+
+use domain::instance_type::CapacityType;
+use domain::money::{HOURS_PER_MONTH, UsdPerHour};
+use domain::pod::PodKey;
+use domain::reason::DisruptionReason;
+use domain::{SignedDuration, Text, Timestamp};
+
+use crate::invariant::Violation;
+
+/// A whole run.
+#[derive(Clone, Debug)]
+#[must_use = "a run that nobody looks at shows nothing"]
+pub struct Report {
+    /// The scenario's name.
+    pub scenario: Text,
+    /// What the scenario is about, in its author's words.
+    pub about: Text,
+    /// The seed of everything random in it.
+    pub seed: u64,
+    /// When simulated time began.
+    pub started: Timestamp,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// What happened, in order.
+    pub timeline: Vec<Entry>,
+    /// The nodes after the first step of the timeline, at the dearest moment and at the end.
+    pub views: Vec<View>,
+    /// What it cost.
+    pub cost: Cost,
+    /// How long pods waited.
+    pub waiting: Waiting,
+    /// What was expected, and whether it came so.
+    pub expectations: Vec<ExpectationOutcome>,
+    /// What must never happen and did.
+    pub violations: Vec<Occurrence>,
+}
+
+impl Report {
+    /// Every expectation holds, and nothing happened that must never happen.
+    pub fn is_as_expected(&self) -> bool {
+        self.violations.is_empty() && self.expectations.iter().all(ExpectationOutcome::holds)
+    }
+
+    /// The view of a moment.
+    pub fn view(&self, moment: Moment) -> Option<&View> {
+        self.views.iter().find(|view| view.moment == moment)
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub what: Happening,
+    /// Why, in a sentence, where there is more to say than the event itself.
+    pub why: Option<Text>,
+}
+
+/// What can happen. Each prints as one line without its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// The scenario applied objects: `Deployment default/web`, ….
+    Applied(Vec<Text>),
+    /// The scenario deleted an object.
+    Deleted(Text),
+    /// The scenario scaled a workload.
+    Scaled {
+        /// `Deployment default/web`.
+        workload: Text,
+        /// Replicas before.
+        from: u32,
+        /// Replicas after.
+        to: u32,
+    },
+    /// A moment that expectations compare with.
+    Marked(Text),
+    /// EC2 ran out of offerings: `m5.large spot us-east-1a`, ….
+    CapacityRanOut(Vec<Text>),
+    /// EC2 has an offering again.
+    CapacityReturned(Text),
+    /// Pods found no node.
+    PodsPending(Vec<PodKey>),
+    /// Nothing can host pods.
+    PodsUnschedulable(Vec<PodKey>),
+    /// A NodeClaim was written.
+    NodeClaimCreated {
+        /// Its name.
+        claim: Text,
+        /// Its NodePool.
+        node_pool: Text,
+        /// Pods that it was planned for, where that is known.
+        pods: usize,
+        /// How many instance types EC2 may choose from.
+        instance_types: usize,
+    },
+    /// EC2 launched an instance.
+    Launched {
+        /// The claim.
+        claim: Text,
+        /// The instance's id.
+        instance: Text,
+        /// Its type.
+        instance_type: Text,
+        /// Its zone.
+        zone: Text,
+        /// How it is bought.
+        capacity_type: CapacityType,
+        /// Its price.
+        price: UsdPerHour,
+    },
+    /// EC2 refused a launch.
+    LaunchFailed {
+        /// The claim.
+        claim: Text,
+    },
+    /// The Node of a claim joined the cluster.
+    NodeJoined {
+        /// The Node.
+        node: Text,
+        /// How long after its launch.
+        after: SignedDuration,
+    },
+    /// A Node became ready for pods.
+    NodeInitialized(Text),
+    /// Pods were bound to a Node.
+    PodsBound {
+        /// The Node.
+        node: Text,
+        /// The pods.
+        pods: Vec<PodKey>,
+    },
+    /// A Node is to go, or several together.
+    Disrupting {
+        /// Why.
+        reason: DisruptionReason,
+        /// The Nodes.
+        nodes: Vec<Text>,
+        /// Claims that replace them.
+        replacements: Vec<Text>,
+    },
+    /// EC2 announced that it takes an instance back.
+    InterruptionWarning {
+        /// Its Node, or the instance's id before it joined.
+        node: Text,
+        /// When it goes.
+        gone_in: SignedDuration,
+    },
+    /// A Node takes no more pods and its pods are being moved.
+    Draining(Text),
+    /// Pods were evicted from a Node.
+    PodsEvicted {
+        /// The Node.
+        node: Text,
+        /// The pods.
+        pods: Vec<PodKey>,
+    },
+    /// An eviction was refused.
+    EvictionRefused(PodKey),
+    /// Pods were lost with their instance.
+    PodsLost {
+        /// The Node.
+        node: Text,
+        /// The pods.
+        pods: Vec<PodKey>,
+    },
+    /// A Node left the cluster.
+    NodeRemoved {
+        /// The Node.
+        node: Text,
+        /// Its price.
+        price: UsdPerHour,
+        /// How long it lived.
+        lived: SignedDuration,
+    },
+    /// An instance ended whose Node never joined.
+    InstanceEnded {
+        /// The instance's id.
+        instance: Text,
+        /// Its claim.
+        claim: Text,
+    },
+    /// A fault was injected, or a call was refused in passing.
+    Fault(Text),
+    /// A controller could not do its work this time.
+    ControllerFailed {
+        /// Which one.
+        controller: Text,
+    },
+}
+
+fn count_of(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+fn joined(names: &[Text]) -> String {
+    const SHOWN_MAX: usize = 6;
+    if names.len() <= SHOWN_MAX {
+        return names.join(", ");
+    }
+    format!("{}, and {} more", names[..SHOWN_MAX].join(", "), names.len() - SHOWN_MAX)
+}
+
+impl fmt::Display for Happening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Applied(objects) => write!(f, "apply {}", joined(objects)),
+            Self::Deleted(object) => write!(f, "delete {object}"),
+            Self::Scaled { workload, from, to } => {
+                write!(f, "scale {workload} from {from} to {to}")
+            }
+            Self::Marked(name) => write!(f, "mark {name}"),
+            Self::CapacityRanOut(offerings) => write!(f, "EC2 has no {} left", joined(offerings)),
+            Self::CapacityReturned(offering) => write!(f, "EC2 has {offering} again"),
+            Self::PodsPending(pods) => write!(f, "{} pending", count_of(pods.len(), "pod")),
+            Self::PodsUnschedulable(pods) => {
+                write!(f, "{} cannot be hosted by any NodePool", count_of(pods.len(), "pod"))
+            }
+            Self::NodeClaimCreated { claim, node_pool, pods, instance_types } => write!(
+                f,
+                "claim {claim} of NodePool {node_pool} for {}, any of {}",
+                count_of(*pods, "pod"),
+                count_of(*instance_types, "instance type")
+            ),
+            Self::Launched { claim, instance_type, zone, capacity_type, price, instance } => {
+                write!(
+                    f,
+                    "launch {instance_type} {capacity_type} in {zone} at {price} for claim {claim} ({instance})"
+                )
+            }
+            Self::LaunchFailed { claim } => write!(f, "no instance for claim {claim}"),
+            Self::NodeJoined { node, after } => {
+                write!(f, "node {node} joined {} s after its launch", after.as_secs())
+            }
+            Self::NodeInitialized(node) => write!(f, "node {node} is ready for pods"),
+            Self::PodsBound { node, pods } => {
+                write!(f, "{} bound to {node}", count_of(pods.len(), "pod"))
+            }
+            Self::Disrupting { reason, nodes, replacements } => {
+                write!(f, "disrupt {} ({reason})", joined(nodes))?;
+                if !replacements.is_empty() {
+                    write!(f, ", replaced by {}", joined(replacements))?;
+                }
+                Ok(())
+            }
+            Self::InterruptionWarning { node, gone_in } => {
+                write!(f, "EC2 takes {node} back in {} s", gone_in.as_secs())
+            }
+            Self::Draining(node) => write!(f, "drain {node}"),
+            Self::PodsEvicted { node, pods } => {
+                write!(f, "{} evicted from {node}", count_of(pods.len(), "pod"))
+            }
+            Self::EvictionRefused(pod) => write!(f, "eviction of {pod} refused"),
+            Self::PodsLost { node, pods } => {
+                write!(f, "{} lost with {node}", count_of(pods.len(), "pod"))
+            }
+            Self::NodeRemoved { node, price, lived } => {
+                write!(f, "node {node} is gone after {} min: {price} less", lived.as_mins())
+            }
+            Self::InstanceEnded { instance, claim } => {
+                write!(f, "instance {instance} of claim {claim} ended before it joined")
+            }
+            Self::Fault(what) => write!(f, "fault: {what}"),
+            Self::ControllerFailed { controller } => write!(f, "{controller} failed this time"),
+        }
+    }
+}
+
+/// Which moment a view shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Moment {
+    /// After the first step of the timeline.
+    Start,
+    /// The dearest moment; of equally dear ones that with the most pods running, then the earliest.
+    Peak,
+    /// The end.
+    End,
+}
+
+/// The cluster at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Which moment.
+    pub moment: Moment,
+    /// When.
+    pub at: Timestamp,
+    /// Nodes and instances on their way, by name.
+    pub nodes: Vec<NodeRow>,
+    /// All of them an hour.
+    pub hourly: UsdPerHour,
+    /// Pods that run.
+    pub pods_running: usize,
+    /// Pods without a node.
+    pub pods_pending: usize,
+}
+
+impl View {
+    /// What it would cost to stay like this for a month.
+    pub fn monthly(&self) -> MonthlyUsd {
+        MonthlyUsd::of(self.hourly)
+    }
+}
+
+/// How much of a resource is asked for, of how much: millicores or bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// What pods ask for.
+    pub used: i64,
+    /// What pods may use.
+    pub allocatable: i64,
+}
+
+/// How far a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeState {
+    /// Its instance boots.
+    Launching,
+    /// It has joined and is not ready for pods yet.
+    Joining,
+    /// It takes pods.
+    Ready,
+    /// It reports no readiness.
+    NotReady,
+    /// It is going away.
+    Draining,
+}
+
+impl NodeState {
+    /// One word for tables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Launching => "launching",
+            Self::Joining => "joining",
+            Self::Ready => "ready",
+            Self::NotReady => "not ready",
+            Self::Draining => "draining",
+        }
+    }
+}
+
+/// A row of the node table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRow {
+    /// The Node; the NodeClaim's name before it joined.
+    pub name: Text,
+    /// How far it is.
+    pub state: NodeState,
+    /// The NodePool; `None` for nodes that no pool manages.
+    pub node_pool: Option<Text>,
+    /// The instance type; empty where the node does not say.
+    pub instance_type: Text,
+    /// The zone; empty where the node does not say.
+    pub zone: Text,
+    /// How it is bought.
+    pub capacity_type: Option<CapacityType>,
+    /// CPU in millicores.
+    pub cpu: Usage,
+    /// Memory in bytes.
+    pub memory: Usage,
+    /// Pods on it, DaemonSets' among them, of its pod slots.
+    pub pods: Usage,
+    /// Since when it has been there.
+    pub age: SignedDuration,
+    /// The price; `None` where it is not known.
+    pub price: Option<UsdPerHour>,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Of all instances over the whole run, in billionths of a US dollar.
+    pub total_nano_usd: i128,
+    /// At the dearest moment.
+    pub peak_hourly: UsdPerHour,
+    /// At the end.
+    pub final_hourly: UsdPerHour,
+}
+
+impl Cost {
+    /// The total in dollars, for output only.
+    #[expect(clippy::cast_precision_loss, reason = "output only")]
+    pub fn total_usd(&self) -> f64 {
+        self.total_nano_usd as f64 / 1e9
+    }
+
+    /// A month at the dearest moment's price.
+    pub fn peak_monthly(&self) -> MonthlyUsd {
+        MonthlyUsd::of(self.peak_hourly)
+    }
+
+    /// A month at the price of the end.
+    pub fn final_monthly(&self) -> MonthlyUsd {
+        MonthlyUsd::of(self.final_hourly)
+    }
+}
+
+/// US dollars a month of 730 hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MonthlyUsd {
+    nanos: i128,
+}
+
+impl MonthlyUsd {
+    /// From an hourly price.
+    pub fn of(hourly: UsdPerHour) -> Self {
+        Self { nanos: i128::from(hourly.nanos()) * i128::from(HOURS_PER_MONTH) }
+    }
+
+    /// As a decimal figure, for output only.
+    #[expect(clippy::cast_precision_loss, reason = "output only")]
+    pub fn to_f64(self) -> f64 {
+        self.nanos as f64 / 1e9
+    }
+}
+
+impl fmt::Display for MonthlyUsd {
+    /// `$1234.56/month`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${:.2}/month", self.to_f64())
+    }
+}
+
+/// How long pods waited for a node. DaemonSets' pods and pods that nothing can host do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Pods that were bound.
+    pub pods_bound: usize,
+    /// The longest wait of one that was bound.
+    pub longest: SignedDuration,
+    /// The longest time between a pod's leaving a node and its successor's being bound, during
+    /// voluntary disruption.
+    pub longest_without_home: SignedDuration,
+}
+
+/// An expectation, and how it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpectationOutcome {
+    /// The moment it was held against the world.
+    pub at: Timestamp,
+    /// What was expected, in words.
+    pub expected: Text,
+    /// What was found instead; `None` where it holds.
+    pub found: Option<Text>,
+}
+
+impl ExpectationOutcome {
+    /// Whether it came as expected.
+    pub fn holds(&self) -> bool {
+        self.found.is_none()
+    }
+}
+
+/// A violation of what must always be true, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occurrence {
+    /// When it was seen.
+    pub at: Timestamp,
+    /// What.
+    pub violation: Violation,
+}
