@@ -1,0 +1,284 @@
+//! The `InstanceCatalog` document: instance types written out by hand, or by `outrigger catalog`.
+//!
+//! The format is part of the command line's contract: `spec.region` (optional), `spec.zoneIds`
+//! (optional, id by zone name) and `spec.instanceTypes`, each with its labels, capacity, allocatable
+//! and offerings. YAML and JSON are read alike. A type's `allocatable` defaults to its capacity, an
+//! offering's `available` to true. Fields that a type or an offering does not have are refused: a
+//! misspelt `available` would otherwise sell capacity that is not there.
+
+mod field;
+mod write;
+mod yaml;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use domain::Text;
+use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering, Reservation};
+use domain::label;
+use domain::resource::Resources;
+use serde_json::{Map, Value};
+
+use crate::error::{CatalogError, FieldProblem};
+use field::{Path, Place};
+
+pub use write::write;
+
+/// `apiVersion` of the document.
+pub const API_VERSION: &str = "outrigger.dev/v1alpha1";
+/// `kind` of the document.
+pub const KIND: &str = "InstanceCatalog";
+
+/// Reads a document from YAML or JSON text.
+pub fn read(text: &str) -> Result<InstanceTypes, CatalogError> {
+    // JSON is YAML too, but the JSON reader is ten times as fast, and catalogues are long.
+    let value = if text.trim_start().starts_with('{') {
+        serde_json::from_str(text)
+            .or_else(|error| yaml::single_document(text).map_err(|_| CatalogError::Json(error)))?
+    } else {
+        yaml::single_document(text)?
+    };
+    from_value(&value)
+}
+
+/// Reads a document that is parsed already, such as one inside another file.
+///
+/// Types come out by name and offerings by zone, capacity type and reservation, whatever the order
+/// in the document.
+pub fn from_value(document: &Value) -> Result<InstanceTypes, CatalogError> {
+    check_kind(document)?;
+    let spec_path = Path::of(Place::Catalog, "spec");
+    let spec = match document.get("spec") {
+        Some(spec) => spec_path.object(spec)?,
+        None => return Err(spec_path.error(FieldProblem::Missing)),
+    };
+    let mut reader = Reader::default();
+    let region = match spec.get("region") {
+        None | Some(Value::Null) => None,
+        Some(region) => Some(Text::from(spec_path.key("region").string(region)?)),
+    };
+    let zone_ids = reader.zone_ids(&spec_path, spec.get("zoneIds"))?;
+    let list_path = spec_path.key("instanceTypes");
+    let list = match spec.get("instanceTypes") {
+        Some(list) => list_path.list(list)?,
+        None => return Err(list_path.error(FieldProblem::Missing)),
+    };
+    let mut types = Vec::with_capacity(list.len());
+    for (index, item) in list.iter().enumerate() {
+        types.push(reader.instance_type(&list_path.index(index), item)?);
+    }
+    types.sort_by(|a, b| a.name.cmp(&b.name));
+    if let Some(pair) = types.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        return Err(list_path.error(FieldProblem::Duplicate(pair[0].name.to_string())));
+    }
+    Ok(InstanceTypes { region, zone_ids, default: Arc::new(types), by_node_class: BTreeMap::new() })
+}
+
+fn check_kind(document: &Value) -> Result<(), CatalogError> {
+    let text = |key| document.get(key).and_then(Value::as_str).unwrap_or("nothing");
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    if kind == KIND && version == API_VERSION {
+        return Ok(());
+    }
+    Err(CatalogError::Kind { found: format!("kind {kind} of {version}") })
+}
+
+/// Turns values into the domain's types, sharing texts that recur (zones, label keys and values).
+#[derive(Default)]
+struct Reader {
+    texts: BTreeSet<Text>,
+}
+
+impl Reader {
+    fn text(&mut self, text: &str) -> Text {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        let new = Text::from(text);
+        self.texts.insert(new.clone());
+        new
+    }
+
+    fn zone_ids(
+        &mut self,
+        spec: &Path<'_>,
+        value: Option<&Value>,
+    ) -> Result<BTreeMap<Text, Text>, CatalogError> {
+        let path = spec.key("zoneIds");
+        let Some(value) = value else { return Ok(BTreeMap::new()) };
+        path.object(value)?
+            .iter()
+            .map(|(zone, id)| Ok((self.text(zone), path.key(zone).string(id)?.into())))
+            .collect()
+    }
+
+    fn instance_type(
+        &mut self,
+        at: &Path<'_>,
+        value: &Value,
+    ) -> Result<InstanceType, CatalogError> {
+        const FIELDS: &[&str] = &[
+            "name",
+            "architecture",
+            "operatingSystems",
+            "labels",
+            "capacity",
+            "allocatable",
+            "offerings",
+        ];
+        let fields = at.object(value)?;
+        let name = match fields.get("name") {
+            Some(name) => at.key("name").string(name)?,
+            None => return Err(at.key("name").error(FieldProblem::Missing)),
+        };
+        let place = Place::InstanceType(name);
+        Path::check_fields(place, None, fields, FIELDS)?;
+        let capacity_path = Path::of(place, "capacity");
+        let capacity = match fields.get("capacity") {
+            Some(capacity) => self.resources(&capacity_path, capacity)?,
+            None => return Err(capacity_path.error(FieldProblem::Missing)),
+        };
+        let allocatable = match fields.get("allocatable") {
+            None | Some(Value::Null) => capacity.clone(),
+            Some(value) => self.resources(&Path::of(place, "allocatable"), value)?,
+        };
+        Ok(InstanceType {
+            name: name.into(),
+            labels: self.labels(name, fields)?,
+            capacity,
+            allocatable,
+            offerings: self.offerings(place, fields.get("offerings"))?,
+        })
+    }
+
+    /// The labels given, and those that the type's name, architecture and systems are.
+    fn labels(
+        &mut self,
+        name: &str,
+        fields: &Map<String, Value>,
+    ) -> Result<BTreeMap<Text, Vec<Text>>, CatalogError> {
+        let place = Place::InstanceType(name);
+        let mut labels = BTreeMap::from([(self.text(label::INSTANCE_TYPE), vec![name.into()])]);
+        if let Some(architecture) = fields.get("architecture") {
+            let value = Path::of(place, "architecture").string(architecture)?;
+            let value = self.text(value);
+            labels.insert(self.text(label::ARCH), vec![value]);
+        }
+        if let Some(systems) = fields.get("operatingSystems") {
+            let values = self.label_values(&Path::of(place, "operatingSystems"), systems)?;
+            labels.insert(self.text(label::OS), values);
+        }
+        if let Some(more) = fields.get("labels") {
+            let path = Path::of(place, "labels");
+            for (key, value) in path.object(more)? {
+                let values = self.label_values(&path.key(key), value)?;
+                labels.insert(self.text(label::normalized_key(key)), values);
+            }
+        }
+        Ok(labels)
+    }
+
+    /// A string or a list of strings, sorted.
+    fn label_values(&mut self, path: &Path<'_>, value: &Value) -> Result<Vec<Text>, CatalogError> {
+        let mut values = match value {
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| path.index(index).label_value(item))
+                .collect::<Result<Vec<_>, _>>()?,
+            one => vec![path.label_value(one)?],
+        };
+        values.sort();
+        values.dedup();
+        Ok(values.into_iter().map(|value| self.text(&value)).collect())
+    }
+
+    fn resources(&mut self, path: &Path<'_>, value: &Value) -> Result<Resources, CatalogError> {
+        path.object(value)?
+            .iter()
+            .map(|(name, value)| Ok((self.text(name), path.key(name).amount(name, value)?)))
+            .collect()
+    }
+
+    fn offerings(
+        &mut self,
+        place: Place<'_>,
+        value: Option<&Value>,
+    ) -> Result<Vec<Offering>, CatalogError> {
+        let path = Path::of(place, "offerings");
+        let list = match value {
+            None | Some(Value::Null) => &[],
+            Some(value) => path.list(value)?,
+        };
+        let mut offerings = list
+            .iter()
+            .enumerate()
+            .map(|(index, item)| self.offering(&path.index(index), item))
+            .collect::<Result<Vec<_>, _>>()?;
+        sort_offerings(&mut offerings);
+        Ok(offerings)
+    }
+
+    fn offering(&mut self, path: &Path<'_>, value: &Value) -> Result<Offering, CatalogError> {
+        const FIELDS: &[&str] = &[
+            "zone",
+            "capacityType",
+            "hourlyUsd",
+            "available",
+            "reservationId",
+            "reservationCapacity",
+        ];
+        let fields = path.object(value)?;
+        Path::check_fields(path.place, Some(path), fields, FIELDS)?;
+        let required =
+            |key| fields.get(key).ok_or_else(|| path.key(key).error(FieldProblem::Missing));
+        let type_value = required("capacityType")?;
+        let type_path = path.key("capacityType");
+        let capacity_type = CapacityType::parse(type_path.string(type_value)?)
+            .ok_or_else(|| type_path.wrong_type("spot, on-demand or reserved", type_value))?;
+        Ok(Offering {
+            zone: self.text(path.key("zone").string(required("zone")?)?),
+            capacity_type,
+            price: path.key("hourlyUsd").price(required("hourlyUsd")?)?,
+            available: match fields.get("available") {
+                None | Some(Value::Null) => true,
+                Some(value) => path.key("available").boolean(value)?,
+            },
+            reservation: reservation(path, fields, capacity_type)?,
+        })
+    }
+}
+
+fn reservation(
+    path: &Path<'_>,
+    fields: &Map<String, Value>,
+    capacity_type: CapacityType,
+) -> Result<Option<Reservation>, CatalogError> {
+    let remaining = match fields.get("reservationCapacity") {
+        None | Some(Value::Null) => None,
+        Some(value) => Some(path.key("reservationCapacity").count(value)?),
+    };
+    let id_path = path.key("reservationId");
+    match fields.get("reservationId") {
+        None | Some(Value::Null) if capacity_type == CapacityType::Reserved => {
+            Err(id_path.error(FieldProblem::Missing))
+        }
+        None | Some(Value::Null) => Ok(None),
+        Some(id) => Ok(Some(Reservation { id: id_path.string(id)?.into(), remaining })),
+    }
+}
+
+/// By zone, capacity type, reservation and price: the order in which offerings are always listed.
+pub(crate) fn sort_offerings(offerings: &mut [Offering]) {
+    offerings.sort_by(|a, b| {
+        (&a.zone, a.capacity_type, &a.reservation, a.price).cmp(&(
+            &b.zone,
+            b.capacity_type,
+            &b.reservation,
+            b.price,
+        ))
+    });
+}
+
+#[cfg(test)]
+mod tests;

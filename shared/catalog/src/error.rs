@@ -1,0 +1,61 @@
+//! What can be wrong with a catalogue.
+
+use domain::quantity::QuantityError;
+
+/// Why a catalogue could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// The text looks like JSON and is none.
+    #[error("the catalogue is not valid JSON")]
+    Json(#[source] serde_json::Error),
+    /// The text is not YAML.
+    #[error("the catalogue is not valid YAML")]
+    Yaml(#[source] saphyr::ScanError),
+    /// The text holds no document, or several.
+    #[error("a catalogue file holds one document, this one holds {0}")]
+    Documents(usize),
+    /// The document is of another kind.
+    #[error("expected kind InstanceCatalog of outrigger.dev/v1alpha1, found {found}")]
+    Kind {
+        /// `kind` and `apiVersion` as they are in the document.
+        found: String,
+    },
+    /// A field is missing, unknown or malformed.
+    #[error("{place}, field {field}: {problem}")]
+    Field {
+        /// What the field belongs to: `the catalogue` or `instance type NAME`.
+        place: String,
+        /// The path of the field below that.
+        field: String,
+        /// What is wrong with it.
+        problem: FieldProblem,
+    },
+}
+
+/// What is wrong with one field of a catalogue.
+#[derive(Debug, thiserror::Error)]
+pub enum FieldProblem {
+    /// It must be there.
+    #[error("it is missing")]
+    Missing,
+    /// There is no such field.
+    #[error("there is no such field")]
+    Unknown,
+    /// It is of another type.
+    #[error("expected {expected}, found {found}")]
+    WrongType {
+        /// What belongs there.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// It is a malformed quantity.
+    #[error(transparent)]
+    Quantity(QuantityError),
+    /// It may not be below zero.
+    #[error("it may not be negative")]
+    Negative,
+    /// Another instance type has the same name.
+    #[error("{0} is listed twice")]
+    Duplicate(String),
+}
