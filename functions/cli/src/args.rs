@@ -1,0 +1,276 @@
+//! The command line as users type it. What a flag means is decided where it is used.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use domain::Timestamp;
+use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, Settings};
+
+/// Gives an EKS cluster the nodes that its pods need, from outside the cluster.
+///
+/// Without a command it runs a bundled scenario and shows what happens.
+#[derive(Debug, Parser)]
+#[command(name = "outrigger", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what one tick would do: what is launched, what is disrupted, what has no place, and why
+    Plan(PlanArgs),
+    /// Run a scenario through simulated time, over a cluster and a cloud in memory
+    Simulate(SimulateArgs),
+    /// Give every reason behind one decision
+    Explain(ExplainArgs),
+    /// List the instance types as the scheduler sees them
+    Catalog(CatalogArgs),
+    /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
+    Convert(ConvertArgs),
+    /// Watch the nodes of a live cluster
+    Top,
+}
+
+/// `outrigger plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) observation: ObservationArgs,
+    /// How to print the plan
+    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) output: OutputFormat,
+    /// Exit with status 1 when a pod has no place or the plan breaks a rule
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// `outrigger explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// What kind of object
+    #[arg(value_enum)]
+    pub(crate) kind: ExplainedKind,
+    /// Its name; NAMESPACE/NAME for a pod outside the namespace `default`
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) observation: ObservationArgs,
+}
+
+/// What can be explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExplainedKind {
+    /// Where a pod goes, or why nowhere
+    Pod,
+    /// Why a node stays or goes, or what a new one is for
+    Node,
+}
+
+/// What a plan is made from.
+#[derive(Debug, Args)]
+pub(crate) struct ObservationArgs {
+    /// Files or folders of YAML or JSON; - reads standard input
+    #[arg(
+        short = 'f',
+        long = "filename",
+        value_name = "FILE|DIR",
+        num_args = 1..,
+        required = true
+    )]
+    pub(crate) files: Vec<PathBuf>,
+    /// An InstanceCatalog to plan with, instead of the embedded one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) catalog: Option<PathBuf>,
+    /// The moment to plan for; the wall clock without it
+    #[arg(long, value_name = "RFC3339")]
+    pub(crate) now: Option<Timestamp>,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// Settings that Karpenter's users know, for every command that decides.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsArgs {
+    /// Features to switch, such as SpotToSpotConsolidation=true
+    #[arg(
+        long,
+        value_name = "NAME=true,…",
+        default_value = "",
+        hide_default_value = true,
+        value_parser = feature_gates
+    )]
+    feature_gates: FeatureGates,
+    /// What becomes of preferences of pods
+    #[arg(long, value_enum, default_value_t = PreferencePolicyArg::Respect)]
+    preference_policy: PreferencePolicyArg,
+    /// What happens where minValues cannot be met
+    #[arg(long, value_enum, default_value_t = MinValuesPolicyArg::Strict)]
+    min_values_policy: MinValuesPolicyArg,
+    /// The cluster's name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// The region to plan for
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+}
+
+impl SettingsArgs {
+    /// The settings that the core knows.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            feature_gates: self.feature_gates,
+            preference_policy: match self.preference_policy {
+                PreferencePolicyArg::Respect => PreferencePolicy::Respect,
+                PreferencePolicyArg::Ignore => PreferencePolicy::Ignore,
+            },
+            min_values_policy: match self.min_values_policy {
+                MinValuesPolicyArg::Strict => MinValuesPolicy::Strict,
+                MinValuesPolicyArg::BestEffort => MinValuesPolicy::BestEffort,
+            },
+        }
+    }
+}
+
+fn feature_gates(text: &str) -> Result<FeatureGates, domain::settings::FeatureGateError> {
+    FeatureGates::default().with(text)
+}
+
+/// `--preference-policy`, in Karpenter's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+enum PreferencePolicyArg {
+    /// Required until they cannot be met
+    Respect,
+    /// Left out from the start
+    Ignore,
+}
+
+/// `--min-values-policy`, in Karpenter's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+enum MinValuesPolicyArg {
+    /// The NodePool cannot serve the pod
+    Strict,
+    /// As many values as there are
+    BestEffort,
+}
+
+/// How to print a plan or a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// For people
+    Text,
+    /// One JSON document
+    Json,
+    /// One self-contained page
+    Html,
+}
+
+/// `outrigger simulate`.
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// A scenario file, - for standard input, or the name of a bundled scenario
+    #[arg(required_unless_present = "list")]
+    pub(crate) scenario: Option<String>,
+    /// List the bundled scenarios
+    #[arg(long, conflicts_with = "scenario")]
+    pub(crate) list: bool,
+    /// Draw everything random from this seed instead of the scenario's
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// How to print the run
+    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// `outrigger catalog`.
+#[derive(Debug, Args)]
+pub(crate) struct CatalogArgs {
+    /// Only these instance types; a trailing * matches any ending
+    pub(crate) instance_types: Vec<String>,
+    /// A file with the EC2NodeClass that the types are seen through
+    #[arg(long = "nodeclass", value_name = "FILE")]
+    pub(crate) node_class: Option<PathBuf>,
+    /// An InstanceCatalog to show, instead of the embedded one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) catalog: Option<PathBuf>,
+    /// The region to show
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = CatalogFormat::Table)]
+    pub(crate) output: CatalogFormat,
+}
+
+/// How to print a catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CatalogFormat {
+    /// For people
+    Table,
+    /// One InstanceCatalog document
+    Json,
+}
+
+/// `outrigger convert`.
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// Files or folders of YAML or JSON; - reads standard input
+    #[arg(
+        short = 'f',
+        long = "filename",
+        value_name = "FILE|DIR",
+        num_args = 1..,
+        required = true
+    )]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[track_caller]
+    fn plan_args(line: &str) -> PlanArgs {
+        let words = std::iter::once("outrigger").chain(line.split_whitespace());
+        match Arguments::try_parse_from(words).unwrap().command {
+            Some(Command::Plan(args)) => args,
+            other => panic!("{other:?} is no plan"),
+        }
+    }
+
+    #[test]
+    fn several_files_may_follow_one_flag_or_several() {
+        let expected: Vec<PathBuf> = vec!["a".into(), "b".into(), "-".into()];
+        assert_eq!(plan_args("plan -f a b - --strict").observation.files, expected);
+        assert_eq!(plan_args("plan -f a -f b -f -").observation.files, expected);
+    }
+
+    #[test]
+    fn settings_are_read_in_karpenters_words() {
+        let settings = plan_args(
+            "plan -f a --feature-gates NodeRepair=true,NodeOverlay=false \
+             --preference-policy Ignore --min-values-policy BestEffort",
+        )
+        .observation
+        .settings
+        .settings();
+        assert!(settings.feature_gates.node_repair);
+        assert!(!settings.feature_gates.node_overlay);
+        assert_eq!(settings.preference_policy, PreferencePolicy::Ignore);
+        assert_eq!(settings.min_values_policy, MinValuesPolicy::BestEffort);
+    }
+
+    #[test]
+    fn settings_left_out_are_karpenters_defaults() {
+        assert_eq!(plan_args("plan -f a").observation.settings.settings(), Settings::default());
+    }
+}

@@ -1,0 +1,10 @@
+//! Output for people, as text. Renderers are functions of what they show and a [`Canvas`]; nothing here
+//! prints or asks the environment.
+//!
+//! [`Canvas`]: crate::terminal::Canvas
+
+pub(crate) mod age;
+pub(crate) mod bar;
+pub(crate) mod node_table;
+pub(crate) mod paint;
+pub(crate) mod plan;

@@ -1,0 +1,36 @@
+//! Ages as kubectl shows them.
+
+use domain::SignedDuration;
+
+/// The two largest units: `45s`, `3m20s`, `5h12m`, `9d`.
+pub(crate) fn age(age: SignedDuration) -> String {
+    let seconds = age.as_secs().max(0);
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    let with_rest = |whole: i64, unit: char, rest: i64, rest_unit: char| {
+        if rest == 0 { format!("{whole}{unit}") } else { format!("{whole}{unit}{rest}{rest_unit}") }
+    };
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => with_rest(minutes, 'm', seconds % 60, 's'),
+        3600..86_400 => with_rest(hours, 'h', minutes % 60, 'm'),
+        _ if days < 8 => with_rest(days, 'd', hours % 24, 'h'),
+        _ => format!("{days}d"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_shows_its_two_largest_units() {
+        let shown = |seconds| age(SignedDuration::from_secs(seconds));
+        assert_eq!(shown(45), "45s");
+        assert_eq!(shown(200), "3m20s");
+        assert_eq!(shown(7200), "2h");
+        assert_eq!(shown(18_720), "5h12m");
+        assert_eq!(shown(90_000), "1d1h");
+        assert_eq!(shown(864_000), "10d");
+        assert_eq!(shown(-5), "0s");
+    }
+}

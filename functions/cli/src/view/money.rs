@@ -1,0 +1,59 @@
+//! Prices as people read bills.
+
+use std::fmt;
+
+use domain::money::{HOURS_PER_MONTH, UsdPerHour};
+
+/// What an hourly price comes to in a month: `$1,234.56`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Monthly(pub(crate) UsdPerHour);
+
+impl fmt::Display for Monthly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NANOS_PER_CENT: i128 = 10_000_000;
+        let nanos = i128::from(self.0.nanos()) * i128::from(HOURS_PER_MONTH);
+        let half = if nanos < 0 { -NANOS_PER_CENT / 2 } else { NANOS_PER_CENT / 2 };
+        let cents = (nanos + half) / NANOS_PER_CENT;
+        let sign = if cents < 0 { "-" } else { "" };
+        let cents = cents.unsigned_abs();
+        write!(f, "{sign}${}.{:02}", grouped(cents / 100), cents % 100)
+    }
+}
+
+/// Digits in groups of three.
+fn grouped(number: u128) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(dollars_per_hour: f64, expected: &str) {
+        let price = UsdPerHour::from_f64(dollars_per_hour).unwrap();
+        assert_eq!(Monthly(price).to_string(), expected);
+    }
+
+    #[test]
+    fn a_month_has_730_hours() {
+        check(0.0832, "$60.74");
+        check(0.0, "$0.00");
+        check(-0.0412, "-$30.08");
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        check(1.0, "$730.00");
+        check(2.0, "$1,460.00");
+        check(2000.0, "$1,460,000.00");
+    }
+}

@@ -1,0 +1,371 @@
+//! The table of nodes, as users of eks-node-viewer know it: one row a node, with what it holds and costs.
+
+use std::collections::{HashMap, HashSet};
+
+use domain::instance_type::CapacityType;
+use domain::label;
+use domain::money::UsdPerHour;
+use domain::node::Node;
+use domain::node_claim::NodeClaim;
+use domain::plan::{Plan, PlannedNodeClaim};
+use domain::pod::{Pod, PodKey};
+use domain::reason::DisruptionReason;
+use domain::resource::{CPU, MEMORY, Resources};
+use domain::snapshot::ClusterSnapshot;
+use domain::{SignedDuration, Text, Timestamp};
+use simulation::report;
+
+/// One node, or one that is to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeRow {
+    /// The Node's name; the claim's for one without a Node.
+    pub(crate) name: Text,
+    /// Its NodePool; `None` for a node that no NodePool manages.
+    pub(crate) node_pool: Option<Text>,
+    /// The instance type.
+    pub(crate) instance_type: Option<Text>,
+    /// The zone.
+    pub(crate) zone: Option<Text>,
+    /// How it is bought.
+    pub(crate) capacity_type: Option<CapacityType>,
+    /// CPU in use, in millicores.
+    pub(crate) cpu: Usage,
+    /// Memory in use, in bytes.
+    pub(crate) memory: Usage,
+    /// Pods on it, daemons among them.
+    pub(crate) pods: usize,
+    /// Since it was created.
+    pub(crate) age: Option<SignedDuration>,
+    /// What it costs; `None` where the catalogue does not price it.
+    pub(crate) price: Option<UsdPerHour>,
+    /// What is happening to it.
+    pub(crate) state: NodeState,
+}
+
+/// So much of so much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// What pods ask for.
+    pub(crate) used: i64,
+    /// What pods may use.
+    pub(crate) allocatable: i64,
+}
+
+impl Usage {
+    /// In percent, rounded down so that only a full node shows 100; `None` without anything to use.
+    pub(crate) fn percent(self) -> Option<u32> {
+        (self.allocatable > 0).then(|| {
+            let percent = i128::from(self.used.max(0)) * 100 / i128::from(self.allocatable);
+            u32::try_from(percent).unwrap_or(u32::MAX)
+        })
+    }
+}
+
+/// What is happening to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeState {
+    /// It runs pods.
+    Ready,
+    /// It reports that it is not ready.
+    NotReady,
+    /// Its instance boots.
+    Launching,
+    /// It has joined and is not ready for pods yet.
+    Joining,
+    /// The plan launches it.
+    Planned,
+    /// The plan takes it away.
+    Disrupted(DisruptionReason),
+    /// It is on its way out already.
+    Draining,
+}
+
+impl NodeState {
+    /// One or two words.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::NotReady => "not ready",
+            Self::Launching => "launching",
+            Self::Joining => "joining",
+            Self::Planned => "new",
+            Self::Disrupted(reason) => reason.as_str(),
+            Self::Draining => "draining",
+        }
+    }
+}
+
+impl From<&report::NodeRow> for NodeRow {
+    fn from(row: &report::NodeRow) -> Self {
+        let report::NodeRow {
+            name,
+            state,
+            node_pool,
+            instance_type,
+            zone,
+            capacity_type,
+            cpu,
+            memory,
+            pods,
+            age,
+            price,
+        } = row;
+        let said = |text: &Text| (!text.is_empty()).then(|| text.clone());
+        let usage = |usage: &report::Usage| Usage {
+            used: usage.used,
+            allocatable: usage.allocatable,
+        };
+        Self {
+            name: name.clone(),
+            node_pool: node_pool.clone(),
+            instance_type: said(instance_type),
+            zone: said(zone),
+            capacity_type: *capacity_type,
+            cpu: usage(cpu),
+            memory: usage(memory),
+            pods: usize::try_from(pods.used).unwrap_or(0),
+            age: Some(*age),
+            price: *price,
+            state: match state {
+                report::NodeState::Launching => NodeState::Launching,
+                report::NodeState::Joining => NodeState::Joining,
+                report::NodeState::Ready => NodeState::Ready,
+                report::NodeState::NotReady => NodeState::NotReady,
+                report::NodeState::Draining => NodeState::Draining,
+            },
+        }
+    }
+}
+
+/// The nodes of a snapshot with what a plan makes of them: those that stay hold the pods the plan puts on
+/// them, those that go are marked, and those to launch come last.
+pub(crate) fn rows(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<NodeRow> {
+    let index = Index::new(snapshot, plan);
+    let mut rows: Vec<NodeRow> = snapshot.nodes.iter().map(|node| index.node_row(node)).collect();
+    let without_node = snapshot.node_claims.iter().filter(|claim| !index.has_node(claim));
+    rows.extend(without_node.map(|claim| index.claim_row(claim)));
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    let replacements = plan.disruptions.iter().flat_map(|disruption| &disruption.replacements);
+    rows.extend(plan.node_claims.iter().chain(replacements).map(|c| planned_row(c, snapshot)));
+    rows
+}
+
+/// What rows look up, by name. Only asked, never walked through: hash order shows nowhere.
+struct Index<'a> {
+    snapshot: &'a ClusterSnapshot,
+    /// What is asked of each node: pods bound to it, and pods that the plan puts on it.
+    held: HashMap<&'a str, (Resources, usize)>,
+    /// Claims by provider id.
+    claims_by_provider_id: HashMap<&'a str, &'a NodeClaim>,
+    /// Claims by the name of their Node.
+    claims_by_node: HashMap<&'a str, &'a NodeClaim>,
+    /// Nodes by name and by provider id.
+    nodes: HashSet<&'a str>,
+    /// Why nodes go, by name.
+    disrupted: HashMap<&'a str, DisruptionReason>,
+}
+
+impl<'a> Index<'a> {
+    fn new(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> Self {
+        let claims = || snapshot.node_claims.iter();
+        let provider_ids = snapshot.nodes.iter().filter_map(|node| node.provider_id.as_deref());
+        Self {
+            snapshot,
+            held: held(snapshot, plan),
+            claims_by_provider_id: claims()
+                .filter_map(|claim| Some((claim.status.provider_id.as_deref()?, claim)))
+                .collect(),
+            claims_by_node: claims()
+                .filter_map(|claim| Some((claim.status.node_name.as_deref()?, claim)))
+                .collect(),
+            nodes: snapshot.nodes.iter().map(|node| &*node.name).chain(provider_ids).collect(),
+            disrupted: plan
+                .disruptions
+                .iter()
+                .flat_map(|taken| taken.nodes.iter().map(|node| (&**node, taken.reason)))
+                .collect(),
+        }
+    }
+
+    fn claim_of(&self, node: &Node) -> Option<&'a NodeClaim> {
+        node.provider_id
+            .as_deref()
+            .and_then(|id| self.claims_by_provider_id.get(id))
+            .or_else(|| self.claims_by_node.get(&*node.name))
+            .copied()
+    }
+
+    fn has_node(&self, claim: &NodeClaim) -> bool {
+        [&claim.status.provider_id, &claim.status.node_name]
+            .into_iter()
+            .flatten()
+            .any(|known| self.nodes.contains(&**known))
+    }
+
+    fn usage(&self, node: &str, allocatable: &Resources) -> (Usage, Usage, usize) {
+        let held = self.held.get(node);
+        let usage = |resource| Usage {
+            used: held.map_or(0, |(requests, _)| requests.get(resource)),
+            allocatable: allocatable.get(resource),
+        };
+        (usage(CPU), usage(MEMORY), held.map_or(0, |(_, count)| *count))
+    }
+
+    fn node_row(&self, node: &Node) -> NodeRow {
+        let claim = self.claim_of(node);
+        let is_leaving = node.deleted.is_some()
+            || node.is_disrupted()
+            || claim.is_some_and(|claim| claim.deleted.is_some());
+        let state = match self.disrupted.get(&*node.name) {
+            Some(reason) => NodeState::Disrupted(*reason),
+            None if is_leaving => NodeState::Draining,
+            None if node.is_not_ready() => NodeState::NotReady,
+            None => NodeState::Ready,
+        };
+        let (cpu, memory, pods) = self.usage(&node.name, &node.allocatable);
+        NodeRow {
+            name: node.name.clone(),
+            cpu,
+            memory,
+            pods,
+            age: self.age(node.created),
+            state,
+            ..from_labels(&node.labels, self.snapshot)
+        }
+    }
+
+    fn claim_row(&self, claim: &NodeClaim) -> NodeRow {
+        let state = match self.disrupted.get(&*claim.name) {
+            Some(reason) => NodeState::Disrupted(*reason),
+            None if claim.deleted.is_some() => NodeState::Draining,
+            None => NodeState::Launching,
+        };
+        let (cpu, memory, pods) = self.usage(&claim.name, &claim.status.allocatable);
+        NodeRow {
+            name: claim.name.clone(),
+            cpu,
+            memory,
+            pods,
+            age: self.age(claim.created),
+            state,
+            ..from_labels(&claim.labels, self.snapshot)
+        }
+    }
+
+    fn age(&self, created: Option<Timestamp>) -> Option<SignedDuration> {
+        created.map(|created| self.snapshot.now.duration_since(created))
+    }
+}
+
+fn held<'a>(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> HashMap<&'a str, (Resources, usize)> {
+    fn hold<'a>(held: &mut HashMap<&'a str, (Resources, usize)>, node: &'a str, pod: &Pod) {
+        let (requests, count) = held.entry(node).or_default();
+        requests.add(&pod.spec.requests);
+        *count += 1;
+    }
+    let mut held = HashMap::new();
+    let mut pods: HashMap<&PodKey, &Pod> = HashMap::new();
+    for pod in &snapshot.pods {
+        pods.insert(&pod.key, pod);
+        if let Some(node) = &pod.node_name
+            && !pod.is_terminal()
+        {
+            hold(&mut held, node, pod);
+        }
+    }
+    let moves = plan.disruptions.iter().flat_map(|disruption| &disruption.moves);
+    for placement in plan.placements.iter().chain(moves) {
+        if let Some(pod) = pods.get(&placement.pod) {
+            hold(&mut held, &placement.node, pod);
+        }
+    }
+    held
+}
+
+fn planned_row(claim: &PlannedNodeClaim, snapshot: &ClusterSnapshot) -> NodeRow {
+    let offering = &claim.offering;
+    let instance_type = snapshot
+        .instance_types
+        .of(&claim.node_class)
+        .iter()
+        .find(|known| known.name == offering.instance_type);
+    let usage = |resource| Usage {
+        used: claim.requests.get(resource),
+        allocatable: instance_type.map_or(0, |known| known.allocatable.get(resource)),
+    };
+    NodeRow {
+        name: claim.name.clone(),
+        node_pool: Some(claim.node_pool.clone()),
+        instance_type: Some(offering.instance_type.clone()),
+        zone: Some(offering.zone.clone()),
+        capacity_type: Some(offering.capacity_type),
+        cpu: usage(CPU),
+        memory: usage(MEMORY),
+        pods: usize::try_from(claim.requests.get(domain::resource::PODS)).unwrap_or(0),
+        age: None,
+        price: Some(offering.price),
+        state: NodeState::Planned,
+    }
+}
+
+/// What labels say of a node; the rest is blank.
+fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
+    let capacity_type =
+        labels.get(label::CAPACITY_TYPE).and_then(|text| CapacityType::parse(text));
+    NodeRow {
+        name: "".into(),
+        node_pool: labels.get(label::NODE_POOL).cloned(),
+        instance_type: labels.get(label::INSTANCE_TYPE).cloned(),
+        zone: labels.get(label::ZONE).cloned(),
+        capacity_type,
+        cpu: Usage::default(),
+        memory: Usage::default(),
+        pods: 0,
+        age: None,
+        price: price(labels, capacity_type, snapshot),
+        state: NodeState::Ready,
+    }
+}
+
+/// What the catalogue asks for a node's type, zone and capacity type.
+fn price(
+    labels: &label::Labels,
+    capacity_type: Option<CapacityType>,
+    snapshot: &ClusterSnapshot,
+) -> Option<UsdPerHour> {
+    let name = labels.get(label::INSTANCE_TYPE)?;
+    let zone = labels.get(label::ZONE)?;
+    let node_class = labels.get(label::NODE_POOL).and_then(|pool| {
+        snapshot.node_pools.iter().find(|known| known.name == *pool)
+    });
+    let node_class = node_class.map_or("", |pool| &*pool.template.node_class_ref.name);
+    let reservation = labels.get(label::RESERVATION_ID);
+    snapshot
+        .instance_types
+        .of(node_class)
+        .iter()
+        .find(|instance_type| instance_type.name == *name)?
+        .offerings
+        .iter()
+        .find(|offering| {
+            offering.zone == *zone
+                && Some(offering.capacity_type) == capacity_type
+                && (reservation.is_none()
+                    || offering.reservation.as_ref().map(|own| &own.id) == reservation)
+        })
+        .map(|offering| offering.price)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_full_node_shows_a_hundred_percent() {
+        let percent = |used, allocatable| Usage { used, allocatable }.percent();
+        assert_eq!(percent(999, 1000), Some(99));
+        assert_eq!(percent(1000, 1000), Some(100));
+        assert_eq!(percent(0, 1000), Some(0));
+        assert_eq!(percent(5, 0), None);
+    }
+}

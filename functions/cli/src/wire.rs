@@ -1,0 +1,20 @@
+//! JSON documents that scripts read. The fields named in the command line's contract never change;
+//! the types here are apart from the domain's so that inner changes stay free.
+
+pub(crate) mod claim;
+pub(crate) mod plan;
+
+use std::collections::BTreeMap;
+
+use domain::resource::{Resources, ShownAmount};
+
+/// The group and version of every document of ours.
+pub(crate) const API_VERSION: &str = "outrigger.dev/v1alpha1";
+
+/// Amounts as Kubernetes quantities, by resource name.
+pub(crate) fn quantities(resources: &Resources) -> BTreeMap<String, String> {
+    resources
+        .iter()
+        .map(|(name, amount)| (name.to_string(), ShownAmount { name, amount }.to_string()))
+        .collect()
+}

@@ -1,0 +1,146 @@
+//! A plan as JSON: `kind: Plan`.
+
+use domain::Text;
+use domain::plan::{
+    BlockedNode, Placement, Plan, PlannedDisruption, Totals, UnschedulablePod,
+};
+use serde::Serialize;
+
+use super::API_VERSION;
+use super::claim::ClaimDocument;
+
+/// The document that `plan -o json` prints.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PlanDocument {
+    api_version: &'static str,
+    kind: &'static str,
+    node_claims: Vec<ClaimDocument>,
+    placements: Vec<PlacementDocument>,
+    unschedulable: Vec<UnschedulableDocument>,
+    disruptions: Vec<DisruptionDocument>,
+    blocked: Vec<BlockedDocument>,
+    totals: TotalsDocument,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<String>,
+    warnings: Vec<String>,
+    violations: Vec<String>,
+}
+
+/// What stands in a plan's document beside the plan.
+#[derive(Debug, Default)]
+pub(crate) struct Remarks {
+    /// `--cluster`.
+    pub(crate) cluster: Option<String>,
+    /// What the input left open.
+    pub(crate) warnings: Vec<String>,
+    /// Rules that the plan breaks, as the checker sees it; a defect of the planner.
+    pub(crate) violations: Vec<String>,
+}
+
+impl PlanDocument {
+    /// The document of a plan.
+    pub(crate) fn new(plan: &Plan, remarks: Remarks) -> Self {
+        let Plan { node_claims, placements, unschedulable, disruptions, blocked, totals } = plan;
+        let Remarks { cluster, warnings, violations } = remarks;
+        Self {
+            api_version: API_VERSION,
+            kind: "Plan",
+            node_claims: node_claims.iter().map(ClaimDocument::from).collect(),
+            placements: placements.iter().map(PlacementDocument::from).collect(),
+            unschedulable: unschedulable.iter().map(UnschedulableDocument::from).collect(),
+            disruptions: disruptions.iter().map(DisruptionDocument::from).collect(),
+            blocked: blocked.iter().map(BlockedDocument::from).collect(),
+            totals: totals.into(),
+            cluster,
+            warnings,
+            violations,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct PlacementDocument {
+    pod: String,
+    node: Text,
+}
+
+impl From<&Placement> for PlacementDocument {
+    fn from(placement: &Placement) -> Self {
+        let Placement { pod, node } = placement;
+        Self { pod: pod.to_string(), node: node.clone() }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct UnschedulableDocument {
+    pod: String,
+    reasons: Vec<String>,
+}
+
+impl From<&UnschedulablePod> for UnschedulableDocument {
+    fn from(unschedulable: &UnschedulablePod) -> Self {
+        let UnschedulablePod { pod, reasons } = unschedulable;
+        Self { pod: pod.to_string(), reasons: reasons.iter().map(ToString::to_string).collect() }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DisruptionDocument {
+    reason: &'static str,
+    nodes: Vec<Text>,
+    pods: Vec<String>,
+    replacements: Vec<ClaimDocument>,
+    moves: Vec<PlacementDocument>,
+    savings_hourly_usd: f64,
+}
+
+impl From<&PlannedDisruption> for DisruptionDocument {
+    fn from(disruption: &PlannedDisruption) -> Self {
+        let PlannedDisruption { reason, nodes, pods, replacements, moves, savings } = disruption;
+        Self {
+            reason: reason.as_str(),
+            nodes: nodes.clone(),
+            pods: pods.iter().map(ToString::to_string).collect(),
+            replacements: replacements.iter().map(ClaimDocument::from).collect(),
+            moves: moves.iter().map(PlacementDocument::from).collect(),
+            savings_hourly_usd: savings.to_f64(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct BlockedDocument {
+    node: Text,
+    reason: String,
+}
+
+impl From<&BlockedNode> for BlockedDocument {
+    fn from(blocked: &BlockedNode) -> Self {
+        let BlockedNode { node, reason } = blocked;
+        Self { node: node.clone(), reason: reason.to_string() }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TotalsDocument {
+    pending_pods: u32,
+    hourly_usd_before: f64,
+    hourly_usd_after: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_bound_hourly_usd: Option<f64>,
+}
+
+impl From<&Totals> for TotalsDocument {
+    fn from(totals: &Totals) -> Self {
+        let Totals { pending_pods, hourly_before, hourly_after, lower_bound } = totals;
+        Self {
+            pending_pods: *pending_pods,
+            hourly_usd_before: hourly_before.to_f64(),
+            hourly_usd_after: hourly_after.to_f64(),
+            lower_bound_hourly_usd: lower_bound.map(|bound| bound.to_f64()),
+        }
+    }
+}
