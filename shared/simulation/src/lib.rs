@@ -3,6 +3,10 @@
 //! It stands behind the ports of `controllers`, so that the controllers run on it unchanged: the
 //! command line's `simulate` and quick start, and most tests.
 
+pub mod api;
 pub mod invariant;
 pub mod report;
+pub mod scheduler;
 pub mod seed;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,258 @@
+//! The API server: objects with uids and resource versions, conditional writes, and a log that watches
+//! are served from.
+//!
+//! Source: <https://kubernetes.io/docs/reference/using-api/api-concepts/>.
+
+mod object;
+mod table;
+
+use domain::{Text, Timestamp};
+
+use crate::seed::Seed;
+
+pub use object::{Kind, Object, WorkloadId};
+pub use table::Tables;
+
+/// Why a write was refused, in the API's classes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    /// 404.
+    #[error("{kind} {key} not found")]
+    NotFound {
+        /// The kind.
+        kind: Kind,
+        /// Its name, with the namespace where it has one.
+        key: Text,
+    },
+    /// 409, reason AlreadyExists.
+    #[error("{kind} {key} already exists")]
+    AlreadyExists {
+        /// The kind.
+        kind: Kind,
+        /// Its name, with the namespace where it has one.
+        key: Text,
+    },
+    /// 409, reason Conflict: somebody else wrote first.
+    #[error("{kind} {key} is at resource version {found}, not {expected}")]
+    Conflict {
+        /// The kind.
+        kind: Kind,
+        /// Its name, with the namespace where it has one.
+        key: Text,
+        /// The version that the writer had read.
+        expected: u64,
+        /// The version that is stored.
+        found: u64,
+    },
+    /// 429: a PodDisruptionBudget does not allow the eviction now.
+    #[error("cannot evict pod as it would violate the pod's disruption budget {budget}")]
+    TooManyRequests {
+        /// The budget.
+        budget: Text,
+    },
+    /// 500: two budgets guard one pod, which the Eviction API does not support.
+    #[error(
+        "pod {pod} has more than one PodDisruptionBudget, which the eviction subresource does not support"
+    )]
+    SeveralBudgets {
+        /// The pod.
+        pod: Text,
+    },
+}
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// It is different.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// One entry of the log that watches are served from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchEvent {
+    /// The resource version of the write.
+    pub resource_version: u64,
+    /// The kind.
+    pub kind: Kind,
+    /// Its name, with the namespace where it has one.
+    pub key: Text,
+    /// What happened to it.
+    pub change: Change,
+}
+
+/// The API server and what it stores.
+#[derive(Debug)]
+pub struct ApiServer {
+    seed: Seed,
+    revision: u64,
+    tables: Tables,
+    log: Vec<WatchEvent>,
+}
+
+impl ApiServer {
+    /// An empty one; uids come from the seed.
+    pub fn new(seed: Seed) -> Self {
+        Self { seed, revision: 0, tables: Tables::default(), log: Vec::new() }
+    }
+
+    /// The resource version of the latest write.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// What was written after a resource version, oldest first.
+    pub fn events_after(&self, resource_version: u64) -> &[WatchEvent] {
+        let start = self.log.partition_point(|event| event.resource_version <= resource_version);
+        &self.log[start..]
+    }
+
+    /// An object by its key.
+    pub fn get<T: Object>(&self, key: &T::Key) -> Option<&T> {
+        T::rows(&self.tables).get(key).map(|row| &row.value)
+    }
+
+    /// The resource version of an object.
+    pub fn version<T: Object>(&self, key: &T::Key) -> Option<u64> {
+        T::rows(&self.tables).get(key).map(|row| row.resource_version)
+    }
+
+    /// All objects of a kind, by key.
+    pub fn list<T: Object>(&self) -> impl Iterator<Item = &T> {
+        T::rows(&self.tables).values().map(|row| &row.value)
+    }
+
+    /// All keys of a kind, in order.
+    pub fn keys<T: Object>(&self) -> Vec<T::Key> {
+        T::rows(&self.tables).keys().cloned().collect()
+    }
+
+    /// Stores a new object and gives it a uid and a creation time where it has none.
+    pub fn create<T: Object>(&mut self, mut value: T, now: Timestamp) -> Result<u64, ApiError> {
+        let key = value.key();
+        if T::rows(&self.tables).contains_key(&key) {
+            return Err(ApiError::AlreadyExists { kind: T::KIND, key: T::shown(&key) });
+        }
+        let shown = T::shown(&key);
+        // The revision makes a re-created object another one.
+        let name = format!("{} {shown} {}", T::KIND, self.revision);
+        let uid = self.seed.draw("uid", &name).uid();
+        value.identify(uid, now);
+        let revision = self.record::<T>(&key, Change::Added);
+        T::rows_mut(&mut self.tables).insert(key, table::Row { value, resource_version: revision });
+        Ok(revision)
+    }
+
+    /// Changes an object in place. With `expected`, only if its resource version is still that one. A
+    /// change that changes nothing writes nothing, as in Kubernetes.
+    pub fn update<T: Object>(
+        &mut self,
+        key: &T::Key,
+        expected: Option<u64>,
+        change: impl FnOnce(&mut T),
+    ) -> Result<u64, ApiError> {
+        let not_found = || ApiError::NotFound { kind: T::KIND, key: T::shown(key) };
+        let row = T::rows(&self.tables).get(key).ok_or_else(not_found)?;
+        if let Some(expected) = expected.filter(|expected| *expected != row.resource_version) {
+            let found = row.resource_version;
+            return Err(ApiError::Conflict { kind: T::KIND, key: T::shown(key), expected, found });
+        }
+        let mut value = row.value.clone();
+        change(&mut value);
+        if value == row.value {
+            return Ok(row.resource_version);
+        }
+        let revision = self.record::<T>(key, Change::Modified);
+        T::rows_mut(&mut self.tables)
+            .insert(key.clone(), table::Row { value, resource_version: revision });
+        Ok(revision)
+    }
+
+    /// Stores an object whether it is there or not, as `kubectl apply` does: uid, creation time and
+    /// what controllers wrote stay. Says whether anything changed.
+    pub fn apply<T: Object>(&mut self, mut value: T, now: Timestamp) -> bool {
+        let before = self.revision;
+        let key = value.key();
+        match self.get::<T>(&key) {
+            Some(old) => {
+                value.keep_identity(old);
+                let _ = self.update::<T>(&key, None, |own| *own = value);
+            }
+            None => {
+                let _ = self.create(value, now);
+            }
+        }
+        self.revision != before
+    }
+
+    /// Takes an object away at once and returns it.
+    pub fn remove<T: Object>(&mut self, key: &T::Key) -> Result<T, ApiError> {
+        let row = T::rows_mut(&mut self.tables)
+            .remove(key)
+            .ok_or_else(|| ApiError::NotFound { kind: T::KIND, key: T::shown(key) })?;
+        self.record::<T>(key, Change::Deleted);
+        Ok(row.value)
+    }
+
+    fn record<T: Object>(&mut self, key: &T::Key, change: Change) -> u64 {
+        self.revision += 1;
+        self.log.push(WatchEvent {
+            resource_version: self.revision,
+            kind: T::KIND,
+            key: T::shown(key),
+            change,
+        });
+        self.revision
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{node, start};
+    use domain::node::Node;
+
+    fn server() -> ApiServer {
+        ApiServer::new(Seed::new(1))
+    }
+
+    #[test]
+    fn a_stale_writer_is_refused() {
+        let mut api = server();
+        let read = api.create(node("a").build(), start()).unwrap();
+        api.update::<Node>(&"a".into(), Some(read), |node| node.taints.push(Node::cordon()))
+            .unwrap();
+        let refused = api.update::<Node>(&"a".into(), Some(read), |node| node.taints.clear());
+        assert!(matches!(refused, Err(ApiError::Conflict { .. })), "{refused:?}");
+        assert_eq!(api.get::<Node>(&"a".into()).unwrap().taints, [Node::cordon()]);
+    }
+
+    #[test]
+    fn a_change_that_changes_nothing_is_not_seen_by_watches() {
+        let mut api = server();
+        api.create(node("a").build(), start()).unwrap();
+        let before = api.revision();
+        api.update::<Node>(&"a".into(), None, |_| {}).unwrap();
+        assert!(api.events_after(before).is_empty());
+        api.remove::<Node>(&"a".into()).unwrap();
+        let changes: Vec<_> = api.events_after(0).iter().map(|event| event.change).collect();
+        assert_eq!(changes, [Change::Added, Change::Deleted]);
+    }
+
+    #[test]
+    fn an_object_made_again_has_another_uid_and_an_applied_one_keeps_its_own() {
+        let mut api = server();
+        let uid = |api: &ApiServer| api.get::<Node>(&"a".into()).unwrap().uid.clone();
+        api.create(node("a").build(), start()).unwrap();
+        let first = uid(&api);
+        assert!(api.create(node("a").build(), start()).is_err());
+        assert!(api.apply(node("a").label("x", "y").build(), start()));
+        assert_eq!(uid(&api), first);
+        api.remove::<Node>(&"a".into()).unwrap();
+        api.create(node("a").build(), start()).unwrap();
+        assert_ne!(uid(&api), first);
+    }
+}

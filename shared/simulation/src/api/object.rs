@@ -1,0 +1,217 @@
+//! The kinds that the API server knows, and how each is keyed.
+
+use std::fmt;
+
+use domain::buffer::{CapacityBuffer, ScaledObject};
+use domain::node::Node;
+use domain::node_claim::NodeClaim;
+use domain::node_class::Ec2NodeClass;
+use domain::node_pool::NodePool;
+use domain::overlay::NodeOverlay;
+use domain::pdb::PodDisruptionBudget;
+use domain::pod::{ObjectKey, Pod};
+use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::workload::{DaemonSet, Namespace, PodTemplateObject, Workload, WorkloadKind};
+use domain::{Text, Timestamp};
+
+use super::table::{Rows, Tables};
+
+/// The kind of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the words of the API")]
+pub enum Kind {
+    Pod,
+    Node,
+    NodePool,
+    EC2NodeClass,
+    NodeClaim,
+    NodeOverlay,
+    Workload,
+    DaemonSet,
+    PodTemplate,
+    PodDisruptionBudget,
+    PersistentVolumeClaim,
+    PersistentVolume,
+    StorageClass,
+    CSINode,
+    Namespace,
+    CapacityBuffer,
+    ScaledObject,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// A kind of object that the API server stores.
+pub trait Object: Clone + PartialEq + 'static {
+    /// What tells objects of the kind apart.
+    type Key: Ord + Clone + 'static;
+    /// The kind.
+    const KIND: Kind;
+    /// This object's key.
+    fn key(&self) -> Self::Key;
+    /// A key in words.
+    fn shown(key: &Self::Key) -> Text;
+    /// Where objects of the kind are kept.
+    #[doc(hidden)]
+    fn rows(tables: &Tables) -> &Rows<Self::Key, Self>;
+    #[doc(hidden)]
+    fn rows_mut(tables: &mut Tables) -> &mut Rows<Self::Key, Self>;
+    /// Gives a new object its uid and creation time, where its kind keeps them.
+    fn identify(&mut self, _uid: Text, _now: Timestamp) {}
+    /// Takes over from a stored object what an apply does not change.
+    fn keep_identity(&mut self, _old: &Self) {}
+}
+
+/// A replicated workload's kind, namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkloadId {
+    /// The kind.
+    pub kind: WorkloadKind,
+    /// Namespace and name.
+    pub key: ObjectKey,
+}
+
+impl fmt::Display for WorkloadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {}", self.kind, self.key)
+    }
+}
+
+macro_rules! object {
+    ($type:ty, $kind:ident, $key:ty, $table:ident, |$own:ident| $get:expr $(, $more:item)*) => {
+        impl Object for $type {
+            type Key = $key;
+            const KIND: Kind = Kind::$kind;
+            fn key(&self) -> $key {
+                let $own = self;
+                $get
+            }
+            fn shown(key: &$key) -> Text {
+                key.to_string().into()
+            }
+            fn rows(tables: &Tables) -> &Rows<$key, Self> {
+                &tables.$table
+            }
+            fn rows_mut(tables: &mut Tables) -> &mut Rows<$key, Self> {
+                &mut tables.$table
+            }
+            $($more)*
+        }
+    };
+}
+
+fn fill(own: &mut Text, uid: Text) {
+    if own.is_empty() {
+        *own = uid;
+    }
+}
+
+object!(
+    Pod,
+    Pod,
+    ObjectKey,
+    pods,
+    |pod| pod.key.clone(),
+    fn identify(&mut self, uid: Text, now: Timestamp) {
+        fill(&mut self.uid, uid);
+        self.created.get_or_insert(now);
+    },
+    fn keep_identity(&mut self, old: &Self) {
+        self.uid = old.uid.clone();
+        self.created = old.created;
+        self.node_name = old.node_name.clone();
+        self.phase = old.phase;
+        self.started = old.started;
+        self.ready = old.ready;
+        self.marked_unschedulable = old.marked_unschedulable;
+    }
+);
+object!(
+    Node,
+    Node,
+    Text,
+    nodes,
+    |node| node.name.clone(),
+    fn identify(&mut self, uid: Text, now: Timestamp) {
+        fill(&mut self.uid, uid);
+        self.created.get_or_insert(now);
+    },
+    fn keep_identity(&mut self, old: &Self) {
+        self.uid = old.uid.clone();
+        self.created = old.created;
+    }
+);
+object!(
+    NodeClaim,
+    NodeClaim,
+    Text,
+    node_claims,
+    |claim| claim.name.clone(),
+    fn identify(&mut self, uid: Text, now: Timestamp) {
+        fill(&mut self.uid, uid);
+        self.created.get_or_insert(now);
+    },
+    fn keep_identity(&mut self, old: &Self) {
+        self.uid = old.uid.clone();
+        self.created = old.created;
+    }
+);
+object!(
+    NodePool,
+    NodePool,
+    Text,
+    node_pools,
+    |pool| pool.name.clone(),
+    fn identify(&mut self, uid: Text, _now: Timestamp) {
+        fill(&mut self.uid, uid);
+    },
+    fn keep_identity(&mut self, old: &Self) {
+        self.uid = old.uid.clone();
+    }
+);
+object!(
+    Ec2NodeClass,
+    EC2NodeClass,
+    Text,
+    node_classes,
+    |class| class.name.clone(),
+    fn identify(&mut self, uid: Text, _now: Timestamp) {
+        fill(&mut self.uid, uid);
+    },
+    fn keep_identity(&mut self, old: &Self) {
+        self.uid = old.uid.clone();
+    }
+);
+object!(Workload, Workload, WorkloadId, workloads, |workload| WorkloadId {
+    kind: workload.kind,
+    key: workload.key.clone(),
+});
+object!(DaemonSet, DaemonSet, ObjectKey, daemon_sets, |set| set.key.clone());
+object!(PodTemplateObject, PodTemplate, ObjectKey, pod_templates, |template| template.key.clone());
+object!(PodDisruptionBudget, PodDisruptionBudget, ObjectKey, pod_disruption_budgets, |budget| {
+    budget.key.clone()
+});
+object!(
+    PersistentVolumeClaim,
+    PersistentVolumeClaim,
+    ObjectKey,
+    persistent_volume_claims,
+    |claim| claim.key.clone(),
+    fn keep_identity(&mut self, old: &Self) {
+        // A claim stays bound to its volume.
+        if self.spec.volume_name.is_none() {
+            self.spec.volume_name.clone_from(&old.spec.volume_name);
+        }
+    }
+);
+object!(PersistentVolume, PersistentVolume, Text, persistent_volumes, |volume| volume.name.clone());
+object!(StorageClass, StorageClass, Text, storage_classes, |class| class.name.clone());
+object!(CsiNode, CSINode, Text, csi_nodes, |node| node.name.clone());
+object!(NodeOverlay, NodeOverlay, Text, node_overlays, |overlay| overlay.name.clone());
+object!(Namespace, Namespace, Text, namespaces, |namespace| namespace.name.clone());
+object!(CapacityBuffer, CapacityBuffer, ObjectKey, capacity_buffers, |buffer| buffer.key.clone());
+object!(ScaledObject, ScaledObject, ObjectKey, scaled_objects, |scaled| scaled.key.clone());

@@ -1,0 +1,48 @@
+//! Where each kind is kept.
+
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::buffer::{CapacityBuffer, ScaledObject};
+use domain::node::Node;
+use domain::node_claim::NodeClaim;
+use domain::node_class::Ec2NodeClass;
+use domain::node_pool::NodePool;
+use domain::overlay::NodeOverlay;
+use domain::pdb::PodDisruptionBudget;
+use domain::pod::{ObjectKey, Pod};
+use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::workload::{DaemonSet, Namespace, PodTemplateObject, Workload};
+
+use super::object::WorkloadId;
+
+/// An object and the version of its last write.
+#[derive(Debug)]
+pub struct Row<T> {
+    pub(super) value: T,
+    pub(super) resource_version: u64,
+}
+
+pub(super) type Rows<K, T> = BTreeMap<K, Row<T>>;
+
+/// One table a kind.
+#[derive(Debug, Default)]
+pub struct Tables {
+    pub(super) pods: Rows<ObjectKey, Pod>,
+    pub(super) nodes: Rows<Text, Node>,
+    pub(super) node_pools: Rows<Text, NodePool>,
+    pub(super) node_classes: Rows<Text, Ec2NodeClass>,
+    pub(super) node_claims: Rows<Text, NodeClaim>,
+    pub(super) node_overlays: Rows<Text, NodeOverlay>,
+    pub(super) workloads: Rows<WorkloadId, Workload>,
+    pub(super) daemon_sets: Rows<ObjectKey, DaemonSet>,
+    pub(super) pod_templates: Rows<ObjectKey, PodTemplateObject>,
+    pub(super) pod_disruption_budgets: Rows<ObjectKey, PodDisruptionBudget>,
+    pub(super) persistent_volume_claims: Rows<ObjectKey, PersistentVolumeClaim>,
+    pub(super) persistent_volumes: Rows<Text, PersistentVolume>,
+    pub(super) storage_classes: Rows<Text, StorageClass>,
+    pub(super) csi_nodes: Rows<Text, CsiNode>,
+    pub(super) namespaces: Rows<Text, Namespace>,
+    pub(super) capacity_buffers: Rows<ObjectKey, CapacityBuffer>,
+    pub(super) scaled_objects: Rows<ObjectKey, ScaledObject>,
+}

@@ -1,0 +1,108 @@
+//! Topology spread, the hard kind: PodTopologySpread's filter.
+
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::node::Node;
+use domain::pod::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
+
+use super::filter::{self, Unfit};
+use super::view::{ClusterView, NodeView, SchedulingPod};
+
+/// Matching pods by domain, for each of a pod's DoNotSchedule constraints.
+pub(super) struct HardSpread<'a> {
+    constraints: Vec<Counted<'a>>,
+}
+
+struct Counted<'a> {
+    constraint: &'a TopologySpreadConstraint,
+    by_domain: BTreeMap<&'a Text, i32>,
+    least: i32,
+    counts_itself: bool,
+}
+
+/// The pod's constraints of one kind.
+pub(super) fn constraints(
+    pod: &SchedulingPod,
+    kind: WhenUnsatisfiable,
+) -> Vec<&TopologySpreadConstraint> {
+    let is_of_kind = |own: &&TopologySpreadConstraint| own.when_unsatisfiable == kind;
+    pod.spec.topology_spread.iter().filter(is_of_kind).collect()
+}
+
+/// Whether a constraint's domains include a node's.
+pub(super) fn counts_node(
+    constraint: &TopologySpreadConstraint,
+    pod: &SchedulingPod,
+    node: &Node,
+) -> bool {
+    let honors = |policy| policy == NodeInclusionPolicy::Honor;
+    (!honors(constraint.node_affinity_policy) || filter::node_matches(pod, node))
+        && (!honors(constraint.node_taints_policy) || filter::untolerated(pod, node).is_none())
+}
+
+/// How many of a node's pods a constraint counts: of its namespace, selected, not being deleted.
+pub(super) fn matching(
+    constraint: &TopologySpreadConstraint,
+    pod: &SchedulingPod,
+    node: &NodeView,
+) -> i32 {
+    let Some(selector) = &constraint.selector else { return 0 };
+    let is_counted = |other: &&SchedulingPod| {
+        !other.is_terminating
+            && other.key.namespace == pod.key.namespace
+            && selector.matches(&other.labels)
+    };
+    i32::try_from(node.pods.iter().filter(is_counted).count()).unwrap_or(i32::MAX)
+}
+
+impl<'a> HardSpread<'a> {
+    pub(super) fn new(view: &'a ClusterView<'a>, pod: &'a SchedulingPod) -> Self {
+        let hard = constraints(pod, WhenUnsatisfiable::DoNotSchedule);
+        // A node takes part only if it has every topology key.
+        let nodes: Vec<&NodeView> = view
+            .nodes()
+            .iter()
+            .filter(|own| hard.iter().all(|c| own.node.labels.contains_key(&c.topology_key)))
+            .collect();
+        let constraints =
+            hard.into_iter().map(|constraint| Counted::new(constraint, pod, &nodes)).collect();
+        Self { constraints }
+    }
+
+    pub(super) fn fit(&self, node: &Node) -> Result<(), Unfit> {
+        for counted in &self.constraints {
+            let constraint = counted.constraint;
+            let Some(domain) = node.labels.get(&constraint.topology_key) else {
+                return Err(Unfit::TopologySpreadLabel);
+            };
+            let here = counted.by_domain.get(domain).copied().unwrap_or(0);
+            let skew = here + i32::from(counted.counts_itself) - counted.least;
+            if skew > constraint.max_skew {
+                return Err(Unfit::TopologySpread);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Counted<'a> {
+    fn new(
+        constraint: &'a TopologySpreadConstraint,
+        pod: &SchedulingPod,
+        nodes: &[&'a NodeView<'a>],
+    ) -> Self {
+        let mut by_domain: BTreeMap<&Text, i32> = BTreeMap::new();
+        for own in nodes.iter().filter(|own| counts_node(constraint, pod, own.node)) {
+            if let Some(domain) = own.node.labels.get(&constraint.topology_key) {
+                *by_domain.entry(domain).or_default() += matching(constraint, pod, own);
+            }
+        }
+        let domains = i32::try_from(by_domain.len()).unwrap_or(i32::MAX);
+        let too_few = constraint.min_domains.is_some_and(|least| domains < least);
+        let least = if too_few { 0 } else { by_domain.values().copied().min().unwrap_or(0) };
+        let counts_itself =
+            constraint.selector.as_ref().is_some_and(|selector| selector.matches(&pod.labels));
+        Self { constraint, by_domain, least, counts_itself }
+    }
+}

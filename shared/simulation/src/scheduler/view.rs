@@ -1,0 +1,149 @@
+//! Nodes with what is on them, as one scheduling cycle sees and changes them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::Text;
+use domain::label::Labels;
+use domain::node::Node;
+use domain::pod::{HostPort, ObjectKey, Pod, PodAffinityTerm, PodSpec};
+use domain::resource::{CPU, MEMORY, Resources};
+use domain::workload::Namespace;
+
+use crate::api::ApiServer;
+
+/// What the scoring plugins count for a pod that asks for no CPU, in millicores, and for no memory, in
+/// bytes. Source: `pkg/scheduler/util/pod_resources.go`.
+const CPU_AT_LEAST_COUNTED: i64 = 100;
+const MEMORY_AT_LEAST_COUNTED: i64 = 200 << 20;
+
+/// What scheduling looks at of a pod.
+#[derive(Clone, Debug)]
+pub(crate) struct SchedulingPod {
+    pub(crate) key: ObjectKey,
+    pub(crate) labels: Arc<Labels>,
+    pub(crate) spec: Arc<PodSpec>,
+    pub(crate) is_terminating: bool,
+}
+
+impl SchedulingPod {
+    pub(crate) fn of(pod: &Pod) -> Self {
+        Self {
+            key: pod.key.clone(),
+            labels: pod.labels.clone(),
+            spec: pod.spec.clone(),
+            is_terminating: pod.is_terminating(),
+        }
+    }
+
+    /// CPU and memory as scoring counts them.
+    pub(crate) fn counted(&self) -> (i64, i64) {
+        let or = |name, least| self.spec.requests.find(name).unwrap_or(least);
+        (or(CPU, CPU_AT_LEAST_COUNTED), or(MEMORY, MEMORY_AT_LEAST_COUNTED))
+    }
+
+    fn has_pod_terms(&self) -> bool {
+        let spec = &self.spec;
+        !(spec.pod_affinity.is_empty()
+            && spec.pod_anti_affinity.is_empty()
+            && spec.preferred_pod_affinity.is_empty()
+            && spec.preferred_pod_anti_affinity.is_empty())
+    }
+}
+
+/// A node and its pods.
+#[derive(Debug)]
+pub(crate) struct NodeView<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) pods: Vec<SchedulingPod>,
+    /// What its pods ask for.
+    pub(crate) used: Resources,
+    /// CPU and memory in use as scoring counts them.
+    pub(crate) counted: (i64, i64),
+    pub(crate) host_ports: Vec<HostPort>,
+    /// Indices of pods with terms about other pods.
+    pub(crate) with_pod_terms: Vec<usize>,
+}
+
+impl NodeView<'_> {
+    fn add(&mut self, pod: SchedulingPod) {
+        self.used.add(&pod.spec.requests);
+        let (cpu, memory) = pod.counted();
+        self.counted = (self.counted.0 + cpu, self.counted.1 + memory);
+        self.host_ports.extend(pod.spec.host_ports.iter().cloned());
+        if pod.has_pod_terms() {
+            self.with_pod_terms.push(self.pods.len());
+        }
+        self.pods.push(pod);
+    }
+
+    pub(crate) fn pods_with_terms(&self) -> impl Iterator<Item = &SchedulingPod> {
+        self.with_pod_terms.iter().map(|index| &self.pods[*index])
+    }
+}
+
+/// All nodes, by name.
+#[derive(Debug)]
+pub(crate) struct ClusterView<'a> {
+    api: &'a ApiServer,
+    nodes: Vec<NodeView<'a>>,
+    namespaces: BTreeMap<Text, &'a Labels>,
+}
+
+impl<'a> ClusterView<'a> {
+    pub(crate) fn new(api: &'a ApiServer) -> Self {
+        let mut nodes: Vec<NodeView> = api
+            .list::<Node>()
+            .map(|node| NodeView {
+                node,
+                pods: Vec::new(),
+                used: Resources::new(),
+                counted: (0, 0),
+                host_ports: Vec::new(),
+                with_pod_terms: Vec::new(),
+            })
+            .collect();
+        let index: BTreeMap<Text, usize> =
+            nodes.iter().enumerate().map(|(index, view)| (view.node.name.clone(), index)).collect();
+        for pod in api.list::<Pod>().filter(|pod| !pod.is_terminal()) {
+            if let Some(index) = pod.node_name.as_ref().and_then(|name| index.get(name)) {
+                nodes[*index].add(SchedulingPod::of(pod));
+            }
+        }
+        let namespaces = api
+            .list::<Namespace>()
+            .map(|namespace| (namespace.name.clone(), &namespace.labels))
+            .collect();
+        Self { api, nodes, namespaces }
+    }
+
+    pub(crate) fn api(&self) -> &'a ApiServer {
+        self.api
+    }
+
+    pub(crate) fn nodes(&self) -> &[NodeView<'a>] {
+        &self.nodes
+    }
+
+    pub(crate) fn bind(&mut self, index: usize, pod: SchedulingPod) {
+        self.nodes[index].add(pod);
+    }
+
+    /// Whether a term about pods is about this one.
+    pub(crate) fn selects(&self, term: &PodAffinityTerm, pod: &SchedulingPod) -> bool {
+        let namespace = &pod.key.namespace;
+        let reaches = term.namespaces.contains(namespace)
+            || term.namespace_selector.as_ref().is_some_and(|selector| {
+                match self.namespaces.get(namespace) {
+                    Some(labels) => selector.matches(labels),
+                    None => selector.matches(&implied_labels(namespace)),
+                }
+            });
+        reaches && term.selector.as_ref().is_some_and(|selector| selector.matches(&pod.labels))
+    }
+}
+
+/// The label that the API server gives every namespace.
+fn implied_labels(namespace: &Text) -> Labels {
+    Labels::from([("kubernetes.io/metadata.name".into(), namespace.clone())])
+}

@@ -1,0 +1,207 @@
+//! Builders for tests.
+
+use std::sync::Arc;
+
+use domain::label::{self, Labels};
+use domain::node::{Node, NodeCondition};
+use domain::node_claim::ConditionStatus;
+use domain::pod::{
+    ObjectKey, Pod, PodAffinityTerm, PodPhase, PodSpec, TopologySpreadConstraint, WhenUnsatisfiable,
+};
+use domain::resource::{CPU, MEMORY, PODS, Resources};
+use domain::selector::LabelSelector;
+use domain::taint::{Taint, TaintEffect, Toleration};
+use domain::workload::{PodTemplate, Workload, WorkloadKind};
+use domain::{Text, Timestamp};
+
+pub(crate) const GIB: i64 = 1 << 30;
+
+pub(crate) fn start() -> Timestamp {
+    "2026-01-05T09:00:00Z".parse().unwrap()
+}
+
+/// A Node of 4 CPU and 16Gi in zone `a`, ready.
+pub(crate) struct NodeBuilder(Node);
+
+pub(crate) fn node(name: &str) -> NodeBuilder {
+    let resources = Resources::new().with(CPU, 4000).with(MEMORY, 16 * GIB).with(PODS, 58);
+    NodeBuilder(Node {
+        name: name.into(),
+        uid: "".into(),
+        created: None,
+        deleted: None,
+        labels: Labels::from([
+            (label::HOSTNAME.into(), name.into()),
+            (label::ZONE.into(), "a".into()),
+        ]),
+        annotations: Labels::new(),
+        taints: Vec::new(),
+        provider_id: None,
+        capacity: resources.clone(),
+        allocatable: resources,
+        conditions: vec![NodeCondition {
+            kind: "Ready".into(),
+            status: ConditionStatus::True,
+            changed: Some(start()),
+        }],
+    })
+}
+
+impl NodeBuilder {
+    pub(crate) fn zone(self, zone: &str) -> Self {
+        self.label(label::ZONE, zone)
+    }
+
+    pub(crate) fn label(mut self, key: &str, value: &str) -> Self {
+        self.0.labels.insert(key.into(), value.into());
+        self
+    }
+
+    pub(crate) fn cpu(mut self, millis: i64) -> Self {
+        self.0.allocatable = self.0.allocatable.with(CPU, millis);
+        self
+    }
+
+    pub(crate) fn taint(mut self, key: &str, effect: TaintEffect) -> Self {
+        self.0.taints.push(Taint { key: key.into(), value: "".into(), effect });
+        self
+    }
+
+    pub(crate) fn cordoned(mut self) -> Self {
+        self.0.taints.push(Node::cordon());
+        self
+    }
+
+    pub(crate) fn build(self) -> Node {
+        self.0
+    }
+}
+
+/// A pending pod of 1 CPU and 1Gi in namespace `default`.
+#[derive(Clone)]
+pub(crate) struct PodBuilder {
+    pod: Pod,
+    spec: PodSpec,
+}
+
+pub(crate) fn pod(name: &str) -> PodBuilder {
+    let requests = Resources::new().with(CPU, 1000).with(MEMORY, GIB).with(PODS, 1);
+    PodBuilder {
+        spec: PodSpec { requests, ..PodSpec::default() },
+        pod: Pod {
+            key: ObjectKey::new("default", name),
+            uid: "".into(),
+            created: None,
+            deleted: None,
+            labels: Arc::new(Labels::new()),
+            owner: None,
+            spec: Arc::default(),
+            node_name: None,
+            nominated_node_name: None,
+            phase: PodPhase::Pending,
+            started: None,
+            ready: None,
+            marked_unschedulable: false,
+            do_not_disrupt: None,
+            deletion_cost: None,
+            is_mirror: false,
+            virtual_of: None,
+        },
+    }
+}
+
+impl PodBuilder {
+    pub(crate) fn label(mut self, key: &str, value: &str) -> Self {
+        Arc::make_mut(&mut self.pod.labels).insert(key.into(), value.into());
+        self
+    }
+
+    pub(crate) fn cpu(mut self, millis: i64) -> Self {
+        self.spec.requests = self.spec.requests.with(CPU, millis);
+        self
+    }
+
+    pub(crate) fn on(mut self, node: &str) -> Self {
+        self.pod.node_name = Some(node.into());
+        self.pod.phase = PodPhase::Running;
+        self.pod.ready = Some(true);
+        self
+    }
+
+    pub(crate) fn priority(mut self, priority: i32) -> Self {
+        self.spec.priority = priority;
+        self
+    }
+
+    pub(crate) fn tolerates_everything(mut self) -> Self {
+        self.spec.tolerations.push(Toleration {
+            key: None,
+            exists: true,
+            value: "".into(),
+            effect: None,
+        });
+        self
+    }
+
+    pub(crate) fn selects_node(mut self, key: &str, value: &str) -> Self {
+        self.spec.node_selector.push((key.into(), value.into()));
+        self
+    }
+
+    pub(crate) fn spread(mut self, key: &str, max_skew: i32, hard: WhenUnsatisfiable) -> Self {
+        self.spec.topology_spread.push(TopologySpreadConstraint {
+            max_skew,
+            topology_key: key.into(),
+            when_unsatisfiable: hard,
+            selector: Some(self.selector()),
+            min_domains: None,
+            node_affinity_policy: domain::pod::NodeInclusionPolicy::Honor,
+            node_taints_policy: domain::pod::NodeInclusionPolicy::Ignore,
+        });
+        self
+    }
+
+    pub(crate) fn near(mut self, key: &str, labels: (&str, &str)) -> Self {
+        self.spec.pod_affinity.push(term(key, labels));
+        self
+    }
+
+    pub(crate) fn apart_from(mut self, key: &str, labels: (&str, &str)) -> Self {
+        self.spec.pod_anti_affinity.push(term(key, labels));
+        self
+    }
+
+    pub(crate) fn with_spec(mut self, change: impl FnOnce(&mut PodSpec)) -> Self {
+        change(&mut self.spec);
+        self
+    }
+
+    pub(crate) fn build(mut self) -> Pod {
+        self.pod.spec = Arc::new(self.spec);
+        self.pod
+    }
+
+    fn selector(&self) -> LabelSelector {
+        LabelSelector::of_labels(self.pod.labels.iter().map(|(key, value)| (&**key, &**value)))
+    }
+
+    /// A workload whose pods look like this one.
+    pub(crate) fn workload(self, kind: WorkloadKind, name: &str, replicas: u32) -> Workload {
+        let pod = self.build();
+        Workload {
+            kind,
+            key: ObjectKey::new("default", name),
+            replicas,
+            template: PodTemplate { labels: pod.labels, spec: pod.spec },
+        }
+    }
+}
+
+fn term(key: &str, labels: (&str, &str)) -> PodAffinityTerm {
+    PodAffinityTerm {
+        topology_key: key.into(),
+        selector: Some(LabelSelector::of_labels([labels])),
+        namespaces: vec![Text::from("default")],
+        namespace_selector: None,
+    }
+}
