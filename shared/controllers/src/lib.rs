@@ -1,1 +1,9 @@
-//! controllers
+//! The controllers: observe through ports, plan with the pure core, check, execute through ports.
+//!
+//! One use case a module. Everything that decides is pure and lives in `planning`, `checker` or
+//! `steps`; what is here reads and writes. State lives in the [`ports::ClaimStore`] and in the
+//! cluster, never in the process, so that any run can go on where another stopped.
+
+pub mod event;
+pub mod ports;
+pub mod record;

@@ -1,0 +1,156 @@
+//! Where instances come from.
+
+use domain::instance_type::{CapacityType, InstanceTypes};
+use domain::money::UsdPerHour;
+use domain::node_class::Ec2NodeClass;
+use domain::{Text, Timestamp};
+
+use super::error::PortError;
+use crate::record::launch::{LaunchOffering, LaunchRequest};
+
+/// A cloud that rents instances to one cluster.
+#[expect(
+    async_fn_in_trait,
+    reason = "callers are single-threaded per run; no Send bound is wanted"
+)]
+pub trait Cloud {
+    /// The instance types that node classes see, with every offering that exists: what could not be
+    /// launched a moment ago is marked by the controllers, not here.
+    async fn instance_types(
+        &self,
+        node_classes: &[Ec2NodeClass],
+    ) -> Result<InstanceTypes, PortError>;
+
+    /// Launches one instance for each request. Asking again with the same token and the same offerings
+    /// gives the same instance, also after it has ended. The answer has one outcome a request, in order.
+    /// `node_classes` holds every class that a request names.
+    async fn launch(
+        &self,
+        requests: &[LaunchRequest],
+        node_classes: &[Ec2NodeClass],
+    ) -> Result<Vec<LaunchOutcome>, PortError>;
+
+    /// All instances that bear this cluster's tags, except those that are terminated.
+    async fn instances(&self) -> Result<Vec<Instance>, PortError>;
+
+    /// Ends instances. The answer has one outcome an id, in order.
+    async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError>;
+}
+
+/// What became of a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaunchOutcome {
+    /// There is an instance.
+    Launched {
+        /// The instance.
+        instance: Instance,
+        /// Offerings that were tried first and had none left: a success may carry errors.
+        exhausted: Vec<Exhausted>,
+    },
+    /// Every offering failed for want of capacity (`InsufficientInstanceCapacity`,
+    /// `MaxSpotInstanceCountExceeded`, `VcpuLimitExceeded`, `UnfulfillableCapacity`, `Unsupported`,
+    /// `InsufficientFreeAddressesInSubnet`, `MaxFleetCountExceeded`, `ReservationCapacityExceeded`,
+    /// or neither instance nor error came back).
+    OutOfCapacity {
+        /// Those that failed.
+        exhausted: Vec<Exhausted>,
+    },
+    /// The EC2NodeClass is missing, being deleted or not ready.
+    NodeClassNotReady {
+        /// What is wrong with it.
+        message: Text,
+    },
+    /// Anything else. Whether an instance exists is not known; asking again with the same token tells.
+    Failed(PortError),
+}
+
+/// An offering that had none left.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Exhausted {
+    /// The instance type.
+    pub instance_type: Text,
+    /// The zone's name.
+    pub zone: Text,
+    /// How it would have been bought.
+    pub capacity_type: CapacityType,
+    /// EC2's error code.
+    pub code: Text,
+}
+
+impl Exhausted {
+    /// That an offering of a request had none left.
+    pub fn of(offering: &LaunchOffering, code: impl Into<Text>) -> Self {
+        Self {
+            instance_type: offering.instance_type.clone(),
+            zone: offering.zone.clone(),
+            capacity_type: offering.capacity_type,
+            code: code.into(),
+        }
+    }
+}
+
+/// An instance of this cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// `i-…`.
+    pub id: Text,
+    /// `aws:///ZONE/i-…`, as the Node will report it.
+    pub provider_id: Text,
+    /// The instance type.
+    pub instance_type: Text,
+    /// The zone's name.
+    pub zone: Text,
+    /// How it is bought.
+    pub capacity_type: CapacityType,
+    /// The capacity reservation it runs in.
+    pub reservation_id: Option<Text>,
+    /// Its price; `None` where the cloud does not say (a list of instances has no prices).
+    pub price: Option<UsdPerHour>,
+    /// The image it runs.
+    pub image_id: Text,
+    /// When it was launched.
+    pub launched: Timestamp,
+    /// How it is.
+    pub state: InstanceState,
+    /// Tag `karpenter.sh/nodeclaim`: the claim's name.
+    pub claim: Option<Text>,
+    /// Tag `outrigger.dev/claim-uid`: tells claims of one name apart.
+    pub claim_uid: Option<Text>,
+    /// Tag `karpenter.sh/nodepool`.
+    pub node_pool: Option<Text>,
+}
+
+/// The state of an instance, as EC2 words it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum InstanceState {
+    /// It boots.
+    Pending,
+    /// It runs.
+    Running,
+    /// It is being stopped.
+    Stopping,
+    /// It is stopped.
+    Stopped,
+    /// It is being terminated.
+    ShuttingDown,
+    /// It is gone.
+    Terminated,
+}
+
+impl InstanceState {
+    /// Whether it exists and nobody has asked for its end.
+    pub const fn is_alive(self) -> bool {
+        !matches!(self, Self::ShuttingDown | Self::Terminated)
+    }
+}
+
+/// What became of a request to end an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Termination {
+    /// It is shutting down.
+    ShuttingDown,
+    /// It is terminated, or nobody knows it any more.
+    Gone,
+    /// The request failed.
+    Failed(PortError),
+}

@@ -1,0 +1,129 @@
+//! Errors of the outside world, classified once, at the edge.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use domain::Text;
+
+/// What kind of failure it was, as far as anybody here acts differently on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorKind {
+    /// The thing is not there (404, `InvalidInstanceID.NotFound`).
+    NotFound,
+    /// It is there already, or changed since it was read (409, `ConditionalCheckFailedException`).
+    Conflict,
+    /// Too many requests; the same call may succeed later (429, `RequestLimitExceeded`).
+    Throttled,
+    /// EC2 has none left (`InsufficientInstanceCapacity` and its like).
+    NoCapacity,
+    /// Not allowed (401, 403, `UnauthorizedOperation`).
+    Denied,
+    /// Nobody answered in time, or the other side failed (5xx, timeouts, connections). Whether the call
+    /// took effect is not known.
+    Unavailable,
+    /// The call makes no sense to the other side (400, 422, `InvalidParameterValue`).
+    Invalid,
+    /// Anything else.
+    Unknown,
+}
+
+impl ErrorKind {
+    /// Whether the same call may succeed later without anybody changing anything.
+    pub const fn is_retryable(self) -> bool {
+        matches!(self, Self::Throttled | Self::NoCapacity | Self::Unavailable | Self::Unknown)
+    }
+
+    /// In words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "not found",
+            Self::Conflict => "changed by somebody else",
+            Self::Throttled => "throttled",
+            Self::NoCapacity => "out of capacity",
+            Self::Denied => "not allowed",
+            Self::Unavailable => "not available",
+            Self::Invalid => "not valid",
+            Self::Unknown => "failed",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A call to the outside that failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{operation}: {kind}: {message}")]
+pub struct PortError {
+    /// What kind of failure.
+    pub kind: ErrorKind,
+    /// What was asked for, such as `CreateFleet` or `evict pod default/web-0`.
+    pub operation: Text,
+    /// What the other side said.
+    pub message: Text,
+    /// The adapter's own error.
+    #[source]
+    pub cause: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl PortError {
+    /// An error without a cause of its own.
+    pub fn new(kind: ErrorKind, operation: impl Into<Text>, message: impl Into<Text>) -> Self {
+        Self { kind, operation: operation.into(), message: message.into(), cause: None }
+    }
+
+    /// With the adapter's own error as the cause.
+    pub fn because(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
+        self.cause = Some(Arc::new(cause));
+        self
+    }
+
+    /// Whether the same call may succeed later.
+    pub const fn is_retryable(&self) -> bool {
+        self.kind.is_retryable()
+    }
+}
+
+impl PartialEq for PortError {
+    /// Equal in kind and words; causes cannot be compared.
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.operation == other.operation
+            && self.message == other.message
+    }
+}
+
+impl Eq for PortError {}
+
+/// Takes "it is not there" as an answer rather than a failure.
+pub fn found<T>(result: Result<T, PortError>) -> Result<Option<T>, PortError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_by_itself_is_retryable() {
+        let retryable = |kind| PortError::new(kind, "RunInstances", "no").is_retryable();
+        assert!(retryable(ErrorKind::Throttled) && retryable(ErrorKind::Unavailable));
+        assert!(!retryable(ErrorKind::Denied) && !retryable(ErrorKind::Conflict));
+    }
+
+    #[test]
+    fn an_error_says_what_was_asked_and_keeps_its_cause() {
+        let error = PortError::new(ErrorKind::Throttled, "CreateFleet", "slow down")
+            .because(std::fmt::Error);
+        assert_eq!(error.to_string(), "CreateFleet: throttled: slow down");
+        assert!(error.source().is_some());
+    }
+}

@@ -1,0 +1,41 @@
+//! What EC2 is asked for on behalf of a claim: complete, so that a retry asks the very same.
+
+use domain::Text;
+use domain::instance_type::CapacityType;
+use domain::label::Labels;
+use domain::money::UsdPerHour;
+use domain::taint::Taint;
+
+/// A request for one instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchRequest {
+    /// CreateFleet's client token: the claim's uid.
+    pub token: Text,
+    /// The claim's name, for tags.
+    pub claim: Text,
+    /// The NodePool, for tags; empty for a claim that no pool made.
+    pub node_pool: Text,
+    /// The EC2NodeClass by name.
+    pub node_class: Text,
+    /// What may be launched, cheapest first: all of one capacity type, at least one.
+    pub offerings: Vec<LaunchOffering>,
+    /// Labels that user data tells the kubelet.
+    pub labels: Labels,
+    /// Taints that user data tells the kubelet, those of startup among them.
+    pub taints: Vec<Taint>,
+}
+
+/// An offering that a launch may use.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LaunchOffering {
+    /// The price, which also is its priority.
+    pub price: UsdPerHour,
+    /// The instance type.
+    pub instance_type: Text,
+    /// The zone's name.
+    pub zone: Text,
+    /// How it is bought.
+    pub capacity_type: CapacityType,
+    /// The capacity reservation, for `reserved`.
+    pub reservation_id: Option<Text>,
+}
