@@ -3,7 +3,10 @@
 //! It reads arguments and files, asks the shared crates, and renders what they answer. Nothing is decided here.
 
 mod args;
+mod html;
 mod terminal;
+#[cfg(test)]
+mod testing;
 mod text;
 mod view;
 mod wire;

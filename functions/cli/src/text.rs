@@ -6,5 +6,7 @@
 pub(crate) mod age;
 pub(crate) mod bar;
 pub(crate) mod node_table;
+pub(crate) mod page;
 pub(crate) mod paint;
 pub(crate) mod plan;
+pub(crate) mod simulation;

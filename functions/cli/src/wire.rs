@@ -3,6 +3,7 @@
 
 pub(crate) mod claim;
 pub(crate) mod plan;
+pub(crate) mod simulation;
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,8 @@ use domain::snapshot::ClusterSnapshot;
 
 use crate::terminal::Canvas;
 use crate::text::node_table::node_table;
-use crate::text::paint::{Role, paint};
+use crate::text::page::Page;
+use crate::text::paint::Role;
 use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
@@ -23,46 +24,24 @@ const TYPES_SHOWN_MAX: usize = 4;
 /// The whole plan.
 pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> String {
     let Plan { node_claims, placements, unschedulable, disruptions, blocked, totals } = plan;
-    let page = &mut Page { text: String::new(), canvas };
-    launches(page, node_claims);
-    places(page, placements);
-    taken_away(page, disruptions);
-    left_alone(page, blocked);
-    without_place(page, unschedulable);
+    let mut page = Page::new(canvas);
+    launches(&mut page, node_claims);
+    places(&mut page, placements);
+    taken_away(&mut page, disruptions);
+    left_alone(&mut page, blocked);
+    without_place(&mut page, unschedulable);
     let rows = node_row::rows(snapshot, plan);
     if !rows.is_empty() {
         page.heading("NODES", "");
         page.line(node_table(&rows, canvas));
         page.line("");
     }
-    if page.text.is_empty() {
+    if page.is_empty() {
         page.line("Nothing to do: no pod waits and there is no node.");
         page.line("");
     }
-    sum(page, totals);
-    std::mem::take(&mut page.text)
-}
-
-/// Text in the making.
-struct Page {
-    text: String,
-    canvas: Canvas,
-}
-
-impl Page {
-    fn line(&mut self, line: impl AsRef<str>) {
-        self.text.push_str(line.as_ref());
-        self.text.push('\n');
-    }
-
-    fn heading(&mut self, word: &str, rest: &str) {
-        let head = paint(self.canvas, Role::Heading, word);
-        self.line(if rest.is_empty() { head } else { format!("{head}  {rest}") });
-    }
-
-    fn paint(&self, role: Role, text: impl std::fmt::Display) -> String {
-        paint(self.canvas, role, text)
-    }
+    sum(&mut page, totals);
+    page.into_text()
 }
 
 fn launches(page: &mut Page, claims: &[PlannedNodeClaim]) {
@@ -100,7 +79,7 @@ fn launch(page: &mut Page, claim: &PlannedNodeClaim, indent: &str) {
         let more = others.len().saturating_sub(TYPES_SHOWN_MAX);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         let line = format!("{indent}  or {shown}{more}");
-        page.line(page.paint(Role::Faint, line));
+        page.faint(line);
     }
     let mut asked = String::new();
     for (name, amount) in claim.requests.iter().filter(|(name, _)| &***name != PODS) {
@@ -143,12 +122,14 @@ fn taken_away(page: &mut Page, disruptions: &[PlannedDisruption]) {
     page.heading("DISRUPT", &counted(nodes, "node"));
     for PlannedDisruption { reason, nodes, pods, replacements, moves, savings } in disruptions {
         let money = if savings.nanos() < 0 {
-            page.paint(Role::Warning, format!("costs {} more", domain::money::UsdPerHour::ZERO - *savings))
+            page.paint(
+                Role::Warning,
+                format!("costs {} more", domain::money::UsdPerHour::ZERO - *savings),
+            )
         } else {
             page.paint(Role::Good, format!("saves {savings} ({} a month)", Monthly(*savings)))
         };
-        let line =
-            format!("  {}  {reason}  {money}", page.paint(Role::Name, nodes.join(", ")));
+        let line = format!("  {}  {reason}  {money}", page.paint(Role::Name, nodes.join(", ")));
         page.line(line);
         if !pods.is_empty() {
             page.line(format!("    {} to move: {}", counted(pods.len(), "pod"), PodNames(pods)));
@@ -206,6 +187,46 @@ fn sum(page: &mut Page, totals: &Totals) {
             "  No plan could host the {} for less than {bound} of new capacity.",
             counted(pods, "pending pod")
         );
-        page.line(page.paint(Role::Faint, line));
+        page.faint(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_plan_tells_what_is_done_and_why() {
+        insta::assert_snapshot!(plan(&testing::snapshot(), &testing::plan(), Canvas::PLAIN));
+    }
+
+    #[test]
+    fn colour_is_the_only_difference_on_a_terminal() {
+        let canvas = Canvas { color: true, width: None };
+        let coloured = plan(&testing::snapshot(), &testing::plan(), canvas);
+        let plain = plan(&testing::snapshot(), &testing::plan(), Canvas::PLAIN);
+        assert!(coloured.contains("\x1b["));
+        let stripped = anstream::adapter::strip_str(&coloured).to_string();
+        // The last column of a table is padded to its width where it is styled.
+        let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+        assert_eq!(trimmed(&stripped), trimmed(&plain));
+    }
+
+    #[test]
+    fn a_narrow_terminal_is_not_overrun_by_the_table() {
+        let canvas = Canvas { color: false, width: Some(100) };
+        let text = plan(&testing::snapshot(), &testing::plan(), canvas);
+        let table = text.lines().skip_while(|line| !line.starts_with("NODES")).skip(1);
+        for line in table.take_while(|line| !line.is_empty()) {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_empty_cluster_has_nothing_to_do() {
+        let snapshot = ClusterSnapshot::empty(testing::now());
+        let text = plan(&snapshot, &Plan::default(), Canvas::PLAIN);
+        assert!(text.starts_with("Nothing to do"), "{text}");
     }
 }

@@ -10,10 +10,19 @@ pub(crate) struct Monthly(pub(crate) UsdPerHour);
 
 impl fmt::Display for Monthly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Dollars(i128::from(self.0.nanos()) * i128::from(HOURS_PER_MONTH)).fmt(f)
+    }
+}
+
+/// An amount of money in billionths of a dollar, to the cent: `$1,234.56`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dollars(pub(crate) i128);
+
+impl fmt::Display for Dollars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NANOS_PER_CENT: i128 = 10_000_000;
-        let nanos = i128::from(self.0.nanos()) * i128::from(HOURS_PER_MONTH);
-        let half = if nanos < 0 { -NANOS_PER_CENT / 2 } else { NANOS_PER_CENT / 2 };
-        let cents = (nanos + half) / NANOS_PER_CENT;
+        let half = if self.0 < 0 { -NANOS_PER_CENT / 2 } else { NANOS_PER_CENT / 2 };
+        let cents = (self.0 + half) / NANOS_PER_CENT;
         let sign = if cents < 0 { "-" } else { "" };
         let cents = cents.unsigned_abs();
         write!(f, "{sign}${}.{:02}", grouped(cents / 100), cents % 100)

@@ -111,10 +111,8 @@ impl From<&report::NodeRow> for NodeRow {
             price,
         } = row;
         let said = |text: &Text| (!text.is_empty()).then(|| text.clone());
-        let usage = |usage: &report::Usage| Usage {
-            used: usage.used,
-            allocatable: usage.allocatable,
-        };
+        let usage =
+            |usage: &report::Usage| Usage { used: usage.used, allocatable: usage.allocatable };
         Self {
             name: name.clone(),
             node_pool: node_pool.clone(),
@@ -310,8 +308,7 @@ fn planned_row(claim: &PlannedNodeClaim, snapshot: &ClusterSnapshot) -> NodeRow 
 
 /// What labels say of a node; the rest is blank.
 fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
-    let capacity_type =
-        labels.get(label::CAPACITY_TYPE).and_then(|text| CapacityType::parse(text));
+    let capacity_type = labels.get(label::CAPACITY_TYPE).and_then(|text| CapacityType::parse(text));
     NodeRow {
         name: "".into(),
         node_pool: labels.get(label::NODE_POOL).cloned(),
@@ -335,9 +332,9 @@ fn price(
 ) -> Option<UsdPerHour> {
     let name = labels.get(label::INSTANCE_TYPE)?;
     let zone = labels.get(label::ZONE)?;
-    let node_class = labels.get(label::NODE_POOL).and_then(|pool| {
-        snapshot.node_pools.iter().find(|known| known.name == *pool)
-    });
+    let node_class = labels
+        .get(label::NODE_POOL)
+        .and_then(|pool| snapshot.node_pools.iter().find(|known| known.name == *pool));
     let node_class = node_class.map_or("", |pool| &*pool.template.node_class_ref.name);
     let reservation = labels.get(label::RESERVATION_ID);
     snapshot

@@ -42,10 +42,8 @@ mod tests {
 
         let groups = groups(&pods);
 
-        let names: Vec<Vec<&str>> = groups
-            .iter()
-            .map(|group| group.pods.iter().map(|pod| &*pod.name).collect())
-            .collect();
+        let names: Vec<Vec<&str>> =
+            groups.iter().map(|group| group.pods.iter().map(|pod| &*pod.name).collect()).collect();
         assert_eq!(names, [vec!["a", "c"], vec!["b"]]);
     }
 }

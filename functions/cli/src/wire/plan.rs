@@ -1,9 +1,7 @@
 //! A plan as JSON: `kind: Plan`.
 
 use domain::Text;
-use domain::plan::{
-    BlockedNode, Placement, Plan, PlannedDisruption, Totals, UnschedulablePod,
-};
+use domain::plan::{BlockedNode, Placement, Plan, PlannedDisruption, Totals, UnschedulablePod};
 use serde::Serialize;
 
 use super::API_VERSION;
@@ -142,5 +140,33 @@ impl From<&Totals> for TotalsDocument {
             hourly_usd_after: hourly_after.to_f64(),
             lower_bound_hourly_usd: lower_bound.map(|bound| bound.to_f64()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn the_document_is_as_the_contract_fixes_it() {
+        let document = PlanDocument::new(&testing::plan(), Remarks::default());
+        insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap());
+    }
+
+    #[test]
+    fn prices_keep_every_digit() {
+        let mut plan = testing::plan();
+        plan.totals.hourly_before = domain::money::UsdPerHour::from_nanos(829_497_123);
+        let document = serde_json::to_value(PlanDocument::new(&plan, Remarks::default())).unwrap();
+        assert_eq!(document["totals"]["hourlyUsdBefore"].to_string(), "0.829497123");
+    }
+
+    #[test]
+    fn a_bound_that_was_not_computed_is_absent() {
+        let mut plan = testing::plan();
+        plan.totals.lower_bound = None;
+        let document = serde_json::to_value(PlanDocument::new(&plan, Remarks::default())).unwrap();
+        assert_eq!(document["totals"].get("lowerBoundHourlyUsd"), None);
     }
 }

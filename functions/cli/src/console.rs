@@ -1,0 +1,101 @@
+//! The only place that writes: results to standard output, complaints and progress to standard error.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Writes a result to standard output. Whoever reads it may have gone, as `head` does: that is no error.
+pub(crate) fn write(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// `error: WHAT: CAUSE: …` on standard error.
+pub(crate) fn error(error: &dyn Error) {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    complain("error", ERROR, &text);
+}
+
+/// `error: WHAT` on standard error.
+pub(crate) fn error_text(what: &dyn Display) {
+    complain("error", ERROR, what);
+}
+
+/// `warning: WHAT` on standard error.
+pub(crate) fn warning(what: &dyn Display) {
+    complain("warning", WARNING, what);
+}
+
+/// `note: WHAT` on standard error.
+pub(crate) fn note(what: &dyn Display) {
+    complain("note", Style::new().bold(), what);
+}
+
+fn complain(word: &str, style: Style, what: &dyn Display) {
+    // Nobody is left to tell when standard error cannot be written.
+    let _ = writeln!(anstream::stderr(), "{style}{word}:{style:#} {what}");
+}
+
+/// A line on standard error that says what is being done and for how long, once that takes over a second.
+///
+/// Only on a terminal; the line is gone once this value is dropped.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    worker: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    const SILENT_FOR: Duration = Duration::from_secs(1);
+    const EVERY: Duration = Duration::from_millis(200);
+
+    /// Work begins.
+    pub(crate) fn start(what: &str) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self { worker: None };
+        }
+        let (done, is_done) = mpsc::channel::<()>();
+        let what = what.to_owned();
+        let worker = std::thread::spawn(move || {
+            let started = Instant::now();
+            let mut wait = Self::SILENT_FOR;
+            while is_done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                wait = Self::EVERY;
+                let seconds = started.elapsed().as_secs();
+                let _ = write!(io::stderr(), "\r{what}: {seconds} s ");
+            }
+            if wait == Self::EVERY {
+                // Back to the first column, and clear the line.
+                let _ = write!(io::stderr(), "\r\x1b[K");
+            }
+        });
+        Self { worker: Some((done, worker)) }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((done, worker)) = self.worker.take() {
+            drop(done);
+            // A panic of the worker has nothing to do with the work it reports on.
+            let _ = worker.join();
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A plan as a page.
+
+use domain::plan::{
+    BlockedNode, Placement, Plan, PlannedDisruption, PlannedNodeClaim, Totals, UnschedulablePod,
+};
+use domain::snapshot::ClusterSnapshot;
+use maud::{Markup, html};
+
+use crate::html::node_table::node_table;
+use crate::html::page::{figure, page};
+use crate::view::money::Monthly;
+use crate::view::node_row;
+use crate::view::pod_names::{PodNames, counted};
+use crate::view::unschedulable::groups;
+
+/// The whole plan; `cluster` is its name, where one was given.
+pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, cluster: Option<&str>) -> String {
+    let Plan { node_claims, placements, unschedulable, disruptions, blocked, totals } = plan;
+    let title = cluster.map_or_else(|| "Plan".to_owned(), |name| format!("Plan for {name}"));
+    let rows = node_row::rows(snapshot, plan);
+    let body = html! {
+        h1 { (title) }
+        p.about { "What one tick would do at " (snapshot.now) "." }
+        (figures(plan, totals))
+        @if !rows.is_empty() { h2 { "Nodes" } (node_table(&rows)) }
+        (launches(node_claims))
+        (places(placements))
+        (taken_away(disruptions))
+        (left_alone(blocked))
+        (without_place(unschedulable))
+    };
+    page(&title, &body)
+}
+
+fn figures(plan: &Plan, totals: &Totals) -> Markup {
+    let Totals { pending_pods, hourly_before, hourly_after, lower_bound } = totals;
+    html! {
+        div.figures {
+            (figure(&Monthly(*hourly_before).to_string(), &format!("a month before ({hourly_before})")))
+            (figure(&Monthly(*hourly_after).to_string(), &format!("a month after ({hourly_after})")))
+            (figure(&pending_pods.to_string(), "pods waited"))
+            (figure(&plan.unschedulable.len().to_string(), "have no place"))
+            @if let Some(bound) = lower_bound {
+                (figure(&bound.to_string(), "of new capacity at least, whatever the plan"))
+            }
+        }
+    }
+}
+
+fn launches(claims: &[PlannedNodeClaim]) -> Markup {
+    html! {
+        @if !claims.is_empty() {
+            h2 { "Launch" small { (counted(claims.len(), "node")) } }
+            @for claim in claims { (launch(claim)) }
+        }
+    }
+}
+
+fn launch(claim: &PlannedNodeClaim) -> Markup {
+    let offering = &claim.offering;
+    let others = claim.instance_types.iter().filter(|name| **name != offering.instance_type);
+    let others: Vec<&str> = others.map(|name| &**name).collect();
+    html! {
+        div.card {
+            span.name { (claim.name) } " "
+            b { (offering.instance_type) } " " (offering.capacity_type) " in " (offering.zone) ", "
+            (offering.price)
+            @if !others.is_empty() { p.soft { "or " (others.join(", ")) } }
+            p { (counted(claim.pods.len(), "pod")) ": " (PodNames(&claim.pods)) }
+        }
+    }
+}
+
+fn places(placements: &[Placement]) -> Markup {
+    html! {
+        @if !placements.is_empty() {
+            h2 { "Place" small { (counted(placements.len(), "pod")) " on nodes there are" } }
+            div.card {
+                ul {
+                    @for Placement { pod, node } in placements {
+                        li { (pod) " on " span.name { (node) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn taken_away(disruptions: &[PlannedDisruption]) -> Markup {
+    html! {
+        @if !disruptions.is_empty() {
+            h2 { "Disrupt" }
+            @for PlannedDisruption { reason, nodes, pods, replacements, moves, savings } in disruptions {
+                div.card {
+                    span.name { (nodes.join(", ")) } " " b { (reason) } " "
+                    @if savings.nanos() < 0 {
+                        span.warn { "costs " (domain::money::UsdPerHour::ZERO - *savings) " more" }
+                    } @else {
+                        span.good { "saves " (savings) " (" (Monthly(*savings)) " a month)" }
+                    }
+                    @if !pods.is_empty() {
+                        p { (counted(pods.len(), "pod")) " to move: " (PodNames(pods)) }
+                    }
+                    @for Placement { pod, node } in moves {
+                        p.soft { (pod) " to " span.name { (node) } }
+                    }
+                    @for claim in replacements { (launch(claim)) }
+                }
+            }
+        }
+    }
+}
+
+fn left_alone(blocked: &[BlockedNode]) -> Markup {
+    html! {
+        @if !blocked.is_empty() {
+            h2 { "Keep" small { (counted(blocked.len(), "node")) } }
+            div.card {
+                ul {
+                    @for BlockedNode { node, reason } in blocked {
+                        li { span.name { (node) } " " (reason) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn without_place(unschedulable: &[UnschedulablePod]) -> Markup {
+    html! {
+        @if !unschedulable.is_empty() {
+            h2.bad { "Unschedulable" small { (counted(unschedulable.len(), "pod")) } }
+            @for group in groups(unschedulable) {
+                div.card {
+                    (PodNames(&group.pods))
+                    ul { @for reason in group.reasons { li { (reason) } } }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn every_name_is_escaped() {
+        let mut hostile = testing::plan();
+        hostile.blocked[0].node = "<script>alert(1)</script>".into();
+        let page = plan(&testing::snapshot(), &hostile, Some("a & b"));
+        assert!(!page.contains("<script>"));
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+        assert!(page.contains("Plan for a &amp; b"));
+    }
+
+    #[test]
+    fn the_page_needs_nothing_from_elsewhere() {
+        let page = plan(&testing::snapshot(), &testing::plan(), None);
+        for outside in ["http://", "https://", "src=", "href=", "@import", "url("] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn the_page_shows_every_part_of_the_plan() {
+        let page = plan(&testing::snapshot(), &testing::plan(), None);
+        for part in ["default-x7k2p", "default-b2c3d", "ip-10-0-0-7", "default/huge", "$147.17"] {
+            assert!(page.contains(part), "{part}");
+        }
+    }
+}

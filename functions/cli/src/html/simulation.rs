@@ -1,0 +1,106 @@
+//! A simulated run as a page.
+
+use maud::{Markup, html};
+use simulation::report::{Entry, ExpectationOutcome, Moment, Occurrence, Report, View};
+
+use crate::html::node_table::node_table;
+use crate::html::page::{figure, page};
+use crate::text::age::age;
+use crate::text::paint::Role;
+use crate::text::simulation::{moment_title, role, since_start};
+use crate::view::money::{Dollars, Monthly};
+use crate::view::node_row::NodeRow;
+use crate::view::pod_names::counted;
+
+/// The whole run.
+pub(crate) fn simulation(report: &Report) -> String {
+    let body = html! {
+        h1 { (report.scenario) }
+        p.about { (report.about) }
+        (figures(report))
+        (expectations(&report.expectations))
+        (violations(report))
+        @for moment in [Moment::Start, Moment::Peak, Moment::End] {
+            @if let Some(view) = report.view(moment) { (nodes(view, report)) }
+        }
+        h2 { "Timeline" }
+        ol.timeline { @for entry in &report.timeline { (happening(entry, report)) } }
+    };
+    page(&report.scenario, &body)
+}
+
+fn figures(report: &Report) -> Markup {
+    let cost = &report.cost;
+    html! {
+        div.figures {
+            (figure(&Monthly(cost.peak_hourly).to_string(), &format!("a month at its dearest ({})", cost.peak_hourly)))
+            (figure(&Monthly(cost.final_hourly).to_string(), &format!("a month at the end ({})", cost.final_hourly)))
+            (figure(&Dollars(cost.total_nano_usd).to_string(), "for the run itself"))
+            (figure(&age(report.waiting.longest), "the longest wait of a pod"))
+            (figure(&age(report.ended.duration_since(report.started)), &format!("of simulated time, seed {}", report.seed)))
+        }
+    }
+}
+
+fn expectations(expectations: &[ExpectationOutcome]) -> Markup {
+    html! {
+        @if !expectations.is_empty() {
+            h2 { "Expectations" }
+            div.card {
+                @for ExpectationOutcome { at: _, expected, found } in expectations {
+                    @match found {
+                        None => p { span.good { "✓ " } (expected) },
+                        Some(found) => p { span.bad { "✗ " } (expected) ": " (found) },
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn violations(report: &Report) -> Markup {
+    html! {
+        @if !report.violations.is_empty() {
+            h2.bad { "Broken rules" }
+            div.card {
+                @for Occurrence { at, violation } in &report.violations {
+                    p { (since_start(report, *at)) " " (violation) }
+                }
+            }
+        }
+    }
+}
+
+fn nodes(view: &View, report: &Report) -> Markup {
+    let View { moment, at, nodes, hourly, pods_running, pods_pending } = view;
+    let rows: Vec<NodeRow> = nodes.iter().map(NodeRow::from).collect();
+    html! {
+        h2 {
+            "Nodes " (moment_title(*moment))
+            small {
+                (since_start(report, *at)) ", " (counted(rows.len(), "node")) ", "
+                (counted(*pods_running, "pod")) " running, " (pods_pending) " pending, "
+                (hourly) ", " (Monthly(*hourly)) " a month"
+            }
+        }
+        @if !rows.is_empty() { (node_table(&rows)) }
+    }
+}
+
+fn happening(entry: &Entry, report: &Report) -> Markup {
+    let Entry { at, what, why } = entry;
+    let class = match role(what) {
+        Some(Role::Heading) => "step",
+        Some(Role::Good) => "good",
+        Some(Role::Warning) => "warn",
+        Some(Role::Bad) => "bad",
+        Some(Role::Name | Role::Faint) | None => "soft",
+    };
+    html! {
+        li class=(class) {
+            time datetime=(at) { (since_start(report, *at)) }
+            (what)
+            @if let Some(why) = why { p { (why) } }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Makers of small clusters and plans for the renderers' tests.
+
+use std::sync::Arc;
+
+use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering};
+use domain::label;
+use domain::money::UsdPerHour;
+use domain::node::Node;
+use domain::plan::{
+    BlockedNode, Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering, Totals,
+    UnschedulablePod,
+};
+use domain::pod::{Pod, PodKey, PodPhase, PodSpec};
+use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, PodUnschedulable};
+use domain::requirement::Requirement;
+use domain::resource::{CPU, MEMORY, PODS, Resources};
+use domain::snapshot::ClusterSnapshot;
+use domain::{SignedDuration, Text, Timestamp};
+
+pub(crate) fn now() -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365)
+}
+
+pub(crate) fn usd(dollars: f64) -> UsdPerHour {
+    UsdPerHour::from_f64(dollars).unwrap()
+}
+
+pub(crate) fn requests(cpu_millis: i64, memory_mebibytes: i64, pods: i64) -> Resources {
+    Resources::new().with(CPU, cpu_millis).with(MEMORY, memory_mebibytes << 20).with(PODS, pods)
+}
+
+pub(crate) fn pod(name: &str, node: Option<&str>) -> Pod {
+    Pod {
+        key: PodKey::new("default", name),
+        uid: "".into(),
+        created: None,
+        deleted: None,
+        labels: Arc::default(),
+        owner: None,
+        spec: Arc::new(PodSpec { requests: requests(500, 512, 1), ..PodSpec::default() }),
+        node_name: node.map(Text::from),
+        nominated_node_name: None,
+        phase: PodPhase::Running,
+        started: None,
+        ready: None,
+        marked_unschedulable: false,
+        do_not_disrupt: None,
+        deletion_cost: None,
+        is_mirror: false,
+        virtual_of: None,
+    }
+}
+
+pub(crate) fn node(name: &str) -> Node {
+    let labels = [
+        (label::NODE_POOL, "default"),
+        (label::INSTANCE_TYPE, "m7i.large"),
+        (label::ZONE, "us-east-1a"),
+        (label::CAPACITY_TYPE, "on-demand"),
+    ];
+    Node {
+        name: name.into(),
+        uid: "".into(),
+        created: Some(now() - SignedDuration::from_mins(90)),
+        deleted: None,
+        labels: labels.map(|(key, value)| (key.into(), value.into())).into(),
+        annotations: label::Labels::new(),
+        taints: Vec::new(),
+        provider_id: None,
+        capacity: requests(2000, 8192, 29),
+        allocatable: requests(1900, 7168, 29),
+        conditions: Vec::new(),
+    }
+}
+
+fn instance_type(name: &str, price: f64) -> InstanceType {
+    let offering = |capacity_type, price| Offering {
+        zone: "us-east-1a".into(),
+        capacity_type,
+        price,
+        available: true,
+        reservation: None,
+    };
+    InstanceType {
+        name: name.into(),
+        labels: [(label::INSTANCE_TYPE.into(), vec![name.into()])].into(),
+        capacity: requests(2000, 8192, 29),
+        allocatable: requests(1900, 7168, 29),
+        offerings: vec![
+            offering(CapacityType::Spot, usd(price * 0.4)),
+            offering(CapacityType::OnDemand, usd(price)),
+        ],
+    }
+}
+
+/// Two nodes with two pods, and two pods that wait.
+pub(crate) fn snapshot() -> ClusterSnapshot {
+    ClusterSnapshot {
+        nodes: vec![node("ip-10-0-0-7"), node("ip-10-0-0-1")],
+        pods: vec![
+            pod("web-0", Some("ip-10-0-0-1")),
+            pod("web-1", Some("ip-10-0-0-7")),
+            pod("web-2", None),
+            pod("api-0", None),
+        ],
+        instance_types: InstanceTypes {
+            default: Arc::new(vec![
+                instance_type("c7i.large", 0.08925),
+                instance_type("m7i.large", 0.1008),
+            ]),
+            ..InstanceTypes::default()
+        },
+        ..ClusterSnapshot::empty(now())
+    }
+}
+
+pub(crate) fn claim(name: &str, pods: &[&str]) -> PlannedNodeClaim {
+    let count = i64::try_from(pods.len()).unwrap();
+    PlannedNodeClaim {
+        name: name.into(),
+        node_pool: "default".into(),
+        node_class: "default".into(),
+        instance_types: vec!["c7i.large".into(), "m7i.large".into()],
+        requirements: vec![Requirement::is_in(label::ZONE, ["us-east-1a".into()])],
+        offering: PlannedOffering {
+            instance_type: "c7i.large".into(),
+            zone: "us-east-1a".into(),
+            capacity_type: CapacityType::Spot,
+            price: usd(0.0357),
+            reservation_id: None,
+        },
+        labels: [(label::NODE_POOL.into(), "default".into())].into(),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        requests: requests(500 * count, 512 * count, count),
+        pods: pods.iter().map(|name| PodKey::new("default", *name)).collect(),
+    }
+}
+
+/// One of everything: a launch, a placement, a disruption with a replacement, a node that stays, and a pod
+/// without a place.
+pub(crate) fn plan() -> Plan {
+    let key = |name: &str| PodKey::new("default", name);
+    Plan {
+        node_claims: vec![claim("default-x7k2p", &["api-0"])],
+        placements: vec![Placement { pod: key("web-2"), node: "ip-10-0-0-1".into() }],
+        unschedulable: vec![UnschedulablePod {
+            pod: key("huge"),
+            reasons: vec![PodUnschedulable::NodePool {
+                node_pool: "default".into(),
+                reason: NodePoolUnfit::TooSmall {
+                    resource: "cpu".into(),
+                    needed: 512_000,
+                    largest: 1900,
+                    instance_type: "m7i.large".into(),
+                },
+            }],
+        }],
+        disruptions: vec![PlannedDisruption {
+            reason: DisruptionReason::Underutilized,
+            nodes: vec!["ip-10-0-0-7".into()],
+            pods: vec![key("web-1")],
+            replacements: vec![claim("default-b2c3d", &["web-1"])],
+            moves: Vec::new(),
+            savings: usd(0.0651),
+        }],
+        blocked: vec![BlockedNode {
+            node: "ip-10-0-0-1".into(),
+            reason: NotDisruptable::PodDoNotDisrupt(key("web-0")),
+        }],
+        totals: Totals {
+            pending_pods: 3,
+            hourly_before: usd(0.2016),
+            hourly_after: usd(0.1722),
+            lower_bound: Some(usd(0.0357)),
+        },
+    }
+}

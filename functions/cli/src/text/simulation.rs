@@ -1,0 +1,170 @@
+//! A simulated run for people: what happened and why, the nodes, what it cost, and whether it was as expected.
+
+use simulation::report::{
+    Entry, ExpectationOutcome, Happening, Moment, Occurrence, Report, View, Waiting,
+};
+
+use crate::terminal::Canvas;
+use crate::text::age::age;
+use crate::text::node_table::node_table;
+use crate::text::page::Page;
+use crate::text::paint::Role;
+use crate::view::money::{Dollars, Monthly};
+use crate::view::node_row::NodeRow;
+use crate::view::pod_names::counted;
+
+/// Columns of the time in front of each line of the timeline.
+const TIME_WIDTH: usize = 8;
+
+/// The whole run.
+pub(crate) fn simulation(report: &Report, canvas: Canvas) -> String {
+    let mut page = Page::new(canvas);
+    page.heading(&report.scenario, "");
+    for line in report.about.lines() {
+        page.line(format!("  {line}"));
+    }
+    let length = age(report.ended.duration_since(report.started));
+    let line =
+        format!("  {length} of simulated time from {}, seed {}", report.started, report.seed);
+    page.faint(line);
+    page.line("");
+
+    page.heading("TIMELINE", "");
+    for entry in &report.timeline {
+        happening(&mut page, entry, report);
+    }
+    page.line("");
+
+    let mut shown = None;
+    for moment in [Moment::Start, Moment::Peak, Moment::End] {
+        if let Some(view) = report.view(moment)
+            && shown != Some(&view.nodes)
+        {
+            nodes(&mut page, view, report);
+            shown = Some(&view.nodes);
+        }
+    }
+    cost(&mut page, report);
+    expectations(&mut page, &report.expectations);
+    violations(&mut page, &report.violations, report);
+    page.into_text()
+}
+
+/// A moment's distance from the start, as it stands in front of a line.
+pub(crate) fn since_start(report: &Report, at: domain::Timestamp) -> String {
+    format!("+{}", age(at.duration_since(report.started)))
+}
+
+fn happening(page: &mut Page, entry: &Entry, report: &Report) {
+    let Entry { at, what, why } = entry;
+    let time = page.paint(Role::Faint, format!("{:>TIME_WIDTH$}", since_start(report, *at)));
+    let line = match role(what) {
+        Some(role) => page.paint(role, what),
+        None => what.to_string(),
+    };
+    page.line(format!("{time}  {line}"));
+    if let Some(why) = why {
+        page.faint(format!("{:TIME_WIDTH$}    {why}", ""));
+    }
+}
+
+/// What kind of event it is, to the eye.
+pub(crate) fn role(what: &Happening) -> Option<Role> {
+    match what {
+        Happening::Applied(_)
+        | Happening::Deleted(_)
+        | Happening::Scaled { .. }
+        | Happening::Marked(_) => Some(Role::Heading),
+        Happening::Launched { .. } | Happening::NodeInitialized(_) => Some(Role::Good),
+        Happening::Disrupting { .. }
+        | Happening::Draining(_)
+        | Happening::NodeRemoved { .. }
+        | Happening::InterruptionWarning { .. }
+        | Happening::CapacityRanOut(_)
+        | Happening::EvictionRefused(_) => Some(Role::Warning),
+        Happening::PodsUnschedulable(_)
+        | Happening::LaunchFailed { .. }
+        | Happening::PodsLost { .. }
+        | Happening::Fault(_)
+        | Happening::ControllerFailed { .. } => Some(Role::Bad),
+        Happening::CapacityReturned(_)
+        | Happening::PodsPending(_)
+        | Happening::NodeClaimCreated { .. }
+        | Happening::NodeJoined { .. }
+        | Happening::PodsBound { .. }
+        | Happening::PodsEvicted { .. }
+        | Happening::InstanceEnded { .. } => None,
+    }
+}
+
+/// How a view's moment is told.
+pub(crate) fn moment_title(moment: Moment) -> &'static str {
+    match moment {
+        Moment::Start => "after the first step",
+        Moment::Peak => "at the dearest moment",
+        Moment::End => "at the end",
+    }
+}
+
+fn nodes(page: &mut Page, view: &View, report: &Report) {
+    let View { moment, at, nodes, hourly, pods_running, pods_pending } = view;
+    let summary = format!(
+        "{} ({}): {}, {} running, {pods_pending} pending, {hourly}, {} a month",
+        moment_title(*moment),
+        since_start(report, *at),
+        counted(nodes.len(), "node"),
+        counted(*pods_running, "pod"),
+        Monthly(*hourly)
+    );
+    page.heading("NODES", &summary);
+    if !nodes.is_empty() {
+        let rows: Vec<NodeRow> = nodes.iter().map(NodeRow::from).collect();
+        page.line(node_table(&rows, page.canvas()));
+    }
+    page.line("");
+}
+
+fn cost(page: &mut Page, report: &Report) {
+    let cost = &report.cost;
+    page.heading("COST", "");
+    page.line(format!("  dearest  {}  {} a month", cost.peak_hourly, Monthly(cost.peak_hourly)));
+    let end = format!("  end      {}  {} a month", cost.final_hourly, Monthly(cost.final_hourly));
+    let role = if cost.final_hourly < cost.peak_hourly { Role::Good } else { Role::Name };
+    page.line(page.paint(role, end));
+    page.line(format!("  The run itself cost {}.", Dollars(cost.total_nano_usd)));
+    let Waiting { pods_bound, longest, longest_without_home } = report.waiting;
+    page.line(format!(
+        "  {} bound, the longest wait {}; the longest without a home while nodes went {}.",
+        counted(pods_bound, "pod"),
+        age(longest),
+        age(longest_without_home)
+    ));
+    page.line("");
+}
+
+fn expectations(page: &mut Page, expectations: &[ExpectationOutcome]) {
+    if expectations.is_empty() {
+        return;
+    }
+    let held = expectations.iter().filter(|outcome| outcome.holds()).count();
+    page.heading("EXPECTATIONS", &format!("{held} of {} hold", expectations.len()));
+    for ExpectationOutcome { at: _, expected, found } in expectations {
+        let line = match found {
+            None => format!("  {} {expected}", page.paint(Role::Good, "✓")),
+            Some(found) => format!("  {} {expected}: {found}", page.paint(Role::Bad, "✗")),
+        };
+        page.line(line);
+    }
+}
+
+fn violations(page: &mut Page, violations: &[Occurrence], report: &Report) {
+    if violations.is_empty() {
+        return;
+    }
+    page.line("");
+    let head = page.paint(Role::Bad, "BROKEN RULES");
+    page.heading(&head, &violations.len().to_string());
+    for Occurrence { at, violation } in violations {
+        page.line(format!("{:>TIME_WIDTH$}  {violation}", since_start(report, *at)));
+    }
+}

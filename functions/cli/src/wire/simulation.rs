@@ -1,0 +1,233 @@
+//! A simulated run as JSON: `kind: Simulation`.
+
+use domain::Text;
+use serde::Serialize;
+use simulation::report::{
+    Entry, ExpectationOutcome, Moment, NodeRow, Occurrence, Report, Usage, View, Waiting,
+};
+
+use super::API_VERSION;
+
+/// The document that `simulate -o json` prints. Durations are in seconds, CPU in millicores, memory in bytes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SimulationDocument {
+    api_version: &'static str,
+    kind: &'static str,
+    scenario: Text,
+    about: Text,
+    seed: u64,
+    started: String,
+    ended: String,
+    as_expected: bool,
+    timeline: Vec<EntryDocument>,
+    views: Vec<ViewDocument>,
+    cost: CostDocument,
+    waiting: WaitingDocument,
+    expectations: Vec<ExpectationDocument>,
+    violations: Vec<OccurrenceDocument>,
+}
+
+impl From<&Report> for SimulationDocument {
+    fn from(report: &Report) -> Self {
+        let Report {
+            scenario,
+            about,
+            seed,
+            started,
+            ended,
+            timeline,
+            views,
+            cost,
+            waiting,
+            expectations,
+            violations,
+        } = report;
+        Self {
+            api_version: API_VERSION,
+            kind: "Simulation",
+            scenario: scenario.clone(),
+            about: about.clone(),
+            seed: *seed,
+            started: started.to_string(),
+            ended: ended.to_string(),
+            as_expected: report.is_as_expected(),
+            timeline: timeline.iter().map(EntryDocument::from).collect(),
+            views: views.iter().map(ViewDocument::from).collect(),
+            cost: CostDocument {
+                total_usd: cost.total_usd(),
+                peak_hourly_usd: cost.peak_hourly.to_f64(),
+                final_hourly_usd: cost.final_hourly.to_f64(),
+            },
+            waiting: (*waiting).into(),
+            expectations: expectations.iter().map(ExpectationDocument::from).collect(),
+            violations: violations.iter().map(OccurrenceDocument::from).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct EntryDocument {
+    at: String,
+    what: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Text>,
+}
+
+impl From<&Entry> for EntryDocument {
+    fn from(entry: &Entry) -> Self {
+        let Entry { at, what, why } = entry;
+        Self { at: at.to_string(), what: what.to_string(), why: why.clone() }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ViewDocument {
+    moment: &'static str,
+    at: String,
+    nodes: Vec<NodeDocument>,
+    hourly_usd: f64,
+    pods_running: usize,
+    pods_pending: usize,
+}
+
+impl From<&View> for ViewDocument {
+    fn from(view: &View) -> Self {
+        let View { moment, at, nodes, hourly, pods_running, pods_pending } = view;
+        Self {
+            moment: match moment {
+                Moment::Start => "start",
+                Moment::Peak => "peak",
+                Moment::End => "end",
+            },
+            at: at.to_string(),
+            nodes: nodes.iter().map(NodeDocument::from).collect(),
+            hourly_usd: hourly.to_f64(),
+            pods_running: *pods_running,
+            pods_pending: *pods_pending,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeDocument {
+    name: Text,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_pool: Option<Text>,
+    instance_type: Text,
+    zone: Text,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capacity_type: Option<&'static str>,
+    cpu: UsageDocument,
+    memory: UsageDocument,
+    pods: UsageDocument,
+    age_seconds: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hourly_usd: Option<f64>,
+}
+
+impl From<&NodeRow> for NodeDocument {
+    fn from(row: &NodeRow) -> Self {
+        let NodeRow {
+            name,
+            state,
+            node_pool,
+            instance_type,
+            zone,
+            capacity_type,
+            cpu,
+            memory,
+            pods,
+            age,
+            price,
+        } = row;
+        Self {
+            name: name.clone(),
+            state: state.as_str(),
+            node_pool: node_pool.clone(),
+            instance_type: instance_type.clone(),
+            zone: zone.clone(),
+            capacity_type: capacity_type.map(|capacity_type| capacity_type.as_str()),
+            cpu: (*cpu).into(),
+            memory: (*memory).into(),
+            pods: (*pods).into(),
+            age_seconds: age.as_secs(),
+            hourly_usd: price.map(|price| price.to_f64()),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct UsageDocument {
+    used: i64,
+    allocatable: i64,
+}
+
+impl From<Usage> for UsageDocument {
+    fn from(Usage { used, allocatable }: Usage) -> Self {
+        Self { used, allocatable }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CostDocument {
+    total_usd: f64,
+    peak_hourly_usd: f64,
+    final_hourly_usd: f64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WaitingDocument {
+    pods_bound: usize,
+    longest_seconds: i64,
+    longest_without_home_seconds: i64,
+}
+
+impl From<Waiting> for WaitingDocument {
+    fn from(Waiting { pods_bound, longest, longest_without_home }: Waiting) -> Self {
+        Self {
+            pods_bound,
+            longest_seconds: longest.as_secs(),
+            longest_without_home_seconds: longest_without_home.as_secs(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ExpectationDocument {
+    at: String,
+    expected: Text,
+    holds: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<Text>,
+}
+
+impl From<&ExpectationOutcome> for ExpectationDocument {
+    fn from(outcome: &ExpectationOutcome) -> Self {
+        let ExpectationOutcome { at, expected, found } = outcome;
+        Self {
+            at: at.to_string(),
+            expected: expected.clone(),
+            holds: outcome.holds(),
+            found: found.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct OccurrenceDocument {
+    at: String,
+    violation: String,
+}
+
+impl From<&Occurrence> for OccurrenceDocument {
+    fn from(occurrence: &Occurrence) -> Self {
+        let Occurrence { at, violation } = occurrence;
+        Self { at: at.to_string(), violation: violation.to_string() }
+    }
+}
