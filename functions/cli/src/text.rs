@@ -5,6 +5,8 @@
 
 pub(crate) mod age;
 pub(crate) mod bar;
+pub(crate) mod catalog;
+pub(crate) mod explain;
 pub(crate) mod node_table;
 pub(crate) mod page;
 pub(crate) mod paint;

@@ -1,18 +1,19 @@
 //! A plan for people: what would be launched, placed, disrupted and left, and what it comes to.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 
+use domain::money::UsdPerHour;
 use domain::plan::{
     BlockedNode, Placement, Plan, PlannedDisruption, PlannedNodeClaim, Totals, UnschedulablePod,
 };
 use domain::pod::PodKey;
-use domain::resource::{PODS, ShownAmount};
 use domain::snapshot::ClusterSnapshot;
 
 use crate::terminal::Canvas;
 use crate::text::node_table::node_table;
 use crate::text::page::Page;
 use crate::text::paint::Role;
+use crate::view::amounts::Amounts;
 use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
@@ -48,7 +49,7 @@ fn launches(page: &mut Page, claims: &[PlannedNodeClaim]) {
     if claims.is_empty() {
         return;
     }
-    let price = claims.iter().map(|claim| claim.offering.price).sum::<domain::money::UsdPerHour>();
+    let price = claims.iter().map(|claim| claim.offering.price).sum::<UsdPerHour>();
     page.heading("LAUNCH", &format!("{} for {price}", counted(claims.len(), "node")));
     for claim in claims {
         launch(page, claim, "  ");
@@ -57,7 +58,7 @@ fn launches(page: &mut Page, claims: &[PlannedNodeClaim]) {
 }
 
 /// One claim: what it is priced at, what else it may become, and its pods.
-fn launch(page: &mut Page, claim: &PlannedNodeClaim, indent: &str) {
+pub(crate) fn launch(page: &mut Page, claim: &PlannedNodeClaim, indent: &str) {
     let offering = &claim.offering;
     let line = format!(
         "{indent}{}  {} {} in {}  {}",
@@ -81,14 +82,10 @@ fn launch(page: &mut Page, claim: &PlannedNodeClaim, indent: &str) {
         let line = format!("{indent}  or {shown}{more}");
         page.faint(line);
     }
-    let mut asked = String::new();
-    for (name, amount) in claim.requests.iter().filter(|(name, _)| &***name != PODS) {
-        let separator = if asked.is_empty() { "" } else { ", " };
-        let _ = write!(asked, "{separator}{name} {}", ShownAmount { name, amount });
-    }
     page.line(format!(
-        "{indent}  {} ({asked}): {}",
+        "{indent}  {} ({}): {}",
         counted(claim.pods.len(), "pod"),
+        Amounts(&claim.requests),
         PodNames(&claim.pods)
     ));
 }
@@ -106,8 +103,8 @@ fn places(page: &mut Page, placements: &[Placement]) {
 }
 
 /// Pods by the node they go to, both sorted.
-fn by_node(placements: &[Placement]) -> std::collections::BTreeMap<&str, Vec<PodKey>> {
-    let mut by_node = std::collections::BTreeMap::<&str, Vec<PodKey>>::new();
+fn by_node(placements: &[Placement]) -> BTreeMap<&str, Vec<PodKey>> {
+    let mut by_node = BTreeMap::<&str, Vec<PodKey>>::new();
     for Placement { pod, node } in placements {
         by_node.entry(node).or_default().push(pod.clone());
     }
@@ -120,31 +117,35 @@ fn taken_away(page: &mut Page, disruptions: &[PlannedDisruption]) {
     }
     let nodes = disruptions.iter().map(|disruption| disruption.nodes.len()).sum();
     page.heading("DISRUPT", &counted(nodes, "node"));
-    for PlannedDisruption { reason, nodes, pods, replacements, moves, savings } in disruptions {
-        let money = if savings.nanos() < 0 {
-            page.paint(
-                Role::Warning,
-                format!("costs {} more", domain::money::UsdPerHour::ZERO - *savings),
-            )
-        } else {
-            page.paint(Role::Good, format!("saves {savings} ({} a month)", Monthly(*savings)))
-        };
-        let line = format!("  {}  {reason}  {money}", page.paint(Role::Name, nodes.join(", ")));
-        page.line(line);
-        if !pods.is_empty() {
-            page.line(format!("    {} to move: {}", counted(pods.len(), "pod"), PodNames(pods)));
-        }
-        for (node, pods) in by_node(moves) {
-            page.line(format!("    to {node}: {}", PodNames(&pods)));
-        }
-        if !replacements.is_empty() {
-            page.line("    replaced by");
-            for claim in replacements {
-                launch(page, claim, "      ");
-            }
-        }
+    for taken in disruptions {
+        disruption(page, taken);
     }
     page.line("");
+}
+
+/// One disruption: the nodes, what it saves, where their pods go and what replaces them.
+pub(crate) fn disruption(page: &mut Page, disruption: &PlannedDisruption) {
+    let PlannedDisruption { reason, nodes, pods, replacements, moves, savings } = disruption;
+    let money = if savings.nanos() < 0 {
+        let more = UsdPerHour::ZERO - *savings;
+        page.paint(Role::Warning, format!("costs {more} more"))
+    } else {
+        page.paint(Role::Good, format!("saves {savings} ({} a month)", Monthly(*savings)))
+    };
+    let line = format!("  {}  {reason}  {money}", page.paint(Role::Name, nodes.join(", ")));
+    page.line(line);
+    if !pods.is_empty() {
+        page.line(format!("    {} to move: {}", counted(pods.len(), "pod"), PodNames(pods)));
+    }
+    for (node, pods) in by_node(moves) {
+        page.line(format!("    to {node}: {}", PodNames(&pods)));
+    }
+    if !replacements.is_empty() {
+        page.line("    replaced by");
+        for claim in replacements {
+            launch(page, claim, "      ");
+        }
+    }
 }
 
 fn left_alone(page: &mut Page, blocked: &[BlockedNode]) {

@@ -1,0 +1,107 @@
+//! Instance types as a table.
+
+use comfy_table::{Attribute, Cell, CellAlignment, Color};
+use domain::instance_type::{CapacityType, InstanceType};
+use domain::label;
+use domain::money::UsdPerHour;
+use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources, ShownAmount};
+
+use crate::terminal::Canvas;
+use crate::text::node_table::plain_table;
+
+const HEADER: [&str; 10] =
+    ["TYPE", "ARCH", "CPU", "MEMORY", "PODS", "FOR PODS", "ALSO HAS", "ZONES", "ON-DEMAND", "SPOT"];
+
+/// One row a type: what it has, what pods may use of it, and its lowest prices.
+pub(crate) fn catalog(instance_types: &[InstanceType], canvas: Canvas) -> String {
+    let mut table = plain_table(canvas);
+    table.set_header(HEADER.map(|title| Cell::new(title).add_attribute(Attribute::Dim)));
+    for instance_type in instance_types {
+        table.add_row(cells(instance_type));
+    }
+    for column in [2, 3, 4, 8, 9] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = table.trim_fmt();
+    text.push('\n');
+    text
+}
+
+fn cells(instance_type: &InstanceType) -> [Cell; 10] {
+    let InstanceType { name, labels, capacity, allocatable, offerings } = instance_type;
+    let shown = |resource| ShownAmount { name: resource, amount: capacity.get(resource) };
+    let mut zones: Vec<&str> = offerings.iter().map(|offering| &*offering.zone).collect();
+    zones.sort_unstable();
+    zones.dedup();
+    [
+        Cell::new(name).fg(Color::Cyan),
+        Cell::new(labels.get(label::ARCH).map_or_else(String::new, |values| values.join(","))),
+        Cell::new(shown(CPU)),
+        Cell::new(shown(MEMORY)),
+        Cell::new(shown(PODS)),
+        Cell::new(format!(
+            "{} {}",
+            ShownAmount { name: CPU, amount: allocatable.get(CPU) },
+            mebibytes(allocatable.get(MEMORY))
+        )),
+        Cell::new(devices(capacity)),
+        Cell::new(zones.len()),
+        Cell::new(lowest(instance_type, CapacityType::OnDemand)),
+        Cell::new(lowest(instance_type, CapacityType::Spot)),
+    ]
+}
+
+/// Memory for pods is rarely a round figure: whole mebibytes are exact enough to compare.
+fn mebibytes(bytes: i64) -> String {
+    format!("{}Mi", bytes >> 20)
+}
+
+/// Devices: whatever is not cpu, memory, storage or pod slots.
+fn devices(capacity: &Resources) -> String {
+    capacity
+        .iter()
+        .filter(|(name, amount)| {
+            !matches!(&***name, CPU | MEMORY | PODS | EPHEMERAL_STORAGE) && *amount != 0
+        })
+        .map(|(name, amount)| format!("{} {name}", ShownAmount { name, amount }))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn lowest(instance_type: &InstanceType, capacity_type: CapacityType) -> String {
+    instance_type
+        .offerings
+        .iter()
+        .filter(|offering| offering.capacity_type == capacity_type && offering.is_usable())
+        .map(|offering| offering.price)
+        .min()
+        .map_or_else(|| "-".to_owned(), |price: UsdPerHour| price.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_type_shows_what_it_has_and_its_lowest_prices() {
+        let types = testing::snapshot().instance_types.default;
+        let text = catalog(&types, Canvas::PLAIN);
+        let row = text.lines().find(|line| line.contains("m7i.large")).unwrap();
+        for part in ["8Gi", "1900m 7168Mi", "$0.1008/h", "$0.0403/h"] {
+            assert!(row.contains(part), "{part} in {row}");
+        }
+    }
+
+    #[test]
+    fn a_type_that_cannot_be_had_has_no_price() {
+        let mut types = (*testing::snapshot().instance_types.default).clone();
+        for offering in types.iter_mut().flat_map(|known| &mut known.offerings) {
+            offering.available = false;
+        }
+        let text = catalog(&types, Canvas::PLAIN);
+        assert!(!text.contains('$'), "{text}");
+    }
+}

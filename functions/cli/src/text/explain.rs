@@ -1,0 +1,238 @@
+//! Everything that a snapshot and its plan say about one pod or one node.
+
+use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim};
+use domain::pod::{Pod, PodKey};
+use domain::snapshot::ClusterSnapshot;
+
+use crate::terminal::Canvas;
+use crate::text::node_table::node_table;
+use crate::text::page::Page;
+use crate::text::paint::Role;
+use crate::text::plan::{disruption, launch};
+use crate::view::node_row;
+use crate::view::pod_names::{PodNames, counted};
+
+/// Where a pod goes and why, or why nowhere; `None` when there is no such pod.
+pub(crate) fn pod(
+    key: &PodKey,
+    snapshot: &ClusterSnapshot,
+    plan: &Plan,
+    canvas: Canvas,
+) -> Option<String> {
+    let known = snapshot.pods.iter().find(|pod| pod.key == *key)?;
+    let mut page = Page::new(canvas);
+    page.heading(&format!("POD {key}"), "");
+    let mut is_told = bound(&mut page, known);
+    is_told |= place_of(&mut page, key, plan);
+    if let Some(unschedulable) = plan.unschedulable.iter().find(|other| other.pod == *key) {
+        is_told = true;
+        let head = page.paint(Role::Bad, "It has no place:");
+        page.line(format!("  {head}"));
+        for reason in &unschedulable.reasons {
+            page.line(format!("    {reason}"));
+        }
+    }
+    if !is_told {
+        page.line(format!("  {}", why_nothing_is_decided(known)));
+    }
+    let asked = &known.spec.requests;
+    page.faint(format!("  It asks for {}.", crate::view::amounts::Amounts(asked)));
+    Some(page.into_text())
+}
+
+fn bound(page: &mut Page, pod: &Pod) -> bool {
+    let Some(node) = &pod.node_name else { return false };
+    let verb = if pod.is_terminal() { "It ran to its end" } else { "It runs" };
+    let line = format!("  {verb} on {}.", page.paint(Role::Name, node));
+    page.line(line);
+    true
+}
+
+fn place_of(page: &mut Page, key: &PodKey, plan: &Plan) -> bool {
+    if let Some(placement) = plan.placements.iter().find(|placement| placement.pod == *key) {
+        let line = format!(
+            "  It goes to {}, which has room for it: no new node is needed.",
+            page.paint(Role::Name, &placement.node)
+        );
+        page.line(line);
+        return true;
+    }
+    if let Some(claim) = plan.node_claims.iter().find(|claim| holds(claim, key)) {
+        page.line("  It gets a place on a new node:");
+        launch(page, claim, "    ");
+        return true;
+    }
+    let Some(taken) = plan.disruptions.iter().find(|taken| taken.pods.contains(key)) else {
+        return false;
+    };
+    page.line("  It moves, because its node is taken away:");
+    disruption(page, taken);
+    true
+}
+
+fn holds(claim: &PlannedNodeClaim, key: &PodKey) -> bool {
+    claim.pods.binary_search(key).is_ok()
+}
+
+/// Why the plan says nothing of a pod that is not bound.
+fn why_nothing_is_decided(pod: &Pod) -> String {
+    if pod.is_terminal() {
+        return "It has ended: it needs no place.".to_owned();
+    }
+    if pod.is_terminating() {
+        return "It is being deleted: it needs no place.".to_owned();
+    }
+    if let Some(node) = &pod.nominated_node_name {
+        return format!("It waits for node {node}, where others are making way for it.");
+    }
+    if !pod.spec.scheduling_gates.is_empty() {
+        return format!(
+            "Nobody schedules it before its gates are lifted: {}.",
+            pod.spec.scheduling_gates.join(", ")
+        );
+    }
+    if pod.is_daemon() || pod.is_static() {
+        return "It belongs to its node: a DaemonSet or a kubelet looks after it.".to_owned();
+    }
+    "The plan does nothing about it.".to_owned()
+}
+
+/// Why a node stays or goes, or what a new one is for; `None` when there is no such node.
+pub(crate) fn node(
+    name: &str,
+    snapshot: &ClusterSnapshot,
+    plan: &Plan,
+    canvas: Canvas,
+) -> Option<String> {
+    let row = node_row::rows(snapshot, plan).into_iter().find(|row| &*row.name == name)?;
+    let mut page = Page::new(canvas);
+    page.heading(&format!("NODE {name}"), "");
+    page.line(node_table(std::slice::from_ref(&row), canvas));
+    page.line("");
+    if let Some(claim) = new_claims(plan).find(|claim| &*claim.name == name) {
+        page.line("  It is launched for pods that wait:");
+        launch(&mut page, claim, "    ");
+        return Some(page.into_text());
+    }
+    residents(&mut page, name, snapshot, plan);
+    let goes: Option<&PlannedDisruption> =
+        plan.disruptions.iter().find(|taken| taken.nodes.iter().any(|node| &**node == name));
+    if let Some(taken) = goes {
+        page.line("  It is taken away:");
+        disruption(&mut page, taken);
+    }
+    let kept: Vec<_> = plan.blocked.iter().filter(|kept| &*kept.node == name).collect();
+    if !kept.is_empty() {
+        page.line("  It stays:");
+        for kept in &kept {
+            page.line(format!("    {}", kept.reason));
+        }
+    }
+    if goes.is_none() && kept.is_empty() {
+        page.line("  It stays: nothing in this tick asks for it to go.");
+    }
+    Some(page.into_text())
+}
+
+fn new_claims(plan: &Plan) -> impl Iterator<Item = &PlannedNodeClaim> {
+    let replacements = plan.disruptions.iter().flat_map(|taken| &taken.replacements);
+    plan.node_claims.iter().chain(replacements)
+}
+
+fn residents(page: &mut Page, name: &str, snapshot: &ClusterSnapshot, plan: &Plan) {
+    let mut here: Vec<PodKey> = snapshot
+        .pods
+        .iter()
+        .filter(|pod| pod.node_name.as_deref() == Some(name) && !pod.is_terminal())
+        .map(|pod| pod.key.clone())
+        .collect();
+    here.sort();
+    if !here.is_empty() {
+        page.line(format!("  It holds {}: {}", counted(here.len(), "pod"), PodNames(&here)));
+    }
+    let coming: Vec<PodKey> = plan
+        .placements
+        .iter()
+        .filter(|placement| &*placement.node == name)
+        .map(|placement| placement.pod.clone())
+        .collect();
+    if !coming.is_empty() {
+        page.line(format!("  It gets {}: {}", counted(coming.len(), "pod"), PodNames(&coming)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[track_caller]
+    fn pod_text(name: &str) -> String {
+        let key = PodKey::new("default", name);
+        pod(&key, &testing::snapshot(), &testing::plan(), Canvas::PLAIN).unwrap()
+    }
+
+    #[track_caller]
+    fn node_text(name: &str) -> String {
+        node(name, &testing::snapshot(), &testing::plan(), Canvas::PLAIN).unwrap()
+    }
+
+    #[test]
+    fn a_pod_with_room_on_a_node_is_told_where() {
+        assert!(pod_text("web-2").contains("It goes to ip-10-0-0-1"));
+    }
+
+    #[test]
+    fn a_pod_on_a_new_node_is_told_which() {
+        let text = pod_text("api-0");
+        assert!(text.contains("new node") && text.contains("default-x7k2p"), "{text}");
+    }
+
+    #[test]
+    fn a_pod_that_moves_is_told_why() {
+        let text = pod_text("web-1");
+        assert!(text.contains("It runs on ip-10-0-0-7"), "{text}");
+        assert!(text.contains("Underutilized") && text.contains("default-b2c3d"), "{text}");
+    }
+
+    #[test]
+    fn a_pod_without_a_place_is_told_every_reason() {
+        let mut snapshot = testing::snapshot();
+        snapshot.pods.push(testing::pod("huge", None));
+        let key = PodKey::new("default", "huge");
+        let text = pod(&key, &snapshot, &testing::plan(), Canvas::PLAIN).unwrap();
+        assert!(text.contains("no instance type has cpu 512"), "{text}");
+    }
+
+    #[test]
+    fn a_gated_pod_is_told_its_gates() {
+        let mut gated = testing::pod("gated", None);
+        let spec = std::sync::Arc::make_mut(&mut gated.spec);
+        spec.scheduling_gates = vec!["example.com/quota".into()];
+        let snapshot = ClusterSnapshot { pods: vec![gated], ..testing::snapshot() };
+        let key = PodKey::new("default", "gated");
+        let text = pod(&key, &snapshot, &Plan::default(), Canvas::PLAIN).unwrap();
+        assert!(text.contains("example.com/quota"), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_explained() {
+        let key = PodKey::new("default", "nobody");
+        assert_eq!(pod(&key, &testing::snapshot(), &testing::plan(), Canvas::PLAIN), None);
+        assert_eq!(node("nobody", &testing::snapshot(), &testing::plan(), Canvas::PLAIN), None);
+    }
+
+    #[test]
+    fn a_node_is_told_why_it_goes_or_stays() {
+        let goes = node_text("ip-10-0-0-7");
+        assert!(goes.contains("It is taken away") && goes.contains("Underutilized"), "{goes}");
+        let stays = node_text("ip-10-0-0-1");
+        assert!(stays.contains("pod default/web-0 has karpenter.sh/do-not-disrupt"), "{stays}");
+        assert!(stays.contains("It gets 1 pod: default/web-2"), "{stays}");
+    }
+
+    #[test]
+    fn a_new_node_is_told_what_it_is_for() {
+        assert!(node_text("default-x7k2p").contains("default/api-0"));
+    }
+}
