@@ -1,1 +1,25 @@
-//! manifests
+//! Kubernetes and Karpenter objects as users write them, read into the vocabulary of `domain`.
+//!
+//! [`read`] takes texts (YAML of many documents, JSON, `List` objects) and gives objects, errors that name
+//! file, line, object and field, and counts of what it skipped. One bad object is left out and costs
+//! nothing else. [`snapshot`] then puts the objects together into what plans are made from. Readers of
+//! other documents (scenarios) can use the same cursor: [`documents`], [`ObjectReader`] and [`Field`].
+
+mod convert;
+mod document;
+mod error;
+mod field;
+mod intern;
+mod karpenter;
+mod kubernetes;
+mod object;
+mod reader;
+mod value;
+
+pub use document::{Document, Source, documents};
+pub use error::{ManifestError, Place, Problem, Warning};
+pub use field::{Field, ObjectReader, Origin};
+pub use intern::Interner;
+pub use object::{Located, Object, Objects};
+pub use reader::{Reader, read};
+pub use value::{Data, Value};

@@ -1,0 +1,136 @@
+//! From texts to objects.
+
+use crate::convert;
+use crate::document::{Document, Source, each_object, open_lists};
+use crate::error::{ManifestError, Place, Problem};
+use crate::field::{Field, ObjectReader, Origin};
+use crate::intern::Interner;
+use crate::object::{Located, Object, Objects};
+use crate::value::{Data, Value};
+use crate::{karpenter, kubernetes};
+
+/// Reads every object of the sources, in order.
+pub fn read(sources: &[Source]) -> Objects {
+    let mut reader = Reader::default();
+    for source in sources {
+        reader.read_source(source);
+    }
+    reader.into_objects()
+}
+
+/// Reads objects one after another, sharing what they have in common.
+#[derive(Debug, Default)]
+pub struct Reader {
+    interner: Interner,
+    objects: Objects,
+}
+
+impl Reader {
+    /// Reads every object of a source.
+    pub fn read_source(&mut self, source: &Source) {
+        each_object(source, &mut |document| match document {
+            Ok(document) => self.read_object(&document.value, &document.origin),
+            Err(error) => self.objects.errors.push(error),
+        });
+    }
+
+    /// Reads an object that stands inside another document, or the items of the list that it is.
+    pub fn read_value(&mut self, value: &Value<'_>, origin: &Origin<'_>) {
+        let document = Document { value: value.clone(), origin: origin.clone() };
+        open_lists(document, &mut |document| {
+            if let Ok(document) = document {
+                self.read_object(&document.value, &document.origin);
+            }
+        });
+    }
+
+    /// What was read.
+    pub fn into_objects(self) -> Objects {
+        self.objects
+    }
+
+    fn read_object(&mut self, value: &Value<'_>, origin: &Origin<'_>) {
+        if let Some(upgraded) = convert::upgrade(value, origin) {
+            self.objects.warnings.extend(upgraded.warnings);
+            self.objects.errors.extend(upgraded.errors);
+            for value in &upgraded.objects {
+                self.read_current(value, origin);
+            }
+        } else {
+            self.read_current(value, origin);
+        }
+    }
+
+    fn read_current(&mut self, value: &Value<'_>, origin: &Origin<'_>) {
+        if !matches!(value.data, Data::Object(_)) {
+            let problem = Problem::WrongType { expected: "an object", found: value.described() };
+            let place =
+                Place { file: origin.file.clone(), line: origin.line, object: None, field: None };
+            self.objects.errors.push(ManifestError { problem, place });
+            return;
+        }
+        let reader = ObjectReader::new(value, origin, &self.interner);
+        let root = reader.root();
+        reader.set_name(name_of(value));
+        let Some(kind) = root.get("kind").required().str() else {
+            return self
+                .objects
+                .errors
+                .extend(reader.finish::<Object>(None).0.err().unwrap_or_default());
+        };
+        let group = group_of(root);
+        let Some(read) = reader_of(group, kind) else {
+            *self.objects.skipped.entry(kind.to_owned()).or_default() += 1;
+            return;
+        };
+        let object = read(root);
+        let (result, warnings) = reader.finish(object);
+        self.objects.warnings.extend(warnings);
+        match result {
+            Ok(object) => self.objects.objects.push(Located {
+                file: origin.file.clone(),
+                line: origin.line,
+                value: object,
+            }),
+            Err(errors) => self.objects.errors.extend(errors),
+        }
+    }
+}
+
+/// A function that reads one kind; `None` where something was noted that leaves nothing to return.
+pub(crate) type ReadKind = fn(Field<'_>) -> Option<Object>;
+
+/// The API group; `None` where the object does not say which version of the API it is written in.
+fn group_of(root: Field<'_>) -> Option<&str> {
+    let version = root.get("apiVersion").str()?;
+    Some(version.rsplit_once('/').map_or("", |(group, _)| group))
+}
+
+/// How a kind is read. Without an API version the kind alone decides; a known kind of a foreign group
+/// (Volcano's Job, Knative's Service) is another kind.
+fn reader_of(group: Option<&str>, kind: &str) -> Option<ReadKind> {
+    let (own_group, read) = kubernetes::reader_of(kind)
+        .or_else(|| karpenter::reader_of(kind))
+        .or_else(|| catalog_reader(kind))?;
+    group.is_none_or(|group| group == own_group).then_some(read)
+}
+
+fn catalog_reader(kind: &str) -> Option<(&'static str, ReadKind)> {
+    fn catalog(root: Field<'_>) -> Option<Object> {
+        root.value().map(|value| Object::InstanceCatalog(value.to_json()))
+    }
+    (kind == "InstanceCatalog").then_some(("outrigger.dev", catalog as ReadKind))
+}
+
+/// What errors call an object: by namespace if it names one.
+///
+/// Readers of namespaced kinds set the default namespace.
+fn name_of(value: &Value<'_>) -> String {
+    let metadata = value.get("metadata");
+    let part = |key| metadata.and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+    let name = part("name").or_else(|| part("generateName")).unwrap_or("(unnamed)");
+    match part("namespace") {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}

@@ -1,0 +1,197 @@
+//! A value of a YAML or JSON document that knows its line.
+
+use std::borrow::Cow;
+
+/// A value, and the line it stands on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value<'a> {
+    /// The line, counted from 1: that of the key for a member of an object. 0 in JSON, where the line is
+    /// looked for only when an error needs it.
+    pub line: u32,
+    /// What it holds.
+    pub data: Data<'a>,
+}
+
+/// What a value holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data<'a> {
+    /// `null`; everywhere in Kubernetes' API the same as an absent field.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number, as written.
+    Decimal(Cow<'a, str>),
+    /// A string.
+    Text(Cow<'a, str>),
+    /// A list.
+    List(Vec<Value<'a>>),
+    /// An object: its members in the order written, each key once.
+    Object(Vec<(Cow<'a, str>, Value<'a>)>),
+}
+
+impl<'a> Value<'a> {
+    /// A value on a line.
+    pub const fn new(line: u32, data: Data<'a>) -> Self {
+        Self { line, data }
+    }
+
+    /// A string on a line.
+    pub fn text(line: u32, text: impl Into<Cow<'a, str>>) -> Self {
+        Self::new(line, Data::Text(text.into()))
+    }
+
+    /// The member of an object; `None` where there is none, or `null`.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.members().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+
+    /// The members of an object that are not `null`; none for other values.
+    pub fn members(&self) -> impl Iterator<Item = (&str, &Self)> {
+        let members = match &self.data {
+            Data::Object(members) => members.as_slice(),
+            _ => &[],
+        };
+        members
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| (key.as_ref(), value))
+    }
+
+    /// The string, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.data {
+            Data::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is a list.
+    pub fn as_list(&self) -> Option<&[Self]> {
+        match &self.data {
+            Data::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Whether it is `null`.
+    pub const fn is_null(&self) -> bool {
+        matches!(self.data, Data::Null)
+    }
+
+    /// What it is, for errors: `the string "x"`, `a list`, `true`.
+    pub fn described(&self) -> String {
+        match &self.data {
+            Data::Null => "nothing".to_owned(),
+            Data::Bool(truth) => truth.to_string(),
+            Data::Integer(number) => format!("the number {number}"),
+            Data::Decimal(number) => format!("the number {number}"),
+            Data::Text(text) => format!("the string {text:?}"),
+            Data::List(_) => "a list".to_owned(),
+            Data::Object(_) => "an object".to_owned(),
+        }
+    }
+
+    /// The same value as JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value as Json;
+        match &self.data {
+            Data::Null => Json::Null,
+            Data::Bool(truth) => Json::Bool(*truth),
+            Data::Integer(number) => Json::from(*number),
+            Data::Decimal(number) => number
+                .parse::<f64>()
+                .ok()
+                .and_then(serde_json::Number::from_f64)
+                .map_or_else(|| Json::String(number.to_string()), Json::Number),
+            Data::Text(text) => Json::String(text.to_string()),
+            Data::List(items) => Json::Array(items.iter().map(Self::to_json).collect()),
+            Data::Object(members) => Json::Object(
+                members.iter().map(|(key, value)| (key.to_string(), value.to_json())).collect(),
+            ),
+        }
+    }
+
+    /// The value of a JSON value; every line is 0.
+    pub fn from_json(json: &'a serde_json::Value) -> Self {
+        use serde_json::Value as Json;
+        let data = match json {
+            Json::Null => Data::Null,
+            Json::Bool(truth) => Data::Bool(*truth),
+            Json::Number(number) => number
+                .as_i64()
+                .map_or_else(|| Data::Decimal(number.to_string().into()), Data::Integer),
+            Json::String(text) => Data::Text(text.as_str().into()),
+            Json::Array(items) => Data::List(items.iter().map(Self::from_json).collect()),
+            Json::Object(members) => Data::Object(
+                members
+                    .iter()
+                    .map(|(key, value)| (key.as_str().into(), Self::from_json(value)))
+                    .collect(),
+            ),
+        };
+        Self::new(0, data)
+    }
+}
+
+/// One step of a field's path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Into a member of an object.
+    Key(String),
+    /// Into an item of a list.
+    Index(usize),
+}
+
+/// The steps from a value to another inside it, found by its address; `None` if it is not inside.
+///
+/// Cursors carry no path, since one is needed only where something is wrong.
+pub(crate) fn steps_to(root: &Value<'_>, target: &Value<'_>) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    find(root, target, &mut steps).then_some(steps)
+}
+
+fn find(value: &Value<'_>, target: &Value<'_>, steps: &mut Vec<Step>) -> bool {
+    if std::ptr::eq(value, target) {
+        return true;
+    }
+    let mut descend = |step: Step, child| {
+        steps.push(step);
+        let found = find(child, target, steps);
+        if !found {
+            steps.pop();
+        }
+        found
+    };
+    match &value.data {
+        Data::List(items) => {
+            items.iter().enumerate().any(|(index, item)| descend(Step::Index(index), item))
+        }
+        Data::Object(members) => {
+            members.iter().any(|(key, member)| descend(Step::Key(key.to_string()), member))
+        }
+        _ => false,
+    }
+}
+
+/// A path as people write it: `spec.template.spec.requirements[2].operator`, with keys that hold dots
+/// in brackets: `metadata.labels["example.com/team"]`.
+pub(crate) fn shown_path(steps: &[Step]) -> String {
+    let mut shown = String::new();
+    for step in steps {
+        match step {
+            Step::Index(index) => shown.push_str(&format!("[{index}]")),
+            Step::Key(key) if key.is_empty() || key.contains(['.', '[', ' ', '"']) => {
+                shown.push_str(&format!("[{key:?}]"));
+            }
+            Step::Key(key) => {
+                if !shown.is_empty() {
+                    shown.push('.');
+                }
+                shown.push_str(key);
+            }
+        }
+    }
+    shown
+}
