@@ -16,6 +16,10 @@ use domain::requirement::Requirement;
 use domain::resource::{CPU, MEMORY, PODS, Resources};
 use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text, Timestamp};
+use simulation::report::{
+    Cost, Entry, ExpectationOutcome, Happening, Moment, NodeRow, NodeState, Report, Usage, View,
+    Waiting,
+};
 
 pub(crate) fn now() -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365)
@@ -174,5 +178,78 @@ pub(crate) fn plan() -> Plan {
             hourly_after: usd(0.1722),
             lower_bound: Some(usd(0.0357)),
         },
+    }
+}
+
+/// A short run: a node is launched, and later taken away.
+pub(crate) fn report() -> Report {
+    let at = |seconds| now() + SignedDuration::from_secs(seconds);
+    let entry = |seconds, what, why: Option<&str>| Entry {
+        at: at(seconds),
+        what,
+        why: why.map(Text::from),
+    };
+    let row = |name: &str, used| NodeRow {
+        name: name.into(),
+        state: NodeState::Ready,
+        node_pool: Some("default".into()),
+        instance_type: "m7i.large".into(),
+        zone: "us-east-1a".into(),
+        capacity_type: Some(CapacityType::Spot),
+        cpu: Usage { used, allocatable: 1900 },
+        memory: Usage { used: 512 << 20, allocatable: 7168 << 20 },
+        pods: Usage { used: 2, allocatable: 29 },
+        age: SignedDuration::from_secs(100),
+        price: Some(usd(0.0403)),
+    };
+    let view = |moment, seconds, nodes: Vec<NodeRow>| View {
+        moment,
+        at: at(seconds),
+        hourly: usd(0.0403) * i64::try_from(nodes.len()).unwrap(),
+        nodes,
+        pods_running: 3,
+        pods_pending: 0,
+    };
+    Report {
+        scenario: "shrink".into(),
+        about: "Two nodes become one.".into(),
+        seed: 7,
+        started: now(),
+        ended: at(900),
+        timeline: vec![
+            entry(0, Happening::Applied(vec!["Deployment default/web".into()]), None),
+            entry(
+                600,
+                Happening::Disrupting {
+                    reason: DisruptionReason::Underutilized,
+                    nodes: vec!["ip-10-0-0-7".into()],
+                    replacements: Vec::new(),
+                },
+                Some("its pods fit elsewhere"),
+            ),
+        ],
+        views: vec![
+            view(Moment::Peak, 300, vec![row("ip-10-0-0-1", 900), row("ip-10-0-0-7", 500)]),
+            view(Moment::End, 900, vec![row("ip-10-0-0-1", 1400)]),
+        ],
+        cost: Cost {
+            total_nano_usd: 16_000_000,
+            peak_hourly: usd(0.0806),
+            final_hourly: usd(0.0403),
+        },
+        waiting: Waiting {
+            pods_bound: 4,
+            longest: SignedDuration::from_secs(52),
+            longest_without_home: SignedDuration::ZERO,
+        },
+        expectations: vec![
+            ExpectationOutcome { at: at(900), expected: "1 node".into(), found: None },
+            ExpectationOutcome {
+                at: at(900),
+                expected: "2 pods".into(),
+                found: Some("3 pods".into()),
+            },
+        ],
+        violations: Vec::new(),
     }
 }

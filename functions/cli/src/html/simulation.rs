@@ -104,3 +104,24 @@ fn happening(entry: &Entry, report: &Report) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn the_page_shows_every_part_of_the_run() {
+        let page = simulation(&testing::report());
+        for part in ["Two nodes become one.", "+10m", "its pods fit elsewhere", "✗ ", "$58.84"] {
+            assert!(page.contains(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn words_of_the_scenario_are_escaped() {
+        let mut report = testing::report();
+        report.about = "<img onerror=alert(1)>".into();
+        assert!(!simulation(&report).contains("<img"));
+    }
+}

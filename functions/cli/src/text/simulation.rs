@@ -168,3 +168,27 @@ fn violations(page: &mut Page, violations: &[Occurrence], report: &Report) {
         page.line(format!("{:>TIME_WIDTH$}  {violation}", since_start(report, *at)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_run_tells_what_happened_and_what_it_cost() {
+        insta::assert_snapshot!(simulation(&testing::report(), Canvas::PLAIN));
+    }
+
+    #[test]
+    fn a_broken_rule_is_told_with_its_time() {
+        let mut report = testing::report();
+        report.violations.push(Occurrence {
+            at: report.ended,
+            violation: simulation::invariant::Violation::OrphanedInstance {
+                instance: "i-0123".into(),
+            },
+        });
+        let text = super::simulation(&report, Canvas::PLAIN);
+        assert!(text.contains("BROKEN RULES") && text.contains("+15m  instance i-0123"), "{text}");
+    }
+}

@@ -231,3 +231,15 @@ impl From<&Occurrence> for OccurrenceDocument {
         Self { at: at.to_string(), violation: violation.to_string() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn the_document_holds_the_whole_run() {
+        let document = SimulationDocument::from(&testing::report());
+        insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap());
+    }
+}

@@ -1,0 +1,31 @@
+//! Scenarios that come with the binary: each is a file to copy and change.
+
+/// A scenario that comes with the binary.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bundled {
+    /// The name that `simulate` takes.
+    pub(crate) name: &'static str,
+    /// The file.
+    pub(crate) text: &'static str,
+}
+
+/// The one that runs without any argument.
+pub(crate) const QUICK_START: Bundled =
+    Bundled { name: "consolidation", text: include_str!("../scenarios/consolidation.yaml") };
+
+/// All of them.
+pub(crate) const ALL: [Bundled; 5] = [
+    QUICK_START,
+    Bundled { name: "inflate", text: include_str!("../scenarios/inflate.yaml") },
+    Bundled { name: "notebooks", text: include_str!("../scenarios/notebooks.yaml") },
+    Bundled { name: "evening-peak", text: include_str!("../scenarios/evening-peak.yaml") },
+    Bundled {
+        name: "capacity-runs-out",
+        text: include_str!("../scenarios/capacity-runs-out.yaml"),
+    },
+];
+
+/// The scenario of that name.
+pub(crate) fn find(name: &str) -> Option<Bundled> {
+    ALL.into_iter().find(|scenario| scenario.name == name)
+}

@@ -1,0 +1,90 @@
+//! `outrigger catalog`: the instance types as the scheduler sees them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::instance_type::{InstanceType, InstanceTypes};
+
+use crate::args::{CatalogArgs, CatalogFormat};
+use crate::commands::{CommandError, json};
+use crate::observation::{catalog_file, embedded, tell};
+use crate::status::Status;
+use crate::terminal::Canvas;
+use crate::{console, input, text};
+
+/// Reads or computes the catalogue, narrows it to the types asked for, and prints it.
+pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
+    let mut status = Status::Done;
+    let mut node_classes = Vec::new();
+    if let Some(path) = &args.node_class {
+        let objects = manifests::read(&input::sources(std::slice::from_ref(path))?);
+        tell(&objects);
+        if !objects.errors.is_empty() {
+            status = Status::BadInput;
+        }
+        node_classes = crate::observation::node_classes(&objects);
+        if node_classes.is_empty() && status == Status::Done {
+            return Err(CommandError::NoNodeClass(path.display().to_string()));
+        }
+    }
+    let seen = match &args.catalog {
+        Some(path) => catalog_file(path)?,
+        None => embedded(&node_classes, args.region.as_deref())?,
+    };
+    let class = node_classes.first().map_or("default", |class| &*class.name);
+    let shown: Vec<InstanceType> = seen
+        .of(class)
+        .iter()
+        .filter(|known| is_asked_for(&args.instance_types, &known.name))
+        .cloned()
+        .collect();
+    if let Some(unknown) = args
+        .instance_types
+        .iter()
+        .find(|pattern| !shown.iter().any(|known| matches(pattern, &known.name)))
+    {
+        return Err(CommandError::UnknownInstanceType(unknown.clone()));
+    }
+    let output = match args.output {
+        CatalogFormat::Table => text::catalog::catalog(&shown, Canvas::of_stdout()),
+        CatalogFormat::Json => {
+            let narrowed = InstanceTypes {
+                default: Arc::new(shown),
+                by_node_class: BTreeMap::new(),
+                ..seen
+            };
+            json(&catalog::document::write(&narrowed, class))?
+        }
+    };
+    console::write(&output)?;
+    Ok(status)
+}
+
+fn is_asked_for(patterns: &[String], name: &str) -> bool {
+    patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, name))
+}
+
+/// A name, or its beginning with a `*` behind it.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == pattern,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_matches_any_ending() {
+        assert!(matches("m7i.*", "m7i.large") && !matches("m7i.*", "m7i-flex.large"));
+        assert!(matches("m7i.large", "m7i.large") && !matches("m7i", "m7i.large"));
+    }
+
+    #[test]
+    fn without_names_every_type_is_asked_for() {
+        assert!(is_asked_for(&[], "m7i.large"));
+        assert!(!is_asked_for(&["c7i.*".to_owned()], "m7i.large"));
+    }
+}

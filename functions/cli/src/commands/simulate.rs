@@ -1,0 +1,107 @@
+//! `outrigger simulate`, and the quick start: the functions driven through simulated time.
+
+use std::path::Path;
+
+use domain::settings::Settings;
+use simulation::report::Report;
+use simulation::scenario::{Scenario, ScenarioError};
+
+use crate::args::{OutputFormat, SimulateArgs};
+use crate::bundled::{self, Bundled};
+use crate::commands::{CommandError, json};
+use crate::console::{self, Progress};
+use crate::input;
+use crate::status::Status;
+use crate::terminal::Canvas;
+use crate::wire::simulation::SimulationDocument;
+use crate::{html, text};
+
+/// Why a scenario cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ScenarioProblem {
+    /// Neither a file nor a bundled scenario.
+    #[error("there is no file {0}, and no bundled scenario of that name: they are {1}")]
+    Unknown(String, String),
+    /// It is not as a scenario has to be.
+    #[error("{name} is no usable scenario")]
+    Unusable {
+        /// The file, or the bundled scenario.
+        name: String,
+        /// Why not.
+        #[source]
+        source: ScenarioError,
+    },
+}
+
+/// Runs the scenario asked for, or lists those that come along.
+pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
+    let Some(wanted) = &args.scenario else {
+        console::write(&list()?)?;
+        return Ok(Status::Done);
+    };
+    let (name, text) = scenario_text(wanted)?;
+    let report = simulate(&name, &text, &args.settings.settings(), args.seed)?;
+    let output = match args.output {
+        OutputFormat::Text => text::simulation::simulation(&report, Canvas::of_stdout()),
+        OutputFormat::Html => html::simulation::simulation(&report),
+        OutputFormat::Json => json(&SimulationDocument::from(&report))?,
+    };
+    console::write(&output)?;
+    Ok(status_of(&report))
+}
+
+/// Runs the bundled scenario that shows most in least time.
+pub(crate) fn quick_start() -> Result<Status, CommandError> {
+    let Bundled { name, text } = bundled::QUICK_START;
+    let report = simulate(name, text, &Settings::default(), None)?;
+    let mut output = text::simulation::simulation(&report, Canvas::of_stdout());
+    output.push_str(
+        "\nThis was the bundled scenario `consolidation`, on the planning code that the functions run.\n\
+         Next: `outrigger simulate --list`, `outrigger plan -f FILE`, `outrigger --help`.\n",
+    );
+    console::write(&output)?;
+    Ok(status_of(&report))
+}
+
+fn status_of(report: &Report) -> Status {
+    if report.is_as_expected() { Status::Done } else { Status::Unmet }
+}
+
+fn simulate(
+    name: &str,
+    text: &str,
+    settings: &Settings,
+    seed: Option<u64>,
+) -> Result<Report, ScenarioProblem> {
+    let unusable = |source| ScenarioProblem::Unusable { name: name.to_owned(), source };
+    let mut scenario = Scenario::read(name, text).map_err(unusable)?;
+    if let Some(seed) = seed {
+        scenario.seed = seed;
+    }
+    let _progress = Progress::start(&format!("simulating {name}"));
+    simulation::run(scenario, settings).map_err(unusable)
+}
+
+/// The name and the text of a file, of standard input, or of a bundled scenario.
+fn scenario_text(wanted: &str) -> Result<(String, String), CommandError> {
+    let path = Path::new(wanted);
+    if wanted == "-" || path.exists() {
+        return Ok((wanted.to_owned(), input::text(path)?));
+    }
+    let Some(Bundled { name, text }) = bundled::find(wanted) else {
+        let known = bundled::ALL.map(|scenario| scenario.name).join(", ");
+        return Err(ScenarioProblem::Unknown(wanted.to_owned(), known).into());
+    };
+    Ok((name.to_owned(), text.to_owned()))
+}
+
+/// One line a bundled scenario.
+fn list() -> Result<String, ScenarioProblem> {
+    let mut lines = String::new();
+    for Bundled { name, text } in bundled::ALL {
+        let scenario = Scenario::read(name, text)
+            .map_err(|source| ScenarioProblem::Unusable { name: name.to_owned(), source })?;
+        lines.push_str(&format!("{name:<20}{}\n", scenario.about));
+    }
+    Ok(lines)
+}

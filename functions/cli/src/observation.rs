@@ -1,0 +1,185 @@
+//! From files to the snapshot that plans are made from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use catalog::{CatalogError, CatalogOptions};
+use domain::instance_type::InstanceTypes;
+use domain::label::Labels;
+use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
+use domain::snapshot::ClusterSnapshot;
+use domain::{Text, Timestamp};
+use manifests::{Located, Object, Objects};
+
+use crate::args::ObservationArgs;
+use crate::console;
+use crate::input::{self, InputError};
+
+/// One look at what the files say.
+#[derive(Debug)]
+pub(crate) struct Observation {
+    /// What to plan from.
+    pub(crate) snapshot: ClusterSnapshot,
+    /// What the input left open, as it was told on standard error.
+    pub(crate) warnings: Vec<String>,
+    /// Some object was left out because something is wrong with it.
+    pub(crate) has_bad_input: bool,
+}
+
+/// Why nothing could be observed at all.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ObservationError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The file of `--catalog` is no catalogue.
+    #[error("{path} is no usable catalogue")]
+    CatalogFile {
+        /// The file.
+        path: String,
+        /// Why not.
+        #[source]
+        source: CatalogError,
+    },
+    /// The embedded catalogue has nothing to offer.
+    #[error("the embedded catalogue cannot be used")]
+    EmbeddedCatalog(#[source] CatalogError),
+}
+
+/// Reads everything; tells errors, warnings and skipped kinds on standard error.
+pub(crate) fn observe(args: &ObservationArgs) -> Result<Observation, ObservationError> {
+    let sources = input::sources(&args.files)?;
+    let mut objects = manifests::read(&sources);
+    let has_bad_input = !objects.errors.is_empty();
+    tell(&objects);
+
+    let mut warnings: Vec<String> = objects.warnings.iter().map(ToString::to_string).collect();
+    for warning in add_missing_node_classes(&mut objects) {
+        console::warning(&warning);
+        warnings.push(warning);
+    }
+    let node_classes = node_classes(&objects);
+    let instance_types = match (&args.catalog, inline_catalog(&objects)) {
+        (Some(path), _) => catalog_file(path)?,
+        (None, Some((file, document))) => catalog::document::from_value(document)
+            .map_err(|source| ObservationError::CatalogFile { path: file.to_owned(), source })?,
+        (None, None) => embedded(&node_classes, args.settings.region.as_deref())?,
+    };
+    let now = args.now.unwrap_or_else(Timestamp::now);
+    let (snapshot, more) =
+        manifests::snapshot(objects, now, args.settings.settings(), instance_types);
+    for warning in more {
+        console::warning(&warning);
+        warnings.push(warning.to_string());
+    }
+    Ok(Observation { snapshot, warnings, has_bad_input })
+}
+
+/// Errors and warnings of reading, and how many objects of which unknown kinds were passed over.
+pub(crate) fn tell(objects: &Objects) {
+    for error in &objects.errors {
+        console::error_text(error);
+    }
+    for warning in &objects.warnings {
+        console::warning(warning);
+    }
+    if let Some(skipped) = skipped(objects) {
+        console::note(&skipped);
+    }
+}
+
+/// `skipped 12 objects of kinds that are not read: ConfigMap 10, Service 2`.
+fn skipped(objects: &Objects) -> Option<String> {
+    let total: usize = objects.skipped.values().sum();
+    let kinds: Vec<_> =
+        objects.skipped.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    let objects = crate::view::pod_names::counted(total, "object");
+    (total > 0)
+        .then(|| format!("skipped {objects} of kinds that are not read: {}", kinds.join(", ")))
+}
+
+/// The first InstanceCatalog among the objects, and the file it stands in.
+fn inline_catalog(objects: &Objects) -> Option<(&str, &serde_json::Value)> {
+    objects.objects.iter().find_map(|located| match &located.value {
+        Object::InstanceCatalog(document) => Some((&*located.file, document)),
+        _ => None,
+    })
+}
+
+/// Adds a default node class for each name that a NodePool refers to and nobody defines, and says so.
+fn add_missing_node_classes(objects: &mut Objects) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (name, file, line) in missing_node_classes(objects) {
+        warnings.push(format!(
+            "EC2NodeClass {name} is not in the input: a default one (AL2023) takes its place ({file}:{line})"
+        ));
+        let value = Object::Ec2NodeClass(Box::new(default_node_class(name)));
+        objects.objects.push(Located { file, line, value });
+    }
+    warnings
+}
+
+/// The node classes among the objects, as written.
+pub(crate) fn node_classes(objects: &Objects) -> Vec<Ec2NodeClass> {
+    let classes = objects.objects.iter().filter_map(|located| match &located.value {
+        Object::Ec2NodeClass(class) => Some((**class).clone()),
+        _ => None,
+    });
+    classes.collect()
+}
+
+/// Node classes that NodePools refer to and that are not in the input, each with the first NodePool's place.
+fn missing_node_classes(objects: &Objects) -> Vec<(Text, Arc<str>, u32)> {
+    let known: BTreeSet<&Text> = objects
+        .objects
+        .iter()
+        .filter_map(|located| match &located.value {
+            Object::Ec2NodeClass(class) => Some(&class.name),
+            _ => None,
+        })
+        .collect();
+    let mut missing: BTreeMap<Text, (Arc<str>, u32)> = BTreeMap::new();
+    for located in &objects.objects {
+        if let Object::NodePool(pool) = &located.value {
+            let name = &pool.template.node_class_ref.name;
+            if !known.contains(name) {
+                missing.entry(name.clone()).or_insert((located.file.clone(), located.line));
+            }
+        }
+    }
+    missing.into_iter().map(|(name, (file, line))| (name, file, line)).collect()
+}
+
+/// An EC2NodeClass of which nothing is known but its name: Amazon Linux 2023, everything else at its default.
+fn default_node_class(name: Text) -> Ec2NodeClass {
+    Ec2NodeClass {
+        name,
+        uid: "".into(),
+        annotations: Labels::new(),
+        is_deleting: false,
+        spec: Ec2NodeClassSpec::default(),
+        status: Ec2NodeClassStatus::default(),
+    }
+}
+
+/// The catalogue in a file.
+pub(crate) fn catalog_file(path: &Path) -> Result<InstanceTypes, ObservationError> {
+    catalog::document::read(&input::text(path)?).map_err(|source| ObservationError::CatalogFile {
+        path: path.display().to_string(),
+        source,
+    })
+}
+
+/// The embedded catalogue, as the node classes see it.
+pub(crate) fn embedded(
+    node_classes: &[Ec2NodeClass],
+    region: Option<&str>,
+) -> Result<InstanceTypes, ObservationError> {
+    let catalog = catalog::embedded().map_err(ObservationError::EmbeddedCatalog)?;
+    let mut options = CatalogOptions::default();
+    if let Some(region) = region {
+        options.region = region.into();
+    }
+    Ok(catalog.instance_types(node_classes, &options))
+}
