@@ -3,10 +3,16 @@
 //! It stands behind the ports of `controllers`, so that the controllers run on it unchanged: the
 //! command line's `simulate` and quick start, and most tests.
 
+mod agenda;
 pub mod api;
+pub mod ec2;
 pub mod invariant;
+mod journal;
 pub mod report;
 pub mod scheduler;
 pub mod seed;
+pub mod store;
 #[cfg(test)]
 mod testing;
+mod workload;
+pub mod world;

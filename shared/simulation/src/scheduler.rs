@@ -13,7 +13,7 @@ mod filter;
 mod score;
 mod spread;
 mod view;
-mod volume;
+pub(crate) mod volume;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

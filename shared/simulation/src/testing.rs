@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering};
 use domain::label::{self, Labels};
+use domain::money::UsdPerHour;
 use domain::node::{Node, NodeCondition};
 use domain::node_claim::ConditionStatus;
 use domain::pod::{
@@ -203,5 +205,40 @@ fn term(key: &str, labels: (&str, &str)) -> PodAffinityTerm {
         selector: Some(LabelSelector::of_labels([labels])),
         namespaces: vec![Text::from("default")],
         namespace_selector: None,
+    }
+}
+
+/// m5.large and m5.xlarge in zones a and b, on-demand and spot; zone b is a little dearer.
+pub(crate) fn instance_types() -> InstanceTypes {
+    let types = [("m5.large", 2, 96), ("m5.xlarge", 4, 192)].map(|(name, cores, mills)| {
+        let resources = Resources::new()
+            .with(CPU, cores * 1000)
+            .with(MEMORY, cores * 4 * GIB)
+            .with(PODS, cores * 14 + 1);
+        let mut offerings = Vec::new();
+        for (zone, more) in [("a", 0), ("b", 1)] {
+            for (capacity_type, share) in [(CapacityType::OnDemand, 10), (CapacityType::Spot, 4)] {
+                offerings.push(Offering {
+                    zone: zone.into(),
+                    capacity_type,
+                    price: UsdPerHour::from_nanos((mills + more) * share * 100_000),
+                    available: true,
+                    reservation: None,
+                });
+            }
+        }
+        let labels = [(label::INSTANCE_TYPE, name), (label::ARCH, "amd64"), (label::OS, "linux")];
+        InstanceType {
+            name: name.into(),
+            labels: labels.map(|(key, value)| (key.into(), vec![value.into()])).into(),
+            capacity: resources.clone(),
+            allocatable: resources,
+            offerings,
+        }
+    });
+    InstanceTypes {
+        region: Some("us-east-1".into()),
+        default: Arc::new(types.into()),
+        ..InstanceTypes::default()
     }
 }

@@ -1,0 +1,149 @@
+//! EC2: instances, what they cost, and how CreateFleet chooses among what is left.
+//!
+//! Source: "CreateFleet" and "Allocation strategies" of the EC2 documentation, as far as an instant
+//! fleet of one instance goes.
+
+mod fleet;
+mod instance;
+
+use std::collections::BTreeMap;
+
+use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering};
+use domain::money::UsdPerHour;
+use domain::{Text, Timestamp};
+
+use crate::seed::Seed;
+
+pub use fleet::{FleetAnswer, FleetError, FleetOverride, FleetRequest};
+pub use instance::{Instance, InstanceState, Registration};
+
+/// What capacity is had from: a type in a zone, bought one way.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CapacityPool {
+    /// The instance type.
+    pub instance_type: Text,
+    /// The zone's name.
+    pub zone: Text,
+    /// How it is bought.
+    pub capacity_type: CapacityType,
+}
+
+impl std::fmt::Display for CapacityPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} {}", self.instance_type, self.capacity_type, self.zone)
+    }
+}
+
+/// How often calls fail, in cases of a thousand. All zero by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Any call is refused with RequestLimitExceeded.
+    pub throttled_per_mille: u32,
+    /// A launch is done, but its answer is lost.
+    pub answers_lost_per_mille: u32,
+    /// A launch is refused with an internal error.
+    pub launches_failed_per_mille: u32,
+}
+
+/// The cloud.
+#[derive(Debug)]
+pub struct Ec2 {
+    seed: Seed,
+    types: InstanceTypes,
+    instances: BTreeMap<Text, Instance>,
+    answers: BTreeMap<Text, FleetAnswer>,
+    exhausted: BTreeMap<CapacityPool, Timestamp>,
+    faults: Faults,
+    calls: u64,
+}
+
+impl Ec2 {
+    /// With what it offers; everything is available.
+    pub fn new(seed: Seed, types: InstanceTypes, faults: Faults) -> Self {
+        Self {
+            seed,
+            types,
+            instances: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            exhausted: BTreeMap::new(),
+            faults,
+            calls: 0,
+        }
+    }
+
+    /// What it offers, as its catalogue says: what has run out is only found out by asking for it.
+    pub fn types(&self) -> &InstanceTypes {
+        &self.types
+    }
+
+    /// Replaces the catalogue, as when a node class changes what its nodes offer.
+    pub fn set_types(&mut self, types: InstanceTypes) {
+        self.types = types;
+    }
+
+    /// All instances that ever were, by id.
+    pub fn instances(&self) -> impl Iterator<Item = &Instance> {
+        self.instances.values()
+    }
+
+    /// An instance by id.
+    pub fn instance(&self, id: &str) -> Option<&Instance> {
+        self.instances.get(id)
+    }
+
+    /// The token that an instance was launched with.
+    pub(crate) fn token_of(&self, id: &str) -> Option<&Text> {
+        self.answers
+            .iter()
+            .find(|(_, answer)| answer.instance.as_deref() == Some(id))
+            .map(|(token, _)| token)
+    }
+
+    pub(crate) fn instance_mut(&mut self, id: &str) -> Option<&mut Instance> {
+        self.instances.get_mut(id)
+    }
+
+    /// What all instances that are billed cost.
+    pub fn hourly(&self) -> UsdPerHour {
+        self.instances.values().filter(|own| own.is_billed()).map(|own| own.price).sum()
+    }
+
+    /// Takes capacity of a pool away until a moment.
+    pub fn exhaust(&mut self, pool: CapacityPool, until: Timestamp) {
+        self.exhausted.insert(pool, until);
+    }
+
+    /// Whether a pool has nothing left at a moment.
+    pub fn is_exhausted(&self, pool: &CapacityPool, now: Timestamp) -> bool {
+        self.exhausted.get(pool).is_some_and(|until| now < *until)
+    }
+
+    /// Takes note of an instance that was there before.
+    pub(crate) fn adopt(&mut self, instance: Instance) {
+        self.instances.insert(instance.id.clone(), instance);
+    }
+
+    /// A type as a node class sees it, and one of its offerings.
+    pub fn offering(
+        &self,
+        node_class: &str,
+        pool: &CapacityPool,
+    ) -> Option<(&InstanceType, &Offering)> {
+        let types = self.types.of(node_class);
+        let own = types.iter().find(|own| own.name == pool.instance_type)?;
+        let offering = own.offerings.iter().find(|offering| {
+            offering.zone == pool.zone && offering.capacity_type == pool.capacity_type
+        })?;
+        Some((own, offering))
+    }
+
+    /// Whether this call is throttled; each call draws anew.
+    pub(crate) fn is_throttled(&mut self) -> bool {
+        self.calls += 1;
+        let mut draw = self.seed.draw("throttle", &self.calls.to_string());
+        draw.happens(self.faults.throttled_per_mille)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! CreateFleet, for one instance at a time.
+
+use domain::instance_type::CapacityType;
+use domain::label::Labels;
+use domain::money::UsdPerHour;
+use domain::{Text, Timestamp};
+
+use super::{CapacityPool, Ec2, Instance, InstanceState, Registration};
+
+/// A request for one instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetRequest {
+    /// Repeating a token repeats the answer.
+    pub client_token: Text,
+    /// How it is bought.
+    pub capacity_type: CapacityType,
+    /// What may be launched.
+    pub overrides: Vec<FleetOverride>,
+    /// Whose view of the types counts.
+    pub node_class: Text,
+    /// The machine image.
+    pub image: Text,
+    /// Tags of the instance.
+    pub tags: Labels,
+    /// How its kubelet registers; the Node's name is filled in.
+    pub registration: Registration,
+}
+
+/// One thing that may be launched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FleetOverride {
+    /// The instance type.
+    pub instance_type: Text,
+    /// The zone's name.
+    pub zone: Text,
+    /// The capacity reservation, for `reserved`.
+    pub reservation: Option<Text>,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetAnswer {
+    /// The instance, unless nothing was left.
+    pub instance: Option<Text>,
+    /// Pools that were tried and had nothing left (InsufficientInstanceCapacity).
+    pub insufficient: Vec<CapacityPool>,
+}
+
+/// Why a request was not carried out, or so it seems to the caller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FleetError {
+    /// Too many calls.
+    #[error("RequestLimitExceeded: request limit exceeded")]
+    Throttled,
+    /// Something went wrong inside.
+    #[error("InternalError: an internal error has occurred")]
+    Internal,
+    /// The answer never came; the instance may have been launched.
+    #[error("the connection was lost before the answer came")]
+    AnswerLost,
+    /// Nothing that was asked for is offered.
+    #[error("InvalidParameterCombination: none of the overrides is offered")]
+    NothingOffered,
+}
+
+/// Of so many spot pools one is shallow: price-capacity-optimized passes it over while there are others.
+const SHALLOW_POOLS_PER_MILLE: u32 = 150;
+
+struct Choice {
+    wanted: FleetOverride,
+    pool: CapacityPool,
+    price: UsdPerHour,
+    is_shallow: bool,
+}
+
+impl Ec2 {
+    /// Launches one instance: on-demand the cheapest there is (`lowest-price`), on spot the cheapest of
+    /// the deep pools (`price-capacity-optimized`). Equal prices go by type and zone.
+    pub fn create_fleet(
+        &mut self,
+        request: &FleetRequest,
+        now: Timestamp,
+    ) -> Result<FleetAnswer, FleetError> {
+        if self.is_throttled() {
+            return Err(FleetError::Throttled);
+        }
+        if let Some(answer) = self.answers.get(&request.client_token) {
+            return Ok(answer.clone());
+        }
+        let mut draw = self.seed.draw("launch", &format!("{} {now}", request.client_token));
+        if draw.happens(self.faults.launches_failed_per_mille) {
+            return Err(FleetError::Internal);
+        }
+        let choices = self.choices(request);
+        if choices.is_empty() {
+            return Err(FleetError::NothingOffered);
+        }
+        let mut insufficient = Vec::new();
+        let chosen = choices.into_iter().find(|choice| {
+            let is_left = !self.is_exhausted(&choice.pool, now);
+            if !is_left {
+                insufficient.push(choice.pool.clone());
+            }
+            is_left
+        });
+        let instance = chosen.map(|choice| self.launch(request, choice, now));
+        let answer = FleetAnswer { instance, insufficient };
+        if answer.instance.is_some() {
+            self.answers.insert(request.client_token.clone(), answer.clone());
+            if draw.happens(self.faults.answers_lost_per_mille) {
+                return Err(FleetError::AnswerLost);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Ends an instance; false if there is none by that id. One that is ending stays so.
+    pub fn terminate(&mut self, id: &str) -> bool {
+        let Some(instance) = self.instances.get_mut(id) else { return false };
+        if instance.is_billed() {
+            instance.state = InstanceState::ShuttingDown;
+        }
+        true
+    }
+
+    fn choices(&self, request: &FleetRequest) -> Vec<Choice> {
+        let mut choices: Vec<Choice> = request
+            .overrides
+            .iter()
+            .filter_map(|wanted| {
+                let pool = CapacityPool {
+                    instance_type: wanted.instance_type.clone(),
+                    zone: wanted.zone.clone(),
+                    capacity_type: request.capacity_type,
+                };
+                let (_, offering) = self.offering(&request.node_class, &pool)?;
+                offering.available.then(|| Choice {
+                    wanted: wanted.clone(),
+                    price: offering.price,
+                    is_shallow: self.is_shallow(&pool),
+                    pool,
+                })
+            })
+            .collect();
+        choices.sort_by(|a, b| {
+            (a.is_shallow.cmp(&b.is_shallow))
+                .then_with(|| a.price.cmp(&b.price))
+                .then_with(|| a.pool.cmp(&b.pool))
+        });
+        choices
+    }
+
+    fn is_shallow(&self, pool: &CapacityPool) -> bool {
+        pool.capacity_type == CapacityType::Spot
+            && self.seed.draw("depth", &pool.to_string()).happens(SHALLOW_POOLS_PER_MILLE)
+    }
+
+    fn launch(&mut self, request: &FleetRequest, choice: Choice, now: Timestamp) -> Text {
+        let mut draw = self.seed.draw("instance", &request.client_token);
+        let id: Text = format!("i-{}", draw.hex(17)).into();
+        let address = (draw.below(64), draw.below(254) + 1);
+        let mut registration = request.registration.clone();
+        if registration.node_name.is_empty() {
+            registration.node_name = self.node_name(address);
+        }
+        let (capacity, allocatable) = self
+            .offering(&request.node_class, &choice.pool)
+            .map(|(own, _)| (own.capacity.clone(), own.allocatable.clone()))
+            .unwrap_or_default();
+        let instance = Instance {
+            id: id.clone(),
+            pool: choice.pool,
+            price: choice.price,
+            launched: now,
+            state: InstanceState::Pending,
+            reclaimed_at: None,
+            tags: request.tags.clone(),
+            image: request.image.clone(),
+            reservation: choice.wanted.reservation,
+            capacity,
+            allocatable,
+            registration,
+        };
+        self.instances.insert(id.clone(), instance);
+        id
+    }
+
+    /// `ip-10-0-X-Y.REGION.compute.internal`, counted up until it is nobody else's.
+    fn node_name(&self, (third, fourth): (u64, u64)) -> Text {
+        let region = self.types.region.as_deref().unwrap_or("us-east-1");
+        let taken =
+            |name: &str| self.instances.values().any(|own| &*own.registration.node_name == name);
+        (0..)
+            .map(|step| {
+                let (third, fourth) = ((third + step / 254) % 256, (fourth + step) % 254 + 1);
+                format!("ip-10-0-{third}-{fourth}.{region}.compute.internal")
+            })
+            .find(|name| !taken(name))
+            .unwrap_or_default()
+            .into()
+    }
+}

@@ -1,0 +1,114 @@
+//! DaemonSets: one pod for each node that they belong on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use domain::Text;
+use domain::node::Node;
+use domain::pod::{NodeSelectorTerm, ObjectKey, OwnerKind, Pod, PodSpec};
+use domain::requirement::Requirement;
+use domain::taint::{TaintEffect, tolerated};
+use domain::workload::DaemonSet;
+
+use super::{Owned, pod_of};
+use crate::scheduler::{SchedulingPod, daemon_belongs};
+use crate::world::{Deletion, World};
+
+/// The field by which the DaemonSet controller pins a pod to its node.
+const NODE_NAME_FIELD: &str = "metadata.name";
+
+pub(super) fn reconcile(world: &mut World, owned: &Owned) {
+    for key in world.api.keys::<DaemonSet>() {
+        let Some(set) = world.api.get::<DaemonSet>(&key).cloned() else { continue };
+        let pods = owned.get(&(OwnerKind::DaemonSet, key)).map_or(&[][..], Vec::as_slice);
+        reconcile_set(world, &set, pods);
+    }
+}
+
+fn reconcile_set(world: &mut World, set: &DaemonSet, pods: &[Pod]) {
+    let template = SchedulingPod {
+        key: set.key.clone(),
+        labels: set.template.labels.clone(),
+        spec: set.template.spec.clone(),
+        is_terminating: false,
+    };
+    let nodes: Vec<&Node> = world.api.list::<Node>().collect();
+    let covered: BTreeSet<&Text> = pods.iter().filter_map(target).collect();
+    let missing: Vec<Text> = nodes
+        .iter()
+        .filter(|node| node.deleted.is_none() && !covered.contains(&node.name))
+        .filter(|node| daemon_belongs(&template, node))
+        .map(|node| node.name.clone())
+        .collect();
+    let names: BTreeSet<&Text> = nodes.iter().map(|node| &node.name).collect();
+    let misplaced = |pod: &Pod| match target(pod) {
+        Some(name) if names.contains(name) => nodes
+            .iter()
+            .find(|node| node.name == *name)
+            .is_some_and(|node| is_thrown_off(&template, node)),
+        _ => pod.node_name.is_none(),
+    };
+    let ended = |pod: &Pod| pod.is_terminal();
+    let gone: Vec<ObjectKey> = pods
+        .iter()
+        .filter(|pod| !pod.is_terminating() && (misplaced(pod) || ended(pod)))
+        .map(|pod| pod.key.clone())
+        .collect();
+    for node in missing {
+        create(world, set, &node);
+    }
+    for key in gone {
+        world.delete_pod(&key, Deletion::Graceful);
+    }
+}
+
+/// A running daemon leaves only for a NoExecute taint.
+fn is_thrown_off(pod: &SchedulingPod, node: &Node) -> bool {
+    node.taints.iter().any(|taint| {
+        taint.effect == TaintEffect::NoExecute && !tolerated(&pod.spec.tolerations, taint)
+    })
+}
+
+/// The node that a daemon's pod is for.
+fn target(pod: &Pod) -> Option<&Text> {
+    pod.node_name.as_ref().or_else(|| {
+        let terms = pod.spec.required_node_terms.as_ref()?;
+        let fields = terms.iter().flat_map(|term| &term.fields);
+        fields.filter(|field| &*field.key == NODE_NAME_FIELD).find_map(|field| field.values.first())
+    })
+}
+
+fn create(world: &mut World, set: &DaemonSet, node: &Text) {
+    let suffix = world.seed.draw("daemon", &format!("{} {node}", set.key)).name_suffix(5);
+    let key = ObjectKey::new(set.key.namespace.clone(), format!("{}-{suffix}", set.key.name));
+    let mut pod = pod_of(&set.template, key, OwnerKind::DaemonSet, &set.key.name);
+    pod.spec = Arc::new(pinned(&pod.spec, node));
+    world.create_pod(pod);
+}
+
+/// Its node affinity with the field added to each term, as the DaemonSet controller does.
+fn pinned(spec: &PodSpec, node: &Text) -> PodSpec {
+    let field = Requirement::is_in(NODE_NAME_FIELD, [node.clone()]);
+    let mut terms = spec.required_node_terms.clone().unwrap_or_default();
+    if terms.is_empty() {
+        terms.push(NodeSelectorTerm::default());
+    }
+    for term in &mut terms {
+        term.fields = vec![field.clone()];
+    }
+    PodSpec { required_node_terms: Some(terms), ..spec.clone() }
+}
+
+/// Deletes the pods of a DaemonSet.
+pub(crate) fn delete_pods(world: &mut World, set: &ObjectKey) {
+    let is_owned = |pod: &&Pod| {
+        pod.is_daemon()
+            && pod.key.namespace == set.namespace
+            && pod.owner.as_ref().is_some_and(|owner| owner.name == set.name)
+    };
+    let keys: Vec<ObjectKey> =
+        world.api.list::<Pod>().filter(is_owned).map(|pod| pod.key.clone()).collect();
+    for key in keys {
+        world.delete_pod(&key, Deletion::Graceful);
+    }
+}

@@ -1,0 +1,128 @@
+//! Deployments: one ReplicaSet for each template, and a rolling update from the old to the new.
+//!
+//! The strategy is RollingUpdate with its defaults, a quarter more and a quarter less than asked for.
+
+use domain::pod::{ObjectKey, Pod};
+use domain::workload::{Workload, WorkloadKind};
+
+use crate::api::WorkloadId;
+use crate::world::World;
+
+/// The ReplicaSets that a Deployment made.
+pub(super) fn replica_sets_of(world: &World, deployment: &ObjectKey) -> Vec<ObjectKey> {
+    world
+        .replica_sets
+        .iter()
+        .filter(|(_, owner)| *owner == deployment)
+        .map(|(key, _)| key.clone())
+        .collect()
+}
+
+pub(super) fn reconcile(world: &mut World) {
+    for id in world.api.keys::<Workload>() {
+        if id.kind != WorkloadKind::Deployment {
+            continue;
+        }
+        let Some(deployment) = world.api.get::<Workload>(&id).cloned() else { continue };
+        let (current, older) = replica_sets(world, &deployment);
+        let current = current.unwrap_or_else(|| create(world, &deployment, older.is_empty()));
+        if older.is_empty() {
+            scale(world, &current, deployment.replicas);
+        } else {
+            roll(world, &deployment, &current, &older);
+        }
+    }
+}
+
+/// The ReplicaSet of the Deployment's template, and those of earlier ones.
+fn replica_sets(world: &World, deployment: &Workload) -> (Option<ObjectKey>, Vec<ObjectKey>) {
+    let mut current = None;
+    let mut older = Vec::new();
+    for key in replica_sets_of(world, &deployment.key) {
+        let has_template =
+            replica_set(world, &key).is_some_and(|own| own.template == deployment.template);
+        if has_template && current.is_none() {
+            current = Some(key);
+        } else {
+            older.push(key);
+        }
+    }
+    (current, older)
+}
+
+fn replica_set<'w>(world: &'w World, key: &ObjectKey) -> Option<&'w Workload> {
+    world.api.get::<Workload>(&id_of(key))
+}
+
+fn id_of(key: &ObjectKey) -> WorkloadId {
+    WorkloadId { kind: WorkloadKind::ReplicaSet, key: key.clone() }
+}
+
+/// Makes the ReplicaSet of the Deployment's template, empty unless it is the first.
+fn create(world: &mut World, deployment: &Workload, is_first: bool) -> ObjectKey {
+    let generation = replica_sets_of(world, &deployment.key).len();
+    let name = format!("{} {generation} {}", deployment.key, world.now());
+    let suffix = world.seed.draw("replica-set", &name).name_suffix(9);
+    let key = ObjectKey::new(
+        deployment.key.namespace.clone(),
+        format!("{}-{suffix}", deployment.key.name),
+    );
+    world.replica_sets.insert(key.clone(), deployment.key.clone());
+    world.apply(Workload {
+        kind: WorkloadKind::ReplicaSet,
+        key: key.clone(),
+        replicas: if is_first { deployment.replicas } else { 0 },
+        template: deployment.template.clone(),
+    });
+    key
+}
+
+fn scale(world: &mut World, key: &ObjectKey, replicas: u32) {
+    world.scale(&id_of(key), replicas);
+}
+
+/// One step of a rolling update: grow the new one as far as the surge allows, shrink the old ones as
+/// far as enough pods stay ready, and drop those that are empty.
+fn roll(world: &mut World, deployment: &Workload, current: &ObjectKey, older: &[ObjectKey]) {
+    let wanted = deployment.replicas;
+    let surge = wanted.div_ceil(4);
+    let unavailable_most = wanted / 4;
+    let replicas =
+        |world: &World, key: &ObjectKey| replica_set(world, key).map_or(0, |own| own.replicas);
+    let total: u32 = older.iter().chain([current]).map(|key| replicas(world, key)).sum();
+    let new = replicas(world, current);
+    let room = (wanted + surge).saturating_sub(total);
+    if new < wanted && room > 0 {
+        scale(world, current, (new + room).min(wanted));
+    } else if new > wanted {
+        scale(world, current, wanted);
+    }
+    let ready_new = ready_of(world, current);
+    let new_unready = replicas(world, current).saturating_sub(ready_new);
+    let total: u32 = older.iter().chain([current]).map(|key| replicas(world, key)).sum();
+    let mut spare =
+        total.saturating_sub(new_unready).saturating_sub(wanted.saturating_sub(unavailable_most));
+    for key in older {
+        let own = replicas(world, key);
+        let less = own.min(spare);
+        spare -= less;
+        if less > 0 {
+            scale(world, key, own - less);
+        }
+        let has_pods = world.api.list::<Pod>().any(|pod| is_owned(pod, key));
+        if own == 0 && !has_pods {
+            world.replica_sets.remove(key);
+            let _ = world.api.remove::<Workload>(&id_of(key));
+        }
+    }
+}
+
+fn is_owned(pod: &Pod, key: &ObjectKey) -> bool {
+    pod.key.namespace == key.namespace
+        && pod.owner.as_ref().is_some_and(|owner| owner.name == key.name)
+}
+
+fn ready_of(world: &World, key: &ObjectKey) -> u32 {
+    let is_ready = |pod: &&Pod| is_owned(pod, key) && pod.is_active() && pod.ready == Some(true);
+    u32::try_from(world.api.list::<Pod>().filter(is_ready).count()).unwrap_or(u32::MAX)
+}

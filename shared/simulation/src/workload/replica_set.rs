@@ -1,0 +1,52 @@
+//! ReplicaSets: as many pods as asked for, and which go first when there are too many.
+//!
+//! Source: `ActivePodsWithRanks` in `pkg/controller/controller_utils.go` of Kubernetes.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::pod::{Pod, PodPhase};
+use domain::workload::Workload;
+
+use super::create_named_by_chance;
+use crate::world::{Deletion, World};
+
+pub(super) fn reconcile(world: &mut World, workload: &Workload, pods: &[Pod]) {
+    let active: Vec<&Pod> = pods.iter().filter(|pod| pod.is_active()).collect();
+    let wanted = usize::try_from(workload.replicas).unwrap_or(usize::MAX);
+    for _ in active.len()..wanted {
+        create_named_by_chance(world, workload);
+    }
+    for pod in ranked(active.clone()).iter().take(active.len().saturating_sub(wanted)) {
+        world.delete_pod(&pod.key, Deletion::Graceful);
+    }
+}
+
+/// Those that are missed least first: without a node, not running, not ready, of low deletion cost,
+/// beside many of their kind, young. By name among equals.
+fn ranked(mut pods: Vec<&Pod>) -> Vec<&Pod> {
+    let mut beside: BTreeMap<&Text, usize> = BTreeMap::new();
+    for node in pods.iter().filter_map(|pod| pod.node_name.as_ref()) {
+        *beside.entry(node).or_default() += 1;
+    }
+    let phase_rank = |phase| match phase {
+        PodPhase::Pending => 0,
+        PodPhase::Unknown => 1,
+        PodPhase::Running | PodPhase::Succeeded | PodPhase::Failed => 2,
+    };
+    pods.sort_by_cached_key(|pod| {
+        let on_same_node = pod.node_name.as_ref().and_then(|node| beside.get(node)).copied();
+        (
+            pod.node_name.is_some(),
+            phase_rank(pod.phase),
+            pod.ready == Some(true),
+            pod.deletion_cost.unwrap_or(0),
+            Reverse(on_same_node.unwrap_or(0)),
+            Reverse(pod.started),
+            Reverse(pod.created),
+            pod.key.clone(),
+        )
+    });
+    pods
+}

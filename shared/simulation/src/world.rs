@@ -1,0 +1,268 @@
+//! The world: a cluster, a cloud, a table and a clock, as one state machine.
+//!
+//! Time stands still while anybody acts on it and jumps when [`World::advance_to`] says so; what is due
+//! on the way happens in order, and after each moment the cluster's own controllers settle. Nothing is
+//! random that does not come from the seed, so equal calls give equal worlds.
+
+mod eviction;
+mod kubelet;
+mod pod;
+mod volume;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::instance_type::InstanceTypes;
+use domain::node::Node;
+use domain::node_claim::NodeClaim;
+use domain::pod::ObjectKey;
+use domain::workload::{DaemonSet, Workload};
+use domain::{SignedDuration, Text, Timestamp};
+
+use crate::agenda::{Agenda, Due};
+use crate::api::{ApiServer, Kind, WorkloadId};
+use crate::ec2::{CapacityPool, Ec2, Faults};
+use crate::invariant::Violation;
+use crate::journal::Journal;
+use crate::report::{Happening, Occurrence};
+use crate::scheduler::Scoring;
+use crate::seed::Seed;
+use crate::store::Store;
+use crate::workload;
+
+pub(crate) use pod::Deletion;
+
+/// How a world behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorldOptions {
+    /// What everything random comes from.
+    pub seed: u64,
+    /// When its time begins.
+    pub start: Timestamp,
+    /// What the scheduler prefers.
+    pub scoring: Scoring,
+    /// How often calls fail.
+    pub faults: Faults,
+    /// How long a Job's pod works.
+    pub job_duration: SignedDuration,
+}
+
+impl WorldOptions {
+    /// No faults, the scheduler's default, Jobs of five minutes.
+    pub fn new(seed: u64, start: Timestamp) -> Self {
+        Self {
+            seed,
+            start,
+            scoring: Scoring::default(),
+            faults: Faults::default(),
+            job_duration: SignedDuration::from_mins(5),
+        }
+    }
+}
+
+/// The world.
+#[derive(Debug)]
+pub struct World {
+    pub(crate) now: Timestamp,
+    pub(crate) seed: Seed,
+    pub(crate) options: WorldOptions,
+    pub(crate) api: ApiServer,
+    pub(crate) ec2: Ec2,
+    pub(crate) store: Store,
+    pub(crate) agenda: Agenda,
+    pub(crate) journal: Journal,
+    /// Nodes that carry our finalizer.
+    pub(crate) node_finalizers: BTreeSet<Text>,
+    /// NodeClaim objects that mirror a claim, and that claim's uid.
+    pub(crate) mirrors: BTreeMap<Text, Text>,
+    /// ReplicaSets that a Deployment made.
+    pub(crate) replica_sets: BTreeMap<ObjectKey, ObjectKey>,
+    /// How many pods each workload has had, so that names are drawn for each workload apart.
+    pub(crate) pods_made: BTreeMap<WorkloadId, u64>,
+    /// Instances that EC2 has announced to take back and that nobody has been told of yet.
+    pub(crate) interruptions: Vec<Text>,
+    pub(crate) violations: Vec<Occurrence>,
+    /// What all instances have cost so far, in billionths of a dollar an hour times milliseconds.
+    cost_nano_usd_millis_per_hour: i128,
+    settled_revision: Option<u64>,
+}
+
+/// More rounds than any cluster needs to come to rest; each round does what one step of each
+/// controller does.
+const SETTLE_ROUNDS_MAX: usize = 1000;
+const MILLIS_PER_HOUR: i128 = 3_600_000;
+
+impl World {
+    /// An empty cluster and a cloud with everything available.
+    pub fn new(options: WorldOptions, types: InstanceTypes) -> Self {
+        let seed = Seed::new(options.seed);
+        Self {
+            now: options.start,
+            seed,
+            options,
+            api: ApiServer::new(seed),
+            ec2: Ec2::new(seed, types, options.faults),
+            store: Store::default(),
+            agenda: Agenda::default(),
+            journal: Journal::default(),
+            node_finalizers: BTreeSet::new(),
+            mirrors: BTreeMap::new(),
+            replica_sets: BTreeMap::new(),
+            pods_made: BTreeMap::new(),
+            interruptions: Vec::new(),
+            violations: Vec::new(),
+            cost_nano_usd_millis_per_hour: 0,
+            settled_revision: None,
+        }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The API server.
+    pub fn api(&self) -> &ApiServer {
+        &self.api
+    }
+
+    /// The cloud.
+    pub fn ec2(&self) -> &Ec2 {
+        &self.ec2
+    }
+
+    /// When something happens next by itself.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.agenda.next_at()
+    }
+
+    /// What all instances have cost so far, in billionths of a US dollar, rounded down.
+    pub fn cost_nano_usd(&self) -> i128 {
+        self.cost_nano_usd_millis_per_hour / MILLIS_PER_HOUR
+    }
+
+    /// Lets time pass until a moment, with everything that is due on the way.
+    pub fn advance_to(&mut self, moment: Timestamp) {
+        self.settle();
+        while let Some(at) = self.agenda.next_at().filter(|at| *at <= moment) {
+            self.pass_time(at);
+            while let Some(due) = self.agenda.take_due(at) {
+                self.happen(due);
+            }
+            self.settle();
+        }
+        self.pass_time(moment);
+    }
+
+    fn pass_time(&mut self, to: Timestamp) {
+        let millis = to.duration_since(self.now).as_millis();
+        self.cost_nano_usd_millis_per_hour += i128::from(self.ec2.hourly().nanos()) * millis;
+        self.now = self.now.max(to);
+    }
+
+    fn happen(&mut self, due: Due) {
+        match due {
+            Due::NodeJoins { instance } => self.node_joins(&instance),
+            Due::NodeBecomesReady { node } => self.node_becomes_ready(&node),
+            Due::StartupTaintsGo { node } => self.startup_taints_go(&node),
+            Due::PodStarts { pod, uid } => self.pod_starts(&pod, &uid),
+            Due::PodCompletes { pod, uid } => self.pod_completes(&pod, &uid),
+            Due::PodStops { pod, uid } => self.pod_stops(&pod, &uid),
+            Due::InstanceIsReclaimed { instance } => self.instance_is_reclaimed(&instance),
+            Due::InstanceEnds { instance } => self.instance_ends(&instance),
+            Due::NodeIsForgotten { node } => self.ask_node_deletion(&node),
+            Due::CapacityReturns { pool } => {
+                if !self.ec2.is_exhausted(&pool, self.now) {
+                    let pool = pool.to_string().into();
+                    self.journal.add(self.now, Happening::CapacityReturned(pool));
+                }
+            }
+        }
+    }
+
+    /// Lets the cluster's own controllers and the scheduler act until none has anything left to do.
+    pub fn settle(&mut self) {
+        for _ in 0..SETTLE_ROUNDS_MAX {
+            if self.settled_revision == Some(self.api.revision()) {
+                return;
+            }
+            self.settled_revision = Some(self.api.revision());
+            self.collect_pods_of_lost_nodes();
+            workload::reconcile(self);
+            self.refresh_budgets();
+            self.schedule();
+        }
+    }
+
+    /// Stores an object as `kubectl apply` does. Returns whether anything changed.
+    pub fn apply<T: crate::api::Object>(&mut self, object: T) -> bool {
+        self.api.apply(object, self.now)
+    }
+
+    /// Asks for an object's deletion as `kubectl delete` does: finalizers and grace periods hold, and
+    /// what an object made goes with it. False if there is none.
+    pub fn delete_workload(&mut self, id: &WorkloadId) -> bool {
+        let Ok(_) = self.api.remove::<Workload>(id) else { return false };
+        workload::delete_dependents(self, id);
+        true
+    }
+
+    /// Deletes a DaemonSet with its pods. False if there is none.
+    pub fn delete_daemon_set(&mut self, key: &ObjectKey) -> bool {
+        let is_there = self.api.remove::<DaemonSet>(key).is_ok();
+        if is_there {
+            workload::delete_daemon_pods(self, key);
+        }
+        is_there
+    }
+
+    /// Sets a workload's replicas and returns those it had; `None` if there is no such workload.
+    pub fn scale(&mut self, id: &WorkloadId, replicas: u32) -> Option<u32> {
+        let from = self.api.get::<Workload>(id)?.replicas;
+        let changed = self.api.update::<Workload>(id, None, |own| own.replicas = replicas);
+        changed.is_ok().then_some(from)
+    }
+
+    /// Asks for a NodeClaim object's deletion: the finalizer of a mirror holds it.
+    pub fn delete_node_claim(&mut self, name: &Text) -> bool {
+        let now = self.now;
+        if !self.mirrors.contains_key(name) {
+            return self.api.remove::<NodeClaim>(name).is_ok();
+        }
+        let mark = |claim: &mut NodeClaim| {
+            claim.deleted.get_or_insert(now);
+        };
+        self.api.update::<NodeClaim>(name, None, mark).is_ok()
+    }
+
+    /// Takes a pool's capacity away for a while.
+    pub fn run_out(&mut self, pools: &[CapacityPool], lasts: SignedDuration) {
+        let until = self.now + lasts;
+        for pool in pools {
+            self.ec2.exhaust(pool.clone(), until);
+            self.agenda.add(until, Due::CapacityReturns { pool: pool.clone() });
+        }
+        let shown = pools.iter().map(|pool| pool.to_string().into()).collect();
+        self.journal.add(self.now, Happening::CapacityRanOut(shown));
+    }
+
+    pub(crate) fn violate(&mut self, violation: Violation) {
+        let is_known = self.violations.iter().any(|own| own.violation == violation);
+        if !is_known {
+            self.violations.push(Occurrence { at: self.now, violation });
+        }
+    }
+
+    /// The Node of an instance.
+    pub(crate) fn node_of_instance(&self, instance: &str) -> Option<&Node> {
+        let provider_id = self.ec2.instance(instance)?.provider_id();
+        self.api.list::<Node>().find(|node| node.provider_id.as_ref() == Some(&provider_id))
+    }
+
+    /// Whether anything of a kind was written since a revision.
+    pub(crate) fn has_changed(&self, kind: Kind, since: u64) -> bool {
+        self.api.events_after(since).iter().any(|event| event.kind == kind)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+//! Instances and their Nodes: boot, register, become ready, end.
+
+use domain::instance_type::CapacityType;
+use domain::label::{self, Labels};
+use domain::node::{Node, NodeCondition};
+use domain::node_claim::ConditionStatus;
+use domain::node_pool::NodePool;
+use domain::taint::{Taint, TaintEffect};
+use domain::{SignedDuration, Text};
+
+use super::World;
+use crate::agenda::Due;
+use crate::ec2::{
+    CapacityPool, FleetAnswer, FleetError, FleetRequest, Instance, InstanceState, Registration,
+};
+use crate::report::Happening;
+
+/// From launch to the Node's joining. With [`READY_AFTER`] it is 40 to 65 seconds to a ready Node,
+/// which is what AL2023 nodes on EKS take.
+const JOINS_AFTER: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(35), SignedDuration::from_secs(55));
+/// From joining to Ready: the network plugin starts.
+const READY_AFTER: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(5), SignedDuration::from_secs(10));
+/// From Ready to the end of startup taints: whatever removes them needs the network first.
+const STARTUP_TAINTS_LAST: SignedDuration = SignedDuration::from_secs(5);
+/// From the call to the end of an instance.
+const ENDS_AFTER: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(5), SignedDuration::from_secs(20));
+/// From an instance's end to the cloud controller's noticing.
+const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_secs(10);
+/// Between EC2's warning and its taking a spot instance back.
+pub(crate) const SPOT_NOTICE: SignedDuration = SignedDuration::from_mins(2);
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
+impl World {
+    /// Asks EC2 for an instance; its Node joins after a while.
+    pub(crate) fn launch(&mut self, request: &FleetRequest) -> Result<FleetAnswer, FleetError> {
+        let known: usize = self.ec2.instances().count();
+        let answer = self.ec2.create_fleet(request, self.now);
+        // The instance boots whether or not its caller hears of it.
+        if self.ec2.instances().count() > known {
+            let newest = self.ec2.instances().find(|own| {
+                own.launched == self.now
+                    && self.ec2.token_of(&own.id) == Some(&request.client_token)
+            });
+            if let Some(id) = newest.map(|own| own.id.clone()) {
+                let delay = self.seed.draw("boot", &id).between(JOINS_AFTER.0, JOINS_AFTER.1);
+                self.agenda.add(self.now + delay, Due::NodeJoins { instance: id });
+            }
+        }
+        answer
+    }
+
+    pub(super) fn node_joins(&mut self, id: &Text) {
+        let now = self.now;
+        let Some(instance) = self.ec2.instance_mut(id).filter(|own| own.is_billed()) else {
+            return;
+        };
+        instance.state = InstanceState::Running;
+        let instance = instance.clone();
+        let node = self.node_for(&instance);
+        let name = node.name.clone();
+        if self.api.create(node, now).is_err() {
+            return;
+        }
+        let after = now.duration_since(instance.launched);
+        self.journal.add(now, Happening::NodeJoined { node: name.clone(), after });
+        let delay = self.seed.draw("ready", id).between(READY_AFTER.0, READY_AFTER.1);
+        self.agenda.add(now + delay, Due::NodeBecomesReady { node: name });
+    }
+
+    fn node_for(&self, instance: &Instance) -> Node {
+        let Registration { node_name, labels, taints } = &instance.registration;
+        let mut taints = taints.clone();
+        taints.push(Taint {
+            key: NOT_READY.into(),
+            value: "".into(),
+            effect: TaintEffect::NoSchedule,
+        });
+        Node {
+            name: node_name.clone(),
+            uid: "".into(),
+            created: None,
+            deleted: None,
+            labels: self.labels_for(instance, labels),
+            annotations: Labels::new(),
+            taints,
+            provider_id: Some(instance.provider_id()),
+            capacity: instance.capacity.clone(),
+            allocatable: instance.allocatable.clone(),
+            conditions: vec![NodeCondition {
+                kind: "Ready".into(),
+                status: ConditionStatus::False,
+                changed: Some(self.now),
+            }],
+        }
+    }
+
+    /// What user data says, and what the kubelet and the cloud controller find out by themselves.
+    fn labels_for(&self, instance: &Instance, told: &Labels) -> Labels {
+        let types = self.ec2.types();
+        let mut labels = told.clone();
+        let own = types.default.iter().find(|own| own.name == instance.pool.instance_type);
+        for key in [label::ARCH, label::OS] {
+            if let Some([value, ..]) = own.and_then(|own| own.labels.get(key)).map(Vec::as_slice) {
+                labels.entry(key.into()).or_insert_with(|| value.clone());
+            }
+        }
+        let zone = instance.pool.zone.clone();
+        if let Some(zone_id) = types.zone_ids.get(&zone) {
+            labels.insert(label::ZONE_ID.into(), zone_id.clone());
+        }
+        if let Some(region) = &types.region {
+            labels.insert(label::REGION.into(), region.clone());
+        }
+        labels.insert(label::ZONE.into(), zone);
+        labels.insert(label::INSTANCE_TYPE.into(), instance.pool.instance_type.clone());
+        labels.insert(label::HOSTNAME.into(), instance.registration.node_name.clone());
+        labels
+    }
+
+    pub(super) fn node_becomes_ready(&mut self, name: &Text) {
+        let now = self.now;
+        let node = self.api.get::<Node>(name);
+        let instance = node.and_then(|node| self.instance_of(node));
+        if !instance.is_some_and(Instance::is_billed) {
+            return;
+        }
+        self.set_ready(name, ConditionStatus::True);
+        let _ = self.api.update::<Node>(name, None, |node| {
+            node.taints.retain(|taint| &*taint.key != NOT_READY);
+        });
+        self.agenda.add(now + STARTUP_TAINTS_LAST, Due::StartupTaintsGo { node: name.clone() });
+    }
+
+    fn set_ready(&mut self, name: &Text, status: ConditionStatus) {
+        let now = self.now;
+        let _ = self.api.update::<Node>(name, None, |node| {
+            if let Some(ready) = node.conditions.iter_mut().find(|own| &*own.kind == "Ready") {
+                if ready.status != status {
+                    ready.status = status;
+                    ready.changed = Some(now);
+                }
+            }
+        });
+    }
+
+    /// The agents that NodePools' startup taints wait for have done their work.
+    pub(super) fn startup_taints_go(&mut self, name: &Text) {
+        let Some(node) = self.api.get::<Node>(name) else { return };
+        let Some(pool) =
+            node.labels.get(label::NODE_POOL).and_then(|pool| self.api.get::<NodePool>(pool))
+        else {
+            return;
+        };
+        let startup = pool.template.startup_taints.clone();
+        let _ = self.api.update::<Node>(name, None, |node| {
+            node.taints.retain(|taint| !startup.contains(taint));
+        });
+    }
+
+    /// EC2 announces that it takes an instance back. False if there is no such instance to take.
+    pub fn interrupt(&mut self, id: &Text) -> bool {
+        let reclaimed_at = self.now + SPOT_NOTICE;
+        let Some(instance) = self.ec2.instance_mut(id).filter(|own| own.is_billed()) else {
+            return false;
+        };
+        if instance.reclaimed_at.is_some() {
+            return true;
+        }
+        instance.reclaimed_at = Some(reclaimed_at);
+        let instance = instance.registration.node_name.clone();
+        self.interruptions.push(id.clone());
+        self.agenda.add(reclaimed_at, Due::InstanceIsReclaimed { instance: id.clone() });
+        let warning = Happening::InterruptionWarning { node: instance, gone_in: SPOT_NOTICE };
+        self.journal.add(self.now, warning);
+        true
+    }
+
+    pub(super) fn instance_is_reclaimed(&mut self, id: &Text) {
+        if self.ec2.instance(id).is_some_and(Instance::is_billed) {
+            self.end_instance(id);
+        }
+    }
+
+    /// Tells EC2 to end an instance. False if there is none by that id.
+    pub(crate) fn terminate(&mut self, id: &Text) -> bool {
+        let was_billed = self.ec2.instance(id).is_some_and(Instance::is_billed);
+        let is_known = self.ec2.terminate(id);
+        if was_billed {
+            let delay = self.seed.draw("end", id).between(ENDS_AFTER.0, ENDS_AFTER.1);
+            self.agenda.add(self.now + delay, Due::InstanceEnds { instance: id.clone() });
+            if let Some(node) = self.node_of_instance(id).map(|node| node.name.clone()) {
+                self.set_ready(&node, ConditionStatus::Unknown);
+            }
+        }
+        is_known
+    }
+
+    pub(super) fn instance_ends(&mut self, id: &Text) {
+        self.end_instance(id);
+    }
+
+    fn end_instance(&mut self, id: &Text) {
+        if let Some(instance) = self.ec2.instance_mut(id) {
+            instance.state = InstanceState::Terminated;
+        }
+        if let Some(node) = self.node_of_instance(id).map(|node| node.name.clone()) {
+            self.set_ready(&node, ConditionStatus::Unknown);
+            self.agenda.add(self.now + FORGOTTEN_AFTER, Due::NodeIsForgotten { node });
+        }
+    }
+
+    /// Asks for a Node's deletion: our finalizer holds it.
+    pub(crate) fn ask_node_deletion(&mut self, name: &Text) {
+        let now = self.now;
+        if self.node_finalizers.contains(name) {
+            let _ = self.api.update::<Node>(name, None, |node| {
+                node.deleted.get_or_insert(now);
+            });
+        } else {
+            self.remove_node(name);
+        }
+    }
+
+    pub(crate) fn remove_node(&mut self, name: &Text) {
+        self.node_finalizers.remove(name);
+        let Ok(node) = self.api.remove::<Node>(name) else { return };
+        let lived = node.created.map_or(SignedDuration::ZERO, |made| self.now.duration_since(made));
+        let price = self.instance_of(&node).map(|own| own.price).unwrap_or_default();
+        self.journal.add(self.now, Happening::NodeRemoved { node: name.clone(), price, lived });
+    }
+
+    /// The instance that a Node runs on.
+    pub(crate) fn instance_of(&self, node: &Node) -> Option<&Instance> {
+        let id = node.provider_id.as_deref()?.rsplit('/').next()?;
+        self.ec2.instance(id)
+    }
+
+    /// Puts a Node that a scenario brings along on an instance of its own, priced by its labels. A Node
+    /// whose type, zone and capacity type the catalogue does not know gets none and costs nothing.
+    pub fn adopt_node(&mut self, mut node: Node) {
+        let label = |key: &str| node.labels.get(key).cloned();
+        let pool =
+            label(label::INSTANCE_TYPE).zip(label(label::ZONE)).map(|(own, zone)| CapacityPool {
+                instance_type: own,
+                zone,
+                capacity_type: label(label::CAPACITY_TYPE)
+                    .or_else(|| {
+                        label("eks.amazonaws.com/capacityType")
+                            .map(|own| own.to_lowercase().replace('_', "-").into())
+                    })
+                    .and_then(|own| CapacityType::parse(&own))
+                    .unwrap_or(CapacityType::OnDemand),
+            });
+        let known = self.api.get::<Node>(&node.name).is_some();
+        let class = label(label::NODE_CLASS).unwrap_or_default();
+        let offer = pool.and_then(|pool| {
+            let (own, offering) = self.ec2.offering(&class, &pool)?;
+            Some((pool, own.clone(), offering.price))
+        });
+        if let Some((pool, own, price)) = offer.filter(|_| !known) {
+            let id: Text = match node.provider_id.as_deref().and_then(|id| id.rsplit('/').next()) {
+                Some(id) => id.into(),
+                None => format!("i-{}", self.seed.draw("adopted", &node.name).hex(17)).into(),
+            };
+            let instance = Instance {
+                id,
+                pool,
+                price,
+                launched: node.created.unwrap_or(self.now),
+                state: InstanceState::Running,
+                reclaimed_at: None,
+                tags: Labels::new(),
+                image: "".into(),
+                reservation: None,
+                capacity: own.capacity.clone(),
+                allocatable: own.allocatable.clone(),
+                registration: Registration {
+                    node_name: node.name.clone(),
+                    ..Registration::default()
+                },
+            };
+            node.provider_id.get_or_insert_with(|| instance.provider_id());
+            if node.allocatable.is_empty() {
+                node.capacity = own.capacity;
+                node.allocatable = own.allocatable;
+            }
+            self.ec2.adopt(instance);
+        }
+        self.apply(node);
+    }
+}

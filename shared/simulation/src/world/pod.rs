@@ -1,0 +1,174 @@
+//! Pods: made, bound, started, deleted. What the scheduler and the kubelets do to them.
+
+use std::collections::BTreeSet;
+
+use domain::node::Node;
+use domain::pod::{ObjectKey, OwnerKind, Pod, PodPhase};
+use domain::{SignedDuration, Text};
+
+use super::World;
+use crate::agenda::Due;
+use crate::report::Happening;
+use crate::scheduler;
+
+/// From a pod's binding to its being ready: images are small and near.
+const STARTS_AFTER: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_millis(1000), SignedDuration::from_millis(3000));
+/// From a pod's deletion to its containers' end, unless its grace period is shorter.
+const STOPS_AFTER: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_millis(1000), SignedDuration::from_millis(4000));
+
+/// How a pod is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deletion {
+    /// With its own grace period.
+    Graceful,
+    /// With a grace period in seconds.
+    Within(u32),
+    /// At once: its node is gone.
+    Immediate,
+}
+
+impl World {
+    /// Creates a pod with the claims of its volumes.
+    pub fn create_pod(&mut self, pod: Pod) {
+        let key = pod.key.clone();
+        self.create_claims_of(&pod);
+        if self.api.create(pod, self.now).is_ok() {
+            self.start_if_bound(&key);
+        }
+    }
+
+    fn start_if_bound(&mut self, key: &ObjectKey) {
+        let Some(pod) = self.api.get::<Pod>(key) else { return };
+        if pod.node_name.is_some() && pod.phase == PodPhase::Pending {
+            self.let_start(key.clone(), pod.uid.clone());
+        }
+    }
+
+    fn let_start(&mut self, pod: ObjectKey, uid: Text) {
+        let delay = self.seed.draw("pod-start", &uid).between(STARTS_AFTER.0, STARTS_AFTER.1);
+        self.agenda.add(self.now + delay, Due::PodStarts { pod, uid });
+    }
+
+    /// Lets the scheduler run once.
+    pub(super) fn schedule(&mut self) {
+        let cycle = scheduler::cycle(&self.api, self.options.scoring);
+        for (key, node) in cycle.bound {
+            self.bind_volumes_of(&key, &node);
+            let bound = self.api.update::<Pod>(&key, None, |pod| {
+                pod.node_name = Some(node.clone());
+                pod.nominated_node_name = None;
+                pod.marked_unschedulable = false;
+            });
+            if bound.is_err() {
+                continue;
+            }
+            let Some(pod) = self.api.get::<Pod>(&key) else { continue };
+            let (is_daemon, uid) = (pod.is_daemon(), pod.uid.clone());
+            self.let_start(key.clone(), uid);
+            if !is_daemon {
+                self.journal.add(self.now, Happening::PodsBound { node, pods: vec![key] });
+            }
+        }
+        for (key, why) in cycle.unschedulable {
+            let Some(pod) = self.api.get::<Pod>(&key) else { continue };
+            if pod.marked_unschedulable {
+                continue;
+            }
+            let is_daemon = pod.is_daemon();
+            let _ = self.api.update::<Pod>(&key, None, |pod| pod.marked_unschedulable = true);
+            if !is_daemon {
+                let pending = Happening::PodsPending(vec![key]);
+                self.journal.add_because(self.now, pending, Some(why));
+            }
+        }
+    }
+
+    pub(super) fn pod_starts(&mut self, key: &ObjectKey, uid: &Text) {
+        let now = self.now;
+        let Some(pod) = self.api.get::<Pod>(key).filter(|pod| pod.uid == *uid) else { return };
+        if pod.is_terminating() || pod.phase != PodPhase::Pending {
+            return;
+        }
+        let works = pod.owner.as_ref().is_some_and(|owner| owner.kind == OwnerKind::Job);
+        let _ = self.api.update::<Pod>(key, None, |pod| {
+            pod.phase = PodPhase::Running;
+            pod.ready = Some(true);
+            pod.started.get_or_insert(now);
+        });
+        if works {
+            let due = Due::PodCompletes { pod: key.clone(), uid: uid.clone() };
+            self.agenda.add(now + self.options.job_duration, due);
+        }
+    }
+
+    pub(super) fn pod_completes(&mut self, key: &ObjectKey, uid: &Text) {
+        let is_working = |pod: &&Pod| pod.uid == *uid && pod.is_active();
+        if self.api.get::<Pod>(key).filter(is_working).is_none() {
+            return;
+        }
+        let _ = self.api.update::<Pod>(key, None, |pod| {
+            pod.phase = PodPhase::Succeeded;
+            pod.ready = Some(false);
+        });
+    }
+
+    /// Asks for a pod's deletion. One that is not bound, or has ended, goes at once; one that is being
+    /// deleted already may only go sooner.
+    pub(crate) fn delete_pod(&mut self, key: &ObjectKey, deletion: Deletion) {
+        let Some(pod) = self.api.get::<Pod>(key) else { return };
+        let is_idle = pod.node_name.is_none() || pod.is_terminal();
+        let grace_seconds = match deletion {
+            Deletion::Graceful => pod.spec.termination_grace.0.max(0),
+            Deletion::Within(seconds) => i64::from(seconds),
+            Deletion::Immediate => 0,
+        };
+        if is_idle || deletion == Deletion::Immediate {
+            self.remove_pod(key);
+            return;
+        }
+        let grace = SignedDuration::from_secs(grace_seconds);
+        let ends = self.now + grace;
+        if pod.deleted.is_some_and(|earlier| earlier <= ends) {
+            return;
+        }
+        let uid = pod.uid.clone();
+        let delay = self.seed.draw("pod-stop", &uid).between(STOPS_AFTER.0, STOPS_AFTER.1);
+        let _ = self.api.update::<Pod>(key, None, |pod| pod.deleted = Some(ends));
+        self.agenda.add(self.now + delay.min(grace), Due::PodStops { pod: key.clone(), uid });
+    }
+
+    pub(super) fn pod_stops(&mut self, key: &ObjectKey, uid: &Text) {
+        let is_it = self.api.get::<Pod>(key).is_some_and(|pod| pod.uid == *uid);
+        if is_it {
+            self.remove_pod(key);
+        }
+    }
+
+    fn remove_pod(&mut self, key: &ObjectKey) {
+        if let Ok(pod) = self.api.remove::<Pod>(key) {
+            self.remove_ephemeral_claims_of(&pod);
+        }
+    }
+
+    /// Pods whose Node is gone are taken away, as the pod garbage collector does.
+    pub(super) fn collect_pods_of_lost_nodes(&mut self) {
+        let nodes: BTreeSet<Text> = self.api.keys::<Node>().into_iter().collect();
+        let lost: Vec<(ObjectKey, Text, bool)> = self
+            .api
+            .list::<Pod>()
+            .filter_map(|pod| {
+                let node = pod.node_name.as_ref().filter(|node| !nodes.contains(*node))?;
+                let is_missed = pod.is_active() && !pod.is_daemon() && !pod.is_static();
+                Some((pod.key.clone(), node.clone(), is_missed))
+            })
+            .collect();
+        for (key, node, is_missed) in lost {
+            self.delete_pod(&key, Deletion::Immediate);
+            if is_missed {
+                self.journal.add(self.now, Happening::PodsLost { node, pods: vec![key] });
+            }
+        }
+    }
+}
