@@ -10,7 +10,7 @@ mod field;
 mod write;
 mod yaml;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::Text;
@@ -20,6 +20,7 @@ use domain::resource::Resources;
 use serde_json::{Map, Value};
 
 use crate::error::{CatalogError, FieldProblem};
+use crate::text::Texts;
 use field::{Path, Place};
 
 pub use write::write;
@@ -83,20 +84,15 @@ fn check_kind(document: &Value) -> Result<(), CatalogError> {
     Err(CatalogError::Kind { found: format!("kind {kind} of {version}") })
 }
 
-/// Turns values into the domain's types, sharing texts that recur (zones, label keys and values).
+/// Turns values into the domain's types.
 #[derive(Default)]
 struct Reader {
-    texts: BTreeSet<Text>,
+    texts: Texts,
 }
 
 impl Reader {
     fn text(&mut self, text: &str) -> Text {
-        if let Some(known) = self.texts.get(text) {
-            return known.clone();
-        }
-        let new = Text::from(text);
-        self.texts.insert(new.clone());
-        new
+        self.texts.text(text)
     }
 
     fn zone_ids(

@@ -30,6 +30,16 @@ pub enum CatalogError {
         /// What is wrong with it.
         problem: FieldProblem,
     },
+    /// The embedded catalogue cannot be read; it was damaged when it was built.
+    #[error("the table of {table} is damaged at line {line}, column {column}")]
+    Table {
+        /// Which table.
+        table: &'static str,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+    },
 }
 
 /// What is wrong with one field of a catalogue.

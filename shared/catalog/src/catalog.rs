@@ -1,0 +1,145 @@
+//! The catalogue: facts of all types, and what node classes see of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::Text;
+use domain::instance_type::{InstanceType, InstanceTypes};
+use domain::node_class::Ec2NodeClass;
+
+use crate::capacity::capacity;
+use crate::compatibility::is_compatible;
+use crate::error::CatalogError;
+use crate::facts::{Feature, InstanceTypeFacts};
+use crate::labels::{self, TypeLabels};
+use crate::offerings::offerings;
+use crate::options::CatalogOptions;
+use crate::overhead::allocatable;
+use crate::region::{self, Region};
+use crate::table;
+use crate::text::Texts;
+use crate::view::NodeClassView;
+
+/// Facts of instance types and of the regions that sell them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalog {
+    types: Vec<InstanceTypeFacts>,
+    regions: BTreeMap<Text, Region>,
+}
+
+/// The catalogue that is part of the program: every type that EC2 described when it was built.
+///
+/// It decodes in about a millisecond. An error means that the program was built from damaged tables.
+pub fn embedded() -> Result<Catalog, CatalogError> {
+    let types = table::decode(include_str!("../data/instance-types.tsv"))?;
+    let regions = region::decode(include_str!("../data/regions.tsv"), types.len())?;
+    Ok(Catalog { types, regions })
+}
+
+impl Catalog {
+    /// The facts, by name of the type.
+    pub fn types(&self) -> &[InstanceTypeFacts] {
+        &self.types
+    }
+
+    /// The facts of one type.
+    pub fn find(&self, name: &str) -> Option<&InstanceTypeFacts> {
+        let index = self.types.binary_search_by(|facts| (*facts.name).cmp(name)).ok()?;
+        self.types.get(index)
+    }
+
+    /// The regions whose offerings are known, by name.
+    pub fn regions(&self) -> impl Iterator<Item = (&Text, &Region)> {
+        self.regions.iter()
+    }
+
+    /// What each node class sees in the region, and as the default what one without settings sees
+    /// (AL2023). Node classes that see the same share one list.
+    ///
+    /// Types that Kubernetes cannot run on (Macs, paravirtual ones) and types that the region does not
+    /// sell are left out. Zone ids are those of the node classes' subnets: a zone's id depends on the
+    /// account, so the catalogue cannot know it.
+    pub fn instance_types(
+        &self,
+        node_classes: &[Ec2NodeClass],
+        options: &CatalogOptions,
+    ) -> InstanceTypes {
+        let mut lists = Lists::of(self, options);
+        let default = lists.list(NodeClassView::plain());
+        let by_node_class = node_classes
+            .iter()
+            .map(|class| (class.name.clone(), lists.list(NodeClassView::of(class, options))))
+            .collect();
+        let subnets = node_classes.iter().flat_map(|class| &class.status.subnets);
+        InstanceTypes {
+            region: Some(options.region.clone()),
+            zone_ids: subnets
+                .filter_map(|subnet| Some((subnet.zone.clone(), subnet.zone_id.clone()?)))
+                .collect(),
+            default,
+            by_node_class,
+        }
+    }
+}
+
+/// The lists made so far, by what they were made for.
+struct Lists<'a> {
+    options: &'a CatalogOptions,
+    region: Region,
+    /// The types that can be nodes: index in the catalogue, facts, and labels of every node class.
+    types: Vec<(usize, &'a InstanceTypeFacts, TypeLabels)>,
+    texts: Texts,
+    made: Vec<(NodeClassView, Arc<Vec<InstanceType>>)>,
+}
+
+impl<'a> Lists<'a> {
+    fn of(catalog: &'a Catalog, options: &'a CatalogOptions) -> Self {
+        let mut texts = Texts::default();
+        let region = catalog.regions.get(&options.region).cloned();
+        let region =
+            region.unwrap_or_else(|| Region::unknown(&options.region, catalog.types.len()));
+        let types = catalog
+            .types
+            .iter()
+            .enumerate()
+            .filter(|(_, facts)| facts.architecture.is_some() && facts.features.has(Feature::Hvm))
+            .map(|(index, facts)| (index, facts, labels::of_type(facts, &mut texts)))
+            .collect();
+        Self { options, region, types, texts, made: Vec::new() }
+    }
+
+    fn list(&mut self, view: NodeClassView) -> Arc<Vec<InstanceType>> {
+        if let Some((_, list)) = self.made.iter().find(|(made_for, _)| *made_for == view) {
+            return list.clone();
+        }
+        let Self { options, region, types, texts, .. } = self;
+        let list: Vec<_> = types
+            .iter()
+            .map(|(index, facts, labels)| {
+                let labels = labels::with_family(labels.clone(), view.ami_family, texts);
+                let capacity = capacity(facts, &view, options);
+                let is_compatible = is_compatible(facts, &view, &labels);
+                InstanceType {
+                    name: facts.name.clone(),
+                    labels,
+                    allocatable: allocatable(&capacity, facts, &view, options),
+                    capacity,
+                    offerings: offerings(
+                        facts,
+                        region.zones_of(*index),
+                        &view,
+                        options,
+                        is_compatible,
+                    ),
+                }
+            })
+            .filter(|instance_type| !instance_type.offerings.is_empty())
+            .collect();
+        let list = Arc::new(list);
+        self.made.push((view, list.clone()));
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests;

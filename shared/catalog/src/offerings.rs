@@ -1,0 +1,101 @@
+//! Where and how a type can be had, and for how much.
+
+use domain::Text;
+use domain::instance_type::{CapacityType, Offering, Reservation};
+use domain::money::UsdPerHour;
+
+use crate::document::sort_offerings;
+use crate::facts::{Feature, InstanceTypeFacts};
+use crate::options::{CatalogOptions, OfferingKey};
+use crate::price;
+use crate::view::NodeClassView;
+
+/// The offerings of a type in the zones where it is sold, sorted.
+///
+/// Available are those whose price is known, in a zone with a subnet, that the node class can run on
+/// and that EC2 did not refuse a short while ago. An offering without a known price costs nothing and
+/// is never available: what it stands for is that such a node may exist.
+pub(crate) fn offerings<'z>(
+    facts: &InstanceTypeFacts,
+    zones: impl Iterator<Item = &'z Text>,
+    view: &NodeClassView,
+    options: &CatalogOptions,
+    is_compatible: bool,
+) -> Vec<Offering> {
+    let source = Source { facts, view, options, is_compatible };
+    let mut offerings: Vec<_> = zones
+        .flat_map(|zone| {
+            [
+                source.offering(zone, CapacityType::Spot),
+                source.offering(zone, CapacityType::OnDemand),
+            ]
+        })
+        .flatten()
+        .chain(source.reserved())
+        .collect();
+    sort_offerings(&mut offerings);
+    offerings
+}
+
+struct Source<'a> {
+    facts: &'a InstanceTypeFacts,
+    view: &'a NodeClassView,
+    options: &'a CatalogOptions,
+    is_compatible: bool,
+}
+
+impl Source<'_> {
+    fn offering(&self, zone: &Text, capacity_type: CapacityType) -> Option<Offering> {
+        let usage_class = match capacity_type {
+            CapacityType::Spot => Feature::Spot,
+            CapacityType::OnDemand | CapacityType::Reserved => Feature::OnDemand,
+        };
+        if !self.facts.features.has(usage_class) {
+            return None;
+        }
+        let price = self.facts.on_demand.map(|on_demand| match capacity_type {
+            CapacityType::Spot => price::spot_estimate(self.facts, on_demand, zone),
+            CapacityType::OnDemand => on_demand,
+            CapacityType::Reserved => price::reserved(on_demand),
+        });
+        Some(Offering {
+            zone: zone.clone(),
+            capacity_type,
+            price: price.unwrap_or(UsdPerHour::ZERO),
+            available: price.is_some() && self.is_available(zone, capacity_type),
+            reservation: None,
+        })
+    }
+
+    /// One offering for each reservation of the node class for this type. A reservation is there even
+    /// where the list price is not known.
+    fn reserved(&self) -> Vec<Offering> {
+        let own = |name: &Text| *name == self.facts.name;
+        self.view
+            .reservations
+            .iter()
+            .filter(|reservation| own(&reservation.instance_type))
+            .map(|reservation| Offering {
+                zone: reservation.zone.clone(),
+                capacity_type: CapacityType::Reserved,
+                price: price::reserved(self.facts.on_demand.unwrap_or(UsdPerHour::ZERO)),
+                available: !reservation.is_expiring
+                    && self.is_available(&reservation.zone, CapacityType::Reserved),
+                reservation: Some(Reservation {
+                    id: reservation.id.clone(),
+                    remaining: self.options.reservations_remaining.get(&reservation.id).copied(),
+                }),
+            })
+            .collect()
+    }
+
+    fn is_available(&self, zone: &Text, capacity_type: CapacityType) -> bool {
+        let has_subnet = self.view.zones.as_ref().is_none_or(|zones| zones.contains(zone));
+        let key = OfferingKey {
+            instance_type: self.facts.name.clone(),
+            zone: zone.clone(),
+            capacity_type,
+        };
+        self.is_compatible && has_subnet && !self.options.unavailable.contains(&key)
+    }
+}

@@ -1,0 +1,59 @@
+//! What the catalogue depends on beside node classes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::Text;
+use domain::instance_type::CapacityType;
+
+/// Share of memory that the hypervisor keeps, in millionths: 7.5 %, as Karpenter's
+/// `--vm-memory-overhead-percent` defaults to.
+pub const VM_MEMORY_OVERHEAD_PPM: u32 = 75_000;
+
+/// Settings and observations that instance types depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogOptions {
+    /// The region. One that the catalogue does not know sells everything in three zones.
+    pub region: Text,
+    /// Share of an instance's memory that its nodes never see, in millionths.
+    pub vm_memory_overhead_ppm: u32,
+    /// Interfaces of each instance that pods get no addresses from (`--reserved-enis`).
+    pub reserved_enis: u32,
+    /// The smallest memory seen on nodes of a node class, in bytes, by node class and instance type:
+    /// what is observed replaces the estimate.
+    pub discovered_memory: BTreeMap<(Text, Text), i64>,
+    /// Instances that capacity reservations still have, by reservation id.
+    pub reservations_remaining: BTreeMap<Text, u32>,
+    /// Offerings that EC2 had no capacity for a short while ago.
+    pub unavailable: BTreeSet<OfferingKey>,
+}
+
+impl CatalogOptions {
+    /// Karpenter's defaults for a region.
+    pub fn of(region: &str) -> Self {
+        Self {
+            region: region.into(),
+            vm_memory_overhead_ppm: VM_MEMORY_OVERHEAD_PPM,
+            reserved_enis: 0,
+            discovered_memory: BTreeMap::new(),
+            reservations_remaining: BTreeMap::new(),
+            unavailable: BTreeSet::new(),
+        }
+    }
+}
+
+impl Default for CatalogOptions {
+    fn default() -> Self {
+        Self::of("us-east-1")
+    }
+}
+
+/// What names one offering among all.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OfferingKey {
+    /// The instance type's name.
+    pub instance_type: Text,
+    /// The zone's name.
+    pub zone: Text,
+    /// How it is bought.
+    pub capacity_type: CapacityType,
+}

@@ -1,0 +1,21 @@
+//! Texts that recur, kept once.
+
+use std::collections::BTreeSet;
+
+use domain::Text;
+
+/// Hands out the same shared text for equal strings: zones, label keys and values recur thousands of
+/// times in a catalogue.
+#[derive(Debug, Default)]
+pub(crate) struct Texts(BTreeSet<Text>);
+
+impl Texts {
+    pub(crate) fn text(&mut self, text: &str) -> Text {
+        if let Some(known) = self.0.get(text) {
+            return known.clone();
+        }
+        let new = Text::from(text);
+        self.0.insert(new.clone());
+        new
+    }
+}
