@@ -20,6 +20,9 @@ pub use document::{Document, Source, documents};
 pub use error::{ManifestError, Place, Problem, Warning};
 pub use field::{Field, ObjectReader, Origin};
 pub use intern::Interner;
+pub use kubernetes::{
+    ClaimTemplate, DaemonSetObject, PodObject, PodTraits, PriorityClass, PriorityRef, WorkloadObject,
+};
 pub use object::{Located, Object, Objects};
 pub use reader::{Reader, read};
 pub use value::{Data, Value};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::Text;
 use domain::buffer::{CapacityBuffer, ScaledObject};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
@@ -11,11 +10,11 @@ use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
-use domain::pod::Pod;
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use domain::workload::{Namespace, PodTemplateObject};
 
 use crate::error::{ManifestError, Warning};
+use crate::kubernetes::{DaemonSetObject, PodObject, PriorityClass, WorkloadObject};
 
 /// An object of a kind that is read.
 #[derive(Clone, Debug)]
@@ -34,7 +33,7 @@ pub enum Object {
     /// `keda.sh` ScaledObject.
     ScaledObject(ScaledObject),
     /// Pod.
-    Pod(Pod),
+    Pod(PodObject),
     /// Node.
     Node(Node),
     /// PodTemplate.
@@ -46,9 +45,9 @@ pub enum Object {
     /// PersistentVolumeClaim.
     PersistentVolumeClaim(PersistentVolumeClaim),
     /// `apps` DaemonSet.
-    DaemonSet(domain::workload::DaemonSet),
+    DaemonSet(DaemonSetObject),
     /// `apps` Deployment, StatefulSet or ReplicaSet, or `batch` Job.
-    Workload(domain::workload::Workload),
+    Workload(WorkloadObject),
     /// `storage.k8s.io` StorageClass.
     StorageClass(StorageClass),
     /// `storage.k8s.io` CSINode.
@@ -56,7 +55,7 @@ pub enum Object {
     /// `policy` PodDisruptionBudget.
     PodDisruptionBudget(PodDisruptionBudget),
     /// `scheduling.k8s.io` PriorityClass.
-    PriorityClass(Text),
+    PriorityClass(PriorityClass),
     /// `outrigger.dev` InstanceCatalog, as it stands: the catalogue reads it.
     InstanceCatalog(serde_json::Value),
 }

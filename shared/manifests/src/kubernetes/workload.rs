@@ -1,0 +1,270 @@
+//! Deployment, StatefulSet, ReplicaSet, Job and DaemonSet: what makes pods.
+
+use std::sync::Arc;
+
+use domain::pod::{
+    ObjectKey, Owner, OwnerKind, Pod, PodPhase, PodSpec, VolumeUse,
+};
+use domain::selector::LabelSelector;
+use domain::taint::{TaintEffect, Toleration};
+use domain::volume::ClaimSpec;
+use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
+use domain::{Text, Timestamp};
+
+use super::metadata::Metadata;
+use super::pod::{PodTraits, ReadTemplate, condition, owner, pod_template};
+use super::priority::PriorityRef;
+use super::selector::label_selector;
+use super::volume::claim_spec;
+use crate::field::Field;
+use crate::object::Object;
+
+/// A Deployment, StatefulSet, ReplicaSet or Job, with what it takes to make its pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadObject {
+    /// The workload. Volumes that a StatefulSet's claim templates ask for stand in its template as
+    /// ephemeral ones, since only a pod's name says what their claims are called.
+    pub workload: Workload,
+    /// `metadata.uid`.
+    pub uid: Text,
+    /// The controlling owner: of a ReplicaSet, its Deployment.
+    pub owner: Option<Owner>,
+    /// `spec.selector`.
+    pub selector: Option<LabelSelector>,
+    /// `spec.volumeClaimTemplates` of a StatefulSet.
+    pub claim_templates: Vec<ClaimTemplate>,
+    /// What its pods' priority hangs on.
+    pub priority: PriorityRef,
+    /// What its pods' annotations say.
+    pub traits: PodTraits,
+}
+
+/// A claim template of a StatefulSet: each pod mounts a claim named `TEMPLATE-POD` made from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimTemplate {
+    /// The template's name, and that of the volume it stands for.
+    pub name: Text,
+    /// What the claims ask for.
+    pub spec: Arc<ClaimSpec>,
+}
+
+impl WorkloadObject {
+    /// The pod of this name that the workload's controller would make: pending, and not there yet.
+    ///
+    /// Its creation time and uid are the caller's to set where the pod is to exist.
+    pub fn pod(&self, name: Text) -> Pod {
+        let template = &self.workload.template;
+        let owner = Owner {
+            kind: owner_kind(self.workload.kind),
+            name: self.workload.key.name.clone(),
+            uid: self.uid.clone(),
+        };
+        Pod {
+            spec: self.pod_spec(&name),
+            key: ObjectKey { namespace: self.workload.key.namespace.clone(), name },
+            uid: Text::default(),
+            created: None,
+            deleted: None,
+            labels: template.labels.clone(),
+            owner: Some(owner),
+            node_name: None,
+            nominated_node_name: None,
+            phase: PodPhase::Pending,
+            started: None,
+            ready: None,
+            marked_unschedulable: false,
+            do_not_disrupt: self.traits.do_not_disrupt,
+            deletion_cost: self.traits.deletion_cost,
+            is_mirror: false,
+            virtual_of: None,
+        }
+    }
+
+    /// The pending pods `NAME-0`, `NAME-1`, … that the workload asks for.
+    pub fn pods(&self) -> impl Iterator<Item = Pod> {
+        (0..self.workload.replicas)
+            .map(|index| self.pod(format!("{}-{index}", self.workload.key.name).into()))
+    }
+
+    fn pod_spec(&self, pod_name: &str) -> Arc<PodSpec> {
+        let template = &self.workload.template.spec;
+        if self.claim_templates.is_empty() {
+            return template.clone();
+        }
+        let mut spec = PodSpec::clone(template);
+        spec.volumes.retain(|volume| !self.claim_templates.iter().any(|own| own.stands_in(volume)));
+        spec.volumes.extend(self.claim_templates.iter().map(|own| VolumeUse::Claim {
+            name: format!("{}-{pod_name}", own.name).into(),
+            template: Some(own.spec.clone()),
+        }));
+        spec.volumes.sort();
+        Arc::new(spec)
+    }
+}
+
+impl ClaimTemplate {
+    fn as_ephemeral(&self) -> VolumeUse {
+        VolumeUse::Ephemeral { volume: self.name.clone(), template: self.spec.clone() }
+    }
+
+    fn stands_in(&self, volume: &VolumeUse) -> bool {
+        matches!(volume, VolumeUse::Ephemeral { volume, .. } if *volume == self.name)
+    }
+}
+
+fn owner_kind(kind: WorkloadKind) -> OwnerKind {
+    match kind {
+        WorkloadKind::Deployment => OwnerKind::Deployment,
+        WorkloadKind::StatefulSet => OwnerKind::StatefulSet,
+        WorkloadKind::ReplicaSet => OwnerKind::ReplicaSet,
+        WorkloadKind::Job => OwnerKind::Job,
+    }
+}
+
+pub(super) fn read_deployment(root: Field<'_>) -> Option<Object> {
+    Some(replicated(root, WorkloadKind::Deployment))
+}
+
+pub(super) fn read_stateful_set(root: Field<'_>) -> Option<Object> {
+    Some(replicated(root, WorkloadKind::StatefulSet))
+}
+
+pub(super) fn read_replica_set(root: Field<'_>) -> Option<Object> {
+    Some(replicated(root, WorkloadKind::ReplicaSet))
+}
+
+pub(super) fn read_job(root: Field<'_>) -> Option<Object> {
+    let replicas = job_replicas(root.get("spec"), root.get("status"));
+    Some(workload(root, WorkloadKind::Job, replicas))
+}
+
+fn replicated(root: Field<'_>, kind: WorkloadKind) -> Object {
+    let replicas = root.get("spec").get("replicas").count().unwrap_or(1);
+    workload(root, kind, replicas)
+}
+
+/// How many pods a Job asks for now: its parallelism, within what is left to complete.
+///
+/// Source: <https://kubernetes.io/docs/concepts/workloads/controllers/job/#controlling-parallelism>.
+fn job_replicas(spec: Field<'_>, status: Field<'_>) -> u32 {
+    let is_over = ["Complete", "Failed"].iter().any(|kind| {
+        condition(status, kind).is_some_and(|found| found.get("status").str() == Some("True"))
+    });
+    if is_over || spec.get("suspend").bool().unwrap_or_default() {
+        return 0;
+    }
+    let parallelism = spec.get("parallelism").count().unwrap_or(1);
+    let succeeded = status.get("succeeded").count().unwrap_or_default();
+    spec.get("completions")
+        .count()
+        .map_or(parallelism, |completions| parallelism.min(completions.saturating_sub(succeeded)))
+}
+
+fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> Object {
+    let (metadata, key) = Metadata::namespaced(root);
+    let spec = root.get("spec");
+    let ReadTemplate { template, priority, traits } =
+        pod_template(spec.get("template"), &key.namespace);
+    let claims = spec.get("volumeClaimTemplates");
+    let claim_templates = claim_templates(claims);
+    let template = with_claims(template, &claim_templates, spec.get("template"));
+    Object::Workload(WorkloadObject {
+        uid: metadata.uid,
+        owner: owner(root.get("metadata").get("ownerReferences")),
+        selector: label_selector(spec.get("selector")),
+        workload: Workload { kind, key, replicas, template },
+        claim_templates,
+        priority,
+        traits,
+    })
+}
+
+fn claim_templates(field: Field<'_>) -> Vec<ClaimTemplate> {
+    field
+        .items()
+        .filter_map(|template| {
+            Some(ClaimTemplate {
+                name: template.get("metadata").get("name").required().text()?,
+                spec: Arc::new(claim_spec(template.get("spec"))),
+            })
+        })
+        .collect()
+}
+
+/// The template with a volume for each claim template, in place of the template's own of that name.
+fn with_claims(
+    template: PodTemplate,
+    claims: &[ClaimTemplate],
+    field: Field<'_>,
+) -> PodTemplate {
+    let interner = field.reader().interner();
+    let mut spec = Arc::unwrap_or_clone(template.spec);
+    if !claims.is_empty() {
+        let own_volumes = field.get("spec").get("volumes").items();
+        let kept = own_volumes.filter(|volume| {
+            let name = volume.get("name").str();
+            !claims.iter().any(|claim| name == Some(&*claim.name))
+        });
+        spec.volumes = kept.filter_map(super::pod_spec::volume).collect();
+        spec.volumes.extend(claims.iter().map(ClaimTemplate::as_ephemeral));
+        spec.volumes.sort();
+        spec.volumes.dedup();
+    }
+    PodTemplate { labels: template.labels, spec: interner.pod_spec(spec) }
+}
+
+/// A DaemonSet, its pods' priority still to be looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaemonSetObject {
+    /// The DaemonSet, with the tolerations that its controller adds.
+    pub daemon_set: DaemonSet,
+    /// `metadata.uid`.
+    pub uid: Text,
+    /// `metadata.deletionTimestamp`: its pods are going, and new nodes get none.
+    pub deleted: Option<Timestamp>,
+    /// What its pods' priority hangs on.
+    pub priority: PriorityRef,
+    /// What its pods' annotations say.
+    pub traits: PodTraits,
+}
+
+pub(super) fn read_daemon_set(root: Field<'_>) -> Option<Object> {
+    let (metadata, key) = Metadata::namespaced(root);
+    let ReadTemplate { template, priority, traits } =
+        pod_template(root.get("spec").get("template"), &key.namespace);
+    let mut spec = Arc::unwrap_or_clone(template.spec);
+    spec.tolerations.extend(daemon_tolerations());
+    spec.tolerations.sort();
+    spec.tolerations.dedup();
+    let template =
+        PodTemplate { labels: template.labels, spec: root.reader().interner().pod_spec(spec) };
+    Some(Object::DaemonSet(DaemonSetObject {
+        daemon_set: DaemonSet { key, template },
+        uid: metadata.uid,
+        deleted: metadata.deleted,
+        priority,
+        traits,
+    }))
+}
+
+/// What the DaemonSet controller adds to every pod it makes.
+///
+/// Source: <https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations>.
+fn daemon_tolerations() -> impl Iterator<Item = Toleration> {
+    [
+        ("not-ready", TaintEffect::NoExecute),
+        ("unreachable", TaintEffect::NoExecute),
+        ("disk-pressure", TaintEffect::NoSchedule),
+        ("memory-pressure", TaintEffect::NoSchedule),
+        ("pid-pressure", TaintEffect::NoSchedule),
+        ("unschedulable", TaintEffect::NoSchedule),
+        ("network-unavailable", TaintEffect::NoSchedule),
+    ]
+    .into_iter()
+    .map(|(name, effect)| Toleration {
+        key: Some(format!("node.kubernetes.io/{name}").into()),
+        exists: true,
+        value: Text::default(),
+        effect: Some(effect),
+    })
+}
