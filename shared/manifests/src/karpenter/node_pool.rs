@@ -1,0 +1,103 @@
+//! NodePool (`karpenter.sh/v1`).
+
+use std::sync::Arc;
+
+use domain::node_pool::{NodeClaimTemplate, NodePool};
+use domain::resource::NODES;
+
+use super::disruption::read_disruption;
+use super::metadata::{read_metadata, read_ready};
+use super::requirement::{RequirementsOf, read_template_labels};
+use super::template::{TEMPLATE_FIELDS, read_node_spec};
+use crate::field::Field;
+
+/// Most labels of a template.
+const LABELS_MAX: usize = 100;
+/// What `weight` may be.
+const WEIGHT: std::ops::RangeInclusive<i64> = 1..=100;
+
+/// Which rule a NodePool breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NodePoolRule {
+    /// Weight out of range.
+    #[error("weight {0} is out of range: it takes 1 to 100")]
+    Weight(i64),
+    /// Too many labels.
+    #[error("{0} labels are too many: at most 100 are allowed")]
+    TooManyLabels(usize),
+    /// A static pool is not chosen among others.
+    #[error("weight cannot stand beside replicas: a NodePool of fixed size is not chosen for pods")]
+    WeightOfStaticPool,
+    /// A static pool is limited in nodes only.
+    #[error(
+        "limit {0} cannot stand beside replicas: a NodePool of fixed size is limited by nodes only"
+    )]
+    LimitOfStaticPool(String),
+}
+
+/// Reads a NodePool. Whatever is left out has Karpenter's default.
+pub(crate) fn read_node_pool(root: Field<'_>) -> Option<NodePool> {
+    let metadata = read_metadata(root);
+    let spec = root.get("spec").required();
+    spec.only(&["template", "disruption", "limits", "weight", "replicas"]);
+    let replicas = spec.get("replicas").count();
+    check_static(spec);
+    Some(NodePool {
+        name: metadata.name,
+        uid: metadata.uid,
+        annotations: metadata.annotations,
+        is_deleting: metadata.deleted.is_some(),
+        ready: read_ready(root.get("status")),
+        template: Arc::new(read_template(spec.get("template").required())?),
+        disruption: read_disruption(spec.get("disruption")),
+        limits: spec.get("limits").resources(),
+        weight: read_weight(spec.get("weight")),
+        replicas,
+    })
+}
+
+fn read_weight(field: Field<'_>) -> u32 {
+    let weight = field.integer();
+    if let Some(weight) = weight.filter(|weight| !WEIGHT.contains(weight)) {
+        field.note_rule(NodePoolRule::Weight(weight));
+    }
+    weight.and_then(|weight| u32::try_from(weight).ok()).unwrap_or(0)
+}
+
+fn check_static(spec: Field<'_>) {
+    if !spec.get("replicas").exists() {
+        return;
+    }
+    if spec.get("weight").exists() {
+        spec.get("weight").note_rule(NodePoolRule::WeightOfStaticPool);
+    }
+    for (name, limit) in spec.get("limits").entries().filter(|(name, _)| *name != NODES) {
+        limit.note_rule(NodePoolRule::LimitOfStaticPool(name.to_owned()));
+    }
+}
+
+fn read_template(template: Field<'_>) -> Option<NodeClaimTemplate> {
+    template.only(&["metadata", "spec"]);
+    let metadata = template.get("metadata");
+    metadata.only(&["labels", "annotations"]);
+    let labels = read_template_labels(metadata.get("labels"));
+    if labels.len() > LABELS_MAX {
+        metadata.get("labels").note_rule(NodePoolRule::TooManyLabels(labels.len()));
+    }
+    let spec = template.get("spec").required();
+    if !spec.exists() {
+        return None;
+    }
+    spec.only(&TEMPLATE_FIELDS);
+    let node = read_node_spec(spec, RequirementsOf::NodePool);
+    Some(NodeClaimTemplate {
+        labels,
+        annotations: metadata.get("annotations").labels(),
+        taints: node.taints,
+        startup_taints: node.startup_taints,
+        requirements: node.requirements,
+        node_class_ref: node.node_class_ref,
+        termination_grace_period: node.termination_grace_period,
+        expire_after: node.expire_after,
+    })
+}
