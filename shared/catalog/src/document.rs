@@ -176,17 +176,17 @@ impl Reader {
 
     /// A string or a list of strings, sorted.
     fn label_values(&mut self, path: &Path<'_>, value: &Value) -> Result<Vec<Text>, CatalogError> {
-        let mut values = match value {
-            Value::Array(items) => items
-                .iter()
-                .enumerate()
-                .map(|(index, item)| path.index(index).label_value(item))
-                .collect::<Result<Vec<_>, _>>()?,
-            one => vec![path.label_value(one)?],
+        let Value::Array(items) = value else {
+            return Ok(vec![self.text(&path.label_value(value)?)]);
         };
+        let mut values = items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| Ok(self.text(&path.index(index).label_value(item)?)))
+            .collect::<Result<Vec<_>, _>>()?;
         values.sort();
         values.dedup();
-        Ok(values.into_iter().map(|value| self.text(&value)).collect())
+        Ok(values)
     }
 
     fn resources(&mut self, path: &Path<'_>, value: &Value) -> Result<Resources, CatalogError> {

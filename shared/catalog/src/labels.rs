@@ -11,7 +11,12 @@ use domain::node_class::AmiFamily;
 use crate::facts::{Architecture, Feature, Hypervisor, InstanceTypeFacts};
 use crate::text::Texts;
 
-const PREFIX: &str = "karpenter.k8s.aws/instance-";
+/// The key of a label of Karpenter's AWS provider that says something of the instance.
+macro_rules! instance {
+    ($name:literal) => {
+        concat!("karpenter.k8s.aws/instance-", $name)
+    };
+}
 
 /// Labels by key, as [`domain::instance_type::InstanceType`] holds them.
 pub(crate) type TypeLabels = BTreeMap<Text, Vec<Text>>;
@@ -23,30 +28,30 @@ pub(crate) fn of_type(facts: &InstanceTypeFacts, texts: &mut Texts) -> TypeLabel
     if let Some(architecture) = facts.architecture.map(Architecture::as_str) {
         labels.set(label::ARCH, architecture);
     }
-    labels.instance("family", facts.family());
-    labels.instance("size", facts.size());
+    labels.set(instance!("family"), facts.family());
+    labels.set(instance!("size"), facts.size());
     if let Some((category, generation)) = facts.category_and_generation() {
-        labels.instance("category", category);
-        labels.instance("generation", generation);
+        labels.set(instance!("category"), category);
+        labels.set(instance!("generation"), generation);
     }
-    labels.truth("capability-flex", facts.family().contains("-flex"));
-    labels.figure("cpu", facts.vcpus);
-    labels.word("cpu-manufacturer", &facts.cpu_manufacturer);
-    labels.figure("cpu-sustained-clock-speed-mhz", facts.clock_mhz);
-    labels.figure("memory", facts.memory_mib);
+    labels.truth(instance!("capability-flex"), facts.family().contains("-flex"));
+    labels.figure(instance!("cpu"), facts.vcpus);
+    labels.word(instance!("cpu-manufacturer"), &facts.cpu_manufacturer);
+    labels.figure(instance!("cpu-sustained-clock-speed-mhz"), facts.clock_mhz);
+    labels.figure(instance!("memory"), facts.memory_mib);
     if let Some(hypervisor) = facts.hypervisor.map(Hypervisor::as_str) {
-        labels.instance("hypervisor", hypervisor);
+        labels.set(instance!("hypervisor"), hypervisor);
     }
     let encrypts = facts.features.has(Feature::EncryptionInTransit);
-    labels.truth("encryption-in-transit-supported", encrypts);
+    labels.truth(instance!("encryption-in-transit-supported"), encrypts);
     if let Some(bandwidth) = facts.network.bandwidth_mbps {
-        labels.figure("network-bandwidth", bandwidth);
+        labels.figure(instance!("network-bandwidth"), bandwidth);
     }
     if let Some(bandwidth) = facts.ebs_bandwidth_mbps {
-        labels.figure("ebs-bandwidth", bandwidth);
+        labels.figure(instance!("ebs-bandwidth"), bandwidth);
     }
     if facts.features.has(Feature::LocalNvme) {
-        labels.figure("local-nvme", facts.local_disks_gb);
+        labels.figure(instance!("local-nvme"), facts.local_disks_gb);
     }
     labels.devices(facts);
     labels.labels
@@ -82,42 +87,37 @@ impl Labels<'_> {
         self.labels.insert(self.texts.text(key), vec![self.texts.text(value)]);
     }
 
-    /// A label of Karpenter's AWS provider.
-    fn instance(&mut self, name: &str, value: &str) {
-        self.set(&format!("{PREFIX}{name}"), value);
+    fn figure(&mut self, key: &str, figure: impl Into<u64>) {
+        self.set(key, &figure.into().to_string());
     }
 
-    fn figure(&mut self, name: &str, figure: impl Into<u64>) {
-        self.instance(name, &figure.into().to_string());
-    }
-
-    fn truth(&mut self, name: &str, truth: bool) {
-        self.instance(name, if truth { "true" } else { "false" });
+    fn truth(&mut self, key: &str, truth: bool) {
+        self.set(key, if truth { "true" } else { "false" });
     }
 
     /// A name of EC2 as a label: lower case, `-` for blanks.
-    fn word(&mut self, name: &str, word: &str) {
-        self.instance(name, &word.to_lowercase().replace(' ', "-"));
+    fn word(&mut self, key: &str, word: &str) {
+        self.set(key, &word.to_lowercase().replace(' ', "-"));
     }
 
     /// GPUs and accelerators, which are labelled only where all are of one kind.
     fn devices(&mut self, facts: &InstanceTypeFacts) {
         if let [gpu] = facts.gpus.as_slice() {
-            self.word("gpu-name", &gpu.name);
-            self.word("gpu-manufacturer", &gpu.manufacturer);
-            self.figure("gpu-count", gpu.count);
-            self.figure("gpu-memory", gpu.memory_mib);
+            self.word(instance!("gpu-name"), &gpu.name);
+            self.word(instance!("gpu-manufacturer"), &gpu.manufacturer);
+            self.figure(instance!("gpu-count"), gpu.count);
+            self.figure(instance!("gpu-memory"), gpu.memory_mib);
         }
         match (facts.accelerators.as_slice(), facts.neuron_devices.as_slice()) {
             ([accelerator], _) => {
-                self.word("accelerator-name", &accelerator.name);
-                self.word("accelerator-manufacturer", &accelerator.manufacturer);
-                self.figure("accelerator-count", accelerator.count);
+                self.word(instance!("accelerator-name"), &accelerator.name);
+                self.word(instance!("accelerator-manufacturer"), &accelerator.manufacturer);
+                self.figure(instance!("accelerator-count"), accelerator.count);
             }
             ([], [neuron]) => {
-                self.word("accelerator-name", &neuron.name);
-                self.instance("accelerator-manufacturer", "aws");
-                self.figure("accelerator-count", neuron.count);
+                self.word(instance!("accelerator-name"), &neuron.name);
+                self.set(instance!("accelerator-manufacturer"), "aws");
+                self.figure(instance!("accelerator-count"), neuron.count);
             }
             _ => {}
         }

@@ -27,6 +27,16 @@ pub fn on_demand_basis(region: &str) -> PriceBasis {
     if region == PRICED_REGION { PriceBasis::Published } else { PriceBasis::Estimate }
 }
 
+/// What to say beside prices of the region, in a sentence.
+pub fn note(region: &str) -> &'static str {
+    match on_demand_basis(region) {
+        PriceBasis::Published => "spot prices are estimates, on-demand prices are list prices",
+        PriceBasis::Estimate => {
+            "prices are estimates: on-demand from the list prices of us-east-1, spot a share of them"
+        }
+    }
+}
+
 /// How far zones' spot prices lie from the type's, at most, in thousandths.
 const ZONE_VARIATION_PERMILLE: u64 = 60;
 /// Spot prices have four decimals.
@@ -132,5 +142,7 @@ mod tests {
     fn only_the_priced_region_has_published_prices() {
         assert_eq!(on_demand_basis("us-east-1"), PriceBasis::Published);
         assert_eq!(on_demand_basis("eu-west-1"), PriceBasis::Estimate);
+        assert!(note("us-east-1").starts_with("spot prices are estimates"));
+        assert!(note("eu-west-1").starts_with("prices are estimates"));
     }
 }

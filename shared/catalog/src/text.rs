@@ -1,13 +1,12 @@
 //! Texts that recur, kept once.
 
-use std::collections::BTreeSet;
-
 use domain::Text;
+use rustc_hash::FxHashSet;
 
 /// Hands out the same shared text for equal strings: zones, label keys and values recur thousands of
-/// times in a catalogue.
+/// times in a catalogue. The set is never gone through, so its order cannot show.
 #[derive(Debug, Default)]
-pub(crate) struct Texts(BTreeSet<Text>);
+pub(crate) struct Texts(FxHashSet<Text>);
 
 impl Texts {
     pub(crate) fn text(&mut self, text: &str) -> Text {

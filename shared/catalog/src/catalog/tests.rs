@@ -167,6 +167,23 @@ fn the_same_input_gives_the_same_types() {
 }
 
 #[test]
+fn what_is_printed_of_the_catalogue_reads_back_the_same() {
+    let types = types(&[], &CatalogOptions::of("eu-west-3"));
+    let printed = crate::document::write(&types, "default");
+    assert_eq!(crate::document::from_value(&printed).unwrap(), types);
+}
+
+#[test]
+fn types_that_ec2_no_longer_lists_are_there() {
+    let types = types(&[], &CatalogOptions::default());
+    let p3 = find(&types.default, "p3.8xlarge");
+    assert_eq!(p3.allocatable.get("nvidia.com/gpu"), 4);
+    assert_eq!(p3.labels["karpenter.k8s.aws/instance-gpu-name"], ["v100".into()]);
+    let on_demand = offering(p3, "us-east-1c", CapacityType::OnDemand);
+    assert_eq!(on_demand.price, UsdPerHour::from_nanos(12_240_000_000));
+}
+
+#[test]
 fn the_embedded_tables_stay_small() {
     let bytes = include_str!("../../data/instance-types.tsv").len()
         + include_str!("../../data/regions.tsv").len();

@@ -1,6 +1,7 @@
 //! A value of the document that knows where it stands, so that every error can say so.
 
-use domain::Text;
+use std::borrow::Cow;
+
 use domain::money::UsdPerHour;
 use domain::quantity::Quantity;
 use domain::resource::Resources;
@@ -116,7 +117,7 @@ impl<'a> Path<'a> {
     }
 
     /// A label's value: a string, or a YAML scalar that the author did not quote.
-    pub(super) fn label_value(&self, value: &Value) -> Result<Text, CatalogError> {
+    pub(super) fn label_value<'v>(&self, value: &'v Value) -> Result<Cow<'v, str>, CatalogError> {
         match value {
             Value::String(text) => Ok(text.as_str().into()),
             Value::Number(number) => Ok(number.to_string().into()),
