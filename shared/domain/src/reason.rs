@@ -109,7 +109,7 @@ pub enum PodUnschedulable {
 }
 
 /// What is wrong with a volume claim.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum VolumeProblem {
     /// No such claim.
     #[error("does not exist")]

@@ -1,1 +1,20 @@
-//! planning
+//! Planning: a snapshot in, a plan with its reasons out. Pure: no I/O, no clock, no randomness.
+//!
+//! [`plan`] is one whole tick, what `outrigger plan` prints. The functions use its two halves,
+//! [`scheduling::schedule`] and [`disruption`].
+
+pub mod disruption;
+mod model;
+pub mod scheduling;
+mod virtual_pods;
+
+use domain::plan::Plan;
+use domain::snapshot::ClusterSnapshot;
+
+/// What one tick would do: places for pods that have none, and nodes to take away or replace.
+pub fn plan(snapshot: &ClusterSnapshot) -> Plan {
+    let virtual_pods = virtual_pods::virtual_pods(snapshot);
+    let model = model::Model::new(snapshot, &virtual_pods);
+    let scheduling = scheduling::Scheduling::of(&model);
+    disruption::add_disruptions(&model, scheduling)
+}

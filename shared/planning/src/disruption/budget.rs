@@ -1,0 +1,104 @@
+//! Disruption budgets: how many nodes of each NodePool may still go, by reason.
+
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::label;
+use domain::reason::{DisruptionReason, NotDisruptable};
+
+use crate::model::Model;
+
+/// What budgets leave, by NodePool and reason.
+pub(crate) struct Allowance {
+    /// `None` where nothing limits.
+    left: BTreeMap<(Text, DisruptionReason), Option<u32>>,
+    /// Taken in this plan, by pool, whatever the reason.
+    taken: BTreeMap<Text, u32>,
+}
+
+const VOLUNTARY: [DisruptionReason; 3] =
+    [DisruptionReason::Empty, DisruptionReason::Underutilized, DisruptionReason::Drifted];
+
+impl Allowance {
+    /// Budgets of the pools' initialized nodes, less those going already or not ready.
+    pub(crate) fn of(model: &Model) -> Self {
+        let mut left = BTreeMap::new();
+        for pool in &model.snapshot.node_pools {
+            let members: Vec<_> = model
+                .nodes
+                .iter()
+                .filter(|node| {
+                    node.is_managed
+                        && node.is_initialized
+                        && node.labels.get(label::NODE_POOL) == Some(&pool.name)
+                        && !node.claim.is_some_and(|claim| {
+                            claim.is(domain::node_claim::ConditionType::InstanceTerminating)
+                        })
+                })
+                .collect();
+            let going = members
+                .iter()
+                .filter(|node| {
+                    node.is_leaving() || node.node.is_some_and(domain::node::Node::is_not_ready)
+                })
+                .count();
+            let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+            for reason in VOLUNTARY {
+                let allowed = pool
+                    .allowed_disruptions(reason, count(members.len()), model.snapshot.now)
+                    .map(|allowed| allowed.saturating_sub(count(going)));
+                left.insert((pool.name.clone(), reason), allowed);
+            }
+        }
+        Self { left, taken: BTreeMap::new() }
+    }
+
+    /// Whether one more node may go for the reason.
+    pub(crate) fn check(
+        &self,
+        model: &Model,
+        node: usize,
+        reason: DisruptionReason,
+    ) -> Result<(), NotDisruptable> {
+        self.check_many(model, &[node], reason)
+    }
+
+    /// Whether these nodes may go together for the reason.
+    pub(crate) fn check_many(
+        &self,
+        model: &Model,
+        nodes: &[usize],
+        reason: DisruptionReason,
+    ) -> Result<(), NotDisruptable> {
+        let mut wanted: BTreeMap<&Text, u32> = BTreeMap::new();
+        for node in nodes {
+            if let Some(pool) = model.nodes[*node].labels.get(label::NODE_POOL) {
+                *wanted.entry(pool).or_default() += 1;
+            }
+        }
+        for (pool, wanted) in wanted {
+            let allowed = self.left.get(&(pool.clone(), reason)).copied().flatten();
+            let taken = self.taken.get(pool).copied().unwrap_or(0);
+            if let Some(allowed) = allowed
+                && taken + wanted > allowed
+            {
+                return Err(NotDisruptable::Budget { node_pool: pool.clone(), reason, allowed });
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts one more node in, if it may go.
+    pub(crate) fn take(
+        &mut self,
+        model: &Model,
+        node: usize,
+        reason: DisruptionReason,
+    ) -> Result<(), NotDisruptable> {
+        self.check(model, node, reason)?;
+        if let Some(pool) = model.nodes[node].labels.get(label::NODE_POOL) {
+            *self.taken.entry(pool.clone()).or_default() += 1;
+        }
+        Ok(())
+    }
+}

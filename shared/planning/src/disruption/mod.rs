@@ -1,0 +1,229 @@
+//! Disruption: nodes to take away or replace, and why the others stay.
+//!
+//! Expired and unhealthy nodes go whatever budgets say. Of the voluntary methods the first that finds
+//! something to do has the tick: empty nodes, drifted nodes, then consolidation. Budgets hold over all
+//! of them together.
+
+mod balanced;
+mod budget;
+mod candidate;
+mod consolidation;
+mod drift;
+mod trial;
+
+use domain::money::UsdPerHour;
+use domain::plan::{BlockedNode, Plan, PlannedDisruption};
+use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::snapshot::ClusterSnapshot;
+
+use crate::model::Model;
+use crate::scheduling::Scheduling;
+use crate::scheduling::claim::Names;
+use budget::Allowance;
+use candidate::{Candidate, candidates};
+use trial::Trials;
+
+/// What one tick would take away or replace, nothing else.
+pub fn propose(snapshot: &ClusterSnapshot) -> Plan {
+    let whole = crate::plan(snapshot);
+    Plan { node_claims: Vec::new(), placements: Vec::new(), unschedulable: Vec::new(), ..whole }
+}
+
+/// Whether a disruption that was proposed earlier still stands in a fresh snapshot: its nodes would be
+/// disrupted for the same reason, with no replacement that was not planned for.
+pub fn validate(
+    snapshot: &ClusterSnapshot,
+    disruption: &PlannedDisruption,
+) -> Result<(), NotDisruptable> {
+    let fresh = propose(snapshot);
+    for node in &disruption.nodes {
+        if let Some(blocked) = fresh.blocked.iter().find(|blocked| blocked.node == *node) {
+            return Err(blocked.reason.clone());
+        }
+    }
+    let stands = fresh.disruptions.iter().any(|now| {
+        now.reason == disruption.reason
+            && disruption.nodes.iter().all(|node| now.nodes.contains(node))
+            && now.replacements.len() <= disruption.replacements.len()
+    });
+    if stands {
+        return Ok(());
+    }
+    Err(NotDisruptable::NotWorthIt("the cluster has changed since it was proposed".into()))
+}
+
+/// Adds disruptions and what blocks them to a plan for pending pods.
+pub(crate) fn add_disruptions(model: &Model, scheduling: Scheduling) -> Plan {
+    let mut planner = Disruptor {
+        model,
+        allowance: Allowance::of(model),
+        candidates: candidates(model, &scheduling),
+        names: Names::of(model),
+        disruptions: Vec::new(),
+        blocked: Vec::new(),
+    };
+    for claim in &scheduling.plan.node_claims {
+        planner.names.take(&claim.name);
+    }
+    planner.run(&mut Trials::of(model, &scheduling));
+    planner.finish(scheduling.plan)
+}
+
+struct Disruptor<'m, 'a> {
+    model: &'m Model<'a>,
+    allowance: Allowance,
+    candidates: Vec<Candidate>,
+    names: Names,
+    disruptions: Vec<PlannedDisruption>,
+    blocked: Vec<BlockedNode>,
+}
+
+impl Disruptor<'_, '_> {
+    fn run(&mut self, trials: &mut Trials) {
+        self.forced(trials);
+        let done = self.disruptions.len();
+        self.empty(trials);
+        if self.disruptions.len() == done {
+            self.drifted(trials);
+        }
+        if self.disruptions.len() == done {
+            self.underutilized(trials);
+        }
+        self.report_blocked();
+    }
+
+    /// Expired and unhealthy nodes: replacements first, but nothing holds them.
+    fn forced(&mut self, trials: &mut Trials) {
+        for index in 0..self.candidates.len() {
+            let Some(reason) = self.candidates[index].forced else { continue };
+            let node = self.candidates[index].node;
+            self.replace_one(trials, node, reason);
+        }
+    }
+
+    /// One node whose pods find a place on nodes that stay or on any number of replacements. Returns
+    /// whether all do; a forced reason goes ahead regardless.
+    fn replace_one(&mut self, trials: &mut Trials, node: usize, reason: DisruptionReason) -> bool {
+        let trial = trials.rehome(&[node]);
+        if !trial.failed.is_empty() && reason.is_voluntary() {
+            return false;
+        }
+        let replacements = trials.launch(&trial, &mut self.names);
+        self.disruptions.push(trials.disruption(reason, &[node], &trial, replacements));
+        trials.commit(&[node], trial);
+        true
+    }
+
+    fn empty(&mut self, trials: &mut Trials) {
+        let chosen: Vec<usize> = self
+            .candidates
+            .iter()
+            .filter(|candidate| {
+                candidate.is_empty && candidate.is_graceful() && candidate.consolidatable.is_ok()
+            })
+            .map(|candidate| candidate.node)
+            .collect();
+        let mut going = Vec::new();
+        for node in chosen {
+            if let Err(blocked) = self.allowance.take(self.model, node, DisruptionReason::Empty) {
+                self.block(node, blocked);
+                continue;
+            }
+            going.push(node);
+        }
+        if going.is_empty() {
+            return;
+        }
+        let trial = trials.rehome(&[]);
+        self.disruptions.push(trials.disruption(
+            DisruptionReason::Empty,
+            &going,
+            &trial,
+            Vec::new(),
+        ));
+        trials.commit(&going, trial);
+    }
+
+    /// Empty drifted nodes together, else the one that drifted first among those whose pods find a place.
+    fn drifted(&mut self, trials: &mut Trials) {
+        let mut drifted: Vec<(usize, bool)> = Vec::new();
+        let mut order: Vec<&Candidate> =
+            self.candidates.iter().filter(|candidate| candidate.drifted.is_some()).collect();
+        order.sort_by_key(|candidate| (candidate.drifted_since, candidate.node));
+        for candidate in order {
+            if candidate.is_eventual() {
+                drifted.push((candidate.node, candidate.pods_to_move == 0));
+            }
+        }
+        let mut empty = Vec::new();
+        for (node, _) in drifted.iter().filter(|(_, is_empty)| *is_empty) {
+            match self.allowance.take(self.model, *node, DisruptionReason::Drifted) {
+                Ok(()) => empty.push(*node),
+                Err(blocked) => self.block(*node, blocked),
+            }
+        }
+        if !empty.is_empty() {
+            for node in empty {
+                let trial = trials.rehome(&[]);
+                self.disruptions.push(trials.disruption(
+                    DisruptionReason::Drifted,
+                    &[node],
+                    &trial,
+                    Vec::new(),
+                ));
+                trials.commit(&[node], trial);
+            }
+            return;
+        }
+        for (node, _) in drifted.into_iter().filter(|(_, is_empty)| !is_empty) {
+            if let Err(blocked) = self.allowance.check(self.model, node, DisruptionReason::Drifted)
+            {
+                self.block(node, blocked);
+                continue;
+            }
+            if self.replace_one(trials, node, DisruptionReason::Drifted) {
+                // One command a tick: the next is found on a cluster that shows what this one did.
+                let _ = self.allowance.take(self.model, node, DisruptionReason::Drifted);
+                return;
+            }
+            let why = "it has drifted, but its pods find no other place".into();
+            self.block(node, NotDisruptable::NotWorthIt(why));
+        }
+    }
+
+    fn block(&mut self, node: usize, reason: NotDisruptable) {
+        let node = self.model.nodes[node].name.clone();
+        self.blocked.push(BlockedNode { node, reason });
+    }
+
+    /// What keeps each node that is not disrupted: the first thing found.
+    fn report_blocked(&mut self) {
+        for index in 0..self.candidates.len() {
+            let candidate = &self.candidates[index];
+            let name = &self.model.nodes[candidate.node].name;
+            let is_going = self
+                .disruptions
+                .iter()
+                .any(|disruption| disruption.nodes.iter().any(|node| node == *name));
+            let is_known = self.blocked.iter().any(|blocked| blocked.node == **name);
+            if is_going || is_known {
+                continue;
+            }
+            if let Some(reason) = candidate.blocked.clone().or_else(|| candidate.pod_block.clone())
+            {
+                self.block(candidate.node, reason);
+            }
+        }
+    }
+
+    fn finish(mut self, mut plan: Plan) -> Plan {
+        self.disruptions.sort_by(|a, b| (a.reason, &a.nodes).cmp(&(b.reason, &b.nodes)));
+        self.blocked.sort_by(|a, b| a.node.cmp(&b.node));
+        let saved: UsdPerHour =
+            self.disruptions.iter().fold(UsdPerHour::ZERO, |sum, one| sum + one.savings);
+        plan.totals.hourly_after = plan.totals.hourly_after - saved;
+        plan.disruptions = self.disruptions;
+        plan.blocked = self.blocked;
+        plan
+    }
+}

@@ -1,0 +1,173 @@
+//! Trials: where the pods of some nodes would go if the nodes went away.
+
+use domain::money::UsdPerHour;
+use domain::node_pool::NeverOr;
+use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim};
+use domain::reason::DisruptionReason;
+
+use super::candidate::is_within_window;
+use crate::model::Model;
+use crate::scheduling::Scheduling;
+use crate::scheduling::claim::Names;
+use crate::scheduling::limits::Limits;
+use crate::scheduling::packing::{Packed, pack};
+use crate::scheduling::placement::{Item, Placer};
+use crate::scheduling::state::State;
+use crate::scheduling::to_claim;
+use crate::scheduling::topology::Topology;
+
+/// What became of the pods in a trial.
+pub(crate) struct Trial {
+    /// Pods that go to nodes that stay.
+    pub(crate) moved: Vec<(usize, usize)>,
+    /// Pods that need new nodes.
+    pub(crate) items: Vec<Item>,
+    /// Nodes that would be launched, where they were packed.
+    pub(crate) packed: Vec<Packed>,
+    /// Pods without a place.
+    pub(crate) failed: Vec<usize>,
+    /// The state after the moves.
+    pub(crate) state: State,
+}
+
+/// Tries out removals, one after the other, on a state that keeps those decided on.
+pub(crate) struct Trials<'s, 'a> {
+    pub(crate) model: &'s Model<'a>,
+    pub(crate) topology: &'s Topology,
+    placer: Placer<'s, 'a>,
+    state: State,
+    /// Nodes that disruptions decided on take away.
+    gone: Vec<bool>,
+    launched: Vec<Packed>,
+}
+
+impl<'s, 'a> Trials<'s, 'a> {
+    /// Starts where scheduling left off. Pods do not move to nodes that are still starting, nor to nodes
+    /// within their own `consolidateAfter` window: those may be next to go.
+    pub(crate) fn of(model: &'s Model<'a>, scheduling: &'s Scheduling) -> Self {
+        let mut state = scheduling.state.clone();
+        for (index, node) in model.nodes.iter().enumerate() {
+            let wait = node.node_pool.map(|pool| pool.disruption.consolidate_after);
+            let is_in_window = match wait {
+                Some(NeverOr::After(wait)) => is_within_window(node, wait, model.snapshot.now),
+                _ => false,
+            };
+            let starts = node.is_managed && !node.is_initialized;
+            state.closed[index] |= starts || is_in_window;
+        }
+        Self {
+            model,
+            topology: &scheduling.topology,
+            placer: Placer::new(model, &scheduling.topology, state.clone()),
+            state,
+            gone: vec![false; model.nodes.len()],
+            launched: scheduling.packed.clone(),
+        }
+    }
+
+    /// Pods of the nodes that need another place.
+    pub(crate) fn pods_of(&self, nodes: &[usize]) -> Vec<usize> {
+        nodes
+            .iter()
+            .flat_map(|node| self.model.nodes[*node].bound.iter().copied())
+            .filter(|pod| self.model.pod(*pod).is_reschedulable())
+            .collect()
+    }
+
+    /// Where the nodes' pods would go; new nodes not packed yet.
+    pub(crate) fn try_without(&mut self, nodes: &[usize]) -> Trial {
+        let mut state = self.state.clone();
+        for node in nodes {
+            state.remove_node(self.model, self.topology, *node);
+        }
+        self.placer.reset(state);
+        let outcome = self.placer.place(&self.pods_of(nodes));
+        Trial {
+            moved: outcome.placed,
+            items: outcome.items,
+            packed: Vec::new(),
+            failed: outcome.failed,
+            state: self.placer.state.clone(),
+        }
+    }
+
+    /// Where the nodes' pods would go, with as many new nodes as it takes.
+    pub(crate) fn rehome(&mut self, nodes: &[usize]) -> Trial {
+        let mut trial = self.try_without(nodes);
+        let mut limits = self.limits(nodes);
+        let items = std::mem::take(&mut trial.items);
+        let packing = pack(self.model, self.topology, &trial.state, &mut limits, items);
+        trial.packed = packing.nodes;
+        trial.failed.extend(packing.left);
+        trial
+    }
+
+    /// What pools may launch once the nodes are gone, with what this plan launches already.
+    pub(crate) fn limits(&self, nodes: &[usize]) -> Limits {
+        let leaves_out = |node: usize| self.gone[node] || nodes.contains(&node);
+        let mut limits = Limits::of(self.model, leaves_out);
+        for packed in &self.launched {
+            let pool = &self.model.pools[packed.pool];
+            limits.take(packed.pool, &pool.types[packed.type_index].capacity);
+        }
+        limits
+    }
+
+    /// The trial's new nodes as claims.
+    pub(crate) fn launch(&self, trial: &Trial, names: &mut Names) -> Vec<PlannedNodeClaim> {
+        let mut limits = self.limits(&[]);
+        let mut claims: Vec<PlannedNodeClaim> = trial
+            .packed
+            .iter()
+            .map(|packed| to_claim(self.model, packed, &mut limits, names))
+            .collect();
+        claims.sort_by(|a, b| a.name.cmp(&b.name));
+        claims
+    }
+
+    /// A trial as a disruption of the plan.
+    pub(crate) fn disruption(
+        &self,
+        reason: DisruptionReason,
+        nodes: &[usize],
+        trial: &Trial,
+        replacements: Vec<PlannedNodeClaim>,
+    ) -> PlannedDisruption {
+        let mut names: Vec<_> =
+            nodes.iter().map(|node| self.model.nodes[*node].name.clone()).collect();
+        names.sort();
+        let mut pods: Vec<_> =
+            self.pods_of(nodes).iter().map(|pod| self.model.pod(*pod).key.clone()).collect();
+        pods.sort();
+        let mut moves: Vec<Placement> = trial
+            .moved
+            .iter()
+            .map(|(pod, node)| Placement {
+                pod: self.model.pod(*pod).key.clone(),
+                node: self.model.nodes[*node].name.clone(),
+            })
+            .collect();
+        moves.sort();
+        let before: UsdPerHour =
+            nodes.iter().filter_map(|node| self.model.nodes[*node].price()).sum();
+        let after: UsdPerHour = replacements.iter().map(|claim| claim.offering.price).sum();
+        PlannedDisruption {
+            reason,
+            nodes: names,
+            pods,
+            replacements,
+            moves,
+            savings: before - after,
+        }
+    }
+
+    /// Keeps what a trial did: the nodes go, their pods are where it put them.
+    pub(crate) fn commit(&mut self, nodes: &[usize], trial: Trial) {
+        self.state = trial.state;
+        for node in nodes {
+            self.state.remove_node(self.model, self.topology, *node);
+            self.gone[*node] = true;
+        }
+        self.launched.extend(trial.packed);
+    }
+}

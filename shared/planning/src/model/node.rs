@@ -1,0 +1,280 @@
+//! Nodes as planning sees them: a Node with its NodeClaim, or a NodeClaim whose Node is not there yet.
+
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::instance_type::{CapacityType, InstanceType, Offering};
+use domain::label::{self, Labels};
+use domain::money::UsdPerHour;
+use domain::node::Node;
+use domain::node_claim::{ConditionType, NodeClaim};
+use domain::node_pool::NodePool;
+use domain::resource::Resources;
+use domain::snapshot::ClusterSnapshot;
+use domain::taint::Taint;
+
+use super::ResourceNames;
+use super::daemon::Daemons;
+
+/// A node, or a claim in flight.
+pub(crate) struct NodeView<'a> {
+    /// The Node's name; the NodeClaim's where there is no Node.
+    pub(crate) name: &'a Text,
+    /// The Node.
+    pub(crate) node: Option<&'a Node>,
+    /// The NodeClaim.
+    pub(crate) claim: Option<&'a NodeClaim>,
+    /// Its NodePool, by the label.
+    pub(crate) node_pool: Option<&'a NodePool>,
+    /// Labels; for a claim in flight those that are settled.
+    pub(crate) labels: Labels,
+    /// Taints that pods must tolerate: while it starts, those that will pass are left out.
+    pub(crate) taints: Vec<Taint>,
+    /// What is free once bound pods and DaemonSets still to come have taken theirs, by resource index;
+    /// may be negative.
+    pub(crate) free: Vec<i64>,
+    /// What it has, as limits count it.
+    pub(crate) capacity: Resources,
+    /// Belongs to Karpenter or Outrigger.
+    pub(crate) is_managed: bool,
+    /// Ready for pods, by label or condition.
+    pub(crate) is_initialized: bool,
+    /// The Node or its claim is being deleted.
+    pub(crate) is_deleting: bool,
+    /// Pods bound to it that take room, as indices into the snapshot's pods.
+    pub(crate) bound: Vec<usize>,
+    /// Its instance type, where the catalogue knows it.
+    pub(crate) instance_type: Option<&'a InstanceType>,
+}
+
+impl NodeView<'_> {
+    /// Going away: being deleted, or tainted for it. Its pods need another place, and no pod goes there.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.is_deleting || self.node.is_some_and(Node::is_disrupted)
+    }
+
+    /// Its capacity type, by the label.
+    pub(crate) fn capacity_type(&self) -> Option<CapacityType> {
+        self.labels.get(label::CAPACITY_TYPE).and_then(|word| CapacityType::parse(word))
+    }
+
+    /// The offering it was launched from, by its labels.
+    pub(crate) fn offering(&self) -> Option<&Offering> {
+        let zone = self.labels.get(label::ZONE)?;
+        let capacity_type = self.capacity_type()?;
+        self.instance_type?.offerings.iter().find(|offering| {
+            offering.zone == *zone
+                && offering.capacity_type == capacity_type
+                && match (&offering.reservation, self.labels.get(label::RESERVATION_ID)) {
+                    (Some(reservation), Some(id)) => reservation.id == *id,
+                    _ => true,
+                }
+        })
+    }
+
+    /// What it costs by the catalogue; `None` where the catalogue does not say.
+    pub(crate) fn price(&self) -> Option<UsdPerHour> {
+        self.offering().map(|offering| offering.price)
+    }
+}
+
+/// The nodes of a snapshot in the order in which pods try them: initialized ones, then those still
+/// starting, then claims without a Node; by name within each.
+pub(crate) fn nodes<'a>(
+    snapshot: &'a ClusterSnapshot,
+    resources: &ResourceNames,
+) -> Vec<NodeView<'a>> {
+    let index = Index::of(snapshot);
+    let mut views: Vec<NodeView> =
+        snapshot.nodes.iter().map(|node| index.node(node, resources)).collect();
+    views.extend(index.in_flight.iter().map(|claim| index.claim(claim, resources)));
+    views.sort_by(|a, b| {
+        (!a.is_initialized && a.is_managed, a.node.is_none(), a.name).cmp(&(
+            !b.is_initialized && b.is_managed,
+            b.node.is_none(),
+            b.name,
+        ))
+    });
+    views
+}
+
+struct Index<'a> {
+    snapshot: &'a ClusterSnapshot,
+    claim_of_node: BTreeMap<&'a str, &'a NodeClaim>,
+    in_flight: Vec<&'a NodeClaim>,
+    pools: BTreeMap<&'a str, &'a NodePool>,
+    bound: BTreeMap<&'a str, Vec<usize>>,
+    types: BTreeMap<&'a str, &'a InstanceType>,
+}
+
+impl<'a> Index<'a> {
+    fn of(snapshot: &'a ClusterSnapshot) -> Self {
+        let by_provider: BTreeMap<&str, &Node> = snapshot
+            .nodes
+            .iter()
+            .filter_map(|node| node.provider_id.as_deref().map(|id| (id, node)))
+            .collect();
+        let by_name: BTreeMap<&str, &Node> =
+            snapshot.nodes.iter().map(|node| (&*node.name, node)).collect();
+        let mut claim_of_node = BTreeMap::new();
+        let mut in_flight = Vec::new();
+        for claim in &snapshot.node_claims {
+            let status = &claim.status;
+            let node = status
+                .provider_id
+                .as_deref()
+                .and_then(|id| by_provider.get(id))
+                .or_else(|| status.node_name.as_deref().and_then(|name| by_name.get(name)));
+            match node {
+                Some(node) => {
+                    claim_of_node.insert(&*node.name, claim);
+                }
+                None => in_flight.push(claim),
+            }
+        }
+        let mut bound: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, pod) in snapshot.pods.iter().enumerate() {
+            if let Some(node) = pod.node_name.as_deref().filter(|_| !pod.is_terminal()) {
+                bound.entry(node).or_default().push(index);
+            }
+        }
+        let offered = &snapshot.instance_types;
+        let types = std::iter::once(&offered.default)
+            .chain(offered.by_node_class.values())
+            .flat_map(|list| list.iter())
+            .map(|instance_type| (&*instance_type.name, instance_type))
+            .collect();
+        let pools = snapshot.node_pools.iter().map(|pool| (&*pool.name, pool)).collect();
+        Self { snapshot, claim_of_node, in_flight, pools, bound, types }
+    }
+
+    fn type_of(&self, labels: &Labels, pool: Option<&NodePool>) -> Option<&'a InstanceType> {
+        let name = labels.get(label::INSTANCE_TYPE)?;
+        pool.and_then(|pool| {
+            let list = self.snapshot.instance_types.of(&pool.template.node_class_ref.name);
+            list.iter().find(|instance_type| instance_type.name == *name)
+        })
+        .or_else(|| self.types.get(&**name).copied())
+    }
+
+    fn node(&self, node: &'a Node, resources: &ResourceNames) -> NodeView<'a> {
+        let claim = self.claim_of_node.get(&*node.name).copied();
+        let pool_name = node.labels.get(label::NODE_POOL);
+        let node_pool = pool_name.and_then(|name| self.pools.get(&**name)).copied();
+        let is_managed = claim.is_some() || pool_name.is_some();
+        let labelled = node.labels.get(label::INITIALIZED).is_some_and(|value| &**value == "true");
+        let starts = is_managed && !labelled;
+        let mut allocatable = node.allocatable.clone();
+        if let Some(claim) = claim.filter(|_| starts) {
+            for (name, promised) in claim.status.allocatable.iter() {
+                if allocatable.get(name) == 0 {
+                    allocatable.set(name, promised);
+                }
+            }
+        }
+        let taints = if starts {
+            passing_left_out(&node.taints, startup_taints(claim, node_pool))
+        } else {
+            node.taints.clone()
+        };
+        let bound = self.bound.get(&*node.name).cloned().unwrap_or_default();
+        let mut view = NodeView {
+            name: &node.name,
+            node: Some(node),
+            claim,
+            node_pool,
+            labels: node.labels.clone(),
+            taints,
+            free: resources.array(&allocatable),
+            capacity: if node.capacity.is_empty() {
+                node.allocatable.clone()
+            } else {
+                node.capacity.clone()
+            },
+            is_managed,
+            is_initialized: labelled
+                || claim.is_some_and(|claim| claim.is(ConditionType::Initialized)),
+            is_deleting: node.deleted.is_some()
+                || claim.is_some_and(|claim| claim.deleted.is_some()),
+            bound,
+            instance_type: self.type_of(&node.labels, node_pool),
+        };
+        self.take_bound(&mut view, resources);
+        view
+    }
+
+    fn claim(&self, claim: &'a NodeClaim, resources: &ResourceNames) -> NodeView<'a> {
+        let mut labels = claim.labels.clone();
+        let requirements = domain::requirement::Requirements::of(&claim.requirements);
+        for (key, rule) in requirements.iter() {
+            if let Some(value) = rule.values.single() {
+                labels.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        labels.entry(label::HOSTNAME.into()).or_insert_with(|| claim.name.clone());
+        let node_pool =
+            labels.get(label::NODE_POOL).and_then(|name| self.pools.get(&**name)).copied();
+        let instance_type = self.type_of(&labels, node_pool);
+        let reported = |amounts: &Resources, of: fn(&InstanceType) -> &Resources| {
+            if amounts.is_empty() {
+                instance_type.map(of).cloned().unwrap_or_default()
+            } else {
+                amounts.clone()
+            }
+        };
+        let allocatable = reported(&claim.status.allocatable, |known| &known.allocatable);
+        let mut view = NodeView {
+            name: &claim.name,
+            node: None,
+            claim: Some(claim),
+            node_pool,
+            labels,
+            taints: passing_left_out(&claim.taints, &[]),
+            free: resources.array(&allocatable),
+            capacity: reported(&claim.status.capacity, |known| &known.capacity),
+            is_managed: true,
+            is_initialized: false,
+            is_deleting: claim.deleted.is_some(),
+            bound: self.bound.get(&*claim.name).cloned().unwrap_or_default(),
+            instance_type,
+        };
+        self.take_bound(&mut view, resources);
+        view
+    }
+
+    /// Takes what bound pods use and keeps room for DaemonSet pods that have not come yet.
+    fn take_bound(&self, view: &mut NodeView<'a>, resources: &ResourceNames) {
+        let daemons = Daemons::tolerating(&self.snapshot.daemon_sets, &view.taints, resources);
+        let mut to_come = daemons.requests_on(&view.labels, resources.len());
+        for pod in view.bound.iter().map(|index| &self.snapshot.pods[*index]) {
+            let requests = resources.array(&pod.spec.requests);
+            for (free, amount) in view.free.iter_mut().zip(&requests) {
+                *free -= amount;
+            }
+            if pod.is_daemon() {
+                for (to_come, amount) in to_come.iter_mut().zip(&requests) {
+                    *to_come -= amount;
+                }
+            }
+        }
+        for (free, amount) in view.free.iter_mut().zip(&to_come) {
+            *free -= (*amount).max(0);
+        }
+    }
+}
+
+fn startup_taints<'a>(claim: Option<&'a NodeClaim>, pool: Option<&'a NodePool>) -> &'a [Taint] {
+    match claim {
+        Some(claim) if !claim.startup_taints.is_empty() => &claim.startup_taints,
+        _ => pool.map_or(&[], |pool| &pool.template.startup_taints),
+    }
+}
+
+/// Taints without those that pass while a node starts: well-known ones and the pool's startup taints.
+fn passing_left_out(taints: &[Taint], startup: &[Taint]) -> Vec<Taint> {
+    let passes = |taint: &Taint| {
+        taint.is_ephemeral()
+            || startup.iter().any(|own| own.key == taint.key && own.effect == taint.effect)
+    };
+    taints.iter().filter(|taint| !passes(taint)).cloned().collect()
+}

@@ -1,0 +1,150 @@
+//! NodeOverlays applied: what an offering costs and which devices a type has, for one NodePool.
+//!
+//! Heavier overlays win. Among overlays of one weight that disagree about the same offering or the
+//! same device, the one whose name comes last stays in force and the other counts as a whole for
+//! nothing, as upstream rejects it.
+
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::instance_type::{InstanceType, Offering};
+use domain::label;
+use domain::node_pool::NodePool;
+use domain::overlay::NodeOverlay;
+use domain::requirement::{Requirement, Requirements, ValueSet};
+use domain::resource::Resources;
+use domain::snapshot::ClusterSnapshot;
+
+/// The overlays that are in force, strongest first.
+pub(crate) struct Overlays<'a> {
+    in_force: Vec<&'a NodeOverlay>,
+}
+
+impl<'a> Overlays<'a> {
+    /// Those of a snapshot, rejected ones left out.
+    pub(crate) fn of(snapshot: &'a ClusterSnapshot) -> Self {
+        if !snapshot.settings.feature_gates.node_overlay || snapshot.node_overlays.is_empty() {
+            return Self { in_force: Vec::new() };
+        }
+        let mut ordered: Vec<&NodeOverlay> = snapshot.node_overlays.iter().collect();
+        ordered.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
+        let mut in_force: Vec<&NodeOverlay> = Vec::new();
+        for overlay in ordered {
+            let is_rejected = in_force.iter().any(|stronger| {
+                stronger.weight == overlay.weight
+                    && disagree(stronger, overlay)
+                    && meet_somewhere(snapshot, stronger, overlay)
+            });
+            if !is_rejected {
+                in_force.push(overlay);
+            }
+        }
+        Self { in_force }
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.in_force.is_empty()
+    }
+
+    /// What the offering costs in the pool.
+    pub(crate) fn price(
+        &self,
+        pool: &Requirements,
+        instance_type: &InstanceType,
+        offering: &Offering,
+    ) -> domain::money::UsdPerHour {
+        self.in_force
+            .iter()
+            .filter(|overlay| overlay.price.is_some())
+            .find(|overlay| applies(&overlay.requirements, pool, instance_type, offering))
+            .and_then(|overlay| overlay.price)
+            .map_or(offering.price, |change| change.apply(offering.price))
+    }
+
+    /// The devices that overlays give the type in the pool.
+    pub(crate) fn devices(&self, pool: &Requirements, instance_type: &InstanceType) -> Resources {
+        let mut devices = Resources::new();
+        for overlay in &self.in_force {
+            let matches = || {
+                instance_type
+                    .offerings
+                    .iter()
+                    .any(|offering| applies(&overlay.requirements, pool, instance_type, offering))
+            };
+            if overlay.capacity.is_empty() || !matches() {
+                continue;
+            }
+            for (name, amount) in overlay.capacity.iter() {
+                if devices.find(name).is_none() {
+                    devices.set(name, amount);
+                }
+            }
+        }
+        devices
+    }
+}
+
+fn disagree(a: &NodeOverlay, b: &NodeOverlay) -> bool {
+    let price = matches!((a.price, b.price), (Some(a), Some(b)) if a != b);
+    let capacity = a
+        .capacity
+        .iter()
+        .any(|(name, amount)| b.capacity.find(name).is_some_and(|other| other != amount));
+    price || capacity
+}
+
+/// Whether some offering that some pool could launch meets the requirements of both.
+fn meet_somewhere(snapshot: &ClusterSnapshot, a: &NodeOverlay, b: &NodeOverlay) -> bool {
+    let both: Vec<Requirement> = a.requirements.iter().chain(&b.requirements).cloned().collect();
+    snapshot.node_pools.iter().any(|pool| {
+        let own = pool_requirements(pool);
+        snapshot.instance_types.of(&pool.template.node_class_ref.name).iter().any(|instance_type| {
+            instance_type
+                .offerings
+                .iter()
+                .any(|offering| applies(&both, &own, instance_type, offering))
+        })
+    })
+}
+
+/// Labels and requirements of a pool's nodes, its name among them.
+pub(crate) fn pool_requirements(pool: &NodePool) -> Requirements {
+    let mut own = Requirements::of(&pool.template.requirements);
+    for (key, value) in &pool.template.labels {
+        own.add_label(key, value);
+    }
+    own.add_label(&label::NODE_POOL.into(), &pool.name);
+    own
+}
+
+/// Whether the pool could launch the offering as something that meets the requirements.
+fn applies(
+    requirements: &[Requirement],
+    pool: &Requirements,
+    instance_type: &InstanceType,
+    offering: &Offering,
+) -> bool {
+    let all = Requirements::of(requirements);
+    let known: BTreeMap<&str, ValueSet> = [
+        (label::ZONE, ValueSet::one(offering.zone.clone())),
+        (label::CAPACITY_TYPE, ValueSet::one(offering.capacity_type.as_str().into())),
+    ]
+    .into();
+    let value_of = |key: &Text| -> Option<ValueSet> {
+        known.get(&**key).cloned().or_else(|| {
+            instance_type.labels.get(key).map(|values| ValueSet::list(values.iter().cloned()))
+        })
+    };
+    let meets =
+        |key: &Text, wanted: &ValueSet, may_be_absent: bool| match (value_of(key), pool.get(key)) {
+            (Some(own), Some(pool)) => own.intersection(&pool.values).intersects(wanted),
+            (Some(own), None) => own.intersects(wanted),
+            (None, Some(pool)) => pool.values.intersects(wanted),
+            (None, None) => may_be_absent,
+        };
+    all.iter().all(|(key, wanted)| meets(key, &wanted.values, wanted.may_be_absent))
+        && pool
+            .iter()
+            .all(|(key, own)| value_of(key).is_none_or(|value| value.intersects(&own.values)))
+}

@@ -1,0 +1,189 @@
+//! Pods grouped by shape: everything that scheduling looks at is equal, so work grows with shapes.
+
+use std::sync::Arc;
+
+use domain::Text;
+use domain::label::{self, Labels};
+use domain::pod::{Pod, PodSpec};
+use domain::reason::PodUnschedulable;
+use domain::requirement::{Requirement, Requirements};
+use domain::snapshot::ClusterSnapshot;
+use rustc_hash::FxHashMap;
+
+use super::ResourceNames;
+use super::daemon::NODE_NAME_FIELD;
+use super::intern::{ConjunctionId, Sets};
+use super::volume::{VolumeRules, Volumes};
+
+/// Pods of one shape.
+pub(crate) struct Shape<'a> {
+    /// The namespace.
+    pub(crate) namespace: &'a Text,
+    /// Labels.
+    pub(crate) labels: &'a Labels,
+    /// What each asks for.
+    pub(crate) spec: &'a PodSpec,
+    /// Requests, by resource index.
+    pub(crate) requests: Vec<i64>,
+    /// Ways of meeting node selector, required affinity and volumes; one must hold. In the order written.
+    pub(crate) alternatives: Vec<ConjunctionId>,
+    /// The same without volumes: what topology spread looks at.
+    pub(crate) node_alternatives: Vec<ConjunctionId>,
+    /// Preferred node terms, heaviest first.
+    pub(crate) preferences: Vec<(i32, ConjunctionId)>,
+    /// Volumes.
+    pub(crate) volumes: VolumeRules,
+    /// Why its pods cannot run on any new node, whatever the NodePools.
+    pub(crate) hopeless: Option<PodUnschedulable>,
+}
+
+/// Shapes of all pods that matter, and which pod has which.
+pub(crate) struct Shapes<'a> {
+    /// The shapes.
+    pub(crate) list: Vec<Shape<'a>>,
+    /// Pods of the snapshot, then virtual ones.
+    pub(crate) pods: Vec<&'a Pod>,
+    /// The shape of each pod; pods that ended have none.
+    pub(crate) of_pod: Vec<Option<usize>>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct ShapeKey<'a> {
+    namespace: &'a Text,
+    labels: &'a Labels,
+    spec: &'a PodSpec,
+    volumes: VolumeRules,
+}
+
+impl<'a> Shapes<'a> {
+    /// Groups the pods of a snapshot and the virtual ones.
+    pub(crate) fn of(
+        snapshot: &'a ClusterSnapshot,
+        virtual_pods: &'a [Pod],
+        resources: &ResourceNames,
+        sets: &mut Sets,
+    ) -> Self {
+        let volumes = Volumes::of(snapshot);
+        let pods: Vec<&Pod> = snapshot.pods.iter().chain(virtual_pods).collect();
+        let mut list: Vec<Shape> = Vec::new();
+        let mut by_content: FxHashMap<ShapeKey, usize> = FxHashMap::default();
+        // Pods of one workload share their parts, so their addresses tell most of them apart at once.
+        let mut by_address: FxHashMap<(&str, *const Labels, *const PodSpec), usize> =
+            FxHashMap::default();
+        let mut of_pod = Vec::with_capacity(pods.len());
+        for pod in &pods {
+            if pod.is_terminal() {
+                of_pod.push(None);
+                continue;
+            }
+            let address = (&*pod.key.namespace, Arc::as_ptr(&pod.labels), Arc::as_ptr(&pod.spec));
+            let has_volumes = !pod.spec.volumes.is_empty();
+            if let Some(known) = by_address.get(&address).filter(|_| !has_volumes) {
+                of_pod.push(Some(*known));
+                continue;
+            }
+            let rules = if has_volumes { volumes.rules_of(pod) } else { VolumeRules::default() };
+            let key = ShapeKey {
+                namespace: &pod.key.namespace,
+                labels: &pod.labels,
+                spec: &pod.spec,
+                volumes: rules.clone(),
+            };
+            let index = *by_content.entry(key).or_insert_with(|| {
+                list.push(Shape::of(pod, rules, resources, sets));
+                list.len() - 1
+            });
+            if !has_volumes {
+                by_address.insert(address, index);
+            }
+            of_pod.push(Some(index));
+        }
+        Self { list, pods, of_pod }
+    }
+}
+
+impl<'a> Shape<'a> {
+    fn of(pod: &'a Pod, volumes: VolumeRules, resources: &ResourceNames, sets: &mut Sets) -> Self {
+        let spec = &*pod.spec;
+        let strict = super::daemon::strict_terms(spec);
+        let node_alternatives: Vec<ConjunctionId> = strict
+            .iter()
+            .filter(|term| term.contradiction().is_none())
+            .map(|term| sets.conjunction(term))
+            .collect();
+        let ways: Vec<ConjunctionId> =
+            volumes.alternatives().iter().map(|way| sets.conjunction_of(way)).collect();
+        let mut alternatives = Vec::new();
+        for node in &node_alternatives {
+            for way in &ways {
+                alternatives.extend(sets.and(*node, *way));
+            }
+        }
+        let mut preferred: Vec<_> = spec.preferred_node_terms.iter().collect();
+        preferred.sort_by_key(|preference| -preference.weight);
+        let preferences = preferred
+            .iter()
+            .map(|preference| {
+                let requirements: Vec<Requirement> =
+                    preference
+                        .term
+                        .expressions
+                        .iter()
+                        .cloned()
+                        .chain(preference.term.fields.iter().map(|field| Requirement {
+                            key: NODE_NAME_FIELD.into(),
+                            ..field.clone()
+                        }))
+                        .collect();
+                (preference.weight, sets.conjunction_of(&requirements))
+            })
+            .collect();
+        let hopeless = hopeless(spec, &strict, &volumes, &ways);
+        Self {
+            namespace: &pod.key.namespace,
+            labels: &pod.labels,
+            spec,
+            requests: resources.array(&spec.requests),
+            alternatives,
+            node_alternatives,
+            preferences,
+            volumes,
+            hopeless,
+        }
+    }
+}
+
+fn hopeless(
+    spec: &PodSpec,
+    strict: &[Requirements],
+    volumes: &VolumeRules,
+    ways: &[ConjunctionId],
+) -> Option<PodUnschedulable> {
+    if let Some(claim) = spec.resource_claims.first() {
+        return Some(PodUnschedulable::DeviceClaim { claim: claim.clone() });
+    }
+    if let Some((claim, problem)) = &volumes.problem {
+        return Some(PodUnschedulable::Volume { claim: claim.clone(), problem: problem.clone() });
+    }
+    if ways.is_empty() {
+        let problem = domain::reason::VolumeProblem::Incompatible;
+        return Some(PodUnschedulable::Volume { claim: "of the pod".into(), problem });
+    }
+    let refuses = |term: &Requirements| {
+        term.get(label::NODE_POOL).is_some_and(|rule| rule.values.is_empty() && rule.may_be_absent)
+    };
+    if !strict.is_empty() && strict.iter().all(refuses) {
+        return Some(PodUnschedulable::RefusesManagedNodes);
+    }
+    None
+}
+
+impl Shape<'_> {
+    /// Whether its volumes or device claims keep it from every node, existing ones included.
+    pub(crate) fn is_stuck(&self) -> bool {
+        matches!(
+            self.hopeless,
+            Some(PodUnschedulable::DeviceClaim { .. } | PodUnschedulable::Volume { .. })
+        )
+    }
+}

@@ -1,0 +1,325 @@
+//! A packed node as a NodeClaim: its instance types, requirements, labels and price.
+
+use std::collections::BTreeSet;
+
+use domain::Text;
+use domain::label::{self, Labels};
+use domain::plan::{PlannedNodeClaim, PlannedOffering};
+use domain::pod::PodKey;
+use domain::requirement::{Requirement, Requirements, ValueSet};
+use fixedbitset::FixedBitSet;
+
+use super::limits::Limits;
+use super::packing::{Packed, with_room};
+use crate::model::Model;
+use crate::model::intern::{ConjunctionId, KeyKind};
+use crate::model::pool::{Pool, TypeOffering};
+
+/// CreateFleet is offered at most so many types (Karpenter's limit for one launch).
+const INSTANCE_TYPES_MAX: usize = 60;
+
+/// Types are listed while they cost at most so many percent of the cheapest: enough for spot to choose
+/// from, without paying much more than was planned.
+const PRICE_PERCENT_MAX: i64 = 150;
+
+/// Names that are taken, and how new ones are drawn.
+pub(crate) struct Names {
+    taken: BTreeSet<Text>,
+    seed: u64,
+}
+
+impl Names {
+    /// Names of nodes and claims are taken.
+    pub(crate) fn of(model: &Model) -> Self {
+        let taken = model
+            .snapshot
+            .nodes
+            .iter()
+            .map(|node| node.name.clone())
+            .chain(model.snapshot.node_claims.iter().map(|claim| claim.name.clone()))
+            .collect();
+        Self { taken, seed: model.snapshot.seed }
+    }
+
+    /// Marks a name as taken.
+    pub(crate) fn take(&mut self, name: &Text) {
+        self.taken.insert(name.clone());
+    }
+
+    /// `POOL-xxxxx`, drawn from the seed, the pool and what the claim holds.
+    fn draw(&mut self, pool: &str, content: &str) -> Text {
+        // Kubernetes' generated names leave out vowels and digits that look like letters.
+        const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+        let mut state = self.seed ^ 0xcbf2_9ce4_8422_2325;
+        for byte in pool.bytes().chain([0]).chain(content.bytes()) {
+            state = (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        loop {
+            let mut rest = state ^ (state >> 29);
+            let mut suffix = String::with_capacity(5);
+            for _ in 0..5 {
+                let index = usize::try_from(rest % LETTERS.len() as u64).unwrap_or(0);
+                suffix.push(char::from(LETTERS[index]));
+                rest /= LETTERS.len() as u64;
+            }
+            let name = Text::from(format!("{pool}-{suffix}"));
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+            state = state.wrapping_mul(0x0000_0100_0000_01b3).wrapping_add(1);
+        }
+    }
+}
+
+/// Turns a packed node into a claim. Types beyond the one it was packed for are listed as far as the
+/// pool's limits leave room for them.
+pub(crate) fn claim(
+    model: &Model,
+    packed: &Packed,
+    limits: &mut Limits,
+    names: &mut Names,
+) -> PlannedNodeClaim {
+    let pool = &model.pools[packed.pool];
+    let listed = listed_types(pool, packed, limits);
+    let compatible = &packed.compatible;
+    let mut pods: Vec<&domain::pod::Pod> = packed
+        .members
+        .iter()
+        .flat_map(|member| member.pods.iter().map(|pod| model.pod(*pod)))
+        .collect();
+    pods.sort_by(|a, b| a.key.cmp(&b.key));
+    let content: String = pods.iter().map(|pod| format!("{} ", pod.key)).collect();
+    let keys: Vec<PodKey> =
+        pods.iter().filter(|pod| pod.virtual_of.is_none()).map(|pod| pod.key.clone()).collect();
+
+    let best = &listed[0];
+    let one = &pool.types[best.0];
+    let purchase = &pool.purchases[best.1.purchase as usize];
+    let mut requests = packed.requests.clone();
+    for (sum, amount) in requests.iter_mut().zip(&one.overhead.requests) {
+        *sum += amount;
+    }
+    let instance_types: Vec<Text> =
+        listed.iter().map(|(index, _)| pool.types[*index].instance_type.name.clone()).collect();
+    let (requirements, labels) = requirements_and_labels(model, pool, packed, &listed);
+    let template = &pool.node_pool.template;
+    PlannedNodeClaim {
+        name: names.draw(&pool.node_pool.name, &content),
+        node_pool: pool.node_pool.name.clone(),
+        node_class: template.node_class_ref.name.clone(),
+        requirements: with_instance_types(requirements, &instance_types),
+        instance_types,
+        offering: PlannedOffering {
+            instance_type: one.instance_type.name.clone(),
+            zone: pool.zone(best.1.zone).clone(),
+            capacity_type: purchase.capacity_type,
+            price: best.1.price,
+            reservation_id: purchase.reservation.clone(),
+        },
+        labels: within(labels, compatible.zones, compatible.purchases, pool),
+        taints: template.taints.clone(),
+        startup_taints: template.startup_taints.clone(),
+        requests: model.resources.resources(&requests),
+        pods: keys,
+    }
+}
+
+/// Types that can host all its pods, cheapest first, each with its cheapest offering.
+fn listed_types(pool: &Pool, packed: &Packed, limits: &mut Limits) -> Vec<(usize, TypeOffering)> {
+    let compatible = &packed.compatible;
+    let own_capacity = &pool.types[packed.type_index].capacity;
+    let types = with_room(pool, &compatible.types, &packed.requests);
+    let mut offers: Vec<(usize, TypeOffering)> = types
+        .ones()
+        .filter(|index| {
+            limits.allow_instead(packed.pool, &pool.types[*index].capacity, own_capacity)
+        })
+        .filter_map(|index| {
+            let offering = pool.types[index].cheapest_in(compatible.zones, compatible.purchases)?;
+            Some((index, offering))
+        })
+        .collect();
+    // Types come by name, and the sort is stable.
+    offers.sort_by_key(|(_, offering)| offering.price);
+    let ceiling = i128::from(offers.first().map_or(0, |(_, offering)| offering.price.nanos()))
+        * i128::from(PRICE_PERCENT_MAX)
+        / 100;
+    let listed = flexible(pool, packed, &offers, ceiling);
+    for (index, _) in &listed {
+        limits.take_instead(packed.pool, &pool.types[*index].capacity, own_capacity);
+    }
+    listed
+}
+
+/// The cheapest offers up to a price, and dearer ones as far as `minValues` needs them.
+fn flexible(
+    pool: &Pool,
+    packed: &Packed,
+    offers: &[(usize, TypeOffering)],
+    ceiling: i128,
+) -> Vec<(usize, TypeOffering)> {
+    let compatible = &packed.compatible;
+    let is_unmet = |listed: &[(usize, TypeOffering)]| {
+        let mut types = FixedBitSet::with_capacity(pool.types.len());
+        for (index, _) in listed {
+            types.insert(*index);
+        }
+        pool.min_values_unmet(&types, compatible.zones, compatible.purchases)
+    };
+    let within = offers
+        .iter()
+        .take(INSTANCE_TYPES_MAX)
+        .take_while(|(_, offering)| i128::from(offering.price.nanos()) <= ceiling)
+        .count();
+    let mut listed: Vec<(usize, TypeOffering)> = offers[..within].to_vec();
+    let mut dearer = offers[within..].iter();
+    while let Some((key, ..)) = is_unmet(&listed) {
+        // Take the next type that has a value of the key that none listed has.
+        let has_new = |index: usize| {
+            let values = |index: usize| pool.types[index].instance_type.labels.get(&key);
+            let seen = |value: &Text| {
+                listed.iter().any(|(own, _)| values(*own).is_some_and(|own| own.contains(value)))
+            };
+            values(index).is_none_or(|own| own.iter().any(|value| !seen(value)))
+        };
+        let Some(next) = dearer.by_ref().find(|(index, _)| has_new(*index)) else { break };
+        listed.push(*next);
+    }
+    while listed.len() > INSTANCE_TYPES_MAX {
+        // Give up the dearest that no `minValues` needs.
+        let before = listed.len();
+        for index in (1..listed.len()).rev() {
+            let mut fewer = listed.clone();
+            fewer.remove(index);
+            if is_unmet(&fewer).is_none() {
+                listed = fewer;
+                break;
+            }
+        }
+        if listed.len() == before {
+            break;
+        }
+    }
+    listed
+}
+
+/// What the pool and the pods require, with the labels that follow from it.
+fn requirements_and_labels(
+    model: &Model,
+    pool: &Pool,
+    packed: &Packed,
+    listed: &[(usize, TypeOffering)],
+) -> (Requirements, Labels) {
+    let mut labels = pool.node_pool.template.labels.clone();
+    labels.insert(label::NODE_POOL.into(), pool.node_pool.name.clone());
+    let class = &pool.node_pool.template.node_class_ref;
+    if !class.name.is_empty() {
+        let key = format!("{}/{}", class.group, class.kind.to_lowercase());
+        labels.insert(key.into(), class.name.clone());
+    }
+    let mut all = pool.own.clone();
+    let sets = model.sets.borrow();
+    let conjunctions: BTreeSet<ConjunctionId> =
+        packed.members.iter().map(|member| member.conjunction).collect();
+    for rule in conjunctions.iter().flat_map(|id| sets.rules(*id).to_vec()) {
+        let is_of_type =
+            matches!(model.key_kinds.get(&rule.key), Some(KeyKind::InstanceType { .. }));
+        if is_of_type && !rule.may_be_absent {
+            for requirement in sets.get(rule.set).to_requirements(&rule.key, None) {
+                all.add(&requirement);
+            }
+        }
+    }
+    for rule in &packed.compatible.open {
+        let set = sets.get(rule.set);
+        if model.key_kinds.contains_key(&rule.key) {
+            for requirement in set.to_requirements(&rule.key, None) {
+                all.add(&requirement);
+            }
+            continue;
+        }
+        // A label of the user's own gets one value, always the same.
+        if let Some(value) = set.representative() {
+            labels.insert(rule.key.clone(), value.clone());
+            all.add_label(&rule.key, &value);
+        }
+    }
+    for (key, value) in settled_labels(model, pool, listed) {
+        labels.entry(key).or_insert(value);
+    }
+    (all, labels)
+}
+
+/// Labels of which every listed type has the same single value.
+fn settled_labels(model: &Model, pool: &Pool, listed: &[(usize, TypeOffering)]) -> Labels {
+    let mut settled = Labels::new();
+    for key in [label::ARCH, label::OS] {
+        let mut values = listed
+            .iter()
+            .map(|(index, _)| pool.types[*index].instance_type.labels.get(key).map(Vec::as_slice));
+        let first = values.next().flatten();
+        if let Some([value]) = first
+            && values.all(|other| other == first)
+        {
+            settled.insert(key.into(), value.clone());
+        }
+    }
+    if let Some(region) = &model.snapshot.instance_types.region {
+        settled.insert(label::REGION.into(), region.clone());
+    }
+    settled
+}
+
+/// Zone and capacity type as labels where only one is left.
+fn within(mut labels: Labels, zones: u64, purchases: u64, pool: &Pool) -> Labels {
+    if zones.count_ones() == 1 {
+        labels.insert(label::ZONE.into(), pool.zone(zones.trailing_zeros()).clone());
+    }
+    let mut words: Vec<&str> = pool
+        .purchases
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| purchases >> index & 1 == 1)
+        .map(|(_, purchase)| purchase.capacity_type.as_str())
+        .collect();
+    words.dedup();
+    if let [word] = words.as_slice() {
+        labels.insert(label::CAPACITY_TYPE.into(), (*word).into());
+    }
+    labels
+}
+
+fn with_instance_types(mut requirements: Requirements, types: &[Text]) -> Vec<Requirement> {
+    requirements.add(&Requirement::is_in(label::INSTANCE_TYPE, types.iter().cloned()));
+    requirements.to_requirements()
+}
+
+/// Narrows the requirements on zone and way of buying to what is left of them.
+pub(crate) fn narrowed_to_offerings(claim: &mut PlannedNodeClaim, model: &Model, packed: &Packed) {
+    let pool = &model.pools[packed.pool];
+    let mut all = Requirements::of(&claim.requirements);
+    let compatible = &packed.compatible;
+    let offered: BTreeSet<(u32, u32)> = claim
+        .instance_types
+        .iter()
+        .filter_map(|name| pool.types.iter().find(|one| one.instance_type.name == *name))
+        .flat_map(|one| one.offerings_in(compatible.zones, compatible.purchases))
+        .map(|offering| (offering.zone, offering.purchase))
+        .collect();
+    let zones = offered.iter().map(|(zone, _)| pool.zone(*zone).clone());
+    let words = offered
+        .iter()
+        .map(|(_, purchase)| Text::from(pool.purchases[*purchase as usize].capacity_type.as_str()));
+    for (key, set) in
+        [(label::ZONE, ValueSet::list(zones)), (label::CAPACITY_TYPE, ValueSet::list(words))]
+    {
+        for requirement in set.to_requirements(&key.into(), None) {
+            all.add(&requirement);
+        }
+    }
+    if let Some(reservation) = &claim.offering.reservation_id {
+        all.add_label(&label::RESERVATION_ID.into(), reservation);
+        claim.labels.insert(label::RESERVATION_ID.into(), reservation.clone());
+    }
+    claim.requirements = all.to_requirements();
+}

@@ -1,0 +1,118 @@
+//! Topology domains that a new node for pods of one shape could be in.
+
+use std::rc::Rc;
+
+use domain::Text;
+
+use super::fit::Fit;
+use super::topology::Topology;
+use crate::model::Model;
+use crate::model::intern::KeyKind;
+use crate::model::pool::{Compatible, Pool};
+
+/// Keys other than the host name of which a pod's new node needs a settled value, because the pod
+/// carries a constraint on it or another pod's constraint looks at the pod.
+pub(crate) fn pinned_keys(topology: &Topology, shape: usize) -> Vec<Text> {
+    let ties = &topology.ties[shape];
+    let mut keys: Vec<Text> = ties
+        .owned
+        .iter()
+        .map(|owned| owned.group)
+        .chain(ties.selected_by.iter().copied())
+        .map(|group| &topology.groups[group])
+        .filter(|group| !group.is_by_host())
+        .map(|group| group.key.clone())
+        .collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// Values of the key that new nodes of the fits could have, sorted.
+pub(crate) fn launchable_domains(
+    model: &Model,
+    shape: usize,
+    key: &Text,
+    fits: &[Rc<Fit>],
+) -> Vec<Text> {
+    let requests = &model.shape(shape).requests;
+    let mut domains: Vec<Text> = fits
+        .iter()
+        .flat_map(|fit| &fit.pools)
+        .flat_map(|fit| pool_domains(model, &model.pools[fit.pool], &fit.compatible, key, requests))
+        .collect();
+    domains.sort();
+    domains.dedup();
+    domains
+}
+
+fn pool_domains(
+    model: &Model,
+    pool: &Pool,
+    compatible: &Compatible,
+    key: &Text,
+    requests: &[i64],
+) -> Vec<Text> {
+    let fitting = || {
+        compatible
+            .types
+            .ones()
+            .map(|index| &pool.types[index])
+            .filter(|one| one.has_room_for(requests))
+    };
+    let offerings =
+        || fitting().flat_map(|one| one.offerings_in(compatible.zones, compatible.purchases));
+    match model.key_kinds.get(key) {
+        Some(KeyKind::Zone | KeyKind::ZoneId) => {
+            let mut zones = 0_u64;
+            for offering in offerings() {
+                zones |= 1 << offering.zone;
+            }
+            let is_zone = model.key_kinds.get(key) == Some(&KeyKind::Zone);
+            let ids = &model.snapshot.instance_types.zone_ids;
+            model
+                .zones
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| zones >> index & 1 == 1)
+                .filter_map(|(_, zone)| if is_zone { Some(zone) } else { ids.get(zone) })
+                .cloned()
+                .collect()
+        }
+        Some(KeyKind::CapacityType) => {
+            let mut purchases = 0_u64;
+            for offering in offerings() {
+                purchases |= 1 << offering.purchase;
+            }
+            pool.purchases
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| purchases >> index & 1 == 1)
+                .map(|(_, purchase)| purchase.capacity_type.as_str().into())
+                .collect()
+        }
+        Some(KeyKind::Region) => model.snapshot.instance_types.region.iter().cloned().collect(),
+        Some(KeyKind::Hostname | KeyKind::Reservation) => Vec::new(),
+        Some(KeyKind::InstanceType { .. }) => {
+            let rule = compatible.open.iter().find(|rule| rule.key == *key);
+            let sets = model.sets.borrow();
+            fitting()
+                .flat_map(|one| one.instance_type.labels.get(key).into_iter().flatten())
+                .filter(|value| rule.is_none_or(|rule| sets.get(rule.set).contains(value)))
+                .cloned()
+                .collect()
+        }
+        None if pool.fixed_label(key).is_some() => {
+            pool.fixed_label(key).cloned().into_iter().collect()
+        }
+        None => {
+            let sets = model.sets.borrow();
+            compatible
+                .open
+                .iter()
+                .find(|rule| rule.key == *key)
+                .map(|rule| sets.get(rule.set).as_list().unwrap_or_default().to_vec())
+                .unwrap_or_default()
+        }
+    }
+}

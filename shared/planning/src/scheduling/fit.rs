@@ -1,0 +1,182 @@
+//! What a new node for pods of one shape could be, NodePool by NodePool.
+
+use std::rc::Rc;
+
+use domain::reason::NodePoolUnfit;
+use domain::taint::{TaintEffect, first_untolerated, tolerated};
+
+use crate::model::Model;
+use crate::model::intern::ConjunctionId;
+use crate::model::pool::{Compatible, Pool};
+use crate::model::shape::Shape;
+
+/// A NodePool that could launch a node for a pod.
+#[derive(Clone)]
+pub(crate) struct PoolFit {
+    /// Index of the pool.
+    pub(crate) pool: usize,
+    /// What it may launch under the pod's requirements; of those types not all need be large enough.
+    pub(crate) compatible: Rc<Compatible>,
+    /// The least that the pod costs there: the share it takes of the type on which that is cheapest,
+    /// in nano-USD an hour.
+    pub(crate) value: f64,
+}
+
+/// Everywhere a new node for the pod could come from.
+#[derive(Clone, Default)]
+pub(crate) struct Fit {
+    /// Pools, heaviest first; one with a `PreferNoSchedule` taint that the pod does not tolerate only
+    /// where there is no other.
+    pub(crate) pools: Vec<PoolFit>,
+}
+
+impl Fit {
+    /// The least that the pod costs in the heaviest pools, in nano-USD an hour.
+    pub(crate) fn value(&self, model: &Model) -> f64 {
+        let Some(first) = self.pools.first() else { return 0.0 };
+        let weight = model.pools[first.pool].node_pool.weight;
+        self.pools
+            .iter()
+            .filter(|fit| model.pools[fit.pool].node_pool.weight == weight)
+            .map(|fit| fit.value)
+            .fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Where a new node for one pod of the shape could come from under further requirements.
+pub(crate) fn fit(model: &Model, shape: &Shape, conjunction: ConjunctionId) -> Fit {
+    let mut pools = Vec::new();
+    let mut avoided = Vec::new();
+    for (index, pool) in model.pools.iter().enumerate() {
+        let Ok(compatible) = pool_fit(model, pool, shape, conjunction) else { continue };
+        let value = cheapest_share(pool, &compatible, &shape.requests);
+        let fit = PoolFit { pool: index, compatible, value };
+        if is_avoided(pool, shape) { avoided.push(fit) } else { pools.push(fit) }
+    }
+    Fit { pools: if pools.is_empty() { avoided } else { pools } }
+}
+
+fn is_avoided(pool: &Pool, shape: &Shape) -> bool {
+    pool.node_pool.template.taints.iter().any(|taint| {
+        taint.effect == TaintEffect::PreferNoSchedule && !tolerated(&shape.spec.tolerations, taint)
+    })
+}
+
+/// What the pool could launch for one pod of the shape, or the first thing that rules it out.
+pub(crate) fn pool_fit(
+    model: &Model,
+    pool: &Pool,
+    shape: &Shape,
+    conjunction: ConjunctionId,
+) -> Result<Rc<Compatible>, NodePoolUnfit> {
+    if let Some(unfit) = &pool.unfit {
+        return Err(unfit.clone());
+    }
+    if let Some(taint) = first_untolerated(&shape.spec.tolerations, &pool.node_pool.template.taints)
+    {
+        return Err(NodePoolUnfit::Taint(taint.clone()));
+    }
+    let mut sets = model.sets.borrow_mut();
+    let mut compatible = pool.compatible(conjunction, &model.key_kinds, &mut sets)?;
+    if !shape.spec.host_ports.is_empty() {
+        compatible = Rc::new(without_port_conflicts(pool, shape, &compatible)?);
+    }
+    let large_enough =
+        compatible.types.ones().any(|index| pool.types[index].has_room_for(&shape.requests));
+    if !large_enough {
+        return Err(too_small(model, pool, shape, &compatible));
+    }
+    if !pool.min_values.is_empty() {
+        let mut types = compatible.types.clone();
+        for index in compatible.types.ones() {
+            types.set(index, pool.types[index].has_room_for(&shape.requests));
+        }
+        let unmet = pool.min_values_unmet(&types, compatible.zones, compatible.purchases);
+        let is_strict =
+            model.snapshot.settings.min_values_policy == domain::settings::MinValuesPolicy::Strict;
+        if let Some((key, wanted, found)) = unmet.filter(|_| is_strict) {
+            return Err(NodePoolUnfit::MinValues { key, wanted, found });
+        }
+    }
+    Ok(compatible)
+}
+
+fn without_port_conflicts(
+    pool: &Pool,
+    shape: &Shape,
+    compatible: &Compatible,
+) -> Result<Compatible, NodePoolUnfit> {
+    let mut left = compatible.clone();
+    let mut taken = 0;
+    for index in compatible.types.ones() {
+        let conflict = shape.spec.host_ports.iter().find(|port| {
+            pool.types[index].overhead.ports.iter().any(|other| other.conflicts_with(port))
+        });
+        if let Some(port) = conflict {
+            taken = port.port;
+            left.types.set(index, false);
+        }
+    }
+    if left.types.is_clear() { Err(NodePoolUnfit::HostPort(taken)) } else { Ok(left) }
+}
+
+/// The nearest miss: the resource that rules out the type that comes closest.
+fn too_small(model: &Model, pool: &Pool, shape: &Shape, compatible: &Compatible) -> NodePoolUnfit {
+    let mut nearest: Option<(usize, usize, f64)> = None;
+    for index in compatible.types.ones() {
+        let one = &pool.types[index];
+        let worst = one
+            .room
+            .iter()
+            .zip(&shape.requests)
+            .enumerate()
+            .filter(|(_, (room, amount))| **amount > 0 && amount > room)
+            .map(|(resource, (room, amount))| (resource, ratio(*room, *amount)))
+            .min_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some((resource, share)) = worst
+            && nearest.is_none_or(|(_, _, best)| share > best)
+        {
+            nearest = Some((index, resource, share));
+        }
+    }
+    let Some((index, resource, _)) = nearest else { return NodePoolUnfit::NoOffering };
+    let one = &pool.types[index];
+    let overhead = one.overhead.requests[resource];
+    NodePoolUnfit::TooSmall {
+        resource: model.resources.name(resource).clone(),
+        needed: shape.requests[resource] + overhead,
+        largest: one.room[resource] + overhead,
+        instance_type: one.instance_type.name.clone(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate that only ranks")]
+fn ratio(part: i64, whole: i64) -> f64 {
+    part.max(0) as f64 / whole as f64
+}
+
+/// The cheapest share: over types, price times the largest fraction of the type that the pod takes.
+///
+/// No packing can serve the pod for less, so sums of shares rank how well a node is used.
+#[expect(clippy::cast_precision_loss, reason = "an estimate that only ranks")]
+fn cheapest_share(pool: &Pool, compatible: &Compatible, requests: &[i64]) -> f64 {
+    let mut least = f64::INFINITY;
+    for index in compatible.types.ones() {
+        let one = &pool.types[index];
+        if !one.has_room_for(requests) {
+            continue;
+        }
+        let Some(offering) = one.cheapest_in(compatible.zones, compatible.purchases) else {
+            continue;
+        };
+        let share = one
+            .room
+            .iter()
+            .zip(requests)
+            .filter(|(_, amount)| **amount > 0)
+            .map(|(room, amount)| ratio(*amount, *room))
+            .fold(0.0, f64::max);
+        least = least.min(offering.price.nanos() as f64 * share);
+    }
+    least
+}

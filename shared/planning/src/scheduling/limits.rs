@@ -1,0 +1,86 @@
+//! `spec.limits` of NodePools: how much more each may launch.
+
+use domain::Text;
+use domain::label;
+use domain::resource::{NODES, Resources};
+
+use crate::model::Model;
+
+/// What each pool may still launch, resource by resource that it limits.
+#[derive(Clone)]
+pub(crate) struct Limits {
+    left: Vec<Vec<(Text, i64)>>,
+}
+
+impl Limits {
+    /// Limits less what nodes and claims in flight have; nodes being deleted, and those left out, do not count.
+    pub(crate) fn of(model: &Model, leaves_out: impl Fn(usize) -> bool) -> Self {
+        let left = model
+            .pools
+            .iter()
+            .map(|pool| {
+                let limits = &pool.node_pool.limits;
+                if limits.is_empty() {
+                    return Vec::new();
+                }
+                let mut used = Resources::new();
+                for (index, node) in model.nodes.iter().enumerate() {
+                    let is_own = node.labels.get(label::NODE_POOL) == Some(&pool.node_pool.name);
+                    if is_own && node.is_managed && !node.is_deleting && !leaves_out(index) {
+                        used.add(&node.capacity);
+                        used.add(&Resources::new().with(NODES, 1));
+                    }
+                }
+                limits.iter().map(|(name, limit)| (name.clone(), limit - used.get(name))).collect()
+            })
+            .collect();
+        Self { left }
+    }
+
+    /// How many nodes of this capacity the pool may still launch.
+    pub(crate) fn allow(&self, pool: usize, capacity: &Resources) -> u32 {
+        let mut most = i64::from(u32::MAX);
+        for (name, left) in &self.left[pool] {
+            let amount = if &**name == NODES { 1 } else { capacity.get(name) };
+            if amount > 0 {
+                most = most.min(left.max(&0) / amount);
+            }
+        }
+        u32::try_from(most).unwrap_or(u32::MAX)
+    }
+
+    /// Counts one node of this capacity in.
+    pub(crate) fn take(&mut self, pool: usize, capacity: &Resources) {
+        for (name, left) in &mut self.left[pool] {
+            *left -= if &**name == NODES { 1 } else { capacity.get(name) };
+        }
+    }
+
+    /// Whether the pool could launch this capacity in place of that.
+    pub(crate) fn allow_instead(&self, pool: usize, capacity: &Resources, of: &Resources) -> bool {
+        self.left[pool]
+            .iter()
+            .filter(|(name, _)| &**name != NODES)
+            .all(|(name, left)| capacity.get(name) - of.get(name) <= (*left).max(0))
+    }
+
+    /// Counts this capacity in place of that.
+    pub(crate) fn take_instead(&mut self, pool: usize, capacity: &Resources, of: &Resources) {
+        for (name, left) in &mut self.left[pool] {
+            if &**name != NODES {
+                *left -= (capacity.get(name) - of.get(name)).max(0);
+            }
+        }
+    }
+
+    /// The first resource of which the pool has too little left for this capacity, and how much is left.
+    pub(crate) fn exceeded(&self, pool: usize, capacity: &Resources) -> Option<(Text, i64)> {
+        self.left[pool]
+            .iter()
+            .find(|(name, left)| {
+                let amount = if &**name == NODES { 1 } else { capacity.get(name) };
+                amount > 0 && amount > *left
+            })
+            .cloned()
+    }
+}

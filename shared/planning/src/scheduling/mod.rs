@@ -1,0 +1,179 @@
+//! Scheduling: places for pods that have none, on nodes that are there or on new ones.
+//!
+//! Two steps. [`placement`] goes through the pods: onto existing nodes where they fit, else into
+//! topology domains of nodes still to be launched. [`packing`] then chooses those nodes at the lowest
+//! price. Karpenter's semantics decide what is allowed, cost decides what is chosen.
+
+pub(crate) mod claim;
+pub(crate) mod domains;
+pub(crate) mod fit;
+pub(crate) mod host;
+pub(crate) mod limits;
+pub(crate) mod packing;
+pub(crate) mod placement;
+pub(crate) mod reason;
+pub(crate) mod state;
+pub(crate) mod topology;
+
+use domain::money::UsdPerHour;
+use domain::plan::{Placement, Plan, PlannedNodeClaim, Totals, UnschedulablePod};
+use domain::pod::Pod;
+use domain::snapshot::ClusterSnapshot;
+
+use crate::model::Model;
+use claim::Names;
+use limits::Limits;
+use packing::{Packed, pack};
+use placement::{Placements, Placer};
+use state::State;
+use topology::Topology;
+
+/// Places for all pods that need one; disrupts nothing.
+pub fn schedule(snapshot: &ClusterSnapshot) -> Plan {
+    let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
+    let model = Model::new(snapshot, &virtual_pods);
+    Scheduling::of(&model).plan
+}
+
+/// A plan for pods that need a place, and what disruption goes on from.
+pub(crate) struct Scheduling {
+    /// The plan.
+    pub(crate) plan: Plan,
+    /// Groups of all shapes.
+    pub(crate) topology: Topology,
+    /// The state once the plan's placements are made.
+    pub(crate) state: State,
+    /// Nodes to launch.
+    pub(crate) packed: Vec<Packed>,
+    /// Pods placed on existing nodes.
+    pub(crate) placed: Vec<(usize, usize)>,
+}
+
+impl Scheduling {
+    /// Schedules what waits in the model.
+    pub(crate) fn of(model: &Model) -> Self {
+        let waiting = waiting_pods(model);
+        let mut to_place = vec![false; model.shapes.list.len()];
+        for pod in &waiting {
+            if let Some(shape) = model.shapes.of_pod[*pod] {
+                to_place[shape] = true;
+            }
+        }
+        let topology = Topology::of(model, &to_place);
+        let state = State::of(model, &topology);
+        let mut limits = Limits::of(model, |_| false);
+        let mut placer = Placer::new(model, &topology, state);
+        let mut outcome = placer.place(&waiting);
+        let items = std::mem::take(&mut outcome.items);
+        let packing = pack(model, &topology, &placer.state, &mut limits, items);
+        outcome.failed.extend(packing.left);
+        let state = placer.state;
+        let plan = plan(model, &topology, &mut limits, &outcome, &packing.nodes, &waiting);
+        Self { plan, topology, state, packed: packing.nodes, placed: outcome.placed }
+    }
+}
+
+/// Pods that need a place: pending ones, successors of those on leaving nodes, and virtual ones.
+pub(crate) fn waiting_pods(model: &Model) -> Vec<usize> {
+    let mut waiting: Vec<usize> = Vec::new();
+    for (index, pod) in model.shapes.pods.iter().enumerate() {
+        if is_pending(pod) {
+            waiting.push(index);
+        }
+    }
+    for node in model.nodes.iter().filter(|node| node.is_leaving()) {
+        waiting.extend(node.bound.iter().copied().filter(|pod| needs_successor(model, *pod)));
+    }
+    waiting
+}
+
+/// Waits for a place: not bound, nominated, gated, ending, or of a DaemonSet or a kubelet.
+fn is_pending(pod: &Pod) -> bool {
+    pod.node_name.is_none()
+        && pod.nominated_node_name.is_none()
+        && pod.is_active()
+        && pod.spec.scheduling_gates.is_empty()
+        && !pod.is_daemon()
+        && !pod.is_static()
+}
+
+/// Whether a pod of a leaving node gets a place ahead of its end: it must move, may move, and no
+/// PodDisruptionBudget keeps it for good.
+fn needs_successor(model: &Model, index: usize) -> bool {
+    let pod = model.pod(index);
+    let kept_for_good = || {
+        model
+            .snapshot
+            .pod_disruption_budgets
+            .iter()
+            .any(|budget| budget.never_allows() && budget.guards(pod))
+    };
+    pod.is_reschedulable() && !pod.refuses_disruption(model.snapshot.now) && !kept_for_good()
+}
+
+fn plan(
+    model: &Model,
+    topology: &Topology,
+    limits: &mut Limits,
+    outcome: &Placements,
+    packed: &[Packed],
+    waiting: &[usize],
+) -> Plan {
+    let mut names = Names::of(model);
+    let mut node_claims: Vec<PlannedNodeClaim> =
+        packed.iter().map(|packed| to_claim(model, packed, limits, &mut names)).collect();
+    node_claims.sort_by(|a, b| a.name.cmp(&b.name));
+    let is_listed = |pod: &usize| model.pod(*pod).virtual_of.is_none();
+    let mut placements: Vec<Placement> = outcome
+        .placed
+        .iter()
+        .filter(|(pod, _)| is_listed(pod))
+        .map(|(pod, node)| Placement {
+            pod: model.pod(*pod).key.clone(),
+            node: model.nodes[*node].name.clone(),
+        })
+        .collect();
+    placements.sort();
+    let mut reasons: Vec<Option<Vec<domain::reason::PodUnschedulable>>> =
+        vec![None; model.shapes.list.len()];
+    let mut unschedulable: Vec<UnschedulablePod> = outcome
+        .failed
+        .iter()
+        .filter(|pod| is_listed(pod))
+        .filter_map(|pod| {
+            let shape = model.shapes.of_pod[*pod]?;
+            let known = reasons[shape]
+                .get_or_insert_with(|| reason::reasons(model, topology, limits, shape));
+            Some(UnschedulablePod { pod: model.pod(*pod).key.clone(), reasons: known.clone() })
+        })
+        .collect();
+    unschedulable.sort_by(|a, b| a.pod.cmp(&b.pod));
+    let before: UsdPerHour = model.nodes.iter().filter_map(|node| node.price()).sum();
+    let added: UsdPerHour = node_claims.iter().map(|claim| claim.offering.price).sum();
+    let pending = waiting.iter().filter(|pod| is_listed(pod)).count();
+    Plan {
+        totals: Totals {
+            pending_pods: u32::try_from(pending).unwrap_or(u32::MAX),
+            hourly_before: before,
+            hourly_after: before + added,
+            lower_bound: None,
+        },
+        node_claims,
+        placements,
+        unschedulable,
+        disruptions: Vec::new(),
+        blocked: Vec::new(),
+    }
+}
+
+/// A packed node as a claim, its requirements narrowed to what it may be launched as.
+pub(crate) fn to_claim(
+    model: &Model,
+    packed: &Packed,
+    limits: &mut Limits,
+    names: &mut Names,
+) -> PlannedNodeClaim {
+    let mut planned = claim::claim(model, packed, limits, names);
+    claim::narrowed_to_offerings(&mut planned, model, packed);
+    planned
+}

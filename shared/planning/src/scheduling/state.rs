@@ -1,0 +1,238 @@
+//! What changes while pods find their places: free room, open ports, attached volumes, and how many
+//! pods each topology group counts where. Cheap to clone, so that a removal can be tried out.
+
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::pod::{HostPort, ObjectKey};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::topology::{Rule, Topology};
+use crate::model::Model;
+
+/// How many pods a group counts, by domain.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// By value of the key, for keys other than the host name. Never zero.
+    pub(crate) by_domain: BTreeMap<Text, u32>,
+    /// By node index, for the host name. Never zero.
+    pub(crate) by_node: FxHashMap<usize, u32>,
+}
+
+impl Counts {
+    /// Pods in all domains.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_domain.is_empty() && self.by_node.is_empty()
+    }
+
+    fn change(&mut self, node: Option<usize>, domain: Option<&Text>, by: i64) {
+        if let Some(node) = node {
+            let count = self.by_node.entry(node).or_default();
+            *count = changed(*count, by);
+            if *count == 0 {
+                self.by_node.remove(&node);
+            }
+        }
+        if let Some(domain) = domain {
+            let count = self.by_domain.entry(domain.clone()).or_default();
+            *count = changed(*count, by);
+            if *count == 0 {
+                self.by_domain.remove(domain);
+            }
+        }
+    }
+}
+
+fn changed(count: u32, by: i64) -> u32 {
+    u32::try_from((i64::from(count) + by).max(0)).unwrap_or(u32::MAX)
+}
+
+/// What changes while pods find their places.
+#[derive(Clone)]
+pub(crate) struct State {
+    /// Free room of each node, resource by resource.
+    pub(crate) free: Vec<i64>,
+    /// Nodes that take no pods.
+    pub(crate) closed: Vec<bool>,
+    /// Pods that each group selects.
+    pub(crate) matched: Vec<Counts>,
+    /// Pods that carry each anti-affinity group.
+    pub(crate) owners: Vec<Counts>,
+    /// Ports open on nodes.
+    pub(crate) ports: FxHashMap<usize, Vec<HostPort>>,
+    /// Volumes attached to nodes that have a limit.
+    pub(crate) attached: FxHashMap<usize, FxHashSet<(Text, Text)>>,
+    /// Claims in use that only one pod may use.
+    pub(crate) exclusive: FxHashSet<ObjectKey>,
+}
+
+impl State {
+    /// Everything as it stands: bound pods where they are, those of leaving nodes on their way out.
+    pub(crate) fn of(model: &Model, topology: &Topology) -> Self {
+        let limited: BTreeMap<&str, usize> = model
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| model.snapshot.csi_nodes.iter().any(|csi| csi.name == *node.name))
+            .map(|(index, node)| (&**node.name, index))
+            .collect();
+        let mut state = Self {
+            free: model.nodes.iter().flat_map(|node| node.free.iter().copied()).collect(),
+            closed: model.nodes.iter().map(crate::model::node::NodeView::is_leaving).collect(),
+            matched: vec![Counts::default(); topology.groups.len()],
+            owners: vec![Counts::default(); topology.groups.len()],
+            ports: FxHashMap::default(),
+            attached: FxHashMap::default(),
+            exclusive: FxHashSet::default(),
+        };
+        for (index, node) in model.nodes.iter().enumerate() {
+            for pod in node.bound.iter().copied() {
+                let Some(shape) = model.shapes.of_pod[pod] else { continue };
+                let spec = model.shape(shape).spec;
+                if !spec.host_ports.is_empty() {
+                    state.ports.entry(index).or_default().extend(spec.host_ports.iter().cloned());
+                }
+                let volumes = &model.shape(shape).volumes;
+                if limited.contains_key(&**node.name) {
+                    state
+                        .attached
+                        .entry(index)
+                        .or_default()
+                        .extend(volumes.attachments.iter().cloned());
+                }
+                if model.pod(pod).is_active() && !node.is_leaving() {
+                    state.exclusive.extend(volumes.exclusive.iter().cloned());
+                    state.count(model, topology, shape, index, 1);
+                }
+            }
+        }
+        state
+    }
+
+    /// Free room of a node.
+    pub(crate) fn free(&self, model: &Model, node: usize) -> &[i64] {
+        let width = model.resources.len();
+        &self.free[node * width..(node + 1) * width]
+    }
+
+    /// How many pods of these requests the node has room for.
+    pub(crate) fn room_for(&self, model: &Model, node: usize, requests: &[i64]) -> u32 {
+        room_for(self.free(model, node), requests)
+    }
+
+    /// Counts pods of a shape in or out on an existing node.
+    pub(crate) fn count(
+        &mut self,
+        model: &Model,
+        topology: &Topology,
+        shape: usize,
+        node: usize,
+        by: i64,
+    ) {
+        let view = &model.nodes[node];
+        let ties = &topology.ties[shape];
+        for group in ties.selected_by.iter().copied() {
+            let own = &topology.groups[group];
+            let owner = model.shape(topology.first_owner[group]);
+            if matches!(own.rule, Rule::Spread { .. }) && !own.looks_at(view, owner.spec) {
+                continue;
+            }
+            if own.is_by_host() {
+                self.matched[group].change(Some(node), None, by);
+            } else {
+                self.matched[group].change(None, view.labels.get(&own.key), by);
+            }
+        }
+        for owned in ties.owned.iter().filter(|owned| owned.weight == 0) {
+            let own = &topology.groups[owned.group];
+            if own.rule != Rule::AntiAffinity {
+                continue;
+            }
+            if own.is_by_host() {
+                self.owners[owned.group].change(Some(node), None, by);
+            } else {
+                self.owners[owned.group].change(None, view.labels.get(&own.key), by);
+            }
+        }
+    }
+
+    /// Puts pods of a shape on an existing node.
+    pub(crate) fn place(
+        &mut self,
+        model: &Model,
+        topology: &Topology,
+        shape: usize,
+        node: usize,
+        count: u32,
+    ) {
+        let width = model.resources.len();
+        let own = model.shape(shape);
+        for (free, amount) in
+            self.free[node * width..(node + 1) * width].iter_mut().zip(&own.requests)
+        {
+            *free -= amount * i64::from(count);
+        }
+        if !own.spec.host_ports.is_empty() {
+            self.ports.entry(node).or_default().extend(own.spec.host_ports.iter().cloned());
+        }
+        if !own.volumes.attachments.is_empty() {
+            self.attached.entry(node).or_default().extend(own.volumes.attachments.iter().cloned());
+        }
+        self.exclusive.extend(own.volumes.exclusive.iter().cloned());
+        self.count(model, topology, shape, node, i64::from(count));
+    }
+
+    /// Counts a pod of a shape in a domain of a key, on a node that is still to be launched.
+    pub(crate) fn count_new(
+        &mut self,
+        topology: &Topology,
+        shape: usize,
+        key: &Text,
+        domain: &Text,
+    ) {
+        let ties = &topology.ties[shape];
+        for group in ties.selected_by.iter().copied() {
+            if topology.groups[group].key == *key {
+                self.matched[group].change(None, Some(domain), 1);
+            }
+        }
+        for owned in ties.owned.iter().filter(|owned| owned.weight == 0) {
+            let own = &topology.groups[owned.group];
+            if own.rule == Rule::AntiAffinity && own.key == *key {
+                self.owners[owned.group].change(None, Some(domain), 1);
+            }
+        }
+    }
+
+    /// Takes a node away with its pods: they are on their way out.
+    pub(crate) fn remove_node(&mut self, model: &Model, topology: &Topology, node: usize) {
+        if self.closed[node] {
+            return;
+        }
+        self.closed[node] = true;
+        for pod in model.nodes[node].bound.iter().copied() {
+            if !model.pod(pod).is_active() {
+                continue;
+            }
+            let Some(shape) = model.shapes.of_pod[pod] else { continue };
+            for claim in &model.shape(shape).volumes.exclusive {
+                self.exclusive.remove(claim);
+            }
+            self.count(model, topology, shape, node, -1);
+        }
+    }
+}
+
+/// How many times the requests go into the room.
+pub(crate) fn room_for(room: &[i64], requests: &[i64]) -> u32 {
+    let mut most = i64::from(u32::MAX);
+    for (room, amount) in room.iter().zip(requests) {
+        if *amount > 0 {
+            if room < amount {
+                return 0;
+            }
+            most = most.min(room / amount);
+        }
+    }
+    u32::try_from(most).unwrap_or(u32::MAX)
+}

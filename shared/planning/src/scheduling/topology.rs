@@ -1,0 +1,277 @@
+//! Topology groups: what ties pods to where other pods are (spread, affinity, anti-affinity).
+//!
+//! A group is one constraint shared by all pods that carry it. It counts, by domain of its key, the
+//! pods that its selector takes, and for anti-affinity also the pods that carry it, since it repels
+//! in both directions.
+
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::label::{self, Labels};
+use domain::pod::{NodeInclusionPolicy, PodAffinityTerm, WhenUnsatisfiable};
+use domain::selector::LabelSelector;
+use domain::settings::PreferencePolicy;
+use domain::taint::{Toleration, first_untolerated};
+use rustc_hash::FxHashMap;
+
+use crate::model::Model;
+use crate::model::daemon::node_terms_hold;
+use crate::model::node::NodeView;
+use crate::model::shape::Shape;
+
+/// What a group asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Rule {
+    /// At most so many more than in the emptiest domain.
+    Spread {
+        /// The difference allowed.
+        max_skew: i32,
+        /// With fewer domains the emptiest counts as empty.
+        min_domains: Option<i32>,
+    },
+    /// In a domain that holds a pod of the selector.
+    Affinity,
+    /// In no domain that holds a pod of the selector.
+    AntiAffinity,
+}
+
+/// Which nodes a spread constraint looks at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct NodeFilter {
+    /// A shape whose node selector and affinity count, if they do.
+    affinity_of: Option<AffinityKey>,
+    /// Tolerations that count, if taints do.
+    tolerations: Option<Vec<Toleration>>,
+}
+
+/// Node selector and required node affinity of the pods that carry a constraint.
+type AffinityKey = (Vec<(Text, Text)>, Option<Vec<domain::pod::NodeSelectorTerm>>);
+
+/// One constraint shared by all pods that carry it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Group {
+    /// The node label whose values are the domains.
+    pub(crate) key: Text,
+    /// What it asks.
+    pub(crate) rule: Rule,
+    selector: Option<LabelSelector>,
+    namespaces: Vec<Text>,
+    namespace_selector: Option<LabelSelector>,
+    filter: Option<NodeFilter>,
+}
+
+impl Group {
+    /// Whether each node is a domain of its own.
+    pub(crate) fn is_by_host(&self) -> bool {
+        &*self.key == label::HOSTNAME
+    }
+
+    fn selects(
+        &self,
+        namespace: &Text,
+        labels: &Labels,
+        namespaces: &BTreeMap<&str, &Labels>,
+    ) -> bool {
+        let Some(selector) = &self.selector else { return false };
+        let in_reach = self.namespaces.contains(namespace)
+            || self.namespace_selector.as_ref().is_some_and(|selector| {
+                match namespaces.get(&**namespace) {
+                    Some(labels) => selector.matches(labels),
+                    None => selector.matches(
+                        &[("kubernetes.io/metadata.name".into(), namespace.clone())].into(),
+                    ),
+                }
+            });
+        in_reach && selector.matches(labels)
+    }
+
+    /// Whether a spread constraint looks at the node.
+    pub(crate) fn looks_at(&self, node: &NodeView, shape_spec: &domain::pod::PodSpec) -> bool {
+        let Some(filter) = &self.filter else { return true };
+        let by_affinity = filter.affinity_of.is_none() || node_terms_hold(shape_spec, &node.labels);
+        let by_taints = filter
+            .tolerations
+            .as_ref()
+            .is_none_or(|tolerations| first_untolerated(tolerations, &node.taints).is_none());
+        by_affinity && by_taints
+    }
+
+    /// Whether pools whose taints the pod does not tolerate are left out of its domains.
+    pub(crate) fn honors_taints(&self) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.tolerations.is_some())
+    }
+}
+
+/// A constraint as one shape carries it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owned {
+    /// The group.
+    pub(crate) group: usize,
+    /// 0 for a requirement, else how much keeping it is worth.
+    pub(crate) weight: i32,
+    /// The shape's own pods are selected.
+    pub(crate) selects_itself: bool,
+}
+
+/// What ties the pods of one shape to others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShapeTies {
+    /// Constraints that its pods carry.
+    pub(crate) owned: Vec<Owned>,
+    /// Groups whose selector takes its pods.
+    pub(crate) selected_by: Vec<usize>,
+}
+
+impl ShapeTies {
+    /// Whether nothing ties it.
+    pub(crate) fn is_free(&self) -> bool {
+        self.owned.is_empty() && self.selected_by.is_empty()
+    }
+}
+
+/// All groups, and which shape has to do with which.
+pub(crate) struct Topology {
+    /// The groups.
+    pub(crate) groups: Vec<Group>,
+    /// By shape.
+    pub(crate) ties: Vec<ShapeTies>,
+    /// The first shape that carries each group: its node selector and affinity are the group's.
+    pub(crate) first_owner: Vec<usize>,
+}
+
+impl Topology {
+    /// Groups that pods of the given shapes carry, and required anti-affinity of any pod.
+    pub(crate) fn of(model: &Model, to_place: &[bool]) -> Self {
+        let mut builder = Builder::default();
+        let respect = model.snapshot.settings.preference_policy == PreferencePolicy::Respect;
+        let shapes = &model.shapes.list;
+        let mut owned: Vec<Vec<(usize, i32)>> = Vec::with_capacity(shapes.len());
+        for (index, shape) in shapes.iter().enumerate() {
+            owned.push(builder.groups_of(index, shape, to_place[index], respect));
+        }
+        let namespaces: BTreeMap<&str, &Labels> = model
+            .snapshot
+            .namespaces
+            .iter()
+            .map(|namespace| (&*namespace.name, &namespace.labels))
+            .collect();
+        let mut selected: FxHashMap<(&Text, &Labels), Vec<usize>> = FxHashMap::default();
+        let ties = shapes
+            .iter()
+            .zip(owned)
+            .map(|(shape, owned)| {
+                let selected_by = selected
+                    .entry((shape.namespace, shape.labels))
+                    .or_insert_with(|| {
+                        (0..builder.groups.len())
+                            .filter(|group| {
+                                builder.groups[*group].selects(
+                                    shape.namespace,
+                                    shape.labels,
+                                    &namespaces,
+                                )
+                            })
+                            .collect()
+                    })
+                    .clone();
+                let owned = owned
+                    .into_iter()
+                    .map(|(group, weight)| Owned {
+                        group,
+                        weight,
+                        selects_itself: selected_by.contains(&group),
+                    })
+                    .collect();
+                ShapeTies { owned, selected_by }
+            })
+            .collect();
+        Self { groups: builder.groups, ties, first_owner: builder.first_owner }
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    groups: Vec<Group>,
+    ids: FxHashMap<Group, usize>,
+    first_owner: Vec<usize>,
+}
+
+impl Builder {
+    fn id(&mut self, shape: usize, group: Group) -> usize {
+        if let Some(id) = self.ids.get(&group) {
+            return *id;
+        }
+        self.groups.push(group.clone());
+        self.first_owner.push(shape);
+        self.ids.insert(group, self.groups.len() - 1);
+        self.groups.len() - 1
+    }
+
+    fn groups_of(
+        &mut self,
+        index: usize,
+        shape: &Shape,
+        is_to_place: bool,
+        respect: bool,
+    ) -> Vec<(usize, i32)> {
+        let mut owned = Vec::new();
+        let spec = shape.spec;
+        for term in &spec.pod_anti_affinity {
+            owned.push((self.id(index, pod_group(term, Rule::AntiAffinity)), 0));
+        }
+        if !is_to_place {
+            return owned;
+        }
+        for term in &spec.pod_affinity {
+            owned.push((self.id(index, pod_group(term, Rule::Affinity)), 0));
+        }
+        for constraint in &spec.topology_spread {
+            let is_soft = constraint.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway;
+            if is_soft && !respect {
+                continue;
+            }
+            let honors_affinity = constraint.node_affinity_policy == NodeInclusionPolicy::Honor;
+            let filter = NodeFilter {
+                affinity_of: honors_affinity
+                    .then(|| (spec.node_selector.clone(), spec.required_node_terms.clone())),
+                tolerations: (constraint.node_taints_policy == NodeInclusionPolicy::Honor)
+                    .then(|| spec.tolerations.clone()),
+            };
+            let group = Group {
+                key: constraint.topology_key.clone(),
+                rule: Rule::Spread {
+                    max_skew: constraint.max_skew,
+                    min_domains: constraint.min_domains,
+                },
+                selector: constraint.selector.clone(),
+                namespaces: vec![shape.namespace.clone()],
+                namespace_selector: None,
+                filter: Some(filter),
+            };
+            // A soft spread weighs like the scheduler's default score plugin beside preferences of 100.
+            owned.push((self.id(index, group), if is_soft { 100 } else { 0 }));
+        }
+        if respect {
+            for preferred in &spec.preferred_pod_affinity {
+                let group = pod_group(&preferred.term, Rule::Affinity);
+                owned.push((self.id(index, group), preferred.weight.max(1)));
+            }
+            for preferred in &spec.preferred_pod_anti_affinity {
+                let group = pod_group(&preferred.term, Rule::AntiAffinity);
+                owned.push((self.id(index, group), preferred.weight.max(1)));
+            }
+        }
+        owned
+    }
+}
+
+fn pod_group(term: &PodAffinityTerm, rule: Rule) -> Group {
+    Group {
+        key: term.topology_key.clone(),
+        rule,
+        selector: term.selector.clone(),
+        namespaces: term.namespaces.clone(),
+        namespace_selector: term.namespace_selector.clone(),
+        filter: None,
+    }
+}
