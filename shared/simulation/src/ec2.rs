@@ -8,8 +8,10 @@ mod instance;
 
 use std::collections::BTreeMap;
 
+use catalog::{Catalog, CatalogOptions};
 use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering};
 use domain::money::UsdPerHour;
+use domain::node_class::Ec2NodeClass;
 use domain::{Text, Timestamp};
 
 use crate::seed::Seed;
@@ -45,10 +47,30 @@ pub struct Faults {
     pub launches_failed_per_mille: u32,
 }
 
+/// Where the facts about instance types come from.
+#[derive(Debug)]
+pub enum Supply {
+    /// They are given, the same for every node class that is not listed apart.
+    Fixed(InstanceTypes),
+    /// From EC2's catalogue, as each node class sees it.
+    Catalog(Box<Catalog>, Box<CatalogOptions>),
+}
+
+impl Supply {
+    fn types(&self, node_classes: &[Ec2NodeClass]) -> InstanceTypes {
+        match self {
+            Self::Fixed(types) => types.clone(),
+            Self::Catalog(catalog, options) => catalog.instance_types(node_classes, options),
+        }
+    }
+}
+
 /// The cloud.
 #[derive(Debug)]
 pub struct Ec2 {
     seed: Seed,
+    supply: Supply,
+    node_classes: Vec<Ec2NodeClass>,
     types: InstanceTypes,
     instances: BTreeMap<Text, Instance>,
     answers: BTreeMap<Text, FleetAnswer>,
@@ -59,10 +81,12 @@ pub struct Ec2 {
 
 impl Ec2 {
     /// With what it offers; everything is available.
-    pub fn new(seed: Seed, types: InstanceTypes, faults: Faults) -> Self {
+    pub fn new(seed: Seed, supply: Supply, faults: Faults) -> Self {
         Self {
             seed,
-            types,
+            types: supply.types(&[]),
+            supply,
+            node_classes: Vec::new(),
             instances: BTreeMap::new(),
             answers: BTreeMap::new(),
             exhausted: BTreeMap::new(),
@@ -76,9 +100,13 @@ impl Ec2 {
         &self.types
     }
 
-    /// Replaces the catalogue, as when a node class changes what its nodes offer.
-    pub fn set_types(&mut self, types: InstanceTypes) {
-        self.types = types;
+    /// What node classes see of it, computed anew only when they have changed.
+    pub fn types_for(&mut self, node_classes: &[Ec2NodeClass]) -> &InstanceTypes {
+        if self.node_classes != node_classes {
+            self.types = self.supply.types(node_classes);
+            self.node_classes = node_classes.to_vec();
+        }
+        &self.types
     }
 
     /// All instances that ever were, by id.

@@ -8,6 +8,7 @@ pub mod api;
 pub mod ec2;
 pub mod invariant;
 mod journal;
+pub mod ports;
 pub mod report;
 pub mod scheduler;
 pub mod seed;

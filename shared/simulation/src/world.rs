@@ -8,10 +8,10 @@ mod eviction;
 mod kubelet;
 mod pod;
 mod volume;
+mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::instance_type::InstanceTypes;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::pod::ObjectKey;
@@ -20,7 +20,7 @@ use domain::{SignedDuration, Text, Timestamp};
 
 use crate::agenda::{Agenda, Due};
 use crate::api::{ApiServer, Kind, WorkloadId};
-use crate::ec2::{CapacityPool, Ec2, Faults};
+use crate::ec2::{CapacityPool, Ec2, Faults, Supply};
 use crate::invariant::Violation;
 use crate::journal::Journal;
 use crate::report::{Happening, Occurrence};
@@ -81,6 +81,8 @@ pub struct World {
     /// Instances that EC2 has announced to take back and that nobody has been told of yet.
     pub(crate) interruptions: Vec<Text>,
     pub(crate) violations: Vec<Occurrence>,
+    /// Pods that nothing can host, and why, as an event said last.
+    pub(crate) unschedulable: BTreeMap<ObjectKey, Text>,
     /// What all instances have cost so far, in billionths of a dollar an hour times milliseconds.
     cost_nano_usd_millis_per_hour: i128,
     settled_revision: Option<u64>,
@@ -93,14 +95,14 @@ const MILLIS_PER_HOUR: i128 = 3_600_000;
 
 impl World {
     /// An empty cluster and a cloud with everything available.
-    pub fn new(options: WorldOptions, types: InstanceTypes) -> Self {
+    pub fn new(options: WorldOptions, supply: Supply) -> Self {
         let seed = Seed::new(options.seed);
         Self {
             now: options.start,
             seed,
             options,
             api: ApiServer::new(seed),
-            ec2: Ec2::new(seed, types, options.faults),
+            ec2: Ec2::new(seed, supply, options.faults),
             store: Store::default(),
             agenda: Agenda::default(),
             journal: Journal::default(),
@@ -110,6 +112,7 @@ impl World {
             pods_made: BTreeMap::new(),
             interruptions: Vec::new(),
             violations: Vec::new(),
+            unschedulable: BTreeMap::new(),
             cost_nano_usd_millis_per_hour: 0,
             settled_revision: None,
         }

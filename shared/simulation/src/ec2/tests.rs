@@ -7,7 +7,7 @@ fn cloud() -> Ec2 {
 }
 
 fn cloud_with(faults: Faults) -> Ec2 {
-    Ec2::new(Seed::new(1), instance_types(), faults)
+    Ec2::new(Seed::new(1), Supply::Fixed(instance_types()), faults)
 }
 
 fn pool(instance_type: &str, zone: &str, capacity_type: CapacityType) -> CapacityPool {

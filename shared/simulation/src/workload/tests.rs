@@ -1,4 +1,5 @@
 use super::*;
+use crate::ec2::Supply;
 use crate::testing::{node, pod, start};
 use crate::world::WorldOptions;
 use domain::SignedDuration;
@@ -6,7 +7,8 @@ use domain::instance_type::InstanceTypes;
 use domain::workload::DaemonSet;
 
 fn world() -> World {
-    let mut world = World::new(WorldOptions::new(1, start()), InstanceTypes::default());
+    let mut world =
+        World::new(WorldOptions::new(1, start()), Supply::Fixed(InstanceTypes::default()));
     world.apply(node("a").build());
     world.apply(node("b").zone("b").build());
     world
@@ -140,7 +142,8 @@ fn a_daemon_set_runs_on_every_node_that_it_tolerates() {
 #[test]
 fn equal_seeds_give_equal_names() {
     let run = |seed| {
-        let mut world = World::new(WorldOptions::new(seed, start()), InstanceTypes::default());
+        let mut world =
+            World::new(WorldOptions::new(seed, start()), Supply::Fixed(InstanceTypes::default()));
         world.apply(pod("x").workload(WorkloadKind::Deployment, "web", 3));
         world.settle();
         names(&world)

@@ -10,7 +10,7 @@ use domain::selector::LabelSelector;
 use domain::workload::WorkloadKind;
 
 fn world() -> World {
-    World::new(WorldOptions::new(1, start()), instance_types())
+    World::new(WorldOptions::new(1, start()), Supply::Fixed(instance_types()))
 }
 
 fn wait(world: &mut World, seconds: i64) {

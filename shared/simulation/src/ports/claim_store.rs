@@ -1,0 +1,142 @@
+//! Port `ClaimStore` over the world's table.
+
+use controllers::ports::{
+    ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, Version, Versioned,
+};
+use controllers::record::claim::ClaimRecord;
+use controllers::record::command::CommandRecord;
+use controllers::record::nomination::Nomination;
+use controllers::record::unavailable::UnavailableOffering;
+use domain::{SignedDuration, Timestamp};
+
+use super::SharedWorld;
+use crate::store::ConditionFailed;
+
+fn refused(operation: &'static str) -> impl FnOnce(ConditionFailed) -> PortError {
+    move |error| PortError::new(ErrorKind::Conflict, operation, error.to_string()).because(error)
+}
+
+impl ClaimStore for SharedWorld {
+    async fn claims(&self) -> Result<Vec<Versioned<ClaimRecord>>, PortError> {
+        Ok(self.call("Query claims")?.store.claims.all())
+    }
+
+    async fn claim(&self, name: &str) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
+        Ok(self.call("GetItem claim")?.store.claims.get(name).cloned())
+    }
+
+    async fn claim_of_instance(
+        &self,
+        instance_id: &str,
+    ) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
+        let world = self.call("Query claims by instance")?;
+        let is_its = |own: &Versioned<ClaimRecord>| {
+            own.record.instance.as_ref().is_some_and(|instance| &*instance.id == instance_id)
+        };
+        Ok(world.store.claims.all().into_iter().find(is_its))
+    }
+
+    async fn create_claim(
+        &self,
+        record: &ClaimRecord,
+        fence: &Lease,
+    ) -> Result<Version, PortError> {
+        let mut world = self.call("PutItem claim")?;
+        let version = world.store.create_claim(record, fence).map_err(refused("PutItem claim"))?;
+        world.note_claim_created(record);
+        Ok(version)
+    }
+
+    async fn update_claim(
+        &self,
+        record: &ClaimRecord,
+        expected: Version,
+    ) -> Result<Version, PortError> {
+        let mut world = self.call("PutItem claim")?;
+        let before = world.store.claims.get(record.name()).map(|own| own.record.clone());
+        let version = world
+            .store
+            .claims
+            .update(record.name(), record.clone(), expected)
+            .map_err(refused("PutItem claim"))?;
+        if let Some(before) = before {
+            world.note_claim_changed(&before, record);
+        }
+        Ok(version)
+    }
+
+    async fn delete_claim(&self, name: &str, expected: Version) -> Result<(), PortError> {
+        let mut world = self.call("DeleteItem claim")?;
+        world.store.claims.delete(name, expected).map_err(refused("DeleteItem claim"))
+    }
+
+    async fn commands(&self) -> Result<Vec<Versioned<CommandRecord>>, PortError> {
+        Ok(self.call("Query commands")?.store.commands.all())
+    }
+
+    async fn create_command(
+        &self,
+        record: &CommandRecord,
+        fence: &Lease,
+    ) -> Result<Version, PortError> {
+        let mut world = self.call("PutItem command")?;
+        let version =
+            world.store.create_command(record, fence).map_err(refused("PutItem command"))?;
+        world.note_command_changed(None, record);
+        Ok(version)
+    }
+
+    async fn update_command(
+        &self,
+        record: &CommandRecord,
+        expected: Version,
+    ) -> Result<Version, PortError> {
+        let mut world = self.call("PutItem command")?;
+        let before = world.store.commands.get(&record.id).map(|own| own.record.clone());
+        let version = world
+            .store
+            .commands
+            .update(&record.id, record.clone(), expected)
+            .map_err(refused("PutItem command"))?;
+        world.note_command_changed(before.as_ref(), record);
+        Ok(version)
+    }
+
+    async fn delete_command(&self, id: &str, expected: Version) -> Result<(), PortError> {
+        let mut world = self.call("DeleteItem command")?;
+        world.store.commands.delete(id, expected).map_err(refused("DeleteItem command"))
+    }
+
+    async fn unavailable_offerings(&self) -> Result<Vec<UnavailableOffering>, PortError> {
+        Ok(self.call("Query unavailable")?.store.unavailable())
+    }
+
+    async fn mark_unavailable(&self, offerings: &[UnavailableOffering]) -> Result<(), PortError> {
+        self.call("PutItem unavailable")?.store.mark_unavailable(offerings);
+        Ok(())
+    }
+
+    async fn nominations(&self) -> Result<Vec<Nomination>, PortError> {
+        Ok(self.call("Query nominations")?.store.nominations())
+    }
+
+    async fn nominate(&self, nominations: &[Nomination]) -> Result<(), PortError> {
+        self.call("PutItem nomination")?.store.nominate(nominations);
+        Ok(())
+    }
+
+    async fn acquire_lease(
+        &self,
+        function: FunctionName,
+        holder: &str,
+        now: Timestamp,
+        term: SignedDuration,
+    ) -> Result<LeaseAnswer, PortError> {
+        Ok(self.call("PutItem lease")?.store.acquire_lease(function, holder, now, term))
+    }
+
+    async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
+        self.call("PutItem lease")?.store.release_lease(lease);
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! Port `Cluster` over the world's API server.
+
+use controllers::event::Event;
+use controllers::ports::cluster::{
+    ClusterView, FinalizerChange, NodeClaimObject, NodePatch, VolumeAttachment,
+};
+use controllers::ports::{Cluster, ErrorKind, Eviction, NodeRef, PodRef, PortError};
+use domain::Text;
+use domain::node::Node;
+use domain::node_claim::NodeClaim;
+use domain::pod::Pod;
+use domain::volume::PersistentVolumeClaim;
+
+use super::SharedWorld;
+use crate::api::{ApiError, Object};
+use crate::scheduler::volume::claim_key;
+use crate::world::{Deletion, World};
+
+fn gone(operation: &'static str, name: &str) -> PortError {
+    PortError::new(ErrorKind::NotFound, operation, format!("{name} is not there"))
+}
+
+fn list<T: Object>(world: &World) -> Vec<T> {
+    world.api.list::<T>().cloned().collect()
+}
+
+/// Whether the Node that is meant is there.
+fn is_there(world: &World, node: &NodeRef) -> bool {
+    world.api.get::<Node>(&node.name).is_some_and(|own| own.uid == node.uid)
+}
+
+impl Cluster for SharedWorld {
+    async fn observe(&self) -> Result<ClusterView, PortError> {
+        let mut world = self.call("list objects")?;
+        // Controllers of the cluster are never behind: what was asked for a moment ago is done.
+        world.settle();
+        let node_claims = world
+            .api
+            .list::<NodeClaim>()
+            .map(|claim| NodeClaimObject {
+                claim: claim.clone(),
+                mirror_of: world.mirrors.get(&claim.name).cloned(),
+            })
+            .collect();
+        Ok(ClusterView {
+            node_pools: list(&world),
+            node_classes: list(&world),
+            node_overlays: list(&world),
+            node_claims,
+            nodes: list(&world),
+            pods: list(&world),
+            daemon_sets: list(&world),
+            workloads: list(&world),
+            pod_templates: list(&world),
+            pod_disruption_budgets: list(&world),
+            persistent_volume_claims: list(&world),
+            persistent_volumes: list(&world),
+            storage_classes: list(&world),
+            csi_nodes: list(&world),
+            namespaces: list(&world),
+            capacity_buffers: list(&world),
+            scaled_objects: list(&world),
+        })
+    }
+
+    async fn volume_attachments(&self, node: &str) -> Result<Vec<VolumeAttachment>, PortError> {
+        let world = self.call("list volume attachments")?;
+        Ok(attachments(&world, node))
+    }
+
+    async fn patch_node(&self, node: &NodeRef, patch: &NodePatch) -> Result<(), PortError> {
+        let mut world = self.call("patch node")?;
+        if !is_there(&world, node) {
+            return Err(gone("patch node", &node.name));
+        }
+        let before = world.api.get::<Node>(&node.name).cloned();
+        world
+            .api
+            .update::<Node>(&node.name, None, |own| patched(own, patch))
+            .map_err(|error| refused("patch node", error))?;
+        match patch.finalizer {
+            FinalizerChange::Keep => {}
+            FinalizerChange::Add => {
+                world.node_finalizers.insert(node.name.clone());
+            }
+            FinalizerChange::Remove => {
+                world.node_finalizers.remove(&node.name);
+                if before.is_some_and(|own| own.deleted.is_some()) {
+                    world.remove_node(&node.name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete_node(&self, node: &NodeRef) -> Result<(), PortError> {
+        let mut world = self.call("delete node")?;
+        if is_there(&world, node) {
+            world.ask_node_deletion(&node.name);
+        }
+        Ok(())
+    }
+
+    async fn evict_pod(&self, pod: &PodRef) -> Result<Eviction, PortError> {
+        let mut world = self.call("evict pod")?;
+        world.settle();
+        world.check_eviction(&pod.key);
+        Ok(match world.evict(&pod.key, &pod.uid) {
+            Ok(()) => Eviction::Accepted,
+            Err(ApiError::NotFound { .. }) => Eviction::Gone,
+            Err(error) => {
+                world.note_eviction_refused(&pod.key, &error);
+                Eviction::Blocked { message: error.to_string().into() }
+            }
+        })
+    }
+
+    async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError> {
+        let mut world = self.call("delete pod")?;
+        let is_it = world.api.get::<Pod>(&pod.key).is_some_and(|own| own.uid == pod.uid);
+        if is_it {
+            world.check_forced_deletion(&pod.key);
+            world.delete_pod(&pod.key, Deletion::Within(grace_seconds.max(1)));
+        }
+        Ok(())
+    }
+
+    async fn mirror_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        let mut world = self.call("apply node claim")?;
+        let name = &claim.name;
+        if world.api.get::<NodeClaim>(name).is_some() {
+            if world.mirrors.get(name) != Some(&claim.uid) {
+                let message = format!("{name} belongs to another claim");
+                return Err(PortError::new(ErrorKind::Conflict, "apply node claim", message));
+            }
+            world
+                .api
+                .update::<NodeClaim>(name, None, |own| *own = mirrored(claim, own))
+                .map_err(|error| refused("apply node claim", error))?;
+            return Ok(());
+        }
+        world.mirrors.insert(name.clone(), claim.uid.clone());
+        let now = world.now;
+        let object = NodeClaim { uid: "".into(), deleted: None, ..claim.clone() };
+        world.api.create(object, now).map_err(|error| refused("create node claim", error))?;
+        Ok(())
+    }
+
+    async fn remove_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError> {
+        let mut world = self.call("delete node claim")?;
+        let name = Text::from(name);
+        let Some(object) = world.api.get::<NodeClaim>(&name) else { return Ok(()) };
+        let is_its = world.mirrors.get(&name).is_some_and(|uid| &**uid == claim_uid)
+            || &*object.uid == claim_uid;
+        if is_its {
+            world.mirrors.remove(&name);
+            world
+                .api
+                .remove::<NodeClaim>(&name)
+                .map_err(|error| refused("delete node claim", error))?;
+        }
+        Ok(())
+    }
+
+    async fn record_events(&self, events: &[Event]) -> Result<(), PortError> {
+        let mut world = self.call("create events")?;
+        for event in events {
+            world.note_event(event);
+        }
+        Ok(())
+    }
+}
+
+fn refused(operation: &'static str, error: ApiError) -> PortError {
+    let kind = match &error {
+        ApiError::NotFound { .. } => ErrorKind::NotFound,
+        ApiError::AlreadyExists { .. } | ApiError::Conflict { .. } => ErrorKind::Conflict,
+        ApiError::TooManyRequests { .. } => ErrorKind::Throttled,
+        ApiError::SeveralBudgets { .. } => ErrorKind::Unavailable,
+    };
+    PortError::new(kind, operation, error.to_string()).because(error)
+}
+
+/// The object after it was brought up to date: its own uid and deletion, annotations of others kept.
+fn mirrored(claim: &NodeClaim, own: &NodeClaim) -> NodeClaim {
+    let mut annotations = own.annotations.clone();
+    annotations.extend(claim.annotations.clone());
+    NodeClaim {
+        uid: own.uid.clone(),
+        created: own.created,
+        deleted: own.deleted,
+        annotations,
+        ..claim.clone()
+    }
+}
+
+fn patched(node: &mut Node, patch: &NodePatch) {
+    let NodePatch { labels, remove_labels, annotations, add_taints, remove_taints, finalizer: _ } =
+        patch;
+    node.labels.extend(labels.clone());
+    for key in remove_labels {
+        node.labels.remove(key);
+    }
+    node.annotations.extend(annotations.clone());
+    node.taints.retain(|own| {
+        !remove_taints.iter().any(|(key, effect)| *key == own.key && *effect == own.effect)
+    });
+    for taint in add_taints {
+        let same =
+            |own: &&mut domain::taint::Taint| own.key == taint.key && own.effect == taint.effect;
+        match node.taints.iter_mut().find(same) {
+            Some(own) => *own = taint.clone(),
+            None => node.taints.push(taint.clone()),
+        }
+    }
+}
+
+/// A volume stays attached while a pod that uses it is on the node.
+fn attachments(world: &World, node: &str) -> Vec<VolumeAttachment> {
+    world
+        .api
+        .list::<Pod>()
+        .filter(|pod| pod.node_name.as_deref() == Some(node) && !pod.is_terminal())
+        .flat_map(|pod| pod.spec.volumes.iter().map(|volume| claim_key(&pod.key, volume)))
+        .filter_map(|key| world.api.get::<PersistentVolumeClaim>(&key)?.spec.volume_name.clone())
+        .map(|volume| VolumeAttachment {
+            name: format!("csi-{volume}-{node}").into(),
+            node: node.into(),
+            persistent_volume: Some(volume),
+        })
+        .collect()
+}

@@ -1,0 +1,149 @@
+use super::*;
+use crate::ec2::Supply;
+use crate::testing::{instance_types, node, pod, start};
+use crate::world::WorldOptions;
+use controllers::ports::cluster::{FinalizerChange, NodePatch};
+use controllers::ports::{Cloud, Cluster, Eviction, LaunchOutcome, NodeRef, PodRef};
+use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use domain::SignedDuration;
+use domain::instance_type::CapacityType;
+use domain::label::Labels;
+use domain::money::UsdPerHour;
+use domain::node::Node;
+use domain::node_class::Ec2NodeClass;
+use domain::taint::{Taint, TaintEffect, UNREGISTERED};
+use pollster::block_on;
+
+fn world() -> SharedWorld {
+    let options = WorldOptions::new(1, start());
+    SharedWorld::new(World::new(options, Supply::Fixed(instance_types())))
+}
+
+fn node_class() -> Ec2NodeClass {
+    Ec2NodeClass {
+        name: "default".into(),
+        uid: "".into(),
+        annotations: Labels::new(),
+        is_deleting: false,
+        spec: domain::node_class::Ec2NodeClassSpec::default(),
+        status: domain::node_class::Ec2NodeClassStatus::default(),
+    }
+}
+
+fn request() -> LaunchRequest {
+    LaunchRequest {
+        token: "uid-1".into(),
+        claim: "pool-abcde".into(),
+        node_pool: "pool".into(),
+        node_class: "default".into(),
+        offerings: vec![LaunchOffering {
+            price: UsdPerHour::from_nanos(96_000_000),
+            instance_type: "m5.large".into(),
+            zone: "a".into(),
+            capacity_type: CapacityType::OnDemand,
+            reservation_id: None,
+        }],
+        labels: Labels::from([("team".into(), "x".into())]),
+        taints: vec![Taint {
+            key: "gpu".into(),
+            value: "".into(),
+            effect: TaintEffect::NoSchedule,
+        }],
+    }
+}
+
+fn the_node(world: &SharedWorld) -> Node {
+    world.look().api().list::<Node>().next().unwrap().clone()
+}
+
+#[test]
+fn a_launch_joins_as_user_data_says_and_bears_the_tags_of_its_claim() {
+    let world = world();
+    let outcome = block_on(world.launch(&[request()], &[node_class()])).unwrap();
+    assert!(matches!(outcome.as_slice(), [LaunchOutcome::Launched { .. }]), "{outcome:?}");
+    let instances = block_on(world.instances()).unwrap();
+    assert_eq!(instances[0].claim.as_deref(), Some("pool-abcde"));
+    assert_eq!(instances[0].claim_uid.as_deref(), Some("uid-1"));
+    let end = start() + SignedDuration::from_secs(70);
+    world.change().advance_to(end);
+    let node = the_node(&world);
+    let keys: Vec<_> = node.taints.iter().map(|taint| &*taint.key).collect();
+    assert_eq!(keys, ["gpu", UNREGISTERED]);
+    assert_eq!(node.labels.get("team").map(|value| &**value), Some("x"));
+}
+
+#[test]
+fn a_launch_from_a_node_class_that_is_not_there_says_so() {
+    let world = world();
+    let outcome = block_on(world.launch(&[request()], &[])).unwrap();
+    assert!(matches!(outcome.as_slice(), [LaunchOutcome::NodeClassNotReady { .. }]), "{outcome:?}");
+}
+
+#[test]
+fn a_patch_changes_a_node_in_one_write_and_never_its_successor() {
+    let world = world();
+    world.change().apply(node("a").taint("old", TaintEffect::NoSchedule).build());
+    let own = NodeRef::from(&the_node(&world));
+    let patch = NodePatch {
+        labels: Labels::from([("x".into(), "y".into())]),
+        add_taints: vec![Taint::disrupted()],
+        remove_taints: vec![("old".into(), TaintEffect::NoSchedule)],
+        finalizer: FinalizerChange::Add,
+        ..NodePatch::default()
+    };
+    block_on(world.patch_node(&own, &patch)).unwrap();
+    assert_eq!(the_node(&world).taints, [Taint::disrupted()]);
+    let other = NodeRef { uid: "another".into(), ..own.clone() };
+    let refused = block_on(world.patch_node(&other, &patch)).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::NotFound);
+    block_on(world.delete_node(&own)).unwrap();
+    assert!(the_node(&world).deleted.is_some());
+    let release = NodePatch { finalizer: FinalizerChange::Remove, ..NodePatch::default() };
+    block_on(world.patch_node(&own, &release)).unwrap();
+    assert_eq!(world.look().api().list::<Node>().count(), 0);
+}
+
+#[test]
+fn a_pod_of_another_uid_counts_as_gone() {
+    let world = world();
+    world.change().apply(node("a").build());
+    world.change().create_pod(pod("p").on("a").build());
+    let key = domain::pod::ObjectKey::new("default", "p");
+    let other = PodRef { key: key.clone(), uid: "another".into() };
+    assert_eq!(block_on(world.evict_pod(&other)).unwrap(), Eviction::Gone);
+    let uid = world.look().api().get::<domain::pod::Pod>(&key).unwrap().uid.clone();
+    assert_eq!(block_on(world.evict_pod(&PodRef { key, uid })).unwrap(), Eviction::Accepted);
+}
+
+#[test]
+fn a_node_claim_is_mirrored_once_and_only_its_own_claim_may_change_it() {
+    use domain::node_claim::{NodeClaim, NodeClaimStatus};
+    let world = world();
+    let claim = |uid: &str| NodeClaim {
+        name: "pool-abcde".into(),
+        uid: uid.into(),
+        created: None,
+        deleted: None,
+        labels: Labels::new(),
+        annotations: Labels::new(),
+        requirements: vec![],
+        requests: domain::resource::Resources::new(),
+        taints: vec![],
+        startup_taints: vec![],
+        node_class_ref: domain::node_pool::NodeClassRef::default(),
+        termination_grace_period: None,
+        expire_after: domain::node_pool::NeverOr::Never,
+        status: NodeClaimStatus::default(),
+    };
+    block_on(world.mirror_node_claim(&claim("one"))).unwrap();
+    block_on(world.mirror_node_claim(&claim("one"))).unwrap();
+    let refused = block_on(world.mirror_node_claim(&claim("two"))).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Conflict);
+    assert!(world.change().delete_node_claim(&"pool-abcde".into()));
+    let view = block_on(world.observe()).unwrap();
+    assert!(view.node_claims[0].claim.deleted.is_some());
+    block_on(world.remove_node_claim("pool-abcde", "two")).unwrap();
+    assert_eq!(block_on(world.observe()).unwrap().node_claims.len(), 1);
+    block_on(world.remove_node_claim("pool-abcde", "one")).unwrap();
+    assert!(block_on(world.observe()).unwrap().node_claims.is_empty());
+}

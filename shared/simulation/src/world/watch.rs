@@ -1,0 +1,303 @@
+//! What is noted of the controllers' doings, for the timeline, and held against the invariants.
+
+use std::collections::BTreeSet;
+
+use controllers::event::{Event, EventReason, Subject};
+use controllers::record::claim::{ClaimPhase, ClaimRecord, EndReason};
+use controllers::record::command::{CommandPhase, CommandRecord};
+use controllers::record::launch::LaunchRequest;
+use domain::Text;
+use domain::label;
+use domain::money::UsdPerHour;
+use domain::node::Node;
+use domain::node_pool::NodePool;
+use domain::pdb::PodDisruptionBudget;
+use domain::pod::{ObjectKey, Pod};
+use domain::reason::DisruptionReason;
+use domain::resource::{NODES, Resources};
+
+use super::World;
+use crate::api::ApiError;
+use crate::ec2::{CapacityPool, Instance};
+use crate::invariant::Violation;
+use crate::report::Happening;
+use crate::scheduler::{self, ClusterView, SchedulingPod};
+
+impl World {
+    pub(crate) fn note_claim_created(&mut self, record: &ClaimRecord) {
+        let types: BTreeSet<&Text> =
+            record.launch.offerings.iter().map(|own| &own.instance_type).collect();
+        let created = Happening::NodeClaimCreated {
+            claim: record.name().clone(),
+            node_pool: record.launch.node_pool.clone(),
+            pods: record.pods.len(),
+            instance_types: types.len(),
+        };
+        let why = record.replaces.is_some().then(|| Text::from("it replaces nodes that go"));
+        self.journal.add_because(self.now, created, why);
+    }
+
+    pub(crate) fn note_claim_changed(&mut self, before: &ClaimRecord, record: &ClaimRecord) {
+        let became = |phase| before.phase() != phase && record.phase() == phase;
+        let name = record.node_or_claim_name().clone();
+        if became(ClaimPhase::Initialized) {
+            self.journal.add(self.now, Happening::NodeInitialized(name));
+        } else if became(ClaimPhase::Ending) {
+            let why = record.ending.as_ref().map(|ending| Text::from(ending.reason.as_str()));
+            self.journal.add_because(self.now, Happening::Draining(name), why);
+        }
+    }
+
+    pub(crate) fn note_command_changed(
+        &mut self,
+        before: Option<&CommandRecord>,
+        command: &CommandRecord,
+    ) {
+        let has_begun = |own: &CommandRecord| own.phase != CommandPhase::Proposed;
+        if !has_begun(command) || before.is_some_and(has_begun) {
+            return;
+        }
+        let disruption = &command.disruption;
+        let replacements = disruption.replacements.iter().map(|own| own.name.clone()).collect();
+        let why = match disruption.savings {
+            UsdPerHour::ZERO => None,
+            savings => Some(Text::from(format!("it saves {savings}"))),
+        };
+        let disrupting = Happening::Disrupting {
+            reason: disruption.reason,
+            nodes: disruption.nodes.clone(),
+            replacements,
+        };
+        self.journal.add_because(self.now, disrupting, why);
+        self.check_command(command);
+    }
+
+    pub(crate) fn note_launched(
+        &mut self,
+        request: &LaunchRequest,
+        instance: &Instance,
+        insufficient: &[CapacityPool],
+    ) {
+        // A repeated request gets an answer that was noted before.
+        if instance.launched != self.now {
+            return;
+        }
+        let launched = Happening::Launched {
+            claim: request.claim.clone(),
+            instance: instance.id.clone(),
+            instance_type: instance.pool.instance_type.clone(),
+            zone: instance.pool.zone.clone(),
+            capacity_type: instance.pool.capacity_type,
+            price: instance.price,
+        };
+        self.journal.add_because(self.now, launched, none_left(insufficient));
+        self.check_limits(&request.node_pool);
+        self.check_size(request, instance);
+    }
+
+    pub(crate) fn note_launch_failed(&mut self, claim: &Text, insufficient: &[CapacityPool]) {
+        let failed = Happening::LaunchFailed { claim: claim.clone() };
+        self.journal.add_because(self.now, failed, none_left(insufficient));
+    }
+
+    pub(crate) fn note_eviction_refused(&mut self, pod: &ObjectKey, error: &ApiError) {
+        let refused = Happening::EvictionRefused(pod.clone());
+        let why = Some(Text::from(error.to_string()));
+        let is_new =
+            !self.journal.entries().iter().any(|entry| entry.what == refused && entry.why == why);
+        // A drain asks again and again; once is enough to read.
+        if is_new {
+            self.journal.add_because(self.now, refused, why);
+        }
+    }
+
+    pub(crate) fn note_event(&mut self, event: &Event) {
+        let (what, why) = match (&event.about, event.reason) {
+            (Subject::Pod(key, _), EventReason::FailedScheduling) => {
+                self.unschedulable.insert(key.clone(), event.message.clone());
+                (Happening::PodsUnschedulable(vec![key.clone()]), event.message.clone())
+            }
+            _ => return,
+        };
+        let is_known = self.journal.entries().iter().any(|entry| {
+            entry.why.as_ref() == Some(&why)
+                && matches!((&entry.what, &what), (
+                    Happening::PodsUnschedulable(known),
+                    Happening::PodsUnschedulable(pods),
+                ) if pods.iter().all(|pod| known.contains(pod)))
+        });
+        if !is_known {
+            self.journal.add_because(self.now, what, Some(why));
+        }
+    }
+
+    /// Invariant 3: limits of a NodePool, once one of its instances was launched.
+    fn check_limits(&mut self, pool: &Text) {
+        let Some(limits) = self.api.get::<NodePool>(pool).map(|own| own.limits.clone()) else {
+            return;
+        };
+        let mut used = Resources::new();
+        for instance in self.ec2.instances().filter(|own| own.is_billed()) {
+            if instance.tags.get(label::NODE_POOL) == Some(pool) {
+                used.add(&instance.capacity);
+                used.add(&Resources::new().with(NODES, 1));
+            }
+        }
+        for (resource, limit) in limits.iter() {
+            if used.get(resource) > limit {
+                self.violate(Violation::LimitExceeded {
+                    node_pool: pool.clone(),
+                    resource: resource.clone(),
+                    used: used.get(resource),
+                    limit,
+                });
+            }
+        }
+    }
+
+    /// Invariant 5, as far as a launch shows it: the instance holds what was planned for it.
+    fn check_size(&mut self, request: &LaunchRequest, instance: &Instance) {
+        let Some(record) = self.store.claims.get(&request.claim) else { return };
+        let lacking = record
+            .record
+            .claim
+            .requests
+            .iter()
+            .find(|(name, amount)| *amount > instance.allocatable.get(name))
+            .map(|(name, _)| name.clone());
+        if let Some(resource) = lacking {
+            self.violate(Violation::TooSmallInstance {
+                claim: request.claim.clone(),
+                instance_type: instance.pool.instance_type.clone(),
+                resource,
+            });
+        }
+    }
+
+    /// Invariant 3: budgets and do-not-disrupt, once a command is under way.
+    fn check_command(&mut self, command: &CommandRecord) {
+        let disruption = &command.disruption;
+        if !disruption.reason.is_voluntary() {
+            return;
+        }
+        for node in &disruption.nodes {
+            if let Some(refuses) = self.refuses_disruption(node) {
+                self.violate(Violation::DoNotDisruptIgnored { node: node.clone(), refuses });
+            }
+        }
+        let pools: BTreeSet<Text> =
+            disruption.nodes.iter().filter_map(|node| self.pool_of(node)).collect();
+        for pool in pools {
+            self.check_budget(&pool, disruption.reason);
+        }
+    }
+
+    fn pool_of(&self, node: &Text) -> Option<Text> {
+        let of_node = self.api.get::<Node>(node).and_then(|own| own.labels.get(label::NODE_POOL));
+        let of_claim = || self.store.claims.get(node).and_then(|own| own.record.claim.node_pool());
+        of_node.or_else(of_claim).cloned()
+    }
+
+    fn refuses_disruption(&self, node: &Text) -> Option<Text> {
+        let is_refused = |annotations: &label::Labels| {
+            annotations.get(label::DO_NOT_DISRUPT).is_some_and(|value| &**value == "true")
+        };
+        if self.api.get::<Node>(node).is_some_and(|own| is_refused(&own.annotations)) {
+            return Some(format!("node {node}").into());
+        }
+        self.api
+            .list::<Pod>()
+            .filter(|pod| pod.node_name.as_ref() == Some(node) && pod.is_active())
+            .find(|pod| pod.refuses_disruption(self.now))
+            .map(|pod| format!("pod {}", pod.key).into())
+    }
+
+    /// Counts nodes of a pool that go by choice against what its budgets allow.
+    fn check_budget(&mut self, pool: &Text, reason: DisruptionReason) {
+        let mut going: BTreeSet<Text> = BTreeSet::new();
+        let mut total = 0;
+        for record in self.store.claims.iter() {
+            if record.claim.node_pool() != Some(pool) {
+                continue;
+            }
+            total += u32::from(record.phase() >= ClaimPhase::Initialized);
+            let is_by_choice = record.ending.as_ref().is_some_and(
+                |ending| matches!(ending.reason, EndReason::Disrupted(own) if own.is_voluntary()),
+            );
+            if is_by_choice {
+                going.insert(record.claim.name.clone());
+            }
+        }
+        for command in self.store.commands.iter() {
+            if command.phase != CommandPhase::Proposed {
+                let of_pool = |claim: &&Text| {
+                    self.store
+                        .claims
+                        .get(claim)
+                        .is_some_and(|own| own.record.claim.node_pool() == Some(pool))
+                };
+                going.extend(command.candidates.iter().filter(of_pool).cloned());
+            }
+        }
+        let disrupting = u32::try_from(going.len()).unwrap_or(u32::MAX);
+        let allowed = self
+            .api
+            .get::<NodePool>(pool)
+            .and_then(|own| own.allowed_disruptions(reason, total, self.now));
+        if let Some(allowed) = allowed.filter(|allowed| disrupting > *allowed) {
+            let node_pool = pool.clone();
+            self.violate(Violation::BudgetExceeded { node_pool, reason, disrupting, allowed });
+        }
+    }
+
+    /// Invariant 4: who is moved by choice has somewhere to go.
+    pub(crate) fn check_eviction(&mut self, key: &ObjectKey) {
+        let Some(pod) = self.api.get::<Pod>(key) else { return };
+        let Some(node) = pod.node_name.clone().filter(|_| pod.is_active()) else { return };
+        if !pod.is_reschedulable() {
+            return;
+        }
+        let Some(EndReason::Disrupted(reason)) = self.end_reason(&node) else { return };
+        if !reason.is_voluntary() {
+            return;
+        }
+        let view = ClusterView::new(&self.api);
+        let except = BTreeSet::from([node.clone()]);
+        if !scheduler::has_room(&view, &SchedulingPod::of(pod), &except) {
+            let pod = key.clone();
+            self.violate(Violation::EvictedWithoutHome { pod, node, reason });
+        }
+    }
+
+    /// Invariant 3: a budget is passed over only where a deadline forces it.
+    pub(crate) fn check_forced_deletion(&mut self, key: &ObjectKey) {
+        let Some(pod) = self.api.get::<Pod>(key) else { return };
+        let guard = self
+            .api
+            .list::<PodDisruptionBudget>()
+            .find(|budget| budget.guards(pod) && budget.disruptions_allowed == Some(0));
+        let Some(budget) = guard.map(|budget| budget.key.to_string().into()) else { return };
+        let has_deadline = pod.node_name.as_ref().is_some_and(|node| {
+            self.record_of(node)
+                .and_then(|record| record.ending.as_ref())
+                .is_some_and(|ending| ending.deadline.is_some())
+        });
+        if !has_deadline {
+            self.violate(Violation::PdbBypassed { pod: key.clone(), budget });
+        }
+    }
+
+    /// The claim of a Node.
+    pub(crate) fn record_of(&self, node: &Text) -> Option<&ClaimRecord> {
+        self.store.claims.iter().find(|own| own.claim.status.node_name.as_ref() == Some(node))
+    }
+
+    fn end_reason(&self, node: &Text) -> Option<EndReason> {
+        self.record_of(node)?.ending.as_ref().map(|ending| ending.reason)
+    }
+}
+
+fn none_left(insufficient: &[CapacityPool]) -> Option<Text> {
+    let shown: Vec<String> = insufficient.iter().map(ToString::to_string).collect();
+    (!shown.is_empty()).then(|| format!("EC2 has no {} left", shown.join(", ")).into())
+}
