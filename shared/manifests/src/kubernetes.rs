@@ -17,8 +17,8 @@ use crate::reader::ReadKind;
 
 pub(crate) use metadata::Metadata;
 pub use pod::{PodObject, PodTraits};
-pub(crate) use priority::{SYSTEM_CLASSES, is_critical};
 pub use priority::{PriorityClass, PriorityRef};
+pub(crate) use priority::SYSTEM_CLASSES;
 pub use workload::{ClaimTemplate, DaemonSetObject, WorkloadObject};
 
 /// The API group of a kind, and what reads it; `None` for other kinds.

@@ -14,6 +14,7 @@ mod karpenter;
 mod kubernetes;
 mod object;
 mod reader;
+mod snapshot;
 mod value;
 
 pub use document::{Document, Source, documents};
@@ -21,8 +22,10 @@ pub use error::{ManifestError, Place, Problem, Warning};
 pub use field::{Field, ObjectReader, Origin};
 pub use intern::Interner;
 pub use kubernetes::{
-    ClaimTemplate, DaemonSetObject, PodObject, PodTraits, PriorityClass, PriorityRef, WorkloadObject,
+    ClaimTemplate, DaemonSetObject, PodObject, PodTraits, PriorityClass, PriorityRef,
+    WorkloadObject,
 };
-pub use object::{Located, Object, Objects};
+pub use object::{Identity, Located, Object, Objects};
 pub use reader::{Reader, read};
+pub use snapshot::snapshot;
 pub use value::{Data, Value};

@@ -1,8 +1,10 @@
 //! What sources hold: objects by kind, each with its place.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
+use domain::Text;
 use domain::buffer::{CapacityBuffer, ScaledObject};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
@@ -10,8 +12,9 @@ use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
+use domain::pod::ObjectKey;
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use domain::workload::{Namespace, PodTemplateObject};
+use domain::workload::{Namespace, PodTemplateObject, WorkloadKind};
 
 use crate::error::{ManifestError, Warning};
 use crate::kubernetes::{DaemonSetObject, PodObject, PriorityClass, WorkloadObject};
@@ -82,4 +85,68 @@ pub struct Objects {
     pub warnings: Vec<Warning>,
     /// Objects of kinds that are not read, by kind.
     pub skipped: BTreeMap<String, usize>,
+}
+
+/// What tells objects apart: kind, namespace (for kinds that live in one) and name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The kind.
+    pub kind: &'static str,
+    /// The namespace; `None` for kinds that live outside namespaces.
+    pub namespace: Option<Text>,
+    /// The name.
+    pub name: Text,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.kind, self.name),
+            None => write!(f, "{} {}", self.kind, self.name),
+        }
+    }
+}
+
+impl Object {
+    /// Kind, namespace and name; `None` for catalogues, which are no objects of a cluster.
+    pub fn identity(&self) -> Option<Identity> {
+        let named = |kind, name: &Text| Identity { kind, namespace: None, name: name.clone() };
+        let keyed = |kind, key: &ObjectKey| Identity {
+            kind,
+            namespace: Some(key.namespace.clone()),
+            name: key.name.clone(),
+        };
+        Some(match self {
+            Self::NodePool(object) => named("NodePool", &object.name),
+            Self::NodeClaim(object) => named("NodeClaim", &object.name),
+            Self::NodeOverlay(object) => named("NodeOverlay", &object.name),
+            Self::Ec2NodeClass(object) => named("EC2NodeClass", &object.name),
+            Self::CapacityBuffer(object) => keyed("CapacityBuffer", &object.key),
+            Self::ScaledObject(object) => keyed("ScaledObject", &object.key),
+            Self::Pod(object) => keyed("Pod", &object.pod.key),
+            Self::Node(object) => named("Node", &object.name),
+            Self::PodTemplate(object) => keyed("PodTemplate", &object.key),
+            Self::Namespace(object) => named("Namespace", &object.name),
+            Self::PersistentVolume(object) => named("PersistentVolume", &object.name),
+            Self::PersistentVolumeClaim(object) => keyed("PersistentVolumeClaim", &object.key),
+            Self::DaemonSet(object) => keyed("DaemonSet", &object.daemon_set.key),
+            Self::Workload(object) => {
+                keyed(workload_kind(object.workload.kind), &object.workload.key)
+            }
+            Self::StorageClass(object) => named("StorageClass", &object.name),
+            Self::CsiNode(object) => named("CSINode", &object.name),
+            Self::PodDisruptionBudget(object) => keyed("PodDisruptionBudget", &object.key),
+            Self::PriorityClass(object) => named("PriorityClass", &object.name),
+            Self::InstanceCatalog(_) => return None,
+        })
+    }
+}
+
+fn workload_kind(kind: WorkloadKind) -> &'static str {
+    match kind {
+        WorkloadKind::Deployment => "Deployment",
+        WorkloadKind::StatefulSet => "StatefulSet",
+        WorkloadKind::ReplicaSet => "ReplicaSet",
+        WorkloadKind::Job => "Job",
+    }
 }
