@@ -1,9 +1,17 @@
 //! The controllers: observe through ports, plan with the pure core, check, execute through ports.
 //!
-//! One use case a module. Everything that decides is pure and lives in `planning`, `checker` or
-//! `steps`; what is here reads and writes. State lives in the [`ports::ClaimStore`] and in the
+//! One use case a module. Everything that decides is pure and lives in `planning`, in `checker` or in
+//! [`steps`]; what is here reads and writes. State lives in the [`ports::ClaimStore`] and in the
 //! cluster, never in the process, so that any run can go on where another stopped.
 
+pub mod core;
 pub mod event;
+pub mod launching;
 pub mod ports;
+pub mod provisioning;
 pub mod record;
+pub mod run;
+pub mod steps;
+
+#[cfg(test)]
+mod testing;

@@ -18,24 +18,59 @@ pub use cloud::{Cloud, Instance, InstanceState, LaunchOutcome, Termination};
 pub use cluster::{Cluster, ClusterView, Eviction, NodeRef, PodRef};
 pub use error::{ErrorKind, PortError};
 
-/// The ports of one cluster, together.
-#[derive(Debug)]
+/// The ports of one cluster, under one name: what the controllers are generic over.
+pub trait Outside {
+    /// The Kubernetes cluster.
+    type Cluster: Cluster;
+    /// Where instances come from.
+    type Cloud: Cloud;
+    /// What is remembered between runs.
+    type Store: ClaimStore;
+    /// The time.
+    type Clock: Clock;
+
+    /// The Kubernetes cluster.
+    fn cluster(&self) -> &Self::Cluster;
+    /// Where instances come from.
+    fn cloud(&self) -> &Self::Cloud;
+    /// What is remembered between runs.
+    fn store(&self) -> &Self::Store;
+    /// The time.
+    fn clock(&self) -> &Self::Clock;
+}
+
+/// Four ports put together.
+#[derive(Clone, Copy, Debug)]
 pub struct Ports<'a, C, E, S, K> {
     /// The Kubernetes cluster.
     pub cluster: &'a C,
     /// Where instances come from.
     pub cloud: &'a E,
-    /// What we remember between runs.
+    /// What is remembered between runs.
     pub store: &'a S,
     /// The time.
     pub clock: &'a K,
 }
 
-// Derives would ask the ports themselves to be `Copy`.
-impl<C, E, S, K> Clone for Ports<'_, C, E, S, K> {
-    fn clone(&self) -> Self {
-        *self
+impl<C: Cluster, E: Cloud, S: ClaimStore, K: Clock> Outside for Ports<'_, C, E, S, K> {
+    type Cluster = C;
+    type Cloud = E;
+    type Store = S;
+    type Clock = K;
+
+    fn cluster(&self) -> &C {
+        self.cluster
+    }
+
+    fn cloud(&self) -> &E {
+        self.cloud
+    }
+
+    fn store(&self) -> &S {
+        self.store
+    }
+
+    fn clock(&self) -> &K {
+        self.clock
     }
 }
-
-impl<C, E, S, K> Copy for Ports<'_, C, E, S, K> {}

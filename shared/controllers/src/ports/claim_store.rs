@@ -108,7 +108,8 @@ pub struct Versioned<T> {
 /// A function that must not run twice at once for one cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FunctionName {
-    /// Plans and launches nodes. Whoever creates claims holds this one.
+    /// Plans and launches nodes. Whoever creates claims from a plan holds this one, so that no two plans
+    /// spend the same room under a NodePool's limits.
     Provisioning,
     /// Brings claims through their lives.
     Lifecycle,

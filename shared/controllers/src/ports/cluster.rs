@@ -48,12 +48,13 @@ pub trait Cluster {
 
     /// Writes the NodeClaim object that shows a claim: creates it with finalizer
     /// `karpenter.sh/termination` and the claim's uid in annotation `outrigger.dev/claim-uid`, or
-    /// brings labels, annotations and status of an existing one up to date. Annotations that others
-    /// set stay. `Conflict` where an object of that name belongs to another claim.
+    /// brings finalizer, labels, annotations and status of an existing one up to date. Annotations that
+    /// others set stay. `Conflict` where the object of that name does not belong to the claim
+    /// ([`NodeClaimObject::belongs_to`]).
     async fn mirror_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError>;
 
     /// Removes our finalizer from a NodeClaim object and deletes it; what is gone counts as done.
-    /// Only an object that mirrors the claim of the given uid (or has that uid itself) is touched.
+    /// Only an object that belongs to the claim of the given uid is touched.
     async fn remove_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError>;
 
     /// Records events. Equal ones within [`crate::event::EventReason::dedupe`] fold into one.
@@ -107,6 +108,13 @@ pub struct NodeClaimObject {
     /// The uid of the claim it mirrors, from annotation `outrigger.dev/claim-uid`; `None` for an object
     /// that somebody else made.
     pub mirror_of: Option<Text>,
+}
+
+impl NodeClaimObject {
+    /// Whether it shows the claim of a uid: as its mirror, or because the claim was made from it.
+    pub fn belongs_to(&self, claim_uid: &str) -> bool {
+        self.mirror_of.as_ref().unwrap_or(&self.claim.uid).as_ref() == claim_uid
+    }
 }
 
 /// A Node by name and uid.

@@ -1,0 +1,226 @@
+//! Claims to instances: written first, then asked of EC2, then the answer recorded. A run that stops
+//! anywhere in between is made good by the next, which asks the same again with the same token.
+
+use std::collections::BTreeSet;
+
+use domain::instance_type::InstanceTypes;
+use domain::node_class::Ec2NodeClass;
+use domain::pod::PodKey;
+use domain::{Text, Timestamp};
+
+use crate::event::{Event, EventReason, Subject};
+use crate::ports::cloud::{Instance, LaunchOutcome};
+use crate::ports::error::{ErrorKind, PortError};
+use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Outside, Versioned};
+use crate::record::claim::ClaimRecord;
+use crate::record::launch::LaunchRequest;
+use crate::run::{Problems, Run, change_claim, is_over};
+use crate::steps::launched::{
+    AfterLaunch, GiveUp, LaunchVerdict, after_launch, launch_failed, launched,
+};
+
+/// How many launches are asked for between two looks at the deadline.
+const BATCH_MAX: usize = 100;
+
+/// What became of claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct LaunchReport {
+    /// Outcomes, in the order asked.
+    pub launches: Vec<ClaimLaunch>,
+    /// Claims that wait for the next run, the deadline being near.
+    pub left: usize,
+    /// What did not work.
+    pub problems: Problems,
+}
+
+/// What became of one claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimLaunch {
+    /// The claim.
+    pub claim: Text,
+    /// Its NodePool.
+    pub node_pool: Text,
+    /// Pods it was planned for.
+    pub pods: Vec<PodKey>,
+    /// What happened.
+    pub result: LaunchResult,
+}
+
+/// What happened to a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaunchResult {
+    /// There is an instance.
+    Launched(Instance),
+    /// The claim was removed; its pods are planned for again.
+    GaveUp(GiveUp),
+    /// Not known, or refused for now: asked again with the same token.
+    WillRetry(PortError),
+    /// The claim was removed by somebody else meanwhile; its instance, if any, is ended as an orphan.
+    ClaimGone,
+}
+
+/// Writes claims that are new. Those that were written by an earlier attempt at the same step are taken
+/// up again; one whose write failed is left out, and is planned for again.
+///
+/// Stops with an error where the lease has passed to another run: that one plans by now.
+pub(crate) async fn write_claims<S: ClaimStore>(
+    store: &S,
+    records: Vec<ClaimRecord>,
+    lease: &Lease,
+    problems: &mut Problems,
+) -> Result<Vec<Versioned<ClaimRecord>>, PortError> {
+    let mut written = Vec::with_capacity(records.len());
+    for record in records {
+        match store.create_claim(&record, lease).await {
+            Ok(version) => written.push(Versioned { record, version }),
+            Err(error) if error.kind == ErrorKind::Conflict => {
+                match store.claim(&record.claim.name).await? {
+                    Some(own) if own.record.claim.uid == record.claim.uid => written.push(own),
+                    Some(_) => {
+                        let doing = || format!("write claim {}", record.claim.name);
+                        problems.note(doing, Err::<(), _>(error));
+                    }
+                    None => return Err(error),
+                }
+            }
+            Err(error) => {
+                let doing = || format!("write claim {}", record.claim.name);
+                problems.note(doing, Err::<(), _>(error));
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// Whether a claim is to be launched now: it has no instance, does not end, and is not pausing.
+pub(crate) fn is_due(record: &ClaimRecord, now: Timestamp) -> bool {
+    record.instance.is_none()
+        && record.ending.is_none()
+        && record.launch_not_before.is_none_or(|not_before| now >= not_before)
+}
+
+/// What launching needs to know of the world.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaunchContext<'a> {
+    pub(crate) node_classes: &'a [Ec2NodeClass],
+    pub(crate) instance_types: &'a InstanceTypes,
+}
+
+/// Launches claims that are written, and records what came of it.
+pub(crate) async fn launch<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    claims: Vec<Versioned<ClaimRecord>>,
+    context: LaunchContext<'_>,
+) -> LaunchReport {
+    let mut report = LaunchReport::default();
+    let mut rest = claims.into_iter().peekable();
+    while rest.peek().is_some() {
+        if is_over(ports, run) {
+            report.left = rest.count();
+            break;
+        }
+        let batch: Vec<Versioned<ClaimRecord>> = rest.by_ref().take(BATCH_MAX).collect();
+        let outcomes = ask(ports.cloud(), &batch, context).await;
+        let mut events = Vec::new();
+        for (claim, outcome) in batch.into_iter().zip(outcomes) {
+            let launch = settle(ports, claim, outcome, context, &mut report.problems).await;
+            events.extend(event_of(&launch));
+            report.launches.push(launch);
+        }
+        crate::run::record_events(ports.cluster(), &events, &mut report.problems).await;
+    }
+    report
+}
+
+async fn ask<E: Cloud>(
+    cloud: &E,
+    batch: &[Versioned<ClaimRecord>],
+    context: LaunchContext<'_>,
+) -> Vec<LaunchOutcome> {
+    let requests: Vec<LaunchRequest> =
+        batch.iter().map(|claim| claim.record.launch.clone()).collect();
+    let names: BTreeSet<&Text> = requests.iter().map(|request| &request.node_class).collect();
+    let classes: Vec<Ec2NodeClass> =
+        context.node_classes.iter().filter(|class| names.contains(&class.name)).cloned().collect();
+    match cloud.launch(&requests, &classes).await {
+        Ok(mut outcomes) => {
+            // An answer that is too short says nothing of the rest: as if nobody had answered.
+            outcomes.resize_with(requests.len(), || {
+                let what = "no outcome came back for this request";
+                LaunchOutcome::Failed(PortError::new(ErrorKind::Unknown, "launch", what))
+            });
+            outcomes
+        }
+        Err(error) => requests.iter().map(|_| LaunchOutcome::Failed(error.clone())).collect(),
+    }
+}
+
+/// Records an outcome: offerings first, so that whoever plans next knows of them.
+async fn settle<O: Outside>(
+    ports: &O,
+    claim: Versioned<ClaimRecord>,
+    outcome: LaunchOutcome,
+    context: LaunchContext<'_>,
+    problems: &mut Problems,
+) -> ClaimLaunch {
+    let now = ports.clock().now();
+    let AfterLaunch { verdict, unavailable } = after_launch(&claim.record, outcome, now);
+    let (name, uid) = (claim.record.claim.name.clone(), claim.record.claim.uid.clone());
+    let node_pool = claim.record.launch.node_pool.clone();
+    let pods = claim.record.pods.clone();
+    if !unavailable.is_empty() {
+        let doing = || format!("mark {} offerings unavailable", unavailable.len());
+        problems.note(doing, ports.store().mark_unavailable(&unavailable).await);
+    }
+    let result = match verdict {
+        LaunchVerdict::Launched(instance) => {
+            let change = |record: ClaimRecord| match record.instance {
+                Some(_) => record,
+                None => launched(record, instance.clone(), context.instance_types, now),
+            };
+            let changed = change_claim(ports.store(), claim, change).await;
+            match problems.note(|| format!("record the launch of claim {name}"), changed) {
+                Some(None) => LaunchResult::ClaimGone,
+                Some(Some(changed)) => {
+                    let mirrored = ports.cluster().mirror_node_claim(&changed.record.claim).await;
+                    problems.note(|| format!("mirror claim {name}"), mirrored);
+                    LaunchResult::Launched(changed.record.instance.unwrap_or(instance))
+                }
+                // The instance bears the claim's name: a later run finds it.
+                None => LaunchResult::Launched(instance),
+            }
+        }
+        LaunchVerdict::GiveUp(why) => {
+            let removed = ports.cluster().remove_node_claim(&name, &uid).await;
+            problems.note(|| format!("remove NodeClaim {name}"), removed);
+            let deleted = ports.store().delete_claim(&name, claim.version).await;
+            problems.note(|| format!("delete claim {name}"), deleted);
+            LaunchResult::GaveUp(why)
+        }
+        LaunchVerdict::Retry(error) => {
+            let change = |record: ClaimRecord| match record.instance {
+                Some(_) => record,
+                None => launch_failed(record, &error, now),
+            };
+            let changed = change_claim(ports.store(), claim, change).await;
+            problems.note(|| format!("record the failed launch of claim {name}"), changed);
+            LaunchResult::WillRetry(error)
+        }
+    };
+    ClaimLaunch { claim: name, node_pool, pods, result }
+}
+
+fn event_of(launch: &ClaimLaunch) -> Option<Event> {
+    let about = Subject::NodeClaim(launch.claim.clone());
+    match &launch.result {
+        LaunchResult::GaveUp(why @ GiveUp::NoCapacity(_)) => {
+            Some(Event::new(about, EventReason::InsufficientCapacityError, why))
+        }
+        LaunchResult::GaveUp(why @ GiveUp::NodeClassNotReady(_)) => {
+            Some(Event::new(about, EventReason::NodeClassNotReady, why))
+        }
+        LaunchResult::Launched(_) | LaunchResult::WillRetry(_) | LaunchResult::ClaimGone => None,
+    }
+}

@@ -1,0 +1,160 @@
+//! Provisioning: pending pods get nodes.
+//!
+//! Takes the lease, finishes launches that an earlier run left unfinished, looks at the cluster, plans,
+//! has the plan checked, writes claims, launches them, and records what came of it. A plan that fails its
+//! check is not carried out at all.
+
+use std::collections::BTreeMap;
+
+use domain::plan::Plan;
+use domain::pod::PodKey;
+use domain::{Text, Timestamp};
+
+use crate::event::{Event, EventReason, Subject};
+use crate::launching::{LaunchContext, LaunchReport, is_due, launch, write_claims};
+use crate::ports::error::PortError;
+use crate::ports::{ClaimStore, FunctionName, Lease, LeaseAnswer, Outside, Versioned};
+use crate::record::claim::ClaimRecord;
+use crate::record::nomination::{NOMINATION_LASTS, Nomination};
+use crate::run::{Problems, Run, RunOutcome, acquire, after, observe, record_events};
+use crate::steps::create::{Identity, NotCreatable, claim_record};
+use crate::steps::snapshot::{Observation, snapshot};
+
+/// What a provisioning run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct ProvisioningReport {
+    /// Launches that an earlier run had left unfinished.
+    pub resumed: LaunchReport,
+    /// What was planned, with the pods that nothing can host and why.
+    pub plan: Plan,
+    /// Why the plan was not carried out, where its check failed.
+    pub refused: Vec<Text>,
+    /// Planned claims that were not written, and why.
+    pub not_created: Vec<(Text, NotCreatable)>,
+    /// Launches of this plan.
+    pub launched: LaunchReport,
+    /// What else did not work.
+    pub problems: Problems,
+}
+
+/// Runs provisioning once. An error means that nothing was planned; what had been begun is resumed by the
+/// next run.
+pub async fn provision<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+) -> Result<RunOutcome<ProvisioningReport>, PortError> {
+    let lease = match acquire(ports, run, FunctionName::Provisioning).await? {
+        LeaseAnswer::Acquired(lease) => lease,
+        LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
+    };
+    let result = provision_under(ports, run, &lease).await;
+    let released = ports.store().release_lease(&lease).await;
+    let mut report = result?;
+    report.problems.note(|| "release the lease".to_owned(), released);
+    Ok(RunOutcome::Ran(report))
+}
+
+async fn provision_under<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    lease: &Lease,
+) -> Result<ProvisioningReport, PortError> {
+    let mut report = ProvisioningReport::default();
+    let mut observed = observe(ports, lease).await?;
+    report.resumed = resume(ports, run, &observed).await;
+    if !report.resumed.launches.is_empty() {
+        observed = observe(ports, lease).await?;
+    }
+    let snapshot = snapshot(&observed, run.settings);
+    report.plan = (run.core.schedule)(&snapshot);
+    report.refused = (run.core.check)(&snapshot, &report.plan);
+    if !report.refused.is_empty() {
+        return Ok(report);
+    }
+    let cause = format!("{}/{}", lease.token, observed.now);
+    let identity = Identity { cluster: run.cluster, cause: &cause, replaces: None };
+    let mut records = Vec::new();
+    for planned in &report.plan.node_claims {
+        match claim_record(planned, &snapshot, &identity) {
+            Ok(record) => records.push(record),
+            Err(why) => report.not_created.push((planned.name.clone(), why)),
+        }
+    }
+    let written = write_claims(ports.store(), records, lease, &mut report.problems).await?;
+    nominate(ports, &report.plan, &written, observed.now, &mut report.problems).await;
+    let context = LaunchContext {
+        node_classes: &observed.view.node_classes,
+        instance_types: &observed.instance_types,
+    };
+    report.launched = launch(ports, run, written, context).await;
+    let events = events(&report.plan, &observed);
+    record_events(ports.cluster(), &events, &mut report.problems).await;
+    Ok(report)
+}
+
+/// Asks again for claims without an instance: those whose run stopped, or whose launch failed in passing.
+async fn resume<O: Outside>(ports: &O, run: &Run<'_>, observed: &Observation) -> LaunchReport {
+    let unfinished: Vec<Versioned<ClaimRecord>> = observed
+        .claims
+        .iter()
+        .filter(|claim| is_due(&claim.record, observed.now))
+        .cloned()
+        .collect();
+    let context = LaunchContext {
+        node_classes: &observed.view.node_classes,
+        instance_types: &observed.instance_types,
+    };
+    launch(ports, run, unfinished, context).await
+}
+
+/// Notes which pods are expected where, so that nobody takes those nodes away before they arrive.
+async fn nominate<O: Outside>(
+    ports: &O,
+    plan: &Plan,
+    written: &[Versioned<ClaimRecord>],
+    now: Timestamp,
+    problems: &mut Problems,
+) {
+    let mut pods_of: BTreeMap<&Text, Vec<PodKey>> = BTreeMap::new();
+    for placement in &plan.placements {
+        pods_of.entry(&placement.node).or_default().push(placement.pod.clone());
+    }
+    for claim in written {
+        pods_of.entry(&claim.record.claim.name).or_default().extend(claim.record.pods.clone());
+    }
+    let nominations: Vec<Nomination> = pods_of
+        .into_iter()
+        .filter(|(_, pods)| !pods.is_empty())
+        .map(|(node, mut pods)| {
+            pods.sort();
+            Nomination { node: node.clone(), pods, until: after(now, NOMINATION_LASTS) }
+        })
+        .collect();
+    if !nominations.is_empty() {
+        let doing = || format!("nominate {} nodes", nominations.len());
+        problems.note(doing, ports.store().nominate(&nominations).await);
+    }
+}
+
+fn events(plan: &Plan, observed: &Observation) -> Vec<Event> {
+    let uids: BTreeMap<&PodKey, &Text> =
+        observed.view.pods.iter().map(|pod| (&pod.key, &pod.uid)).collect();
+    let subject =
+        |pod: &PodKey| uids.get(pod).map(|uid| Subject::Pod(pod.clone(), Text::clone(uid)));
+    let placed = plan.placements.iter().map(|placement| (&placement.pod, &placement.node));
+    let launched = plan
+        .node_claims
+        .iter()
+        .flat_map(|claim| claim.pods.iter().map(move |pod| (pod, &claim.name)));
+    let nominated = placed.chain(launched).filter_map(|(pod, node)| {
+        let message = format!("a place is kept for it on {node}");
+        Some(Event::new(subject(pod)?, EventReason::Nominated, message))
+    });
+    let failed = plan.unschedulable.iter().filter_map(|unschedulable| {
+        let reasons: Vec<String> = unschedulable.reasons.iter().map(ToString::to_string).collect();
+        let about = subject(&unschedulable.pod)?;
+        Some(Event::new(about, EventReason::FailedScheduling, reasons.join("; ")))
+    });
+    nominated.chain(failed).collect()
+}

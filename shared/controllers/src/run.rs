@@ -1,0 +1,190 @@
+//! What every run of a controller has in common: its terms, its lease, its look at the world, its
+//! changes of records.
+
+use domain::settings::Settings;
+use domain::{SignedDuration, Text, Timestamp};
+
+use crate::core::Core;
+use crate::event::Event;
+use crate::ports::error::{ErrorKind, PortError};
+use crate::ports::{
+    ClaimStore, Clock, Cloud, Cluster, FunctionName, Lease, LeaseAnswer, Outside, Versioned,
+};
+use crate::record::claim::{ClaimRecord, later};
+use crate::steps::snapshot::Observation;
+
+/// A lease outlives the deadline of its run by so much: the last call may take that long.
+const LEASE_MARGIN: SignedDuration = SignedDuration::from_secs(10);
+/// A change of a record is tried so often against others who change it.
+const CHANGE_ATTEMPTS: usize = 4;
+
+/// The terms of one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// The cluster's name.
+    pub cluster: &'a str,
+    /// Settings.
+    pub settings: &'a Settings,
+    /// Who decides.
+    pub core: Core,
+    /// Unique to this run; holds its leases.
+    pub id: &'a str,
+    /// When nothing new is begun: what is left waits for the next run.
+    pub deadline: Timestamp,
+}
+
+/// A run that took place, or one that left the work to another that is under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum RunOutcome<R> {
+    /// What it did.
+    Ran(R),
+    /// Somebody else holds the lease.
+    Held(Lease),
+}
+
+impl<R> RunOutcome<R> {
+    /// The report of a run that took place.
+    pub fn ran(self) -> Option<R> {
+        match self {
+            Self::Ran(report) => Some(report),
+            Self::Held(_) => None,
+        }
+    }
+}
+
+/// Something that did not work and did not stop the run either.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{doing}: {error}")]
+pub struct Problem {
+    /// What was being done.
+    pub doing: Text,
+    /// What went wrong.
+    #[source]
+    pub error: PortError,
+}
+
+/// Problems of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    /// The value of a call that worked; notes one that did not.
+    pub(crate) fn note<T>(
+        &mut self,
+        doing: impl FnOnce() -> String,
+        result: Result<T, PortError>,
+    ) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.0.push(Problem { doing: doing().into(), error });
+                None
+            }
+        }
+    }
+}
+
+/// Takes the lease of a function for as long as the run lasts.
+pub(crate) async fn acquire<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    function: FunctionName,
+) -> Result<LeaseAnswer, PortError> {
+    let now = ports.clock().now();
+    let term = run.deadline.duration_since(now).max(SignedDuration::ZERO) + LEASE_MARGIN;
+    ports.store().acquire_lease(function, run.id, now, term).await
+}
+
+/// Whether no more work is to be begun.
+pub(crate) fn is_over<O: Outside>(ports: &O, run: &Run<'_>) -> bool {
+    ports.clock().now() >= run.deadline
+}
+
+/// Looks at everything. Claims are read before the cluster: a Node is never newer than its claim.
+pub(crate) async fn observe<O: Outside>(
+    ports: &O,
+    lease: &Lease,
+) -> Result<Observation, PortError> {
+    let store = ports.store();
+    let claims = store.claims().await?;
+    let commands = store.commands().await?;
+    let unavailable = store.unavailable_offerings().await?;
+    let nominations = store.nominations().await?;
+    let view = ports.cluster().observe().await?;
+    let instance_types = ports.cloud().instance_types(&view.node_classes).await?;
+    let now = ports.clock().now();
+    Ok(Observation {
+        now,
+        seed: seed(lease, now),
+        view,
+        claims,
+        commands,
+        unavailable,
+        nominations,
+        instance_types,
+    })
+}
+
+/// Differs from run to run, so that claims of two runs never share a name.
+fn seed(lease: &Lease, now: Timestamp) -> u64 {
+    let millis = now.as_millisecond().unsigned_abs();
+    lease.token.rotate_left(44) ^ millis
+}
+
+/// Changes a claim whatever version it has by now; `None` where it is gone, or another has its name.
+///
+/// `change` may see a record that is newer than the one given, and returns `None` to leave it alone.
+pub(crate) async fn change_claim<S: ClaimStore>(
+    store: &S,
+    claim: Versioned<ClaimRecord>,
+    change: impl Fn(ClaimRecord) -> ClaimRecord,
+) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
+    let (name, uid) = (claim.record.claim.name.clone(), claim.record.claim.uid.clone());
+    let mut current = claim;
+    let mut conflict = None;
+    for _ in 0..CHANGE_ATTEMPTS {
+        let record = change(current.record.clone());
+        if record == current.record {
+            return Ok(Some(current));
+        }
+        match store.update_claim(&record, current.version).await {
+            Ok(version) => return Ok(Some(Versioned { record, version })),
+            Err(error) if error.kind == ErrorKind::Conflict => conflict = Some(error),
+            Err(error) => return Err(error),
+        }
+        match store.claim(&name).await? {
+            Some(newer) if newer.record.claim.uid == uid => current = newer,
+            _ => return Ok(None),
+        }
+    }
+    Err(conflict.unwrap_or_else(|| {
+        PortError::new(
+            ErrorKind::Conflict,
+            format!("change claim {name}"),
+            "others keep changing it",
+        )
+    }))
+}
+
+/// Records events; that they could not be recorded is a problem and no more.
+pub(crate) async fn record_events<C: Cluster>(
+    cluster: &C,
+    events: &[Event],
+    problems: &mut Problems,
+) {
+    if !events.is_empty() {
+        let doing = || format!("record {} events", events.len());
+        problems.note(doing, cluster.record_events(events).await);
+    }
+}
+
+/// A while after a moment, for times that are written down.
+pub(crate) fn after(now: Timestamp, by: SignedDuration) -> Timestamp {
+    later(now, by).unwrap_or(now)
+}
+
+/// The earlier of two times to come back.
+pub(crate) fn sooner(own: Option<SignedDuration>, other: SignedDuration) -> Option<SignedDuration> {
+    Some(own.map_or(other, |own| own.min(other)))
+}

@@ -1,0 +1,64 @@
+//! Conditions of a claim, and when they changed.
+
+use domain::node_claim::{Condition, ConditionStatus, ConditionType, NodeClaim};
+use domain::{SignedDuration, Text, Timestamp};
+
+/// Longest message of a condition, in characters (reference D1.2).
+const MESSAGE_CHARS_MAX: usize = 300;
+
+/// Sets a condition. Its time moves only when its status does.
+pub fn set_condition(
+    claim: &mut NodeClaim,
+    kind: ConditionType,
+    status: ConditionStatus,
+    (reason, message): (&str, &str),
+    now: Timestamp,
+) {
+    let message: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
+    let (reason, message): (Text, Text) = (reason.into(), message.into());
+    let conditions = &mut claim.status.conditions;
+    if let Some(condition) = conditions.iter_mut().find(|condition| condition.kind == kind) {
+        if condition.status != status {
+            condition.changed = Some(now);
+        }
+        condition.status = status;
+        condition.reason = reason;
+        condition.message = message;
+    } else {
+        conditions.push(Condition { kind, status, reason, message, changed: Some(now) });
+        conditions.sort_by_key(|condition| condition.kind);
+    }
+}
+
+/// Sets a condition to True, with its own word as the reason.
+pub fn set_true(claim: &mut NodeClaim, kind: ConditionType, now: Timestamp) {
+    set_condition(claim, kind, ConditionStatus::True, (kind.as_str(), ""), now);
+}
+
+/// Takes a condition away.
+pub fn clear(claim: &mut NodeClaim, kind: ConditionType) {
+    claim.status.conditions.retain(|condition| condition.kind != kind);
+}
+
+/// How long a condition has had its status; `None` where the condition is missing or has no time.
+pub fn since(claim: &NodeClaim, kind: ConditionType, now: Timestamp) -> Option<SignedDuration> {
+    claim
+        .condition(kind)
+        .and_then(|condition| condition.changed)
+        .map(|changed| now.duration_since(changed))
+}
+
+/// Brings condition Ready in line with Launched, Registered and Initialized.
+pub fn update_ready(claim: &mut NodeClaim, now: Timestamp) {
+    let parts = [ConditionType::Launched, ConditionType::Registered, ConditionType::Initialized];
+    match parts.into_iter().find(|part| !claim.is(*part)) {
+        None => set_true(claim, ConditionType::Ready, now),
+        Some(part) => {
+            let failed =
+                claim.condition(part).is_some_and(|part| part.status == ConditionStatus::False);
+            let status = if failed { ConditionStatus::False } else { ConditionStatus::Unknown };
+            let why = ("UnhealthyDependents", format!("{} is not True", part.as_str()));
+            set_condition(claim, ConditionType::Ready, status, (why.0, &why.1), now);
+        }
+    }
+}

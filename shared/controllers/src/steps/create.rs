@@ -1,0 +1,153 @@
+//! The record of a claim, as it is written before EC2 is asked.
+
+use domain::label::{self, Labels};
+use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim, NodeClaimStatus};
+use domain::plan::PlannedNodeClaim;
+use domain::requirement::Requirement;
+use domain::snapshot::ClusterSnapshot;
+use domain::{Text, Timestamp};
+use uuid::Uuid;
+
+use super::condition::set_condition;
+use super::launch::launch_offerings;
+use crate::record::claim::ClaimRecord;
+use crate::record::launch::LaunchRequest;
+
+/// Why a planned claim cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotCreatable {
+    /// The NodePool is not in the snapshot it was planned from.
+    #[error("NodePool {0} is not there")]
+    NoNodePool(Text),
+    /// No offering of its instance types can be launched.
+    #[error("none of its {0} instance types can be launched now")]
+    NoOffering(usize),
+}
+
+/// What makes a claim this one and no other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// The cluster's name.
+    pub cluster: &'a str,
+    /// What brought it about: a moment for pending pods, a command for a replacement. The same cause
+    /// gives the same uid, so that a step taken twice asks EC2 for the same instance.
+    pub cause: &'a str,
+    /// The command whose replacement it is.
+    pub replaces: Option<&'a Text>,
+}
+
+impl Identity<'_> {
+    /// A uid that no other claim has: a UUID of version 5.
+    fn uid(&self, name: &str) -> Text {
+        let key = format!("{}/{}/{name}", self.cluster, self.cause);
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes()).to_string().into()
+    }
+}
+
+/// The record of a planned claim.
+pub fn claim_record(
+    planned: &PlannedNodeClaim,
+    snapshot: &ClusterSnapshot,
+    identity: &Identity<'_>,
+) -> Result<ClaimRecord, NotCreatable> {
+    let types = snapshot.instance_types.of(&planned.node_class);
+    let offerings = launch_offerings(
+        &planned.instance_types,
+        &planned.requirements,
+        types,
+        &snapshot.instance_types,
+    );
+    if offerings.is_empty() {
+        return Err(NotCreatable::NoOffering(planned.instance_types.len()));
+    }
+    let claim = node_claim(planned, snapshot, identity.uid(&planned.name))?;
+    let launch = LaunchRequest {
+        token: claim.uid.clone(),
+        claim: claim.name.clone(),
+        node_pool: planned.node_pool.clone(),
+        node_class: planned.node_class.clone(),
+        offerings,
+        labels: claim.labels.clone(),
+        taints: [claim.taints.as_slice(), claim.startup_taints.as_slice()].concat(),
+    };
+    Ok(ClaimRecord {
+        claim,
+        launch,
+        launch_failures: 0,
+        launch_not_before: None,
+        instance: None,
+        pods: planned.pods.clone(),
+        replaces: identity.replaces.cloned(),
+        pods_seen: None,
+        ending: None,
+    })
+}
+
+fn node_claim(
+    planned: &PlannedNodeClaim,
+    snapshot: &ClusterSnapshot,
+    uid: Text,
+) -> Result<NodeClaim, NotCreatable> {
+    let pool = snapshot
+        .node_pools
+        .iter()
+        .find(|pool| pool.name == planned.node_pool)
+        .ok_or_else(|| NotCreatable::NoNodePool(planned.node_pool.clone()))?;
+    let mut labels = planned.labels.clone();
+    labels.insert(label::NODE_POOL.into(), planned.node_pool.clone());
+    labels.insert(label::NODE_CLASS.into(), planned.node_class.clone());
+    let mut annotations = pool.template.annotations.clone();
+    copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH);
+    copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH_VERSION);
+    if let Some(class) = snapshot.node_classes.iter().find(|class| class.name == planned.node_class)
+    {
+        copy(&mut annotations, &class.annotations, label::NODE_CLASS_HASH);
+        copy(&mut annotations, &class.annotations, label::NODE_CLASS_HASH_VERSION);
+    }
+    let mut claim = NodeClaim {
+        name: planned.name.clone(),
+        uid,
+        created: Some(snapshot.now),
+        deleted: None,
+        labels,
+        annotations,
+        requirements: with_instance_types(planned),
+        requests: planned.requests.clone(),
+        taints: planned.taints.clone(),
+        startup_taints: planned.startup_taints.clone(),
+        node_class_ref: pool.template.node_class_ref.clone(),
+        termination_grace_period: pool.template.termination_grace_period,
+        expire_after: pool.template.expire_after,
+        status: NodeClaimStatus::default(),
+    };
+    await_everything(&mut claim, snapshot.now);
+    Ok(claim)
+}
+
+/// Sets the conditions of a claim to which nothing has happened yet.
+pub(crate) fn await_everything(claim: &mut NodeClaim, now: Timestamp) {
+    for kind in [ConditionType::Launched, ConditionType::Registered, ConditionType::Initialized] {
+        let why = ("AwaitingReconciliation", "");
+        set_condition(claim, kind, ConditionStatus::Unknown, why, now);
+    }
+    super::condition::update_ready(claim, now);
+}
+
+fn with_instance_types(planned: &PlannedNodeClaim) -> Vec<Requirement> {
+    let mut requirements = planned.requirements.clone();
+    let names = || planned.instance_types.iter().cloned();
+    match requirements.iter_mut().find(|own| &*own.key == label::INSTANCE_TYPE) {
+        Some(own) => {
+            let min_values = own.min_values;
+            *own = Requirement { min_values, ..Requirement::is_in(label::INSTANCE_TYPE, names()) };
+        }
+        None => requirements.push(Requirement::is_in(label::INSTANCE_TYPE, names())),
+    }
+    requirements
+}
+
+fn copy(to: &mut Labels, from: &Labels, key: &str) {
+    if let Some((key, value)) = from.get_key_value(key) {
+        to.insert(key.clone(), value.clone());
+    }
+}

@@ -1,0 +1,248 @@
+//! Draining a node: whom to ask next to go, whom to force.
+//!
+//! Source: reference D2.3 to D2.7.
+
+use std::collections::BTreeSet;
+
+use domain::node::Node;
+use domain::node_claim::{ConditionStatus, ConditionType};
+use domain::pod::{ObjectKey, Pod, PodKey, VolumeUse};
+use domain::taint::{Taint, tolerated};
+use domain::volume::PersistentVolumeClaim;
+use domain::{SignedDuration, Text, Timestamp};
+
+use super::condition::since;
+use crate::ports::cluster::{PodRef, VolumeAttachment};
+use crate::record::claim::ClaimRecord;
+
+/// Every drain lasts at least this long: pods that were being bound as it began are caught.
+pub const DRAIN_MIN: SignedDuration = SignedDuration::from_secs(5);
+/// A pod that should have been gone for so long is not waited for.
+const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
+
+/// What to do about the pods of a node now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DrainStep {
+    /// To be asked through the Eviction API.
+    pub evict: Vec<PodRef>,
+    /// To be deleted with so many seconds of grace: the deadline leaves no more.
+    pub force: Vec<(PodRef, u32)>,
+    /// Protected by `karpenter.sh/do-not-disrupt`: the drain waits for them.
+    pub protected: Vec<PodRef>,
+    /// Pods that still have to go, those above among them.
+    pub remaining: usize,
+}
+
+/// The next step of a drain.
+///
+/// Pods go in four tiers, one after another: ordinary, ordinary DaemonSet, critical, critical DaemonSet.
+/// Only the first tier that has pods is asked; whom the deadline leaves no more than its grace period is
+/// forced in whatever tier. Not drained: pods that tolerate the taint `karpenter.sh/disrupted`, static
+/// ones, those that have ended, and those that have been stuck in deletion for over a minute.
+pub fn drain_step(
+    node: &Node,
+    pods: &[Pod],
+    deadline: Option<Timestamp>,
+    now: Timestamp,
+) -> DrainStep {
+    let mut drainable: Vec<&Pod> =
+        pods.iter().filter(|pod| is_on(pod, node) && is_drained(pod, now)).collect();
+    drainable.sort_by(|a, b| (tier(a), &a.key).cmp(&(tier(b), &b.key)));
+    let mut step = DrainStep { remaining: drainable.len(), ..DrainStep::default() };
+    let current = drainable.first().map(|pod| tier(pod));
+    for pod in drainable {
+        if let Some(grace) = forced_grace(pod, deadline, now) {
+            step.force.push((pod.into(), grace));
+        } else if Some(tier(pod)) == current && !pod.is_terminating() {
+            let list =
+                if pod.refuses_disruption(now) { &mut step.protected } else { &mut step.evict };
+            list.push(pod.into());
+        }
+    }
+    step
+}
+
+/// Whether a drain that left no pod has also lasted long enough.
+pub fn is_drain_over(record: &ClaimRecord, step: &DrainStep, now: Timestamp) -> bool {
+    step.remaining == 0
+        && (record.claim.is(ConditionType::Drained)
+            || since(&record.claim, ConditionType::Drained, now)
+                .is_some_and(|lasted| lasted >= DRAIN_MIN))
+}
+
+/// Attachments that the end of the instance has to wait for: those of volumes that no pod uses which
+/// stays on the node until the end.
+pub fn awaited_attachments<'a>(
+    attachments: &'a [VolumeAttachment],
+    node: &Node,
+    pods: &[Pod],
+    claims: &[PersistentVolumeClaim],
+    now: Timestamp,
+) -> Vec<&'a VolumeAttachment> {
+    let kept: BTreeSet<&Text> = pods
+        .iter()
+        .filter(|pod| is_on(pod, node) && !pod.is_terminal() && !is_drained(pod, now))
+        .flat_map(claim_keys)
+        .filter_map(|key| claims.iter().find(|claim| claim.key == key))
+        .filter_map(|claim| claim.spec.volume_name.as_ref())
+        .collect();
+    attachments
+        .iter()
+        .filter(|one| one.node == node.name)
+        .filter(|one| one.persistent_volume.as_ref().is_none_or(|name| !kept.contains(name)))
+        .collect()
+}
+
+fn claim_keys(pod: &Pod) -> Vec<ObjectKey> {
+    let PodKey { namespace, name } = &pod.key;
+    pod.spec
+        .volumes
+        .iter()
+        .map(|volume| match volume {
+            VolumeUse::Claim { name, .. } => ObjectKey::new(namespace.clone(), name.clone()),
+            VolumeUse::Ephemeral { volume, .. } => {
+                ObjectKey::new(namespace.clone(), format!("{name}-{volume}"))
+            }
+        })
+        .collect()
+}
+
+fn is_on(pod: &Pod, node: &Node) -> bool {
+    pod.node_name.as_ref() == Some(&node.name)
+}
+
+fn is_drained(pod: &Pod, now: Timestamp) -> bool {
+    let is_stuck = pod.deleted.is_some_and(|deleted| now.duration_since(deleted) > STUCK_AFTER);
+    !pod.is_terminal()
+        && !pod.is_static()
+        && !is_stuck
+        && !tolerated(&pod.spec.tolerations, &Taint::disrupted())
+}
+
+fn tier(pod: &Pod) -> (bool, bool) {
+    (pod.spec.is_critical, pod.is_daemon())
+}
+
+/// The grace period that the deadline leaves a pod, once that is no more than it asks for; never 0. A
+/// pod that is being deleted is forced only if it would outlive the deadline.
+fn forced_grace(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> Option<u32> {
+    let deadline = deadline?;
+    let own = SignedDuration::from_secs(pod.spec.termination_grace.0);
+    let left = deadline.duration_since(now);
+    let outlives = pod.deleted.is_none_or(|deleted| deleted > deadline);
+    (left < own && outlives).then(|| u32::try_from(left.as_secs()).unwrap_or_default().max(1))
+}
+
+/// The status of condition Drained for what is left to do.
+pub fn drained_status(is_over: bool) -> (ConditionStatus, &'static str) {
+    if is_over {
+        (ConditionStatus::True, "Drained")
+    } else {
+        (ConditionStatus::Unknown, "Draining")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, launched_record, node_of, pod_on};
+    use domain::pod::{DoNotDisrupt, Owner, OwnerKind, PodPhase, PodSpec};
+    use domain::taint::Toleration;
+    use std::sync::Arc;
+
+    fn node() -> Node {
+        node_of(&launched_record("web-1", at(0)))
+    }
+
+    fn with_spec(mut pod: Pod, change: impl FnOnce(&mut PodSpec)) -> Pod {
+        change(Arc::make_mut(&mut pod.spec));
+        pod
+    }
+
+    fn daemon(mut pod: Pod) -> Pod {
+        pod.owner =
+            Some(Owner { kind: OwnerKind::DaemonSet, name: "agent".into(), uid: "u".into() });
+        pod
+    }
+
+    fn names(refs: &[PodRef]) -> Vec<&str> {
+        refs.iter().map(|pod| &*pod.key.name).collect()
+    }
+
+    #[test]
+    fn tiers_go_one_after_another() {
+        let critical = |pod| with_spec(pod, |spec| spec.is_critical = true);
+        let mut pods = vec![
+            critical(daemon(pod_on("d", &node()))),
+            critical(pod_on("c", &node())),
+            daemon(pod_on("b", &node())),
+            pod_on("a", &node()),
+        ];
+        for expected in ["a", "b", "c", "d"] {
+            let step = drain_step(&node(), &pods, None, at(0));
+            assert_eq!(names(&step.evict), [expected]);
+            pods.retain(|pod| &*pod.key.name != expected);
+        }
+        assert_eq!(drain_step(&node(), &pods, None, at(0)).remaining, 0);
+    }
+
+    #[test]
+    fn a_tier_waits_for_the_pods_of_the_tier_before_it_that_are_still_ending() {
+        let mut ending = pod_on("a", &node());
+        ending.deleted = Some(at(30));
+        let pods = [ending, daemon(pod_on("b", &node()))];
+        let step = drain_step(&node(), &pods, None, at(10));
+        assert!(step.evict.is_empty());
+        assert_eq!(step.remaining, 2);
+        // A minute past its deletion the pod no longer counts.
+        assert_eq!(names(&drain_step(&node(), &pods, None, at(91)).evict), ["b"]);
+    }
+
+    #[test]
+    fn who_tolerates_the_disruption_or_has_ended_is_left_alone() {
+        let tolerant = with_spec(pod_on("a", &node()), |spec| {
+            spec.tolerations =
+                vec![Toleration { key: None, exists: true, value: "".into(), effect: None }];
+        });
+        let mut done = pod_on("b", &node());
+        done.phase = PodPhase::Succeeded;
+        let mut mirror = pod_on("c", &node());
+        mirror.is_mirror = true;
+        assert_eq!(drain_step(&node(), &[tolerant, done, mirror], None, at(0)).remaining, 0);
+    }
+
+    #[test]
+    fn the_deadline_forces_pods_of_every_tier_whatever_protects_them() {
+        let mut protected = daemon(pod_on("a", &node()));
+        protected.do_not_disrupt = Some(DoNotDisrupt::Always);
+        let pods = [protected, pod_on("b", &node())];
+        let step = drain_step(&node(), &pods, Some(at(100)), at(70));
+        assert_eq!(names(&step.evict), ["b"], "30 s are left, as many as the pods ask for");
+        let step = drain_step(&node(), &pods, Some(at(100)), at(80));
+        let forced: Vec<(&str, u32)> =
+            step.force.iter().map(|(pod, grace)| (&*pod.key.name, *grace)).collect();
+        assert_eq!(forced, [("b", 20), ("a", 20)]);
+        let step = drain_step(&node(), &pods, Some(at(100)), at(200));
+        assert_eq!(step.force[0].1, 1, "grace is never 0");
+    }
+
+    #[test]
+    fn a_pod_that_is_ending_is_forced_only_if_it_would_outlive_the_deadline() {
+        let ending = |until| {
+            let mut pod = pod_on("a", &node());
+            pod.deleted = Some(at(until));
+            pod
+        };
+        let forced =
+            |until| drain_step(&node(), &[ending(until)], Some(at(100)), at(80)).force.len();
+        assert_eq!((forced(95), forced(500)), (0, 1));
+    }
+
+    #[test]
+    fn a_protected_pod_holds_the_drain_up() {
+        let mut protected = pod_on("a", &node());
+        protected.do_not_disrupt = Some(DoNotDisrupt::Always);
+        let step = drain_step(&node(), &[protected], None, at(0));
+        assert_eq!((step.evict.len(), step.protected.len(), step.remaining), (0, 1, 1));
+    }
+}

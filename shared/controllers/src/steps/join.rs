@@ -1,0 +1,206 @@
+//! From an instance to a node that takes pods: Launched → Registered → Initialized, and giving up on
+//! what takes too long.
+//!
+//! Source: reference D1.4 to D1.7, 4.3.
+
+use domain::label;
+use domain::node::Node;
+use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
+use domain::taint::{Taint, TaintEffect, UNREGISTERED};
+use domain::{SignedDuration, Text, Timestamp};
+
+use super::condition::{set_condition, set_true, since, update_ready};
+use crate::ports::cluster::{FinalizerChange, NodePatch};
+use crate::record::claim::{ClaimRecord, EndReason};
+
+/// How long a claim may be without an instance.
+pub const LAUNCH_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
+/// How long an instance may take to join the cluster as a Node.
+pub const REGISTRATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
+
+/// Why a claim that is not there yet should be given up; `None` while it may still come.
+pub fn overdue(record: &ClaimRecord, now: Timestamp) -> Option<EndReason> {
+    let claim = &record.claim;
+    let is_late = |kind: ConditionType, limit: SignedDuration| {
+        !claim.is(kind) && since(claim, kind, now).is_some_and(|waited| waited >= limit)
+    };
+    if record.instance.is_none() {
+        return is_late(ConditionType::Launched, LAUNCH_TIMEOUT)
+            .then_some(EndReason::LaunchTimeout);
+    }
+    is_late(ConditionType::Registered, REGISTRATION_TIMEOUT)
+        .then_some(EndReason::RegistrationTimeout)
+}
+
+/// A Node that joins: what to write on it, and the claim once that is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// What to write on the Node.
+    pub patch: NodePatch,
+    /// The claim afterwards.
+    pub record: ClaimRecord,
+    /// The Node had joined without the taint that keeps pods off until now.
+    pub taint_was_missing: bool,
+}
+
+/// Registers a Node: labels, annotations and taints of the claim, the finalizer, label
+/// `karpenter.sh/registered`; the taint `karpenter.sh/unregistered` goes.
+///
+/// Taints are left alone where the Node says `karpenter.sh/do-not-sync-taints`: its kubelet set them, and
+/// startup taints that somebody has removed already must not come back (reference, trap 53).
+pub fn register(mut record: ClaimRecord, node: &Node, now: Timestamp) -> Registration {
+    let claim = &mut record.claim;
+    let mut labels = claim.labels.clone();
+    labels.insert(label::REGISTERED.into(), "true".into());
+    let syncs_taints =
+        node.labels.get(label::DO_NOT_SYNC_TAINTS).is_none_or(|own| &**own != "true");
+    let add_taints = if syncs_taints {
+        [claim.taints.as_slice(), claim.startup_taints.as_slice()].concat()
+    } else {
+        Vec::new()
+    };
+    let remove_taints: Vec<(Text, TaintEffect)> = node
+        .taints
+        .iter()
+        .filter(|taint| &*taint.key == UNREGISTERED)
+        .map(|taint| (taint.key.clone(), taint.effect))
+        .collect();
+    let taint_was_missing = remove_taints.is_empty();
+    let annotations = claim.annotations.clone();
+    claim.status.node_name = Some(node.name.clone());
+    set_true(claim, ConditionType::Registered, now);
+    let why = ("NodeNotReady", "the Node is not ready for pods yet");
+    set_condition(claim, ConditionType::Initialized, ConditionStatus::Unknown, why, now);
+    update_ready(claim, now);
+    Registration {
+        patch: NodePatch {
+            labels,
+            annotations,
+            add_taints,
+            remove_taints,
+            finalizer: FinalizerChange::Add,
+            ..NodePatch::default()
+        },
+        record,
+        taint_was_missing,
+    }
+}
+
+/// Says on a claim that several Nodes claim to be its instance.
+pub fn ambiguous(mut record: ClaimRecord, nodes: usize, now: Timestamp) -> ClaimRecord {
+    let message = format!("{nodes} Nodes have its provider id");
+    let why = ("MultipleNodesFound", message.as_str());
+    let claim = &mut record.claim;
+    set_condition(claim, ConditionType::Registered, ConditionStatus::False, why, now);
+    update_ready(claim, now);
+    record
+}
+
+/// What a Node lacks to take pods; `None` when nothing.
+///
+/// It must be ready, without startup taints and without those that a node wears only while it starts,
+/// and have some of each resource that the claim asked for: a device plugin reports late.
+pub fn not_initialized(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)> {
+    let ready = node.condition("Ready").map(|condition| condition.status);
+    if ready != Some(ConditionStatus::True) {
+        return Some(("NodeNotReady", "the Node is not ready".to_owned()));
+    }
+    let same = |own: &Taint, other: &Taint| own.key == other.key && own.effect == other.effect;
+    let startup = |taint: &&Taint| claim.startup_taints.iter().any(|own| same(own, taint));
+    if let Some(taint) = node.taints.iter().find(startup) {
+        return Some(("StartupTaintsExist", format!("startup taint {taint} is still there")));
+    }
+    if let Some(taint) = node.taints.iter().find(|taint| taint.is_ephemeral()) {
+        return Some(("KnownEphemeralTaintsExist", format!("taint {taint} is still there")));
+    }
+    claim
+        .requests
+        .iter()
+        .find(|(name, amount)| *amount > 0 && node.allocatable.get(name) <= 0)
+        .map(|(name, _)| ("ResourceNotRegistered", format!("the Node reports no {name} yet")))
+}
+
+/// The claim with condition Initialized as its Node deserves.
+pub fn initialize(mut record: ClaimRecord, node: &Node, now: Timestamp) -> ClaimRecord {
+    let claim = &mut record.claim;
+    match not_initialized(claim, node) {
+        None => set_true(claim, ConditionType::Initialized, now),
+        Some((reason, message)) => set_condition(
+            claim,
+            ConditionType::Initialized,
+            ConditionStatus::Unknown,
+            (reason, &message),
+            now,
+        ),
+    }
+    update_ready(claim, now);
+    record
+}
+
+/// What to write on a Node that takes pods from now on.
+pub fn initialized_patch() -> NodePatch {
+    NodePatch {
+        labels: [(label::INITIALIZED.into(), "true".into())].into(),
+        ..NodePatch::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, launched_record, node_of, record, taint};
+    use domain::resource::NVIDIA_GPU;
+
+    #[test]
+    fn a_node_that_joins_gets_labels_taints_and_the_finalizer() {
+        let mut claim = launched_record("web-1", at(0));
+        claim.claim.taints = vec![taint("team")];
+        let registration = register(claim.clone(), &node_of(&claim), at(40));
+        assert_eq!(registration.patch.add_taints, [taint("team")]);
+        assert_eq!(registration.patch.finalizer, FinalizerChange::Add);
+        assert_eq!(registration.patch.remove_taints.len(), 1);
+        assert!(registration.patch.labels.contains_key(label::REGISTERED));
+        assert!(!registration.taint_was_missing);
+        assert!(registration.record.claim.is(ConditionType::Registered));
+    }
+
+    #[test]
+    fn taints_that_the_kubelet_set_are_not_written_again() {
+        let mut claim = launched_record("web-1", at(0));
+        claim.claim.startup_taints = vec![taint("cilium")];
+        let mut node = node_of(&claim);
+        node.labels.insert(label::DO_NOT_SYNC_TAINTS.into(), "true".into());
+        assert!(register(claim, &node, at(40)).patch.add_taints.is_empty());
+    }
+
+    #[test]
+    fn a_node_is_initialized_once_nothing_of_its_start_is_left() {
+        let mut claim = launched_record("web-1", at(0)).claim;
+        claim.startup_taints = vec![taint("cilium")];
+        claim.requests = claim.requests.with(NVIDIA_GPU, 1);
+        let record = ClaimRecord { claim: claim.clone(), ..record("web-1") };
+        let mut node = node_of(&launched_record("web-1", at(0)));
+        let lacks = |node: &Node| not_initialized(&record.claim, node).map(|(reason, _)| reason);
+        node.conditions.clear();
+        assert_eq!(lacks(&node), Some("NodeNotReady"));
+        node = node_of(&launched_record("web-1", at(0)));
+        node.taints = vec![taint("cilium")];
+        assert_eq!(lacks(&node), Some("StartupTaintsExist"));
+        node.taints = vec![taint("readiness.k8s.io/storage")];
+        assert_eq!(lacks(&node), Some("KnownEphemeralTaintsExist"));
+        node.taints.clear();
+        assert_eq!(lacks(&node), Some("ResourceNotRegistered"));
+        node.allocatable = node.allocatable.with(NVIDIA_GPU, 1);
+        assert_eq!(lacks(&node), None);
+    }
+
+    #[test]
+    fn a_claim_is_given_up_after_five_minutes_without_instance_and_fifteen_without_node() {
+        let waiting = record("web-1");
+        assert_eq!(overdue(&waiting, at(299)), None);
+        assert_eq!(overdue(&waiting, at(300)), Some(EndReason::LaunchTimeout));
+        let booting = launched_record("web-1", at(100));
+        assert_eq!(overdue(&booting, at(100 + 899)), None);
+        assert_eq!(overdue(&booting, at(100 + 900)), Some(EndReason::RegistrationTimeout));
+    }
+}

@@ -1,0 +1,254 @@
+//! What a launch makes of its claim.
+
+use domain::instance_type::{InstanceType, InstanceTypes};
+use domain::label::{self, Labels};
+use domain::node_claim::{ConditionStatus, ConditionType};
+use domain::{SignedDuration, Text, Timestamp};
+
+use super::condition::{set_condition, set_true, update_ready};
+use crate::ports::cloud::{Exhausted, Instance, LaunchOutcome};
+use crate::ports::error::{ErrorKind, PortError};
+use crate::record::claim::{ClaimRecord, later};
+use crate::record::unavailable::{UNAVAILABLE_LASTS, UnavailableOffering};
+
+/// The longest pause between attempts to launch (reference 4.3).
+const PAUSE_MAX: SignedDuration = SignedDuration::from_mins(1);
+
+/// What is to be done with a claim after an attempt to launch it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AfterLaunch {
+    /// The claim itself.
+    pub verdict: LaunchVerdict,
+    /// Offerings not to be tried for a while.
+    pub unavailable: Vec<UnavailableOffering>,
+}
+
+/// What becomes of the claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaunchVerdict {
+    /// There is an instance; it belongs into the record.
+    Launched(Instance),
+    /// Nothing can be launched for it: it goes, so that its pods are planned for again.
+    GiveUp(GiveUp),
+    /// Nobody knows; the same is asked again later.
+    Retry(PortError),
+}
+
+/// Why nothing can be launched for a claim.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GiveUp {
+    /// None left of what it may use.
+    #[error("no capacity in any of {0} offerings")]
+    NoCapacity(usize),
+    /// Its node class cannot be launched from.
+    #[error("node class not ready: {0}")]
+    NodeClassNotReady(Text),
+}
+
+/// Reads the outcome of a launch.
+pub fn after_launch(record: &ClaimRecord, outcome: LaunchOutcome, now: Timestamp) -> AfterLaunch {
+    match outcome {
+        LaunchOutcome::Launched { instance, exhausted } => AfterLaunch {
+            verdict: LaunchVerdict::Launched(instance),
+            unavailable: unavailable(exhausted, now),
+        },
+        LaunchOutcome::OutOfCapacity { exhausted } => AfterLaunch {
+            verdict: LaunchVerdict::GiveUp(GiveUp::NoCapacity(record.launch.offerings.len())),
+            unavailable: unavailable(or_all(exhausted, record), now),
+        },
+        LaunchOutcome::NodeClassNotReady { message } => AfterLaunch {
+            verdict: LaunchVerdict::GiveUp(GiveUp::NodeClassNotReady(message)),
+            unavailable: Vec::new(),
+        },
+        LaunchOutcome::Failed(error) if error.kind == ErrorKind::NoCapacity => AfterLaunch {
+            verdict: LaunchVerdict::GiveUp(GiveUp::NoCapacity(record.launch.offerings.len())),
+            unavailable: unavailable(or_all(Vec::new(), record), now),
+        },
+        LaunchOutcome::Failed(error) => {
+            AfterLaunch { verdict: LaunchVerdict::Retry(error), unavailable: Vec::new() }
+        }
+    }
+}
+
+/// An answer without instance and without errors means that nothing was to be had (reference, trap 69).
+fn or_all(exhausted: Vec<Exhausted>, record: &ClaimRecord) -> Vec<Exhausted> {
+    if !exhausted.is_empty() {
+        return exhausted;
+    }
+    let code = "InsufficientInstanceCapacity";
+    record.launch.offerings.iter().map(|offering| Exhausted::of(offering, code)).collect()
+}
+
+fn unavailable(exhausted: Vec<Exhausted>, now: Timestamp) -> Vec<UnavailableOffering> {
+    let mut all: Vec<UnavailableOffering> = exhausted
+        .into_iter()
+        .map(|one| UnavailableOffering {
+            instance_type: one.instance_type,
+            zone: one.zone,
+            capacity_type: one.capacity_type,
+            code: one.code,
+            until: later(now, UNAVAILABLE_LASTS).unwrap_or(now),
+        })
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The record once there is an instance: labels, status and condition Launched.
+///
+/// The claim's own labels win over those of the instance (reference D1.3). The price is that of the
+/// offering asked for where the cloud does not say.
+pub fn launched(
+    mut record: ClaimRecord,
+    mut instance: Instance,
+    catalogue: &InstanceTypes,
+    now: Timestamp,
+) -> ClaimRecord {
+    if instance.price.is_none() {
+        instance.price = record
+            .launch
+            .offerings
+            .iter()
+            .find(|offering| {
+                offering.instance_type == instance.instance_type
+                    && offering.zone == instance.zone
+                    && offering.capacity_type == instance.capacity_type
+            })
+            .map(|offering| offering.price);
+    }
+    let instance_type = catalogue
+        .of(&record.launch.node_class)
+        .iter()
+        .find(|instance_type| instance_type.name == instance.instance_type);
+    let mut labels = resolved_labels(&instance, instance_type, catalogue);
+    let claim = &mut record.claim;
+    labels.append(&mut claim.labels);
+    claim.labels = labels;
+    claim.status.provider_id = Some(instance.provider_id.clone());
+    claim.status.image_id = Some(instance.image_id.clone());
+    if let Some(instance_type) = instance_type {
+        claim.status.capacity = instance_type.capacity.clone();
+        claim.status.allocatable = instance_type.allocatable.clone();
+    }
+    set_true(claim, ConditionType::Launched, now);
+    // The time allowed for registration begins with the launch.
+    let why = ("NodeNotFound", "the Node has not joined the cluster yet");
+    super::condition::clear(claim, ConditionType::Registered);
+    set_condition(claim, ConditionType::Registered, ConditionStatus::Unknown, why, now);
+    update_ready(claim, now);
+    record.instance = Some(instance);
+    record.launch_not_before = None;
+    record
+}
+
+fn resolved_labels(
+    instance: &Instance,
+    instance_type: Option<&InstanceType>,
+    catalogue: &InstanceTypes,
+) -> Labels {
+    let mut labels: Labels = instance_type
+        .into_iter()
+        .flat_map(|instance_type| &instance_type.labels)
+        .filter_map(|(key, values)| match values.as_slice() {
+            [value] => Some((key.clone(), value.clone())),
+            _ => None,
+        })
+        .collect();
+    let mut set = |key: &str, value: Option<&Text>| {
+        if let Some(value) = value {
+            labels.insert(key.into(), value.clone());
+        }
+    };
+    set(label::INSTANCE_TYPE, Some(&instance.instance_type));
+    set(label::ZONE, Some(&instance.zone));
+    set(label::CAPACITY_TYPE, Some(&instance.capacity_type.as_str().into()));
+    set(label::REGION, catalogue.region.as_ref());
+    set(label::ZONE_ID, catalogue.zone_ids.get(&instance.zone));
+    set(label::RESERVATION_ID, instance.reservation_id.as_ref());
+    labels
+}
+
+/// The record after an attempt that failed: condition Launched says why, and the next attempt waits
+/// 1 s, 2 s, 4 s … up to a minute.
+pub fn launch_failed(mut record: ClaimRecord, error: &PortError, now: Timestamp) -> ClaimRecord {
+    let pause = SignedDuration::from_secs(1_i64 << record.launch_failures.min(6)).min(PAUSE_MAX);
+    record.launch_failures = record.launch_failures.saturating_add(1);
+    record.launch_not_before = later(now, pause);
+    let why = ("LaunchFailed", error.to_string());
+    set_condition(
+        &mut record.claim,
+        ConditionType::Launched,
+        ConditionStatus::Unknown,
+        (why.0, &why.1),
+        now,
+    );
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, instance, instance_type, offering, record};
+    use domain::instance_type::CapacityType;
+    use std::sync::Arc;
+
+    #[test]
+    fn an_answer_with_neither_instance_nor_error_marks_all_that_was_asked_for() {
+        let record = record("web-1");
+        let after =
+            after_launch(&record, LaunchOutcome::OutOfCapacity { exhausted: vec![] }, at(0));
+        assert_eq!(after.verdict, LaunchVerdict::GiveUp(GiveUp::NoCapacity(1)));
+        assert_eq!(after.unavailable.len(), 1);
+        assert_eq!(after.unavailable[0].until, at(180));
+    }
+
+    #[test]
+    fn a_success_may_still_mark_what_was_tried_first() {
+        let record = record("web-1");
+        let exhausted = vec![Exhausted {
+            instance_type: "c5.large".into(),
+            zone: "a".into(),
+            capacity_type: CapacityType::Spot,
+            code: "InsufficientInstanceCapacity".into(),
+        }];
+        let outcome =
+            LaunchOutcome::Launched { instance: instance("i-1", &record, at(0)), exhausted };
+        let after = after_launch(&record, outcome, at(0));
+        assert!(matches!(after.verdict, LaunchVerdict::Launched(_)));
+        assert_eq!(&*after.unavailable[0].instance_type, "c5.large");
+    }
+
+    #[test]
+    fn a_launched_claim_knows_its_type_zone_and_room_and_keeps_its_own_labels() {
+        let mut claim = record("web-1");
+        claim.claim.labels.insert("team".into(), "blue".into());
+        let mut m5 = instance_type("m5.large", [offering("a", "spot", 40)]);
+        m5.labels.insert("team".into(), vec!["red".into()]);
+        m5.labels.insert("kubernetes.io/arch".into(), vec!["amd64".into()]);
+        let catalogue =
+            InstanceTypes { default: Arc::new(vec![m5.clone()]), ..InstanceTypes::default() };
+        let instance = instance("i-1", &claim, at(5));
+        let after = launched(claim, instance, &catalogue, at(5));
+        let label = |key: &str| after.claim.labels.get(key).map(|value| &**value);
+        assert_eq!(label("team"), Some("blue"));
+        assert_eq!(label(label::ARCH), Some("amd64"));
+        assert_eq!(label(label::ZONE), Some("a"));
+        assert_eq!(after.claim.status.allocatable, m5.allocatable);
+        assert!(after.claim.is(ConditionType::Launched));
+    }
+
+    #[test]
+    fn attempts_pause_twice_as_long_each_time_up_to_a_minute() {
+        let error = PortError::new(ErrorKind::Throttled, "CreateFleet", "slow down");
+        let mut claim = record("web-1");
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            claim = launch_failed(claim, &error, at(0));
+            pauses.push(claim.launch_not_before.unwrap().duration_since(at(0)).as_secs());
+        }
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
+        let launched = claim.claim.condition(ConditionType::Launched).unwrap();
+        assert_eq!(&*launched.message, "CreateFleet: throttled: slow down");
+    }
+}

@@ -1,0 +1,260 @@
+//! The snapshot that the core plans from: the cluster as it is, with what only we know worked in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use domain::instance_type::{InstanceType, InstanceTypes};
+use domain::label;
+use domain::node::Node;
+use domain::node_claim::NodeClaim;
+use domain::resource::Resources;
+use domain::settings::Settings;
+use domain::snapshot::ClusterSnapshot;
+use domain::taint::Taint;
+use domain::{Text, Timestamp};
+
+use crate::ports::claim_store::Versioned;
+use crate::ports::cluster::{ClusterView, NodeClaimObject};
+use crate::record::claim::ClaimRecord;
+use crate::record::command::{CommandPhase, CommandRecord};
+use crate::record::nomination::Nomination;
+use crate::record::unavailable::UnavailableOffering;
+
+/// Everything that was read from outside at one moment.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The moment.
+    pub now: Timestamp,
+    /// What names of new claims are drawn from.
+    pub seed: u64,
+    /// The cluster.
+    pub view: ClusterView,
+    /// Claims.
+    pub claims: Vec<Versioned<ClaimRecord>>,
+    /// Disruption commands.
+    pub commands: Vec<Versioned<CommandRecord>>,
+    /// Offerings not to be tried, expired ones included.
+    pub unavailable: Vec<UnavailableOffering>,
+    /// Pods expected on nodes, expired ones included.
+    pub nominations: Vec<Nomination>,
+    /// What EC2 offers.
+    pub instance_types: InstanceTypes,
+}
+
+impl Observation {
+    /// The claim of a name.
+    pub fn claim(&self, name: &str) -> Option<&Versioned<ClaimRecord>> {
+        self.claims.iter().find(|claim| *claim.record.claim.name == *name)
+    }
+
+    /// The Node of a claim, by its provider id.
+    pub fn node_of(&self, record: &ClaimRecord) -> Option<&Node> {
+        let provider_id = record.claim.status.provider_id.as_ref()?;
+        self.view.nodes.iter().find(|node| node.provider_id.as_ref() == Some(provider_id))
+    }
+
+    /// The object that shows a claim in the cluster.
+    pub fn mirror_of(&self, record: &ClaimRecord) -> Option<&NodeClaimObject> {
+        self.view.node_claims.iter().find(|object| object.belongs_to(&record.claim.uid))
+    }
+
+    /// The claim that plans mean by a name: that of a Node, or of the claim itself.
+    pub fn claim_of_node(&self, node_or_claim: &str) -> Option<&Versioned<ClaimRecord>> {
+        self.claims.iter().find(|claim| **claim.record.node_or_claim_name() == *node_or_claim)
+    }
+}
+
+/// The snapshot of an observation.
+///
+/// Claims come from the store, with annotations and deletion of their objects in the cluster; one
+/// without an instance has the room that every type offered for it has. Nodes of claims that are ending,
+/// and of commands under way, wear the taint `karpenter.sh/disrupted` whether it was written yet or not.
+/// Offerings marked unavailable are not available.
+pub fn snapshot(observed: &Observation, settings: &Settings) -> ClusterSnapshot {
+    let view = &observed.view;
+    ClusterSnapshot {
+        now: observed.now,
+        seed: observed.seed,
+        settings: settings.clone(),
+        node_pools: view.node_pools.clone(),
+        node_classes: view.node_classes.clone(),
+        node_overlays: view.node_overlays.clone(),
+        node_claims: node_claims(observed),
+        nodes: nodes(observed),
+        pods: view.pods.clone(),
+        daemon_sets: view.daemon_sets.clone(),
+        workloads: view.workloads.clone(),
+        pod_templates: view.pod_templates.clone(),
+        pod_disruption_budgets: view.pod_disruption_budgets.clone(),
+        persistent_volume_claims: view.persistent_volume_claims.clone(),
+        persistent_volumes: view.persistent_volumes.clone(),
+        storage_classes: view.storage_classes.clone(),
+        csi_nodes: view.csi_nodes.clone(),
+        namespaces: view.namespaces.clone(),
+        capacity_buffers: view.capacity_buffers.clone(),
+        scaled_objects: view.scaled_objects.clone(),
+        instance_types: available_types(
+            &observed.instance_types,
+            &observed.unavailable,
+            observed.now,
+        ),
+        nominations: nominations(observed),
+    }
+}
+
+fn node_claims(observed: &Observation) -> Vec<NodeClaim> {
+    let own = observed.claims.iter().map(|claim| shown_claim(observed, &claim.record));
+    let known: BTreeSet<&Text> =
+        observed.claims.iter().map(|claim| &claim.record.claim.name).collect();
+    // What somebody else made and nobody has taken over yet: its node is there all the same.
+    let foreign = observed
+        .view
+        .node_claims
+        .iter()
+        .filter(|object| object.mirror_of.is_none() && !known.contains(&object.claim.name))
+        .map(|object| object.claim.clone());
+    own.chain(foreign).collect()
+}
+
+fn shown_claim(observed: &Observation, record: &ClaimRecord) -> NodeClaim {
+    let mut claim = record.claim.clone();
+    if let Some(object) = observed.mirror_of(record) {
+        for (key, value) in &object.claim.annotations {
+            claim.annotations.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        claim.deleted = claim.deleted.or(object.claim.deleted);
+    }
+    if record.instance.is_none() {
+        expect_instance(&mut claim, record, &observed.instance_types);
+    }
+    claim
+}
+
+/// Gives a claim without an instance what each of its offerings would give it.
+fn expect_instance(claim: &mut NodeClaim, record: &ClaimRecord, catalogue: &InstanceTypes) {
+    let offered: BTreeSet<&Text> =
+        record.launch.offerings.iter().map(|offering| &offering.instance_type).collect();
+    let types: Vec<&InstanceType> = catalogue
+        .of(&record.launch.node_class)
+        .iter()
+        .filter(|instance_type| offered.contains(&instance_type.name))
+        .collect();
+    claim.status.capacity = least(types.iter().map(|instance_type| &instance_type.capacity));
+    claim.status.allocatable = least(types.iter().map(|instance_type| &instance_type.allocatable));
+    let zones: BTreeSet<&Text> =
+        record.launch.offerings.iter().map(|offering| &offering.zone).collect();
+    let mut set = |key: &str, value: &Text| {
+        claim.labels.entry(key.into()).or_insert_with(|| value.clone());
+    };
+    if let (Some(zone), 1) = (zones.first(), zones.len()) {
+        set(label::ZONE, zone);
+    }
+    if let Some(offering) = record.launch.offerings.first() {
+        // All offerings of a launch are of one capacity type.
+        set(label::CAPACITY_TYPE, &offering.capacity_type.as_str().into());
+    }
+    if let (Some(name), 1) = (offered.first(), offered.len()) {
+        set(label::INSTANCE_TYPE, name);
+    }
+    if let Some((first, rest)) = types.split_first() {
+        for (key, values) in &first.labels {
+            let is_common = rest.iter().all(|other| other.labels.get(key) == Some(values));
+            if let ([value], true) = (values.as_slice(), is_common) {
+                set(key, value);
+            }
+        }
+    }
+}
+
+/// The least of each amount that all have.
+fn least<'a>(mut all: impl Iterator<Item = &'a Resources>) -> Resources {
+    let Some(first) = all.next() else { return Resources::new() };
+    let rest: Vec<&Resources> = all.collect();
+    first
+        .iter()
+        .map(|(name, amount)| {
+            let least = rest.iter().map(|other| other.get(name)).fold(amount, i64::min);
+            (name.clone(), least)
+        })
+        .collect()
+}
+
+fn nodes(observed: &Observation) -> Vec<Node> {
+    let leaving = leaving_claims(observed);
+    let providers: BTreeSet<&Text> = observed
+        .claims
+        .iter()
+        .filter(|claim| leaving.contains(&claim.record.claim.name))
+        .filter_map(|claim| claim.record.claim.status.provider_id.as_ref())
+        .collect();
+    let mut nodes = observed.view.nodes.clone();
+    for node in &mut nodes {
+        let is_leaving = node.provider_id.as_ref().is_some_and(|id| providers.contains(id));
+        if is_leaving && !node.is_disrupted() {
+            node.taints.push(Taint::disrupted());
+        }
+    }
+    nodes
+}
+
+/// Claims whose nodes are going away: they end, or a command under way says so.
+fn leaving_claims(observed: &Observation) -> BTreeSet<&Text> {
+    let ending = observed
+        .claims
+        .iter()
+        .filter(|claim| claim.record.ending.is_some())
+        .map(|claim| &claim.record.claim.name);
+    let candidates = observed
+        .commands
+        .iter()
+        .filter(|command| command.record.phase != CommandPhase::Proposed)
+        .flat_map(|command| &command.record.candidates);
+    ending.chain(candidates).collect()
+}
+
+fn nominations(observed: &Observation) -> BTreeMap<Text, Vec<domain::pod::PodKey>> {
+    observed
+        .nominations
+        .iter()
+        .filter(|nomination| nomination.until > observed.now)
+        .map(|nomination| (nomination.node.clone(), nomination.pods.clone()))
+        .collect()
+}
+
+/// The catalogue with offerings that are marked unavailable not available.
+pub fn available_types(
+    catalogue: &InstanceTypes,
+    unavailable: &[UnavailableOffering],
+    now: Timestamp,
+) -> InstanceTypes {
+    let gone: BTreeSet<_> = unavailable
+        .iter()
+        .filter(|one| one.until > now)
+        .map(|one| (&one.instance_type, &one.zone, one.capacity_type))
+        .collect();
+    if gone.is_empty() {
+        return catalogue.clone();
+    }
+    let marked = |types: &Arc<Vec<InstanceType>>| -> Arc<Vec<InstanceType>> {
+        let mut types = Arc::clone(types);
+        for instance_type in Arc::make_mut(&mut types) {
+            for offering in &mut instance_type.offerings {
+                let key = (&instance_type.name, &offering.zone, offering.capacity_type);
+                if gone.contains(&key) {
+                    offering.available = false;
+                }
+            }
+        }
+        types
+    };
+    InstanceTypes {
+        region: catalogue.region.clone(),
+        zone_ids: catalogue.zone_ids.clone(),
+        default: marked(&catalogue.default),
+        by_node_class: catalogue
+            .by_node_class
+            .iter()
+            .map(|(name, types)| (name.clone(), marked(types)))
+            .collect(),
+    }
+}

@@ -1,0 +1,216 @@
+//! Makers of test values.
+
+use std::sync::Arc;
+
+use domain::instance_type::{CapacityType, InstanceType, Offering};
+use domain::label::{self, Labels};
+use domain::money::UsdPerHour;
+use domain::node::{Node, NodeCondition};
+use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim, NodeClaimStatus};
+use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef, NodePool};
+use domain::pod::{Pod, PodKey, PodPhase, PodSpec};
+use domain::resource::{CPU, MEMORY, PODS, Resources};
+use domain::taint::{Taint, TaintEffect, UNREGISTERED};
+use domain::{SignedDuration, Timestamp};
+
+use crate::ports::cloud::{Instance, InstanceState};
+use crate::record::claim::ClaimRecord;
+use crate::record::launch::{LaunchOffering, LaunchRequest};
+use crate::steps::condition::{set_true, update_ready};
+
+/// So many seconds into the test.
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    start + SignedDuration::from_secs(seconds)
+}
+
+/// A price in thousandths of a dollar.
+fn milli_usd(price: i64) -> UsdPerHour {
+    UsdPerHour::from_nanos(price * 1_000_000)
+}
+
+pub(crate) fn offering(zone: &str, capacity_type: &str, price: i64) -> Offering {
+    Offering {
+        zone: zone.into(),
+        capacity_type: CapacityType::parse(capacity_type).unwrap(),
+        price: milli_usd(price),
+        available: true,
+        reservation: None,
+    }
+}
+
+pub(crate) fn room() -> Resources {
+    Resources::new().with(CPU, 2000).with(MEMORY, 8 << 30).with(PODS, 29)
+}
+
+pub(crate) fn instance_type(
+    name: &str,
+    offerings: impl IntoIterator<Item = Offering>,
+) -> InstanceType {
+    InstanceType {
+        name: name.into(),
+        labels: [(label::INSTANCE_TYPE.into(), vec![name.into()])].into(),
+        capacity: room(),
+        allocatable: room(),
+        offerings: offerings.into_iter().collect(),
+    }
+}
+
+pub(crate) fn node_pool(name: &str) -> NodePool {
+    NodePool {
+        name: name.into(),
+        uid: format!("uid-{name}").into(),
+        annotations: Labels::new(),
+        is_deleting: false,
+        ready: None,
+        template: Arc::new(NodeClaimTemplate::default()),
+        disruption: Disruption::default(),
+        limits: Resources::new(),
+        weight: 0,
+        replicas: None,
+    }
+}
+
+/// A claim of pool `default` that waits for an m5.large since second 0.
+pub(crate) fn record(name: &str) -> ClaimRecord {
+    let labels: Labels = [(label::NODE_POOL.into(), "default".into())].into();
+    let mut claim = NodeClaim {
+        name: name.into(),
+        uid: format!("uid-{name}").into(),
+        created: Some(at(0)),
+        deleted: None,
+        labels: labels.clone(),
+        annotations: Labels::new(),
+        requirements: Vec::new(),
+        requests: Resources::new().with(CPU, 1000),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        node_class_ref: NodeClassRef::default(),
+        termination_grace_period: None,
+        expire_after: NeverOr::default(),
+        status: NodeClaimStatus::default(),
+    };
+    crate::steps::create::await_everything(&mut claim, at(0));
+    ClaimRecord {
+        launch: LaunchRequest {
+            token: claim.uid.clone(),
+            claim: claim.name.clone(),
+            node_pool: "default".into(),
+            node_class: "default".into(),
+            offerings: vec![LaunchOffering {
+                price: milli_usd(40),
+                instance_type: "m5.large".into(),
+                zone: "a".into(),
+                capacity_type: CapacityType::Spot,
+                reservation_id: None,
+            }],
+            labels,
+            taints: Vec::new(),
+        },
+        claim,
+        launch_failures: 0,
+        launch_not_before: None,
+        instance: None,
+        pods: Vec::new(),
+        replaces: None,
+        pods_seen: None,
+        ending: None,
+    }
+}
+
+pub(crate) fn instance(id: &str, record: &ClaimRecord, launched: Timestamp) -> Instance {
+    Instance {
+        id: id.into(),
+        provider_id: format!("aws:///a/{id}").into(),
+        instance_type: "m5.large".into(),
+        zone: "a".into(),
+        capacity_type: CapacityType::Spot,
+        reservation_id: None,
+        price: Some(milli_usd(40)),
+        image_id: "ami-1".into(),
+        launched,
+        state: InstanceState::Running,
+        claim: Some(record.claim.name.clone()),
+        claim_uid: Some(record.claim.uid.clone()),
+        node_pool: Some("default".into()),
+    }
+}
+
+/// A claim whose instance `i-NAME` was launched.
+pub(crate) fn launched_record(name: &str, now: Timestamp) -> ClaimRecord {
+    let record = record(name);
+    let instance = instance(&format!("i-{name}"), &record, now);
+    let catalogue = domain::instance_type::InstanceTypes::default();
+    crate::steps::launched::launched(record, instance, &catalogue, now)
+}
+
+/// A claim whose Node takes pods.
+pub(crate) fn initialized_record(name: &str, now: Timestamp) -> ClaimRecord {
+    let mut record = launched_record(name, now);
+    record.claim.status.node_name = Some(format!("node-{name}").into());
+    set_true(&mut record.claim, ConditionType::Registered, now);
+    set_true(&mut record.claim, ConditionType::Initialized, now);
+    update_ready(&mut record.claim, now);
+    record
+}
+
+/// The Node of a launched claim, as it looks when it has just joined and is ready.
+pub(crate) fn node_of(record: &ClaimRecord) -> Node {
+    let name = format!("node-{}", record.claim.name);
+    Node {
+        uid: format!("uid-{name}").into(),
+        name: name.into(),
+        created: Some(at(0)),
+        deleted: None,
+        labels: record.claim.labels.clone(),
+        annotations: Labels::new(),
+        taints: vec![Taint {
+            key: UNREGISTERED.into(),
+            value: "".into(),
+            effect: TaintEffect::NoExecute,
+        }],
+        provider_id: record.claim.status.provider_id.clone(),
+        capacity: room(),
+        allocatable: room(),
+        conditions: vec![NodeCondition {
+            kind: "Ready".into(),
+            status: ConditionStatus::True,
+            changed: Some(at(0)),
+        }],
+    }
+}
+
+pub(crate) fn taint(key: &str) -> Taint {
+    Taint { key: key.into(), value: "".into(), effect: TaintEffect::NoSchedule }
+}
+
+/// A running pod on a node.
+pub(crate) fn pod_on(name: &str, node: &Node) -> Pod {
+    Pod { node_name: Some(node.name.clone()), phase: PodPhase::Running, ..pending_pod(name) }
+}
+
+/// A pod that waits for a node.
+pub(crate) fn pending_pod(name: &str) -> Pod {
+    Pod {
+        key: PodKey::new("default", name),
+        uid: format!("uid-{name}").into(),
+        created: Some(at(0)),
+        deleted: None,
+        labels: Arc::default(),
+        owner: None,
+        spec: Arc::new(PodSpec {
+            requests: Resources::new().with(CPU, 100).with(PODS, 1),
+            ..PodSpec::default()
+        }),
+        node_name: None,
+        nominated_node_name: None,
+        phase: PodPhase::Pending,
+        started: None,
+        ready: None,
+        marked_unschedulable: true,
+        do_not_disrupt: None,
+        deletion_cost: None,
+        is_mirror: false,
+        virtual_of: None,
+    }
+}
