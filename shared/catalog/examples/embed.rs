@@ -12,7 +12,7 @@
 
 use std::error::Error;
 use std::path::Path;
-use std::{env, fs, iter};
+use std::{env, fs};
 
 use catalog::describe::{self, Answer, OtherFigures};
 use catalog::figures::Figures;
@@ -20,25 +20,27 @@ use catalog::{region, table};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
-    // First, so that what EC2 says now replaces it.
-    let answers = iter::once(data.join("older-types.json").into())
-        .chain(env::args_os().skip(1))
-        .map(|path| Ok(serde_json::from_str(&fs::read_to_string(path)?)?))
-        .collect::<Result<Vec<Answer>, Box<dyn Error>>>()?;
+    let answer = |path: &Path| -> Result<Answer, Box<dyn Error>> {
+        Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
+    };
     let figures = |file: &'static str| -> Result<Figures, Box<dyn Error>> {
         Ok(Figures::parse(file, &fs::read_to_string(data.join(file))?)?)
     };
-    let facts = describe::facts(
-        &answers,
-        OtherFigures {
-            prices: &figures("on-demand-prices.tsv")?,
-            branch_interfaces: &figures("branch-interfaces.tsv")?,
-            bandwidths: &figures("network-bandwidth.tsv")?,
-        },
-    );
-    if facts.is_empty() {
+    let others = OtherFigures {
+        prices: &figures("on-demand-prices.tsv")?,
+        branch_interfaces: &figures("branch-interfaces.tsv")?,
+        bandwidths: &figures("network-bandwidth.tsv")?,
+    };
+    let mut answers = env::args_os()
+        .skip(1)
+        .map(|path| answer(Path::new(&path)))
+        .collect::<Result<Vec<Answer>, _>>()?;
+    if describe::facts(&answers, others).is_empty() {
         return Err("no file has InstanceTypes: give what describe-instance-types prints".into());
     }
+    // First, so that what EC2 says now replaces it.
+    answers.insert(0, answer(&data.join("older-types.json"))?);
+    let facts = describe::facts(&answers, others);
     let regions = describe::regions(&answers, &facts);
     fs::write(data.join("instance-types.tsv"), table::encode(&facts))?;
     fs::write(data.join("regions.tsv"), region::encode(&regions))?;
