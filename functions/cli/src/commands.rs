@@ -1,10 +1,8 @@
 //! One command a file: read, ask, render, and say how it ended.
 
 pub(crate) mod catalog;
-pub(crate) mod convert;
 pub(crate) mod explain;
 pub(crate) mod plan;
-pub(crate) mod simulate;
 
 use std::io;
 
@@ -26,9 +24,6 @@ pub(crate) enum CommandError {
     /// A document cannot be written as JSON.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
-    /// A scenario cannot be run.
-    #[error(transparent)]
-    Scenario(#[from] simulate::ScenarioProblem),
     /// There is nothing of that name to explain.
     #[error("no {kind} {name} in the input")]
     NothingToExplain {
@@ -43,6 +38,9 @@ pub(crate) enum CommandError {
     /// The file of `--nodeclass` holds none.
     #[error("no EC2NodeClass in {0}")]
     NoNodeClass(String),
+    /// The crate behind the command is still being written.
+    #[error("this command is not built in yet")]
+    NotBuiltIn,
     /// A live cluster is not within reach.
     #[error(
         "top needs a connection to a live cluster, which this version does not have; \

@@ -86,8 +86,7 @@ fn manifest_files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
 }
 
 fn is_manifest(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|ending| MANIFEST_EXTENSIONS.iter().any(|known| ending == *known))
+    path.extension().is_some_and(|ending| MANIFEST_EXTENSIONS.iter().any(|known| ending == *known))
 }
 
 fn cannot_read(path: &Path, source: io::Error) -> InputError {

@@ -48,11 +48,8 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     let output = match args.output {
         CatalogFormat::Table => text::catalog::catalog(&shown, Canvas::of_stdout()),
         CatalogFormat::Json => {
-            let narrowed = InstanceTypes {
-                default: Arc::new(shown),
-                by_node_class: BTreeMap::new(),
-                ..seen
-            };
+            let narrowed =
+                InstanceTypes { default: Arc::new(shown), by_node_class: BTreeMap::new(), ..seen };
             json(&catalog::document::write(&narrowed, class))?
         }
     };

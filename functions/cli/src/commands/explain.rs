@@ -3,7 +3,7 @@
 use domain::pod::PodKey;
 
 use crate::args::{ExplainArgs, ExplainedKind};
-use crate::commands::{CommandError, plan};
+use crate::commands::CommandError;
 use crate::console;
 use crate::observation::observe;
 use crate::status::Status;
@@ -14,7 +14,6 @@ use crate::text::explain;
 pub(crate) fn run(args: &ExplainArgs) -> Result<Status, CommandError> {
     let observation = observe(&args.observation)?;
     let planned = planning::plan(&observation.snapshot);
-    plan::violations(&observation, &planned);
     let (snapshot, canvas) = (&observation.snapshot, Canvas::of_stdout());
     let (kind, told) = match args.kind {
         ExplainedKind::Pod => {
@@ -22,8 +21,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Status, CommandError> {
         }
         ExplainedKind::Node => ("node", explain::node(&args.name, snapshot, &planned, canvas)),
     };
-    let text = told
-        .ok_or_else(|| CommandError::NothingToExplain { kind, name: args.name.clone() })?;
+    let text =
+        told.ok_or_else(|| CommandError::NothingToExplain { kind, name: args.name.clone() })?;
     console::write(&text)?;
     Ok(if observation.has_bad_input { Status::BadInput } else { Status::Done })
 }

@@ -1,0 +1,183 @@
+//! `outrigger plan` as scripts and people use it.
+
+mod support;
+
+use support::{HUGE, SHOP, WRONG_OPERATOR, Workspace};
+
+const PLAN: &str = "plan --catalog catalog.yaml --now 2026-01-01T12:00:00Z";
+
+#[test]
+fn a_workload_without_pods_gets_nodes_for_its_replicas() {
+    let run = Workspace::with(&[("shop.yaml", SHOP)]).run(&format!("{PLAN} -f shop.yaml -o json"));
+
+    assert_eq!(run.status, 0, "{run:?}");
+    let plan = run.json();
+    assert_eq!(
+        (&plan["apiVersion"], &plan["kind"]),
+        (&"outrigger.dev/v1alpha1".into(), &"Plan".into())
+    );
+    let mut pods: Vec<String> = plan["nodeClaims"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|claim| claim["pods"].as_array().unwrap())
+        .map(|pod| pod.as_str().unwrap().to_owned())
+        .collect();
+    pods.sort();
+    assert_eq!(pods, ["default/web-0", "default/web-1", "default/web-2"]);
+    assert_eq!(plan["nodeClaims"][0]["offering"]["hourlyUsd"], 0.031);
+    assert_eq!(plan["totals"]["pendingPods"], 3);
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP)]);
+    let run = || workspace.run(&format!("{PLAN} -f shop.yaml -o json")).out;
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn standard_input_is_read_for_a_dash() {
+    let run = Workspace::with(&[]).run_with_input(&format!("{PLAN} -f - -o json"), SHOP);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert_eq!(run.json()["totals"]["pendingPods"], 3);
+}
+
+#[test]
+fn a_folder_is_read_with_the_folders_in_it() {
+    let workspace = Workspace::with(&[("all/shop.yaml", SHOP), ("all/more/huge.yml", HUGE)]);
+    let run = workspace.run(&format!("{PLAN} -f all -o json"));
+    assert_eq!(run.json()["totals"]["pendingPods"], 4, "{run:?}");
+}
+
+#[test]
+fn a_pod_without_a_place_says_why() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP), ("huge.yaml", HUGE)]);
+    let plan = workspace.run(&format!("{PLAN} -f shop.yaml huge.yaml -o json")).json();
+    assert_eq!(plan["unschedulable"][0]["pod"], "default/huge");
+    let reason = plan["unschedulable"][0]["reasons"][0].as_str().unwrap();
+    assert!(reason.contains("cpu 5"), "{reason}");
+}
+
+#[test]
+fn only_strict_makes_a_pod_without_a_place_a_failure() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP), ("huge.yaml", HUGE)]);
+    assert_eq!(workspace.run(&format!("{PLAN} -f shop.yaml huge.yaml")).status, 0);
+    assert_eq!(workspace.run(&format!("{PLAN} -f shop.yaml huge.yaml --strict")).status, 1);
+    assert_eq!(workspace.run(&format!("{PLAN} -f shop.yaml --strict")).status, 0);
+}
+
+#[test]
+fn a_bad_object_is_named_and_the_rest_is_planned() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP), ("broken.yaml", WRONG_OPERATOR)]);
+
+    let run = workspace.run(&format!("{PLAN} -f shop.yaml broken.yaml -o json"));
+
+    assert_eq!(run.status, 2, "{run:?}");
+    let error = run.err.lines().find(|line| line.starts_with("error: ")).unwrap();
+    assert!(
+        error.ends_with(
+            "(broken.yaml:9, object broken, field spec.template.spec.requirements[0].operator)"
+        ),
+        "{error}"
+    );
+    assert!(error.contains("Within"), "{error}");
+    assert_eq!(run.json()["totals"]["pendingPods"], 3);
+}
+
+#[test]
+fn text_that_is_no_yaml_is_bad_input_with_its_line() {
+    let run = Workspace::with(&[("bad.yaml", "kind: Pod\nmetadata: [\n")])
+        .run(&format!("{PLAN} -f bad.yaml"));
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.err.starts_with("error: ") && run.err.contains("(bad.yaml:"), "{run:?}");
+}
+
+#[test]
+fn unknown_kinds_are_counted_in_one_line() {
+    let others = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n\
+                  apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n---\n\
+                  apiVersion: v1\nkind: Service\nmetadata: {name: c}\n";
+    let workspace = Workspace::with(&[("shop.yaml", SHOP), ("others.yaml", others)]);
+
+    let run = workspace.run(&format!("{PLAN} -f shop.yaml others.yaml -o json"));
+
+    assert_eq!(run.status, 0, "{run:?}");
+    assert_eq!(
+        run.err,
+        "note: skipped 3 objects of kinds that are not read: ConfigMap 2, Service 1\n"
+    );
+}
+
+#[test]
+fn a_node_class_that_is_missing_is_a_warning() {
+    let without_class: Vec<&str> =
+        SHOP.split("---\n").filter(|document| !document.contains("kind: EC2NodeClass\n")).collect();
+    let workspace = Workspace::with(&[("shop.yaml", &without_class.join("---\n"))]);
+    for line in [format!("{PLAN} -f shop.yaml -o json"), "plan -f shop.yaml -o json".to_owned()] {
+        let run = workspace.run(&line);
+        assert_eq!(run.status, 0, "{run:?}");
+        assert!(
+            run.err.starts_with("warning: EC2NodeClass default is not in the input"),
+            "{run:?}"
+        );
+        let plan = run.json();
+        assert_eq!(plan["unschedulable"].as_array().unwrap().len(), 0, "{plan}");
+        assert!(plan["warnings"][0].as_str().unwrap().contains("EC2NodeClass default"), "{plan}");
+    }
+}
+
+#[test]
+fn without_a_catalogue_the_embedded_one_is_used() {
+    let run = Workspace::with(&[("shop.yaml", SHOP)]).run("plan -f shop.yaml -o json");
+    assert_eq!(run.status, 0, "{run:?}");
+    let offered = run.json()["nodeClaims"][0]["instanceTypes"].to_string();
+    assert!(offered.contains("t3.") || offered.contains("t4g."), "{offered}");
+}
+
+#[test]
+fn people_see_the_nodes_and_the_cost() {
+    let run = Workspace::with(&[("shop.yaml", SHOP)]).run(&format!("{PLAN} -f shop.yaml"));
+    for part in ["LAUNCH  1 node", "default/web-* (3 pods)", "NODES", "█", "COST", "a month"] {
+        assert!(run.out.contains(part), "{part} in {}", run.out);
+    }
+}
+
+#[test]
+fn a_pipe_gets_no_colour_unless_it_is_forced() {
+    let plain = Workspace::with(&[("shop.yaml", SHOP)]).run(&format!("{PLAN} -f shop.yaml"));
+    assert!(!plain.out.contains('\x1b'));
+
+    let forced = Workspace::with(&[("shop.yaml", SHOP)])
+        .environment("CLICOLOR_FORCE", "1")
+        .run(&format!("{PLAN} -f shop.yaml"));
+    assert!(forced.out.contains('\x1b'));
+}
+
+#[test]
+fn no_color_switches_colours_off() {
+    let run = Workspace::with(&[("shop.yaml", SHOP)])
+        .environment("CLICOLOR_FORCE", "1")
+        .environment("NO_COLOR", "1")
+        .run(&format!("{PLAN} -f shop.yaml"));
+    assert!(!run.out.contains('\x1b'), "{}", run.out);
+}
+
+#[test]
+fn a_page_is_one_document() {
+    let run = Workspace::with(&[("shop.yaml", SHOP)])
+        .run(&format!("{PLAN} -f shop.yaml -o html --cluster shop"));
+    assert!(run.out.starts_with("<!DOCTYPE html>") && run.out.ends_with("</html>"), "{run:?}");
+    assert!(run.out.contains("Plan for shop"));
+}
+
+#[test]
+fn a_catalogue_that_cannot_be_read_is_bad_input() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP), ("no.yaml", "kind: Nonsense\n")]);
+    for catalog in ["no.yaml", "missing.yaml"] {
+        let run = workspace.run(&format!("plan -f shop.yaml --catalog {catalog}"));
+        assert_eq!(run.status, 2, "{run:?}");
+        assert!(run.err.starts_with("error: ") && run.err.contains(catalog), "{run:?}");
+        assert_eq!(run.out, "");
+    }
+}

@@ -1,0 +1,163 @@
+//! The binary as scripts use it, and small inputs for it.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// A NodePool, its EC2NodeClass, and a Deployment of three replicas that has no pods yet.
+pub const SHOP: &str = "\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+      - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: nodes
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {shop: '1'}}]
+  securityGroupSelectorTerms: [{tags: {shop: '1'}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        resources: {requests: {cpu: 500m, memory: 256Mi}}
+";
+
+/// A pod that fits no instance type there is.
+pub const HUGE: &str = "\
+apiVersion: v1
+kind: Pod
+metadata: {name: huge}
+spec:
+  containers:
+  - name: huge
+    resources: {requests: {cpu: '5000'}}
+";
+
+/// A NodePool whose operator does not exist, on line 9.
+pub const WRONG_OPERATOR: &str = "\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: broken}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+      - {key: kubernetes.io/arch, operator: Within, values: [amd64]}
+";
+
+/// Two instance types, so that tests do not depend on the embedded catalogue.
+pub const CATALOG: &str = "\
+apiVersion: outrigger.dev/v1alpha1
+kind: InstanceCatalog
+metadata: {name: two}
+spec:
+  region: us-east-1
+  instanceTypes:
+  - name: small
+    architecture: amd64
+    operatingSystems: [linux]
+    capacity: {cpu: '2', memory: 4Gi, pods: '20'}
+    offerings:
+    - {zone: us-east-1a, capacityType: spot, hourlyUsd: 0.031, available: true}
+    - {zone: us-east-1a, capacityType: on-demand, hourlyUsd: 0.1, available: true}
+  - name: large
+    architecture: amd64
+    operatingSystems: [linux]
+    capacity: {cpu: '8', memory: 16Gi, pods: '60'}
+    offerings:
+    - {zone: us-east-1a, capacityType: spot, hourlyUsd: 0.13, available: true}
+";
+
+/// How a run of the binary ended.
+#[derive(Debug)]
+pub struct Run {
+    /// The exit status.
+    pub status: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Run {
+    /// Standard output as one JSON document.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// A folder of files to run the binary in.
+pub struct Workspace {
+    folder: tempfile::TempDir,
+    environment: Vec<(&'static str, &'static str)>,
+}
+
+impl Workspace {
+    /// With these files, and `catalog.yaml`.
+    pub fn with(files: &[(&str, &str)]) -> Self {
+        let workspace = Self { folder: tempfile::tempdir().unwrap(), environment: Vec::new() };
+        for (name, text) in files.iter().chain(&[("catalog.yaml", CATALOG)]) {
+            let path = workspace.path(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        workspace
+    }
+
+    /// With an environment variable set.
+    pub fn environment(mut self, name: &'static str, value: &'static str) -> Self {
+        self.environment.push((name, value));
+        self
+    }
+
+    /// Where a file stands.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs the binary with the words of a line.
+    pub fn run(&self, line: &str) -> Run {
+        self.run_with_input(line, "")
+    }
+
+    /// Runs the binary with the words of a line and a text on standard input.
+    pub fn run_with_input(&self, line: &str, input: &str) -> Run {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_outrigger"))
+            .args(line.split_whitespace())
+            .current_dir(self.folder.path())
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE")
+            .envs(self.environment.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        Run {
+            status: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What every command has in common, and the commands that need no cluster.
+
+mod support;
+
+use support::{HUGE, SHOP, Workspace};
+
+#[test]
+fn bad_usage_ends_with_status_2() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP)]);
+    for line in [
+        "plan",
+        "plan -f shop.yaml --now yesterday",
+        "plan -f shop.yaml -o xml",
+        "plan -f shop.yaml --feature-gates Nonsense=true",
+        "plan -f shop.yaml --preference-policy Sometimes",
+        "nonsense",
+        "simulate",
+    ] {
+        let run = workspace.run(line);
+        assert_eq!(run.status, 2, "{line}: {run:?}");
+        assert!(run.err.starts_with("error: "), "{line}: {run:?}");
+        assert_eq!(run.out, "", "{line}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let run = Workspace::with(&[]).run("plan -f missing.yaml");
+    assert_eq!(run.status, 2);
+    assert!(run.err.starts_with("error: cannot read missing.yaml: "), "{run:?}");
+}
+
+#[test]
+fn help_is_not_an_error() {
+    let run = Workspace::with(&[]).run("--help");
+    assert_eq!(run.status, 0);
+    for command in ["plan", "simulate", "explain", "catalog", "convert", "top"] {
+        assert!(run.out.contains(&format!("  {command} ")), "{command} in {}", run.out);
+    }
+}
+
+#[test]
+fn top_says_that_it_needs_a_live_cluster() {
+    let run = Workspace::with(&[]).run("top");
+    assert_eq!(run.status, 2);
+    assert!(run.err.starts_with("error: top needs a connection to a live cluster"), "{run:?}");
+}
+
+#[test]
+fn explain_tells_a_pods_reasons() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP), ("huge.yaml", HUGE)]);
+    let run = workspace.run("explain pod huge -f shop.yaml huge.yaml --catalog catalog.yaml");
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(run.out.contains("It has no place") && run.out.contains("NodePool default"), "{run:?}");
+    let run = workspace.run("explain pod default/web-1 -f shop.yaml --catalog catalog.yaml");
+    assert!(run.out.contains("It gets a place on a new node"), "{run:?}");
+}
+
+#[test]
+fn explain_does_not_make_up_what_is_not_there() {
+    let run = Workspace::with(&[("shop.yaml", SHOP)])
+        .run("explain node ghost -f shop.yaml --catalog catalog.yaml");
+    assert_eq!(run.status, 2);
+    assert_eq!(run.err, "error: no node ghost in the input\n");
+}
+
+#[test]
+fn the_catalogue_is_a_document_that_plan_reads() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP)]);
+    let run = workspace.run("catalog m7i.* c7i.large -o json");
+    assert_eq!(run.status, 0, "{run:?}");
+    assert_eq!(run.json()["kind"], "InstanceCatalog");
+    std::fs::write(workspace.path("few.json"), &run.out).unwrap();
+
+    let run = workspace.run("plan -f shop.yaml --catalog few.json -o json");
+
+    let plan = run.json();
+    let offered = plan["nodeClaims"][0]["instanceTypes"].as_array().unwrap();
+    assert!(!offered.is_empty(), "{plan}");
+    for name in offered {
+        let name = name.as_str().unwrap();
+        assert!(name.starts_with("m7i.") || name == "c7i.large", "{name}");
+    }
+}
+
+#[test]
+fn the_catalogue_is_a_table_for_people() {
+    let run = Workspace::with(&[]).run("catalog --catalog catalog.yaml");
+    assert_eq!(run.status, 0, "{run:?}");
+    let row = run.out.lines().find(|line| line.contains("small")).unwrap();
+    assert!(row.contains("$0.1000/h") && row.contains("$0.0310/h"), "{row}");
+}
+
+#[test]
+fn an_instance_type_that_is_not_there_is_bad_input() {
+    let run = Workspace::with(&[]).run("catalog nonsense.large");
+    assert_eq!(run.status, 2);
+    assert!(run.err.contains("nonsense.large"), "{run:?}");
+}
