@@ -20,7 +20,7 @@ pub enum Problem {
     #[error("the field is missing")]
     Missing,
     /// A field that its kind does not have.
-    #[error("the field is not known{}", suggestion(.0))]
+    #[error("the field is not known{}", suggestion(.0.as_deref()))]
     UnknownField(Option<String>),
     /// A value of another type.
     #[error("expected {expected}, found {found}")]
@@ -52,8 +52,8 @@ pub enum Problem {
     Rule(Arc<dyn Error + Send + Sync>),
 }
 
-fn suggestion(meant: &Option<String>) -> String {
-    meant.as_ref().map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default()
+fn suggestion(meant: Option<&str>) -> String {
+    meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default()
 }
 
 impl Problem {

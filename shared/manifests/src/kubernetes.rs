@@ -13,32 +13,44 @@ mod topology;
 mod volume;
 mod workload;
 
+use crate::object::Object;
 use crate::reader::ReadKind;
 
 pub(crate) use metadata::Metadata;
 pub use pod::{PodObject, PodTraits};
-pub use priority::{PriorityClass, PriorityRef};
 pub(crate) use priority::SYSTEM_CLASSES;
+pub use priority::{PriorityClass, PriorityRef};
 pub use workload::{ClaimTemplate, DaemonSetObject, WorkloadObject};
 
 /// The API group of a kind, and what reads it; `None` for other kinds.
 pub(crate) fn reader_of(kind: &str) -> Option<(&'static str, ReadKind)> {
-    Some(match kind {
-        "Pod" => ("", pod::read_pod),
-        "PodTemplate" => ("", pod::read_pod_template),
-        "Node" => ("", node::read_node),
-        "Namespace" => ("", namespace::read),
-        "PersistentVolume" => ("", volume::read_volume),
-        "PersistentVolumeClaim" => ("", volume::read_claim),
-        "DaemonSet" => ("apps", workload::read_daemon_set),
-        "Deployment" => ("apps", workload::read_deployment),
-        "StatefulSet" => ("apps", workload::read_stateful_set),
-        "ReplicaSet" => ("apps", workload::read_replica_set),
-        "Job" => ("batch", workload::read_job),
-        "StorageClass" => ("storage.k8s.io", volume::read_storage_class),
-        "CSINode" => ("storage.k8s.io", node::read_csi_node),
-        "PodDisruptionBudget" => ("policy", disruption_budget::read),
-        "PriorityClass" => ("scheduling.k8s.io", priority::read),
+    let (group, read): (_, ReadKind) = match kind {
+        "Pod" => ("", |root| Some(Object::Pod(pod::read_pod(root)))),
+        "PodTemplate" => ("", |root| Some(Object::PodTemplate(pod::read_pod_template(root)))),
+        "Node" => ("", |root| Some(Object::Node(node::read_node(root)))),
+        "Namespace" => ("", |root| Some(Object::Namespace(namespace::read(root)))),
+        "PersistentVolume" => {
+            ("", |root| Some(Object::PersistentVolume(volume::read_volume(root))))
+        }
+        "PersistentVolumeClaim" => {
+            ("", |root| Some(Object::PersistentVolumeClaim(volume::read_claim(root))))
+        }
+        "DaemonSet" => ("apps", |root| Some(Object::DaemonSet(workload::read_daemon_set(root)))),
+        "Deployment" => ("apps", |root| Some(Object::Workload(workload::read_deployment(root)))),
+        "StatefulSet" => ("apps", |root| Some(Object::Workload(workload::read_stateful_set(root)))),
+        "ReplicaSet" => ("apps", |root| Some(Object::Workload(workload::read_replica_set(root)))),
+        "Job" => ("batch", |root| Some(Object::Workload(workload::read_job(root)))),
+        "StorageClass" => {
+            ("storage.k8s.io", |root| volume::read_storage_class(root).map(Object::StorageClass))
+        }
+        "CSINode" => ("storage.k8s.io", |root| Some(Object::CsiNode(node::read_csi_node(root)))),
+        "PodDisruptionBudget" => {
+            ("policy", |root| Some(Object::PodDisruptionBudget(disruption_budget::read(root))))
+        }
+        "PriorityClass" => {
+            ("scheduling.k8s.io", |root| priority::read(root).map(Object::PriorityClass))
+        }
         _ => return None,
-    })
+    };
+    Some((group, read))
 }

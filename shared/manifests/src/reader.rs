@@ -36,7 +36,10 @@ impl Reader {
 
     /// Reads an object that stands inside another document, or the items of the list that it is.
     pub fn read_value(&mut self, value: &Value<'_>, origin: &Origin<'_>) {
-        let document = Document { value: value.clone(), origin: origin.clone() };
+        // Lines are looked up from the start of an object, which this is not.
+        let line = if value.line > 0 { value.line } else { origin.line };
+        let origin = Origin { file: origin.file.clone(), line, json: None };
+        let document = Document { value: value.clone(), origin };
         open_lists(document, &mut |document| {
             if let Ok(document) = document {
                 self.read_object(&document.value, &document.origin);

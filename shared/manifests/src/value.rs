@@ -181,9 +181,15 @@ pub(crate) fn shown_path(steps: &[Step]) -> String {
     let mut shown = String::new();
     for step in steps {
         match step {
-            Step::Index(index) => shown.push_str(&format!("[{index}]")),
+            Step::Index(index) => {
+                shown.push('[');
+                shown.push_str(&index.to_string());
+                shown.push(']');
+            }
             Step::Key(key) if key.is_empty() || key.contains(['.', '[', ' ', '"']) => {
-                shown.push_str(&format!("[{key:?}]"));
+                shown.push_str("[\"");
+                shown.push_str(key);
+                shown.push_str("\"]");
             }
             Step::Key(key) => {
                 if !shown.is_empty() {

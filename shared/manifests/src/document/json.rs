@@ -82,20 +82,17 @@ fn open<'t>(
         let api_version = envelope.api_version.map(Cow::into_owned);
         Some((ListKind { kind, api_version }, envelope.items.unwrap_or_default()))
     });
-    match list {
-        Some((list, items)) => {
-            for item in items {
-                open_item(item, &list, lines, file, take);
-            }
+    if let Some((list, items)) = list {
+        for item in items {
+            open_item(item, &list, lines, file, take);
         }
-        None => {
-            let mut document = lines.document(raw.get(), file);
-            if let (Ok(document), Some(list)) = (&mut document, within) {
-                list.complete(&mut document.value);
-            }
-            take(document);
-        }
+        return;
     }
+    let mut document = lines.document(raw.get(), file);
+    if let (Ok(document), Some(list)) = (&mut document, within) {
+        list.complete(&mut document.value);
+    }
+    take(document);
 }
 
 /// Items are nearly never lists themselves: only those that say so are looked at twice.
@@ -190,7 +187,7 @@ pub(super) fn lines_before(text: &str, part: &str) -> u32 {
 }
 
 fn line_breaks(text: &str) -> u32 {
-    let breaks = text.as_bytes().iter().filter(|byte| **byte == b'\n').count();
+    let breaks = text.matches('\n').count();
     u32::try_from(breaks).unwrap_or(u32::MAX)
 }
 

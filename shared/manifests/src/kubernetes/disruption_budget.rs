@@ -5,10 +5,9 @@ use domain::pdb::{CountOrPercent, PodDisruptionBudget};
 use super::metadata::Metadata;
 use super::selector::label_selector;
 use crate::field::Field;
-use crate::object::Object;
 use crate::value::Data;
 
-pub(super) fn read(root: Field<'_>) -> Option<Object> {
+pub(super) fn read(root: Field<'_>) -> PodDisruptionBudget {
     let (_, key) = Metadata::namespaced(root);
     let (spec, status) = (root.get("spec"), root.get("status"));
     let (max_unavailable, min_available) = (spec.get("maxUnavailable"), spec.get("minAvailable"));
@@ -16,7 +15,7 @@ pub(super) fn read(root: Field<'_>) -> Option<Object> {
         max_unavailable.note_rule("maxUnavailable and minAvailable exclude each other");
     }
     let policy = spec.get("unhealthyPodEvictionPolicy");
-    Some(Object::PodDisruptionBudget(PodDisruptionBudget {
+    PodDisruptionBudget {
         key,
         selector: label_selector(spec.get("selector")),
         max_unavailable: count_or_percent(max_unavailable),
@@ -27,7 +26,7 @@ pub(super) fn read(root: Field<'_>) -> Option<Object> {
         disruptions_allowed: status.get("disruptionsAllowed").count(),
         current_healthy: status.get("currentHealthy").count().unwrap_or_default(),
         desired_healthy: status.get("desiredHealthy").count().unwrap_or_default(),
-    }))
+    }
 }
 
 /// An `IntOrString`: a number, or a percentage.
@@ -36,9 +35,11 @@ fn count_or_percent(field: Field<'_>) -> Option<CountOrPercent> {
         return field.count().map(CountOrPercent::Count);
     }
     field.parsed(|text| {
-        let percent = text.strip_suffix('%').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
-        percent.and_then(|digits| digits.parse().ok()).map(CountOrPercent::Percent).ok_or_else(|| {
-            format!("{text:?} is neither a number nor a percentage such as 30%")
-        })
+        let percent =
+            text.strip_suffix('%').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+        percent
+            .and_then(|digits| digits.parse().ok())
+            .map(CountOrPercent::Percent)
+            .ok_or_else(|| format!("{text:?} is neither a number nor a percentage such as 30%"))
     })
 }

@@ -1,18 +1,17 @@
 //! Node and CSINode.
 
+use domain::Text;
 use domain::label::{HOSTNAME, Labels, normalized_key};
 use domain::node::{Node, NodeCondition};
 use domain::node_claim::ConditionStatus;
 use domain::resource::Resources;
 use domain::taint::UNSCHEDULABLE;
 use domain::volume::CsiNode;
-use domain::Text;
 
 use super::metadata::Metadata;
 use super::selector::taint;
 use crate::field::Field;
 use crate::intern::Interner;
-use crate::object::Object;
 
 const STATUSES: [(ConditionStatus, &str); 3] = [
     (ConditionStatus::True, "True"),
@@ -20,7 +19,7 @@ const STATUSES: [(ConditionStatus, &str); 3] = [
     (ConditionStatus::Unknown, "Unknown"),
 ];
 
-pub(super) fn read_node(root: Field<'_>) -> Option<Object> {
+pub(super) fn read_node(root: Field<'_>) -> Node {
     let metadata = Metadata::of(root);
     let (spec, status) = (root.get("spec"), root.get("status"));
     let mut taints: Vec<_> = spec.get("taints").items().filter_map(taint).collect();
@@ -31,7 +30,7 @@ pub(super) fn read_node(root: Field<'_>) -> Option<Object> {
     let capacity = status.get("capacity").resources();
     let allocatable = status.get("allocatable").resources();
     let labels = node_labels(&metadata.labels, &metadata.name, root.reader().interner());
-    Some(Object::Node(Node {
+    Node {
         labels,
         name: metadata.name,
         uid: metadata.uid,
@@ -43,7 +42,7 @@ pub(super) fn read_node(root: Field<'_>) -> Option<Object> {
         capacity: either(&capacity, &allocatable),
         allocatable: either(&allocatable, &capacity),
         conditions: status.get("conditions").items().filter_map(node_condition).collect(),
-    }))
+    }
 }
 
 fn either(preferred: &Resources, other: &Resources) -> Resources {
@@ -72,7 +71,7 @@ fn node_condition(condition: Field<'_>) -> Option<NodeCondition> {
     })
 }
 
-pub(super) fn read_csi_node(root: Field<'_>) -> Option<Object> {
+pub(super) fn read_csi_node(root: Field<'_>) -> CsiNode {
     let limits = root.get("spec").get("drivers").items().filter_map(|driver| {
         let name = driver.get("name").required().text();
         let count = driver.get("allocatable").get("count").count();
@@ -80,5 +79,5 @@ pub(super) fn read_csi_node(root: Field<'_>) -> Option<Object> {
     });
     let mut limits: Vec<_> = limits.collect();
     limits.sort();
-    Some(Object::CsiNode(CsiNode { name: Metadata::of(root).name, limits }))
+    CsiNode { name: Metadata::of(root).name, limits }
 }

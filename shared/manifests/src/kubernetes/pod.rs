@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::label::{DO_NOT_DISRUPT, Labels, POD_DELETION_COST};
-use domain::pod::{DoNotDisrupt, ObjectKey, Owner, OwnerKind, Pod, PodPhase};
+use domain::pod::{DoNotDisrupt, Owner, OwnerKind, Pod, PodPhase};
 use domain::workload::{PodTemplate, PodTemplateObject};
 use domain::{SignedDuration, Text};
 
@@ -11,7 +11,6 @@ use super::metadata::Metadata;
 use super::pod_spec::pod_spec;
 use super::priority::PriorityRef;
 use crate::field::Field;
-use crate::object::Object;
 
 /// A Pod, its priority still to be looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +49,7 @@ fn do_not_disrupt(text: &str) -> Option<DoNotDisrupt> {
     text.parse::<SignedDuration>().ok().filter(|_| looks_like_go).map(DoNotDisrupt::For)
 }
 
-pub(super) fn read_pod(root: Field<'_>) -> Option<Object> {
+pub(super) fn read_pod(root: Field<'_>) -> PodObject {
     let (metadata, key) = Metadata::namespaced(root);
     let (spec, status) = (root.get("spec"), root.get("status"));
     let interner = root.reader().interner();
@@ -79,7 +78,7 @@ pub(super) fn read_pod(root: Field<'_>) -> Option<Object> {
         is_mirror: metadata.annotations.contains_key("kubernetes.io/config.mirror"),
         virtual_of: None,
     };
-    Some(Object::Pod(PodObject { pod, priority }))
+    PodObject { pod, priority }
 }
 
 fn is_true(status: &str) -> bool {
@@ -154,8 +153,8 @@ pub(super) fn pod_template(template: Field<'_>, namespace: &Text) -> ReadTemplat
     }
 }
 
-pub(super) fn read_pod_template(root: Field<'_>) -> Option<Object> {
-    let (_, key): (_, ObjectKey) = Metadata::namespaced(root);
+pub(super) fn read_pod_template(root: Field<'_>) -> PodTemplateObject {
+    let (_, key) = Metadata::namespaced(root);
     let template = pod_template(root.get("template"), &key.namespace).template;
-    Some(Object::PodTemplate(PodTemplateObject { key, template }))
+    PodTemplateObject { key, template }
 }

@@ -17,7 +17,11 @@ use crate::field::Field;
 
 /// Reads `spec` of a pod with these labels, and what its priority hangs on. The priority itself is that
 /// of `spec.priority`, until the PriorityClasses are known.
-pub(crate) fn pod_spec(spec: Field<'_>, namespace: &Text, labels: &Labels) -> (PodSpec, PriorityRef) {
+pub(crate) fn pod_spec(
+    spec: Field<'_>,
+    namespace: &Text,
+    labels: &Labels,
+) -> (PodSpec, PriorityRef) {
     let own = OwnPod { namespace, labels };
     let affinity = spec.get("affinity");
     let node_affinity = affinity.get("nodeAffinity");
@@ -91,9 +95,7 @@ fn node_selector(field: Field<'_>) -> Vec<(Text, Text)> {
     let interner = field.reader().interner();
     let mut selector: Vec<_> = field
         .entries()
-        .filter_map(|(key, value)| {
-            Some((interner.text(normalized_key(key)), value.text()?))
-        })
+        .filter_map(|(key, value)| Some((interner.text(normalized_key(key)), value.text()?)))
         .collect();
     selector.sort();
     selector.dedup();
@@ -145,7 +147,11 @@ fn host_port(port: Field<'_>, on_host_network: bool) -> Option<HostPort> {
     if protocol.str().is_some_and(|protocol| !protocol.is_empty()) {
         protocol.choice(&[((), "TCP"), ((), "UDP"), ((), "SCTP")]);
     }
-    Some(HostPort { ip: text_or("hostIP", "0.0.0.0"), protocol: text_or("protocol", "TCP"), port: number })
+    Some(HostPort {
+        ip: text_or("hostIP", "0.0.0.0"),
+        protocol: text_or("protocol", "TCP"),
+        port: number,
+    })
 }
 
 fn port_number(field: Field<'_>) -> Option<u16> {

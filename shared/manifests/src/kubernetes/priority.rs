@@ -6,7 +6,6 @@ use domain::Text;
 
 use super::metadata::Metadata;
 use crate::field::Field;
-use crate::object::Object;
 
 /// A PriorityClass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,10 +45,10 @@ impl PriorityRef {
     }
 }
 
-pub(super) fn read(root: Field<'_>) -> Option<Object> {
-    Some(Object::PriorityClass(PriorityClass {
+pub(super) fn read(root: Field<'_>) -> Option<PriorityClass> {
+    Some(PriorityClass {
         name: Metadata::of(root).name,
         value: root.get("value").required().int32()?,
         is_global_default: root.get("globalDefault").bool().unwrap_or_default(),
-    }))
+    })
 }

@@ -76,7 +76,9 @@ fn node_expression(expression: Field<'_>, key: Option<Text>) -> Option<Requireme
         Operator::Exists | Operator::DoesNotExist => check_values(values, false),
         Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => {
             let is_one_integer = values.items().len() == 1
-                && values.items().all(|value| value.str().is_some_and(|text| text.parse::<i64>().is_ok()));
+                && values
+                    .items()
+                    .all(|value| value.str().is_some_and(|text| text.parse::<i64>().is_ok()));
             if !is_one_integer {
                 values.note_rule(format!(
                     "operator {} takes one value, an integer written as a string",

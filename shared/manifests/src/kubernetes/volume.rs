@@ -9,7 +9,6 @@ use domain::volume::{ClaimSpec, PersistentVolume, PersistentVolumeClaim, Storage
 use super::metadata::Metadata;
 use super::selector::{node_label_key, node_selector_terms};
 use crate::field::Field;
-use crate::object::Object;
 
 /// The CSI driver that took over in-tree EBS volumes.
 ///
@@ -27,27 +26,27 @@ pub(super) fn claim_spec(spec: Field<'_>) -> ClaimSpec {
     }
 }
 
-pub(super) fn read_claim(root: Field<'_>) -> Option<Object> {
+pub(super) fn read_claim(root: Field<'_>) -> PersistentVolumeClaim {
     let (metadata, key) = Metadata::namespaced(root);
     let spec = claim_spec(root.get("spec"));
     let phase = root.get("status").get("phase").str();
     let is_bound = metadata.annotations.contains_key("pv.kubernetes.io/bind-completed");
-    Some(Object::PersistentVolumeClaim(PersistentVolumeClaim {
+    PersistentVolumeClaim {
         key,
         is_deleting: metadata.deleted.is_some(),
         is_lost: phase == Some("Lost"),
         is_binding: spec.volume_name.is_some() && phase == Some("Pending") && !is_bound,
         spec,
-    }))
+    }
 }
 
-pub(super) fn read_volume(root: Field<'_>) -> Option<Object> {
+pub(super) fn read_volume(root: Field<'_>) -> PersistentVolume {
     let metadata = Metadata::of(root);
     let spec = root.get("spec");
     let required = spec.get("nodeAffinity").get("required");
     let (csi, in_tree) = (spec.get("csi"), spec.get("awsElasticBlockStore"));
     let in_tree_driver = in_tree.exists().then(|| root.reader().interner().text(EBS_DRIVER));
-    Some(Object::PersistentVolume(PersistentVolume {
+    PersistentVolume {
         name: metadata.name,
         is_deleting: metadata.deleted.is_some(),
         labels: topology_labels(&metadata.labels),
@@ -57,7 +56,7 @@ pub(super) fn read_volume(root: Field<'_>) -> Option<Object> {
         is_host_bound: spec.get("local").exists() || spec.get("hostPath").exists(),
         csi_driver: csi.get("driver").text().or(in_tree_driver),
         csi_handle: csi.get("volumeHandle").own_text().or_else(|| ebs_handle(in_tree)),
-    }))
+    }
 }
 
 /// `vol-…` of an in-tree volume, which may be written as `aws://ZONE/vol-…`.
@@ -80,12 +79,12 @@ fn topology_labels(labels: &Labels) -> Labels {
         .collect()
 }
 
-pub(super) fn read_storage_class(root: Field<'_>) -> Option<Object> {
+pub(super) fn read_storage_class(root: Field<'_>) -> Option<StorageClass> {
     let metadata = Metadata::of(root);
     let mode = root.get("volumeBindingMode");
     let default_class = metadata.annotations.get("storageclass.kubernetes.io/is-default-class");
     let provisioner = root.get("provisioner").required().text()?;
-    Some(Object::StorageClass(StorageClass {
+    Some(StorageClass {
         name: metadata.name,
         is_default: default_class.is_some_and(|value| &**value == "true"),
         provisioner: if &*provisioner == EBS_IN_TREE {
@@ -102,7 +101,7 @@ pub(super) fn read_storage_class(root: Field<'_>) -> Option<Object> {
             .map(topology_term)
             .filter(|term| !term.expressions.is_empty())
             .collect(),
-    }))
+    })
 }
 
 fn topology_term(field: Field<'_>) -> NodeSelectorTerm {

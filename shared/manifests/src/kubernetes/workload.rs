@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::pod::{
-    ObjectKey, Owner, OwnerKind, Pod, PodPhase, PodSpec, VolumeUse,
-};
+use domain::pod::{ObjectKey, Owner, OwnerKind, Pod, PodPhase, PodSpec, VolumeUse};
 use domain::selector::LabelSelector;
 use domain::taint::{TaintEffect, Toleration};
 use domain::volume::ClaimSpec;
@@ -17,7 +15,6 @@ use super::priority::PriorityRef;
 use super::selector::label_selector;
 use super::volume::claim_spec;
 use crate::field::Field;
-use crate::object::Object;
 
 /// A Deployment, StatefulSet, ReplicaSet or Job, with what it takes to make its pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,24 +118,24 @@ fn owner_kind(kind: WorkloadKind) -> OwnerKind {
     }
 }
 
-pub(super) fn read_deployment(root: Field<'_>) -> Option<Object> {
-    Some(replicated(root, WorkloadKind::Deployment))
+pub(super) fn read_deployment(root: Field<'_>) -> WorkloadObject {
+    replicated(root, WorkloadKind::Deployment)
 }
 
-pub(super) fn read_stateful_set(root: Field<'_>) -> Option<Object> {
-    Some(replicated(root, WorkloadKind::StatefulSet))
+pub(super) fn read_stateful_set(root: Field<'_>) -> WorkloadObject {
+    replicated(root, WorkloadKind::StatefulSet)
 }
 
-pub(super) fn read_replica_set(root: Field<'_>) -> Option<Object> {
-    Some(replicated(root, WorkloadKind::ReplicaSet))
+pub(super) fn read_replica_set(root: Field<'_>) -> WorkloadObject {
+    replicated(root, WorkloadKind::ReplicaSet)
 }
 
-pub(super) fn read_job(root: Field<'_>) -> Option<Object> {
+pub(super) fn read_job(root: Field<'_>) -> WorkloadObject {
     let replicas = job_replicas(root.get("spec"), root.get("status"));
-    Some(workload(root, WorkloadKind::Job, replicas))
+    workload(root, WorkloadKind::Job, replicas)
 }
 
-fn replicated(root: Field<'_>, kind: WorkloadKind) -> Object {
+fn replicated(root: Field<'_>, kind: WorkloadKind) -> WorkloadObject {
     let replicas = root.get("spec").get("replicas").count().unwrap_or(1);
     workload(root, kind, replicas)
 }
@@ -160,7 +157,7 @@ fn job_replicas(spec: Field<'_>, status: Field<'_>) -> u32 {
         .map_or(parallelism, |completions| parallelism.min(completions.saturating_sub(succeeded)))
 }
 
-fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> Object {
+fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> WorkloadObject {
     let (metadata, key) = Metadata::namespaced(root);
     let spec = root.get("spec");
     let ReadTemplate { template, priority, traits } =
@@ -168,7 +165,7 @@ fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> Object {
     let claims = spec.get("volumeClaimTemplates");
     let claim_templates = claim_templates(claims);
     let template = with_claims(template, &claim_templates, spec.get("template"));
-    Object::Workload(WorkloadObject {
+    WorkloadObject {
         uid: metadata.uid,
         owner: owner(root.get("metadata").get("ownerReferences")),
         selector: label_selector(spec.get("selector")),
@@ -176,7 +173,7 @@ fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> Object {
         claim_templates,
         priority,
         traits,
-    })
+    }
 }
 
 fn claim_templates(field: Field<'_>) -> Vec<ClaimTemplate> {
@@ -192,11 +189,7 @@ fn claim_templates(field: Field<'_>) -> Vec<ClaimTemplate> {
 }
 
 /// The template with a volume for each claim template, in place of the template's own of that name.
-fn with_claims(
-    template: PodTemplate,
-    claims: &[ClaimTemplate],
-    field: Field<'_>,
-) -> PodTemplate {
+fn with_claims(template: PodTemplate, claims: &[ClaimTemplate], field: Field<'_>) -> PodTemplate {
     let interner = field.reader().interner();
     let mut spec = Arc::unwrap_or_clone(template.spec);
     if !claims.is_empty() {
@@ -228,7 +221,7 @@ pub struct DaemonSetObject {
     pub traits: PodTraits,
 }
 
-pub(super) fn read_daemon_set(root: Field<'_>) -> Option<Object> {
+pub(super) fn read_daemon_set(root: Field<'_>) -> DaemonSetObject {
     let (metadata, key) = Metadata::namespaced(root);
     let ReadTemplate { template, priority, traits } =
         pod_template(root.get("spec").get("template"), &key.namespace);
@@ -238,13 +231,13 @@ pub(super) fn read_daemon_set(root: Field<'_>) -> Option<Object> {
     spec.tolerations.dedup();
     let template =
         PodTemplate { labels: template.labels, spec: root.reader().interner().pod_spec(spec) };
-    Some(Object::DaemonSet(DaemonSetObject {
+    DaemonSetObject {
         daemon_set: DaemonSet { key, template },
         uid: metadata.uid,
         deleted: metadata.deleted,
         priority,
         traits,
-    }))
+    }
 }
 
 /// What the DaemonSet controller adds to every pod it makes.

@@ -14,10 +14,16 @@ use crate::kubernetes::{PriorityClass, PriorityRef, SYSTEM_CLASSES};
 pub(super) struct Priorities {
     classes: FxHashMap<Text, i32>,
     global_default: i32,
-    /// By specification before and priority after. Shared specifications stay shared; the one before is
-    /// held so that its address is not given to another.
-    settled: FxHashMap<(*const PodSpec, i32), (Arc<PodSpec>, Arc<PodSpec>)>,
+    /// By the address of the specification before, and the priority after: shared ones stay shared.
+    settled: FxHashMap<(*const PodSpec, i32), Settled>,
     missing: BTreeSet<Text>,
+}
+
+/// A specification before and after it was given its priority. The one before is held so that its address
+/// is not given to another.
+struct Settled {
+    _before: Arc<PodSpec>,
+    after: Arc<PodSpec>,
 }
 
 impl Priorities {
@@ -43,11 +49,11 @@ impl Priorities {
         if spec.priority == priority {
             return;
         }
-        let (_, after) = self.settled.entry((Arc::as_ptr(spec), priority)).or_insert_with(|| {
-            let after = PodSpec { priority, ..PodSpec::clone(spec) };
-            (spec.clone(), Arc::new(after))
+        let settled = self.settled.entry((Arc::as_ptr(spec), priority)).or_insert_with(|| {
+            let after = Arc::new(PodSpec { priority, ..PodSpec::clone(spec) });
+            Settled { _before: spec.clone(), after }
         });
-        *spec = after.clone();
+        *spec = settled.after.clone();
     }
 
     fn priority(&mut self, reference: &PriorityRef) -> i32 {
