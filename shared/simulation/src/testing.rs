@@ -13,8 +13,9 @@ use domain::pod::{
 use domain::resource::{CPU, MEMORY, PODS, Resources};
 use domain::selector::LabelSelector;
 use domain::taint::{Taint, TaintEffect, Toleration};
-use domain::workload::{PodTemplate, Workload, WorkloadKind};
+use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
 use domain::{Text, Timestamp};
+use manifests::{DaemonSetObject, PodTraits, PriorityRef, WorkloadObject};
 
 pub(crate) const GIB: i64 = 1 << 30;
 
@@ -188,15 +189,42 @@ impl PodBuilder {
     }
 
     /// A workload whose pods look like this one.
-    pub(crate) fn workload(self, kind: WorkloadKind, name: &str, replicas: u32) -> Workload {
+    pub(crate) fn workload(self, kind: WorkloadKind, name: &str, replicas: u32) -> WorkloadObject {
         let pod = self.build();
-        Workload {
-            kind,
-            key: ObjectKey::new("default", name),
-            replicas,
-            template: PodTemplate { labels: pod.labels, spec: pod.spec },
+        WorkloadObject {
+            workload: Workload {
+                kind,
+                key: ObjectKey::new("default", name),
+                replicas,
+                template: PodTemplate { labels: pod.labels, spec: pod.spec },
+            },
+            uid: "".into(),
+            owner: None,
+            selector: None,
+            claim_templates: Vec::new(),
+            priority: PriorityRef::default(),
+            traits: traits(),
         }
     }
+
+    /// A DaemonSet whose pods look like this one.
+    pub(crate) fn daemon_set(self, name: &str) -> DaemonSetObject {
+        let pod = self.build();
+        DaemonSetObject {
+            daemon_set: DaemonSet {
+                key: ObjectKey::new("default", name),
+                template: PodTemplate { labels: pod.labels, spec: pod.spec },
+            },
+            uid: "".into(),
+            deleted: None,
+            priority: PriorityRef::default(),
+            traits: traits(),
+        }
+    }
+}
+
+fn traits() -> PodTraits {
+    PodTraits { do_not_disrupt: None, deletion_cost: None }
 }
 
 fn term(key: &str, labels: (&str, &str)) -> PodAffinityTerm {

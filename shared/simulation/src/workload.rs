@@ -11,9 +11,9 @@ mod stateful_set;
 
 use std::collections::BTreeMap;
 
-use domain::Text;
-use domain::pod::{ObjectKey, Owner, OwnerKind, Pod, PodPhase};
-use domain::workload::{PodTemplate, Workload, WorkloadKind};
+use domain::pod::{ObjectKey, OwnerKind, Pod};
+use domain::workload::WorkloadKind;
+use manifests::WorkloadObject;
 
 use crate::api::WorkloadId;
 use crate::world::{Deletion, World};
@@ -27,8 +27,8 @@ type Owned = BTreeMap<(OwnerKind, ObjectKey), Vec<Pod>>;
 pub(crate) fn reconcile(world: &mut World) {
     deployment::reconcile(world);
     let mut owned = owned_pods(world);
-    for id in world.api.keys::<Workload>() {
-        let Some(workload) = world.api.get::<Workload>(&id).cloned() else { continue };
+    for id in world.api.keys::<WorkloadObject>() {
+        let Some(workload) = world.api.get::<WorkloadObject>(&id).cloned() else { continue };
         let pods = owned.remove(&(owner_kind(id.kind), id.key.clone())).unwrap_or_default();
         match id.kind {
             WorkloadKind::Deployment => {}
@@ -44,7 +44,6 @@ pub(crate) fn reconcile(world: &mut World) {
 pub(crate) fn delete_dependents(world: &mut World, id: &WorkloadId) {
     if id.kind == WorkloadKind::Deployment {
         for key in deployment::replica_sets_of(world, &id.key) {
-            world.replica_sets.remove(&key);
             world.delete_workload(&WorkloadId { kind: WorkloadKind::ReplicaSet, key });
         }
         return;
@@ -75,38 +74,13 @@ const fn owner_kind(kind: WorkloadKind) -> OwnerKind {
     }
 }
 
-/// A pod made from a template.
-fn pod_of(template: &PodTemplate, key: ObjectKey, owner: OwnerKind, owner_name: &Text) -> Pod {
-    Pod {
-        key,
-        uid: "".into(),
-        created: None,
-        deleted: None,
-        labels: template.labels.clone(),
-        owner: Some(Owner { kind: owner, name: owner_name.clone(), uid: "".into() }),
-        spec: template.spec.clone(),
-        node_name: None,
-        nominated_node_name: None,
-        phase: PodPhase::Pending,
-        started: None,
-        ready: None,
-        marked_unschedulable: false,
-        do_not_disrupt: None,
-        deletion_cost: None,
-        is_mirror: false,
-        virtual_of: None,
-    }
-}
-
 /// Creates a pod of a workload under a drawn name.
-fn create_named_by_chance(world: &mut World, workload: &Workload) {
-    let id = WorkloadId { kind: workload.kind, key: workload.key.clone() };
+fn create_named_by_chance(world: &mut World, object: &WorkloadObject) {
+    let id = WorkloadId { kind: object.workload.kind, key: object.workload.key.clone() };
     let serial = world.pods_made.entry(id.clone()).or_default();
     *serial += 1;
     let suffix = world.seed.draw("pod-name", &format!("{id} {serial}")).name_suffix(5);
-    let key = ObjectKey::new(id.key.namespace.clone(), format!("{}-{suffix}", workload.key.name));
-    let kind = owner_kind(workload.kind);
-    world.create_pod(pod_of(&workload.template, key, kind, &workload.key.name));
+    world.create_pod(object.pod(format!("{}-{suffix}", id.key.name).into()));
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! on the way happens in order, and after each moment the cluster's own controllers settle. Nothing is
 //! random that does not come from the seed, so equal calls give equal worlds.
 
+mod admission;
 mod eviction;
 mod kubelet;
 mod pod;
@@ -15,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::pod::ObjectKey;
-use domain::workload::{DaemonSet, Workload};
 use domain::{SignedDuration, Text, Timestamp};
+use manifests::{DaemonSetObject, PriorityClass, WorkloadObject};
 
 use crate::agenda::{Agenda, Due};
 use crate::api::{ApiServer, Kind, WorkloadId};
@@ -29,6 +30,7 @@ use crate::seed::Seed;
 use crate::store::Store;
 use crate::workload;
 
+pub use admission::DeleteTarget;
 pub(crate) use pod::Deletion;
 
 /// How a world behaves.
@@ -74,8 +76,8 @@ pub struct World {
     pub(crate) node_finalizers: BTreeSet<Text>,
     /// NodeClaim objects that mirror a claim, and that claim's uid.
     pub(crate) mirrors: BTreeMap<Text, Text>,
-    /// ReplicaSets that a Deployment made.
-    pub(crate) replica_sets: BTreeMap<ObjectKey, ObjectKey>,
+    /// PriorityClasses by name.
+    pub(crate) priority_classes: BTreeMap<Text, PriorityClass>,
     /// How many pods each workload has had, so that names are drawn for each workload apart.
     pub(crate) pods_made: BTreeMap<WorkloadId, u64>,
     /// Instances that EC2 has announced to take back and that nobody has been told of yet.
@@ -108,7 +110,7 @@ impl World {
             journal: Journal::default(),
             node_finalizers: BTreeSet::new(),
             mirrors: BTreeMap::new(),
-            replica_sets: BTreeMap::new(),
+            priority_classes: BTreeMap::new(),
             pods_made: BTreeMap::new(),
             interruptions: Vec::new(),
             violations: Vec::new(),
@@ -204,14 +206,14 @@ impl World {
     /// Asks for an object's deletion as `kubectl delete` does: finalizers and grace periods hold, and
     /// what an object made goes with it. False if there is none.
     pub fn delete_workload(&mut self, id: &WorkloadId) -> bool {
-        let Ok(_) = self.api.remove::<Workload>(id) else { return false };
+        let Ok(_) = self.api.remove::<WorkloadObject>(id) else { return false };
         workload::delete_dependents(self, id);
         true
     }
 
     /// Deletes a DaemonSet with its pods. False if there is none.
     pub fn delete_daemon_set(&mut self, key: &ObjectKey) -> bool {
-        let is_there = self.api.remove::<DaemonSet>(key).is_ok();
+        let is_there = self.api.remove::<DaemonSetObject>(key).is_ok();
         if is_there {
             workload::delete_daemon_pods(self, key);
         }
@@ -220,8 +222,9 @@ impl World {
 
     /// Sets a workload's replicas and returns those it had; `None` if there is no such workload.
     pub fn scale(&mut self, id: &WorkloadId, replicas: u32) -> Option<u32> {
-        let from = self.api.get::<Workload>(id)?.replicas;
-        let changed = self.api.update::<Workload>(id, None, |own| own.replicas = replicas);
+        let from = self.api.get::<WorkloadObject>(id)?.workload.replicas;
+        let set = |own: &mut WorkloadObject| own.workload.replicas = replicas;
+        let changed = self.api.update::<WorkloadObject>(id, None, set);
         changed.is_ok().then_some(from)
     }
 

@@ -11,8 +11,9 @@ use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
 use domain::pod::{ObjectKey, Pod};
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use domain::workload::{DaemonSet, Namespace, PodTemplateObject, Workload, WorkloadKind};
+use domain::workload::{Namespace, PodTemplateObject, WorkloadKind};
 use domain::{Text, Timestamp};
+use manifests::{DaemonSetObject, WorkloadObject};
 
 use super::table::{Rows, Tables};
 
@@ -186,11 +187,32 @@ object!(
         self.uid = old.uid.clone();
     }
 );
-object!(Workload, Workload, WorkloadId, workloads, |workload| WorkloadId {
-    kind: workload.kind,
-    key: workload.key.clone(),
-});
-object!(DaemonSet, DaemonSet, ObjectKey, daemon_sets, |set| set.key.clone());
+object!(
+    WorkloadObject,
+    Workload,
+    WorkloadId,
+    workloads,
+    |object| WorkloadId { kind: object.workload.kind, key: object.workload.key.clone() },
+    fn identify(&mut self, uid: Text, _now: Timestamp) {
+        fill(&mut self.uid, uid);
+    },
+    fn keep_identity(&mut self, old: &Self) {
+        self.uid = old.uid.clone();
+    }
+);
+object!(
+    DaemonSetObject,
+    DaemonSet,
+    ObjectKey,
+    daemon_sets,
+    |object| object.daemon_set.key.clone(),
+    fn identify(&mut self, uid: Text, _now: Timestamp) {
+        fill(&mut self.uid, uid);
+    },
+    fn keep_identity(&mut self, old: &Self) {
+        self.uid = old.uid.clone();
+    }
+);
 object!(PodTemplateObject, PodTemplate, ObjectKey, pod_templates, |template| template.key.clone());
 object!(PodDisruptionBudget, PodDisruptionBudget, ObjectKey, pod_disruption_budgets, |budget| {
     budget.key.clone()

@@ -12,7 +12,8 @@ use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
 use domain::pod::{ObjectKey, Pod};
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use domain::workload::{DaemonSet, Namespace, PodTemplateObject, Workload};
+use domain::workload::{Namespace, PodTemplateObject};
+use manifests::{DaemonSetObject, WorkloadObject};
 
 use super::object::WorkloadId;
 
@@ -34,8 +35,8 @@ pub struct Tables {
     pub(super) node_classes: Rows<Text, Ec2NodeClass>,
     pub(super) node_claims: Rows<Text, NodeClaim>,
     pub(super) node_overlays: Rows<Text, NodeOverlay>,
-    pub(super) workloads: Rows<WorkloadId, Workload>,
-    pub(super) daemon_sets: Rows<ObjectKey, DaemonSet>,
+    pub(super) workloads: Rows<WorkloadId, WorkloadObject>,
+    pub(super) daemon_sets: Rows<ObjectKey, DaemonSetObject>,
     pub(super) pod_templates: Rows<ObjectKey, PodTemplateObject>,
     pub(super) pod_disruption_budgets: Rows<ObjectKey, PodDisruptionBudget>,
     pub(super) persistent_volume_claims: Rows<ObjectKey, PersistentVolumeClaim>,

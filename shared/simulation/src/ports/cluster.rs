@@ -10,6 +10,7 @@ use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::pod::Pod;
 use domain::volume::PersistentVolumeClaim;
+use manifests::{DaemonSetObject, WorkloadObject};
 
 use super::SharedWorld;
 use crate::api::{ApiError, Object};
@@ -49,8 +50,17 @@ impl Cluster for SharedWorld {
             node_claims,
             nodes: list(&world),
             pods: list(&world),
-            daemon_sets: list(&world),
-            workloads: list(&world),
+            daemon_sets: world
+                .api
+                .list::<DaemonSetObject>()
+                .filter(|object| object.deleted.is_none())
+                .map(|object| object.daemon_set.clone())
+                .collect(),
+            workloads: world
+                .api
+                .list::<WorkloadObject>()
+                .map(|object| object.workload.clone())
+                .collect(),
             pod_templates: list(&world),
             pod_disruption_budgets: list(&world),
             persistent_volume_claims: list(&world),

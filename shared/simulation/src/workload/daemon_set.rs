@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use domain::Text;
 use domain::node::Node;
-use domain::pod::{NodeSelectorTerm, ObjectKey, OwnerKind, Pod, PodSpec};
+use domain::pod::{NodeSelectorTerm, ObjectKey, Owner, OwnerKind, Pod, PodPhase, PodSpec};
 use domain::requirement::Requirement;
 use domain::taint::{TaintEffect, tolerated};
-use domain::workload::DaemonSet;
+use manifests::DaemonSetObject;
 
-use super::{Owned, pod_of};
+use super::Owned;
 use crate::scheduler::{SchedulingPod, daemon_belongs};
 use crate::world::{Deletion, World};
 
@@ -18,14 +18,15 @@ use crate::world::{Deletion, World};
 const NODE_NAME_FIELD: &str = "metadata.name";
 
 pub(super) fn reconcile(world: &mut World, owned: &Owned) {
-    for key in world.api.keys::<DaemonSet>() {
-        let Some(set) = world.api.get::<DaemonSet>(&key).cloned() else { continue };
+    for key in world.api.keys::<DaemonSetObject>() {
+        let Some(set) = world.api.get::<DaemonSetObject>(&key).cloned() else { continue };
         let pods = owned.get(&(OwnerKind::DaemonSet, key)).map_or(&[][..], Vec::as_slice);
         reconcile_set(world, &set, pods);
     }
 }
 
-fn reconcile_set(world: &mut World, set: &DaemonSet, pods: &[Pod]) {
+fn reconcile_set(world: &mut World, object: &DaemonSetObject, pods: &[Pod]) {
+    let set = &object.daemon_set;
     let template = SchedulingPod {
         key: set.key.clone(),
         labels: set.template.labels.clone(),
@@ -55,7 +56,7 @@ fn reconcile_set(world: &mut World, set: &DaemonSet, pods: &[Pod]) {
         .map(|pod| pod.key.clone())
         .collect();
     for node in missing {
-        create(world, set, &node);
+        create(world, object, &node);
     }
     for key in gone {
         world.delete_pod(&key, Deletion::Graceful);
@@ -78,12 +79,32 @@ fn target(pod: &Pod) -> Option<&Text> {
     })
 }
 
-fn create(world: &mut World, set: &DaemonSet, node: &Text) {
+fn create(world: &mut World, object: &DaemonSetObject, node: &Text) {
+    let DaemonSetObject { daemon_set: set, uid, deleted: _, priority: _, traits } = object;
     let suffix = world.seed.draw("daemon", &format!("{} {node}", set.key)).name_suffix(5);
-    let key = ObjectKey::new(set.key.namespace.clone(), format!("{}-{suffix}", set.key.name));
-    let mut pod = pod_of(&set.template, key, OwnerKind::DaemonSet, &set.key.name);
-    pod.spec = Arc::new(pinned(&pod.spec, node));
-    world.create_pod(pod);
+    world.create_pod(Pod {
+        key: ObjectKey::new(set.key.namespace.clone(), format!("{}-{suffix}", set.key.name)),
+        uid: "".into(),
+        created: None,
+        deleted: None,
+        labels: set.template.labels.clone(),
+        owner: Some(Owner {
+            kind: OwnerKind::DaemonSet,
+            name: set.key.name.clone(),
+            uid: uid.clone(),
+        }),
+        spec: Arc::new(pinned(&set.template.spec, node)),
+        node_name: None,
+        nominated_node_name: None,
+        phase: PodPhase::Pending,
+        started: None,
+        ready: None,
+        marked_unschedulable: false,
+        do_not_disrupt: traits.do_not_disrupt,
+        deletion_cost: traits.deletion_cost,
+        is_mirror: false,
+        virtual_of: None,
+    });
 }
 
 /// Its node affinity with the field added to each term, as the DaemonSet controller does.

@@ -2,45 +2,49 @@
 //!
 //! The strategy is RollingUpdate with its defaults, a quarter more and a quarter less than asked for.
 
-use domain::pod::{ObjectKey, Pod};
+use domain::pod::{ObjectKey, Owner, OwnerKind, Pod};
 use domain::workload::{Workload, WorkloadKind};
+use manifests::WorkloadObject;
 
 use crate::api::WorkloadId;
 use crate::world::World;
 
 /// The ReplicaSets that a Deployment made.
 pub(super) fn replica_sets_of(world: &World, deployment: &ObjectKey) -> Vec<ObjectKey> {
-    world
-        .replica_sets
-        .iter()
-        .filter(|(_, owner)| *owner == deployment)
-        .map(|(key, _)| key.clone())
-        .collect()
+    let is_its = |object: &&WorkloadObject| {
+        object.workload.kind == WorkloadKind::ReplicaSet
+            && object.workload.key.namespace == deployment.namespace
+            && object.owner.as_ref().is_some_and(|owner| {
+                owner.kind == OwnerKind::Deployment && owner.name == deployment.name
+            })
+    };
+    let objects = world.api.list::<WorkloadObject>();
+    objects.filter(is_its).map(|object| object.workload.key.clone()).collect()
 }
 
 pub(super) fn reconcile(world: &mut World) {
-    for id in world.api.keys::<Workload>() {
+    for id in world.api.keys::<WorkloadObject>() {
         if id.kind != WorkloadKind::Deployment {
             continue;
         }
-        let Some(deployment) = world.api.get::<Workload>(&id).cloned() else { continue };
+        let Some(deployment) = world.api.get::<WorkloadObject>(&id).cloned() else { continue };
         let (current, older) = replica_sets(world, &deployment);
         let current = current.unwrap_or_else(|| create(world, &deployment, older.is_empty()));
         if older.is_empty() {
-            scale(world, &current, deployment.replicas);
+            scale(world, &current, deployment.workload.replicas);
         } else {
-            roll(world, &deployment, &current, &older);
+            roll(world, deployment.workload.replicas, &current, &older);
         }
     }
 }
 
 /// The ReplicaSet of the Deployment's template, and those of earlier ones.
-fn replica_sets(world: &World, deployment: &Workload) -> (Option<ObjectKey>, Vec<ObjectKey>) {
+fn replica_sets(world: &World, deployment: &WorkloadObject) -> (Option<ObjectKey>, Vec<ObjectKey>) {
     let mut current = None;
     let mut older = Vec::new();
-    for key in replica_sets_of(world, &deployment.key) {
-        let has_template =
-            replica_set(world, &key).is_some_and(|own| own.template == deployment.template);
+    for key in replica_sets_of(world, &deployment.workload.key) {
+        let has_template = replica_set(world, &key)
+            .is_some_and(|own| own.template == deployment.workload.template);
         if has_template && current.is_none() {
             current = Some(key);
         } else {
@@ -51,7 +55,7 @@ fn replica_sets(world: &World, deployment: &Workload) -> (Option<ObjectKey>, Vec
 }
 
 fn replica_set<'w>(world: &'w World, key: &ObjectKey) -> Option<&'w Workload> {
-    world.api.get::<Workload>(&id_of(key))
+    world.api.get::<WorkloadObject>(&id_of(key)).map(|object| &object.workload)
 }
 
 fn id_of(key: &ObjectKey) -> WorkloadId {
@@ -59,20 +63,26 @@ fn id_of(key: &ObjectKey) -> WorkloadId {
 }
 
 /// Makes the ReplicaSet of the Deployment's template, empty unless it is the first.
-fn create(world: &mut World, deployment: &Workload, is_first: bool) -> ObjectKey {
-    let generation = replica_sets_of(world, &deployment.key).len();
-    let name = format!("{} {generation} {}", deployment.key, world.now());
+fn create(world: &mut World, deployment: &WorkloadObject, is_first: bool) -> ObjectKey {
+    let Workload { kind: _, key: own, replicas, template } = &deployment.workload;
+    let generation = replica_sets_of(world, own).len();
+    let name = format!("{own} {generation} {}", world.now());
     let suffix = world.seed.draw("replica-set", &name).name_suffix(9);
-    let key = ObjectKey::new(
-        deployment.key.namespace.clone(),
-        format!("{}-{suffix}", deployment.key.name),
-    );
-    world.replica_sets.insert(key.clone(), deployment.key.clone());
-    world.apply(Workload {
-        kind: WorkloadKind::ReplicaSet,
-        key: key.clone(),
-        replicas: if is_first { deployment.replicas } else { 0 },
-        template: deployment.template.clone(),
+    let key = ObjectKey::new(own.namespace.clone(), format!("{}-{suffix}", own.name));
+    world.apply(WorkloadObject {
+        workload: Workload {
+            kind: WorkloadKind::ReplicaSet,
+            key: key.clone(),
+            replicas: if is_first { *replicas } else { 0 },
+            template: template.clone(),
+        },
+        uid: "".into(),
+        owner: Some(Owner {
+            kind: OwnerKind::Deployment,
+            name: own.name.clone(),
+            uid: deployment.uid.clone(),
+        }),
+        ..deployment.clone()
     });
     key
 }
@@ -83,8 +93,7 @@ fn scale(world: &mut World, key: &ObjectKey, replicas: u32) {
 
 /// One step of a rolling update: grow the new one as far as the surge allows, shrink the old ones as
 /// far as enough pods stay ready, and drop those that are empty.
-fn roll(world: &mut World, deployment: &Workload, current: &ObjectKey, older: &[ObjectKey]) {
-    let wanted = deployment.replicas;
+fn roll(world: &mut World, wanted: u32, current: &ObjectKey, older: &[ObjectKey]) {
     let surge = wanted.div_ceil(4);
     let unavailable_most = wanted / 4;
     let replicas =
@@ -111,8 +120,7 @@ fn roll(world: &mut World, deployment: &Workload, current: &ObjectKey, older: &[
         }
         let has_pods = world.api.list::<Pod>().any(|pod| is_owned(pod, key));
         if own == 0 && !has_pods {
-            world.replica_sets.remove(key);
-            let _ = world.api.remove::<Workload>(&id_of(key));
+            let _ = world.api.remove::<WorkloadObject>(&id_of(key));
         }
     }
 }

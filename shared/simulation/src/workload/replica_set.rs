@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use domain::Text;
 use domain::pod::{Pod, PodPhase};
-use domain::workload::Workload;
+use manifests::WorkloadObject;
 
 use super::create_named_by_chance;
 use crate::world::{Deletion, World};
 
-pub(super) fn reconcile(world: &mut World, workload: &Workload, pods: &[Pod]) {
+pub(super) fn reconcile(world: &mut World, object: &WorkloadObject, pods: &[Pod]) {
     let active: Vec<&Pod> = pods.iter().filter(|pod| pod.is_active()).collect();
-    let wanted = usize::try_from(workload.replicas).unwrap_or(usize::MAX);
+    let wanted = usize::try_from(object.workload.replicas).unwrap_or(usize::MAX);
     for _ in active.len()..wanted {
-        create_named_by_chance(world, workload);
+        create_named_by_chance(world, object);
     }
     for pod in ranked(active.clone()).iter().take(active.len().saturating_sub(wanted)) {
         world.delete_pod(&pod.key, Deletion::Graceful);

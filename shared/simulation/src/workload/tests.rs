@@ -4,7 +4,7 @@ use crate::testing::{node, pod, start};
 use crate::world::WorldOptions;
 use domain::SignedDuration;
 use domain::instance_type::InstanceTypes;
-use domain::workload::DaemonSet;
+use domain::pod::PodPhase;
 
 fn world() -> World {
     let mut world =
@@ -77,7 +77,8 @@ fn a_new_template_replaces_pods_without_dropping_below_three_quarters() {
     assert!(least >= 3, "{least}");
     let cpu: Vec<i64> = world.api.list::<Pod>().map(|pod| pod.spec.requests.get("cpu")).collect();
     assert_eq!(cpu, [600; 4]);
-    assert_eq!(world.replica_sets.len(), 1);
+    let sets = world.api.keys::<WorkloadObject>();
+    assert_eq!(sets.iter().filter(|id| id.kind == WorkloadKind::ReplicaSet).count(), 1);
 }
 
 #[test]
@@ -123,11 +124,7 @@ fn a_job_ends_once_its_pods_have_completed() {
 #[test]
 fn a_daemon_set_runs_on_every_node_that_it_tolerates() {
     let mut world = world();
-    let template = pod("x").cpu(100).build();
-    world.apply(DaemonSet {
-        key: ObjectKey::new("default", "agent"),
-        template: PodTemplate { labels: template.labels, spec: template.spec },
-    });
+    world.apply(pod("x").cpu(100).daemon_set("agent"));
     world.apply(node("tainted").taint("gpu", domain::taint::TaintEffect::NoSchedule).build());
     wait(&mut world, 10);
     let nodes: Vec<_> =

@@ -5,7 +5,8 @@
 
 use domain::pdb::{CountOrPercent, PodDisruptionBudget};
 use domain::pod::{ObjectKey, OwnerKind, Pod, PodPhase};
-use domain::workload::{Workload, WorkloadKind};
+use domain::workload::WorkloadKind;
+use manifests::WorkloadObject;
 
 use super::{Deletion, World};
 use crate::api::{ApiError, ApiServer, Kind, WorkloadId};
@@ -95,14 +96,17 @@ fn expected_pods(api: &ApiServer, pods: &[&Pod]) -> u32 {
     let mut single = 0;
     for pod in pods {
         match owner_of(pod) {
-            Some(id) if api.get::<Workload>(&id).is_some() => {
+            Some(id) if api.get::<WorkloadObject>(&id).is_some() => {
                 owners.insert(id);
             }
             _ => single += u32::from(!pod.is_terminal()),
         }
     }
-    let replicas: u32 =
-        owners.iter().filter_map(|id| api.get::<Workload>(id)).map(|own| own.replicas).sum();
+    let replicas: u32 = owners
+        .iter()
+        .filter_map(|id| api.get::<WorkloadObject>(id))
+        .map(|own| own.workload.replicas)
+        .sum();
     replicas + single
 }
 
