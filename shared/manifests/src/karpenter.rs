@@ -1,6 +1,7 @@
 //! The kinds of Karpenter's API and those of its neighbours that ask for capacity.
 
 mod block_device;
+mod capacity_buffer;
 mod disruption;
 mod duration;
 mod kubelet;
@@ -11,10 +12,12 @@ mod network;
 mod node_claim;
 mod node_class;
 mod node_class_status;
+mod node_overlay;
 mod node_pool;
 mod price;
 mod requirement;
 mod requirement_rule;
+mod scaled_object;
 mod selector_term;
 mod taint;
 mod template;
@@ -31,11 +34,20 @@ pub(crate) fn reader_of(kind: &str) -> Option<(&'static str, ReadKind)> {
             ("karpenter.sh", |root| node_pool::read_node_pool(root).map(Object::NodePool))
         }
         "NodeClaim" => {
-            ("karpenter.sh", |root| node_claim::read_node_claim(root).map(Object::NodeClaim))
+            ("karpenter.sh", |root| Some(Object::NodeClaim(node_claim::read_node_claim(root))))
         }
         "EC2NodeClass" => ("karpenter.k8s.aws", |root| {
             node_class::read_node_class(root).map(|class| Object::Ec2NodeClass(Box::new(class)))
         }),
+        "NodeOverlay" => ("karpenter.sh", |root| {
+            Some(Object::NodeOverlay(node_overlay::read_node_overlay(root)))
+        }),
+        "CapacityBuffer" => ("autoscaling.x-k8s.io", |root| {
+            capacity_buffer::read_capacity_buffer(root).map(Object::CapacityBuffer)
+        }),
+        "ScaledObject" => {
+            ("keda.sh", |root| scaled_object::read_scaled_object(root).map(Object::ScaledObject))
+        }
         _ => return None,
     };
     Some(reader)

@@ -10,7 +10,7 @@ use crate::field::Field;
 
 /// Reads a NodeClaim with its status. Conditions of unknown types are passed over: newer controllers may
 /// report more of them.
-pub(crate) fn read_node_claim(root: Field<'_>) -> Option<NodeClaim> {
+pub(crate) fn read_node_claim(root: Field<'_>) -> NodeClaim {
     let metadata = read_metadata(root);
     let spec = root.get("spec").required();
     let known: Vec<&str> = TEMPLATE_FIELDS.into_iter().chain(["resources"]).collect();
@@ -24,7 +24,7 @@ pub(crate) fn read_node_claim(root: Field<'_>) -> Option<NodeClaim> {
         .iter()
         .map(|(key, value)| (interner.text(normalized_key(key)), value.clone()))
         .collect();
-    Some(NodeClaim {
+    NodeClaim {
         name: metadata.name,
         uid: metadata.uid,
         created: metadata.created,
@@ -39,7 +39,7 @@ pub(crate) fn read_node_claim(root: Field<'_>) -> Option<NodeClaim> {
         termination_grace_period: node.termination_grace_period,
         expire_after: node.expire_after,
         status: read_status(root.get("status")),
-    })
+    }
 }
 
 fn read_status(status: Field<'_>) -> NodeClaimStatus {

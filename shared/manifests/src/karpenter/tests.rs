@@ -1,5 +1,6 @@
 //! Rules of the kinds, each as a user meets it: a manifest in, an object or an error out.
 
+mod capacity;
 mod node_class;
 mod node_pool;
 
@@ -28,5 +29,5 @@ fn only_object(text: &str) -> Object {
 /// Indents each line of a text, to hang it into another.
 fn indented(text: &str, by: usize) -> String {
     let indent = " ".repeat(by);
-    text.lines().map(|line| format!("{indent}{line}\n")).collect()
+    text.lines().flat_map(|line| [indent.as_str(), line, "\n"]).collect()
 }

@@ -1,0 +1,88 @@
+//! CapacityBuffer (`autoscaling.x-k8s.io/v1beta1`).
+
+use domain::buffer::{BufferSource, CapacityBuffer};
+use domain::workload::WorkloadKind;
+
+use super::metadata::read_namespaced;
+use crate::field::Field;
+
+/// The strategy that keeps nodes ready.
+const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
+
+/// Workloads that a buffer or a schedule can follow.
+pub(crate) const SCALABLE: [(WorkloadKind, &str); 3] = [
+    (WorkloadKind::Deployment, "Deployment"),
+    (WorkloadKind::StatefulSet, "StatefulSet"),
+    (WorkloadKind::ReplicaSet, "ReplicaSet"),
+];
+
+/// Which rule a CapacityBuffer breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BufferRule {
+    /// Pods of no shape, or of two.
+    #[error("exactly one of podTemplateRef and scalableRef is needed")]
+    OneReference,
+    /// A template and no number.
+    #[error("podTemplateRef needs replicas or limits beside it")]
+    NoSize,
+    /// A share of nothing.
+    #[error("percentage needs scalableRef beside it: it is a share of that workload's replicas")]
+    PercentageOfNothing,
+}
+
+/// Reads a CapacityBuffer.
+pub(crate) fn read_capacity_buffer(root: Field<'_>) -> Option<CapacityBuffer> {
+    let (metadata, key) = read_namespaced(root);
+    let spec = root.get("spec").required();
+    spec.only(&[
+        "provisioningStrategy",
+        "podTemplateRef",
+        "scalableRef",
+        "replicas",
+        "percentage",
+        "limits",
+    ]);
+    check_size(spec);
+    let strategy = spec.get("provisioningStrategy").text();
+    let strategy = strategy.unwrap_or_else(|| root.reader().interner().text(ACTIVE_CAPACITY));
+    if &*strategy != ACTIVE_CAPACITY {
+        spec.get("provisioningStrategy")
+            .warn(format!("only {ACTIVE_CAPACITY} is acted on: the buffer has no effect"));
+    }
+    Some(CapacityBuffer {
+        key,
+        uid: metadata.uid,
+        provisioning_strategy: strategy,
+        source: read_source(spec)?,
+        replicas: spec.get("replicas").count(),
+        percentage: spec.get("percentage").count(),
+        limits: spec.get("limits").resources(),
+    })
+}
+
+fn check_size(spec: Field<'_>) {
+    let has = |key| spec.get(key).exists();
+    if has("podTemplateRef") && !has("replicas") && !has("limits") {
+        spec.get("podTemplateRef").note_rule(BufferRule::NoSize);
+    }
+    if has("percentage") && !has("scalableRef") {
+        spec.get("percentage").note_rule(BufferRule::PercentageOfNothing);
+    }
+}
+
+fn read_source(spec: Field<'_>) -> Option<BufferSource> {
+    let (template, scalable) = (spec.get("podTemplateRef"), spec.get("scalableRef"));
+    if template.exists() == scalable.exists() {
+        spec.note_rule(BufferRule::OneReference);
+        return None;
+    }
+    if template.exists() {
+        template.only(&["name"]);
+        return template.get("name").required().text().map(BufferSource::PodTemplate);
+    }
+    scalable.only(&["apiGroup", "kind", "name"]);
+    scalable.get("apiGroup").choice(&[((), "apps")]);
+    let kind = scalable.get("kind").required().choice(&SCALABLE);
+    let name = scalable.get("name").required().text();
+    Some(BufferSource::Workload(kind?, name?))
+}

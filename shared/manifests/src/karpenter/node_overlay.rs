@@ -1,0 +1,88 @@
+//! NodeOverlay (`karpenter.sh/v1alpha1`).
+
+use domain::overlay::{NodeOverlay, PriceChange};
+use domain::resource::{
+    AMD_GPU, AWS_NEURON, CPU, EPHEMERAL_STORAGE, MEMORY, NVIDIA_GPU, PODS, Resources,
+};
+
+use super::metadata::read_metadata;
+use super::price::{parse_adjustment, parse_price};
+use super::requirement::{RequirementsOf, read_requirements};
+use crate::field::Field;
+
+/// What `weight` may be.
+const WEIGHT: std::ops::RangeInclusive<i64> = 1..=10_000;
+
+/// Resources that EC2 itself says how much of there is.
+///
+/// Source: Karpenter's well-known resources, core and AWS provider.
+const WELL_KNOWN_RESOURCES: [&str; 12] = [
+    CPU,
+    MEMORY,
+    EPHEMERAL_STORAGE,
+    PODS,
+    NVIDIA_GPU,
+    AMD_GPU,
+    AWS_NEURON,
+    "aws.amazon.com/neuroncore",
+    "habana.ai/gaudi",
+    "vpc.amazonaws.com/pod-eni",
+    "vpc.amazonaws.com/PrivateIPv4Address",
+    "vpc.amazonaws.com/efa",
+];
+
+/// Which rule a NodeOverlay breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OverlayRule {
+    /// Two prices.
+    #[error("price cannot stand beside priceAdjustment")]
+    TwoPrices,
+    /// A resource that instance types have by themselves.
+    #[error(
+        "{0} cannot be overlaid: instance types have it by themselves; only other resources can be added"
+    )]
+    WellKnownResource(String),
+    /// Weight out of range.
+    #[error("weight {0} is out of range: it takes 1 to 10000")]
+    Weight(i64),
+}
+
+/// Reads a NodeOverlay.
+pub(crate) fn read_node_overlay(root: Field<'_>) -> NodeOverlay {
+    let metadata = read_metadata(root);
+    let spec = root.get("spec").required();
+    spec.only(&["requirements", "price", "priceAdjustment", "capacity", "weight"]);
+    let requirements = spec.get("requirements").required();
+    NodeOverlay {
+        name: metadata.name,
+        requirements: read_requirements(requirements, RequirementsOf::NodeOverlay),
+        price: read_price(spec),
+        capacity: read_capacity(spec.get("capacity")),
+        weight: read_weight(spec.get("weight")),
+    }
+}
+
+fn read_price(spec: Field<'_>) -> Option<PriceChange> {
+    let (price, adjustment) = (spec.get("price"), spec.get("priceAdjustment"));
+    if price.exists() && adjustment.exists() {
+        price.note_rule(OverlayRule::TwoPrices);
+    }
+    price.parsed(parse_price).or_else(|| adjustment.parsed(parse_adjustment))
+}
+
+fn read_capacity(capacity: Field<'_>) -> Resources {
+    for (name, field) in capacity.entries() {
+        if WELL_KNOWN_RESOURCES.contains(&name) {
+            field.note_rule(OverlayRule::WellKnownResource(name.to_owned()));
+        }
+    }
+    capacity.resources()
+}
+
+fn read_weight(field: Field<'_>) -> u32 {
+    let weight = field.integer();
+    if let Some(weight) = weight.filter(|weight| !WEIGHT.contains(weight)) {
+        field.note_rule(OverlayRule::Weight(weight));
+    }
+    weight.and_then(|weight| u32::try_from(weight).ok()).unwrap_or(0)
+}

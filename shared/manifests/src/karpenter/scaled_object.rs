@@ -1,0 +1,130 @@
+//! ScaledObject (`keda.sh/v1alpha1`), as far as its cron triggers go.
+//!
+//! Source: KEDA's "ScaledObject specification" and "Cron" scaler.
+
+use domain::Text;
+use domain::budget::{Schedule, ScheduleError};
+use domain::buffer::{CronTrigger, ScaledObject};
+use domain::workload::WorkloadKind;
+
+use super::capacity_buffer::SCALABLE;
+use super::metadata::read_namespaced;
+use crate::field::Field;
+use crate::value::Data;
+
+/// `maxReplicaCount` when unset.
+const MAX_REPLICAS: u32 = 100;
+
+const SPEC_FIELDS: [&str; 10] = [
+    "advanced",
+    "cooldownPeriod",
+    "fallback",
+    "idleReplicaCount",
+    "initialCooldownPeriod",
+    "maxReplicaCount",
+    "minReplicaCount",
+    "pollingInterval",
+    "scaleTargetRef",
+    "triggers",
+];
+
+/// Which rule a ScaledObject breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ScheduleRule {
+    /// A range without numbers in it.
+    #[error("minReplicaCount {least} is above maxReplicaCount {most}")]
+    EmptyRange {
+        /// `minReplicaCount`.
+        least: u32,
+        /// `maxReplicaCount`.
+        most: u32,
+    },
+    /// A window of no length.
+    #[error("start and end are the same: {0:?}")]
+    SameTimes(String),
+    /// An empty name.
+    #[error("it may not be empty")]
+    Empty,
+    /// Not a number.
+    #[error("{0:?} is not a number of replicas")]
+    Replicas(String),
+}
+
+/// Reads a ScaledObject. One whose target is no workload of Kubernetes' own is left out with a warning.
+pub(crate) fn read_scaled_object(root: Field<'_>) -> Option<ScaledObject> {
+    let (_, key) = read_namespaced(root);
+    let spec = root.get("spec").required();
+    spec.only(&SPEC_FIELDS);
+    let min_replicas = spec.get("minReplicaCount").count().unwrap_or(0);
+    let max_replicas = spec.get("maxReplicaCount").count().unwrap_or(MAX_REPLICAS);
+    if min_replicas > max_replicas {
+        spec.get("minReplicaCount")
+            .note_rule(ScheduleRule::EmptyRange { least: min_replicas, most: max_replicas });
+    }
+    let target = read_target(spec.get("scaleTargetRef").required());
+    let triggers = spec.get("triggers").required().items().filter_map(read_trigger).collect();
+    Some(ScaledObject { key, target: target?, min_replicas, max_replicas, triggers })
+}
+
+fn read_target(target: Field<'_>) -> Option<(WorkloadKind, Text)> {
+    target.only(&["apiVersion", "kind", "name", "envSourceContainerName"]);
+    let name = target.exists().then(|| target.get("name").required().text())?;
+    let kind = target.get("kind");
+    let Some(word) = kind.str() else { return Some((WorkloadKind::Deployment, name?)) };
+    let Some((known, _)) = SCALABLE.iter().find(|(_, known)| *known == word) else {
+        kind.warn(format!("schedules of a {word} have no effect: only Deployment, StatefulSet and ReplicaSet are followed"));
+        return None;
+    };
+    Some((*known, name?))
+}
+
+fn read_trigger(trigger: Field<'_>) -> Option<CronTrigger> {
+    trigger.only(&[
+        "type",
+        "name",
+        "metadata",
+        "authenticationRef",
+        "metricType",
+        "useCachedMetrics",
+    ]);
+    let kind = trigger.get("type").required().str()?;
+    if kind != "cron" {
+        trigger.warn(format!("a trigger of type {kind} is not known beforehand: it has no effect"));
+        return None;
+    }
+    let metadata = trigger.get("metadata").required();
+    if !metadata.exists() {
+        return None;
+    }
+    metadata.only(&["timezone", "start", "end", "desiredReplicas"]);
+    let timezone = metadata.get("timezone").required();
+    if timezone.str() == Some("") {
+        timezone.note_rule(ScheduleRule::Empty);
+    }
+    let start = metadata.get("start").required();
+    let end = metadata.get("end").required();
+    for time in [start, end] {
+        time.parsed(|text| -> Result<Schedule, ScheduleError> { text.parse() });
+    }
+    if let (Some(start), Some(same)) = (start.str(), end.str())
+        && start == same
+    {
+        end.note_rule(ScheduleRule::SameTimes(start.to_owned()));
+    }
+    Some(CronTrigger {
+        timezone: timezone.text()?,
+        start: start.text()?,
+        end: end.text()?,
+        desired_replicas: read_replicas(metadata.get("desiredReplicas").required())?,
+    })
+}
+
+/// A number: KEDA's metadata holds strings, and people forget the quotes.
+fn read_replicas(field: Field<'_>) -> Option<u32> {
+    match field.value().map(|value| &value.data) {
+        Some(Data::Text(_)) => field.parsed(|text| {
+            text.trim().parse().map_err(|_| ScheduleRule::Replicas(text.to_owned()))
+        }),
+        _ => field.count(),
+    }
+}
