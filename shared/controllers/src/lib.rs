@@ -5,8 +5,11 @@
 //! cluster, never in the process, so that any run can go on where another stopped.
 
 pub mod core;
+pub mod disruption;
 pub mod event;
+pub mod interruption;
 pub mod launching;
+pub mod lifecycle;
 pub mod ports;
 pub mod provisioning;
 pub mod record;

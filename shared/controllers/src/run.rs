@@ -183,8 +183,3 @@ pub(crate) async fn record_events<C: Cluster>(
 pub(crate) fn after(now: Timestamp, by: SignedDuration) -> Timestamp {
     later(now, by).unwrap_or(now)
 }
-
-/// The earlier of two times to come back.
-pub(crate) fn sooner(own: Option<SignedDuration>, other: SignedDuration) -> Option<SignedDuration> {
-    Some(own.map_or(other, |own| own.min(other)))
-}

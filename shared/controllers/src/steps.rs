@@ -1,11 +1,15 @@
 //! Decisions of the controllers, without I/O: records and what was observed in, records and what to do
 //! out. Each may be taken any number of times for the same state.
 
+pub mod adopt;
+pub mod command;
 pub mod condition;
 pub mod create;
 pub mod drain;
+pub mod end;
 pub mod join;
 pub mod launch;
 pub mod launched;
+pub mod mirror;
 pub mod pod_events;
 pub mod snapshot;

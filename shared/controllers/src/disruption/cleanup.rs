@@ -1,0 +1,59 @@
+//! Taints that nobody accounts for: the command that set them is gone.
+//!
+//! Source: reference C1.1.
+
+use std::collections::BTreeSet;
+
+use domain::Text;
+use domain::node::Node;
+use domain::taint::DISRUPTED;
+
+use super::Tick;
+use crate::ports::cluster::NodePatch;
+use crate::ports::error::found;
+use crate::ports::{Cluster, NodeRef, Outside};
+use crate::record::command::CommandPhase;
+
+impl<O: Outside> Tick<'_, O> {
+    /// Unmarks nodes of ours that no command under way and no ending claim accounts for.
+    pub(super) async fn clean_up(&mut self) {
+        let observed = self.observed;
+        let accounted: BTreeSet<&Text> = observed
+            .commands
+            .iter()
+            .filter(|command| command.record.phase != CommandPhase::Proposed)
+            .flat_map(|command| &command.record.candidates)
+            .collect();
+        for claim in &observed.claims {
+            let name = &claim.record.claim.name;
+            let Some(node) = observed.node_of(&claim.record) else { continue };
+            let is_abandoned = node.is_disrupted()
+                && node.deleted.is_none()
+                && claim.record.ending.is_none()
+                && !accounted.contains(name);
+            if is_abandoned && self.unmark(name).await {
+                self.report.untainted.push(node.name.clone());
+            }
+        }
+    }
+
+    /// Removes the taint of disruption from a Node. Whether it is gone.
+    pub(super) async fn untaint(&mut self, node: &Node) -> bool {
+        let taints: Vec<_> = node
+            .taints
+            .iter()
+            .filter(|taint| &*taint.key == DISRUPTED)
+            .map(|taint| (taint.key.clone(), taint.effect))
+            .collect();
+        // What was tainted in this very run is not in the view yet.
+        let remove_taints = if taints.is_empty() {
+            vec![(DISRUPTED.into(), domain::taint::TaintEffect::NoSchedule)]
+        } else {
+            taints
+        };
+        let patch = NodePatch { remove_taints, ..NodePatch::default() };
+        let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
+        let doing = || format!("untaint Node {}", node.name);
+        self.report.problems.note(doing, found(patched)).is_some()
+    }
+}

@@ -1,0 +1,129 @@
+//! Proposing: what should go, stored for a later run to validate.
+
+use domain::SignedDuration;
+use domain::plan::{BlockedNode, PlannedDisruption};
+use domain::reason::{DisruptionReason, NotDisruptable};
+
+use super::{CommandEvent, Tick};
+use crate::event::{Event, EventReason, Subject};
+use crate::ports::{ClaimStore, Lease, Outside};
+use crate::record::claim::EndReason;
+use crate::record::command::{CommandPhase, CommandRecord};
+use crate::run::change_claim;
+use crate::steps::command::{plan_of, validation_wait};
+
+/// Events about nodes that stay, in one run: the rest is in the report.
+const BLOCKED_EVENTS_MAX: usize = 100;
+
+impl<O: Outside> Tick<'_, O> {
+    /// Asks what should go. What must go without replacement, budgets or validation goes at once; the
+    /// rest is stored.
+    pub(super) async fn propose(&mut self, lease: &Lease) {
+        let plan = (self.run.core.propose)(self.snapshot);
+        self.report.blocked.clone_from(&plan.blocked);
+        self.blocked_events(&plan.blocked);
+        for (number, disruption) in plan.disruptions.iter().enumerate() {
+            let Some(candidates) = self.candidates(disruption) else {
+                // A node of somebody else's, or one that has no record yet: lifecycle adopts it first.
+                continue;
+            };
+            let now = self.observed.now;
+            let command = CommandRecord {
+                id: format!("{now}-{number}").into(),
+                disruption: disruption.clone(),
+                candidates,
+                proposed: now,
+                phase: CommandPhase::Proposed,
+            };
+            let refused = (self.run.core.check)(self.snapshot, &plan_of(disruption));
+            if !refused.is_empty() {
+                self.note(&command, CommandEvent::Refused(refused));
+                continue;
+            }
+            if goes_at_once(disruption) {
+                self.end_at_once(&command).await;
+            } else {
+                self.store(&command, lease).await;
+            }
+        }
+    }
+
+    async fn store(&mut self, command: &CommandRecord, lease: &Lease) {
+        let created = self.ports.store().create_command(command, lease).await;
+        let doing = || format!("write command {}", command.id);
+        if self.report.problems.note(doing, created).is_some() {
+            self.note(command, CommandEvent::Proposed);
+            self.come_back_after(validation_wait(command.disruption.reason));
+        }
+    }
+
+    async fn end_at_once(&mut self, command: &CommandRecord) {
+        let reason = command.disruption.reason;
+        let now = self.observed.now;
+        // An unhealthy node is not drained: whatever it still runs is not to be waited for.
+        let deadline = (reason == DisruptionReason::Unhealthy).then_some(now);
+        for name in &command.candidates {
+            let Some(claim) = self.observed.claim(name) else { continue };
+            let changed = change_claim(self.ports.store(), claim.clone(), |record| {
+                record.ended(now, EndReason::Disrupted(reason), deadline)
+            })
+            .await;
+            self.report.problems.note(|| format!("end claim {name}"), changed);
+        }
+        self.note(command, CommandEvent::Ended);
+        self.come_back_after(SignedDuration::ZERO);
+    }
+
+    /// The claims of the nodes, all of them or none.
+    fn candidates(&self, disruption: &PlannedDisruption) -> Option<Vec<domain::Text>> {
+        disruption
+            .nodes
+            .iter()
+            .map(|node| {
+                let claim = self.observed.claim_of_node(node)?;
+                Some(claim.record.claim.name.clone())
+            })
+            .collect()
+    }
+
+    fn blocked_events(&mut self, blocked: &[BlockedNode]) {
+        let events = blocked.iter().filter_map(|blocked| {
+            let node = self.observed.view.nodes.iter().find(|node| node.name == blocked.node)?;
+            let about = Subject::Node(node.name.clone(), node.uid.clone());
+            Some(Event::new(about, event_reason(&blocked.reason)?, &blocked.reason))
+        });
+        let events: Vec<Event> = events.take(BLOCKED_EVENTS_MAX).collect();
+        self.events.extend(events);
+    }
+}
+
+/// What nothing holds back and nothing precedes: it is not voluntary, and needs no replacement or may
+/// not wait for one.
+fn goes_at_once(disruption: &PlannedDisruption) -> bool {
+    match disruption.reason {
+        DisruptionReason::Unhealthy | DisruptionReason::Interrupted => true,
+        DisruptionReason::Expired => disruption.replacements.is_empty(),
+        DisruptionReason::Empty | DisruptionReason::Underutilized | DisruptionReason::Drifted => {
+            false
+        }
+    }
+}
+
+/// The reason of the event, for what users can do something about.
+fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
+    match reason {
+        NotDisruptable::DoNotDisrupt
+        | NotDisruptable::PodDoNotDisrupt(_)
+        | NotDisruptable::Pdb { .. }
+        | NotDisruptable::Budget { .. }
+        | NotDisruptable::TooManyUnhealthy { .. } => Some(EventReason::DisruptionBlocked),
+        NotDisruptable::Policy(..)
+        | NotDisruptable::NoNodePool(_)
+        | NotDisruptable::UnknownPrice(_)
+        | NotDisruptable::NotWorthIt(_)
+        | NotDisruptable::NotSupportedYet(_) => Some(EventReason::Unconsolidatable),
+        NotDisruptable::NotInitialized
+        | NotDisruptable::Nominated
+        | NotDisruptable::ConsolidateAfter(_) => None,
+    }
+}

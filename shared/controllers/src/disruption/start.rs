@@ -1,0 +1,244 @@
+//! Starting a command: claims of replacements are written, nodes tainted, replacements launched.
+//!
+//! Claims come before taints: a node that is tainted counts as leaving, and provisioning would launch for
+//! its pods as well if their replacement were not there yet.
+
+use domain::node_claim::{ConditionStatus, ConditionType};
+use domain::taint::Taint;
+use domain::{SignedDuration, Text, Timestamp};
+
+use super::{CommandEvent, Tick};
+use crate::event::{Event, EventReason, Subject};
+use crate::launching::{LaunchContext, is_due, launch, write_claims};
+use crate::ports::cluster::NodePatch;
+use crate::ports::error::found;
+use crate::ports::{ClaimStore, Cluster, Lease, NodeRef, Outside, Versioned};
+use crate::record::claim::{ClaimRecord, EndReason};
+use crate::record::command::{CommandPhase, CommandRecord};
+use crate::record::nomination::{NOMINATION_LASTS, Nomination};
+use crate::run::{after, change_claim};
+use crate::steps::command::{plan_of, validated};
+use crate::steps::condition::set_condition;
+use crate::steps::create::{Identity, claim_record};
+
+/// While a lease is awaited.
+const LEASE_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+
+impl<O: Outside> Tick<'_, O> {
+    /// Validates a proposal that is due, and starts it if it holds.
+    pub(super) async fn validate(&mut self, command: Versioned<CommandRecord>) {
+        if self.launching.is_none() {
+            self.is_proposal_open = true;
+            self.note(&command.record, CommandEvent::StartDelayed);
+            return self.come_back_after(LEASE_PAUSE);
+        }
+        if self.has_started {
+            // Budgets and room were used up by what was started a moment ago: look again first.
+            self.is_proposal_open = true;
+            return self.come_back_after(SignedDuration::ZERO);
+        }
+        let disruption = match validated(&self.run.core, self.snapshot, &command.record.disruption)
+        {
+            Ok(disruption) => disruption,
+            Err(refusal) => {
+                self.reject(&command, EventReason::ConsolidationRejected, &refusal.to_string());
+                self.note(&command.record, CommandEvent::Rejected(refusal));
+                return self.forget(&command).await;
+            }
+        };
+        let refused = (self.run.core.check)(self.snapshot, &plan_of(&disruption));
+        if !refused.is_empty() {
+            self.note(&command.record, CommandEvent::Refused(refused));
+            return self.forget(&command).await;
+        }
+        let since = self.observed.now;
+        let candidates = command
+            .record
+            .candidates
+            .iter()
+            .zip(&command.record.disruption.nodes)
+            .filter(|(_, node)| disruption.nodes.contains(node))
+            .map(|(claim, _)| claim.clone())
+            .collect();
+        let record = CommandRecord {
+            disruption,
+            candidates,
+            phase: CommandPhase::Starting { since },
+            ..command.record.clone()
+        };
+        if let Some(command) = self.save(command, record).await {
+            self.start(command, since).await;
+        }
+    }
+
+    fn reject(&mut self, command: &Versioned<CommandRecord>, reason: EventReason, why: &str) {
+        for node in self.nodes_of(&command.record) {
+            let about = Subject::Node(node.name.clone(), node.uid.clone());
+            self.events.push(Event::new(about, reason, why));
+        }
+    }
+
+    /// Starts a command, or goes on where another run stopped.
+    pub(super) async fn start(&mut self, command: Versioned<CommandRecord>, since: Timestamp) {
+        self.has_started = true;
+        let Some(lease) = self.launching else {
+            self.note(&command.record, CommandEvent::StartDelayed);
+            return self.come_back_after(LEASE_PAUSE);
+        };
+        let Some(replacements) = self.write_replacements(&command.record, lease).await else {
+            return self.come_back_after(SignedDuration::from_secs(1));
+        };
+        let expected = command.record.disruption.replacements.len();
+        if replacements.len() < expected {
+            self.withdraw(replacements).await;
+            return self.cancel(command, "a replacement cannot be launched any more").await;
+        }
+        let missing = self.taint(&command.record).await;
+        if missing > 0 && expected > 0 {
+            self.withdraw(replacements).await;
+            return self.cancel(command, "a node to be replaced is gone").await;
+        }
+        self.nominate_moves(&command.record).await;
+        let names: Vec<Text> =
+            replacements.iter().map(|claim| claim.record.claim.name.clone()).collect();
+        self.started_events(&command.record, &names);
+        let context = LaunchContext {
+            node_classes: &self.observed.view.node_classes,
+            instance_types: &self.observed.instance_types,
+        };
+        let now = self.observed.now;
+        let due = replacements.into_iter().filter(|claim| is_due(&claim.record, now)).collect();
+        let launched = launch(self.ports, self.run, due, context).await;
+        self.report.launched.launches.extend(launched.launches);
+        self.report.launched.left += launched.left;
+        self.report.problems.0.extend(launched.problems.0);
+        self.note(&command.record, CommandEvent::Started(names));
+        let phase = if expected == 0 {
+            CommandPhase::Ending { since }
+        } else {
+            CommandPhase::Waiting { since }
+        };
+        let record = CommandRecord { phase, ..command.record.clone() };
+        let Some(command) = self.save(command, record).await else { return };
+        if expected == 0 {
+            self.end(command).await;
+        } else {
+            self.come_back_after(super::wait::WAITING_PAUSE);
+        }
+    }
+
+    /// Writes the claims of the replacements. Fewer than planned where one cannot be launched; `None`
+    /// where the store failed.
+    async fn write_replacements(
+        &mut self,
+        command: &CommandRecord,
+        lease: &Lease,
+    ) -> Option<Vec<Versioned<ClaimRecord>>> {
+        let identity =
+            Identity { cluster: self.run.cluster, cause: &command.id, replaces: Some(&command.id) };
+        let mut records = Vec::new();
+        let mut written = Vec::new();
+        for planned in &command.disruption.replacements {
+            // One that an earlier attempt wrote counts, whatever could be launched by now.
+            if let Some(own) = self.observed.claim(&planned.name) {
+                written.push(own.clone());
+            } else if let Ok(record) = claim_record(planned, self.snapshot, &identity) {
+                records.push(record);
+            }
+        }
+        let store = self.ports.store();
+        let new = write_claims(store, records, lease, &mut self.report.problems).await;
+        let doing = || format!("write replacements of command {}", command.id);
+        written.extend(self.report.problems.note(doing, new)?);
+        Some(written)
+    }
+
+    /// Taints the nodes and says on their claims why they go; how many are not there any more.
+    async fn taint(&mut self, command: &CommandRecord) -> usize {
+        let patch = NodePatch { add_taints: vec![Taint::disrupted()], ..NodePatch::default() };
+        let mut missing = 0;
+        for name in &command.candidates {
+            let Some(claim) = self.observed.claim(name) else {
+                missing += 1;
+                continue;
+            };
+            if let Some(node) = self.observed.node_of(&claim.record) {
+                let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
+                let doing = || format!("taint Node {}", node.name);
+                if !matches!(self.report.problems.note(doing, found(patched)), Some(Some(()))) {
+                    missing += 1;
+                    continue;
+                }
+            }
+            let now = self.observed.now;
+            let why = (command.disruption.reason.as_str(), "it is being disrupted");
+            let kind = ConditionType::DisruptionReason;
+            let changed = change_claim(self.ports.store(), claim.clone(), |mut record| {
+                set_condition(&mut record.claim, kind, ConditionStatus::True, why, now);
+                record
+            })
+            .await;
+            self.report.problems.note(|| format!("mark claim {name}"), changed);
+        }
+        missing
+    }
+
+    /// Gives back replacements that are not wanted any more.
+    async fn withdraw(&mut self, replacements: Vec<Versioned<ClaimRecord>>) {
+        let now = self.observed.now;
+        for claim in replacements {
+            let name = claim.record.claim.name.clone();
+            let changed = change_claim(self.ports.store(), claim, |record| {
+                record.ended(now, EndReason::ReplacementNotNeeded, None)
+            })
+            .await;
+            self.report.problems.note(|| format!("end claim {name}"), changed);
+        }
+    }
+
+    /// Nodes that stay are to keep the room for the pods that move there.
+    async fn nominate_moves(&mut self, command: &CommandRecord) {
+        let until = after(self.observed.now, NOMINATION_LASTS);
+        let mut nominations: Vec<Nomination> = Vec::new();
+        for moved in &command.disruption.moves {
+            match nominations.iter_mut().find(|nomination| nomination.node == moved.node) {
+                Some(nomination) => nomination.pods.push(moved.pod.clone()),
+                None => nominations.push(Nomination {
+                    node: moved.node.clone(),
+                    pods: vec![moved.pod.clone()],
+                    until,
+                }),
+            }
+        }
+        if !nominations.is_empty() {
+            let nominated = self.ports.store().nominate(&nominations).await;
+            self.report.problems.note(|| "nominate nodes".to_owned(), nominated);
+        }
+    }
+
+    fn started_events(&mut self, command: &CommandRecord, replacements: &[Text]) {
+        let reason = command.disruption.reason;
+        for node in self.nodes_of(command) {
+            let about = Subject::Node(node.name.clone(), node.uid.clone());
+            let event = if replacements.is_empty() {
+                let message = format!("it is to go: {reason}");
+                Event::new(about, EventReason::DisruptionTerminating, message)
+            } else {
+                let message = format!("{} replaces it: {reason}", replacements.join(", "));
+                Event::new(about, EventReason::DisruptionLaunching, message)
+            };
+            self.events.push(event);
+        }
+    }
+
+    /// The Nodes of a command that are there.
+    pub(super) fn nodes_of(&self, command: &CommandRecord) -> Vec<domain::node::Node> {
+        command
+            .candidates
+            .iter()
+            .filter_map(|name| self.observed.claim(name))
+            .filter_map(|claim| self.observed.node_of(&claim.record))
+            .cloned()
+            .collect()
+    }
+}

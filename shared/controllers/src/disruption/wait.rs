@@ -1,0 +1,113 @@
+//! Waiting for replacements, and marking nodes for their end once these take pods.
+
+use domain::node_claim::ConditionType;
+use domain::{SignedDuration, Timestamp};
+
+use super::{CommandEvent, Tick};
+use crate::event::{Event, EventReason, Subject};
+use crate::ports::{ClaimStore, Outside, Versioned};
+use crate::record::claim::EndReason;
+use crate::record::command::{CommandPhase, CommandRecord};
+use crate::run::change_claim;
+use crate::steps::command::{Replacements, replacements};
+use crate::steps::condition::clear;
+
+/// While replacements start.
+pub(super) const WAITING_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+
+impl<O: Outside> Tick<'_, O> {
+    /// One step of a command whose replacements are on their way.
+    pub(super) async fn wait(&mut self, command: Versioned<CommandRecord>, since: Timestamp) {
+        match replacements(&command.record, since, self.observed) {
+            Replacements::Ready => {
+                let phase = CommandPhase::Ending { since };
+                let record = CommandRecord { phase, ..command.record.clone() };
+                if let Some(command) = self.save(command, record).await {
+                    self.end(command).await;
+                }
+            }
+            Replacements::Awaited(count) => {
+                self.note(&command.record, CommandEvent::Waiting(count));
+                for node in self.nodes_of(&command.record) {
+                    let about = Subject::Node(node.name.clone(), node.uid.clone());
+                    let message = format!("{count} replacements are not ready yet");
+                    let reason = EventReason::DisruptionWaitingReadiness;
+                    self.events.push(Event::new(about, reason, message));
+                }
+                self.come_back_after(WAITING_PAUSE);
+            }
+            Replacements::Lost => self.cancel(command, "a replacement is gone").await,
+            Replacements::Late => self.cancel(command, "its replacements took too long").await,
+        }
+    }
+
+    /// Marks the claims of a command for their end; lifecycle does the rest.
+    pub(super) async fn end(&mut self, command: Versioned<CommandRecord>) {
+        self.has_started = true;
+        let reason = EndReason::Disrupted(command.record.disruption.reason);
+        let now = self.observed.now;
+        let mut is_complete = true;
+        for name in &command.record.candidates {
+            let current = self.ports.store().claim(name).await;
+            let doing = || format!("read claim {name}");
+            let Some(current) = self.report.problems.note(doing, current) else {
+                is_complete = false;
+                continue;
+            };
+            let Some(claim) = current else { continue };
+            let changed =
+                change_claim(self.ports.store(), claim, |record| record.ended(now, reason, None))
+                    .await;
+            let doing = || format!("end claim {name}");
+            is_complete &= self.report.problems.note(doing, changed).is_some();
+        }
+        if !is_complete {
+            return self.come_back_after(SignedDuration::from_secs(1));
+        }
+        for node in self.nodes_of(&command.record) {
+            let about = Subject::Node(node.name.clone(), node.uid.clone());
+            let message = format!("it is drained: {}", command.record.disruption.reason);
+            self.events.push(Event::new(about, EventReason::DisruptionTerminating, message));
+        }
+        self.note(&command.record, CommandEvent::Ended);
+        self.forget(&command).await;
+    }
+
+    /// Gives a command up: its nodes stay.
+    pub(super) async fn cancel(&mut self, command: Versioned<CommandRecord>, why: &str) {
+        let mut is_undone = true;
+        for name in &command.record.candidates {
+            is_undone &= self.unmark(name).await;
+        }
+        if is_undone {
+            self.note(&command.record, CommandEvent::Cancelled(why.into()));
+            self.forget(&command).await;
+        } else {
+            self.come_back_after(WAITING_PAUSE);
+        }
+    }
+
+    /// Takes the marks of disruption off a claim and its Node, unless the claim ends for another reason
+    /// by now. Whether nothing is left of them.
+    pub(super) async fn unmark(&mut self, name: &str) -> bool {
+        let Some(claim) = self.observed.claim(name) else { return true };
+        let changed = change_claim(self.ports.store(), claim.clone(), |mut record| {
+            if record.ending.is_none() {
+                clear(&mut record.claim, ConditionType::DisruptionReason);
+            }
+            record
+        })
+        .await;
+        let doing = || format!("unmark claim {name}");
+        match self.report.problems.note(doing, changed) {
+            Some(Some(claim)) if claim.record.ending.is_none() => {
+                match self.observed.node_of(&claim.record) {
+                    Some(node) => self.untaint(node).await,
+                    None => true,
+                }
+            }
+            Some(_) => true,
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Lifecycle: claims through Launched, Registered and Initialized, and to their end.
+//!
+//! One look at instances, claims and cluster; then one step for each claim, those that are ending first;
+//! then what belongs to no claim. Each step is decided from what is stored and what is seen, so that it
+//! may be taken again, late, or by another run.
+
+mod adoption;
+mod ending;
+mod joining;
+mod orphans;
+
+use std::collections::BTreeMap;
+
+use domain::node::Node;
+use domain::pod::PodKey;
+use domain::{SignedDuration, Text, Timestamp};
+
+use crate::event::Event;
+use crate::ports::cloud::Instance;
+use crate::ports::error::{ErrorKind, PortError};
+use crate::ports::{
+    ClaimStore, Cloud, Cluster, FunctionName, Lease, LeaseAnswer, Outside, Versioned,
+};
+use crate::record::claim::{ClaimRecord, EndReason};
+use crate::run::{Problems, Run, RunOutcome, acquire, is_over, observe, record_events};
+use crate::steps::end::{Counterparts, end_reason};
+use crate::steps::mirror::is_shown;
+use crate::steps::snapshot::Observation;
+
+/// What a lifecycle run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct LifecycleReport {
+    /// What happened to claims, in order.
+    pub changes: Vec<ClaimChange>,
+    /// What belonged to no claim and was removed.
+    pub orphans: Vec<Orphan>,
+    /// Work is in flight: come back after so long. `None` when nothing waits.
+    pub requeue_after: Option<SignedDuration>,
+    /// Claims that were not looked at, the deadline being near.
+    pub left: usize,
+    /// What did not work.
+    pub problems: Problems,
+}
+
+/// Something that happened to a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimChange {
+    /// The claim.
+    pub claim: Text,
+    /// What.
+    pub what: Change,
+}
+
+/// What can happen to a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A NodeClaim that somebody else made is looked after from now on.
+    Adopted,
+    /// Its instance was found: the answer to its launch had been lost.
+    InstanceFound(Text),
+    /// Its Node joined.
+    Registered(Text),
+    /// Its Node takes pods.
+    Initialized(Text),
+    /// It is to end.
+    Ending(EndReason),
+    /// A pod is being evicted.
+    Evicted(PodKey),
+    /// A pod may not be evicted now, and why.
+    EvictionBlocked(PodKey, Text),
+    /// A pod keeps the drain waiting with `karpenter.sh/do-not-disrupt`.
+    PodProtected(PodKey),
+    /// A pod was deleted with so many seconds of grace: the deadline leaves no more.
+    Forced(PodKey, u32),
+    /// Its pods are gone.
+    Drained,
+    /// Volumes are attached still: so many.
+    WaitingForVolumes(usize),
+    /// Its instance is shutting down.
+    Terminating(Text),
+    /// It is gone, its Node and instance with it.
+    Ended(EndReason),
+}
+
+/// Something that belonged to no claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Orphan {
+    /// An instance with our tags, ended.
+    Instance(Text),
+    /// A NodeClaim object that showed a claim which is gone.
+    NodeClaim(Text),
+    /// A Node whose instance is gone.
+    Node(Text),
+}
+
+/// Runs lifecycle once. An error means that nothing was done.
+pub async fn advance<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+) -> Result<RunOutcome<LifecycleReport>, PortError> {
+    let lease = match acquire(ports, run, FunctionName::Lifecycle).await? {
+        LeaseAnswer::Acquired(lease) => lease,
+        LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
+    };
+    let result = advance_under(ports, run, &lease).await;
+    let released = ports.store().release_lease(&lease).await;
+    let mut report = result?;
+    report.problems.note(|| "release the lease".to_owned(), released);
+    Ok(RunOutcome::Ran(report))
+}
+
+async fn advance_under<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    lease: &Lease,
+) -> Result<LifecycleReport, PortError> {
+    // Before the claims: the claim of every instance that is listed was written by then.
+    let instances = ports.cloud().instances().await?;
+    let observed = observe(ports, lease).await?;
+    let mut tick = Tick {
+        ports,
+        now: observed.now,
+        observed: &observed,
+        instances: instances.iter().map(|instance| (&*instance.id, instance)).collect(),
+        report: LifecycleReport::default(),
+        events: Vec::new(),
+        to_terminate: Vec::new(),
+    };
+    let mut claims: Vec<&Versioned<ClaimRecord>> = observed.claims.iter().collect();
+    claims.sort_by_key(|claim| (claim.record.ending.is_none(), &claim.record.claim.name));
+    let total = claims.len();
+    for (done, claim) in claims.into_iter().enumerate() {
+        if is_over(ports, run) {
+            tick.report.left = total - done;
+            break;
+        }
+        tick.step(claim.clone()).await;
+    }
+    tick.terminate().await;
+    if !is_over(ports, run) {
+        tick.adopt(lease).await;
+        tick.remove_orphans().await;
+    }
+    let Tick { mut report, events, .. } = tick;
+    record_events(ports.cluster(), &events, &mut report.problems).await;
+    if report.left > 0 {
+        report.requeue_after = Some(SignedDuration::ZERO);
+    }
+    Ok(report)
+}
+
+/// One run at work.
+struct Tick<'a, O> {
+    ports: &'a O,
+    now: Timestamp,
+    observed: &'a Observation,
+    /// By id.
+    instances: BTreeMap<&'a str, &'a Instance>,
+    report: LifecycleReport,
+    events: Vec<Event>,
+    /// Claims whose instance can end now, asked for together.
+    to_terminate: Vec<Versioned<ClaimRecord>>,
+}
+
+impl<'a, O: Outside> Tick<'a, O> {
+    async fn step(&mut self, claim: Versioned<ClaimRecord>) {
+        let claim = self.find_lost_instance(claim).await;
+        let reason = match &claim.record.ending {
+            Some(_) => None,
+            None => end_reason(&claim.record, self.counterparts(&claim.record), self.now),
+        };
+        match reason {
+            Some(reason) => {
+                let record = claim.record.clone().ended(self.now, reason, None);
+                if let Some(claim) = self.save(claim, record).await {
+                    self.note(&claim.record, Change::Ending(reason));
+                    self.end(claim).await;
+                }
+            }
+            None if claim.record.ending.is_some() => self.end(claim).await,
+            None => self.join(claim).await,
+        }
+    }
+
+    fn counterparts(&self, record: &ClaimRecord) -> Counterparts<'a> {
+        Counterparts {
+            object: self.observed.mirror_of(record),
+            node: self.node(record),
+            instance: self.instance(record),
+        }
+    }
+
+    fn node(&self, record: &ClaimRecord) -> Option<&'a Node> {
+        self.observed.node_of(record)
+    }
+
+    /// The claim's instance as the cloud lists it.
+    fn instance(&self, record: &ClaimRecord) -> Option<&'a Instance> {
+        record.instance.as_ref().and_then(|own| self.instances.get(&*own.id).copied())
+    }
+
+    fn note(&mut self, record: &ClaimRecord, what: Change) {
+        self.report.changes.push(ClaimChange { claim: record.claim.name.clone(), what });
+    }
+
+    fn come_back_after(&mut self, pause: SignedDuration) {
+        let own = self.report.requeue_after;
+        self.report.requeue_after = Some(own.map_or(pause, |own| own.min(pause)));
+    }
+
+    /// Writes a record that has changed, and shows it in the cluster. `None` where somebody else was
+    /// faster or the write failed: then the next run decides anew.
+    async fn save(
+        &mut self,
+        before: Versioned<ClaimRecord>,
+        record: ClaimRecord,
+    ) -> Option<Versioned<ClaimRecord>> {
+        let after = if record == before.record {
+            before
+        } else {
+            match self.ports.store().update_claim(&record, before.version).await {
+                Ok(version) => Versioned { record, version },
+                Err(error) => {
+                    if error.kind != ErrorKind::Conflict {
+                        let doing = || format!("write claim {}", record.claim.name);
+                        self.report.problems.note(doing, Err::<(), _>(error));
+                    }
+                    self.come_back_after(SignedDuration::from_secs(1));
+                    return None;
+                }
+            }
+        };
+        self.mirror(&after.record).await;
+        Some(after)
+    }
+
+    /// Shows a claim in the cluster, unless its object says so already.
+    async fn mirror(&mut self, record: &ClaimRecord) {
+        let claim = &record.claim;
+        let object = self.observed.mirror_of(record);
+        let is_shown = object.is_some_and(|object| is_shown(&object.claim, claim));
+        if !is_shown {
+            let mirrored = self.ports.cluster().mirror_node_claim(claim).await;
+            self.report.problems.note(|| format!("mirror claim {}", claim.name), mirrored);
+        }
+    }
+}

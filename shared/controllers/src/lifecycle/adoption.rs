@@ -1,0 +1,44 @@
+//! NodeClaims that somebody else made: by hand, or by the autoscaler that looked after this cluster before.
+//! They get a record of their own and are looked after like any other from then on.
+//!
+//! Source: reference A2.2 (NodeClaims without NodePool are legal).
+
+use super::{Change, Tick};
+use crate::launching::write_claims;
+use crate::ports::cloud::Instance;
+use crate::ports::{Lease, Outside};
+use crate::steps::adopt::adopted;
+
+impl<O: Outside> Tick<'_, O> {
+    /// Takes over NodeClaim objects that have no record. One whose instance is not there, or for which
+    /// nothing can be launched, stays as it is until that changes.
+    pub(super) async fn adopt(&mut self, lease: &Lease) {
+        let observed = self.observed;
+        let foreign = observed.view.node_claims.iter().filter(|object| {
+            object.mirror_of.is_none()
+                && object.claim.deleted.is_none()
+                && observed.claim(&object.claim.name).is_none()
+        });
+        let records: Vec<_> = foreign
+            .filter_map(|object| {
+                let provider_id = object.claim.status.provider_id.as_ref();
+                let instance: Option<&Instance> =
+                    self.instances.values().copied().find(|instance| {
+                        instance.state.is_alive() && Some(&instance.provider_id) == provider_id
+                    });
+                adopted(&object.claim, instance, &observed.instance_types, self.now)
+            })
+            .collect();
+        if records.is_empty() {
+            return;
+        }
+        let store = self.ports.store();
+        let written = write_claims(store, records, lease, &mut self.report.problems).await;
+        let doing = || "adopt NodeClaims".to_owned();
+        let Some(written) = self.report.problems.note(doing, written) else { return };
+        for claim in written {
+            self.mirror(&claim.record).await;
+            self.note(&claim.record, Change::Adopted);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The end of a claim: taint, drain, volumes, instance, and only then its Node, its object and its record.
+//!
+//! Source: reference D2.
+
+use domain::node::Node;
+use domain::node_claim::{ConditionStatus, ConditionType};
+use domain::taint::Taint;
+use domain::{SignedDuration, Text};
+
+use super::{Change, Tick};
+use crate::event::{Event, EventReason, Subject};
+use crate::ports::cloud::{InstanceState, Termination};
+use crate::ports::cluster::{Eviction, FinalizerChange, NodePatch};
+use crate::ports::error::{PortError, found};
+use crate::ports::{ClaimStore, Cloud, Cluster, NodeRef, Outside, PodRef, Versioned};
+use crate::record::claim::{ClaimRecord, EndReason};
+use crate::steps::condition::{set_condition, set_true};
+use crate::steps::drain::{
+    DrainStep, awaited_attachments, drain_step, drained_status, is_drain_over,
+};
+
+/// Keeps load balancers from sending to a node that goes away (reference D2.2).
+const EXCLUDE_FROM_LOAD_BALANCERS: (&str, &str) =
+    ("node.kubernetes.io/exclude-from-external-load-balancers", "karpenter");
+/// While pods or volumes are waited for (reference 4.3).
+const DRAIN_PAUSE: SignedDuration = SignedDuration::from_secs(1);
+/// While an instance shuts down (reference 4.3).
+const TERMINATION_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+/// EC2 ends at most so many instances in one call that is answered item by item.
+const TERMINATIONS_MAX: usize = 500;
+
+impl<O: Outside> Tick<'_, O> {
+    /// One step of a claim that is ending. A Node that had registered is drained first; one that never
+    /// did goes with its instance.
+    pub(super) async fn end(&mut self, claim: Versioned<ClaimRecord>) {
+        let record = &claim.record;
+        if record.instance.is_none() {
+            return self.finish(claim).await;
+        }
+        let is_registered = record.claim.is(ConditionType::Registered);
+        let Some(node) = self.node(record).filter(|_| is_registered) else {
+            self.to_terminate.push(claim);
+            return;
+        };
+        let is_gone = self.instance(record).is_none_or(|instance| !instance.state.is_alive());
+        if node.is_not_ready() && is_gone {
+            // Nobody is left there to end pods.
+            self.to_terminate.push(claim);
+            return;
+        }
+        if self.mark_leaving(node).await {
+            self.drain(claim, node).await;
+        }
+    }
+
+    /// Taints the Node and asks for its deletion, which our finalizer holds up. Whether that worked.
+    async fn mark_leaving(&mut self, node: &Node) -> bool {
+        let reference = NodeRef::from(node);
+        let (key, value) = EXCLUDE_FROM_LOAD_BALANCERS;
+        if !node.is_disrupted() || !node.labels.contains_key(key) {
+            let patch = NodePatch {
+                labels: [(key.into(), value.into())].into(),
+                add_taints: vec![Taint::disrupted()],
+                ..NodePatch::default()
+            };
+            let patched = self.ports.cluster().patch_node(&reference, &patch).await;
+            let doing = || format!("taint Node {}", node.name);
+            if self.report.problems.note(doing, found(patched)).is_none() {
+                return false;
+            }
+        }
+        if node.deleted.is_none() {
+            let deleted = self.ports.cluster().delete_node(&reference).await;
+            let doing = || format!("delete Node {}", node.name);
+            return self.report.problems.note(doing, deleted).is_some();
+        }
+        true
+    }
+
+    async fn drain(&mut self, claim: Versioned<ClaimRecord>, node: &Node) {
+        let mut record = claim.record.clone();
+        let deadline = record.ending.as_ref().and_then(|ending| ending.deadline);
+        let step = drain_step(node, &self.observed.view.pods, deadline, self.now);
+        self.evict(&record, &step).await;
+        let was_drained = record.claim.is(ConditionType::Drained);
+        let is_over = is_drain_over(&record, &step, self.now);
+        let (status, reason) = drained_status(is_over);
+        let message = format!("{} pods remain", step.remaining);
+        let why = (reason, if is_over { "" } else { message.as_str() });
+        set_condition(&mut record.claim, ConditionType::Drained, status, why, self.now);
+        if is_over && !was_drained {
+            self.note(&record, Change::Drained);
+        }
+        let is_forced = deadline.is_some_and(|deadline| self.now >= deadline);
+        let volumes = if is_over { self.volumes_left(node, is_forced).await } else { None };
+        if let Some(left) = volumes {
+            self.set_volumes(&mut record, left);
+        }
+        let Some(claim) = self.save(claim, record).await else { return };
+        if volumes == Some(0) {
+            self.to_terminate.push(claim);
+        } else {
+            self.come_back_after(DRAIN_PAUSE);
+        }
+    }
+
+    /// How many volumes the end of the instance waits for; `None` where that could not be asked.
+    async fn volumes_left(&mut self, node: &Node, is_forced: bool) -> Option<usize> {
+        if is_forced {
+            return Some(0);
+        }
+        let listed = self.ports.cluster().volume_attachments(&node.name).await;
+        let doing = || format!("list volume attachments of Node {}", node.name);
+        let attachments = self.report.problems.note(doing, listed)?;
+        let view = &self.observed.view;
+        let claims = &view.persistent_volume_claims;
+        Some(awaited_attachments(&attachments, node, &view.pods, claims, self.now).len())
+    }
+
+    fn set_volumes(&mut self, record: &mut ClaimRecord, left: usize) {
+        if left == 0 {
+            set_true(&mut record.claim, ConditionType::VolumesDetached, self.now);
+            return;
+        }
+        let message = format!("{left} volumes are attached");
+        let why = ("AwaitingVolumeDetachment", message.as_str());
+        let kind = ConditionType::VolumesDetached;
+        set_condition(&mut record.claim, kind, ConditionStatus::Unknown, why, self.now);
+        self.note(record, Change::WaitingForVolumes(left));
+    }
+
+    async fn evict(&mut self, record: &ClaimRecord, step: &DrainStep) {
+        for (pod, grace) in &step.force {
+            let deleted = self.ports.cluster().delete_pod(pod, *grace).await;
+            let doing = || format!("delete pod {}", pod.key);
+            if self.report.problems.note(doing, deleted).is_some() {
+                let message =
+                    format!("deleted with {grace} s of grace: the drain's deadline is near");
+                self.pod_event(pod, EventReason::Disrupted, message);
+                self.note(record, Change::Forced(pod.key.clone(), *grace));
+            }
+        }
+        for pod in &step.protected {
+            let message = "karpenter.sh/do-not-disrupt keeps it on a node that is to go".to_owned();
+            self.pod_event(pod, EventReason::FailedDraining, message);
+            self.note(record, Change::PodProtected(pod.key.clone()));
+        }
+        for pod in &step.evict {
+            let answer = self.ports.cluster().evict_pod(pod).await;
+            let doing = || format!("evict pod {}", pod.key);
+            match self.report.problems.note(doing, answer) {
+                Some(Eviction::Accepted) => {
+                    self.pod_event(pod, EventReason::Evicted, "its node is to go".to_owned());
+                    self.note(record, Change::Evicted(pod.key.clone()));
+                }
+                Some(Eviction::Blocked { message }) => {
+                    self.pod_event(pod, EventReason::FailedDraining, message.to_string());
+                    self.note(record, Change::EvictionBlocked(pod.key.clone(), message));
+                }
+                Some(Eviction::Gone) | None => {}
+            }
+        }
+    }
+
+    fn pod_event(&mut self, pod: &PodRef, reason: EventReason, message: String) {
+        let about = Subject::Pod(pod.key.clone(), pod.uid.clone());
+        self.events.push(Event::new(about, reason, message));
+    }
+
+    /// Ends the instances of all claims that are that far.
+    pub(super) async fn terminate(&mut self) {
+        let mut waiting = std::mem::take(&mut self.to_terminate);
+        // What is shutting down already need not be asked again.
+        let shutting_down: Vec<Versioned<ClaimRecord>> = waiting
+            .extract_if(.., |claim| {
+                self.instance(&claim.record)
+                    .is_some_and(|instance| instance.state == InstanceState::ShuttingDown)
+            })
+            .collect();
+        for claim in shutting_down {
+            self.terminated(claim, Termination::ShuttingDown).await;
+        }
+        while !waiting.is_empty() {
+            let batch: Vec<Versioned<ClaimRecord>> =
+                waiting.drain(..waiting.len().min(TERMINATIONS_MAX)).collect();
+            let ids: Vec<Text> = batch.iter().filter_map(instance_id).collect();
+            let doing = || format!("terminate {} instances", ids.len());
+            let asked = self.ports.cloud().terminate(&ids).await;
+            let Some(outcomes) = self.report.problems.note(doing, asked) else {
+                self.come_back_after(TERMINATION_PAUSE);
+                continue;
+            };
+            for (claim, outcome) in batch.into_iter().zip(outcomes) {
+                self.terminated(claim, outcome).await;
+            }
+        }
+    }
+
+    async fn terminated(&mut self, claim: Versioned<ClaimRecord>, outcome: Termination) {
+        let mut record = claim.record.clone();
+        match outcome {
+            Termination::Gone => return self.finish(claim).await,
+            Termination::ShuttingDown => {
+                if !record.claim.is(ConditionType::InstanceTerminating) {
+                    let id = instance_id(&claim).unwrap_or_default();
+                    self.note(&record, Change::Terminating(id));
+                }
+                set_true(&mut record.claim, ConditionType::InstanceTerminating, self.now);
+            }
+            Termination::Failed(error) => self.termination_failed(&mut record, error),
+        }
+        self.save(claim, record).await;
+        self.come_back_after(TERMINATION_PAUSE);
+    }
+
+    fn termination_failed(&mut self, record: &mut ClaimRecord, error: PortError) {
+        let message = error.to_string();
+        let why = ("TerminationFailed", message.as_str());
+        let kind = ConditionType::InstanceTerminating;
+        set_condition(&mut record.claim, kind, ConditionStatus::Unknown, why, self.now);
+        let about = Subject::NodeClaim(record.claim.name.clone());
+        self.events.push(Event::new(about, EventReason::FailedTermination, &message));
+        let doing = || format!("terminate the instance of claim {}", record.claim.name);
+        self.report.problems.note(doing, Err::<(), _>(error));
+    }
+
+    /// Lets go of everything that stood for a claim, its record last: until that is gone, any run does
+    /// this again.
+    async fn finish(&mut self, claim: Versioned<ClaimRecord>) {
+        let Versioned { record, version } = claim;
+        let name = &record.claim.name;
+        if let Some(node) = self.node(&record)
+            && !self.release_node(node).await
+        {
+            return self.come_back_after(TERMINATION_PAUSE);
+        }
+        let removed = self.ports.cluster().remove_node_claim(name, &record.claim.uid).await;
+        if self.report.problems.note(|| format!("remove NodeClaim {name}"), removed).is_none() {
+            return self.come_back_after(TERMINATION_PAUSE);
+        }
+        let deleted = self.ports.store().delete_claim(name, version).await;
+        if self.report.problems.note(|| format!("delete claim {name}"), deleted).is_some() {
+            let reason =
+                record.ending.as_ref().map_or(EndReason::InstanceGone, |ending| ending.reason);
+            self.note(&record, Change::Ended(reason));
+        } else {
+            self.come_back_after(TERMINATION_PAUSE);
+        }
+    }
+
+    /// Deletes a Node and removes our finalizer from it. Whether it is gone.
+    pub(super) async fn release_node(&mut self, node: &Node) -> bool {
+        let reference = NodeRef::from(node);
+        let deleted = self.ports.cluster().delete_node(&reference).await;
+        if self.report.problems.note(|| format!("delete Node {}", node.name), deleted).is_none() {
+            return false;
+        }
+        let patch = NodePatch { finalizer: FinalizerChange::Remove, ..NodePatch::default() };
+        let patched = self.ports.cluster().patch_node(&reference, &patch).await;
+        let doing = || format!("release Node {}", node.name);
+        self.report.problems.note(doing, found(patched)).is_some()
+    }
+}
+
+fn instance_id(claim: &Versioned<ClaimRecord>) -> Option<Text> {
+    claim.record.instance.as_ref().map(|instance| instance.id.clone())
+}

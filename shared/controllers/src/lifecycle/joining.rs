@@ -1,0 +1,143 @@
+//! From an instance to a node that takes pods, and what is kept up to date while it does.
+
+use domain::SignedDuration;
+use domain::node::Node;
+use domain::node_claim::ConditionType;
+
+use super::{Change, Tick};
+use crate::event::{Event, EventReason, Subject};
+use crate::ports::error::found;
+use crate::ports::{ClaimStore, Cluster, NodeRef, Outside, Versioned};
+use crate::record::claim::{ClaimRecord, PodsSeen};
+use crate::record::nomination::{NOMINATION_LASTS, Nomination};
+use crate::run::after;
+use crate::steps::join::{Registration, ambiguous, initialize, initialized_patch, register};
+use crate::steps::launched::launched;
+use crate::steps::pod_events::{note_pods, update_consolidatable};
+
+/// While a node starts, it is looked at so often.
+const STARTING_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+
+impl<O: Outside> Tick<'_, O> {
+    /// Records the instance of a claim whose launch was never answered, if one bears its name.
+    pub(super) async fn find_lost_instance(
+        &mut self,
+        claim: Versioned<ClaimRecord>,
+    ) -> Versioned<ClaimRecord> {
+        if claim.record.instance.is_some() {
+            return claim;
+        }
+        let uid = &claim.record.claim.uid;
+        let Some(instance) = self
+            .instances
+            .values()
+            .find(|instance| instance.claim_uid.as_ref() == Some(uid) && instance.state.is_alive())
+            .copied()
+            .cloned()
+        else {
+            return claim;
+        };
+        let id = instance.id.clone();
+        let types = &self.observed.instance_types;
+        let record = launched(claim.record.clone(), instance, types, self.now);
+        match self.save(claim.clone(), record).await {
+            Some(claim) => {
+                self.note(&claim.record, Change::InstanceFound(id));
+                claim
+            }
+            None => claim,
+        }
+    }
+
+    /// One step of a claim that is not ending.
+    pub(super) async fn join(&mut self, claim: Versioned<ClaimRecord>) {
+        let mut record = claim.record.clone();
+        if record.instance.is_none() {
+            // Provisioning launches it.
+            self.come_back_after(STARTING_PAUSE);
+        } else if !record.claim.is(ConditionType::Registered) {
+            record = self.try_register(record).await;
+            self.come_back_after(STARTING_PAUSE);
+        } else if let Some(node) = self.node(&record) {
+            if !record.claim.is(ConditionType::Initialized) {
+                record = self.try_initialize(record, node).await;
+            }
+            if record.claim.is(ConditionType::Initialized) {
+                record = self.keep_up(record, node);
+            }
+        }
+        self.save(claim, record).await;
+    }
+
+    async fn try_register(&mut self, record: ClaimRecord) -> ClaimRecord {
+        let provider_id = record.claim.status.provider_id.as_ref();
+        let nodes: Vec<&Node> = self
+            .observed
+            .view
+            .nodes
+            .iter()
+            .filter(|node| node.provider_id.is_some() && node.provider_id.as_ref() == provider_id)
+            .collect();
+        let node = match nodes.as_slice() {
+            [] => return record,
+            [node] => *node,
+            several => return ambiguous(record, several.len(), self.now),
+        };
+        let Registration { patch, record: registered, taint_was_missing } =
+            register(record.clone(), node, self.now);
+        let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
+        let doing = || format!("register Node {}", node.name);
+        // A Node that is gone again has not joined.
+        if !matches!(self.report.problems.note(doing, found(patched)), Some(Some(()))) {
+            return record;
+        }
+        if taint_was_missing {
+            let about = Subject::Node(node.name.clone(), node.uid.clone());
+            let message = "it joined without taint karpenter.sh/unregistered, so pods may have been \
+                           scheduled before its labels and taints were complete";
+            self.events.push(Event::new(about, EventReason::UnregisteredTaintMissing, message));
+        }
+        self.note(&registered, Change::Registered(node.name.clone()));
+        registered
+    }
+
+    async fn try_initialize(&mut self, record: ClaimRecord, node: &Node) -> ClaimRecord {
+        let initialized = initialize(record.clone(), node, self.now);
+        if !initialized.claim.is(ConditionType::Initialized) {
+            self.come_back_after(STARTING_PAUSE);
+            return initialized;
+        }
+        let reference = NodeRef::from(node);
+        let patched = self.ports.cluster().patch_node(&reference, &initialized_patch()).await;
+        let doing = || format!("label Node {}", node.name);
+        if !matches!(self.report.problems.note(doing, found(patched)), Some(Some(()))) {
+            return record;
+        }
+        // The scheduler takes a moment to bind the pods it was launched for.
+        if !record.pods.is_empty() {
+            let nomination = Nomination {
+                node: node.name.clone(),
+                pods: record.pods.clone(),
+                until: after(self.now, NOMINATION_LASTS),
+            };
+            let nominated = self.ports.store().nominate(&[nomination]).await;
+            self.report.problems.note(|| format!("nominate Node {}", node.name), nominated);
+        }
+        self.note(&initialized, Change::Initialized(node.name.clone()));
+        initialized
+    }
+
+    /// Notes pods that came or went, and whether the node may be consolidated.
+    fn keep_up(&mut self, record: ClaimRecord, node: &Node) -> ClaimRecord {
+        let before: Option<PodsSeen> = record.pods_seen.clone();
+        let record = note_pods(record, node, &self.observed.view.pods, self.now);
+        if before.is_some() && before != record.pods_seen {
+            self.come_back_after(STARTING_PAUSE);
+        }
+        let pool = record
+            .claim
+            .node_pool()
+            .and_then(|name| self.observed.view.node_pools.iter().find(|pool| pool.name == *name));
+        update_consolidatable(record, pool, self.now)
+    }
+}

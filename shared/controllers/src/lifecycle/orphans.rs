@@ -1,0 +1,119 @@
+//! What stands for a claim that is not there: instances, NodeClaim objects, Nodes.
+//!
+//! Source: reference D3.1, D3.2.
+
+use std::collections::BTreeSet;
+
+use domain::label;
+use domain::node::Node;
+use domain::{SignedDuration, Text};
+
+use super::{Orphan, Tick};
+use crate::ports::cloud::{Instance, Termination};
+use crate::ports::{Cloud, Cluster, Outside};
+use crate::steps::end::INSTANCE_GRACE;
+
+impl<'a, O: Outside> Tick<'a, O> {
+    /// Ends and removes what belongs to no claim. An instance is given 30 s, counted from its launch.
+    pub(super) async fn remove_orphans(&mut self) {
+        self.end_instances().await;
+        self.remove_objects().await;
+        self.release_nodes().await;
+    }
+
+    /// Whether an instance is the one that a claim was launched for. A claim that has none yet may get
+    /// it, its answer having been lost.
+    fn belongs(&self, instance: &Instance) -> bool {
+        self.observed.claims.iter().any(|claim| match &claim.record.instance {
+            Some(own) => own.id == instance.id,
+            None => instance.claim_uid.as_ref() == Some(&claim.record.claim.uid),
+        })
+    }
+
+    async fn end_instances(&mut self) {
+        let orphans: Vec<&'a Instance> = self
+            .instances
+            .values()
+            .copied()
+            .filter(|instance| instance.state.is_alive() && !self.belongs(instance))
+            .filter(|instance| !self.is_adoptable(instance))
+            .collect();
+        let (ripe, young): (Vec<&Instance>, Vec<&Instance>) = orphans
+            .into_iter()
+            .partition(|instance| self.now.duration_since(instance.launched) > INSTANCE_GRACE);
+        if !young.is_empty() {
+            self.come_back_after(INSTANCE_GRACE);
+        }
+        if ripe.is_empty() {
+            return;
+        }
+        let ids: Vec<Text> = ripe.iter().map(|instance| instance.id.clone()).collect();
+        let doing = || format!("terminate {} orphaned instances", ids.len());
+        let asked = self.ports.cloud().terminate(&ids).await;
+        let Some(outcomes) = self.report.problems.note(doing, asked) else { return };
+        for (instance, outcome) in ripe.into_iter().zip(outcomes) {
+            match outcome {
+                Termination::ShuttingDown | Termination::Gone => {
+                    self.report.orphans.push(Orphan::Instance(instance.id.clone()));
+                    self.come_back_after(SignedDuration::from_secs(5));
+                }
+                Termination::Failed(error) => {
+                    let doing = || format!("terminate orphaned instance {}", instance.id);
+                    self.report.problems.note(doing, Err::<(), _>(error));
+                }
+            }
+        }
+    }
+
+    /// Whether an object that somebody else made names the instance: it is taken over rather than ended.
+    fn is_adoptable(&self, instance: &Instance) -> bool {
+        self.observed.view.node_claims.iter().any(|object| {
+            object.mirror_of.is_none()
+                && object.claim.status.provider_id.as_ref() == Some(&instance.provider_id)
+        })
+    }
+
+    /// Objects that show a claim which is gone: their removal had failed, or come too early for them.
+    async fn remove_objects(&mut self) {
+        let observed = self.observed;
+        for object in &observed.view.node_claims {
+            let Some(uid) = &object.mirror_of else { continue };
+            if observed.claims.iter().any(|claim| claim.record.claim.uid == *uid) {
+                continue;
+            }
+            let name = &object.claim.name;
+            let removed = self.ports.cluster().remove_node_claim(name, uid).await;
+            if self.report.problems.note(|| format!("remove NodeClaim {name}"), removed).is_some() {
+                self.report.orphans.push(Orphan::NodeClaim(name.clone()));
+            }
+        }
+    }
+
+    /// Nodes that had registered, are not ready, and have neither instance nor claim.
+    async fn release_nodes(&mut self) {
+        let observed = self.observed;
+        let known: BTreeSet<&Text> = observed
+            .claims
+            .iter()
+            .filter_map(|claim| claim.record.claim.status.provider_id.as_ref())
+            .chain(self.instances.values().map(|instance| &instance.provider_id))
+            .chain(
+                observed
+                    .view
+                    .node_claims
+                    .iter()
+                    .filter_map(|object| object.claim.status.provider_id.as_ref()),
+            )
+            .collect();
+        let is_orphan = |node: &&Node| {
+            node.labels.contains_key(label::REGISTERED)
+                && node.is_not_ready()
+                && node.provider_id.as_ref().is_some_and(|id| !known.contains(id))
+        };
+        for node in observed.view.nodes.iter().filter(is_orphan) {
+            if self.release_node(node).await {
+                self.report.orphans.push(Orphan::Node(node.name.clone()));
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The steps of a disruption command.
+//!
+//! Source: reference C10 (validation), C15 (orchestration).
+
+use domain::plan::{Plan, PlannedDisruption};
+use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::snapshot::ClusterSnapshot;
+use domain::{SignedDuration, Timestamp};
+
+use super::snapshot::Observation;
+use crate::core::Core;
+use crate::record::claim::ClaimPhase;
+use crate::record::command::CommandRecord;
+
+/// From a proposal to its validation.
+pub const VALIDATION_WAIT: SignedDuration = SignedDuration::from_secs(15);
+/// A proposal that nobody came to validate for so long is forgotten.
+pub const PROPOSAL_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
+/// From the start of a command to the readiness of its replacements.
+pub const COMMAND_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
+
+/// How long a proposal waits for its validation. Only consolidation may be upset by what happens in the
+/// meantime; drift and whatever is not voluntary hold regardless.
+pub const fn validation_wait(reason: DisruptionReason) -> SignedDuration {
+    match reason {
+        DisruptionReason::Empty | DisruptionReason::Underutilized => VALIDATION_WAIT,
+        DisruptionReason::Drifted
+        | DisruptionReason::Expired
+        | DisruptionReason::Unhealthy
+        | DisruptionReason::Interrupted => SignedDuration::ZERO,
+    }
+}
+
+/// How a proposal stands before its validation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proposal {
+    /// It is validated after so long.
+    Waits(SignedDuration),
+    /// It is to be validated now.
+    Due,
+    /// It is too old.
+    Expired,
+}
+
+/// How a proposal stands.
+pub fn proposal(command: &CommandRecord, now: Timestamp) -> Proposal {
+    let age = now.duration_since(command.proposed);
+    let wait = validation_wait(command.disruption.reason);
+    if age >= PROPOSAL_TIMEOUT {
+        Proposal::Expired
+    } else if age >= wait {
+        Proposal::Due
+    } else {
+        Proposal::Waits(wait - age)
+    }
+}
+
+/// Validates a proposal against the present. Of nodes proposed as empty, those that still are may go
+/// although others no longer are; anything else holds as a whole or not at all.
+pub fn validated(
+    core: &Core,
+    snapshot: &ClusterSnapshot,
+    disruption: &PlannedDisruption,
+) -> Result<PlannedDisruption, NotDisruptable> {
+    let refusal = match (core.validate)(snapshot, disruption) {
+        Ok(()) => return Ok(disruption.clone()),
+        Err(refusal) => refusal,
+    };
+    if disruption.reason != DisruptionReason::Empty {
+        return Err(refusal);
+    }
+    let mut kept = PlannedDisruption { nodes: Vec::new(), ..disruption.clone() };
+    for node in &disruption.nodes {
+        // Together with those kept so far: budgets count nodes that go at once.
+        let mut wider = kept.clone();
+        wider.nodes.push(node.clone());
+        if (core.validate)(snapshot, &wider).is_ok() {
+            kept = wider;
+        }
+    }
+    if kept.nodes.is_empty() { Err(refusal) } else { Ok(kept) }
+}
+
+/// A plan of one disruption, for the check before it starts.
+pub fn plan_of(disruption: &PlannedDisruption) -> Plan {
+    Plan { disruptions: vec![disruption.clone()], ..Plan::default() }
+}
+
+/// How the replacements of a command that was started stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replacements {
+    /// All take pods.
+    Ready,
+    /// So many do not yet.
+    Awaited(usize),
+    /// One is gone or ending: the command cannot be carried out.
+    Lost,
+    /// They took too long.
+    Late,
+}
+
+/// How the replacements stand.
+pub fn replacements(
+    command: &CommandRecord,
+    since: Timestamp,
+    observed: &Observation,
+) -> Replacements {
+    let phases: Vec<Option<ClaimPhase>> = command
+        .disruption
+        .replacements
+        .iter()
+        .map(|planned| observed.claim(&planned.name).map(|claim| claim.record.phase()))
+        .collect();
+    let is_lost = |phase: &Option<ClaimPhase>| matches!(phase, None | Some(ClaimPhase::Ending));
+    if phases.iter().any(is_lost) {
+        return Replacements::Lost;
+    }
+    let awaited = phases.iter().filter(|phase| **phase != Some(ClaimPhase::Initialized)).count();
+    if awaited == 0 {
+        Replacements::Ready
+    } else if observed.now.duration_since(since) >= COMMAND_TIMEOUT {
+        Replacements::Late
+    } else {
+        Replacements::Awaited(awaited)
+    }
+}
