@@ -1,6 +1,7 @@
 //! What renderers show, gathered once: text and HTML print the same rows.
 
 pub(crate) mod amounts;
+pub(crate) mod blocked;
 pub(crate) mod money;
 pub(crate) mod node_row;
 pub(crate) mod pod_names;

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 
 use crate::html::node_table::node_table;
 use crate::html::page::{figure, page};
+use crate::view::blocked::{self, BlockedGroup};
 use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
@@ -117,8 +118,8 @@ fn left_alone(blocked: &[BlockedNode]) -> Markup {
             h2 { "Keep" small { (counted(blocked.len(), "node")) } }
             div.card {
                 ul {
-                    @for BlockedNode { node, reason } in blocked {
-                        li { span.name { (node) } " " (reason) }
+                    @for BlockedGroup { nodes, reason } in blocked::groups(blocked) {
+                        li { span.name { (nodes.join(", ")) } " " (reason) }
                     }
                 }
             }

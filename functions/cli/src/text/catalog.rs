@@ -58,12 +58,15 @@ fn mebibytes(bytes: i64) -> String {
     format!("{}Mi", bytes >> 20)
 }
 
-/// Devices: whatever is not cpu, memory, storage or pod slots.
+/// Devices: whatever is not cpu, memory, storage or pod slots. Network interfaces that the VPC hands out are left
+/// out: nearly every type has them.
 fn devices(capacity: &Resources) -> String {
     capacity
         .iter()
         .filter(|(name, amount)| {
-            !matches!(&***name, CPU | MEMORY | PODS | EPHEMERAL_STORAGE) && *amount != 0
+            !matches!(&***name, CPU | MEMORY | PODS | EPHEMERAL_STORAGE)
+                && !name.starts_with("vpc.amazonaws.com/")
+                && *amount != 0
         })
         .map(|(name, amount)| format!("{} {name}", ShownAmount { name, amount }))
         .collect::<Vec<_>>()

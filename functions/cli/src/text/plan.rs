@@ -14,6 +14,7 @@ use crate::text::node_table::node_table;
 use crate::text::page::Page;
 use crate::text::paint::Role;
 use crate::view::amounts::Amounts;
+use crate::view::blocked::{self, BlockedGroup};
 use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
@@ -153,8 +154,8 @@ fn left_alone(page: &mut Page, blocked: &[BlockedNode]) {
         return;
     }
     page.heading("KEEP", &format!("{} that could otherwise go", counted(blocked.len(), "node")));
-    for BlockedNode { node, reason } in blocked {
-        let line = format!("  {}  {reason}", page.paint(Role::Name, node));
+    for BlockedGroup { nodes, reason } in blocked::groups(blocked) {
+        let line = format!("  {}  {reason}", page.paint(Role::Name, nodes.join(", ")));
         page.line(line);
     }
     page.line("");

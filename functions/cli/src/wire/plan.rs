@@ -1,6 +1,7 @@
 //! A plan as JSON: `kind: Plan`.
 
 use domain::Text;
+use domain::money::UsdPerHour;
 use domain::plan::{BlockedNode, Placement, Plan, PlannedDisruption, Totals, UnschedulablePod};
 use serde::Serialize;
 
@@ -138,7 +139,7 @@ impl From<&Totals> for TotalsDocument {
             pending_pods: *pending_pods,
             hourly_usd_before: hourly_before.to_f64(),
             hourly_usd_after: hourly_after.to_f64(),
-            lower_bound_hourly_usd: lower_bound.map(|bound| bound.to_f64()),
+            lower_bound_hourly_usd: lower_bound.map(UsdPerHour::to_f64),
         }
     }
 }
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn prices_keep_every_digit() {
         let mut plan = testing::plan();
-        plan.totals.hourly_before = domain::money::UsdPerHour::from_nanos(829_497_123);
+        plan.totals.hourly_before = UsdPerHour::from_nanos(829_497_123);
         let document = serde_json::to_value(PlanDocument::new(&plan, Remarks::default())).unwrap();
         assert_eq!(document["totals"]["hourlyUsdBefore"].to_string(), "0.829497123");
     }

@@ -1,6 +1,8 @@
 //! A simulated run as JSON: `kind: Simulation`.
 
 use domain::Text;
+use domain::instance_type::CapacityType;
+use domain::money::UsdPerHour;
 use serde::Serialize;
 use simulation::report::{
     Entry, ExpectationOutcome, Moment, NodeRow, Occurrence, Report, Usage, View, Waiting,
@@ -150,12 +152,12 @@ impl From<&NodeRow> for NodeDocument {
             node_pool: node_pool.clone(),
             instance_type: instance_type.clone(),
             zone: zone.clone(),
-            capacity_type: capacity_type.map(|capacity_type| capacity_type.as_str()),
+            capacity_type: capacity_type.map(CapacityType::as_str),
             cpu: (*cpu).into(),
             memory: (*memory).into(),
             pods: (*pods).into(),
             age_seconds: age.as_secs(),
-            hourly_usd: price.map(|price| price.to_f64()),
+            hourly_usd: price.map(UsdPerHour::to_f64),
         }
     }
 }
@@ -174,6 +176,7 @@ impl From<Usage> for UsageDocument {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the unit stands in every name of a price")]
 struct CostDocument {
     total_usd: f64,
     peak_hourly_usd: f64,

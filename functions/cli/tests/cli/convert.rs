@@ -1,8 +1,6 @@
 //! `outrigger convert`.
 
-mod support;
-
-use support::Workspace;
+use crate::support::Workspace;
 
 const PROVISIONER: &str = "\
 apiVersion: karpenter.sh/v1alpha5

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A NodePool, its EC2NodeClass, and a Deployment of three replicas that has no pods yet.
-pub const SHOP: &str = "\
+pub(crate) const SHOP: &str = "\
 apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: default}
@@ -40,7 +40,7 @@ spec:
 ";
 
 /// A pod that fits no instance type there is.
-pub const HUGE: &str = "\
+pub(crate) const HUGE: &str = "\
 apiVersion: v1
 kind: Pod
 metadata: {name: huge}
@@ -51,7 +51,7 @@ spec:
 ";
 
 /// A NodePool whose operator does not exist, on line 9.
-pub const WRONG_OPERATOR: &str = "\
+pub(crate) const WRONG_OPERATOR: &str = "\
 apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: broken}
@@ -64,7 +64,7 @@ spec:
 ";
 
 /// Two instance types, so that tests do not depend on the embedded catalogue.
-pub const CATALOG: &str = "\
+pub(crate) const CATALOG: &str = "\
 apiVersion: outrigger.dev/v1alpha1
 kind: InstanceCatalog
 metadata: {name: two}
@@ -88,32 +88,32 @@ spec:
 
 /// How a run of the binary ended.
 #[derive(Debug)]
-pub struct Run {
+pub(crate) struct Run {
     /// The exit status.
-    pub status: i32,
+    pub(crate) status: i32,
     /// Standard output.
-    pub out: String,
+    pub(crate) out: String,
     /// Standard error.
-    pub err: String,
+    pub(crate) err: String,
 }
 
 impl Run {
     /// Standard output as one JSON document.
     #[track_caller]
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
 /// A folder of files to run the binary in.
-pub struct Workspace {
+pub(crate) struct Workspace {
     folder: tempfile::TempDir,
     environment: Vec<(&'static str, &'static str)>,
 }
 
 impl Workspace {
     /// With these files, and `catalog.yaml`.
-    pub fn with(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         let workspace = Self { folder: tempfile::tempdir().unwrap(), environment: Vec::new() };
         for (name, text) in files.iter().chain(&[("catalog.yaml", CATALOG)]) {
             let path = workspace.path(name);
@@ -124,23 +124,23 @@ impl Workspace {
     }
 
     /// With an environment variable set.
-    pub fn environment(mut self, name: &'static str, value: &'static str) -> Self {
+    pub(crate) fn environment(mut self, name: &'static str, value: &'static str) -> Self {
         self.environment.push((name, value));
         self
     }
 
     /// Where a file stands.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Runs the binary with the words of a line.
-    pub fn run(&self, line: &str) -> Run {
+    pub(crate) fn run(&self, line: &str) -> Run {
         self.run_with_input(line, "")
     }
 
     /// Runs the binary with the words of a line and a text on standard input.
-    pub fn run_with_input(&self, line: &str, input: &str) -> Run {
+    pub(crate) fn run_with_input(&self, line: &str, input: &str) -> Run {
         let mut child = Command::new(env!("CARGO_BIN_EXE_outrigger"))
             .args(line.split_whitespace())
             .current_dir(self.folder.path())

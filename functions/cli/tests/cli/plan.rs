@@ -1,8 +1,6 @@
 //! `outrigger plan` as scripts and people use it.
 
-mod support;
-
-use support::{HUGE, SHOP, WRONG_OPERATOR, Workspace};
+use crate::support::{HUGE, SHOP, WRONG_OPERATOR, Workspace};
 
 const PLAN: &str = "plan --catalog catalog.yaml --now 2026-01-01T12:00:00Z";
 

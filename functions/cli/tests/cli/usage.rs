@@ -1,8 +1,6 @@
 //! What every command has in common, and the commands that need no cluster.
 
-mod support;
-
-use support::{HUGE, SHOP, Workspace};
+use crate::support::{HUGE, SHOP, Workspace};
 
 #[test]
 fn bad_usage_ends_with_status_2() {

@@ -1,0 +1,44 @@
+//! Nodes that stay, those with the same reason together.
+
+use domain::Text;
+use domain::plan::BlockedNode;
+use domain::reason::NotDisruptable;
+
+/// Nodes that stay for one reason.
+#[derive(Debug)]
+pub(crate) struct BlockedGroup<'a> {
+    /// The nodes, in the plan's order.
+    pub(crate) nodes: Vec<Text>,
+    /// What keeps them.
+    pub(crate) reason: &'a NotDisruptable,
+}
+
+/// Groups in the order of their first node.
+pub(crate) fn groups(blocked: &[BlockedNode]) -> Vec<BlockedGroup<'_>> {
+    let mut groups: Vec<BlockedGroup<'_>> = Vec::new();
+    for BlockedNode { node, reason } in blocked {
+        match groups.iter_mut().find(|group| group.reason == reason) {
+            Some(group) => group.nodes.push(node.clone()),
+            None => groups.push(BlockedGroup { nodes: vec![node.clone()], reason }),
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_with_equal_reasons_are_one_group() {
+        let blocked = |node: &str, reason| BlockedNode { node: node.into(), reason };
+        let nodes = [
+            blocked("a", NotDisruptable::Nominated),
+            blocked("b", NotDisruptable::DoNotDisrupt),
+            blocked("c", NotDisruptable::Nominated),
+        ];
+        let groups: Vec<String> =
+            groups(&nodes).iter().map(|group| group.nodes.join(" ")).collect();
+        assert_eq!(groups, ["a c", "b"]);
+    }
+}

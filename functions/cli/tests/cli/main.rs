@@ -1,0 +1,11 @@
+//! The binary from outside: exit statuses, error texts, documents.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests are tests, which Clippy cannot see"
+)]
+
+mod convert;
+mod plan;
+mod support;
+mod usage;
