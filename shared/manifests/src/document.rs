@@ -1,6 +1,8 @@
 //! Texts taken apart into the objects they hold: YAML streams, JSON, and lists of objects in either.
 
 mod json;
+#[cfg(test)]
+mod tests;
 mod yaml;
 
 use std::borrow::Cow;
@@ -98,9 +100,12 @@ struct List<'v> {
 impl<'v> List<'v> {
     fn of(value: &'v Value<'_>) -> Option<Self> {
         let kind = value.get("kind")?.as_str()?.strip_suffix("List")?;
-        // The API writes `items: null` for an empty list.
-        let is_list = value.get("items").is_none_or(|items| items.as_list().is_some());
-        is_list.then(|| Self { kind, api_version: value.get("apiVersion").and_then(Value::as_str) })
+        // An empty `List` may come without items; of other kinds, items tell a list from a kind whose
+        // name happens to end so.
+        let items = value.get("items").map(|items| items.as_list().is_some());
+        items
+            .unwrap_or(kind.is_empty())
+            .then(|| Self { kind, api_version: value.get("apiVersion").and_then(Value::as_str) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! From texts to objects.
 
-use crate::convert;
+use crate::convert::Converter;
 use crate::document::{Document, Source, each_object, open_lists};
 use crate::error::{ManifestError, Place, Problem};
 use crate::field::{Field, ObjectReader, Origin};
@@ -22,6 +22,7 @@ pub fn read(sources: &[Source]) -> Objects {
 #[derive(Debug, Default)]
 pub struct Reader {
     interner: Interner,
+    converter: Converter,
     objects: Objects,
 }
 
@@ -47,19 +48,19 @@ impl Reader {
         });
     }
 
-    /// What was read.
-    pub fn into_objects(self) -> Objects {
+    /// What was read; objects of older versions come last, since what they stand for depends on each other.
+    pub fn into_objects(mut self) -> Objects {
+        let conversion = std::mem::take(&mut self.converter).finish();
+        self.objects.warnings.extend(conversion.warnings);
+        self.objects.errors.extend(conversion.errors);
+        for converted in &conversion.objects {
+            self.read_current(&converted.value, &converted.origin);
+        }
         self.objects
     }
 
     fn read_object(&mut self, value: &Value<'_>, origin: &Origin<'_>) {
-        if let Some(upgraded) = convert::upgrade(value, origin) {
-            self.objects.warnings.extend(upgraded.warnings);
-            self.objects.errors.extend(upgraded.errors);
-            for value in &upgraded.objects {
-                self.read_current(value, origin);
-            }
-        } else {
+        if !self.converter.take(value, origin, 0) {
             self.read_current(value, origin);
         }
     }
@@ -82,9 +83,12 @@ impl Reader {
                 .extend(reader.finish::<Object>(None).0.err().unwrap_or_default());
         };
         let group = group_of(root);
-        let Some(read) = reader_of(group, kind) else {
-            *self.objects.skipped.entry(kind.to_owned()).or_default() += 1;
-            return;
+        let read = match reader_of(group, kind) {
+            Ok(read) => read,
+            Err(skipped) => {
+                *self.objects.skipped.entry(skipped).or_default() += 1;
+                return;
+            }
         };
         let object = read(root);
         let (result, warnings) = reader.finish(object);
@@ -109,13 +113,19 @@ fn group_of(root: Field<'_>) -> Option<&str> {
     Some(version.rsplit_once('/').map_or("", |(group, _)| group))
 }
 
-/// How a kind is read. Without an API version the kind alone decides; a known kind of a foreign group
-/// (Volcano's Job, Knative's Service) is another kind.
-fn reader_of(group: Option<&str>, kind: &str) -> Option<ReadKind> {
-    let (own_group, read) = kubernetes::reader_of(kind)
+/// How a kind is read, or what it is called among those that are not.
+///
+/// Without an API version the kind alone decides; a known kind of a foreign group (Volcano's Job) is
+/// another kind, told apart by its group.
+fn reader_of(group: Option<&str>, kind: &str) -> Result<ReadKind, String> {
+    let known = kubernetes::reader_of(kind)
         .or_else(|| karpenter::reader_of(kind))
-        .or_else(|| catalog_reader(kind))?;
-    group.is_none_or(|group| group == own_group).then_some(read)
+        .or_else(|| catalog_reader(kind));
+    match (known, group) {
+        (None, _) => Err(kind.to_owned()),
+        (Some((own, _)), Some(foreign)) if foreign != own => Err(format!("{kind}.{foreign}")),
+        (Some((_, read)), _) => Ok(read),
+    }
 }
 
 fn catalog_reader(kind: &str) -> Option<(&'static str, ReadKind)> {
@@ -128,7 +138,7 @@ fn catalog_reader(kind: &str) -> Option<(&'static str, ReadKind)> {
 /// What errors call an object: by namespace if it names one.
 ///
 /// Readers of namespaced kinds set the default namespace.
-fn name_of(value: &Value<'_>) -> String {
+pub(crate) fn name_of(value: &Value<'_>) -> String {
     let metadata = value.get("metadata");
     let part = |key| metadata.and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
     let name = part("name").or_else(|| part("generateName")).unwrap_or("(unnamed)");

@@ -80,7 +80,8 @@ fn open<'t>(
     let list = serde_json::from_str::<Envelope<'t>>(raw.get()).ok().and_then(|envelope| {
         let kind = envelope.kind?.strip_suffix("List")?.to_owned();
         let api_version = envelope.api_version.map(Cow::into_owned);
-        Some((ListKind { kind, api_version }, envelope.items.unwrap_or_default()))
+        let items = envelope.items.or_else(|| kind.is_empty().then(Vec::new))?;
+        Some((ListKind { kind, api_version }, items))
     });
     if let Some((list, items)) = list {
         for item in items {

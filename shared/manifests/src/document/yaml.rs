@@ -40,6 +40,9 @@ pub(super) fn each_document<'t>(
         if let Err(problem) = builder.event(event, line) {
             return take(Err(chunk.error(file, line - chunk.line, problem)));
         }
+        if let Some(key) = builder.repeated.take() {
+            take(Err(chunk.error(file, line - chunk.line, Problem::DuplicateKey(key))));
+        }
         if let Some(value) = builder.finished.take().filter(|value| !value.is_null()) {
             let origin = Origin { file: file.clone(), line: value.line, json: None };
             take(Ok(Document { value, origin }));
@@ -79,6 +82,10 @@ struct Builder<'t> {
     frames: Vec<Frame<'t>>,
     anchors: BTreeMap<usize, Value<'t>>,
     aliased_values: usize,
+    /// A key that was just given for the second time.
+    repeated: Option<String>,
+    /// The frame that is left out when it closes, because a key in it is given twice.
+    left_out: Option<usize>,
     /// The document that was just completed.
     finished: Option<Value<'t>>,
 }
@@ -138,11 +145,24 @@ impl<'t> Builder<'t> {
             if let MemberKey::Name(name) = &key
                 && frame.keys.repeats(&frame.members, name)
             {
-                return Err(Problem::DuplicateKey(name.to_string()));
+                self.repeated = Some(name.to_string());
             }
             frame.key = Some((key, line));
         }
+        if self.repeated.is_some() {
+            self.left_out = Some(self.object_frame());
+        }
         Ok(())
+    }
+
+    /// The frame of the object being read: an item of a list, or the whole document.
+    fn object_frame(&self) -> usize {
+        let is_item = matches!(
+            self.frames.as_slice(),
+            [Frame::Object(root), Frame::List { .. }, _, ..]
+                if matches!(&root.key, Some((MemberKey::Name(name), _)) if name == "items")
+        );
+        if is_item { 2 } else { 0 }
     }
 
     fn open(&mut self, frame: Frame<'t>) -> Result<(), Problem> {
@@ -157,7 +177,12 @@ impl<'t> Builder<'t> {
     }
 
     fn close(&mut self) -> Result<(), Problem> {
-        match self.frames.pop() {
+        let closed = self.frames.pop();
+        if self.left_out == Some(self.frames.len()) {
+            self.left_out = None;
+            return Ok(());
+        }
+        match closed {
             Some(Frame::List { line, anchor, items }) => {
                 self.value(Value::new(line, Data::List(items)), anchor)
             }
