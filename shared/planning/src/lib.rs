@@ -15,6 +15,6 @@ use domain::snapshot::ClusterSnapshot;
 pub fn plan(snapshot: &ClusterSnapshot) -> Plan {
     let virtual_pods = virtual_pods::virtual_pods(snapshot);
     let model = model::Model::new(snapshot, &virtual_pods);
-    let scheduling = scheduling::Scheduling::of(&model);
+    let scheduling = scheduling::Scheduling::of(&model, scheduling::For::Disruption);
     disruption::add_disruptions(&model, scheduling)
 }

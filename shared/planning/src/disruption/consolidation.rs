@@ -28,9 +28,8 @@ struct Move {
 
 impl Disruptor<'_, '_> {
     /// Several nodes together where that works, else the first single node in order.
-    pub(super) fn underutilized(&mut self, trials: &mut Trials) {
-        let order = self.consolidation_order();
-        let Some(found) = self.merge(trials, &order).or_else(|| self.single(trials, &order)) else {
+    pub(super) fn underutilized(&mut self, trials: &mut Trials, order: &[usize]) {
+        let Some(found) = self.merge(trials, order).or_else(|| self.single(trials, order)) else {
             return;
         };
         for node in &found.nodes {
@@ -48,7 +47,7 @@ impl Disruptor<'_, '_> {
     }
 
     /// Nodes that may be consolidated, the best saving for the least disruption first.
-    fn consolidation_order(&mut self) -> Vec<usize> {
+    pub(super) fn consolidation_order(&mut self) -> Vec<usize> {
         let mut order: Vec<(f64, usize)> = Vec::new();
         let mut held = Vec::new();
         for candidate in &self.candidates {

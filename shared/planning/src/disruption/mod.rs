@@ -86,8 +86,9 @@ impl Disruptor<'_, '_> {
         if self.disruptions.len() == done {
             self.drifted(trials);
         }
+        let order = self.consolidation_order();
         if self.disruptions.len() == done {
-            self.underutilized(trials);
+            self.underutilized(trials, &order);
         }
         self.report_blocked();
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use domain::Text;
 use domain::instance_type::{CapacityType, InstanceType};
-use domain::label;
+use domain::label::{self, Labels};
 use domain::money::UsdPerHour;
 use domain::node_pool::NodePool;
 use domain::reason::NodePoolUnfit;
@@ -67,13 +67,11 @@ pub(crate) struct Pool<'a> {
     pub(crate) own: Requirements,
     /// Ways of buying that its offerings have.
     pub(crate) purchases: Vec<Purchase>,
-    /// The most that any of its types has room for, by resource index.
-    pub(crate) largest_room: Vec<i64>,
     /// Keys with `minValues`, and how many.
     pub(crate) min_values: Vec<(Text, u32)>,
     /// Why it can launch nothing whatever the pod asks for.
     pub(crate) unfit: Option<NodePoolUnfit>,
-    fixed: BTreeMap<Text, ValueSet>,
+    fixed: Labels,
     zones: Vec<Text>,
     zone_ids: BTreeMap<Text, Text>,
     region: Option<Text>,
@@ -122,6 +120,10 @@ struct Builder<'a, 'b> {
 impl<'a> Builder<'a, '_> {
     fn pool(&self, node_pool: &'a NodePool, sets: &mut Sets) -> Pool<'a> {
         let own = pool_requirements(node_pool);
+        let mut seen_by_daemons = own.clone();
+        for (key, value) in &fixed_labels(node_pool) {
+            seen_by_daemons.add_label(key, value);
+        }
         let daemons = Daemons::tolerating(
             &self.snapshot.daemon_sets,
             &node_pool.template.taints,
@@ -138,8 +140,12 @@ impl<'a> Builder<'a, '_> {
                 if offerings.is_empty() {
                     return None;
                 }
-                let overhead =
-                    daemons.overhead_on(instance_type, &own, self.key_kinds, self.resources.len());
+                let overhead = daemons.overhead_on(
+                    instance_type,
+                    &seen_by_daemons,
+                    self.key_kinds,
+                    self.resources.len(),
+                );
                 let overhead = match overheads.iter().find(|known| ***known == overhead) {
                     Some(known) => known.clone(),
                     None => {
@@ -161,12 +167,6 @@ impl<'a> Builder<'a, '_> {
         purchases: Vec<Purchase>,
         sets: &mut Sets,
     ) -> Pool<'a> {
-        let mut largest_room = vec![0; self.resources.len()];
-        for one in &types {
-            for (largest, room) in largest_room.iter_mut().zip(&one.room) {
-                *largest = (*largest).max(*room);
-            }
-        }
         let mut every = FixedBitSet::with_capacity(types.len());
         every.insert_range(..);
         let mask = |count: usize| if count >= 64 { u64::MAX } else { (1 << count) - 1 };
@@ -191,27 +191,15 @@ impl<'a> Builder<'a, '_> {
             .iter()
             .filter_map(|(key, rule)| rule.min_values.map(|wanted| (key.clone(), wanted)))
             .collect();
-        let class = &node_pool.template.node_class_ref;
-        let mut fixed: BTreeMap<Text, ValueSet> = [
-            (label::NODE_POOL.into(), ValueSet::one(node_pool.name.clone())),
-            (label::REGISTERED.into(), ValueSet::one("true".into())),
-            (label::INITIALIZED.into(), ValueSet::one("true".into())),
-        ]
-        .into();
-        if !class.name.is_empty() {
-            let key = format!("{}/{}", class.group, class.kind.to_lowercase());
-            fixed.insert(key.into(), ValueSet::one(class.name.clone()));
-        }
         let unfit = self.unfit(node_pool, &own, &types);
         Pool {
             node_pool,
             types,
             own,
             purchases,
-            largest_room,
             min_values,
             unfit,
-            fixed,
+            fixed: fixed_labels(node_pool),
             zones: self.zones.to_vec(),
             zone_ids: self.snapshot.instance_types.zone_ids.clone(),
             region: self.snapshot.instance_types.region.clone(),
@@ -340,6 +328,22 @@ impl<'a> Builder<'a, '_> {
     }
 }
 
+/// Labels that every node of the pool has whatever is launched: of the pool, its class, and a node's life.
+pub(crate) fn fixed_labels(node_pool: &NodePool) -> Labels {
+    let mut fixed: Labels = [
+        (label::NODE_POOL.into(), node_pool.name.clone()),
+        (label::REGISTERED.into(), "true".into()),
+        (label::INITIALIZED.into(), "true".into()),
+    ]
+    .into();
+    let class = &node_pool.template.node_class_ref;
+    if !class.name.is_empty() {
+        let key = format!("{}/{}", class.group, class.kind.to_lowercase());
+        fixed.insert(key.into(), class.name.clone());
+    }
+    fixed
+}
+
 fn small(index: usize) -> u32 {
     // Bounded by the width of the masks.
     u32::try_from(index).unwrap_or(u32::MAX)
@@ -410,7 +414,10 @@ impl Pool<'_> {
                 Some(KeyKind::Hostname) => self.check_unknown_name(rule, &wanted)?,
                 None if &*rule.key == NODE_NAME_FIELD => self.check_unknown_name(rule, &wanted)?,
                 None => match self.fixed.get(&rule.key) {
-                    Some(value) => self.check_label(rule, Some(value), &wanted)?,
+                    Some(value) => {
+                        let own = ValueSet::one(value.clone());
+                        self.check_label(rule, Some(&own), &wanted)?;
+                    }
                     None => self.narrow_open(&mut left, rule, sets)?,
                 },
             }
@@ -449,7 +456,7 @@ impl Pool<'_> {
                 .own
                 .get(key)
                 .map(|own| own.values.to_string())
-                .or_else(|| self.fixed.get(key).map(ToString::to_string))
+                .or_else(|| self.fixed.get(key).map(|value| format!("In {value}")))
                 .unwrap_or_else(|| "none".to_owned())
                 .into(),
         };
@@ -677,7 +684,7 @@ impl Pool<'_> {
 
     /// The value of a label that every node of the pool has, whatever is launched.
     pub(crate) fn fixed_label(&self, key: &Text) -> Option<&Text> {
-        self.fixed.get(key).and_then(ValueSet::single)
+        self.fixed.get(key)
     }
 }
 

@@ -317,9 +317,5 @@ pub(crate) fn narrowed_to_offerings(claim: &mut PlannedNodeClaim, model: &Model,
             all.add(&requirement);
         }
     }
-    if let Some(reservation) = &claim.offering.reservation_id {
-        all.add_label(&label::RESERVATION_ID.into(), reservation);
-        claim.labels.insert(label::RESERVATION_ID.into(), reservation.clone());
-    }
     claim.requirements = all.to_requirements();
 }

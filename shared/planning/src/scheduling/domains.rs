@@ -3,9 +3,10 @@
 use std::rc::Rc;
 
 use domain::Text;
+use domain::taint::first_untolerated;
 
 use super::fit::Fit;
-use super::topology::Topology;
+use super::topology::{Rule, Topology};
 use crate::model::Model;
 use crate::model::intern::KeyKind;
 use crate::model::pool::{Compatible, Pool};
@@ -18,7 +19,9 @@ pub(crate) fn pinned_keys(topology: &Topology, shape: usize) -> Vec<Text> {
         .owned
         .iter()
         .map(|owned| owned.group)
-        .chain(ties.selected_by.iter().copied())
+        .chain(ties.selected_by.iter().copied().filter(|group| {
+            topology.is_awaited[*group] || topology.groups[*group].rule == Rule::AntiAffinity
+        }))
         .map(|group| &topology.groups[group])
         .filter(|group| !group.is_by_host())
         .map(|group| group.key.clone())
@@ -43,6 +46,25 @@ pub(crate) fn launchable_domains(
         .collect();
     domains.sort();
     domains.dedup();
+    domains
+}
+
+/// Values of the key that nodes of pools have whose taints the shape does not tolerate.
+pub(crate) fn tainted_domains(model: &Model, shape: usize, key: &Text) -> Vec<Text> {
+    let own = model.shape(shape);
+    let mut domains = Vec::new();
+    for pool in &model.pools {
+        let taints = &pool.node_pool.template.taints;
+        if first_untolerated(&own.spec.tolerations, taints).is_none() {
+            continue;
+        }
+        for way in &own.node_alternatives {
+            let found = pool.compatible(*way, &model.key_kinds, &mut model.sets.borrow_mut());
+            if let Ok(compatible) = found {
+                domains.extend(pool_domains(model, pool, &compatible, key, &own.requests));
+            }
+        }
+    }
     domains
 }
 

@@ -32,7 +32,16 @@ use topology::Topology;
 pub fn schedule(snapshot: &ClusterSnapshot) -> Plan {
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
-    Scheduling::of(&model).plan
+    Scheduling::of(&model, For::PendingPods).plan
+}
+
+/// What a scheduling is for: topology of bound pods matters only where they may have to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum For {
+    /// Places for pods that have none.
+    PendingPods,
+    /// The same, and then trials of what may be disrupted.
+    Disruption,
 }
 
 /// A plan for pods that need a place, and what disruption goes on from.
@@ -51,15 +60,19 @@ pub(crate) struct Scheduling {
 
 impl Scheduling {
     /// Schedules what waits in the model.
-    pub(crate) fn of(model: &Model) -> Self {
+    pub(crate) fn of(model: &Model, purpose: For) -> Self {
         let waiting = waiting_pods(model);
-        let mut to_place = vec![false; model.shapes.list.len()];
-        for pod in &waiting {
-            if let Some(shape) = model.shapes.of_pod[*pod] {
+        let mut waits = vec![false; model.shapes.list.len()];
+        for shape in waiting.iter().filter_map(|pod| model.shapes.of_pod[*pod]) {
+            waits[shape] = true;
+        }
+        let mut to_place = waits.clone();
+        if purpose == For::Disruption {
+            for shape in bound_shapes(model) {
                 to_place[shape] = true;
             }
         }
-        let topology = Topology::of(model, &to_place);
+        let topology = Topology::of(model, &to_place, &waits);
         let state = State::of(model, &topology);
         let mut limits = Limits::of(model, |_| false);
         let mut placer = Placer::new(model, &topology, state);
@@ -71,6 +84,17 @@ impl Scheduling {
         let plan = plan(model, &topology, &mut limits, &outcome, &packing.nodes, &waiting);
         Self { plan, topology, state, packed: packing.nodes, placed: outcome.placed }
     }
+}
+
+/// Shapes of pods that would need another place if their nodes went away.
+fn bound_shapes(model: &Model) -> impl Iterator<Item = usize> {
+    model
+        .nodes
+        .iter()
+        .filter(|node| node.is_managed)
+        .flat_map(|node| node.bound.iter().copied())
+        .filter(|pod| model.pod(*pod).is_reschedulable())
+        .filter_map(|pod| model.shapes.of_pod[pod])
 }
 
 /// Pods that need a place: pending ones, successors of those on leaving nodes, and virtual ones.

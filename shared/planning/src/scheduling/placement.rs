@@ -11,7 +11,7 @@ use domain::Text;
 use domain::taint::{TaintEffect, Toleration, first_untolerated, tolerated};
 use rustc_hash::FxHashMap;
 
-use super::domains::{launchable_domains, pinned_keys};
+use super::domains::{launchable_domains, pinned_keys, tainted_domains};
 use super::fit::{Fit, fit};
 use super::state::State;
 use super::topology::{Group, Owned, Rule, Topology};
@@ -168,8 +168,10 @@ impl<'m, 'a> Placer<'m, 'a> {
                 failed.push(pod);
                 continue;
             };
+            let pool = &self.model.pools[choice.fit.pools[0].pool];
             for (key, domain) in &choice.pins {
-                self.state.count_new(self.topology, shape, key, domain);
+                let taints = &pool.node_pool.template.taints;
+                self.state.count_new(self.topology, shape, (key, domain), taints);
             }
             let exclusive = &self.model.shape(shape).volumes.exclusive;
             self.state.exclusive.extend(exclusive.iter().cloned());
@@ -417,6 +419,9 @@ impl<'m, 'a> Placer<'m, 'a> {
             .filter_map(|node| node.labels.get(&own.key).cloned())
             .collect();
         domains.extend(self.launchable(shape, &own.key).iter().cloned());
+        if !own.honors_taints() {
+            domains.extend(tainted_domains(self.model, shape, &own.key));
+        }
         domains.sort();
         domains.dedup();
         let domains = Rc::new(domains);

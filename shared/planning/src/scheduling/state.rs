@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use domain::Text;
 use domain::pod::{HostPort, ObjectKey};
+use domain::taint::Taint;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::topology::{Rule, Topology};
@@ -182,17 +183,19 @@ impl State {
         self.count(model, topology, shape, node, i64::from(count));
     }
 
-    /// Counts a pod of a shape in a domain of a key, on a node that is still to be launched.
+    /// Counts a pod of a shape in a domain of a key, on a node with these taints that is still to be
+    /// launched.
     pub(crate) fn count_new(
         &mut self,
         topology: &Topology,
         shape: usize,
-        key: &Text,
-        domain: &Text,
+        (key, domain): (&Text, &Text),
+        taints: &[Taint],
     ) {
         let ties = &topology.ties[shape];
         for group in ties.selected_by.iter().copied() {
-            if topology.groups[group].key == *key {
+            let own = &topology.groups[group];
+            if own.key == *key && own.looks_at_taints(taints) {
                 self.matched[group].change(None, Some(domain), 1);
             }
         }

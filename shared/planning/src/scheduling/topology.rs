@@ -11,7 +11,7 @@ use domain::label::{self, Labels};
 use domain::pod::{NodeInclusionPolicy, PodAffinityTerm, WhenUnsatisfiable};
 use domain::selector::LabelSelector;
 use domain::settings::PreferencePolicy;
-use domain::taint::{Toleration, first_untolerated};
+use domain::taint::{Taint, Toleration, first_untolerated};
 use rustc_hash::FxHashMap;
 
 use crate::model::Model;
@@ -89,11 +89,15 @@ impl Group {
     pub(crate) fn looks_at(&self, node: &NodeView, shape_spec: &domain::pod::PodSpec) -> bool {
         let Some(filter) = &self.filter else { return true };
         let by_affinity = filter.affinity_of.is_none() || node_terms_hold(shape_spec, &node.labels);
-        let by_taints = filter
-            .tolerations
+        by_affinity && self.looks_at_taints(&node.taints)
+    }
+
+    /// Whether a spread constraint looks at nodes with these taints.
+    pub(crate) fn looks_at_taints(&self, taints: &[Taint]) -> bool {
+        self.filter
             .as_ref()
-            .is_none_or(|tolerations| first_untolerated(tolerations, &node.taints).is_none());
-        by_affinity && by_taints
+            .and_then(|filter| filter.tolerations.as_ref())
+            .is_none_or(|tolerations| first_untolerated(tolerations, taints).is_none())
     }
 
     /// Whether pools whose taints the pod does not tolerate are left out of its domains.
@@ -137,11 +141,13 @@ pub(crate) struct Topology {
     pub(crate) ties: Vec<ShapeTies>,
     /// The first shape that carries each group: its node selector and affinity are the group's.
     pub(crate) first_owner: Vec<usize>,
+    /// Groups that some waiting pod carries: where pods that they select go makes a difference.
+    pub(crate) is_awaited: Vec<bool>,
 }
 
 impl Topology {
-    /// Groups that pods of the given shapes carry, and required anti-affinity of any pod.
-    pub(crate) fn of(model: &Model, to_place: &[bool]) -> Self {
+    /// Groups that pods of the shapes to place carry, and required anti-affinity of any pod.
+    pub(crate) fn of(model: &Model, to_place: &[bool], waiting: &[bool]) -> Self {
         let mut builder = Builder::default();
         let respect = model.snapshot.settings.preference_policy == PreferencePolicy::Respect;
         let shapes = &model.shapes.list;
@@ -156,7 +162,7 @@ impl Topology {
             .map(|namespace| (&*namespace.name, &namespace.labels))
             .collect();
         let mut selected: FxHashMap<(&Text, &Labels), Vec<usize>> = FxHashMap::default();
-        let ties = shapes
+        let ties: Vec<ShapeTies> = shapes
             .iter()
             .zip(owned)
             .map(|(shape, owned)| {
@@ -185,7 +191,17 @@ impl Topology {
                 ShapeTies { owned, selected_by }
             })
             .collect();
-        Self { groups: builder.groups, ties, first_owner: builder.first_owner }
+        let mut is_awaited = vec![false; builder.groups.len()];
+        for owned in ties
+            .iter()
+            .zip(waiting)
+            .filter(|(_, waits)| **waits)
+            .map(|(ties, _)| ties)
+            .flat_map(|ties: &ShapeTies| &ties.owned)
+        {
+            is_awaited[owned.group] = true;
+        }
+        Self { groups: builder.groups, ties, first_owner: builder.first_owner, is_awaited }
     }
 }
 
