@@ -17,6 +17,7 @@ mod reader;
 mod snapshot;
 mod value;
 
+pub use convert::{Converted, PrintError, convert};
 pub use document::{Document, Source, documents};
 pub use error::{ManifestError, Place, Problem, Warning};
 pub use field::{Field, ObjectReader, Origin};

@@ -1,0 +1,177 @@
+//! The converter: takes older objects one by one, and tells in the end what they stand for.
+
+use super::kubelet::move_settings;
+use super::node_class::{node_class, spec_of_beta, spec_of_template};
+use super::node_pool::{Pool, pool_of_beta, pool_of_provisioner};
+use super::{label, tree};
+use crate::error::{ManifestError, Warning};
+use crate::field::{Field, ObjectReader, Origin};
+use crate::intern::Interner;
+use crate::value::Value;
+
+/// Something made of an older object, with where that stood.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed<T> {
+    /// What was made.
+    pub(crate) value: T,
+    /// The older object's origin.
+    pub(crate) origin: Origin<'static>,
+    /// The position that was given with the older object.
+    pub(crate) position: usize,
+}
+
+/// What older objects stand for.
+#[derive(Debug, Default)]
+pub(crate) struct Conversion {
+    /// Objects of v1, node classes first.
+    pub(crate) objects: Vec<Placed<Value<'static>>>,
+    /// What has no equal.
+    pub(crate) warnings: Vec<Warning>,
+    /// What is wrong.
+    pub(crate) errors: Vec<ManifestError>,
+}
+
+/// An EC2NodeClass of v1 by its name.
+#[derive(Clone, Debug)]
+pub(super) struct NodeClass {
+    pub(super) name: String,
+    pub(super) object: Value<'static>,
+}
+
+/// Takes older objects one by one. What they stand for can only be told together, since settings move
+/// between objects.
+#[derive(Debug, Default)]
+pub(crate) struct Converter {
+    interner: Interner,
+    pools: Vec<Placed<Pool>>,
+    classes: Vec<Placed<NodeClass>>,
+    conversion: Conversion,
+}
+
+/// An API version that cannot be converted.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0} cannot be converted: v1alpha5 of Provisioner, v1alpha1 of AWSNodeTemplate and v1beta1 can"
+)]
+struct UnknownVersion(String);
+
+/// What an object of an older version is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OldKind {
+    Provisioner,
+    NodeTemplate,
+    NodePoolBeta,
+    NodeClassBeta,
+    /// Older than what can be converted.
+    TooOld,
+}
+
+impl OldKind {
+    fn of(value: &Value<'_>) -> Option<Self> {
+        let kind = value.get("kind")?.as_str()?;
+        let version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        match (kind, group, version) {
+            ("Provisioner", "karpenter.sh", "v1alpha5") | ("Provisioner", "", "") => {
+                Some(Self::Provisioner)
+            }
+            ("AWSNodeTemplate", "karpenter.k8s.aws", "v1alpha1") | ("AWSNodeTemplate", "", "") => {
+                Some(Self::NodeTemplate)
+            }
+            ("NodePool", "karpenter.sh", "v1beta1") => Some(Self::NodePoolBeta),
+            ("EC2NodeClass", "karpenter.k8s.aws", "v1beta1") => Some(Self::NodeClassBeta),
+            ("Provisioner", "karpenter.sh", _) | ("AWSNodeTemplate", "karpenter.k8s.aws", _) => {
+                Some(Self::TooOld)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What an older object was read as.
+enum Taken {
+    Pool(Pool),
+    Class(NodeClass),
+}
+
+impl Converter {
+    /// Takes the object if it is of an older version; says whether it is. In others, old names of labels
+    /// are warned of.
+    pub(crate) fn take(&mut self, value: &Value<'_>, origin: &Origin<'_>, position: usize) -> bool {
+        let old_kind = OldKind::of(value);
+        if old_kind.is_none() && !label::has_old_names(value) {
+            return false;
+        }
+        let reader = ObjectReader::new(value, origin, &self.interner);
+        reader.set_name(crate::reader::name_of(value));
+        let root = reader.root();
+        let taken = match old_kind {
+            None => {
+                label::warn_of_old_names(root);
+                None
+            }
+            Some(old_kind) => read(root, old_kind),
+        };
+        let (taken, warnings) = reader.finish(taken);
+        self.conversion.warnings.extend(warnings);
+        let origin = Origin { file: origin.file.clone(), line: origin.line, json: None };
+        match taken {
+            Ok(Taken::Pool(mut pool)) => {
+                if let Some(object) = pool.inline_class.take() {
+                    let value = NodeClass { name: pool.node_class.clone(), object };
+                    self.classes.push(Placed { value, origin: origin.clone(), position });
+                }
+                self.pools.push(Placed { value: pool, origin, position });
+            }
+            Ok(Taken::Class(class)) => {
+                self.classes.push(Placed { value: class, origin, position });
+            }
+            Err(errors) => self.conversion.errors.extend(errors),
+        }
+        old_kind.is_some()
+    }
+
+    /// What the objects taken stand for.
+    pub(crate) fn finish(self) -> Conversion {
+        let Self { mut pools, classes, mut conversion, .. } = self;
+        let (classes, warnings) = move_settings(&mut pools, classes);
+        conversion.warnings.extend(warnings);
+        let classes = classes.into_iter().map(|class| class.map(|class| class.object));
+        let pools = pools.into_iter().map(|pool| pool.map(|pool| pool.object));
+        conversion.objects = classes.chain(pools).collect();
+        conversion
+    }
+}
+
+impl<T> Placed<T> {
+    /// Something else in the same place.
+    pub(super) fn map<U>(self, make: impl FnOnce(T) -> U) -> Placed<U> {
+        Placed { value: make(self.value), origin: self.origin, position: self.position }
+    }
+}
+
+fn read(root: Field<'_>, old_kind: OldKind) -> Option<Taken> {
+    root.only(&["apiVersion", "kind", "metadata", "spec", "status"]);
+    match old_kind {
+        OldKind::Provisioner => pool_of_provisioner(root).map(Taken::Pool),
+        OldKind::NodePoolBeta => pool_of_beta(root).map(Taken::Pool),
+        OldKind::NodeTemplate => class(root, spec_of_template),
+        OldKind::NodeClassBeta => class(root, spec_of_beta),
+        OldKind::TooOld => {
+            let version = root.get("apiVersion");
+            version.note_rule(UnknownVersion(version.str().unwrap_or_default().to_owned()));
+            None
+        }
+    }
+}
+
+fn class(root: Field<'_>, spec: fn(Field<'_>) -> Value<'static>) -> Option<Taken> {
+    let metadata = root.get("metadata").required();
+    let name = metadata.get("name").required().str()?.to_owned();
+    let spec = spec(root.get("spec").required());
+    let mut object = node_class(tree::own(metadata)?, spec);
+    if let Some(status) = tree::own(root.get("status")) {
+        tree::set(&mut object, &["status"], status);
+    }
+    Some(Taken::Class(NodeClass { name, object }))
+}
