@@ -29,6 +29,8 @@ use crate::steps::snapshot::{Observation, snapshot};
 pub struct DisruptionReport {
     /// What happened to commands, in order.
     pub changes: Vec<CommandChange>,
+    /// Why what was to be proposed was not, where its check failed.
+    pub refused: Vec<Text>,
     /// Nodes that stay, and why, where that was looked into.
     pub blocked: Vec<domain::plan::BlockedNode>,
     /// Nodes whose taint nobody accounted for.
@@ -236,3 +238,6 @@ impl<O: Outside> Tick<'_, O> {
         self.report.problems.note(|| format!("delete command {id}"), deleted);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -160,3 +160,6 @@ fn gone(instance: &Instance, now: Timestamp) -> Option<UnavailableOffering> {
         until: after(now, UNAVAILABLE_LASTS),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -246,3 +246,6 @@ impl<'a, O: Outside> Tick<'a, O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -158,3 +158,6 @@ fn events(plan: &Plan, observed: &Observation) -> Vec<Event> {
     });
     nominated.chain(failed).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,9 @@
 //! Makers of test values.
 
+pub(crate) mod core;
+pub(crate) mod store;
+pub(crate) mod world;
+
 use std::sync::Arc;
 
 use domain::instance_type::{CapacityType, InstanceType, Offering};

@@ -10,7 +10,7 @@ use crate::ports::{ClaimStore, Lease, Outside};
 use crate::record::claim::EndReason;
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::change_claim;
-use crate::steps::command::{plan_of, validation_wait};
+use crate::steps::command::{checked, validation_wait};
 
 /// Events about nodes that stay, in one run: the rest is in the report.
 const BLOCKED_EVENTS_MAX: usize = 100;
@@ -22,6 +22,13 @@ impl<O: Outside> Tick<'_, O> {
         let plan = (self.run.core.propose)(self.snapshot);
         self.report.blocked.clone_from(&plan.blocked);
         self.blocked_events(&plan.blocked);
+        if plan.disruptions.is_empty() {
+            return;
+        }
+        self.report.refused = checked(&self.run.core, self.snapshot, plan.disruptions.clone());
+        if !self.report.refused.is_empty() {
+            return;
+        }
         for (number, disruption) in plan.disruptions.iter().enumerate() {
             let Some(candidates) = self.candidates(disruption) else {
                 // A node of somebody else's, or one that has no record yet: lifecycle adopts it first.
@@ -35,11 +42,6 @@ impl<O: Outside> Tick<'_, O> {
                 proposed: now,
                 phase: CommandPhase::Proposed,
             };
-            let refused = (self.run.core.check)(self.snapshot, &plan_of(disruption));
-            if !refused.is_empty() {
-                self.note(&command, CommandEvent::Refused(refused));
-                continue;
-            }
             if goes_at_once(disruption) {
                 self.end_at_once(&command).await;
             } else {

@@ -17,7 +17,7 @@ use crate::record::claim::{ClaimRecord, EndReason};
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::record::nomination::{NOMINATION_LASTS, Nomination};
 use crate::run::{after, change_claim};
-use crate::steps::command::{plan_of, validated};
+use crate::steps::command::{checked, validated};
 use crate::steps::condition::set_condition;
 use crate::steps::create::{Identity, claim_record};
 
@@ -46,7 +46,7 @@ impl<O: Outside> Tick<'_, O> {
                 return self.forget(&command).await;
             }
         };
-        let refused = (self.run.core.check)(self.snapshot, &plan_of(&disruption));
+        let refused = checked(&self.run.core, self.snapshot, vec![disruption.clone()]);
         if !refused.is_empty() {
             self.note(&command.record, CommandEvent::Refused(refused));
             return self.forget(&command).await;

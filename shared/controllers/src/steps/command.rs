@@ -5,7 +5,7 @@
 use domain::plan::{Plan, PlannedDisruption};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::snapshot::ClusterSnapshot;
-use domain::{SignedDuration, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::snapshot::Observation;
 use crate::core::Core;
@@ -69,21 +69,28 @@ pub fn validated(
     if disruption.reason != DisruptionReason::Empty {
         return Err(refusal);
     }
-    let mut kept = PlannedDisruption { nodes: Vec::new(), ..disruption.clone() };
-    for node in &disruption.nodes {
-        // Together with those kept so far: budgets count nodes that go at once.
-        let mut wider = kept.clone();
-        wider.nodes.push(node.clone());
-        if (core.validate)(snapshot, &wider).is_ok() {
-            kept = wider;
-        }
+    let fresh = (core.propose)(snapshot);
+    let is_still_empty = |node: &&Text| {
+        fresh
+            .disruptions
+            .iter()
+            .any(|now| now.reason == DisruptionReason::Empty && now.nodes.contains(node))
+    };
+    let nodes: Vec<Text> = disruption.nodes.iter().filter(is_still_empty).cloned().collect();
+    if nodes.is_empty() {
+        return Err(refusal);
     }
-    if kept.nodes.is_empty() { Err(refusal) } else { Ok(kept) }
+    Ok(PlannedDisruption { nodes, ..disruption.clone() })
 }
 
-/// A plan of one disruption, for the check before it starts.
-pub fn plan_of(disruption: &PlannedDisruption) -> Plan {
-    Plan { disruptions: vec![disruption.clone()], ..Plan::default() }
+/// What is wrong with disruptions, taken together with what pending pods get: a plan is checked whole.
+pub fn checked(
+    core: &Core,
+    snapshot: &ClusterSnapshot,
+    disruptions: Vec<PlannedDisruption>,
+) -> Vec<Text> {
+    let plan = Plan { disruptions, ..(core.schedule)(snapshot) };
+    (core.check)(snapshot, &plan)
 }
 
 /// How the replacements of a command that was started stand.

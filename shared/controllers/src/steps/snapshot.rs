@@ -7,6 +7,7 @@ use domain::instance_type::{InstanceType, InstanceTypes};
 use domain::label;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
+use domain::pod::PodKey;
 use domain::resource::Resources;
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
@@ -130,7 +131,8 @@ fn shown_claim(observed: &Observation, record: &ClaimRecord) -> NodeClaim {
     claim
 }
 
-/// Gives a claim without an instance what each of its offerings would give it.
+/// Gives a claim without an instance what it will have whichever of its offerings it gets: the least room
+/// for pods, the most capacity against limits.
 fn expect_instance(claim: &mut NodeClaim, record: &ClaimRecord, catalogue: &InstanceTypes) {
     let offered: BTreeSet<&Text> =
         record.launch.offerings.iter().map(|offering| &offering.instance_type).collect();
@@ -139,7 +141,9 @@ fn expect_instance(claim: &mut NodeClaim, record: &ClaimRecord, catalogue: &Inst
         .iter()
         .filter(|instance_type| offered.contains(&instance_type.name))
         .collect();
-    claim.status.capacity = least(types.iter().map(|instance_type| &instance_type.capacity));
+    for instance_type in &types {
+        claim.status.capacity.raise_to(&instance_type.capacity);
+    }
     claim.status.allocatable = least(types.iter().map(|instance_type| &instance_type.allocatable));
     let zones: BTreeSet<&Text> =
         record.launch.offerings.iter().map(|offering| &offering.zone).collect();
@@ -212,13 +216,15 @@ fn leaving_claims(observed: &Observation) -> BTreeSet<&Text> {
     ending.chain(candidates).collect()
 }
 
-fn nominations(observed: &Observation) -> BTreeMap<Text, Vec<domain::pod::PodKey>> {
-    observed
-        .nominations
-        .iter()
-        .filter(|nomination| nomination.until > observed.now)
-        .map(|nomination| (nomination.node.clone(), nomination.pods.clone()))
-        .collect()
+/// Pods expected on nodes. What was noted for a claim counts for its Node once that has joined.
+fn nominations(observed: &Observation) -> BTreeMap<Text, Vec<PodKey>> {
+    let mut pods_of: BTreeMap<Text, BTreeSet<PodKey>> = BTreeMap::new();
+    for nomination in observed.nominations.iter().filter(|one| one.until > observed.now) {
+        let claim = observed.claim(&nomination.node);
+        let node = claim.map_or(&nomination.node, |claim| claim.record.node_or_claim_name());
+        pods_of.entry(node.clone()).or_default().extend(nomination.pods.iter().cloned());
+    }
+    pods_of.into_iter().map(|(node, pods)| (node, pods.into_iter().collect())).collect()
 }
 
 /// The catalogue with offerings that are marked unavailable not available.
@@ -258,3 +264,6 @@ pub fn available_types(
             .collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

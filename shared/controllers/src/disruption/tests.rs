@@ -1,0 +1,242 @@
+use domain::node_claim::ConditionType;
+use domain::{SignedDuration, Timestamp};
+use pollster::block_on;
+
+use super::*;
+use crate::lifecycle::advance;
+use crate::ports::Clock;
+use crate::record::claim::EndReason;
+use crate::record::nomination::Nomination;
+use crate::steps::command::VALIDATION_WAIT;
+use crate::testing::core::REPLACE;
+use crate::testing::world::{Launch, World, crash};
+use crate::testing::{at, initialized_record, instance, node_of, pod_on};
+
+/// A Node that takes pods and has none.
+fn world_with_an_empty_node() -> World {
+    let world = World::new();
+    add_node(&world, "old");
+    world
+}
+
+fn add_node(world: &World, name: &str) {
+    let record = initialized_record(name, at(0));
+    let mut node = node_of(&record);
+    node.taints.clear();
+    let own = instance(&format!("i-{name}"), &record, at(0));
+    world.cloud.instances.borrow_mut().insert(record.launch.token.clone(), own);
+    world.cluster.view.borrow_mut().nodes.push(node);
+    world.store.put(record);
+}
+
+/// A Node with a pod, to be replaced for a reason.
+fn world_with_a_node_to_replace(reason: &str) -> World {
+    let world = world_with_an_empty_node();
+    world.cluster.add_pods([pod_on("web-0", &world.node())]);
+    world.cluster.change_node(|node| {
+        node.labels.insert(REPLACE.into(), reason.into());
+    });
+    world
+}
+
+#[track_caller]
+fn tick(world: &World, id: &str) -> DisruptionReport {
+    let outcome = block_on(disrupt(world, &world.run(id))).unwrap();
+    outcome.ran().expect("nobody else holds the lease")
+}
+
+fn what(report: &DisruptionReport) -> Vec<&CommandEvent> {
+    report.changes.iter().map(|change| &change.what).collect()
+}
+
+fn old(world: &World) -> crate::record::claim::ClaimRecord {
+    let records = world.store.records();
+    records.into_iter().find(|record| &*record.claim.name == "old").unwrap()
+}
+
+fn replacement(world: &World) -> Option<crate::record::claim::ClaimRecord> {
+    world.store.records().into_iter().find(|record| record.replaces.is_some())
+}
+
+/// The replacement's Node joins and takes pods.
+fn boot_replacement(world: &World) {
+    world.boot();
+    for _ in 0..2 {
+        let _report = block_on(advance(world, &world.run("lifecycle"))).unwrap();
+    }
+}
+
+fn is_tainted(world: &World) -> bool {
+    world.node().is_disrupted()
+}
+
+#[test]
+fn an_empty_node_is_proposed_validated_after_fifteen_seconds_and_ended() {
+    let world = world_with_an_empty_node();
+    let report = tick(&world, "run-1");
+    assert_eq!(what(&report), [&CommandEvent::Proposed]);
+    assert_eq!(report.requeue_after, Some(VALIDATION_WAIT));
+    assert!(!is_tainted(&world));
+    world.advance(14);
+    let report = tick(&world, "run-2");
+    assert!(report.changes.is_empty(), "one proposal at a time, and it waits");
+    assert_eq!(report.requeue_after, Some(SignedDuration::from_secs(1)));
+    world.advance(1);
+    let report = tick(&world, "run-3");
+    assert_eq!(what(&report), [&CommandEvent::Started(vec![]), &CommandEvent::Ended]);
+    assert!(is_tainted(&world));
+    let ending = old(&world).ending.unwrap();
+    assert_eq!(ending.reason, EndReason::Disrupted(DisruptionReason::Empty));
+    assert!(world.store.command_records().is_empty());
+    world.advance(5);
+    assert!(tick(&world, "run-4").changes.is_empty(), "what is leaving is not proposed again");
+}
+
+#[test]
+fn a_proposal_that_no_longer_holds_is_forgotten() {
+    let world = world_with_an_empty_node();
+    let _report = tick(&world, "run-1");
+    world.cluster.add_pods([pod_on("web-0", &world.node())]);
+    world.advance(15);
+    let report = tick(&world, "run-2");
+    assert!(matches!(what(&report)[0], CommandEvent::Rejected(NotDisruptable::NotWorthIt(_))));
+    assert!(world.store.command_records().is_empty() && old(&world).ending.is_none());
+}
+
+#[test]
+fn a_node_that_pods_were_promised_meanwhile_stays() {
+    let world = world_with_an_empty_node();
+    let _report = tick(&world, "run-1");
+    world.advance(15);
+    let nomination = Nomination { node: world.node().name, pods: Vec::new(), until: at(30) };
+    world.store.nominations.borrow_mut().push(nomination);
+    let report = tick(&world, "run-2");
+    assert_eq!(what(&report)[0], &CommandEvent::Rejected(NotDisruptable::Nominated));
+}
+
+#[test]
+fn of_several_empty_nodes_those_that_still_are_go() {
+    let world = world_with_an_empty_node();
+    add_node(&world, "busy");
+    let _report = tick(&world, "run-1");
+    let busy = world.cluster.view.borrow().nodes[1].clone();
+    world.cluster.add_pods([pod_on("web-0", &busy)]);
+    world.advance(15);
+    let report = tick(&world, "run-2");
+    assert_eq!(report.changes.last().unwrap().nodes, ["node-old".into()]);
+    let ending: Vec<bool> =
+        world.store.records().iter().map(|record| record.ending.is_some()).collect();
+    assert_eq!(ending, [false, true], "busy, old");
+}
+
+#[test]
+fn a_node_ends_only_once_its_replacement_takes_pods() {
+    let world = world_with_a_node_to_replace("Underutilized");
+    let _report = tick(&world, "run-1");
+    world.advance(15);
+    let report = tick(&world, "run-2");
+    assert!(matches!(what(&report)[0], CommandEvent::Started(names) if names.len() == 1));
+    assert!(is_tainted(&world) && old(&world).ending.is_none());
+    assert!(old(&world).claim.is(ConditionType::DisruptionReason));
+    world.advance(5);
+    assert_eq!(what(&tick(&world, "run-3")), [&CommandEvent::Waiting(1)]);
+    boot_replacement(&world);
+    assert_eq!(what(&tick(&world, "run-4")), [&CommandEvent::Ended]);
+    assert!(old(&world).ending.is_some());
+    assert_eq!(world.cloud.instances.borrow().len(), 2);
+}
+
+#[test]
+fn a_start_that_dies_on_the_way_goes_on_with_the_same_replacement() {
+    for death in [Launch::Hangs, Launch::LaunchesAndHangs] {
+        let world = world_with_a_node_to_replace("Underutilized");
+        let _report = tick(&world, "run-1");
+        world.advance(15);
+        world.cloud.next(death);
+        crash(disrupt(&world, &world.run("run-2")));
+        let name = replacement(&world).unwrap().claim.name;
+        world.advance(71);
+        let report = tick(&world, "run-3");
+        assert_eq!(what(&report), [&CommandEvent::Started(vec![name])], "{death:?}");
+        assert_eq!(world.store.records().len(), 2, "{death:?}");
+        assert_eq!(world.cloud.instances.borrow().len(), 2, "{death:?}");
+    }
+}
+
+#[test]
+fn a_replacement_without_capacity_cancels_the_command() {
+    let world = world_with_a_node_to_replace("Underutilized");
+    let _report = tick(&world, "run-1");
+    world.advance(15);
+    world.cloud.next(Launch::HasNone);
+    let _report = tick(&world, "run-2");
+    assert!(is_tainted(&world));
+    let report = tick(&world, "run-3");
+    assert!(matches!(what(&report)[0], CommandEvent::Cancelled(_)));
+    assert!(!is_tainted(&world) && !old(&world).claim.is(ConditionType::DisruptionReason));
+    assert!(old(&world).ending.is_none());
+}
+
+#[test]
+fn replacements_that_take_over_ten_minutes_cancel_the_command() {
+    let world = world_with_a_node_to_replace("Underutilized");
+    let _report = tick(&world, "run-1");
+    world.advance(15);
+    let _report = tick(&world, "run-2");
+    world.advance(599);
+    assert_eq!(what(&tick(&world, "run-3"))[0], &CommandEvent::Waiting(1));
+    world.advance(1);
+    let report = tick(&world, "run-4");
+    assert!(matches!(what(&report)[0], CommandEvent::Cancelled(_)));
+    assert!(!is_tainted(&world));
+}
+
+#[test]
+fn an_expired_node_is_replaced_without_validation() {
+    let world = world_with_a_node_to_replace("Expired");
+    let report = tick(&world, "run-1");
+    assert_eq!(report.requeue_after, Some(SignedDuration::ZERO));
+    let report = tick(&world, "run-2");
+    assert!(matches!(what(&report)[0], CommandEvent::Started(_)));
+}
+
+#[test]
+fn a_taint_that_nobody_accounts_for_is_removed() {
+    let world = world_with_an_empty_node();
+    world.cluster.change_node(|node| node.taints.push(domain::taint::Taint::disrupted()));
+    let report = tick(&world, "run-1");
+    assert_eq!(report.untainted, ["node-old".into()]);
+    assert!(!is_tainted(&world));
+}
+
+#[test]
+fn nothing_starts_while_provisioning_is_at_work() {
+    let world = world_with_an_empty_node();
+    let _report = tick(&world, "run-1");
+    world.advance(15);
+    let term = SignedDuration::from_mins(1);
+    let held = world.store.acquire_lease(
+        FunctionName::Provisioning,
+        "provisioning",
+        world.clock.now(),
+        term,
+    );
+    assert!(matches!(block_on(held), Ok(LeaseAnswer::Acquired(_))));
+    assert_eq!(what(&tick(&world, "run-2")), [&CommandEvent::StartDelayed]);
+    assert!(!is_tainted(&world));
+    world.advance(61);
+    let report = tick(&world, "run-3");
+    assert_eq!(what(&report).last(), Some(&&CommandEvent::Ended));
+}
+
+#[test]
+fn a_proposal_that_nobody_validates_is_forgotten_after_ten_minutes() {
+    let world = world_with_an_empty_node();
+    let _report = tick(&world, "run-1");
+    world.advance(600);
+    let report = tick(&world, "run-2");
+    assert_eq!(what(&report)[0], &CommandEvent::Forgotten);
+    let proposed: Vec<Timestamp> =
+        world.store.command_records().iter().map(|command| command.proposed).collect();
+    assert_eq!(proposed, [at(600)], "and proposed anew");
+}

@@ -1,0 +1,321 @@
+use domain::node_claim::{ConditionStatus, ConditionType};
+use domain::node_pool::NeverOr;
+use domain::pod::DoNotDisrupt;
+use domain::taint::DISRUPTED;
+use pollster::block_on;
+
+use super::*;
+use crate::event::EventReason;
+use crate::ports::cloud::InstanceState;
+use crate::ports::cluster::{NodeClaimObject, VolumeAttachment};
+use crate::provisioning::provision;
+use crate::record::claim::ClaimPhase;
+use crate::testing::world::World;
+use crate::testing::{at, instance, pending_pod, pod_on, record};
+
+#[track_caller]
+fn tick(world: &World) -> LifecycleReport {
+    let outcome = block_on(advance(world, &world.run("lifecycle"))).unwrap();
+    outcome.ran().expect("nobody else holds the lease")
+}
+
+/// Runs lifecycle every five seconds, with everything that is being deleted going at once.
+fn live(world: &World, seconds: i64) {
+    for _ in 0..seconds / 5 {
+        world.advance(5);
+        let _report = tick(world);
+        world.finish_deletions();
+    }
+}
+
+/// A claim that has been launched for one pod.
+fn launched_world() -> World {
+    let world = World::new();
+    world.cluster.add_pods([pending_pod("web-0")]);
+    let _report = block_on(provision(&world, &world.run("provisioning"))).unwrap();
+    world
+}
+
+/// A claim whose Node takes pods and has one.
+fn initialized_world() -> World {
+    let world = launched_world();
+    world.boot();
+    live(&world, 15);
+    let bound = pod_on("web-0", &world.node());
+    world.cluster.view.borrow_mut().pods = vec![bound];
+    live(&world, 5);
+    assert_eq!(world.store.only_record().phase(), ClaimPhase::Initialized);
+    world
+}
+
+/// Somebody deletes the NodeClaim object.
+fn delete_object(world: &World) {
+    let now = crate::ports::Clock::now(&world.clock);
+    world.cluster.view.borrow_mut().node_claims[0].claim.deleted = Some(now);
+}
+
+fn with_grace_period(world: &World, seconds: i64) {
+    let mut record = world.store.only_record();
+    record.claim.termination_grace_period = Some(SignedDuration::from_secs(seconds));
+    world.store.put(record);
+}
+
+fn has_instance(world: &World) -> bool {
+    world.cloud.instances.borrow().values().any(|instance| instance.state.is_alive())
+}
+
+#[test]
+fn a_claim_goes_from_launched_to_registered_to_initialized() {
+    let world = launched_world();
+    world.advance(5);
+    assert!(tick(&world).changes.is_empty(), "the Node has not joined yet");
+    world.boot();
+    let report = tick(&world);
+    assert!(matches!(report.changes[0].what, Change::Registered(_)));
+    assert!(world.node().taints.is_empty(), "pods may come now");
+    let report = tick(&world);
+    assert!(matches!(report.changes[0].what, Change::Initialized(_)));
+    let record = world.store.only_record();
+    assert!(record.claim.is(ConditionType::Ready));
+    let nominations = world.store.nominations.borrow();
+    assert!(nominations.iter().any(|nomination| nomination.node == world.node().name));
+    let object = world.cluster.view.borrow().node_claims[0].clone();
+    assert_eq!(object.claim.status, record.claim.status);
+}
+
+#[test]
+fn a_step_taken_twice_changes_nothing_more() {
+    let world = initialized_world();
+    live(&world, 60);
+    let before = world.store.records();
+    let report = tick(&world);
+    assert!(report.changes.is_empty() && report.orphans.is_empty());
+    assert_eq!((world.store.records(), report.requeue_after), (before, None));
+}
+
+#[test]
+fn an_instance_that_never_joins_is_ended_after_fifteen_minutes() {
+    let world = launched_world();
+    live(&world, 14 * 60 + 55);
+    assert!(has_instance(&world));
+    live(&world, 15);
+    assert!(!has_instance(&world));
+    assert!(world.store.records().is_empty());
+    assert!(world.cluster.view.borrow().node_claims.is_empty());
+}
+
+#[test]
+fn a_claim_without_an_instance_is_given_up_after_five_minutes() {
+    let world = World::new();
+    world.store.put(record("web-1"));
+    live(&world, 4 * 60 + 55);
+    assert_eq!(world.store.records().len(), 1);
+    live(&world, 5);
+    assert!(world.store.records().is_empty());
+}
+
+#[test]
+fn an_instance_whose_launch_was_never_answered_finds_its_claim() {
+    let world = World::new();
+    let lost = record("web-1");
+    let own = instance("i-1", &lost, at(0));
+    world.cloud.instances.borrow_mut().insert(lost.launch.token.clone(), own);
+    world.store.put(lost);
+    world.advance(120);
+    let report = tick(&world);
+    assert_eq!(report.changes[0].what, Change::InstanceFound("i-1".into()));
+    assert!(report.orphans.is_empty() && has_instance(&world));
+    assert_eq!(world.store.only_record().phase(), ClaimPhase::Launched);
+}
+
+#[test]
+fn an_instance_without_a_claim_is_ended_after_thirty_seconds() {
+    let world = World::new();
+    let stranger = instance("i-1", &record("gone"), at(0));
+    world.cloud.instances.borrow_mut().insert("token".into(), stranger);
+    world.advance(30);
+    assert!(tick(&world).orphans.is_empty());
+    world.advance(1);
+    assert_eq!(tick(&world).orphans, [Orphan::Instance("i-1".into())]);
+    assert!(!has_instance(&world));
+}
+
+#[test]
+fn deleting_the_node_claim_drains_the_node_and_ends_everything() {
+    let world = initialized_world();
+    delete_object(&world);
+    world.advance(5);
+    let report = tick(&world);
+    assert_eq!(report.changes[0].what, Change::Ending(EndReason::NodeClaimDeleted));
+    assert!(world.node().is_disrupted() && world.node().deleted.is_some());
+    assert_eq!(*world.cluster.evicted.borrow(), ["web-0".into()]);
+    assert!(has_instance(&world), "a pod is still ending");
+    assert_eq!(report.requeue_after, Some(SignedDuration::from_secs(1)));
+    world.finish_deletions();
+    live(&world, 5);
+    assert!(!has_instance(&world));
+    live(&world, 5);
+    assert!(world.store.records().is_empty());
+    let view = world.cluster.view.borrow();
+    assert!(view.node_claims.is_empty() && view.nodes.is_empty());
+}
+
+#[test]
+fn deleting_the_node_ends_the_claim_as_well() {
+    let world = initialized_world();
+    world.cluster.change_node(|node| node.deleted = Some(at(100)));
+    live(&world, 20);
+    assert!(world.store.records().is_empty() && !has_instance(&world));
+    assert!(world.cluster.view.borrow().nodes.is_empty());
+}
+
+#[test]
+fn even_an_empty_node_is_drained_for_five_seconds() {
+    let world = initialized_world();
+    world.cluster.view.borrow_mut().pods.clear();
+    delete_object(&world);
+    let _report = tick(&world);
+    world.advance(4);
+    let _report = tick(&world);
+    assert!(has_instance(&world));
+    world.advance(1);
+    let _report = tick(&world);
+    assert!(!has_instance(&world));
+}
+
+#[test]
+fn a_refused_eviction_is_tried_again_and_forced_once_the_deadline_is_near() {
+    let world = initialized_world();
+    with_grace_period(&world, 120);
+    world.cluster.blocks_evictions.set(true);
+    delete_object(&world);
+    live(&world, 90);
+    assert!(world.cluster.has_event(EventReason::FailedDraining));
+    assert!(has_instance(&world) && world.cluster.forced.borrow().is_empty());
+    live(&world, 10);
+    assert_eq!(*world.cluster.forced.borrow(), [("web-0".into(), 25)], "25 of its 30 s are left");
+    live(&world, 15);
+    assert!(world.store.records().is_empty());
+}
+
+#[test]
+fn a_protected_pod_is_waited_for_without_a_deadline() {
+    let world = initialized_world();
+    world.cluster.view.borrow_mut().pods[0].do_not_disrupt = Some(DoNotDisrupt::Always);
+    delete_object(&world);
+    live(&world, 3600);
+    assert!(has_instance(&world));
+    assert!(world.cluster.evicted.borrow().is_empty());
+    world.cluster.view.borrow_mut().pods[0].do_not_disrupt = None;
+    live(&world, 20);
+    assert!(world.store.records().is_empty());
+}
+
+#[test]
+fn the_instance_waits_until_volumes_are_detached() {
+    let world = initialized_world();
+    world.cluster.attachments.borrow_mut().push(VolumeAttachment {
+        name: "csi-1".into(),
+        node: world.node().name,
+        persistent_volume: Some("pv-1".into()),
+    });
+    delete_object(&world);
+    live(&world, 60);
+    assert!(has_instance(&world));
+    let record = world.store.only_record();
+    assert!(record.claim.is(ConditionType::Drained));
+    assert!(!record.claim.is(ConditionType::VolumesDetached));
+    world.cluster.attachments.borrow_mut().clear();
+    live(&world, 10);
+    assert!(world.store.records().is_empty());
+}
+
+#[test]
+fn a_claim_whose_instance_is_gone_ends_at_once_when_its_node_is_not_ready() {
+    let world = initialized_world();
+    live(&world, 30);
+    world.cloud.instances.borrow_mut().clear();
+    live(&world, 60);
+    assert_eq!(world.store.records().len(), 1, "its Node says that it is ready");
+    world.cluster.change_node(|node| node.conditions[0].status = ConditionStatus::Unknown);
+    live(&world, 5);
+    assert!(world.store.records().is_empty());
+    assert!(world.cluster.view.borrow().nodes.is_empty());
+    assert!(world.cluster.evicted.borrow().is_empty(), "nobody is left there to end pods");
+}
+
+#[test]
+fn an_instance_that_ec2_shuts_down_by_itself_is_no_reason_to_ask_again() {
+    let world = initialized_world();
+    delete_object(&world);
+    for instance in world.cloud.instances.borrow_mut().values_mut() {
+        instance.state = InstanceState::ShuttingDown;
+    }
+    world.cluster.change_node(|node| node.conditions[0].status = ConditionStatus::Unknown);
+    world.advance(5);
+    let _report = tick(&world);
+    assert!(world.store.only_record().claim.is(ConditionType::InstanceTerminating));
+    live(&world, 10);
+    assert!(world.store.records().is_empty());
+}
+
+#[test]
+fn consolidation_waits_from_the_last_pod_that_came_or_went() {
+    let world = initialized_world();
+    let after = NeverOr::After(SignedDuration::from_secs(30));
+    let pool = |view: &mut crate::ports::ClusterView| {
+        view.node_pools[0].disruption.consolidate_after = after;
+    };
+    pool(&mut world.cluster.view.borrow_mut());
+    live(&world, 30);
+    assert!(world.store.only_record().claim.is(ConditionType::Consolidatable));
+    world.cluster.view.borrow_mut().pods.clear();
+    live(&world, 25);
+    assert!(!world.store.only_record().claim.is(ConditionType::Consolidatable));
+    live(&world, 15);
+    assert!(world.store.only_record().claim.is(ConditionType::Consolidatable));
+}
+
+#[test]
+fn the_object_of_a_claim_that_is_gone_goes() {
+    let world = World::new();
+    let claim = record("gone").claim;
+    let object = NodeClaimObject { mirror_of: Some(claim.uid.clone()), claim };
+    world.cluster.view.borrow_mut().node_claims.push(object);
+    assert_eq!(tick(&world).orphans, [Orphan::NodeClaim("gone".into())]);
+    assert!(world.cluster.view.borrow().node_claims.is_empty());
+}
+
+#[test]
+fn a_node_claim_that_somebody_made_is_adopted_and_launched() {
+    let world = World::new();
+    let object = NodeClaimObject { claim: record("mine").claim, mirror_of: None };
+    world.cluster.view.borrow_mut().node_claims.push(object);
+    assert_eq!(tick(&world).changes[0].what, Change::Adopted);
+    let _report = block_on(provision(&world, &world.run("provisioning"))).unwrap();
+    assert!(world.store.only_record().instance.is_some());
+    let view = world.cluster.view.borrow();
+    assert_eq!(view.node_claims.len(), 1, "it is its own mirror");
+    assert!(view.node_claims[0].claim.status.provider_id.is_some());
+}
+
+#[test]
+fn a_run_past_its_deadline_leaves_claims_to_the_next() {
+    let world = launched_world();
+    world.boot();
+    let run = Run { deadline: domain::Timestamp::UNIX_EPOCH, ..world.run("lifecycle") };
+    let report = block_on(advance(&world, &run)).unwrap().ran().unwrap();
+    assert_eq!((report.left, report.changes.len()), (1, 0));
+    assert_eq!(report.requeue_after, Some(SignedDuration::ZERO));
+}
+
+#[test]
+fn a_node_that_is_not_ours_is_left_alone() {
+    let world = initialized_world();
+    world.cluster.change_node(|node| node.provider_id = Some("aws:///a/i-other".into()));
+    let before = world.node();
+    world.cluster.change_node(|node| node.labels.clear());
+    let _report = tick(&world);
+    assert!(world.node().taints.iter().all(|taint| &*taint.key != DISRUPTED));
+    assert_eq!(world.node().deleted, before.deleted);
+}

@@ -1,0 +1,138 @@
+use pollster::block_on;
+
+use super::*;
+use crate::launching::LaunchResult;
+use crate::steps::launched::GiveUp;
+use crate::testing::core::refusing_core;
+use crate::testing::pending_pod;
+use crate::testing::world::{Launch, World, crash};
+
+fn world_with_a_pending_pod() -> World {
+    let world = World::new();
+    world.cluster.add_pods([pending_pod("web-0")]);
+    world
+}
+
+#[track_caller]
+fn provision_once(world: &World, id: &str) -> ProvisioningReport {
+    let outcome = block_on(provision(world, &world.run(id))).unwrap();
+    outcome.ran().expect("nobody else holds the lease")
+}
+
+/// A run whose report is of no interest.
+#[track_caller]
+fn pass(world: &World, id: &str) {
+    let _report = provision_once(world, id);
+}
+
+#[test]
+fn a_pending_pod_gets_an_instance_a_claim_and_its_mirror() {
+    let world = world_with_a_pending_pod();
+    let report = provision_once(&world, "run-1");
+    let record = world.store.only_record();
+    let instance = record.instance.as_ref().unwrap();
+    assert_eq!(&*instance.instance_type, "m5.large", "the cheaper of two");
+    assert!(instance.price.is_some(), "EC2 does not say it, the offering does");
+    assert!(matches!(report.launched.launches[0].result, LaunchResult::Launched(_)));
+    assert!(world.cluster.view.borrow().node_claims[0].belongs_to(&record.claim.uid));
+    assert!(world.cluster.has_event(EventReason::Nominated));
+    assert_eq!(world.store.nominations.borrow()[0].pods, record.pods);
+    assert_eq!(report.problems, Problems::default());
+}
+
+#[test]
+fn pods_that_a_claim_in_flight_has_room_for_are_not_launched_for_again() {
+    let world = world_with_a_pending_pod();
+    pass(&world, "run-1");
+    world.advance(60);
+    let again = provision_once(&world, "run-2");
+    assert_eq!(again.plan.placements.len(), 1);
+    assert_eq!(world.cloud.instances.borrow().len(), 1);
+}
+
+#[test]
+fn a_run_that_dies_after_writing_its_claim_is_made_good_with_the_same_token() {
+    for death in [Launch::Hangs, Launch::LaunchesAndHangs] {
+        let world = world_with_a_pending_pod();
+        world.cloud.next(death);
+        crash(provision(&world, &world.run("run-1")));
+        let token = world.store.only_record().launch.token;
+        // The dead run's lease holds for its deadline and a margin.
+        assert!(block_on(provision(&world, &world.run("run-2"))).unwrap().ran().is_none());
+        world.advance(71);
+        let report = provision_once(&world, "run-3");
+        assert_eq!(report.resumed.launches.len(), 1);
+        assert_eq!(*world.cloud.tokens.borrow(), [token.clone(), token], "{death:?}");
+        assert_eq!(world.cloud.instances.borrow().len(), 1, "{death:?}");
+        assert!(world.store.only_record().instance.is_some());
+    }
+}
+
+#[test]
+fn a_lost_answer_is_asked_for_again_and_gives_the_same_instance() {
+    let world = world_with_a_pending_pod();
+    world.cloud.next(Launch::LaunchesAndTimesOut);
+    let report = provision_once(&world, "run-1");
+    assert!(matches!(report.launched.launches[0].result, LaunchResult::WillRetry(_)));
+    world.advance(2);
+    pass(&world, "run-2");
+    assert_eq!(world.cloud.instances.borrow().len(), 1);
+    assert!(world.store.only_record().instance.is_some());
+}
+
+#[test]
+fn a_throttled_launch_keeps_its_claim_and_waits_before_it_asks_again() {
+    let world = world_with_a_pending_pod();
+    world.cloud.next(Launch::Throttles);
+    pass(&world, "run-1");
+    assert_eq!(world.store.only_record().launch_failures, 1);
+    let at_once = provision_once(&world, "run-2");
+    assert!(at_once.resumed.launches.is_empty() && at_once.launched.launches.is_empty());
+    world.advance(1);
+    let later = provision_once(&world, "run-3");
+    assert!(matches!(later.resumed.launches[0].result, LaunchResult::Launched(_)));
+}
+
+#[test]
+fn capacity_that_runs_out_is_not_tried_for_three_minutes_and_the_pods_are_planned_for_again() {
+    let world = world_with_a_pending_pod();
+    world.cloud.next(Launch::HasNone);
+    let report = provision_once(&world, "run-1");
+    let result = &report.launched.launches[0].result;
+    assert_eq!(*result, LaunchResult::GaveUp(GiveUp::NoCapacity(2)));
+    assert!(world.store.records().is_empty() && world.cluster.view.borrow().node_claims.is_empty());
+    assert!(world.cluster.has_event(EventReason::InsufficientCapacityError));
+    world.advance(179);
+    assert_eq!(provision_once(&world, "run-2").plan.unschedulable.len(), 1);
+    assert!(world.cluster.has_event(EventReason::FailedScheduling));
+    world.advance(1);
+    pass(&world, "run-3");
+    assert!(world.store.only_record().instance.is_some());
+}
+
+#[test]
+fn a_plan_that_fails_its_check_is_not_carried_out() {
+    let world = world_with_a_pending_pod();
+    let run = Run { core: refusing_core(), ..world.run("run-1") };
+    let report = block_on(provision(&world, &run)).unwrap().ran().unwrap();
+    assert_eq!(report.refused.len(), 1);
+    assert!(world.store.records().is_empty() && world.cloud.tokens.borrow().is_empty());
+}
+
+#[test]
+fn a_run_past_its_deadline_leaves_launches_to_the_next() {
+    let world = world_with_a_pending_pod();
+    let run = Run { deadline: domain::Timestamp::UNIX_EPOCH, ..world.run("run-1") };
+    let report = block_on(provision(&world, &run)).unwrap().ran().unwrap();
+    assert_eq!(report.launched.left, 1);
+    pass(&world, "run-2");
+    assert!(world.store.only_record().instance.is_some());
+}
+
+#[test]
+fn a_record_that_somebody_else_changed_meanwhile_is_changed_anew() {
+    let world = world_with_a_pending_pod();
+    world.store.loses_next_race.set(true);
+    pass(&world, "run-1");
+    assert!(world.store.only_record().instance.is_some());
+}

@@ -1,0 +1,134 @@
+use domain::instance_type::CapacityType;
+use domain::label::DO_NOT_DISRUPT;
+use domain::plan::PlannedDisruption;
+use domain::reason::DisruptionReason;
+use domain::resource::CPU;
+
+use super::*;
+use crate::ports::claim_store::Version;
+use crate::record::claim::EndReason;
+use crate::testing::{at, initialized_record, instance_type, node_of, offering, record};
+
+fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> Observation {
+    let version = Version(1);
+    let claims: Vec<Versioned<ClaimRecord>> =
+        records.into_iter().map(|record| Versioned { record, version }).collect();
+    let nodes = claims
+        .iter()
+        .filter(|claim| claim.record.instance.is_some())
+        .map(|claim| Node { taints: Vec::new(), ..node_of(&claim.record) })
+        .collect();
+    let mut small = instance_type("m5.large", [offering("a", "spot", 40)]);
+    small.allocatable = small.allocatable.with(CPU, 1900);
+    let mut large = instance_type("m5.xlarge", [offering("a", "spot", 80)]);
+    large.capacity = large.capacity.with(CPU, 4000);
+    Observation {
+        now: at(100),
+        seed: 7,
+        view: ClusterView { nodes, ..ClusterView::default() },
+        claims,
+        commands: Vec::new(),
+        unavailable: Vec::new(),
+        nominations: Vec::new(),
+        instance_types: InstanceTypes {
+            default: Arc::new(vec![small, large]),
+            ..InstanceTypes::default()
+        },
+    }
+}
+
+fn seen(observed: &Observation) -> ClusterSnapshot {
+    snapshot(observed, &Settings::default())
+}
+
+#[test]
+fn a_claim_without_an_instance_has_the_least_room_and_counts_as_the_largest() {
+    let mut waiting = record("web-1");
+    let mut large = waiting.launch.offerings[0].clone();
+    large.instance_type = "m5.xlarge".into();
+    waiting.launch.offerings.push(large);
+    let claim = seen(&observation([waiting])).node_claims.remove(0);
+    assert_eq!(claim.status.allocatable.get(CPU), 1900);
+    assert_eq!(claim.status.capacity.get(CPU), 4000);
+    assert_eq!(claim.labels.get(label::ZONE).map(|zone| &**zone), Some("a"));
+    assert!(!claim.labels.contains_key(label::INSTANCE_TYPE), "EC2 has not chosen yet");
+}
+
+#[test]
+fn what_users_write_on_the_object_counts() {
+    let own = initialized_record("web-1", at(0));
+    let mut object =
+        NodeClaimObject { claim: own.claim.clone(), mirror_of: Some(own.claim.uid.clone()) };
+    object.claim.annotations.insert(DO_NOT_DISRUPT.into(), "true".into());
+    object.claim.deleted = Some(at(90));
+    let mut observed = observation([own]);
+    observed.view.node_claims.push(object);
+    let claims = seen(&observed).node_claims;
+    assert_eq!(claims.len(), 1, "claim and object are one");
+    assert!(claims[0].annotations.contains_key(DO_NOT_DISRUPT));
+    assert_eq!(claims[0].deleted, Some(at(90)));
+}
+
+#[test]
+fn nodes_of_ending_claims_and_of_commands_under_way_are_leaving() {
+    let ending = initialized_record("ending", at(0)).ended(
+        at(50),
+        EndReason::Disrupted(DisruptionReason::Empty),
+        None,
+    );
+    let records = [ending, initialized_record("moving", at(0)), initialized_record("stays", at(0))];
+    let mut observed = observation(records);
+    let mut command = CommandRecord {
+        id: "1".into(),
+        disruption: PlannedDisruption {
+            reason: DisruptionReason::Underutilized,
+            nodes: vec!["node-moving".into()],
+            pods: Vec::new(),
+            replacements: Vec::new(),
+            moves: Vec::new(),
+            savings: domain::money::UsdPerHour::ZERO,
+        },
+        candidates: vec!["moving".into()],
+        proposed: at(80),
+        phase: CommandPhase::Proposed,
+    };
+    let leaving = |observed: &Observation| -> Vec<String> {
+        let nodes = seen(observed).nodes;
+        nodes.iter().filter(|node| node.is_disrupted()).map(|node| node.name.to_string()).collect()
+    };
+    observed.commands = vec![Versioned { record: command.clone(), version: Version(1) }];
+    assert_eq!(leaving(&observed), ["node-ending"], "a proposal moves nothing yet");
+    command.phase = CommandPhase::Waiting { since: at(95) };
+    observed.commands = vec![Versioned { record: command, version: Version(1) }];
+    assert_eq!(leaving(&observed), ["node-ending", "node-moving"]);
+}
+
+#[test]
+fn offerings_are_unavailable_until_their_time_is_over() {
+    let mut observed = observation([]);
+    observed.unavailable.push(UnavailableOffering {
+        instance_type: "m5.large".into(),
+        zone: "a".into(),
+        capacity_type: CapacityType::Spot,
+        code: "InsufficientInstanceCapacity".into(),
+        until: at(101),
+    });
+    let available = |observed: &Observation| -> Vec<bool> {
+        let types = seen(observed).instance_types;
+        types.default.iter().map(|one| one.offerings[0].available).collect()
+    };
+    assert_eq!(available(&observed), [false, true]);
+    observed.now = at(101);
+    assert_eq!(available(&observed), [true, true]);
+}
+
+#[test]
+fn a_nomination_of_a_claim_counts_for_its_node_and_ends() {
+    let mut observed = observation([initialized_record("web-1", at(0))]);
+    let pods = vec![PodKey::new("default", "web-0")];
+    observed.nominations =
+        vec![Nomination { node: "web-1".into(), pods: pods.clone(), until: at(101) }];
+    assert_eq!(seen(&observed).nominations.get("node-web-1"), Some(&pods));
+    observed.now = at(101);
+    assert!(seen(&observed).nominations.is_empty());
+}

@@ -1,0 +1,146 @@
+//! A core that decides what a test's conversation is about, by rules a reader can keep in mind.
+
+use domain::Text;
+use domain::instance_type::CapacityType;
+use domain::label;
+use domain::money::UsdPerHour;
+use domain::node::Node;
+use domain::plan::{
+    Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering, UnschedulablePod,
+};
+use domain::pod::{Pod, PodKey};
+use domain::reason::{DisruptionReason, NotDisruptable, PodUnschedulable};
+use domain::snapshot::ClusterSnapshot;
+
+use crate::core::Core;
+
+/// A Node label whose value is the reason why the Node should be replaced.
+pub(crate) const REPLACE: &str = "test/replace";
+
+pub(crate) fn core() -> Core {
+    Core { schedule, propose, validate, check: |_, _| Vec::new() }
+}
+
+/// A core whose every plan fails its check.
+pub(crate) fn refusing_core() -> Core {
+    Core { check: |_, _| vec!["it is the test's will".into()], ..core() }
+}
+
+/// All pending pods go to the first claim in flight; to a new claim where there is none.
+fn schedule(snapshot: &ClusterSnapshot) -> Plan {
+    let mut pods: Vec<PodKey> = snapshot
+        .pods
+        .iter()
+        .filter(|pod| pod.is_active() && pod.node_name.is_none())
+        .map(|pod| pod.key.clone())
+        .collect();
+    pods.sort();
+    if pods.is_empty() {
+        return Plan::default();
+    }
+    let in_flight = snapshot.node_claims.iter().find(|claim| claim.deleted.is_none());
+    if let Some(claim) = in_flight {
+        let node = claim.status.node_name.as_ref().unwrap_or(&claim.name);
+        let place = |pod| Placement { pod, node: node.clone() };
+        return Plan { placements: pods.into_iter().map(place).collect(), ..Plan::default() };
+    }
+    if let Some(claim) = new_claim(snapshot, pods.clone()) {
+        return Plan { node_claims: vec![claim], ..Plan::default() };
+    }
+    let reasons = vec![PodUnschedulable::NoNodePool];
+    let wrap = |pod| UnschedulablePod { pod, reasons: reasons.clone() };
+    Plan { unschedulable: pods.into_iter().map(wrap).collect(), ..Plan::default() }
+}
+
+fn new_claim(snapshot: &ClusterSnapshot, pods: Vec<PodKey>) -> Option<PlannedNodeClaim> {
+    let types: Vec<Text> = snapshot
+        .instance_types
+        .default
+        .iter()
+        .filter(|one| one.offerings.iter().any(|offering| offering.available))
+        .map(|one| one.name.clone())
+        .collect();
+    Some(PlannedNodeClaim {
+        name: format!("default-{:x}", snapshot.seed).into(),
+        node_pool: "default".into(),
+        node_class: "default".into(),
+        offering: PlannedOffering {
+            instance_type: types.first()?.clone(),
+            zone: "a".into(),
+            capacity_type: CapacityType::Spot,
+            price: UsdPerHour::ZERO,
+            reservation_id: None,
+        },
+        instance_types: types,
+        requirements: Vec::new(),
+        labels: [(label::NODE_POOL.into(), "default".into())].into(),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        requests: domain::resource::Resources::new(),
+        pods,
+    })
+}
+
+fn pods_of<'a>(snapshot: &'a ClusterSnapshot, node: &Node) -> Vec<&'a Pod> {
+    snapshot
+        .pods
+        .iter()
+        .filter(|pod| pod.is_active() && pod.node_name.as_ref() == Some(&node.name))
+        .collect()
+}
+
+/// Nodes without pods go; a Node that says so is replaced.
+fn propose(snapshot: &ClusterSnapshot) -> Plan {
+    let staying = snapshot.nodes.iter().filter(|node| !node.is_disrupted());
+    let mut plan = Plan::default();
+    let mut empty = Vec::new();
+    for node in staying {
+        if let Some(reason) = node.labels.get(REPLACE) {
+            let reason = [DisruptionReason::Expired, DisruptionReason::Underutilized]
+                .into_iter()
+                .find(|known| known.as_str() == &**reason)
+                .expect("a reason that the tests use");
+            plan.disruptions.push(PlannedDisruption {
+                replacements: new_claim(snapshot, Vec::new()).into_iter().collect(),
+                ..disruption(reason, vec![node.name.clone()])
+            });
+        } else if pods_of(snapshot, node).is_empty()
+            && !snapshot.nominations.contains_key(&node.name)
+        {
+            empty.push(node.name.clone());
+        }
+    }
+    if !empty.is_empty() {
+        plan.disruptions.push(disruption(DisruptionReason::Empty, empty));
+    }
+    plan
+}
+
+fn disruption(reason: DisruptionReason, nodes: Vec<Text>) -> PlannedDisruption {
+    PlannedDisruption {
+        reason,
+        nodes,
+        pods: Vec::new(),
+        replacements: Vec::new(),
+        moves: Vec::new(),
+        savings: UsdPerHour::ZERO,
+    }
+}
+
+/// A Node proposed as empty still has to be; one that is expected to take pods stays.
+fn validate(
+    snapshot: &ClusterSnapshot,
+    disruption: &PlannedDisruption,
+) -> Result<(), NotDisruptable> {
+    for name in &disruption.nodes {
+        if snapshot.nominations.contains_key(name) {
+            return Err(NotDisruptable::Nominated);
+        }
+        let node = snapshot.nodes.iter().find(|node| node.name == *name);
+        let pods = node.map(|node| pods_of(snapshot, node)).unwrap_or_default();
+        if disruption.reason == DisruptionReason::Empty && !pods.is_empty() {
+            return Err(NotDisruptable::NotWorthIt("it is not empty any more".into()));
+        }
+    }
+    Ok(())
+}

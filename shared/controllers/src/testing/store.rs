@@ -1,0 +1,214 @@
+//! Records in memory, with a table's conditional writes.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use domain::{SignedDuration, Text, Timestamp};
+
+use super::world::failure;
+use crate::ports::claim_store::{ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned};
+use crate::ports::error::{ErrorKind, PortError};
+use crate::record::claim::ClaimRecord;
+use crate::record::command::CommandRecord;
+use crate::record::nomination::Nomination;
+use crate::record::unavailable::UnavailableOffering;
+
+type Rows<T> = RefCell<BTreeMap<Text, Versioned<T>>>;
+
+#[derive(Default)]
+pub(crate) struct FakeStore {
+    claims: Rows<ClaimRecord>,
+    commands: Rows<CommandRecord>,
+    pub(crate) unavailable: RefCell<Vec<UnavailableOffering>>,
+    pub(crate) nominations: RefCell<Vec<Nomination>>,
+    leases: RefCell<BTreeMap<FunctionName, Lease>>,
+    /// The next change of a claim fails as if somebody else had been faster.
+    pub(crate) loses_next_race: Cell<bool>,
+}
+
+impl FakeStore {
+    pub(crate) fn records(&self) -> Vec<ClaimRecord> {
+        self.claims.borrow().values().map(|row| row.record.clone()).collect()
+    }
+
+    pub(crate) fn only_record(&self) -> ClaimRecord {
+        let records = self.records();
+        assert_eq!(records.len(), 1, "one claim is expected");
+        records[0].clone()
+    }
+
+    /// Puts a record there, whatever was there.
+    pub(crate) fn put(&self, record: ClaimRecord) {
+        let version = Version(1);
+        let row = Versioned { record, version };
+        self.claims.borrow_mut().insert(row.record.claim.name.clone(), row);
+    }
+
+    pub(crate) fn command_records(&self) -> Vec<CommandRecord> {
+        self.commands.borrow().values().map(|row| row.record.clone()).collect()
+    }
+
+    fn check(&self, fence: &Lease) -> Result<(), PortError> {
+        let leases = self.leases.borrow();
+        let is_current =
+            leases.get(&fence.function).is_some_and(|lease| lease.token == fence.token);
+        if is_current { Ok(()) } else { Err(failure(ErrorKind::Conflict)) }
+    }
+}
+
+fn create<T: Clone>(rows: &Rows<T>, key: &Text, record: &T) -> Result<Version, PortError> {
+    let mut rows = rows.borrow_mut();
+    if rows.contains_key(key) {
+        return Err(failure(ErrorKind::Conflict));
+    }
+    let version = Version(1);
+    rows.insert(key.clone(), Versioned { record: record.clone(), version });
+    Ok(version)
+}
+
+fn update<T: Clone>(
+    rows: &Rows<T>,
+    key: &Text,
+    record: &T,
+    expected: Version,
+) -> Result<Version, PortError> {
+    let mut rows = rows.borrow_mut();
+    let row = rows
+        .get_mut(key)
+        .filter(|row| row.version == expected)
+        .ok_or_else(|| failure(ErrorKind::Conflict))?;
+    *row = Versioned { record: record.clone(), version: Version(expected.0 + 1) };
+    Ok(row.version)
+}
+
+fn delete<T>(rows: &Rows<T>, key: &str, expected: Version) -> Result<(), PortError> {
+    let mut rows = rows.borrow_mut();
+    if rows.get(key).is_some_and(|row| row.version != expected) {
+        return Err(failure(ErrorKind::Conflict));
+    }
+    rows.remove(key);
+    Ok(())
+}
+
+impl ClaimStore for FakeStore {
+    async fn claims(&self) -> Result<Vec<Versioned<ClaimRecord>>, PortError> {
+        Ok(self.claims.borrow().values().cloned().collect())
+    }
+
+    async fn claim(&self, name: &str) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
+        Ok(self.claims.borrow().get(name).cloned())
+    }
+
+    async fn claim_of_instance(
+        &self,
+        instance_id: &str,
+    ) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
+        let claims = self.claims.borrow();
+        let has_it = |row: &&Versioned<ClaimRecord>| {
+            row.record.instance.as_ref().is_some_and(|own| *own.id == *instance_id)
+        };
+        Ok(claims.values().find(has_it).cloned())
+    }
+
+    async fn create_claim(
+        &self,
+        record: &ClaimRecord,
+        fence: &Lease,
+    ) -> Result<Version, PortError> {
+        self.check(fence)?;
+        create(&self.claims, &record.claim.name, record)
+    }
+
+    async fn update_claim(
+        &self,
+        record: &ClaimRecord,
+        expected: Version,
+    ) -> Result<Version, PortError> {
+        if self.loses_next_race.take() {
+            if let Some(row) = self.claims.borrow_mut().get_mut(&record.claim.name) {
+                row.version = Version(row.version.0 + 1);
+            }
+            return Err(failure(ErrorKind::Conflict));
+        }
+        update(&self.claims, &record.claim.name, record, expected)
+    }
+
+    async fn delete_claim(&self, name: &str, expected: Version) -> Result<(), PortError> {
+        delete(&self.claims, name, expected)
+    }
+
+    async fn commands(&self) -> Result<Vec<Versioned<CommandRecord>>, PortError> {
+        Ok(self.commands.borrow().values().cloned().collect())
+    }
+
+    async fn create_command(
+        &self,
+        record: &CommandRecord,
+        fence: &Lease,
+    ) -> Result<Version, PortError> {
+        self.check(fence)?;
+        create(&self.commands, &record.id, record)
+    }
+
+    async fn update_command(
+        &self,
+        record: &CommandRecord,
+        expected: Version,
+    ) -> Result<Version, PortError> {
+        update(&self.commands, &record.id, record, expected)
+    }
+
+    async fn delete_command(&self, id: &str, expected: Version) -> Result<(), PortError> {
+        delete(&self.commands, id, expected)
+    }
+
+    async fn unavailable_offerings(&self) -> Result<Vec<UnavailableOffering>, PortError> {
+        Ok(self.unavailable.borrow().clone())
+    }
+
+    async fn mark_unavailable(&self, offerings: &[UnavailableOffering]) -> Result<(), PortError> {
+        self.unavailable.borrow_mut().extend(offerings.iter().cloned());
+        Ok(())
+    }
+
+    async fn nominations(&self) -> Result<Vec<Nomination>, PortError> {
+        Ok(self.nominations.borrow().clone())
+    }
+
+    async fn nominate(&self, nominations: &[Nomination]) -> Result<(), PortError> {
+        let mut own = self.nominations.borrow_mut();
+        own.retain(|old| nominations.iter().all(|new| new.node != old.node));
+        own.extend(nominations.iter().cloned());
+        Ok(())
+    }
+
+    async fn acquire_lease(
+        &self,
+        function: FunctionName,
+        holder: &str,
+        now: Timestamp,
+        term: SignedDuration,
+    ) -> Result<LeaseAnswer, PortError> {
+        let mut leases = self.leases.borrow_mut();
+        let current = leases.get(&function);
+        let token = match current {
+            Some(lease) if *lease.holder == *holder => lease.token,
+            Some(lease) if lease.until > now => return Ok(LeaseAnswer::Held(lease.clone())),
+            other => other.map_or(1, |lease| lease.token + 1),
+        };
+        let lease = Lease { function, holder: holder.into(), token, until: now + term };
+        leases.insert(function, lease.clone());
+        Ok(LeaseAnswer::Acquired(lease))
+    }
+
+    async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
+        if let Some(own) = self.leases.borrow_mut().get_mut(&lease.function)
+            && own.token == lease.token
+        {
+            // The token stays, so that the next holder gets a greater one.
+            own.holder = "".into();
+            own.until = Timestamp::UNIX_EPOCH;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,384 @@
+//! A world in memory behind the ports: small, and wrong on demand.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use domain::instance_type::InstanceTypes;
+use domain::node::Node;
+use domain::node_claim::NodeClaim;
+use domain::node_class::Ec2NodeClass;
+use domain::pod::Pod;
+use domain::settings::Settings;
+use domain::{SignedDuration, Text, Timestamp};
+
+use super::{at, instance, instance_type, node_pool, offering};
+use crate::event::{Event, EventReason};
+use crate::ports::cloud::{Cloud, Instance, InstanceState, LaunchOutcome, Termination};
+use crate::ports::cluster::{
+    Cluster, ClusterView, Eviction, FinalizerChange, NodeClaimObject, NodePatch, VolumeAttachment,
+};
+use crate::ports::error::{ErrorKind, PortError};
+use crate::ports::{Clock, NodeRef, Outside, PodRef};
+use crate::record::launch::LaunchRequest;
+use crate::run::Run;
+use crate::testing::store::FakeStore;
+
+/// Everything outside, as far as these tests need it.
+pub(crate) struct World {
+    pub(crate) cluster: FakeCluster,
+    pub(crate) cloud: FakeCloud,
+    pub(crate) store: FakeStore,
+    pub(crate) clock: FakeClock,
+    settings: Settings,
+}
+
+impl Outside for World {
+    type Cluster = FakeCluster;
+    type Cloud = FakeCloud;
+    type Store = FakeStore;
+    type Clock = FakeClock;
+
+    fn cluster(&self) -> &FakeCluster {
+        &self.cluster
+    }
+
+    fn cloud(&self) -> &FakeCloud {
+        &self.cloud
+    }
+
+    fn store(&self) -> &FakeStore {
+        &self.store
+    }
+
+    fn clock(&self) -> &FakeClock {
+        &self.clock
+    }
+}
+
+impl World {
+    /// A cluster with NodePool `default`; EC2 has m5.large and c5.large in zone a.
+    pub(crate) fn new() -> Self {
+        let types = vec![
+            instance_type("c5.large", [offering("a", "spot", 50)]),
+            instance_type("m5.large", [offering("a", "spot", 40)]),
+        ];
+        let cloud = FakeCloud {
+            types: InstanceTypes { default: types.into(), ..InstanceTypes::default() },
+            ..FakeCloud::default()
+        };
+        let cluster = FakeCluster::default();
+        cluster.view.borrow_mut().node_pools.push(node_pool("default"));
+        Self {
+            cluster,
+            cloud,
+            store: FakeStore::default(),
+            clock: FakeClock(Cell::new(at(0))),
+            settings: Settings::default(),
+        }
+    }
+
+    /// The terms of a run that has a minute.
+    pub(crate) fn run<'a>(&'a self, id: &'a str) -> Run<'a> {
+        Run {
+            cluster: "test",
+            settings: &self.settings,
+            core: super::core::core(),
+            id,
+            deadline: self.clock.now() + SignedDuration::from_mins(1),
+        }
+    }
+
+    /// Lets time pass, for the cloud and the cluster as well.
+    pub(crate) fn advance(&self, seconds: i64) {
+        self.clock.0.set(self.clock.now() + SignedDuration::from_secs(seconds));
+        self.cluster.now.set(Some(self.clock.now()));
+        self.cloud.now.set(Some(self.clock.now()));
+    }
+
+    /// A Node joins for each instance that runs and has none.
+    pub(crate) fn boot(&self) {
+        let mut view = self.cluster.view.borrow_mut();
+        for record in self.store.records() {
+            let Some(provider_id) = &record.claim.status.provider_id else { continue };
+            if view.nodes.iter().all(|node| node.provider_id.as_ref() != Some(provider_id)) {
+                view.nodes.push(super::node_of(&record));
+            }
+        }
+    }
+
+    /// Pods that are being deleted are gone, and instances that shut down.
+    pub(crate) fn finish_deletions(&self) {
+        self.cluster.view.borrow_mut().pods.retain(|pod| pod.deleted.is_none());
+        self.cloud
+            .instances
+            .borrow_mut()
+            .retain(|_, instance| instance.state != InstanceState::ShuttingDown);
+    }
+
+    pub(crate) fn node(&self) -> Node {
+        self.cluster.view.borrow().nodes[0].clone()
+    }
+}
+
+/// Runs a future until it waits for something that never comes, and drops it there: a process that dies.
+pub(crate) fn crash<F: Future>(future: F) {
+    let mut future = pin!(future);
+    let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(polled, Poll::Pending), "the run was to die on the way");
+}
+
+/// A clock that is set.
+pub(crate) struct FakeClock(pub(crate) Cell<Timestamp>);
+
+impl Clock for FakeClock {
+    fn now(&self) -> Timestamp {
+        self.0.get()
+    }
+}
+
+/// What EC2 does next instead of launching.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Launch {
+    /// Launches, and the process dies before it learns of it.
+    LaunchesAndHangs,
+    /// The process dies before EC2 is reached.
+    Hangs,
+    /// The answer is lost.
+    LaunchesAndTimesOut,
+    /// Too many requests.
+    Throttles,
+    /// None left.
+    HasNone,
+}
+
+#[derive(Default)]
+pub(crate) struct FakeCloud {
+    pub(crate) types: InstanceTypes,
+    /// By token.
+    pub(crate) instances: RefCell<BTreeMap<Text, Instance>>,
+    pub(crate) script: RefCell<VecDeque<Launch>>,
+    /// Tokens asked for, in order.
+    pub(crate) tokens: RefCell<Vec<Text>>,
+    now: Cell<Option<Timestamp>>,
+}
+
+impl FakeCloud {
+    pub(crate) fn next(&self, launch: Launch) {
+        self.script.borrow_mut().push_back(launch);
+    }
+
+    fn instance_for(&self, request: &LaunchRequest) -> Instance {
+        let mut instances = self.instances.borrow_mut();
+        let number = instances.len() + 1;
+        let now = self.now.get().unwrap_or(at(0));
+        instances
+            .entry(request.token.clone())
+            .or_insert_with(|| {
+                let mut record = super::record(&request.claim);
+                record.claim.uid = request.token.clone();
+                let offering = &request.offerings[0];
+                Instance {
+                    instance_type: offering.instance_type.clone(),
+                    zone: offering.zone.clone(),
+                    price: None,
+                    ..instance(&format!("i-{number}"), &record, now)
+                }
+            })
+            .clone()
+    }
+}
+
+impl Cloud for FakeCloud {
+    async fn instance_types(&self, _: &[Ec2NodeClass]) -> Result<InstanceTypes, PortError> {
+        Ok(self.types.clone())
+    }
+
+    async fn launch(
+        &self,
+        requests: &[LaunchRequest],
+        _: &[Ec2NodeClass],
+    ) -> Result<Vec<LaunchOutcome>, PortError> {
+        let mut outcomes = Vec::new();
+        for request in requests {
+            self.tokens.borrow_mut().push(request.token.clone());
+            let next = self.script.borrow_mut().pop_front();
+            outcomes.push(match next {
+                None => LaunchOutcome::Launched {
+                    instance: self.instance_for(request),
+                    exhausted: Vec::new(),
+                },
+                Some(Launch::LaunchesAndHangs) => {
+                    self.instance_for(request);
+                    std::future::pending().await
+                }
+                Some(Launch::Hangs) => std::future::pending().await,
+                Some(Launch::LaunchesAndTimesOut) => {
+                    self.instance_for(request);
+                    LaunchOutcome::Failed(failure(ErrorKind::Unavailable))
+                }
+                Some(Launch::Throttles) => LaunchOutcome::Failed(failure(ErrorKind::Throttled)),
+                Some(Launch::HasNone) => LaunchOutcome::OutOfCapacity { exhausted: Vec::new() },
+            });
+        }
+        Ok(outcomes)
+    }
+
+    async fn instances(&self) -> Result<Vec<Instance>, PortError> {
+        Ok(self.instances.borrow().values().cloned().collect())
+    }
+
+    async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError> {
+        let mut instances = self.instances.borrow_mut();
+        Ok(instance_ids
+            .iter()
+            .map(|id| match instances.values_mut().find(|instance| instance.id == *id) {
+                None => Termination::Gone,
+                Some(instance) => {
+                    instance.state = InstanceState::ShuttingDown;
+                    Termination::ShuttingDown
+                }
+            })
+            .collect())
+    }
+}
+
+pub(crate) fn failure(kind: ErrorKind) -> PortError {
+    PortError::new(kind, "test", "as the test wants it")
+}
+
+#[derive(Default)]
+pub(crate) struct FakeCluster {
+    pub(crate) view: RefCell<ClusterView>,
+    pub(crate) finalizers: RefCell<Vec<Text>>,
+    pub(crate) events: RefCell<Vec<Event>>,
+    /// The Eviction API answers 429.
+    pub(crate) blocks_evictions: Cell<bool>,
+    pub(crate) evicted: RefCell<Vec<Text>>,
+    /// Pods deleted past their budgets, and their grace.
+    pub(crate) forced: RefCell<Vec<(Text, u32)>>,
+    pub(crate) attachments: RefCell<Vec<VolumeAttachment>>,
+    now: Cell<Option<Timestamp>>,
+}
+
+impl FakeCluster {
+    pub(crate) fn add_pods(&self, pods: impl IntoIterator<Item = Pod>) {
+        self.view.borrow_mut().pods.extend(pods);
+    }
+
+    pub(crate) fn change_node(&self, change: impl FnOnce(&mut Node)) {
+        change(&mut self.view.borrow_mut().nodes[0]);
+    }
+
+    pub(crate) fn has_event(&self, reason: EventReason) -> bool {
+        self.events.borrow().iter().any(|event| event.reason == reason)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now.get().unwrap_or(at(0))
+    }
+
+    /// Deletes a Node that nothing holds any more.
+    fn collect(&self) {
+        let finalizers = self.finalizers.borrow();
+        let mut view = self.view.borrow_mut();
+        view.nodes.retain(|node| node.deleted.is_none() || finalizers.contains(&node.name));
+    }
+}
+
+impl Cluster for FakeCluster {
+    async fn observe(&self) -> Result<ClusterView, PortError> {
+        Ok(self.view.borrow().clone())
+    }
+
+    async fn volume_attachments(&self, _: &str) -> Result<Vec<VolumeAttachment>, PortError> {
+        Ok(self.attachments.borrow().clone())
+    }
+
+    async fn patch_node(&self, reference: &NodeRef, patch: &NodePatch) -> Result<(), PortError> {
+        let mut view = self.view.borrow_mut();
+        let Some(node) = view.nodes.iter_mut().find(|node| NodeRef::from(&**node) == *reference)
+        else {
+            return Err(failure(ErrorKind::NotFound));
+        };
+        node.labels.extend(patch.labels.clone());
+        node.taints.retain(|taint| {
+            !patch.remove_taints.contains(&(taint.key.clone(), taint.effect))
+                && !patch.add_taints.contains(taint)
+        });
+        node.taints.extend(patch.add_taints.clone());
+        match patch.finalizer {
+            FinalizerChange::Keep => {}
+            FinalizerChange::Add => self.finalizers.borrow_mut().push(node.name.clone()),
+            FinalizerChange::Remove => {
+                self.finalizers.borrow_mut().retain(|name| *name != node.name);
+            }
+        }
+        drop(view);
+        self.collect();
+        Ok(())
+    }
+
+    async fn delete_node(&self, reference: &NodeRef) -> Result<(), PortError> {
+        for node in &mut self.view.borrow_mut().nodes {
+            if NodeRef::from(&*node) == *reference {
+                node.deleted.get_or_insert(self.now());
+            }
+        }
+        self.collect();
+        Ok(())
+    }
+
+    async fn evict_pod(&self, pod: &PodRef) -> Result<Eviction, PortError> {
+        if self.blocks_evictions.get() {
+            return Ok(Eviction::Blocked { message: "the budget allows none".into() });
+        }
+        let mut view = self.view.borrow_mut();
+        let Some(own) = view.pods.iter_mut().find(|own| PodRef::from(&**own) == *pod) else {
+            return Ok(Eviction::Gone);
+        };
+        own.deleted = Some(self.now() + SignedDuration::from_secs(30));
+        self.evicted.borrow_mut().push(pod.key.name.clone());
+        Ok(Eviction::Accepted)
+    }
+
+    async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError> {
+        self.forced.borrow_mut().push((pod.key.name.clone(), grace_seconds));
+        self.view.borrow_mut().pods.retain(|own| PodRef::from(own) != *pod);
+        Ok(())
+    }
+
+    async fn mirror_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        let mut view = self.view.borrow_mut();
+        match view.node_claims.iter_mut().find(|object| object.claim.name == claim.name) {
+            Some(object) if object.belongs_to(&claim.uid) => {
+                let deleted = object.claim.deleted;
+                let uid = object.claim.uid.clone();
+                object.claim = NodeClaim { deleted, uid, ..claim.clone() };
+            }
+            Some(_) => return Err(failure(ErrorKind::Conflict)),
+            None => {
+                let mirror_of = Some(claim.uid.clone());
+                let uid: Text = format!("object-{}", claim.name).into();
+                let claim = NodeClaim { uid, deleted: None, ..claim.clone() };
+                view.node_claims.push(NodeClaimObject { claim, mirror_of });
+            }
+        }
+        Ok(())
+    }
+
+    async fn remove_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError> {
+        self.view
+            .borrow_mut()
+            .node_claims
+            .retain(|object| *object.claim.name != *name || !object.belongs_to(claim_uid));
+        Ok(())
+    }
+
+    async fn record_events(&self, events: &[Event]) -> Result<(), PortError> {
+        self.events.borrow_mut().extend(events.iter().cloned());
+        Ok(())
+    }
+}
