@@ -181,8 +181,11 @@ impl<'v> Field<'v> {
 
     /// This field, with its absence noted as a problem.
     pub fn required(self) -> Self {
-        if !self.exists() {
-            self.note(Problem::Missing);
+        match self.at {
+            // Of what is no object nothing can be missing; its type has been noted.
+            At::Absent(nearest, _) if !matches!(nearest.data, Data::Object(_)) => {}
+            At::Absent(..) => self.note(Problem::Missing),
+            At::Value(_) => {}
         }
         self
     }

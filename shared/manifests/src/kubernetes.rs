@@ -9,6 +9,8 @@ mod pod;
 mod pod_spec;
 mod priority;
 mod selector;
+#[cfg(test)]
+mod tests;
 mod topology;
 mod volume;
 mod workload;

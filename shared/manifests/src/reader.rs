@@ -147,3 +147,6 @@ pub(crate) fn name_of(value: &Value<'_>) -> String {
         None => name.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -132,3 +132,6 @@ impl Parts {
         snapshot
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,3 +1,5 @@
+use std::fmt::Write;
+
 use super::*;
 use crate::value::Data;
 
@@ -16,9 +18,9 @@ fn only(text: &str) -> Value<'static> {
 }
 
 #[track_caller]
-fn means(scalar: &str, data: Data<'_>) {
+fn means(scalar: &str, data: &Data<'_>) {
     let document = only(&format!("a: {scalar}\n"));
-    assert_eq!(document.get("a").map_or(Data::Null, |value| value.data.clone()), data, "{scalar}");
+    assert_eq!(document.get("a").map_or(Data::Null, |value| value.data.clone()), *data, "{scalar}");
 }
 
 fn text(text: &str) -> Data<'_> {
@@ -27,34 +29,34 @@ fn text(text: &str) -> Data<'_> {
 
 #[test]
 fn plain_scalars_follow_the_core_schema() {
-    means("null", Data::Null);
-    means("~", Data::Null);
-    means("true", Data::Bool(true));
-    means("FALSE", Data::Bool(false));
-    means("12", Data::Integer(12));
-    means("-7", Data::Integer(-7));
-    means("0x1F", Data::Integer(31));
-    means("0o17", Data::Integer(15));
-    means("1.50", Data::Decimal("1.50".into()));
-    means("1e3", Data::Decimal("1e3".into()));
-    means("99999999999999999999", Data::Decimal("99999999999999999999".into()));
+    means("null", &Data::Null);
+    means("~", &Data::Null);
+    means("true", &Data::Bool(true));
+    means("FALSE", &Data::Bool(false));
+    means("12", &Data::Integer(12));
+    means("-7", &Data::Integer(-7));
+    means("0x1F", &Data::Integer(31));
+    means("0o17", &Data::Integer(15));
+    means("1.50", &Data::Decimal("1.50".into()));
+    means("1e3", &Data::Decimal("1e3".into()));
+    means("99999999999999999999", &Data::Decimal("99999999999999999999".into()));
 }
 
 #[test]
 fn what_older_yaml_takes_for_times_numbers_or_booleans_is_a_string() {
     for scalar in ["1:30", "2026-01-01", "2026-01-01T12:00:00Z", "yes", "on", "NO", "1_000", "4Gi"]
     {
-        means(scalar, text(scalar));
+        means(scalar, &text(scalar));
     }
 }
 
 #[test]
 fn quotes_and_tags_decide_before_the_schema() {
-    means("\"12\"", text("12"));
-    means("'true'", text("true"));
-    means("!!str 12", text("12"));
-    means("!!int \"12\"", Data::Integer(12));
-    means("|\n  two\n  lines", text("two\nlines\n"));
+    means("\"12\"", &text("12"));
+    means("'true'", &text("true"));
+    means("!!str 12", &text("12"));
+    means("!!int \"12\"", &Data::Integer(12));
+    means("|\n  two\n  lines", &text("two\nlines\n"));
 }
 
 #[test]
@@ -80,7 +82,7 @@ fn aliases_that_stand_for_billions_of_values_are_refused() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..10 {
         let row = vec![format!("*a{}", level - 1); 10].join(", ");
-        bomb.push_str(&format!("a{level}: &a{level} [{row}]\n"));
+        writeln!(bomb, "a{level}: &a{level} [{row}]").unwrap();
     }
     let errors: Vec<_> = read(&bomb).into_iter().filter_map(Result::err).collect();
     assert_eq!(errors.len(), 1);
@@ -123,8 +125,8 @@ fn a_key_given_twice_names_its_line_in_yaml_and_json() {
 
 #[test]
 fn a_key_given_twice_among_many_is_found() {
-    let many: String = (0..100).map(|index| format!("k{index}: 1\n")).collect();
-    let errors = read(&format!("{many}k50: 2\n"));
+    let many = (0..100).map(|index| format!("k{index}: 1")).collect::<Vec<_>>().join("\n");
+    let errors = read(&format!("{many}\nk50: 2\n"));
     assert_eq!(errors[0].as_ref().unwrap_err(), "key \"k50\" is given twice (in.yaml:101)");
 }
 

@@ -97,7 +97,8 @@ impl<'t> Builder<'t> {
                 if self.awaits_key() {
                     let is_merge = text == "<<" && style == ScalarStyle::Plain;
                     let key = if is_merge { MemberKey::Merge } else { MemberKey::Name(text) };
-                    return self.key(key, line);
+                    self.key(key, line);
+                    return Ok(());
                 }
                 let data = scalar(text, style, tag.as_deref());
                 self.value(Value::new(line, data), anchor)
@@ -108,7 +109,8 @@ impl<'t> Builder<'t> {
                 })?;
                 if self.awaits_key() {
                     let name = value.as_str().map(|name| Cow::Owned(name.to_owned()));
-                    return self.key(MemberKey::Name(name.ok_or_else(complex_key)?), line);
+                    self.key(MemberKey::Name(name.ok_or_else(complex_key)?), line);
+                    return Ok(());
                 }
                 self.aliased_values += values_in(&value);
                 if self.aliased_values > ALIASED_VALUES_MAX {
@@ -140,19 +142,17 @@ impl<'t> Builder<'t> {
         matches!(self.frames.last(), Some(Frame::Object(frame)) if frame.key.is_none())
     }
 
-    fn key(&mut self, key: MemberKey<'t>, line: u32) -> Result<(), Problem> {
-        if let Some(Frame::Object(frame)) = self.frames.last_mut() {
-            if let MemberKey::Name(name) = &key
-                && frame.keys.repeats(&frame.members, name)
-            {
-                self.repeated = Some(name.to_string());
-            }
-            frame.key = Some((key, line));
+    fn key(&mut self, key: MemberKey<'t>, line: u32) {
+        let Some(Frame::Object(frame)) = self.frames.last_mut() else { return };
+        if let MemberKey::Name(name) = &key
+            && frame.keys.repeats(&frame.members, name)
+        {
+            self.repeated = Some(name.to_string());
         }
+        frame.key = Some((key, line));
         if self.repeated.is_some() {
             self.left_out = Some(self.object_frame());
         }
-        Ok(())
     }
 
     /// The frame of the object being read: an item of a list, or the whole document.

@@ -29,11 +29,30 @@ const DEFAULT_NAMESPACE: &str = "default";
 impl Metadata {
     /// Of an object that lives outside namespaces.
     pub(crate) fn of(object: Field<'_>) -> Self {
-        let metadata = object.get("metadata");
-        let name = metadata.get("name").required().own_text().unwrap_or_default();
+        let name = name(object);
         if !name.is_empty() {
             object.reader().set_name(name.to_string());
         }
+        Self::named(object, name)
+    }
+
+    /// Of an object that lives in a namespace, with its key.
+    pub(crate) fn namespaced(object: Field<'_>) -> (Self, ObjectKey) {
+        let namespace = object.get("metadata").get("namespace").text();
+        let namespace = namespace
+            .filter(|namespace| !namespace.is_empty())
+            .unwrap_or_else(|| object.reader().interner().text(DEFAULT_NAMESPACE));
+        let name = name(object);
+        let key = ObjectKey { namespace, name: name.clone() };
+        // Problems found from here on shall name the object in full.
+        if !name.is_empty() {
+            object.reader().set_name(key.to_string());
+        }
+        (Self::named(object, name), key)
+    }
+
+    fn named(object: Field<'_>, name: Text) -> Self {
+        let metadata = object.get("metadata");
         Self {
             name,
             uid: metadata.get("uid").own_text().unwrap_or_default(),
@@ -43,18 +62,8 @@ impl Metadata {
             annotations: metadata.get("annotations").labels(),
         }
     }
+}
 
-    /// Of an object that lives in a namespace, with its key.
-    pub(crate) fn namespaced(object: Field<'_>) -> (Self, ObjectKey) {
-        let namespace = object.get("metadata").get("namespace").text();
-        let namespace = namespace
-            .filter(|namespace| !namespace.is_empty())
-            .unwrap_or_else(|| object.reader().interner().text(DEFAULT_NAMESPACE));
-        let metadata = Self::of(object);
-        let key = ObjectKey { namespace, name: metadata.name.clone() };
-        if !key.name.is_empty() {
-            object.reader().set_name(key.to_string());
-        }
-        (metadata, key)
-    }
+fn name(object: Field<'_>) -> Text {
+    object.get("metadata").get("name").required().own_text().unwrap_or_default()
 }
