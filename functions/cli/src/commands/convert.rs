@@ -14,6 +14,6 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Status, CommandError> {
     for warning in &converted.warnings {
         console::warning(warning);
     }
-    console::write(&converted.text)?;
+    console::write(&converted.to_yaml()?)?;
     Ok(if converted.errors.is_empty() { Status::Done } else { Status::BadInput })
 }

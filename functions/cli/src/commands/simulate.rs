@@ -33,6 +33,20 @@ pub(crate) enum ScenarioProblem {
     },
 }
 
+impl ScenarioProblem {
+    /// Tells it on standard error, each thing that is wrong with the file on a line of its own.
+    pub(crate) fn tell(&self) {
+        match self {
+            Self::Unusable { name: _, source: ScenarioError::Invalid(errors) } => {
+                for error in errors {
+                    console::error_text(error);
+                }
+            }
+            other => console::error(other),
+        }
+    }
+}
+
 /// Runs the scenario asked for, or lists those that come along.
 pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
     let Some(wanted) = &args.scenario else {
@@ -77,6 +91,9 @@ fn simulate(
     let mut scenario = Scenario::read(name, text).map_err(unusable)?;
     if let Some(seed) = seed {
         scenario.seed = seed;
+    }
+    for warning in &scenario.warnings {
+        console::warning(warning);
     }
     let _progress = Progress::start(&format!("simulating {name}"));
     simulation::run(scenario, settings).map_err(unusable)
