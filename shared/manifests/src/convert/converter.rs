@@ -48,12 +48,15 @@ pub(crate) struct Converter {
     conversion: Conversion,
 }
 
-/// An API version that cannot be converted.
+/// An older object that cannot be converted.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{0} cannot be converted: v1alpha5 of Provisioner, v1alpha1 of AWSNodeTemplate and v1beta1 can"
+    "{kind} of {version} cannot be converted: Provisioner of v1alpha5, AWSNodeTemplate of v1alpha1, NodePool and EC2NodeClass of v1beta1 can"
 )]
-struct UnknownVersion(String);
+struct NotConvertible {
+    kind: String,
+    version: String,
+}
 
 /// What an object of an older version is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +65,8 @@ enum OldKind {
     NodeTemplate,
     NodePoolBeta,
     NodeClassBeta,
-    /// Older than what can be converted.
-    TooOld,
+    /// Of a version or kind that cannot be converted.
+    NotConvertible,
 }
 
 impl OldKind {
@@ -81,8 +84,10 @@ impl OldKind {
             ("NodePool", "karpenter.sh", "v1beta1") => Some(Self::NodePoolBeta),
             ("EC2NodeClass", "karpenter.k8s.aws", "v1beta1") => Some(Self::NodeClassBeta),
             ("Provisioner", "karpenter.sh", _) | ("AWSNodeTemplate", "karpenter.k8s.aws", _) => {
-                Some(Self::TooOld)
+                Some(Self::NotConvertible)
             }
+            // Of v1beta1, a claim did not know when it expires: its pool's word of today decided.
+            ("NodeClaim", "karpenter.sh", "v1beta1") => Some(Self::NotConvertible),
             _ => None,
         }
     }
@@ -157,9 +162,10 @@ fn read(root: Field<'_>, old_kind: OldKind) -> Option<Taken> {
         OldKind::NodePoolBeta => pool_of_beta(root).map(Taken::Pool),
         OldKind::NodeTemplate => class(root, spec_of_template),
         OldKind::NodeClassBeta => class(root, spec_of_beta),
-        OldKind::TooOld => {
-            let version = root.get("apiVersion");
-            version.note_rule(UnknownVersion(version.str().unwrap_or_default().to_owned()));
+        OldKind::NotConvertible => {
+            let word = |key| root.get(key).str().unwrap_or_default().to_owned();
+            let (kind, version) = (word("kind"), word("apiVersion"));
+            root.get("apiVersion").note_rule(NotConvertible { kind, version });
             None
         }
     }

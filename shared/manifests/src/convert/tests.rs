@@ -342,8 +342,8 @@ fn what_breaks_a_rule_of_its_own_version_is_an_error() {
     assert_eq!(
         errors("apiVersion: karpenter.sh/v1alpha4\nkind: Provisioner\nmetadata: {name: p}\n"),
         [
-            "karpenter.sh/v1alpha4 cannot be converted: v1alpha5 of Provisioner, v1alpha1 of AWSNodeTemplate and \
-             v1beta1 can (old.yaml:1, object p, field apiVersion)"
+            "Provisioner of karpenter.sh/v1alpha4 cannot be converted: Provisioner of v1alpha5, AWSNodeTemplate of \
+             v1alpha1, NodePool and EC2NodeClass of v1beta1 can (old.yaml:1, object p, field apiVersion)"
         ]
     );
 }
