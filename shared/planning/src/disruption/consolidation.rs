@@ -205,7 +205,7 @@ fn in_pool(
             compatible.types.set(index, false);
         }
     }
-    let reservation = cheaper_only(trials, pool, nodes, before, &mut compatible)?;
+    cheaper_only(trials, pool, nodes, before, &mut compatible)?;
     let (type_index, price) = compatible
         .types
         .ones()
@@ -218,20 +218,19 @@ fn in_pool(
         .iter()
         .map(|item| Member { conjunction: item.conjunction, pods: item.pods.clone() })
         .collect();
-    let packed =
-        Packed { pool: pool_index, compatible, type_index, reservation, requests, members };
+    let packed = Packed { pool: pool_index, compatible, type_index, requests, members };
     (price < before).then_some((packed, price))
 }
 
-/// Leaves types whose worst price is below what the nodes cost, bought in one way. Returns the
-/// reservation, if it is one; `None` where nothing is left.
+/// Leaves types whose worst price is below what the nodes cost, bought in one way; `None` where nothing
+/// is left.
 fn cheaper_only(
     trials: &Trials,
     pool: &Pool,
     nodes: &[usize],
     before: UsdPerHour,
     compatible: &mut Compatible,
-) -> Option<Option<u32>> {
+) -> Option<()> {
     let model = trials.model;
     let purchases_of = |capacity_type: CapacityType| {
         pool.purchases
@@ -270,9 +269,7 @@ fn cheaper_only(
         }
         compatible.types = types;
         compatible.purchases = purchases;
-        let reservation =
-            (capacity_type == CapacityType::Reserved).then(|| purchases.trailing_zeros());
-        return Some(reservation);
+        return Some(());
     }
     None
 }

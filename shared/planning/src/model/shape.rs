@@ -179,6 +179,11 @@ fn hopeless(
 }
 
 impl Shape<'_> {
+    /// Whether nothing of a host's own (ports, volumes of one pod) keeps its pods from sharing one.
+    pub(crate) fn shares_hosts_freely(&self) -> bool {
+        self.spec.host_ports.is_empty() && self.volumes.exclusive.is_empty()
+    }
+
     /// Whether its volumes or device claims keep it from every node, existing ones included.
     pub(crate) fn is_stuck(&self) -> bool {
         matches!(

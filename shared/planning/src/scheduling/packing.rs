@@ -10,7 +10,7 @@
 //! item however many they are. Ties go to the bin that comes first: heavier pool, then by name.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 
 use domain::settings::MinValuesPolicy;
@@ -34,8 +34,6 @@ pub(crate) struct Packed {
     pub(crate) compatible: Compatible,
     /// The type it was packed for.
     pub(crate) type_index: usize,
-    /// Index of the reservation among the pool's ways of buying, if it uses one.
-    pub(crate) reservation: Option<u32>,
     /// What its pods ask for, by resource index.
     pub(crate) requests: Vec<i64>,
     /// Its pods, with what each must have met.
@@ -59,14 +57,15 @@ pub(crate) struct Packing {
     pub(crate) left: Vec<usize>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Bin {
     pool: usize,
     type_index: usize,
-    zone: u32,
     purchase: u32,
     /// Nano-USD an hour.
     price: f64,
+    /// Classes of items that it accepts, a bit each.
+    accepts: Rc<[u64]>,
 }
 
 struct Pattern {
@@ -132,14 +131,31 @@ struct Packer<'p, 'm, 'a> {
     /// Items in the order in which bins are filled.
     order: Vec<usize>,
     values: Vec<f64>,
-    /// By item and pool, what may be launched for it.
-    compatible: Vec<FxHashMap<usize, Rc<Compatible>>>,
+    /// By pool, what may be launched for items: each distinct one is a class.
+    classes: Vec<Vec<Rc<Compatible>>>,
+    /// By item and pool, its class.
+    class_of: Vec<Vec<Option<usize>>>,
     /// Affinity by host that new nodes of this packing serve.
     served: FxHashSet<usize>,
-    /// Instances used of each reservation, by pool and way of buying.
+    /// Instances used of each reservation.
     used: FxHashMap<domain::Text, u32>,
     nodes: Vec<Packed>,
     round: u64,
+}
+
+/// What shares a node so far: classes, and what may be launched for all of them.
+struct Joint {
+    compatible: Compatible,
+    classes: Vec<usize>,
+}
+
+/// A node while it is filled.
+struct Filling {
+    room: Vec<i64>,
+    hosts: HostCounts,
+    joint: Option<Joint>,
+    counts: Vec<(usize, u32)>,
+    value: f64,
 }
 
 impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
@@ -151,17 +167,28 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
         items: Vec<Item>,
     ) -> Self {
         let values: Vec<f64> = items.iter().map(|item| item.fit.value(model)).collect();
-        let compatible = items
+        let mut classes: Vec<Vec<Rc<Compatible>>> = vec![Vec::new(); model.pools.len()];
+        let mut known: FxHashMap<(usize, *const Compatible), usize> = FxHashMap::default();
+        let class_of = items
             .iter()
             .map(|item| {
-                item.fit.pools.iter().map(|fit| (fit.pool, fit.compatible.clone())).collect()
+                let mut own = vec![None; model.pools.len()];
+                for fit in &item.fit.pools {
+                    let address = (fit.pool, Rc::as_ptr(&fit.compatible));
+                    own[fit.pool] = Some(*known.entry(address).or_insert_with(|| {
+                        classes[fit.pool].push(fit.compatible.clone());
+                        classes[fit.pool].len() - 1
+                    }));
+                }
+                own
             })
             .collect();
         let mut order: Vec<usize> = (0..items.len()).collect();
-        let joins = |item: &usize| host_affinity(topology, items[*item].shape).count();
+        let joins: Vec<usize> =
+            items.iter().map(|item| host_affinity(topology, item.shape).count()).collect();
         order.sort_by(|a, b| {
-            joins(a)
-                .cmp(&joins(b))
+            joins[*a]
+                .cmp(&joins[*b])
                 .then_with(|| values[*b].total_cmp(&values[*a]))
                 .then_with(|| a.cmp(b))
         });
@@ -173,7 +200,8 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
             items,
             order,
             values,
-            compatible,
+            classes,
+            class_of,
             served: FxHashSet::default(),
             used: FxHashMap::default(),
             nodes: Vec::new(),
@@ -201,30 +229,26 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
             .filter(|item| host_affinity(self.topology, self.items[*item].shape).next().is_some())
             .collect();
         for item in joining {
+            let pools: Vec<usize> = self.items[item].fit.pools.iter().map(|fit| fit.pool).collect();
             while !self.items[item].pods.is_empty() {
-                let pools: Vec<usize> =
-                    self.items[item].fit.pools.iter().map(|fit| fit.pool).collect();
-                let everything: Vec<usize> = (0..self.items.len()).collect();
-                let mut best: Option<(u32, f64, Bin, Pattern)> = None;
-                for bin in self.bins(&pools, &everything) {
+                let queue = self.queue(&self.order);
+                let mut best: Option<(u32, Bin, Pattern)> = None;
+                for bin in self.bins(&pools) {
                     if !self.accepts(item, &bin) || !self.is_allowed(&bin) {
                         continue;
                     }
-                    let Some(pattern) = self.fill(&bin, Some(item)) else { continue };
-                    let taken = pattern
-                        .counts
-                        .iter()
-                        .find(|(own, _)| *own == item)
-                        .map_or(0, |(_, count)| *count);
+                    let Some(pattern) = self.fill(&bin, &queue, Some(item)) else { continue };
+                    let is_own = |(own, _): &&(usize, u32)| *own == item;
+                    let taken = pattern.counts.iter().find(is_own).map_or(0, |(_, count)| *count);
                     let is_better = taken > 0
-                        && best.as_ref().is_none_or(|(most, price, ..)| {
-                            taken > *most || (taken == *most && bin.price < *price)
+                        && best.as_ref().is_none_or(|(most, other, _)| {
+                            taken > *most || (taken == *most && bin.price < other.price)
                         });
                     if is_better {
-                        best = Some((taken, bin.price, bin, pattern));
+                        best = Some((taken, bin, pattern));
                     }
                 }
-                let Some((_, _, bin, pattern)) = best else { break };
+                let Some((_, bin, pattern)) = best else { break };
                 self.launch(&bin, &pattern, 1);
             }
         }
@@ -240,107 +264,101 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
             .iter()
             .copied()
             .filter(|item| !self.items[*item].pods.is_empty())
-            .filter(|item| pools.iter().any(|pool| self.compatible[*item].contains_key(pool)))
+            .filter(|item| pools.iter().any(|pool| self.class_of[*item][*pool].is_some()))
             .collect();
         if waiting.is_empty() {
             return;
         }
-        let bins = self.bins(&pools, &waiting);
+        let mut queue = self.queue(&waiting);
+        let bins = self.bins(&pools);
         let mut heap = BinaryHeap::with_capacity(bins.len());
         let mut patterns: Vec<Option<Pattern>> = Vec::with_capacity(bins.len());
         for (index, bin) in bins.iter().enumerate() {
-            let pattern = if self.is_allowed(bin) { self.fill(bin, None) } else { None };
+            let pattern = if self.is_allowed(bin) { self.fill(bin, &queue, None) } else { None };
             if let Some(pattern) = &pattern {
                 heap.push(Ranked { score: pattern.score, bin: index, round: self.round });
             }
             patterns.push(pattern);
         }
         while let Some(Ranked { bin: index, round, .. }) = heap.pop() {
-            let bin = bins[index];
-            if !self.is_allowed(&bin) {
+            let bin = &bins[index];
+            if !self.is_allowed(bin) {
                 continue;
             }
-            if round == self.round {
-                if let Some(pattern) = patterns[index].take() {
-                    let times = self.repeats(&bin, &pattern);
-                    self.launch(&bin, &pattern, times);
-                }
+            if round == self.round
+                && let Some(pattern) = patterns[index].take()
+            {
+                let times = self.repeats(bin, &pattern);
+                self.launch(bin, &pattern, times);
+                self.shorten(&mut queue);
             }
-            if let Some(pattern) = self.fill(&bin, None) {
+            if let Some(pattern) = self.fill(bin, &queue, None) {
                 heap.push(Ranked { score: pattern.score, bin: index, round: self.round });
                 patterns[index] = Some(pattern);
             }
         }
     }
 
-    /// Offerings worth a look: of those that the same items accept, none that another beats in room and
-    /// price.
-    fn bins(&self, pools: &[usize], waiting: &[usize]) -> Vec<Bin> {
+    fn queue(&self, items: &[usize]) -> Queue {
+        let rows = items
+            .iter()
+            .copied()
+            .filter(|item| !self.items[*item].pods.is_empty())
+            .map(|item| (item, self.model.shape(self.items[item].shape).requests.as_slice()));
+        Queue::of(rows, self.model.resources.len())
+    }
+
+    /// Leaves items without pods out once they are the larger part.
+    fn shorten(&self, queue: &mut Queue) {
+        let spent = queue.items.iter().filter(|item| self.items[**item].pods.is_empty()).count();
+        if spent * 2 > queue.items.len() {
+            *queue = self.queue(&queue.items);
+        }
+    }
+
+    /// Offerings worth a look: of those that the same classes accept, none that another beats in room
+    /// and price.
+    fn bins(&self, pools: &[usize]) -> Vec<Bin> {
         let mut bins = Vec::new();
-        for pool_index in pools.iter().copied() {
-            let pool = &self.model.pools[pool_index];
-            let mut classes: Vec<Rc<Compatible>> = Vec::new();
-            for item in waiting {
-                if let Some(compatible) = self.compatible[*item].get(&pool_index)
-                    && !classes.iter().any(|known| Rc::ptr_eq(known, compatible))
-                {
-                    classes.push(compatible.clone());
-                }
-            }
-            if classes.is_empty() {
-                continue;
-            }
-            let mut by_signature: std::collections::BTreeMap<Vec<u64>, Vec<Bin>> =
-                std::collections::BTreeMap::new();
-            for (type_index, one) in pool.types.iter().enumerate() {
-                let mut cheapest: std::collections::BTreeMap<Vec<u64>, Bin> =
-                    std::collections::BTreeMap::new();
+        for pool in pools.iter().copied().filter(|pool| !self.classes[*pool].is_empty()) {
+            let mut alike: BTreeMap<(Vec<u64>, Option<u32>), Vec<Bin>> = BTreeMap::new();
+            for (type_index, one) in self.model.pools[pool].types.iter().enumerate() {
+                let mut cheapest: BTreeMap<(Vec<u64>, Option<u32>), Bin> = BTreeMap::new();
                 for offering in &one.offerings {
-                    let signature =
-                        signature(&classes, type_index, offering.zone, offering.purchase);
-                    if signature.iter().all(|word| *word == 0) {
+                    let place = (offering.zone, offering.purchase);
+                    let accepts = accepting(&self.classes[pool], type_index, place);
+                    if accepts.iter().all(|word| *word == 0) {
                         continue;
                     }
                     #[expect(clippy::cast_precision_loss, reason = "only ranks")]
                     let bin = Bin {
-                        pool: pool_index,
+                        pool,
                         type_index,
-                        zone: offering.zone,
                         purchase: offering.purchase,
                         price: offering.price.nanos() as f64,
+                        accepts: accepts.as_slice().into(),
                     };
-                    let is_reserved =
-                        pool.purchases[offering.purchase as usize].reservation.is_some();
-                    if is_reserved {
-                        // Reservations run out, so they never stand in for others.
-                        by_signature
-                            .entry(vec![u64::MAX, u64::from(offering.purchase)])
-                            .or_default()
-                            .push(bin);
-                        continue;
-                    }
-                    let known = cheapest.entry(signature).or_insert(bin);
+                    let purchase = &self.model.pools[pool].purchases[offering.purchase as usize];
+                    // Reservations run out, so they never stand in for others.
+                    let apart = purchase.reservation.is_some().then_some(offering.purchase);
+                    let known = cheapest.entry((accepts, apart)).or_insert_with(|| bin.clone());
                     if bin.price < known.price {
                         *known = bin;
                     }
                 }
-                for (signature, bin) in cheapest {
-                    by_signature.entry(signature).or_default().push(bin);
+                for (key, bin) in cheapest {
+                    alike.entry(key).or_default().push(bin);
                 }
             }
-            for own in by_signature.into_values() {
-                bins.extend(undominated(pool, own));
+            for own in alike.into_values() {
+                bins.extend(undominated(&self.model.pools[pool], own));
             }
         }
         bins
     }
 
     fn accepts(&self, item: usize, bin: &Bin) -> bool {
-        self.compatible[item].get(&bin.pool).is_some_and(|compatible| {
-            compatible.types.contains(bin.type_index)
-                && compatible.zones >> bin.zone & 1 == 1
-                && compatible.purchases >> bin.purchase & 1 == 1
-        })
+        self.class_of[item][bin.pool].is_some_and(|class| has_bit(&bin.accepts, class))
     }
 
     /// Whether the pool's limits and the reservation leave one more such node.
@@ -362,109 +380,112 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
 
     /// Fills a bin with what is left. `None` if it takes nothing. With `first`, that item goes in before
     /// all it does not depend on.
-    fn fill(&self, bin: &Bin, first: Option<usize>) -> Option<Pattern> {
+    fn fill(&self, bin: &Bin, queue: &Queue, first: Option<usize>) -> Option<Pattern> {
         let pool = &self.model.pools[bin.pool];
-        let mut room = pool.types[bin.type_index].room.clone();
-        let mut hosts = HostCounts::default();
-        let mut joint: Option<(Compatible, FxHashSet<*const Compatible>)> = None;
-        let mut counts: Vec<(usize, u32)> = Vec::new();
-        let mut value = 0.0;
-        let is_open = |group: usize| self.is_open(group);
-        let mut add = |item: usize, room: &mut Vec<i64>, hosts: &mut HostCounts, most: u32| {
-            let own = &self.items[item];
-            let waiting = u32::try_from(own.pods.len()).unwrap_or(u32::MAX);
-            let taken: u32 =
-                counts.iter().filter(|(other, _)| *other == item).map(|(_, count)| *count).sum();
-            if waiting == taken || !self.accepts(item, bin) {
-                return 0;
-            }
-            let shape = self.model.shape(own.shape);
-            let mut count = room_for(room, &shape.requests).min(waiting - taken).min(most);
-            if count == 0 {
-                return 0;
-            }
-            count = count.min(hosts.room_for(self.model, self.topology, own.shape, &is_open));
-            if count == 0 || !self.join(bin, item, room, count, &mut joint) {
-                return 0;
-            }
-            for (room, amount) in room.iter_mut().zip(&shape.requests) {
-                *room -= amount * i64::from(count);
-            }
-            hosts.add(self.model, self.topology, own.shape, count);
-            counts.push((item, count));
-            value += self.values[item] * f64::from(count);
-            count
+        let mut filling = Filling {
+            room: pool.types[bin.type_index].room.clone(),
+            hosts: HostCounts::default(),
+            joint: None,
+            counts: Vec::new(),
+            value: 0.0,
         };
         if let Some(first) = first {
-            self.fill_targets(first, &mut |item, most| add(item, &mut room, &mut hosts, most));
+            self.fill_targets(bin, first, &mut filling);
         }
-        for item in self.order.iter().copied() {
-            // A bin without cpu, memory or slots left takes nothing more.
-            if room[..3].iter().any(|left| *left <= 0) {
+        for (position, item) in queue.items.iter().copied().enumerate() {
+            if queue.nothing_fits_from(position, &filling.room) {
                 break;
             }
-            add(item, &mut room, &mut hosts, u32::MAX);
+            if queue.fits(position, &filling.room) && self.accepts(item, bin) {
+                self.add(bin, item, u32::MAX, &mut filling);
+            }
         }
-        if counts.is_empty() {
+        if filling.counts.is_empty() {
             return None;
         }
-        let score = (bin.price + NODE_COST_NANOS) / value.max(1.0);
-        Some(Pattern { counts, score })
+        let score = (bin.price + NODE_COST_NANOS) / filling.value.max(1.0);
+        Some(Pattern { counts: filling.counts, score })
+    }
+
+    /// Puts as many pods of an item as fit, at most so many, into a node; returns how many.
+    fn add(&self, bin: &Bin, item: usize, most: u32, filling: &mut Filling) -> u32 {
+        let own = &self.items[item];
+        let shape = self.model.shape(own.shape);
+        let mut count = u32::try_from(own.pods.len()).unwrap_or(u32::MAX);
+        let is_own = |(other, _): &&(usize, u32)| *other == item;
+        // Only what was put in first can come up a second time.
+        count -= filling.counts.iter().take(8).find(is_own).map_or(0, |(_, taken)| *taken);
+        count = count.min(most).min(room_for(&filling.room, &shape.requests));
+        if count == 0 || !self.accepts(item, bin) {
+            return 0;
+        }
+        if !self.topology.ties[own.shape].is_free() || !shape.shares_hosts_freely() {
+            let is_open = |group: usize| self.is_open(group);
+            let room = filling.hosts.room_for(self.model, self.topology, own.shape, &is_open);
+            count = count.min(room);
+        }
+        if count == 0 || !self.join(bin, item, count, filling) {
+            return 0;
+        }
+        for (room, amount) in filling.room.iter_mut().zip(&shape.requests) {
+            *room -= amount * i64::from(count);
+        }
+        filling.hosts.add(self.model, self.topology, own.shape, count);
+        match filling.counts.iter_mut().take(8).find(|(other, _)| *other == item) {
+            Some((_, known)) => *known += count,
+            None => filling.counts.push((item, count)),
+        }
+        filling.value += self.values[item] * f64::from(count);
+        count
     }
 
     /// Puts in an item that must join others: one pod of something that each of its groups selects, then
     /// the item itself.
-    fn fill_targets(&self, item: usize, add: &mut dyn FnMut(usize, u32) -> u32) {
+    fn fill_targets(&self, bin: &Bin, item: usize, filling: &mut Filling) {
         for (group, selects_itself) in host_affinity(self.topology, self.items[item].shape) {
             if selects_itself && self.is_open(group) {
                 continue;
             }
             for target in self.order.iter().copied() {
                 let ties = &self.topology.ties[self.items[target].shape];
-                if target != item && ties.selected_by.contains(&group) && add(target, 1) > 0 {
+                if target != item
+                    && ties.selected_by.contains(&group)
+                    && self.add(bin, target, 1, filling) > 0
+                {
                     break;
                 }
             }
         }
-        add(item, u32::MAX);
+        self.add(bin, item, u32::MAX, filling);
     }
 
     /// Whether the item can share the node with those in it: labels that neither type nor offering
     /// settles must agree, and `minValues` must still be met.
-    fn join(
-        &self,
-        bin: &Bin,
-        item: usize,
-        room: &[i64],
-        count: u32,
-        joint: &mut Option<(Compatible, FxHashSet<*const Compatible>)>,
-    ) -> bool {
+    fn join(&self, bin: &Bin, item: usize, count: u32, filling: &mut Filling) -> bool {
         let pool = &self.model.pools[bin.pool];
-        let Some(compatible) = self.compatible[item].get(&bin.pool) else { return false };
-        let address = Rc::as_ptr(compatible);
-        let next = match joint.as_ref() {
-            None => (**compatible).clone(),
-            Some((_, seen)) if seen.contains(&address) && pool.min_values.is_empty() => {
-                return true;
-            }
-            Some((known, seen)) => {
-                if seen.contains(&address) {
-                    known.clone()
-                } else {
-                    let mut sets = self.model.sets.borrow_mut();
-                    match pool.both(known, compatible, &mut sets) {
-                        Some(both) if both.types.contains(bin.type_index) => both,
-                        _ => return false,
-                    }
+        let Some(class) = self.class_of[item][bin.pool] else { return false };
+        let own = &self.classes[bin.pool][class];
+        let is_known = filling.joint.as_ref().is_some_and(|joint| joint.classes.contains(&class));
+        if is_known && pool.min_values.is_empty() {
+            return true;
+        }
+        let next = match &filling.joint {
+            None => (**own).clone(),
+            Some(joint) if is_known => joint.compatible.clone(),
+            Some(joint) => {
+                let both = pool.both(&joint.compatible, own, &mut self.model.sets.borrow_mut());
+                match both {
+                    Some(both) if both.types.contains(bin.type_index) => both,
+                    _ => return false,
                 }
             }
         };
         if !pool.min_values.is_empty() && self.is_strict() {
             let requests = &self.model.shape(self.items[item].shape).requests;
-            let all = &pool.types[bin.type_index].room;
-            let total: Vec<i64> = all
+            let total: Vec<i64> = pool.types[bin.type_index]
+                .room
                 .iter()
-                .zip(room)
+                .zip(&filling.room)
                 .zip(requests)
                 .map(|((all, left), amount)| all - left + amount * i64::from(count))
                 .collect();
@@ -473,9 +494,11 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
                 return false;
             }
         }
-        let mut seen = joint.take().map(|(_, seen)| seen).unwrap_or_default();
-        seen.insert(address);
-        *joint = Some((next, seen));
+        let mut classes = filling.joint.take().map(|joint| joint.classes).unwrap_or_default();
+        if !is_known {
+            classes.push(class);
+        }
+        filling.joint = Some(Joint { compatible: next, classes });
         true
     }
 
@@ -501,47 +524,96 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
     fn launch(&mut self, bin: &Bin, pattern: &Pattern, times: u32) {
         let pool = &self.model.pools[bin.pool];
         let purchase = &pool.purchases[bin.purchase as usize];
-        for _ in 0..times {
-            let mut requests = vec![0; self.model.resources.len()];
-            let mut members = Vec::with_capacity(pattern.counts.len());
-            let mut joint: Option<Compatible> = None;
-            for (item, count) in &pattern.counts {
-                let compatible = self.compatible[*item][&bin.pool].clone();
-                joint = match joint {
-                    None => Some((*compatible).clone()),
-                    Some(known) => {
-                        pool.both(&known, &compatible, &mut self.model.sets.borrow_mut())
-                    }
-                };
-                let own = &mut self.items[*item];
-                let shape = self.model.shape(own.shape);
-                for (sum, amount) in requests.iter_mut().zip(&shape.requests) {
-                    *sum += amount * i64::from(*count);
-                }
-                let pods: Vec<usize> = own.pods.drain(..*count as usize).collect();
-                members.push(Member { conjunction: own.conjunction, pods });
-                let ties = &self.topology.ties[own.shape];
-                self.served.extend(ties.selected_by.iter().copied());
+        let Some(mut compatible) = self.joint_of(bin, pattern) else { return };
+        let reservation = purchase.reservation.as_ref().map(|reservation| {
+            *self.used.entry(reservation.clone()).or_default() += times;
+            bin.purchase
+        });
+        compatible.purchases = bought(pool, compatible.purchases, reservation);
+        compatible.types.intersect_with(&pool.viable(compatible.zones, compatible.purchases));
+        let mut requests = vec![0; self.model.resources.len()];
+        for (item, count) in &pattern.counts {
+            let shape = self.items[*item].shape;
+            self.served.extend(self.topology.ties[shape].selected_by.iter().copied());
+            for (sum, amount) in requests.iter_mut().zip(&self.model.shape(shape).requests) {
+                *sum += amount * i64::from(*count);
             }
-            let Some(mut compatible) = joint else { continue };
-            let reservation = purchase.reservation.as_ref().map(|reservation| {
-                *self.used.entry(reservation.clone()).or_default() += 1;
-                bin.purchase
-            });
-            compatible.purchases = bought(pool, compatible.purchases, reservation);
-            compatible.types.intersect_with(&pool.viable(compatible.zones, compatible.purchases));
+        }
+        for _ in 0..times {
+            let members = pattern
+                .counts
+                .iter()
+                .map(|(item, count)| {
+                    let own = &mut self.items[*item];
+                    // Pods are taken from the end: the rest need not move up.
+                    let rest = own.pods.len() - *count as usize;
+                    Member { conjunction: own.conjunction, pods: own.pods.split_off(rest) }
+                })
+                .collect();
             self.limits.take(bin.pool, &pool.types[bin.type_index].capacity);
             self.nodes.push(Packed {
                 pool: bin.pool,
-                compatible,
+                compatible: compatible.clone(),
                 type_index: bin.type_index,
-                reservation,
-                requests,
+                requests: requests.clone(),
                 members,
             });
         }
         self.round += 1;
     }
+
+    /// What may be launched for all items of a pattern.
+    fn joint_of(&self, bin: &Bin, pattern: &Pattern) -> Option<Compatible> {
+        let pool = &self.model.pools[bin.pool];
+        let mut classes: Vec<usize> =
+            pattern.counts.iter().filter_map(|(item, _)| self.class_of[*item][bin.pool]).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let mut sets = self.model.sets.borrow_mut();
+        let mut own = classes.iter().map(|class| &self.classes[bin.pool][*class]);
+        let first = (**own.next()?).clone();
+        own.try_fold(first, |joint, class| pool.both(&joint, class, &mut sets))
+    }
+}
+
+/// Items in the order in which they are tried, their requests side by side.
+struct Queue {
+    items: Vec<usize>,
+    width: usize,
+    requests: Vec<i64>,
+    /// At each position, the least that it or any later item asks of each resource.
+    least_from: Vec<i64>,
+}
+
+impl Queue {
+    fn of<'r>(rows: impl Iterator<Item = (usize, &'r [i64])>, width: usize) -> Self {
+        let mut queue =
+            Self { items: Vec::new(), width, requests: Vec::new(), least_from: Vec::new() };
+        for (item, requests) in rows {
+            queue.items.push(item);
+            queue.requests.extend_from_slice(requests);
+        }
+        queue.least_from = queue.requests.clone();
+        for index in (0..queue.least_from.len().saturating_sub(width)).rev() {
+            let next = queue.least_from[index + width];
+            queue.least_from[index] = queue.least_from[index].min(next);
+        }
+        queue
+    }
+
+    fn nothing_fits_from(&self, position: usize, room: &[i64]) -> bool {
+        let least = &self.least_from[position * self.width..(position + 1) * self.width];
+        room.iter().zip(least).any(|(room, least)| *least > 0 && least > room)
+    }
+
+    fn fits(&self, position: usize, room: &[i64]) -> bool {
+        let requests = &self.requests[position * self.width..(position + 1) * self.width];
+        room.iter().zip(requests).all(|(room, amount)| amount <= room || *amount == 0)
+    }
+}
+
+fn has_bit(words: &[u64], bit: usize) -> bool {
+    words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
 }
 
 /// Ways of buying that a node keeps: its reservation alone, or everything but reservations.
@@ -567,8 +639,12 @@ pub(crate) fn with_room(pool: &Pool, types: &FixedBitSet, requests: &[i64]) -> F
     left
 }
 
-/// Which classes of items accept an offering, a bit each.
-fn signature(classes: &[Rc<Compatible>], type_index: usize, zone: u32, purchase: u32) -> Vec<u64> {
+/// Which classes accept an offering of a type, by zone and purchase; a bit each.
+fn accepting(
+    classes: &[Rc<Compatible>],
+    type_index: usize,
+    (zone, purchase): (u32, u32),
+) -> Vec<u64> {
     let mut words = vec![0; classes.len().div_ceil(64)];
     for (index, class) in classes.iter().enumerate() {
         let accepts = class.types.contains(type_index)
