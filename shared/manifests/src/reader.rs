@@ -90,6 +90,7 @@ impl Reader {
                 return;
             }
         };
+        check_version(root, kind);
         let object = read(root);
         let (result, warnings) = reader.finish(object);
         self.objects.warnings.extend(warnings);
@@ -111,6 +112,27 @@ pub(crate) type ReadKind = fn(Field<'_>) -> Option<Object>;
 fn group_of(root: Field<'_>) -> Option<&str> {
     let version = root.get("apiVersion").str()?;
     Some(version.rsplit_once('/').map_or("", |(group, _)| group))
+}
+
+/// Notes a version of one of our kinds that is not read. Kubernetes' own kinds are read in every version:
+/// the fields that count are the same in all.
+fn check_version(root: Field<'_>, kind: &str) {
+    let read: &[&str] = match kind {
+        "NodePool" | "NodeClaim" | "EC2NodeClass" => &["v1"],
+        "NodeOverlay" | "ScaledObject" | "InstanceCatalog" => &["v1alpha1"],
+        "CapacityBuffer" => &["v1beta1", "v1alpha1"],
+        _ => return,
+    };
+    let field = root.get("apiVersion");
+    let Some((_, version)) = field.str().and_then(|version| version.rsplit_once('/')) else {
+        return;
+    };
+    if !read.contains(&version) {
+        field.note_rule(format!(
+            "{kind} is not read in version {version}, only in {}",
+            read.join(", ")
+        ));
+    }
 }
 
 /// How a kind is read, or what it is called among those that are not.

@@ -138,6 +138,17 @@ fn a_field_of_the_wrong_type_is_told_once() {
 }
 
 #[test]
+fn a_version_of_our_kinds_that_nobody_knows_is_an_error() {
+    let text = "apiVersion: karpenter.sh/v7\nkind: NodeOverlay\nmetadata: {name: a}\nspec: {requirements: [], price: \"1\"}\n";
+    assert_eq!(
+        errors(text),
+        [
+            "NodeOverlay is not read in version v7, only in v1alpha1 (in.yaml:1, object a, field apiVersion)"
+        ]
+    );
+}
+
+#[test]
 fn unknown_kinds_are_counted_and_foreign_groups_are_told_apart() {
     let text = "kind: Service\n---\nkind: Service\n---\napiVersion: batch.volcano.sh/v1alpha1\nkind: Job\n";
     let objects = read_text(text);
