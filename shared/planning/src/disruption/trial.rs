@@ -8,12 +8,11 @@ use domain::reason::DisruptionReason;
 use super::candidate::is_within_window;
 use crate::model::Model;
 use crate::scheduling::Scheduling;
-use crate::scheduling::claim::Names;
+use crate::scheduling::claim::{Names, claim};
 use crate::scheduling::limits::Limits;
 use crate::scheduling::packing::{Packed, pack};
 use crate::scheduling::placement::{Item, Placer};
 use crate::scheduling::state::State;
-use crate::scheduling::to_claim;
 use crate::scheduling::topology::Topology;
 
 /// What became of the pods in a trial.
@@ -119,7 +118,7 @@ impl<'s, 'a> Trials<'s, 'a> {
         let mut claims: Vec<PlannedNodeClaim> = trial
             .packed
             .iter()
-            .map(|packed| to_claim(self.model, packed, &mut limits, names))
+            .map(|packed| claim(self.model, packed, &mut limits, names))
             .collect();
         claims.sort_by(|a, b| a.name.cmp(&b.name));
         claims

@@ -6,11 +6,11 @@ use domain::Text;
 use domain::label::{self, Labels};
 use domain::plan::{PlannedNodeClaim, PlannedOffering};
 use domain::pod::PodKey;
-use domain::requirement::{Requirement, Requirements, ValueSet};
+use domain::requirement::{Requirement, Requirements};
 use fixedbitset::FixedBitSet;
 
 use super::limits::Limits;
-use super::packing::{Packed, with_room};
+use super::packing::Packed;
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyKind};
 use crate::model::pool::{Pool, TypeOffering};
@@ -107,7 +107,7 @@ pub(crate) fn claim(
         name: names.draw(&pool.node_pool.name, &content),
         node_pool: pool.node_pool.name.clone(),
         node_class: template.node_class_ref.name.clone(),
-        requirements: with_instance_types(requirements, &instance_types),
+        requirements: narrowed_to_offerings(requirements, pool, packed, &listed),
         instance_types,
         offering: PlannedOffering {
             instance_type: one.instance_type.name.clone(),
@@ -128,19 +128,18 @@ pub(crate) fn claim(
 fn listed_types(pool: &Pool, packed: &Packed, limits: &mut Limits) -> Vec<(usize, TypeOffering)> {
     let compatible = &packed.compatible;
     let own_capacity = &pool.types[packed.type_index].capacity;
-    let types = with_room(pool, &compatible.types, &packed.requests);
-    let mut offers: Vec<(usize, TypeOffering)> = types
-        .ones()
-        .filter(|index| {
-            limits.allow_instead(packed.pool, &pool.types[*index].capacity, own_capacity)
+    let priced = pool.cheapest(compatible.zones, compatible.purchases);
+    let hosting = priced
+        .iter()
+        .filter(|priced| compatible.types.contains(priced.index))
+        .filter(|priced| pool.types[priced.index].has_room_for(&packed.requests))
+        .filter(|priced| {
+            limits.allow_instead(packed.pool, &pool.types[priced.index].capacity, own_capacity)
         })
-        .filter_map(|index| {
-            let offering = pool.types[index].cheapest_in(compatible.zones, compatible.purchases)?;
-            Some((index, offering))
-        })
-        .collect();
-    // Types come by name, and the sort is stable.
-    offers.sort_by_key(|(_, offering)| offering.price);
+        .map(|priced| (priced.index, priced.offering));
+    // Dearer types than are listed matter only where `minValues` may need them.
+    let most = if pool.min_values.is_empty() { INSTANCE_TYPES_MAX } else { usize::MAX };
+    let offers: Vec<(usize, TypeOffering)> = hosting.take(most).collect();
     let ceiling = i128::from(offers.first().map_or(0, |(_, offering)| offering.price.nanos()))
         * i128::from(PRICE_PERCENT_MAX)
         / 100;
@@ -289,33 +288,32 @@ fn within(mut labels: Labels, zones: u64, purchases: u64, pool: &Pool) -> Labels
     labels
 }
 
-fn with_instance_types(mut requirements: Requirements, types: &[Text]) -> Vec<Requirement> {
-    requirements.add(&Requirement::is_in(label::INSTANCE_TYPE, types.iter().cloned()));
+/// Narrows the requirements on instance type, zone and way of buying to what is listed.
+fn narrowed_to_offerings(
+    mut requirements: Requirements,
+    pool: &Pool,
+    packed: &Packed,
+    listed: &[(usize, TypeOffering)],
+) -> Vec<Requirement> {
+    let compatible = &packed.compatible;
+    let (mut zones, mut purchases) = (0_u64, 0_u64);
+    for (index, _) in listed {
+        for offering in pool.types[*index].offerings_in(compatible.zones, compatible.purchases) {
+            zones |= 1 << offering.zone;
+            purchases |= 1 << offering.purchase;
+        }
+    }
+    let types = listed.iter().map(|(index, _)| pool.types[*index].instance_type.name.clone());
+    let zones = bits(zones).map(|zone| pool.zone(zone).clone());
+    let words = bits(purchases).filter_map(|purchase| {
+        pool.purchases.get(purchase as usize).map(|own| Text::from(own.capacity_type.as_str()))
+    });
+    requirements.add(&Requirement::is_in(label::INSTANCE_TYPE, types));
+    requirements.add(&Requirement::is_in(label::ZONE, zones));
+    requirements.add(&Requirement::is_in(label::CAPACITY_TYPE, words));
     requirements.to_requirements()
 }
 
-/// Narrows the requirements on zone and way of buying to what is left of them.
-pub(crate) fn narrowed_to_offerings(claim: &mut PlannedNodeClaim, model: &Model, packed: &Packed) {
-    let pool = &model.pools[packed.pool];
-    let mut all = Requirements::of(&claim.requirements);
-    let compatible = &packed.compatible;
-    let offered: BTreeSet<(u32, u32)> = claim
-        .instance_types
-        .iter()
-        .filter_map(|name| pool.types.iter().find(|one| one.instance_type.name == *name))
-        .flat_map(|one| one.offerings_in(compatible.zones, compatible.purchases))
-        .map(|offering| (offering.zone, offering.purchase))
-        .collect();
-    let zones = offered.iter().map(|(zone, _)| pool.zone(*zone).clone());
-    let words = offered
-        .iter()
-        .map(|(_, purchase)| Text::from(pool.purchases[*purchase as usize].capacity_type.as_str()));
-    for (key, set) in
-        [(label::ZONE, ValueSet::list(zones)), (label::CAPACITY_TYPE, ValueSet::list(words))]
-    {
-        for requirement in set.to_requirements(&key.into(), None) {
-            all.add(&requirement);
-        }
-    }
-    claim.requirements = all.to_requirements();
+fn bits(mask: u64) -> impl Iterator<Item = u32> {
+    (0..64).filter(move |bit| mask >> bit & 1 == 1)
 }

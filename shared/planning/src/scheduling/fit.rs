@@ -7,7 +7,7 @@ use domain::taint::{TaintEffect, first_untolerated, tolerated};
 
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
-use crate::model::pool::{Compatible, Pool};
+use crate::model::pool::{Compatible, Pool, TypeRate};
 use crate::model::shape::Shape;
 
 /// A NodePool that could launch a node for a pod.
@@ -49,7 +49,8 @@ pub(crate) fn fit(model: &Model, shape: &Shape, conjunction: ConjunctionId) -> F
     let mut avoided = Vec::new();
     for (index, pool) in model.pools.iter().enumerate() {
         let Ok(compatible) = pool_fit(model, pool, shape, conjunction) else { continue };
-        let value = cheapest_share(pool, &compatible, &shape.requests);
+        let rates = pool.rates(conjunction, &compatible);
+        let value = cheapest_share(pool, &rates, &shape.requests);
         let fit = PoolFit { pool: index, compatible, value };
         if is_avoided(pool, shape) { avoided.push(fit) } else { pools.push(fit) }
     }
@@ -159,24 +160,18 @@ fn ratio(part: i64, whole: i64) -> f64 {
 ///
 /// No packing can serve the pod for less, so sums of shares rank how well a node is used.
 #[expect(clippy::cast_precision_loss, reason = "an estimate that only ranks")]
-fn cheapest_share(pool: &Pool, compatible: &Compatible, requests: &[i64]) -> f64 {
-    let mut least = f64::INFINITY;
-    for index in compatible.types.ones() {
-        let one = &pool.types[index];
-        if !one.has_room_for(requests) {
-            continue;
-        }
-        let Some(offering) = one.cheapest_in(compatible.zones, compatible.purchases) else {
-            continue;
-        };
-        let share = one
-            .room
+fn cheapest_share(pool: &Pool, rates: &[TypeRate], requests: &[i64]) -> f64 {
+    let share_on = |rate: &TypeRate| {
+        rate.rates
             .iter()
             .zip(requests)
             .filter(|(_, amount)| **amount > 0)
-            .map(|(room, amount)| ratio(*amount, *room))
-            .fold(0.0, f64::max);
-        least = least.min(offering.price.nanos() as f64 * share);
-    }
-    least
+            .map(|(rate, amount)| rate * *amount as f64)
+            .fold(0.0, f64::max)
+    };
+    rates
+        .iter()
+        .filter(|rate| pool.types[rate.index].has_room_for(requests))
+        .map(share_on)
+        .fold(f64::INFINITY, f64::min)
 }

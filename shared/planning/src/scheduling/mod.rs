@@ -145,7 +145,7 @@ fn plan(
 ) -> Plan {
     let mut names = Names::of(model);
     let mut node_claims: Vec<PlannedNodeClaim> =
-        packed.iter().map(|packed| to_claim(model, packed, limits, &mut names)).collect();
+        packed.iter().map(|packed| claim::claim(model, packed, limits, &mut names)).collect();
     node_claims.sort_by(|a, b| a.name.cmp(&b.name));
     let is_listed = |pod: &usize| model.pod(*pod).virtual_of.is_none();
     let mut placements: Vec<Placement> = outcome
@@ -188,16 +188,4 @@ fn plan(
         disruptions: Vec::new(),
         blocked: Vec::new(),
     }
-}
-
-/// A packed node as a claim, its requirements narrowed to what it may be launched as.
-pub(crate) fn to_claim(
-    model: &Model,
-    packed: &Packed,
-    limits: &mut Limits,
-    names: &mut Names,
-) -> PlannedNodeClaim {
-    let mut planned = claim::claim(model, packed, limits, names);
-    claim::narrowed_to_offerings(&mut planned, model, packed);
-    planned
 }
