@@ -11,8 +11,9 @@ mod orphans;
 
 use std::collections::BTreeMap;
 
+use domain::label::TERMINATION_TIMESTAMP;
 use domain::node::Node;
-use domain::pod::PodKey;
+use domain::pod::{Pod, PodKey};
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::Event;
@@ -123,6 +124,7 @@ async fn advance_under<O: Outside>(
         now: observed.now,
         observed: &observed,
         instances: instances.iter().map(|instance| (&*instance.id, instance)).collect(),
+        pods: observed.pods_by_node(),
         report: LifecycleReport::default(),
         events: Vec::new(),
         to_terminate: Vec::new(),
@@ -157,6 +159,8 @@ struct Tick<'a, O> {
     observed: &'a Observation,
     /// By id.
     instances: BTreeMap<&'a str, &'a Instance>,
+    /// Bound pods, by Node.
+    pods: BTreeMap<&'a Text, Vec<&'a Pod>>,
     report: LifecycleReport,
     events: Vec<Event>,
     /// Claims whose instance can end now, asked for together.
@@ -172,7 +176,8 @@ impl<'a, O: Outside> Tick<'a, O> {
         };
         match reason {
             Some(reason) => {
-                let record = claim.record.clone().ended(self.now, reason, None);
+                let deadline = self.deadline_asked_for(&claim.record);
+                let record = claim.record.clone().ended(self.now, reason, deadline);
                 if let Some(claim) = self.save(claim, record).await {
                     self.note(&claim.record, Change::Ending(reason));
                     self.end(claim).await;
@@ -181,6 +186,12 @@ impl<'a, O: Outside> Tick<'a, O> {
             None if claim.record.ending.is_some() => self.end(claim).await,
             None => self.join(claim).await,
         }
+    }
+
+    /// When the drain is to end by force, where somebody has written that on the NodeClaim object.
+    fn deadline_asked_for(&self, record: &ClaimRecord) -> Option<Timestamp> {
+        let object = self.observed.mirror_of(record)?;
+        object.claim.annotations.get(TERMINATION_TIMESTAMP)?.parse().ok()
     }
 
     fn counterparts(&self, record: &ClaimRecord) -> Counterparts<'a> {
@@ -193,6 +204,10 @@ impl<'a, O: Outside> Tick<'a, O> {
 
     fn node(&self, record: &ClaimRecord) -> Option<&'a Node> {
         self.observed.node_of(record)
+    }
+
+    fn pods_of(&self, node: &Node) -> &[&'a Pod] {
+        self.pods.get(&node.name).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The claim's instance as the cloud lists it.

@@ -80,7 +80,7 @@ impl<O: Outside> Tick<'_, O> {
     async fn drain(&mut self, claim: Versioned<ClaimRecord>, node: &Node) {
         let mut record = claim.record.clone();
         let deadline = record.ending.as_ref().and_then(|ending| ending.deadline);
-        let step = drain_step(node, &self.observed.view.pods, deadline, self.now);
+        let step = drain_step(self.pods_of(node), deadline, self.now);
         self.evict(&record, &step).await;
         let was_drained = record.claim.is(ConditionType::Drained);
         let is_over = is_drain_over(&record, &step, self.now);
@@ -112,9 +112,8 @@ impl<O: Outside> Tick<'_, O> {
         let listed = self.ports.cluster().volume_attachments(&node.name).await;
         let doing = || format!("list volume attachments of Node {}", node.name);
         let attachments = self.report.problems.note(doing, listed)?;
-        let view = &self.observed.view;
-        let claims = &view.persistent_volume_claims;
-        Some(awaited_attachments(&attachments, node, &view.pods, claims, self.now).len())
+        let claims = &self.observed.view.persistent_volume_claims;
+        Some(awaited_attachments(&attachments, self.pods_of(node), claims, self.now).len())
     }
 
     fn set_volumes(&mut self, record: &mut ClaimRecord, left: usize) {

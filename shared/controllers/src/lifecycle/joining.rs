@@ -8,12 +8,12 @@ use super::{Change, Tick};
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::error::found;
 use crate::ports::{ClaimStore, Cluster, NodeRef, Outside, Versioned};
-use crate::record::claim::{ClaimRecord, PodsSeen};
+use crate::record::claim::ClaimRecord;
 use crate::record::nomination::{NOMINATION_LASTS, Nomination};
 use crate::run::after;
 use crate::steps::join::{Registration, ambiguous, initialize, initialized_patch, register};
 use crate::steps::launched::launched;
-use crate::steps::pod_events::{note_pods, update_consolidatable};
+use crate::steps::pod_events::{consolidatable_in, note_pods, update_consolidatable};
 
 /// While a node starts, it is looked at so often.
 const STARTING_PAUSE: SignedDuration = SignedDuration::from_secs(5);
@@ -129,15 +129,14 @@ impl<O: Outside> Tick<'_, O> {
 
     /// Notes pods that came or went, and whether the node may be consolidated.
     fn keep_up(&mut self, record: ClaimRecord, node: &Node) -> ClaimRecord {
-        let before: Option<PodsSeen> = record.pods_seen.clone();
-        let record = note_pods(record, node, &self.observed.view.pods, self.now);
-        if before.is_some() && before != record.pods_seen {
-            self.come_back_after(STARTING_PAUSE);
-        }
+        let record = note_pods(record, self.pods_of(node), self.now);
         let pool = record
             .claim
             .node_pool()
             .and_then(|name| self.observed.view.node_pools.iter().find(|pool| pool.name == *name));
+        if let Some(pause) = consolidatable_in(&record, pool, self.now) {
+            self.come_back_after(pause);
+        }
         update_consolidatable(record, pool, self.now)
     }
 }

@@ -47,7 +47,8 @@ pub trait Cluster {
     async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError>;
 
     /// Writes the NodeClaim object that shows a claim: creates it with finalizer
-    /// `karpenter.sh/termination` and the claim's uid in annotation `outrigger.dev/claim-uid`, or
+    /// `karpenter.sh/termination`, owned by its NodePool (so that it goes with the pool), and with the
+    /// claim's uid in annotation `outrigger.dev/claim-uid`, or
     /// brings finalizer, labels, annotations and status of an existing one up to date. Annotations that
     /// others set stay. `Conflict` where the object of that name does not belong to the claim
     /// ([`NodeClaimObject::belongs_to`]).

@@ -69,18 +69,14 @@ pub fn validated(
     if disruption.reason != DisruptionReason::Empty {
         return Err(refusal);
     }
-    let fresh = (core.propose)(snapshot);
-    let is_still_empty = |node: &&Text| {
-        fresh
-            .disruptions
-            .iter()
-            .any(|now| now.reason == DisruptionReason::Empty && now.nodes.contains(node))
-    };
-    let nodes: Vec<Text> = disruption.nodes.iter().filter(is_still_empty).cloned().collect();
-    if nodes.is_empty() {
-        return Err(refusal);
+    // Asked anew with every other node spoken for: what is proposed then is a part of the command.
+    let mut narrowed = snapshot.clone();
+    let others = snapshot.nodes.iter().filter(|node| !disruption.nodes.contains(&node.name));
+    for node in others {
+        narrowed.nominations.entry(node.name.clone()).or_default();
     }
-    Ok(PlannedDisruption { nodes, ..disruption.clone() })
+    let fresh = (core.propose)(&narrowed).disruptions;
+    fresh.into_iter().find(|now| now.reason == DisruptionReason::Empty).ok_or(refusal)
 }
 
 /// What is wrong with disruptions, taken together with what pending pods get: a plan is checked whole.

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use domain::node::Node;
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::pod::{ObjectKey, Pod, PodKey, VolumeUse};
 use domain::taint::{Taint, tolerated};
@@ -33,20 +32,15 @@ pub struct DrainStep {
     pub remaining: usize,
 }
 
-/// The next step of a drain.
+/// The next step of a drain, for the pods of a node.
 ///
 /// Pods go in four tiers, one after another: ordinary, ordinary DaemonSet, critical, critical DaemonSet.
 /// Only the first tier that has pods is asked; whom the deadline leaves no more than its grace period is
 /// forced in whatever tier. Not drained: pods that tolerate the taint `karpenter.sh/disrupted`, static
 /// ones, those that have ended, and those that have been stuck in deletion for over a minute.
-pub fn drain_step(
-    node: &Node,
-    pods: &[Pod],
-    deadline: Option<Timestamp>,
-    now: Timestamp,
-) -> DrainStep {
+pub fn drain_step(pods: &[&Pod], deadline: Option<Timestamp>, now: Timestamp) -> DrainStep {
     let mut drainable: Vec<&Pod> =
-        pods.iter().filter(|pod| is_on(pod, node) && is_drained(pod, now)).collect();
+        pods.iter().copied().filter(|pod| is_drained(pod, now)).collect();
     drainable.sort_by(|a, b| (tier(a), &a.key).cmp(&(tier(b), &b.key)));
     let mut step = DrainStep { remaining: drainable.len(), ..DrainStep::default() };
     let current = drainable.first().map(|pod| tier(pod));
@@ -70,25 +64,23 @@ pub fn is_drain_over(record: &ClaimRecord, step: &DrainStep, now: Timestamp) -> 
                 .is_some_and(|lasted| lasted >= DRAIN_MIN))
 }
 
-/// Attachments that the end of the instance has to wait for: those of volumes that no pod uses which
+/// Attachments of a node that the end of its instance has to wait for: those of volumes that no pod uses which
 /// stays on the node until the end.
 pub fn awaited_attachments<'a>(
     attachments: &'a [VolumeAttachment],
-    node: &Node,
-    pods: &[Pod],
+    pods: &[&Pod],
     claims: &[PersistentVolumeClaim],
     now: Timestamp,
 ) -> Vec<&'a VolumeAttachment> {
     let kept: BTreeSet<&Text> = pods
         .iter()
-        .filter(|pod| is_on(pod, node) && !pod.is_terminal() && !is_drained(pod, now))
-        .flat_map(claim_keys)
+        .filter(|pod| !pod.is_terminal() && !is_drained(pod, now))
+        .flat_map(|pod| claim_keys(pod))
         .filter_map(|key| claims.iter().find(|claim| claim.key == key))
         .filter_map(|claim| claim.spec.volume_name.as_ref())
         .collect();
     attachments
         .iter()
-        .filter(|one| one.node == node.name)
         .filter(|one| one.persistent_volume.as_ref().is_none_or(|name| !kept.contains(name)))
         .collect()
 }
@@ -105,10 +97,6 @@ fn claim_keys(pod: &Pod) -> Vec<ObjectKey> {
             }
         })
         .collect()
-}
-
-fn is_on(pod: &Pod, node: &Node) -> bool {
-    pod.node_name.as_ref() == Some(&node.name)
 }
 
 fn is_drained(pod: &Pod, now: Timestamp) -> bool {
@@ -146,12 +134,17 @@ pub fn drained_status(is_over: bool) -> (ConditionStatus, &'static str) {
 mod tests {
     use super::*;
     use crate::testing::{at, launched_record, node_of, pod_on};
+    use domain::node::Node;
     use domain::pod::{DoNotDisrupt, Owner, OwnerKind, PodPhase, PodSpec};
     use domain::taint::Toleration;
     use std::sync::Arc;
 
     fn node() -> Node {
         node_of(&launched_record("web-1", at(0)))
+    }
+
+    fn step(pods: &[Pod], deadline: Option<Timestamp>, now: Timestamp) -> DrainStep {
+        drain_step(&pods.iter().collect::<Vec<_>>(), deadline, now)
     }
 
     fn with_spec(mut pod: Pod, change: impl FnOnce(&mut PodSpec)) -> Pod {
@@ -179,11 +172,11 @@ mod tests {
             pod_on("a", &node()),
         ];
         for expected in ["a", "b", "c", "d"] {
-            let step = drain_step(&node(), &pods, None, at(0));
-            assert_eq!(names(&step.evict), [expected]);
+            let next = step(&pods, None, at(0));
+            assert_eq!(names(&next.evict), [expected]);
             pods.retain(|pod| &*pod.key.name != expected);
         }
-        assert_eq!(drain_step(&node(), &pods, None, at(0)).remaining, 0);
+        assert_eq!(step(&pods, None, at(0)).remaining, 0);
     }
 
     #[test]
@@ -191,11 +184,11 @@ mod tests {
         let mut ending = pod_on("a", &node());
         ending.deleted = Some(at(30));
         let pods = [ending, daemon(pod_on("b", &node()))];
-        let step = drain_step(&node(), &pods, None, at(10));
-        assert!(step.evict.is_empty());
-        assert_eq!(step.remaining, 2);
+        let next = step(&pods, None, at(10));
+        assert!(next.evict.is_empty());
+        assert_eq!(next.remaining, 2);
         // A minute past its deletion the pod no longer counts.
-        assert_eq!(names(&drain_step(&node(), &pods, None, at(91)).evict), ["b"]);
+        assert_eq!(names(&step(&pods, None, at(91)).evict), ["b"]);
     }
 
     #[test]
@@ -208,7 +201,7 @@ mod tests {
         done.phase = PodPhase::Succeeded;
         let mut mirror = pod_on("c", &node());
         mirror.is_mirror = true;
-        assert_eq!(drain_step(&node(), &[tolerant, done, mirror], None, at(0)).remaining, 0);
+        assert_eq!(step(&[tolerant, done, mirror], None, at(0)).remaining, 0);
     }
 
     #[test]
@@ -216,14 +209,14 @@ mod tests {
         let mut protected = daemon(pod_on("a", &node()));
         protected.do_not_disrupt = Some(DoNotDisrupt::Always);
         let pods = [protected, pod_on("b", &node())];
-        let step = drain_step(&node(), &pods, Some(at(100)), at(70));
-        assert_eq!(names(&step.evict), ["b"], "30 s are left, as many as the pods ask for");
-        let step = drain_step(&node(), &pods, Some(at(100)), at(80));
+        let next = step(&pods, Some(at(100)), at(70));
+        assert_eq!(names(&next.evict), ["b"], "30 s are left, as many as the pods ask for");
+        let next = step(&pods, Some(at(100)), at(80));
         let forced: Vec<(&str, u32)> =
-            step.force.iter().map(|(pod, grace)| (&*pod.key.name, *grace)).collect();
+            next.force.iter().map(|(pod, grace)| (&*pod.key.name, *grace)).collect();
         assert_eq!(forced, [("b", 20), ("a", 20)]);
-        let step = drain_step(&node(), &pods, Some(at(100)), at(200));
-        assert_eq!(step.force[0].1, 1, "grace is never 0");
+        let next = step(&pods, Some(at(100)), at(200));
+        assert_eq!(next.force[0].1, 1, "grace is never 0");
     }
 
     #[test]
@@ -233,8 +226,7 @@ mod tests {
             pod.deleted = Some(at(until));
             pod
         };
-        let forced =
-            |until| drain_step(&node(), &[ending(until)], Some(at(100)), at(80)).force.len();
+        let forced = |until| step(&[ending(until)], Some(at(100)), at(80)).force.len();
         assert_eq!((forced(95), forced(500)), (0, 1));
     }
 
@@ -242,7 +234,7 @@ mod tests {
     fn a_protected_pod_holds_the_drain_up() {
         let mut protected = pod_on("a", &node());
         protected.do_not_disrupt = Some(DoNotDisrupt::Always);
-        let step = drain_step(&node(), &[protected], None, at(0));
-        assert_eq!((step.evict.len(), step.protected.len(), step.remaining), (0, 1, 1));
+        let next = step(&[protected], None, at(0));
+        assert_eq!((next.evict.len(), next.protected.len(), next.remaining), (0, 1, 1));
     }
 }

@@ -2,21 +2,19 @@
 //!
 //! Source: reference C12; trap 81: events come from what was stored, never from a process' start.
 
-use domain::Timestamp;
-use domain::node::Node;
-use domain::node_claim::{ConditionStatus, ConditionType};
+use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
 use domain::node_pool::{NeverOr, NodePool};
 use domain::pod::Pod;
+use domain::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::condition::{clear, set_condition, set_true, since};
 use crate::record::claim::{ClaimRecord, PodsSeen};
 
-/// The pods that count on a node: active, not of a DaemonSet.
-pub fn pods_seen(node: &Node, pods: &[Pod]) -> PodsSeen {
+/// Of the pods of a node, those that count: active, not of a DaemonSet.
+pub fn pods_seen(pods: &[&Pod]) -> PodsSeen {
     let mut uids: Vec<&str> = pods
         .iter()
-        .filter(|pod| pod.node_name.as_ref() == Some(&node.name))
         .filter(|pod| pod.is_active() && !pod.is_daemon())
         .map(|pod| &*pod.uid)
         .collect();
@@ -25,15 +23,10 @@ pub fn pods_seen(node: &Node, pods: &[Pod]) -> PodsSeen {
     PodsSeen(Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes()).to_string().into())
 }
 
-/// The claim with what was seen of its pods: a set other than the one stored means that a pod came or
+/// The claim with what was seen of the pods of its Node: a set other than the one stored means that a pod came or
 /// went by now. The first look only notes what is there.
-pub fn note_pods(
-    mut record: ClaimRecord,
-    node: &Node,
-    pods: &[Pod],
-    now: Timestamp,
-) -> ClaimRecord {
-    let seen = pods_seen(node, pods);
+pub fn note_pods(mut record: ClaimRecord, pods: &[&Pod], now: Timestamp) -> ClaimRecord {
+    let seen = pods_seen(pods);
     if record.pods_seen.as_ref().is_some_and(|before| *before != seen) {
         record.claim.status.last_pod_event = Some(now);
     }
@@ -57,11 +50,7 @@ pub fn update_consolidatable(
         clear(claim, ConditionType::Consolidatable);
         return record;
     }
-    let quiet = claim
-        .status
-        .last_pod_event
-        .map(|event| now.duration_since(event))
-        .or_else(|| since(claim, ConditionType::Initialized, now));
+    let quiet = quiet_for(claim, now);
     if quiet.is_none_or(|quiet| quiet >= after) {
         set_true(claim, ConditionType::Consolidatable, now);
     } else {
@@ -71,26 +60,44 @@ pub fn update_consolidatable(
     record
 }
 
+/// How long no pod has come or gone; since it takes pods, where none ever did.
+fn quiet_for(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
+    claim
+        .status
+        .last_pod_event
+        .map(|event| now.duration_since(event))
+        .or_else(|| since(claim, ConditionType::Initialized, now))
+}
+
+/// In how long a claim that is not Consolidatable yet will be, if no pod comes or goes.
+pub fn consolidatable_in(
+    record: &ClaimRecord,
+    pool: Option<&NodePool>,
+    now: Timestamp,
+) -> Option<SignedDuration> {
+    let after = pool?.disruption.consolidate_after.duration()?;
+    let left = after - quiet_for(&record.claim, now)?;
+    left.is_positive().then_some(left)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{at, initialized_record, node_of, node_pool, pod_on};
-    use domain::SignedDuration;
 
     #[test]
     fn a_first_look_is_no_event_and_a_change_is() {
         let record = initialized_record("web-1", at(0));
         let node = node_of(&record);
-        let one = [pod_on("a", &node)];
-        let two = [pod_on("b", &node), pod_on("a", &node)];
-        let record = note_pods(record, &node, &one, at(100));
+        let (a, b) = (pod_on("a", &node), pod_on("b", &node));
+        let (one, two) = ([&a], [&b, &a]);
+        let record = note_pods(record, &one, at(100));
         assert_eq!(record.claim.status.last_pod_event, None);
-        let record = note_pods(record, &node, &one, at(200));
+        let record = note_pods(record, &one, at(200));
         assert_eq!(record.claim.status.last_pod_event, None);
-        let record = note_pods(record, &node, &two, at(300));
+        let record = note_pods(record, &two, at(300));
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)));
-        let swapped = [two[1].clone(), two[0].clone()];
-        let record = note_pods(record, &node, &swapped, at(400));
+        let record = note_pods(record, &[&a, &b], at(400));
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)), "order means nothing");
     }
 
@@ -106,6 +113,8 @@ mod tests {
         };
         assert!(!consolidatable(&record, at(129)));
         assert!(consolidatable(&record, at(130)));
+        let left = |now| consolidatable_in(&record, Some(&pool), now);
+        assert_eq!((left(at(129)), left(at(130))), (Some(SignedDuration::from_secs(1)), None));
         pool.disruption.consolidate_after = NeverOr::Never;
         let record = update_consolidatable(record, Some(&pool), at(500));
         assert_eq!(record.claim.condition(ConditionType::Consolidatable), None);

@@ -7,13 +7,14 @@ use domain::instance_type::{InstanceType, InstanceTypes};
 use domain::label;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
-use domain::pod::PodKey;
+use domain::pod::{Pod, PodKey};
 use domain::resource::Resources;
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::Taint;
 use domain::{Text, Timestamp};
 
+use super::pod_events::note_pods;
 use crate::ports::claim_store::Versioned;
 use crate::ports::cluster::{ClusterView, NodeClaimObject};
 use crate::record::claim::ClaimRecord;
@@ -57,6 +58,17 @@ impl Observation {
     /// The object that shows a claim in the cluster.
     pub fn mirror_of(&self, record: &ClaimRecord) -> Option<&NodeClaimObject> {
         self.view.node_claims.iter().find(|object| object.belongs_to(&record.claim.uid))
+    }
+
+    /// Pods that are bound, by their Node's name.
+    pub fn pods_by_node(&self) -> BTreeMap<&Text, Vec<&Pod>> {
+        let mut by_node: BTreeMap<&Text, Vec<&Pod>> = BTreeMap::new();
+        for pod in &self.view.pods {
+            if let Some(node) = &pod.node_name {
+                by_node.entry(node).or_default().push(pod);
+            }
+        }
+        by_node
     }
 
     /// The claim that plans mean by a name: that of a Node, or of the claim itself.
@@ -104,7 +116,8 @@ pub fn snapshot(observed: &Observation, settings: &Settings) -> ClusterSnapshot 
 }
 
 fn node_claims(observed: &Observation) -> Vec<NodeClaim> {
-    let own = observed.claims.iter().map(|claim| shown_claim(observed, &claim.record));
+    let pods = observed.pods_by_node();
+    let own = observed.claims.iter().map(|claim| shown_claim(observed, &claim.record, &pods));
     let known: BTreeSet<&Text> =
         observed.claims.iter().map(|claim| &claim.record.claim.name).collect();
     // What somebody else made and nobody has taken over yet: its node is there all the same.
@@ -117,8 +130,17 @@ fn node_claims(observed: &Observation) -> Vec<NodeClaim> {
     own.chain(foreign).collect()
 }
 
-fn shown_claim(observed: &Observation, record: &ClaimRecord) -> NodeClaim {
+fn shown_claim(
+    observed: &Observation,
+    record: &ClaimRecord,
+    pods: &BTreeMap<&Text, Vec<&Pod>>,
+) -> NodeClaim {
     let mut claim = record.claim.clone();
+    if let Some(name) = &claim.status.node_name {
+        // Lifecycle may not have seen yet that a pod came or went.
+        let pods = pods.get(name).map(Vec::as_slice).unwrap_or_default();
+        claim = note_pods(record.clone(), pods, observed.now).claim;
+    }
     if let Some(object) = observed.mirror_of(record) {
         for (key, value) in &object.claim.annotations {
             claim.annotations.entry(key.clone()).or_insert_with(|| value.clone());

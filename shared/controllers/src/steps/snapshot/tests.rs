@@ -7,7 +7,7 @@ use domain::resource::CPU;
 use super::*;
 use crate::ports::claim_store::Version;
 use crate::record::claim::EndReason;
-use crate::testing::{at, initialized_record, instance_type, node_of, offering, record};
+use crate::testing::{at, initialized_record, instance_type, node_of, offering, pod_on, record};
 
 fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> Observation {
     let version = Version(1);
@@ -131,4 +131,17 @@ fn a_nomination_of_a_claim_counts_for_its_node_and_ends() {
     assert_eq!(seen(&observed).nominations.get("node-web-1"), Some(&pods));
     observed.now = at(101);
     assert!(seen(&observed).nominations.is_empty());
+}
+
+#[test]
+fn a_pod_that_left_since_lifecycle_looked_counts_already() {
+    let own = initialized_record("web-1", at(0));
+    let pod = pod_on("web-0", &node_of(&own));
+    let own = note_pods(own, &[&pod], at(50));
+    let mut observed = observation([own]);
+    observed.view.pods = vec![pod];
+    let last_event = |observed: &Observation| seen(observed).node_claims[0].status.last_pod_event;
+    assert_eq!(last_event(&observed), None);
+    observed.view.pods.clear();
+    assert_eq!(last_event(&observed), Some(at(100)));
 }
