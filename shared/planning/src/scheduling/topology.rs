@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use domain::Text;
 use domain::label::{self, Labels};
 use domain::pod::{NodeInclusionPolicy, PodAffinityTerm, WhenUnsatisfiable};
-use domain::selector::LabelSelector;
+use domain::selector::{LabelSelector, SelectorOperator};
 use domain::settings::PreferencePolicy;
 use domain::taint::{Taint, Toleration, first_untolerated};
 use rustc_hash::FxHashMap;
@@ -161,6 +161,7 @@ impl Topology {
             .iter()
             .map(|namespace| (&*namespace.name, &namespace.labels))
             .collect();
+        let index = SelectorIndex::of(&builder.groups);
         let mut selected: FxHashMap<(&Text, &Labels), Vec<usize>> = FxHashMap::default();
         let ties: Vec<ShapeTies> = shapes
             .iter()
@@ -169,13 +170,12 @@ impl Topology {
                 let selected_by = selected
                     .entry((shape.namespace, shape.labels))
                     .or_insert_with(|| {
-                        (0..builder.groups.len())
+                        index
+                            .candidates(shape.labels)
+                            .into_iter()
                             .filter(|group| {
-                                builder.groups[*group].selects(
-                                    shape.namespace,
-                                    shape.labels,
-                                    &namespaces,
-                                )
+                                let own = &builder.groups[*group];
+                                own.selects(shape.namespace, shape.labels, &namespaces)
                             })
                             .collect()
                     })
@@ -202,6 +202,46 @@ impl Topology {
             is_awaited[owned.group] = true;
         }
         Self { groups: builder.groups, ties, first_owner: builder.first_owner, is_awaited }
+    }
+}
+
+/// Finds the groups that may select a pod by one of its labels, so that not every group is held against
+/// every set of labels.
+struct SelectorIndex<'g> {
+    by_label: FxHashMap<(&'g Text, &'g Text), Vec<usize>>,
+    others: Vec<usize>,
+}
+
+impl<'g> SelectorIndex<'g> {
+    fn of(groups: &'g [Group]) -> Self {
+        let mut index = Self { by_label: FxHashMap::default(), others: Vec::new() };
+        for (number, group) in groups.iter().enumerate() {
+            let Some(selector) = &group.selector else { continue };
+            let needed = selector.expressions().iter().find(|expression| {
+                expression.operator == SelectorOperator::In && expression.values.len() == 1
+            });
+            match needed {
+                Some(needed) => {
+                    index
+                        .by_label
+                        .entry((&needed.key, &needed.values[0]))
+                        .or_default()
+                        .push(number);
+                }
+                None => index.others.push(number),
+            }
+        }
+        index
+    }
+
+    /// Every group that selects a pod with these labels, and some that do not; in order.
+    fn candidates(&self, labels: &Labels) -> Vec<usize> {
+        let mut candidates = self.others.clone();
+        for label in labels {
+            candidates.extend(self.by_label.get(&label).into_iter().flatten());
+        }
+        candidates.sort_unstable();
+        candidates
     }
 }
 
