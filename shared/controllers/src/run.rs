@@ -183,3 +183,25 @@ pub(crate) async fn record_events<C: Cluster>(
 pub(crate) fn after(now: Timestamp, by: SignedDuration) -> Timestamp {
     later(now, by).unwrap_or(now)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::at;
+
+    #[test]
+    fn no_two_runs_draw_names_from_one_seed() {
+        let lease = |token| Lease {
+            function: FunctionName::Provisioning,
+            holder: "run".into(),
+            token,
+            until: at(60),
+        };
+        let seeds = [
+            seed(&lease(1), at(0)),
+            seed(&lease(2), at(0)),
+            seed(&lease(1), at(0) + SignedDuration::from_millis(1)),
+        ];
+        assert!(seeds[0] != seeds[1] && seeds[0] != seeds[2] && seeds[1] != seeds[2]);
+    }
+}

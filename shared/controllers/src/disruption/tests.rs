@@ -178,6 +178,20 @@ fn a_replacement_without_capacity_cancels_the_command() {
 }
 
 #[test]
+fn a_node_that_is_gone_before_the_start_is_not_replaced() {
+    let world = world_with_a_node_to_replace("Underutilized");
+    let _report = tick(&world, "run-1");
+    world.advance(15);
+    world.store.forget("old");
+    let report = tick(&world, "run-2");
+    assert!(matches!(what(&report)[0], CommandEvent::Cancelled(_)));
+    assert!(world.cloud.tokens.borrow().is_empty(), "nothing was launched");
+    let ending = replacement(&world).unwrap().ending.unwrap();
+    assert_eq!(ending.reason, EndReason::ReplacementNotNeeded);
+    assert!(world.store.command_records().is_empty());
+}
+
+#[test]
 fn replacements_that_take_over_ten_minutes_cancel_the_command() {
     let world = world_with_a_node_to_replace("Underutilized");
     let _report = tick(&world, "run-1");

@@ -11,7 +11,7 @@ use crate::ports::cluster::{NodeClaimObject, VolumeAttachment};
 use crate::provisioning::provision;
 use crate::record::claim::ClaimPhase;
 use crate::testing::world::World;
-use crate::testing::{at, instance, pending_pod, pod_on, record};
+use crate::testing::{at, instance, launched_record, pending_pod, pod_on, record};
 
 #[track_caller]
 fn tick(world: &World) -> LifecycleReport {
@@ -297,6 +297,21 @@ fn a_node_claim_that_somebody_made_is_adopted_and_launched() {
     let view = world.cluster.view.borrow();
     assert_eq!(view.node_claims.len(), 1, "it is its own mirror");
     assert!(view.node_claims[0].claim.status.provider_id.is_some());
+}
+
+#[test]
+fn an_instance_that_another_autoscaler_launched_is_taken_over_with_its_node_claim() {
+    let world = World::new();
+    let theirs = launched_record("theirs", at(0));
+    let own = Instance { claim_uid: None, ..instance("i-theirs", &theirs, at(0)) };
+    world.cloud.instances.borrow_mut().insert("token".into(), own);
+    let object = NodeClaimObject { claim: theirs.claim, mirror_of: None };
+    world.cluster.view.borrow_mut().node_claims.push(object);
+    world.advance(3600);
+    let report = tick(&world);
+    assert_eq!(report.changes.last().unwrap().what, Change::Adopted);
+    assert!(report.orphans.is_empty() && has_instance(&world));
+    assert_eq!(&*world.store.only_record().instance.unwrap().id, "i-theirs");
 }
 
 #[test]

@@ -44,6 +44,11 @@ impl FakeStore {
         self.claims.borrow_mut().insert(row.record.claim.name.clone(), row);
     }
 
+    /// Takes a record away, whatever version it has.
+    pub(crate) fn forget(&self, name: &str) {
+        self.claims.borrow_mut().remove(name);
+    }
+
     pub(crate) fn command_records(&self) -> Vec<CommandRecord> {
         self.commands.borrow().values().map(|row| row.record.clone()).collect()
     }
