@@ -10,6 +10,8 @@ pub mod invariant;
 mod journal;
 pub mod ports;
 pub mod report;
+mod run;
+pub mod scenario;
 pub mod scheduler;
 pub mod seed;
 pub mod store;
@@ -17,3 +19,5 @@ pub mod store;
 mod testing;
 mod workload;
 pub mod world;
+
+pub use run::{core, run, run_with};

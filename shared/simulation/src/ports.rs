@@ -12,6 +12,7 @@ use domain::Timestamp;
 
 use crate::report::Happening;
 use crate::world::World;
+pub(crate) use cloud::{CLAIM_TAG, CLAIM_UID_TAG};
 
 /// A handle on a world: cluster, cloud, table and clock in one. Clones share the world.
 #[derive(Clone, Debug)]

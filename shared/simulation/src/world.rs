@@ -15,16 +15,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
-use domain::pod::ObjectKey;
+use domain::pod::{ObjectKey, OwnerKind};
 use domain::{SignedDuration, Text, Timestamp};
 use manifests::{DaemonSetObject, PriorityClass, WorkloadObject};
 
 use crate::agenda::{Agenda, Due};
-use crate::api::{ApiServer, Kind, WorkloadId};
+use crate::api::{ApiServer, WorkloadId};
 use crate::ec2::{CapacityPool, Ec2, Faults, Supply};
 use crate::invariant::Violation;
 use crate::journal::Journal;
-use crate::report::{Happening, Occurrence};
+use crate::report::{Happening, Occurrence, Waiting};
 use crate::scheduler::Scoring;
 use crate::seed::Seed;
 use crate::store::Store;
@@ -85,6 +85,12 @@ pub struct World {
     pub(crate) violations: Vec<Occurrence>,
     /// Pods that nothing can host, and why, as an event said last.
     pub(crate) unschedulable: BTreeMap<ObjectKey, Text>,
+    /// Instances without a claim, and since when.
+    pub(crate) orphans: BTreeMap<Text, Timestamp>,
+    /// How long pods waited so far.
+    pub(crate) waiting: Waiting,
+    /// Owners of pods that were evicted by choice, and when last.
+    pub(crate) moved: BTreeMap<(OwnerKind, ObjectKey), Timestamp>,
     /// What all instances have cost so far, in billionths of a dollar an hour times milliseconds.
     cost_nano_usd_millis_per_hour: i128,
     settled_revision: Option<u64>,
@@ -115,6 +121,9 @@ impl World {
             interruptions: Vec::new(),
             violations: Vec::new(),
             unschedulable: BTreeMap::new(),
+            orphans: BTreeMap::new(),
+            waiting: Waiting::default(),
+            moved: BTreeMap::new(),
             cost_nano_usd_millis_per_hour: 0,
             settled_revision: None,
         }
@@ -262,11 +271,6 @@ impl World {
     pub(crate) fn node_of_instance(&self, instance: &str) -> Option<&Node> {
         let provider_id = self.ec2.instance(instance)?.provider_id();
         self.api.list::<Node>().find(|node| node.provider_id.as_ref() == Some(&provider_id))
-    }
-
-    /// Whether anything of a kind was written since a revision.
-    pub(crate) fn has_changed(&self, kind: Kind, since: u64) -> bool {
-        self.api.events_after(since).iter().any(|event| event.kind == kind)
     }
 }
 

@@ -18,6 +18,10 @@ const STARTS_AFTER: (SignedDuration, SignedDuration) =
 const STOPS_AFTER: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(1000), SignedDuration::from_millis(4000));
 
+/// A pod made so soon after the eviction of one of the same owner stands in for it. Longer than any
+/// grace period that a StatefulSet's successor waits for by default.
+const SUCCESSOR_WITHIN: SignedDuration = SignedDuration::from_secs(60);
+
 /// How a pod is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deletion {
@@ -64,7 +68,8 @@ impl World {
             if bound.is_err() {
                 continue;
             }
-            let Some(pod) = self.api.get::<Pod>(&key) else { continue };
+            let Some(pod) = self.api.get::<Pod>(&key).cloned() else { continue };
+            self.note_wait(&pod);
             let (is_daemon, uid) = (pod.is_daemon(), pod.uid.clone());
             self.let_start(key.clone(), uid);
             if !is_daemon {
@@ -83,6 +88,39 @@ impl World {
                 self.journal.add_because(self.now, pending, Some(why));
             }
         }
+    }
+
+    /// Takes note of how long a pod has waited, once it is bound.
+    fn note_wait(&mut self, pod: &Pod) {
+        if pod.is_daemon() {
+            return;
+        }
+        self.waiting.pods_bound += 1;
+        // It was nobody's fault but its own, or its NodePool's.
+        if self.unschedulable.remove(&pod.key).is_some() {
+            return;
+        }
+        let waited = self.waited(pod);
+        self.waiting.longest = self.waiting.longest.max(waited);
+        if self.is_successor_of_moved(pod) {
+            let longest = &mut self.waiting.longest_without_home;
+            *longest = (*longest).max(waited);
+        }
+    }
+
+    /// How long a pod has been there, or was until now.
+    pub(crate) fn waited(&self, pod: &Pod) -> SignedDuration {
+        pod.created.map_or(SignedDuration::ZERO, |made| self.now.duration_since(made))
+    }
+
+    /// Whether a pod was made in place of one that was evicted by choice.
+    pub(crate) fn is_successor_of_moved(&self, pod: &Pod) -> bool {
+        let Some(owner) = &pod.owner else { return false };
+        let key = ObjectKey::new(pod.key.namespace.clone(), owner.name.clone());
+        let moved = self.moved.get(&(owner.kind, key));
+        moved.zip(pod.created).is_some_and(|(moved, made)| {
+            made >= *moved && made.duration_since(*moved) <= SUCCESSOR_WITHIN
+        })
     }
 
     pub(super) fn pod_starts(&mut self, key: &ObjectKey, uid: &Text) {

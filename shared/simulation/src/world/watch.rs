@@ -1,12 +1,11 @@
 //! What is noted of the controllers' doings, for the timeline, and held against the invariants.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::event::{Event, EventReason, Subject};
 use controllers::record::claim::{ClaimPhase, ClaimRecord, EndReason};
 use controllers::record::command::{CommandPhase, CommandRecord};
 use controllers::record::launch::LaunchRequest;
-use domain::Text;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
@@ -15,13 +14,19 @@ use domain::pdb::PodDisruptionBudget;
 use domain::pod::{ObjectKey, Pod};
 use domain::reason::DisruptionReason;
 use domain::resource::{NODES, Resources};
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::World;
 use crate::api::ApiError;
 use crate::ec2::{CapacityPool, Instance};
 use crate::invariant::Violation;
+use crate::ports::{CLAIM_TAG, CLAIM_UID_TAG};
 use crate::report::Happening;
 use crate::scheduler::{self, ClusterView, SchedulingPod};
+
+/// How long an instance may live without a claim: lifecycle looks once a minute, and waits half of one
+/// for claims that are being written.
+const ORPHAN_GRACE: SignedDuration = SignedDuration::from_mins(3);
 
 impl World {
     pub(crate) fn note_claim_created(&mut self, record: &ClaimRecord) {
@@ -128,6 +133,34 @@ impl World {
         });
         if !is_known {
             self.journal.add_because(self.now, what, Some(why));
+        }
+    }
+
+    /// Invariant 1: every instance has one claim, and every claim one instance.
+    pub(crate) fn check_instances(&mut self) {
+        let mut alive: BTreeMap<Text, Text> = BTreeMap::new();
+        let mut found = Vec::new();
+        let mut orphans: BTreeMap<Text, Timestamp> = BTreeMap::new();
+        for instance in self.ec2.instances().filter(|own| own.is_billed()) {
+            let Some(uid) = instance.tags.get(CLAIM_UID_TAG) else { continue };
+            let claim = instance.tags.get(CLAIM_TAG).cloned().unwrap_or_default();
+            if let Some(first) = alive.insert(uid.clone(), instance.id.clone()) {
+                let second = instance.id.clone();
+                found.push(Violation::TwoInstances { claim: claim.clone(), first, second });
+            }
+            let record = self.store.claims.get(&claim);
+            if record.is_none_or(|own| own.record.claim.uid != *uid) {
+                let since = self.orphans.get(&instance.id).copied().unwrap_or(self.now);
+                if self.now.duration_since(since) > ORPHAN_GRACE {
+                    let instance = instance.id.clone();
+                    found.push(Violation::OrphanedInstance { instance });
+                }
+                orphans.insert(instance.id.clone(), since);
+            }
+        }
+        self.orphans = orphans;
+        for violation in found {
+            self.violate(violation);
         }
     }
 
@@ -261,6 +294,11 @@ impl World {
         if !reason.is_voluntary() {
             return;
         }
+        if let Some(owner) = pod.owner.clone() {
+            let key = ObjectKey::new(pod.key.namespace.clone(), owner.name);
+            self.moved.insert((owner.kind, key), self.now);
+        }
+        let Some(pod) = self.api.get::<Pod>(key) else { return };
         let view = ClusterView::new(&self.api);
         let except = BTreeSet::from([node.clone()]);
         if !scheduler::has_room(&view, &SchedulingPod::of(pod), &except) {

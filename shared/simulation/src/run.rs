@@ -1,0 +1,208 @@
+//! Runs a scenario: the controllers, unchanged, against the simulated world, at the times at which their
+//! functions would wake.
+//!
+//! Provisioning acts one second after the last new pod found no node, ten seconds after the first at
+//! the latest, again every ten seconds while pods wait, and once a minute in any case; in `poll` mode
+//! only the last. Lifecycle and disruption wake once a minute and, while work is in flight, as soon as
+//! they ask for. Interruption acts on each notice.
+
+mod act;
+mod clockwork;
+mod judge;
+mod view;
+
+use std::collections::BTreeMap;
+
+use catalog::CatalogOptions;
+use controllers::core::Core;
+use domain::money::UsdPerHour;
+use domain::settings::Settings;
+use domain::snapshot::ClusterSnapshot;
+use domain::{Text, Timestamp};
+
+use crate::ec2::Supply;
+use crate::ports::SharedWorld;
+use crate::report::{Cost, ExpectationOutcome, Moment, Report, View};
+use crate::scenario::{CatalogChoice, Expected, PriceBound, Scenario, ScenarioError, Step};
+use crate::world::{World, WorldOptions};
+use clockwork::Clockwork;
+
+/// The decisions as the functions take them.
+pub fn core() -> Core {
+    Core {
+        schedule: planning::scheduling::schedule,
+        propose: planning::disruption::propose,
+        validate: planning::disruption::validate,
+        check,
+    }
+}
+
+fn check(snapshot: &ClusterSnapshot, plan: &domain::plan::Plan) -> Vec<Text> {
+    checker::check(snapshot, plan)
+        .into_iter()
+        .map(|violation| violation.to_string().into())
+        .collect()
+}
+
+/// Runs a scenario to its end with the real decisions.
+pub fn run(scenario: Scenario, settings: &Settings) -> Result<Report, ScenarioError> {
+    run_with(scenario, settings, core())
+}
+
+/// Runs a scenario to its end with decisions of the caller's.
+pub fn run_with(
+    scenario: Scenario,
+    settings: &Settings,
+    core: Core,
+) -> Result<Report, ScenarioError> {
+    check_marks(&scenario)?;
+    let settings = scenario.settings.applied_to(settings);
+    let supply = match &scenario.catalog {
+        CatalogChoice::Given(types) => Supply::Fixed((**types).clone()),
+        CatalogChoice::Region(region) => {
+            let options = CatalogOptions::of(region);
+            Supply::Catalog(Box::new(catalog::embedded()?), Box::new(options))
+        }
+    };
+    let options = WorldOptions {
+        scoring: scenario.scoring,
+        faults: scenario.faults,
+        job_duration: scenario.job_duration,
+        ..WorldOptions::new(scenario.seed, scenario.start)
+    };
+    let world = SharedWorld::new(World::new(options, supply));
+    let clockwork =
+        Clockwork::new(world.clone(), settings, core, scenario.provisioning, scenario.start);
+    let mut simulation = Simulation {
+        end: scenario.start + scenario.duration,
+        scenario,
+        world,
+        clockwork,
+        views: Views::default(),
+        marks: BTreeMap::new(),
+        outcomes: Vec::new(),
+    };
+    simulation.run()?;
+    Ok(simulation.into_report())
+}
+
+/// A mark that is never set would make an expectation hold or fail by accident.
+fn check_marks(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let is_set = |mark: &Text| {
+        scenario
+            .timeline
+            .iter()
+            .any(|step| matches!(&step.action, crate::scenario::Action::Mark(own) if own == mark))
+    };
+    for expectation in &scenario.expectations {
+        let Expected::Hourly { above, below } = &expectation.what else { continue };
+        for bound in [above, below].into_iter().flatten() {
+            if let PriceBound::Mark(mark) = bound
+                && !is_set(mark)
+            {
+                let expectation = expectation.what.to_string().into();
+                return Err(ScenarioError::UnknownMark { expectation, mark: mark.clone() });
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Simulation {
+    scenario: Scenario,
+    end: Timestamp,
+    world: SharedWorld,
+    clockwork: Clockwork,
+    views: Views,
+    marks: BTreeMap<Text, UsdPerHour>,
+    outcomes: Vec<(usize, ExpectationOutcome)>,
+}
+
+/// The views that the report shows.
+#[derive(Default)]
+struct Views {
+    start: Option<View>,
+    peak: Option<View>,
+}
+
+impl Simulation {
+    fn run(&mut self) -> Result<(), ScenarioError> {
+        let mut done = 0;
+        loop {
+            let now = self.world.look().now();
+            while let Some(step) = self.due_step(done, now) {
+                self.act(&step)?;
+                done += 1;
+            }
+            self.clockwork.turn();
+            self.look();
+            self.judge(now);
+            if now >= self.end {
+                return Ok(());
+            }
+            let next = self.next_moment(done, now);
+            self.world.change().advance_to(next);
+        }
+    }
+
+    fn due_step(&self, index: usize, now: Timestamp) -> Option<Step> {
+        let step = self.scenario.timeline.get(index)?;
+        (self.scenario.start + step.at <= now).then(|| step.clone())
+    }
+
+    /// When something happens next, by itself or by anybody's doing.
+    fn next_moment(&self, done: usize, now: Timestamp) -> Timestamp {
+        let start = self.scenario.start;
+        let step = self.scenario.timeline.get(done).map(|step| start + step.at);
+        let judged = self.scenario.expectations.iter().filter_map(|own| own.at);
+        let judged = judged.map(|at| start + at).filter(|at| *at > now).min();
+        let due = self.world.look().next_due();
+        [step, judged, due, Some(self.clockwork.next()), Some(self.end)]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(self.end)
+            .min(self.end)
+    }
+
+    /// Takes the views of the start and of the dearest moment.
+    fn look(&mut self) {
+        let world = self.world.look();
+        let is_dearer = self.views.peak.as_ref().is_none_or(|peak| {
+            let running = || view::pods_running(&world);
+            world.ec2().hourly() > peak.hourly
+                || (world.ec2().hourly() == peak.hourly && running() > peak.pods_running)
+        });
+        if is_dearer {
+            self.views.peak = Some(view::view(&world, Moment::Peak));
+        }
+        if self.views.start.is_none() {
+            self.views.start = Some(view::view(&world, Moment::Start));
+        }
+    }
+
+    fn into_report(self) -> Report {
+        let world = self.world.look();
+        let last = view::view(&world, Moment::End);
+        let peak_hourly = self.views.peak.as_ref().map(|view| view.hourly).unwrap_or_default();
+        let mut outcomes = self.outcomes;
+        outcomes.sort_by_key(|(index, _)| *index);
+        Report {
+            scenario: self.scenario.name.clone(),
+            about: self.scenario.about.clone(),
+            seed: self.scenario.seed,
+            started: self.scenario.start,
+            ended: world.now(),
+            timeline: world.journal.entries().to_vec(),
+            cost: Cost {
+                total_nano_usd: world.cost_nano_usd(),
+                peak_hourly,
+                final_hourly: last.hourly,
+            },
+            waiting: judge::waiting(&world),
+            views: [self.views.start, self.views.peak, Some(last)].into_iter().flatten().collect(),
+            expectations: outcomes.into_iter().map(|(_, outcome)| outcome).collect(),
+            violations: world.violations.clone(),
+        }
+    }
+}

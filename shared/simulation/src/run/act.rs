@@ -1,0 +1,124 @@
+//! Steps of the timeline, carried out.
+
+use domain::Text;
+use domain::instance_type::{InstanceType, Offering};
+use domain::label;
+use domain::node_pool::NodePool;
+use domain::requirement::{KeyRequirement, Requirements};
+use manifests::Object;
+
+use super::Simulation;
+use crate::ec2::CapacityPool;
+use crate::report::Happening;
+use crate::scenario::{Action, InstanceFilter, ScenarioError, Step};
+use crate::world::World;
+
+impl Simulation {
+    pub(super) fn act(&mut self, step: &Step) -> Result<(), ScenarioError> {
+        let not_there = |what: Text| ScenarioError::NotThere { at: step.at, what };
+        let mut world = self.world.change();
+        let now = world.now();
+        match &step.action {
+            Action::Apply(objects) => {
+                let names = objects.iter().map(shown).collect();
+                for object in objects {
+                    world.apply_object(object.clone());
+                }
+                world.journal.add(now, Happening::Applied(names));
+            }
+            Action::Scale { workload, replicas } => {
+                let shown: Text = workload.to_string().into();
+                let from = world.scale(workload, *replicas);
+                let from = from.ok_or_else(|| not_there(shown.clone()))?;
+                let scaled = Happening::Scaled { workload: shown, from, to: *replicas };
+                world.journal.add(now, scaled);
+            }
+            Action::Delete { target, shown } => {
+                if !world.delete_object(target) {
+                    return Err(not_there(shown.clone()));
+                }
+                world.journal.add(now, Happening::Deleted(shown.clone()));
+            }
+            Action::Interrupt { filter, count } => {
+                let chosen = instances(&world, filter, *count);
+                if chosen.is_empty() {
+                    return Err(not_there(format!("instance{}", filter.shown()).into()));
+                }
+                for id in chosen {
+                    world.interrupt(&id);
+                }
+            }
+            Action::OutOfCapacity { filter, cheapest, lasts } => {
+                let mut pools = offerings(&world, filter);
+                pools.truncate(cheapest.unwrap_or(usize::MAX));
+                if pools.is_empty() {
+                    return Err(not_there(format!("offering{}", filter.shown()).into()));
+                }
+                world.run_out(&pools, *lasts);
+            }
+            Action::Mark(mark) => {
+                let hourly = world.ec2().hourly();
+                self.marks.insert(mark.clone(), hourly);
+                world.journal.add(now, Happening::Marked(mark.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `Deployment default/web`, with what is scaled: `Deployment default/web (3 replicas)`.
+fn shown(object: &Object) -> Text {
+    let Some(identity) = object.identity() else { return "an object".into() };
+    match object {
+        Object::Workload(own) => format!("{identity} ({} replicas)", own.workload.replicas).into(),
+        _ => identity.to_string().into(),
+    }
+}
+
+/// The oldest of the instances that are meant and live, by id among those of one moment.
+fn instances(world: &World, filter: &InstanceFilter, count: usize) -> Vec<Text> {
+    let mut meant: Vec<_> = world
+        .ec2()
+        .instances()
+        .filter(|own| own.is_billed() && own.reclaimed_at.is_none() && filter.matches(own))
+        .collect();
+    meant.sort_by_key(|own| (own.launched, own.id.clone()));
+    meant.into_iter().take(count).map(|own| own.id.clone()).collect()
+}
+
+/// The offerings that are meant and that some NodePool allows, cheapest first.
+fn offerings(world: &World, filter: &InstanceFilter) -> Vec<CapacityPool> {
+    let types = world.ec2().types();
+    let mut allowed = Vec::new();
+    for node_pool in world.api().list::<NodePool>() {
+        let requirements = Requirements::of(&node_pool.template.requirements);
+        for own in types.of(&node_pool.template.node_class_ref.name).iter() {
+            for offering in own.offerings.iter().filter(|offering| offering.is_usable()) {
+                let pool = CapacityPool {
+                    instance_type: own.name.clone(),
+                    zone: offering.zone.clone(),
+                    capacity_type: offering.capacity_type,
+                };
+                if filter.matches_pool(&pool) && allows(&requirements, own, offering) {
+                    allowed.push((offering.price, pool));
+                }
+            }
+        }
+    }
+    allowed.sort();
+    allowed.dedup();
+    allowed.into_iter().map(|(_, pool)| pool).collect()
+}
+
+/// Whether a NodePool's requirements leave an offering. Labels that no instance type has are the
+/// NodePool's own and rule nothing out.
+fn allows(requirements: &Requirements, own: &InstanceType, offering: &Offering) -> bool {
+    requirements.iter().all(|(key, required): (_, &KeyRequirement)| match &**key {
+        label::ZONE => required.values.contains(&offering.zone),
+        label::CAPACITY_TYPE => required.values.contains(offering.capacity_type.as_str()),
+        key => match own.labels.get(key) {
+            Some(values) => values.iter().any(|value| required.values.contains(value)),
+            None => required.may_be_absent || !label::WELL_KNOWN.contains(&key),
+        },
+    })
+}

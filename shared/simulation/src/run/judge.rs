@@ -1,0 +1,176 @@
+//! Expectations, held against the world.
+
+use std::collections::BTreeSet;
+
+use domain::money::UsdPerHour;
+use domain::pod::Pod;
+use domain::{Text, Timestamp};
+
+use super::{Simulation, view};
+use crate::ec2::Instance;
+use crate::report::{ExpectationOutcome, Waiting};
+use crate::scenario::{Expected, InstanceFilter, PodCount, PriceBound};
+use crate::world::World;
+
+impl Simulation {
+    /// Judges the expectations of a moment; those without one at the end.
+    pub(super) fn judge(&mut self, now: Timestamp) {
+        for (index, expectation) in self.scenario.expectations.iter().enumerate() {
+            let at = expectation.at.map_or(self.end, |at| self.scenario.start + at);
+            let is_judged = self.outcomes.iter().any(|(known, _)| *known == index);
+            if at > now || is_judged {
+                continue;
+            }
+            let outcome = ExpectationOutcome {
+                at: now,
+                expected: expectation.what.to_string().into(),
+                found: self.contradiction(&expectation.what).map(Text::from),
+            };
+            self.outcomes.push((index, outcome));
+        }
+    }
+
+    /// What is found instead of what is expected.
+    fn contradiction(&self, expected: &Expected) -> Option<String> {
+        let world = self.world.look();
+        match expected {
+            Expected::Nodes(filter, range) => {
+                let found = billed(&world, filter).count();
+                (!range.contains(count(found))).then(|| found.to_string())
+            }
+            Expected::Zones(range) => {
+                let every = InstanceFilter::default();
+                let zones: BTreeSet<&Text> =
+                    billed(&world, &every).map(|own| &own.pool.zone).collect();
+                let found = count(zones.len());
+                (!range.contains(found)).then(|| format!("{found}: {zones:?}"))
+            }
+            Expected::Launched(filter, range) => {
+                let is_ours = |own: &&Instance| own.launched >= self.scenario.start;
+                let meant = world.ec2().instances().filter(is_ours);
+                let found = meant.filter(|own| filter.matches(own)).count();
+                (!range.contains(count(found))).then(|| found.to_string())
+            }
+            Expected::Hourly { above, below } => {
+                let found = world.ec2().hourly();
+                let holds =
+                    self.is_above(found, above.as_ref()) && self.is_below(found, below.as_ref());
+                (!holds).then(|| self.compared(found, &[above.as_ref(), below.as_ref()]))
+            }
+            Expected::Cost(min, max) => {
+                let found = world.cost_nano_usd();
+                let holds = min.is_none_or(|min| found >= i128::from(min))
+                    && max.is_none_or(|max| found <= i128::from(max));
+                let dollars = i64::try_from(found).unwrap_or(i64::MAX);
+                (!holds).then(|| format!("${:.4}", UsdPerHour::from_nanos(dollars).to_f64()))
+            }
+            Expected::Pods { workload, counts } => counts.iter().find_map(|(kind, range)| {
+                let found = count(pods(&world, workload.as_ref(), *kind));
+                (!range.contains(found)).then(|| format!("{found} {}", word(*kind)))
+            }),
+            Expected::Waiting { pod, because } => waits(&world, pod, because),
+            Expected::UnplacedSeconds(range) => {
+                let found = seconds(waiting(&world).longest);
+                (!range.contains(found)).then(|| format!("{found} s"))
+            }
+            Expected::WithoutHomeSeconds(range) => {
+                let found = seconds(waiting(&world).longest_without_home);
+                (!range.contains(found)).then(|| format!("{found} s"))
+            }
+        }
+    }
+
+    fn is_above(&self, found: UsdPerHour, bound: Option<&PriceBound>) -> bool {
+        match bound {
+            None => true,
+            Some(PriceBound::Figure(figure)) => found >= *figure,
+            Some(PriceBound::Mark(mark)) => self.marks.get(mark).is_some_and(|own| found > *own),
+        }
+    }
+
+    fn is_below(&self, found: UsdPerHour, bound: Option<&PriceBound>) -> bool {
+        match bound {
+            None => true,
+            Some(PriceBound::Figure(figure)) => found <= *figure,
+            Some(PriceBound::Mark(mark)) => self.marks.get(mark).is_some_and(|own| found < *own),
+        }
+    }
+
+    fn compared(&self, found: UsdPerHour, bounds: &[Option<&PriceBound>]) -> String {
+        let mut text = found.to_string();
+        for bound in bounds.iter().copied().flatten() {
+            if let PriceBound::Mark(mark) = bound
+                && let Some(own) = self.marks.get(mark)
+            {
+                text.push_str(&format!(", {mark} was {own}"));
+            }
+        }
+        text
+    }
+}
+
+fn billed<'w>(world: &'w World, filter: &'w InstanceFilter) -> impl Iterator<Item = &'w Instance> {
+    world.ec2().instances().filter(move |own| own.is_billed() && filter.matches(own))
+}
+
+fn pods(world: &World, workload: Option<&Text>, kind: PodCount) -> usize {
+    let is_its = |pod: &&Pod| {
+        workload.is_none_or(|name| {
+            pod.key.name.strip_prefix(&**name).is_some_and(|rest| rest.starts_with('-'))
+        })
+    };
+    match kind {
+        PodCount::Pending => view::pods_pending(world).filter(is_its).count(),
+        PodCount::Running => world
+            .api()
+            .list::<Pod>()
+            .filter(|pod| pod.is_active() && pod.ready == Some(true) && !pod.is_daemon())
+            .filter(is_its)
+            .count(),
+    }
+}
+
+const fn word(kind: PodCount) -> &'static str {
+    match kind {
+        PodCount::Running => "running",
+        PodCount::Pending => "pending",
+    }
+}
+
+fn waits(world: &World, prefix: &Text, because: &Text) -> Option<String> {
+    let mut found = Vec::new();
+    for pod in view::pods_pending(world).filter(|pod| pod.key.name.starts_with(&**prefix)) {
+        match world.unschedulable.get(&pod.key) {
+            Some(why) if why.contains(&**because) => return None,
+            Some(why) => found.push(why.to_string()),
+            None => found.push(format!("{} waits, and nobody says why", pod.key)),
+        }
+    }
+    found.sort();
+    found.dedup();
+    Some(if found.is_empty() { "no such pod waits".to_owned() } else { found.join("; ") })
+}
+
+/// How long pods waited, those included that wait still and could be hosted.
+pub(super) fn waiting(world: &World) -> Waiting {
+    let mut waiting = world.waiting;
+    for pod in view::pods_pending(world) {
+        if world.unschedulable.contains_key(&pod.key) {
+            continue;
+        }
+        let waited = world.waited(pod);
+        waiting.longest = waiting.longest.max(waited);
+        if world.is_successor_of_moved(pod) {
+            waiting.longest_without_home = waiting.longest_without_home.max(waited);
+        }
+    }
+    waiting
+}
+
+fn seconds(duration: domain::SignedDuration) -> u32 {
+    u32::try_from(duration.as_secs()).unwrap_or(u32::MAX)
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,271 @@
+//! What a scenario expects.
+
+use std::fmt;
+
+use domain::money::UsdPerHour;
+use domain::{SignedDuration, Text};
+use manifests::{Data, Field, Problem};
+
+use super::file::duration;
+use super::filter::{FILTER_FIELDS, InstanceFilter};
+
+/// Something expected of a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    /// When, from the start; `None` is the end.
+    pub at: Option<SignedDuration>,
+    /// What.
+    pub what: Expected,
+}
+
+/// What can be expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// So many nodes and instances on their way.
+    Nodes(InstanceFilter, Range),
+    /// Nodes in so many zones.
+    Zones(Range),
+    /// So many instances launched since the start.
+    Launched(InstanceFilter, Range),
+    /// All nodes cost so much an hour.
+    Hourly {
+        /// At least.
+        above: Option<PriceBound>,
+        /// At most.
+        below: Option<PriceBound>,
+    },
+    /// All instances have cost so much since the start: at least and at most, in billionths of a dollar.
+    Cost(Option<i64>, Option<i64>),
+    /// So many pods run or wait.
+    Pods {
+        /// Of this workload; of all of them when unset.
+        workload: Option<Text>,
+        /// How many of what.
+        counts: Vec<(PodCount, Range)>,
+    },
+    /// A pod waits, and it is said why.
+    Waiting {
+        /// How its name begins.
+        pod: Text,
+        /// What the reason contains.
+        because: Text,
+    },
+    /// The longest wait, in seconds, of a pod that some NodePool could host.
+    UnplacedSeconds(Range),
+    /// The longest time, in seconds, without a node after an eviction by choice.
+    WithoutHomeSeconds(Range),
+}
+
+/// Which pods are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodCount {
+    /// Running and ready.
+    Running,
+    /// Without a node.
+    Pending,
+}
+
+/// Bounds of a whole number, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// At least.
+    pub min: u32,
+    /// At most.
+    pub max: u32,
+}
+
+impl Range {
+    fn of(field: Field<'_>) -> Self {
+        let exact = field.get("count").count();
+        let min = exact.or_else(|| field.get("min").count());
+        let max = exact.or_else(|| field.get("max").count());
+        if min.is_none() && max.is_none() {
+            field.note(Problem::rule("it needs count, min or max"));
+        }
+        Self { min: min.unwrap_or(0), max: max.unwrap_or(u32::MAX) }
+    }
+
+    const fn exactly(count: u32) -> Self {
+        Self { min: count, max: count }
+    }
+
+    /// Whether a number is within the bounds.
+    pub fn contains(self, number: u32) -> bool {
+        (self.min..=self.max).contains(&number)
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.min, self.max) {
+            (min, max) if min == max => write!(f, "{min}"),
+            (min, u32::MAX) => write!(f, "at least {min}"),
+            (0, max) => write!(f, "at most {max}"),
+            (min, max) => write!(f, "{min} to {max}"),
+        }
+    }
+}
+
+/// A price to compare with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PriceBound {
+    /// A figure, included.
+    Figure(UsdPerHour),
+    /// What it was at a mark, not included.
+    Mark(Text),
+}
+
+impl fmt::Display for PriceBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Figure(price) => price.fmt(f),
+            Self::Mark(mark) => write!(f, "at {mark}"),
+        }
+    }
+}
+
+/// Reads one expectation.
+pub(super) fn read(field: Field<'_>) -> Option<Expectation> {
+    let at = field.get("at").parsed(duration);
+    let what = field.entries().find(|(key, _)| *key != "at");
+    let Some((kind, body)) = what else {
+        field.note(Problem::rule("it expects nothing"));
+        return None;
+    };
+    field.only(&["at", kind]);
+    let what = match kind {
+        "nodes" => of_instances(body, Expected::Nodes),
+        "launched" => of_instances(body, Expected::Launched),
+        "zones" => with(body, &["count", "min", "max"], |body| Expected::Zones(Range::of(body))),
+        "hourlyUsd" => hourly(body),
+        "costUsd" => with(body, &["min", "max"], |body| {
+            let figure = |key| usd(body.get(key)).map(UsdPerHour::nanos);
+            Expected::Cost(figure("min"), figure("max"))
+        }),
+        "pods" => pods(body),
+        "waiting" => {
+            body.only(&["pod", "because"]);
+            Expected::Waiting {
+                pod: body.get("pod").required().text()?,
+                because: body.get("because").text().unwrap_or_default(),
+            }
+        }
+        "unplacedSeconds" => {
+            with(body, &["count", "min", "max"], |body| Expected::UnplacedSeconds(Range::of(body)))
+        }
+        "withoutHomeSeconds" => with(body, &["count", "min", "max"], |body| {
+            Expected::WithoutHomeSeconds(Range::of(body))
+        }),
+        _ => {
+            body.note(Problem::UnknownField(None));
+            return None;
+        }
+    };
+    Some(Expectation { at, what })
+}
+
+fn with<'v>(body: Field<'v>, known: &[&str], read: impl FnOnce(Field<'v>) -> Expected) -> Expected {
+    body.only(known);
+    read(body)
+}
+
+fn of_instances(body: Field<'_>, kind: fn(InstanceFilter, Range) -> Expected) -> Expected {
+    let known: Vec<&str> = FILTER_FIELDS.into_iter().chain(["count", "min", "max"]).collect();
+    body.only(&known);
+    kind(InstanceFilter::of(body), Range::of(body))
+}
+
+fn hourly(body: Field<'_>) -> Expected {
+    body.only(&["min", "max", "lessThan", "greaterThan"]);
+    let bound = |figure: &'static str, mark: &'static str| {
+        usd(body.get(figure))
+            .map(PriceBound::Figure)
+            .or_else(|| body.get(mark).text().map(PriceBound::Mark))
+    };
+    Expected::Hourly { above: bound("min", "greaterThan"), below: bound("max", "lessThan") }
+}
+
+fn pods(body: Field<'_>) -> Expected {
+    body.only(&["workload", "running", "pending"]);
+    let counts = [("running", PodCount::Running), ("pending", PodCount::Pending)]
+        .into_iter()
+        .filter_map(|(key, count)| Some((count, range_or_count(body.get(key))?)))
+        .collect();
+    Expected::Pods { workload: body.get("workload").text(), counts }
+}
+
+/// A number, or a range.
+fn range_or_count(field: Field<'_>) -> Option<Range> {
+    match &field.value()?.data {
+        Data::Object(_) => Some(Range::of(field)),
+        _ => field.count().map(Range::exactly),
+    }
+}
+
+/// A figure in US dollars.
+fn usd(field: Field<'_>) -> Option<UsdPerHour> {
+    let figure = match &field.value()?.data {
+        Data::Integer(number) => number.to_string(),
+        Data::Decimal(text) | Data::Text(text) => text.to_string(),
+        _ => String::new(),
+    };
+    let price = figure.parse().ok().and_then(UsdPerHour::from_f64);
+    if price.is_none() {
+        field.note(Problem::rule("it is not a figure in US dollars"));
+    }
+    price
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nodes(filter, range) => write!(f, "nodes{}: {range}", filter.shown()),
+            Self::Zones(range) => write!(f, "zones with nodes: {range}"),
+            Self::Launched(filter, range) => {
+                write!(f, "instances launched{}: {range}", filter.shown())
+            }
+            Self::Hourly { above, below } => {
+                write!(f, "price of all nodes:")?;
+                if let Some(above) = above {
+                    write!(f, " more than {above}")?;
+                }
+                if let Some(below) = below {
+                    write!(f, " less than {below}")?;
+                }
+                Ok(())
+            }
+            Self::Cost(min, max) => {
+                let shown = |nanos: &i64| UsdPerHour::from_nanos(*nanos).to_f64();
+                write!(f, "cost so far:")?;
+                if let Some(min) = min {
+                    write!(f, " at least ${:.4}", shown(min))?;
+                }
+                if let Some(max) = max {
+                    write!(f, " at most ${:.4}", shown(max))?;
+                }
+                Ok(())
+            }
+            Self::Pods { workload, counts } => {
+                write!(f, "pods")?;
+                if let Some(workload) = workload {
+                    write!(f, " of {workload}")?;
+                }
+                for (index, (count, range)) in counts.iter().enumerate() {
+                    let word = match count {
+                        PodCount::Running => "running",
+                        PodCount::Pending => "pending",
+                    };
+                    write!(f, "{} {range} {word}", if index == 0 { ":" } else { "," })?;
+                }
+                Ok(())
+            }
+            Self::Waiting { pod, because } => write!(f, "pod {pod}… waits because {because}"),
+            Self::UnplacedSeconds(range) => {
+                write!(f, "longest wait of a pod that can be hosted: {range} s")
+            }
+            Self::WithoutHomeSeconds(range) => {
+                write!(f, "longest time without a node after an eviction by choice: {range} s")
+            }
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Scenario files.
+
+use std::path::Path;
+
+use domain::pod::ObjectKey;
+use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy};
+use domain::workload::WorkloadKind;
+use domain::{SignedDuration, Text, Timestamp};
+use manifests::{
+    Data, Field, Interner, ManifestError, Object, ObjectReader, Origin, Problem, Reader, Source,
+    Warning, documents,
+};
+
+use super::filter::{FILTER_FIELDS, InstanceFilter};
+use super::{
+    Action, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange, Step,
+    expectation,
+};
+use crate::api::{Kind, WorkloadId};
+use crate::ec2::Faults;
+use crate::scheduler::Scoring;
+use crate::world::DeleteTarget;
+
+/// A Monday morning, 2026-01-05T09:00:00Z, so that schedules of working days apply.
+const DEFAULT_START_SECONDS: i64 = 1_767_603_600;
+const DEFAULT_REGION: &str = "us-east-1";
+const DEFAULT_JOB_DURATION: SignedDuration = SignedDuration::from_mins(5);
+const DEFAULT_NAMESPACE: &str = "default";
+
+const SPEC_FIELDS: [&str; 13] = [
+    "about",
+    "start",
+    "duration",
+    "seed",
+    "region",
+    "catalog",
+    "scoring",
+    "provisioning",
+    "jobDuration",
+    "settings",
+    "faults",
+    "timeline",
+    "expect",
+];
+
+/// Why a text is not a length of time.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not a length of time such as 90s, 5m or 1h30m")]
+pub(super) struct DurationError(String);
+
+/// Reads a length of time, zero or more.
+pub(super) fn duration(text: &str) -> Result<SignedDuration, DurationError> {
+    let error = || DurationError(text.to_owned());
+    let duration: SignedDuration = text.parse().map_err(|_| error())?;
+    if duration.is_negative() { Err(error()) } else { Ok(duration) }
+}
+
+pub(super) fn read(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
+    let source = Source::new(name, text);
+    let mut all = documents(&source);
+    if all.is_empty() {
+        return Err(ScenarioError::Empty);
+    }
+    let document = all.remove(0).map_err(|error| ScenarioError::Invalid(vec![error]))?;
+    let interner = Interner::default();
+    let reader = ObjectReader::new(&document.value, &document.origin, &interner);
+    let mut folder = Folder::of(name, &document.origin);
+    let scenario = scenario(reader.root(), &mut folder);
+    let (scenario, mut warnings) = reader.finish(scenario);
+    if let Some(error) = folder.unreadable {
+        return Err(error);
+    }
+    warnings.append(&mut folder.warnings);
+    match scenario {
+        Ok(scenario) if folder.errors.is_empty() => Ok(Scenario { warnings, ..scenario }),
+        Ok(_) => Err(ScenarioError::Invalid(folder.errors)),
+        Err(mut errors) => {
+            errors.append(&mut folder.errors);
+            Err(ScenarioError::Invalid(errors))
+        }
+    }
+}
+
+/// Where files that a scenario names are, and what reading objects came to.
+struct Folder<'d> {
+    path: &'d Path,
+    origin: &'d Origin<'d>,
+    errors: Vec<ManifestError>,
+    warnings: Vec<Warning>,
+    unreadable: Option<ScenarioError>,
+}
+
+impl<'d> Folder<'d> {
+    fn of(name: &'d str, origin: &'d Origin<'d>) -> Self {
+        let path = Path::new(name).parent().unwrap_or(Path::new(""));
+        Self { path, origin, errors: Vec::new(), warnings: Vec::new(), unreadable: None }
+    }
+
+    fn text(&mut self, file: &str) -> Option<String> {
+        let path = self.path.join(file);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(source) => {
+                let path = path.display().to_string();
+                self.unreadable.get_or_insert(ScenarioError::File { path, source });
+                None
+            }
+        }
+    }
+
+    /// The objects of a list of objects and files.
+    fn objects(&mut self, list: Field<'_>) -> Vec<Object> {
+        let mut reader = Reader::default();
+        for item in list.items() {
+            let Some(value) = item.value() else { continue };
+            match &value.data {
+                Data::Text(file) => {
+                    let Some(text) = self.text(file) else { continue };
+                    reader.read_source(&Source::new(file.as_ref(), text));
+                }
+                _ => {
+                    let line = if value.line > 0 { value.line } else { self.origin.line };
+                    reader.read_value(value, &Origin { line, ..self.origin.clone() });
+                }
+            }
+        }
+        let read = reader.into_objects();
+        self.errors.extend(read.errors);
+        self.warnings.extend(read.warnings);
+        self.warnings.extend(read.skipped.into_iter().map(|(kind, count)| Warning {
+            what: format!("{count} of kind {kind}, which is not simulated"),
+            place: None,
+        }));
+        read.objects.into_iter().map(|located| located.value).collect()
+    }
+}
+
+fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
+    root.only(&["apiVersion", "kind", "metadata", "spec"]);
+    root.get("kind").required().choice(&[((), "Scenario")]);
+    root.get("apiVersion").required().choice(&[((), "outrigger.dev/v1alpha1")]);
+    let name = root.get("metadata").get("name").required().text().unwrap_or_default();
+    let spec = root.get("spec").required();
+    spec.only(&SPEC_FIELDS);
+    let seed = spec.get("seed").integer().unwrap_or(0);
+    let timeline = timeline(spec.get("timeline"), folder);
+    let last = timeline.iter().map(|step| step.at).max().unwrap_or_default();
+    let length = spec.get("duration").required().parsed(duration).unwrap_or_default();
+    if length < last {
+        spec.get("duration").note_rule("the timeline goes on for longer");
+    }
+    let expectations: Vec<_> = spec.get("expect").items().filter_map(expectation::read).collect();
+    Some(Scenario {
+        name,
+        about: spec.get("about").text().unwrap_or_default(),
+        start: spec.get("start").timestamp().or_else(default_start)?,
+        duration: length,
+        seed: u64::from_ne_bytes(seed.to_ne_bytes()),
+        catalog: catalog_choice(spec, folder)?,
+        scoring: spec
+            .get("scoring")
+            .choice(&[
+                (Scoring::LeastAllocated, "LeastAllocated"),
+                (Scoring::MostAllocated, "MostAllocated"),
+            ])
+            .unwrap_or_default(),
+        provisioning: spec
+            .get("provisioning")
+            .choice(&[(ProvisioningMode::Watch, "watch"), (ProvisioningMode::Poll, "poll")])
+            .unwrap_or_default(),
+        job_duration: spec.get("jobDuration").parsed(duration).unwrap_or(DEFAULT_JOB_DURATION),
+        settings: settings(spec.get("settings")),
+        faults: faults(spec.get("faults")),
+        timeline,
+        expectations,
+        warnings: Vec::new(),
+    })
+}
+
+fn default_start() -> Option<Timestamp> {
+    Timestamp::from_second(DEFAULT_START_SECONDS).ok()
+}
+
+fn catalog_choice(spec: Field<'_>, folder: &mut Folder<'_>) -> Option<CatalogChoice> {
+    let field = spec.get("catalog");
+    let Some(value) = field.value() else {
+        let region = spec.get("region").text().unwrap_or_else(|| DEFAULT_REGION.into());
+        return Some(CatalogChoice::Region(region));
+    };
+    let types = match value.as_str() {
+        Some(file) => catalog::document::read(&folder.text(file)?),
+        None => catalog::document::from_value(&value.to_json()),
+    };
+    match types {
+        Ok(types) => Some(CatalogChoice::Given(Box::new(types))),
+        Err(error) => {
+            field.note_rule(error);
+            None
+        }
+    }
+}
+
+fn settings(field: Field<'_>) -> SettingsChange {
+    field.only(&["featureGates", "preferencePolicy", "minValuesPolicy"]);
+    let gates = field.get("featureGates");
+    gates.parsed(|text| FeatureGates::default().with(text));
+    SettingsChange {
+        feature_gates: gates.text(),
+        preference_policy: field.get("preferencePolicy").choice(&[
+            (PreferencePolicy::Respect, "Respect"),
+            (PreferencePolicy::Ignore, "Ignore"),
+        ]),
+        min_values_policy: field.get("minValuesPolicy").choice(&[
+            (MinValuesPolicy::Strict, "Strict"),
+            (MinValuesPolicy::BestEffort, "BestEffort"),
+        ]),
+    }
+}
+
+fn faults(field: Field<'_>) -> Faults {
+    field.only(&["throttledPerMille", "answersLostPerMille", "launchesFailedPerMille"]);
+    let share = |key| field.get(key).count().unwrap_or(0);
+    Faults {
+        throttled_per_mille: share("throttledPerMille"),
+        answers_lost_per_mille: share("answersLostPerMille"),
+        launches_failed_per_mille: share("launchesFailedPerMille"),
+    }
+}
+
+/// Steps by time: each at its own `at`, or where the one before left off.
+fn timeline(list: Field<'_>, folder: &mut Folder<'_>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut now = SignedDuration::ZERO;
+    for item in list.items() {
+        if let Some(at) = item.get("at").parsed(duration) {
+            if at < now {
+                item.get("at").note_rule("it is earlier than the step before");
+            }
+            now = at;
+        }
+        let action = item.entries().find(|(key, _)| *key != "at");
+        let Some((kind, body)) = action else {
+            item.note(Problem::rule("it does nothing"));
+            continue;
+        };
+        item.only(&["at", kind]);
+        if kind == "advance" {
+            now += body.parsed(duration).unwrap_or_default();
+        } else if let Some(action) = self::action(kind, body, folder) {
+            steps.push(Step { at: now, action });
+        }
+    }
+    steps
+}
+
+fn action(kind: &str, body: Field<'_>, folder: &mut Folder<'_>) -> Option<Action> {
+    match kind {
+        "apply" => Some(Action::Apply(folder.objects(body))),
+        "scale" => scale(body),
+        "delete" => delete(body),
+        "interrupt" => {
+            let known: Vec<&str> = FILTER_FIELDS.into_iter().chain(["count"]).collect();
+            body.only(&known);
+            let count = body.get("count").count().unwrap_or(1);
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            Some(Action::Interrupt { filter: InstanceFilter::of(body), count })
+        }
+        "outOfCapacity" => {
+            body.only(&["instanceType", "zone", "capacityType", "cheapest", "for"]);
+            let cheapest = body.get("cheapest").count();
+            Some(Action::OutOfCapacity {
+                filter: InstanceFilter::of(body),
+                cheapest: cheapest.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+                lasts: body.get("for").required().parsed(duration)?,
+            })
+        }
+        "mark" => Some(Action::Mark(body.text()?)),
+        _ => {
+            body.note(Problem::UnknownField(None));
+            None
+        }
+    }
+}
+
+const WORKLOADS: [(WorkloadKind, &str); 4] = [
+    (WorkloadKind::Deployment, "Deployment"),
+    (WorkloadKind::StatefulSet, "StatefulSet"),
+    (WorkloadKind::ReplicaSet, "ReplicaSet"),
+    (WorkloadKind::Job, "Job"),
+];
+
+const NAMESPACED: [(Kind, &str); 7] = [
+    (Kind::Pod, "Pod"),
+    (Kind::DaemonSet, "DaemonSet"),
+    (Kind::PodTemplate, "PodTemplate"),
+    (Kind::PodDisruptionBudget, "PodDisruptionBudget"),
+    (Kind::PersistentVolumeClaim, "PersistentVolumeClaim"),
+    (Kind::CapacityBuffer, "CapacityBuffer"),
+    (Kind::ScaledObject, "ScaledObject"),
+];
+
+const OF_CLUSTER: [(Kind, &str); 8] = [
+    (Kind::Node, "Node"),
+    (Kind::NodePool, "NodePool"),
+    (Kind::EC2NodeClass, "EC2NodeClass"),
+    (Kind::NodeClaim, "NodeClaim"),
+    (Kind::NodeOverlay, "NodeOverlay"),
+    (Kind::PersistentVolume, "PersistentVolume"),
+    (Kind::StorageClass, "StorageClass"),
+    (Kind::Namespace, "Namespace"),
+];
+
+fn key(body: Field<'_>) -> Option<ObjectKey> {
+    let namespace = body.get("namespace").text().unwrap_or_else(|| DEFAULT_NAMESPACE.into());
+    Some(ObjectKey { namespace, name: body.get("name").required().text()? })
+}
+
+fn scale(body: Field<'_>) -> Option<Action> {
+    body.only(&["kind", "namespace", "name", "replicas"]);
+    let kind = body.get("kind").choice(&WORKLOADS).unwrap_or(WorkloadKind::Deployment);
+    let workload = WorkloadId { kind, key: key(body)? };
+    Some(Action::Scale { workload, replicas: body.get("replicas").required().count()? })
+}
+
+fn delete(body: Field<'_>) -> Option<Action> {
+    body.only(&["kind", "namespace", "name"]);
+    let kind = body.get("kind").required().str()?;
+    let find = |table: &[(Kind, &str)]| {
+        table.iter().find(|(_, word)| *word == kind).map(|(kind, _)| *kind)
+    };
+    let own = key(body)?;
+    let workload = WORKLOADS.iter().find(|(_, word)| *word == kind);
+    let (target, shown): (_, Text) = if let Some((kind, _)) = workload {
+        let id = WorkloadId { kind: *kind, key: own };
+        let shown = id.to_string().into();
+        (DeleteTarget::Workload(id), shown)
+    } else if let Some(kind) = find(&NAMESPACED) {
+        let shown = format!("{kind} {own}").into();
+        (DeleteTarget::Namespaced(kind, own), shown)
+    } else if let Some(kind) = find(&OF_CLUSTER) {
+        let shown = format!("{kind} {}", own.name).into();
+        (DeleteTarget::Cluster(kind, own.name), shown)
+    } else {
+        body.get("kind").note(Problem::rule(format!("{kind} cannot be deleted in a scenario")));
+        return None;
+    };
+    Some(Action::Delete { target, shown })
+}

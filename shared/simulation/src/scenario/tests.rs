@@ -1,0 +1,126 @@
+use super::*;
+use domain::instance_type::CapacityType;
+use domain::money::UsdPerHour;
+
+const HEAD: &str = "apiVersion: outrigger.dev/v1alpha1\nkind: Scenario\nmetadata: {name: t}\n";
+
+fn read(spec: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::read("t.yaml", &format!("{HEAD}spec:\n{spec}"))
+}
+
+fn error(spec: &str) -> String {
+    read(spec).map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn steps_without_a_time_follow_where_the_one_before_left_off() {
+    let scenario = read(
+        "  duration: 20m
+  timeline:
+  - mark: a
+  - advance: 5m
+  - mark: b
+  - at: 10m
+    mark: c
+  - mark: d
+",
+    )
+    .unwrap();
+    let at: Vec<_> = scenario.timeline.iter().map(|step| step.at.as_mins()).collect();
+    assert_eq!(at, [0, 5, 10, 10]);
+}
+
+#[test]
+fn objects_are_read_with_conversion_and_defaults() {
+    let scenario = read(
+        "  duration: 1m
+  timeline:
+  - apply:
+    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: web}
+      spec:
+        replicas: 3
+        selector: {matchLabels: {app: web}}
+        template:
+          metadata: {labels: {app: web}}
+          spec: {containers: [{name: c, image: x, resources: {requests: {cpu: 1}}}]}
+",
+    )
+    .unwrap();
+    let [Step { action: Action::Apply(objects), .. }] = scenario.timeline.as_slice() else {
+        panic!("{:?}", scenario.timeline)
+    };
+    assert!(matches!(objects.as_slice(), [Object::Workload(own)] if own.workload.replicas == 3));
+}
+
+#[test]
+fn expectations_are_read_with_their_bounds() {
+    let scenario = read(
+        "  duration: 1m
+  expect:
+  - {at: 30s, nodes: {min: 3, capacityType: spot}}
+  - hourlyUsd: {max: 0.5, greaterThan: idle}
+  - pods: {workload: web, running: {min: 2}, pending: 0}
+",
+    )
+    .unwrap();
+    let spot = InstanceFilter { capacity_type: Some(CapacityType::Spot), ..Default::default() };
+    let expected = [
+        Expectation {
+            at: Some(SignedDuration::from_secs(30)),
+            what: Expected::Nodes(spot, Range { min: 3, max: u32::MAX }),
+        },
+        Expectation {
+            at: None,
+            what: Expected::Hourly {
+                above: Some(PriceBound::Mark("idle".into())),
+                below: Some(PriceBound::Figure(UsdPerHour::from_nanos(500_000_000))),
+            },
+        },
+        Expectation {
+            at: None,
+            what: Expected::Pods {
+                workload: Some("web".into()),
+                counts: vec![
+                    (PodCount::Running, Range { min: 2, max: u32::MAX }),
+                    (PodCount::Pending, Range { min: 0, max: 0 }),
+                ],
+            },
+        },
+    ];
+    assert_eq!(scenario.expectations, expected);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_file_and_line() {
+    assert_eq!(
+        error("  duration: soon\n"),
+        "\"soon\" is not a length of time such as 90s, 5m or 1h30m (t.yaml:5, field spec.duration)"
+    );
+    let unknown = error("  duration: 1m\n  timeline:\n  - {at: 0s, explode: {}}\n");
+    assert!(unknown.contains("t.yaml:7"), "{unknown}");
+    let late = error("  duration: 1m\n  timeline:\n  - {at: 2m, mark: x}\n");
+    assert!(late.contains("goes on for longer"), "{late}");
+    let pool = error(
+        "  duration: 1m\n  timeline:\n  - apply:\n    - {apiVersion: v1, kind: Node, metadata: {}}\n",
+    );
+    assert!(pool.contains("t.yaml:8"), "{pool}");
+    let file = error("  duration: 1m\n  timeline:\n  - apply: [no-such-file.yaml]\n");
+    assert!(file.contains("no-such-file.yaml"), "{file}");
+}
+
+#[test]
+fn settings_of_a_scenario_yield_to_those_that_were_asked_for() {
+    let change = SettingsChange {
+        feature_gates: Some("NodeRepair=true".into()),
+        preference_policy: Some(PreferencePolicy::Ignore),
+        min_values_policy: None,
+    };
+    let plain = change.applied_to(&Settings::default());
+    assert!(plain.feature_gates.node_repair);
+    assert_eq!(plain.preference_policy, PreferencePolicy::Ignore);
+    let gates = FeatureGates { node_overlay: false, ..FeatureGates::default() };
+    let chosen = Settings { feature_gates: gates, ..Settings::default() };
+    assert!(!change.applied_to(&chosen).feature_gates.node_repair);
+}
