@@ -1,0 +1,65 @@
+//! What pods ask of one place: node affinity, taints, volumes, host ports, and room.
+
+use domain::taint::tolerated;
+
+use crate::place::PlaceKind;
+use crate::place::{Place, PlaceId};
+use crate::pods::PodId;
+use crate::port;
+use crate::report::Report;
+use crate::resource;
+use crate::scene::Scene;
+use crate::violation::Rule;
+use crate::volume;
+
+/// What a claim of the plan must be able to give its pods, whatever is launched.
+pub(crate) fn check_planned(scene: &Scene<'_>, id: PlaceId, pods: &[PodId], report: &mut Report) {
+    let place = &scene.places[id];
+    let Some(launch) = place.launch().filter(|launch| !launch.types.is_empty()) else { return };
+    for pod in pods {
+        check_pod(scene, *pod, place, report);
+    }
+    port::check(scene, place, &[], pods, &launch.daemon_ports, report);
+    resource::check_launch(scene, place, launch, pods, report);
+}
+
+/// What a place that exists must be able to give pods that come to it, beside those that stay.
+pub(crate) fn check_existing(
+    scene: &Scene<'_>,
+    id: PlaceId,
+    residents: &[PodId],
+    arrivals: &[PodId],
+    report: &mut Report,
+) {
+    let place = &scene.places[id];
+    for pod in arrivals {
+        check_pod(scene, *pod, place, report);
+    }
+    port::check(scene, place, residents, arrivals, &[], report);
+    resource::check_existing(scene, place, residents, arrivals, report);
+    volume::check_limits(scene, id, residents, arrivals, report);
+}
+
+/// What one pod asks of the node alone.
+fn check_pod(scene: &Scene<'_>, pod: PodId, place: &Place<'_>, report: &mut Report) {
+    let key = &scene.pods().pod(pod).key;
+    let verdict = place.verdict(scene.world, scene.pods().shape(pod).node_terms);
+    if !verdict.certain {
+        let sometimes = if verdict.possible && place.kind != PlaceKind::Node {
+            " whatever is launched for it"
+        } else {
+            ""
+        };
+        let message = format!(
+            "its node selector or required node affinity does not hold on {place}{sometimes}"
+        );
+        report.add(Rule::NodeAffinity, key, message);
+    }
+    let tolerations = &scene.pods().spec(pod).tolerations;
+    for taint in place.taints.iter().filter(|taint| taint.repels()) {
+        if !tolerated(tolerations, taint) {
+            report.add(Rule::Taint, key, format!("does not tolerate {taint} of {place}"));
+        }
+    }
+    volume::check_topology(scene, pod, place, report);
+}

@@ -1,0 +1,313 @@
+//! Required pod affinity and anti-affinity between all pods, once they are where the plan puts them.
+//!
+//! Both are judged by domain: pods are entered under the domains that they may be in, so the work grows with
+//! pods and not with pairs of them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use domain::Text;
+
+use crate::place::PlaceId;
+use crate::pods::{GroupId, PodId, PodTermId};
+use crate::report::Report;
+use crate::scene::Scene;
+use crate::state::State;
+use crate::violation::Rule;
+
+/// A domain, or a place whose domain may be any: two pods on it share that one, whichever it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Where<'s> {
+    Domain(&'s Text),
+    Place(PlaceId),
+}
+
+/// Where a pod at a place may be, as far as others could be there too.
+fn possible<'s>(scene: &'s Scene<'_>, place: PlaceId, key: &str) -> Vec<Where<'s>> {
+    let state = scene.places[place].domain(key);
+    match state.listed() {
+        Some(values) => values.iter().map(Where::Domain).collect(),
+        None => vec![Where::Place(place)],
+    }
+}
+
+/// Where a pod at a place is for sure.
+fn settled<'s>(scene: &'s Scene<'_>, place: PlaceId, key: &str) -> [Option<Where<'s>>; 2] {
+    let domain = scene.places[place].domain(key).settled().map(Where::Domain);
+    [Some(Where::Place(place)), domain]
+}
+
+/// Pods that a term selects, in one domain.
+#[derive(Default)]
+struct Occupants {
+    new: Vec<PodId>,
+    old: Vec<PodId>,
+}
+
+impl Occupants {
+    /// Somebody else here whom a pod must avoid: pods that were together before are not the plan's doing.
+    fn other_than(&self, pod: PodId, is_new: bool) -> Option<PodId> {
+        let old = if is_new { self.old.as_slice() } else { &[] };
+        self.new.iter().chain(old).copied().find(|other| *other != pod)
+    }
+}
+
+/// No pod shares a domain with one that its required anti-affinity selects, in both directions.
+///
+/// Pods of a node that is going away are on their way out, so nobody needs to avoid them there.
+pub(crate) fn check_anti_affinity(scene: &Scene<'_>, state: &State, report: &mut Report) {
+    let mut owners: BTreeMap<PodTermId, Vec<PodId>> = BTreeMap::new();
+    for pod in state.pods() {
+        for term in &scene.pods().shape(pod).anti_affinity {
+            owners.entry(*term).or_default().push(pod);
+        }
+    }
+    for (term, owners) in owners {
+        check_term(scene, state, term, &owners, report);
+    }
+}
+
+fn check_term(
+    scene: &Scene<'_>,
+    state: &State,
+    term: PodTermId,
+    owners: &[PodId],
+    report: &mut Report,
+) {
+    let term = &scene.pods().pod_terms[term];
+    let key = term.topology_key;
+    let goes = |pod: PodId, place: PlaceId| !state.is_new(pod) && scene.places[place].is_leaving();
+    let mut occupied: FxHashMap<Where<'_>, Occupants> = FxHashMap::default();
+    let mut groups: Vec<GroupId> = term.selected.iter().copied().collect();
+    groups.sort_unstable();
+    for (pod, place) in state.members(groups.into_iter()) {
+        if goes(pod, place) {
+            continue;
+        }
+        for domain in possible(scene, place, key) {
+            let occupants = occupied.entry(domain).or_default();
+            if state.is_new(pod) { &mut occupants.new } else { &mut occupants.old }.push(pod);
+        }
+    }
+    for pod in owners {
+        let Some(place) = state.place_of(*pod).filter(|place| !goes(*pod, *place)) else {
+            continue;
+        };
+        let other = possible(scene, place, key)
+            .into_iter()
+            .find_map(|domain| occupied.get(&domain)?.other_than(*pod, state.is_new(*pod)));
+        let Some(other) = other else { continue };
+        let at = |pod: PodId| state.place_of(pod).map(|place| scene.places[place].to_string());
+        let message = format!(
+            "must not share {key} with {}: they are on {} and {}",
+            scene.pods().pod(other).key,
+            at(*pod).unwrap_or_default(),
+            at(other).unwrap_or_default()
+        );
+        report.add(Rule::AntiAffinity, &scene.pods().pod(*pod).key, message);
+    }
+}
+
+/// Some order of arrival lets every pod find, in its domain, a pod that each of its terms selects.
+///
+/// The first pod of a group that selects itself needs no other, but only while no pod of the cluster that was
+/// there before matches.
+pub(crate) fn check_affinity(scene: &Scene<'_>, state: &State, report: &mut Report) {
+    let waiting: Vec<PodId> = state
+        .new_pods(scene)
+        .into_iter()
+        .filter(|pod| !scene.pods().shape(*pod).affinity.is_empty())
+        .collect();
+    if waiting.is_empty() {
+        return;
+    }
+    let mut arrivals = Arrivals::new(scene, state, &waiting);
+    arrivals.run();
+    let unplaced: FxHashSet<GroupId> =
+        state.unplaced.iter().map(|pod| scene.pods().group(*pod)).collect();
+    for pod in waiting.into_iter().filter(|pod| !arrivals.has_arrived[*pod]) {
+        let terms = || {
+            let terms = scene.pods().shape(pod).affinity.iter();
+            terms.map(|term| &scene.pods().pod_terms[*term])
+        };
+        // A pod whose next place is not named may be the one that it needs.
+        if terms().any(|term| !term.selected.is_disjoint(&unplaced)) {
+            continue;
+        }
+        let mut keys: Vec<&str> = terms().map(|term| &**term.topology_key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let place = state.place_of(pod).map(|place| scene.places[place].to_string());
+        let message = format!(
+            "no pod that its required pod affinity selects is in its {} on {}",
+            keys.join(", "),
+            place.unwrap_or_default()
+        );
+        report.add(Rule::PodAffinity, &scene.pods().pod(pod).key, message);
+    }
+}
+
+/// Pods that arrive one after another, each as soon as all its terms are met where it goes.
+struct Arrivals<'s, 'w> {
+    scene: &'s Scene<'w>,
+    state: &'s State,
+    /// By term, where a pod that it selects has arrived.
+    reached: FxHashSet<(PodTermId, Where<'s>)>,
+    /// Pods that wait for a term to be met somewhere.
+    waiting_for: FxHashMap<(PodTermId, Where<'s>), Vec<PodId>>,
+    /// By pod, the terms that are not met yet; a pod that may lack a topology key keeps one for good.
+    unmet: FxHashMap<PodId, Vec<PodTermId>>,
+    /// By label group, the terms of waiting pods that select it.
+    selecting: FxHashMap<GroupId, Vec<PodTermId>>,
+    has_arrived: Vec<bool>,
+    ready: VecDeque<PodId>,
+    /// Waiting pods by the terms they share, in the order of their first pod.
+    families: Vec<(&'s [PodTermId], Vec<PodId>)>,
+}
+
+impl<'s, 'w> Arrivals<'s, 'w> {
+    fn new(scene: &'s Scene<'w>, state: &'s State, waiting: &[PodId]) -> Self {
+        let mut arrivals = Self {
+            scene,
+            state,
+            reached: FxHashSet::default(),
+            waiting_for: FxHashMap::default(),
+            unmet: FxHashMap::default(),
+            selecting: FxHashMap::default(),
+            has_arrived: vec![false; scene.pods().list.len()],
+            ready: VecDeque::new(),
+            families: Vec::new(),
+        };
+        let mut terms = FxHashSet::default();
+        let mut numbers: FxHashMap<&'s [PodTermId], usize> = FxHashMap::default();
+        for pod in waiting {
+            let own: &'s [PodTermId] = &scene.pods().shape(*pod).affinity;
+            arrivals.unmet.insert(*pod, own.to_vec());
+            let next = arrivals.families.len();
+            let number = *numbers.entry(own).or_insert(next);
+            if number == next {
+                arrivals.families.push((own, Vec::new()));
+            }
+            arrivals.families[number].1.push(*pod);
+            for term in own {
+                arrivals.subscribe(*pod, *term);
+                if terms.insert(*term) {
+                    for group in &scene.pods().pod_terms[*term].selected {
+                        arrivals.selecting.entry(*group).or_default().push(*term);
+                    }
+                }
+            }
+        }
+        arrivals
+    }
+
+    fn key(&self, term: PodTermId) -> &'s Text {
+        self.scene.pods().pod_terms[term].topology_key
+    }
+
+    fn is_sure_of_domain(&self, pod: PodId, term: PodTermId) -> bool {
+        let place = self.state.place_of(pod);
+        place.is_some_and(|place| self.scene.places[place].domain(self.key(term)).is_there())
+    }
+
+    fn subscribe(&mut self, pod: PodId, term: PodTermId) {
+        let Some(place) = self.state.place_of(pod) else { return };
+        if !self.is_sure_of_domain(pod, term) {
+            return; // no arrival can meet it
+        }
+        for domain in settled(self.scene, place, self.key(term)).into_iter().flatten() {
+            self.waiting_for.entry((term, domain)).or_default().push(pod);
+        }
+    }
+
+    fn run(&mut self) {
+        let others: Vec<PodId> =
+            self.state.pods().filter(|pod| !self.unmet.contains_key(pod)).collect();
+        for pod in others {
+            self.arrive(pod);
+        }
+        let mut next_family = 0;
+        loop {
+            while let Some(pod) = self.ready.pop_front() {
+                self.arrive(pod);
+            }
+            // Nobody can follow anybody: a group may start by itself.
+            let Some(first) = self.first_of_family(&mut next_family) else { return };
+            self.ready.push_back(first);
+        }
+    }
+
+    fn arrive(&mut self, pod: PodId) {
+        if std::mem::replace(&mut self.has_arrived[pod], true) {
+            return;
+        }
+        let Some(place) = self.state.place_of(pod) else { return };
+        let terms = self.selecting.get(&self.scene.pods().group(pod)).cloned().unwrap_or_default();
+        for term in terms {
+            for domain in settled(self.scene, place, self.key(term)).into_iter().flatten() {
+                if self.reached.insert((term, domain)) {
+                    self.meet(term, domain);
+                }
+            }
+        }
+    }
+
+    fn meet(&mut self, term: PodTermId, domain: Where<'s>) {
+        for pod in self.waiting_for.remove(&(term, domain)).unwrap_or_default() {
+            let Some(unmet) = self.unmet.get_mut(&pod) else { continue };
+            let before = unmet.len();
+            unmet.retain(|other| *other != term);
+            if unmet.is_empty() && before > 0 {
+                self.ready.push_back(pod);
+            }
+        }
+    }
+
+    /// A pod of the next family that may start: it selects itself, its domains are sure, and nothing that was
+    /// there before matches all its terms. Of several, one where most of its family go.
+    fn first_of_family(&self, next_family: &mut usize) -> Option<PodId> {
+        while let Some((terms, pods)) = self.families.get(*next_family) {
+            *next_family += 1;
+            let selects = |group: GroupId| {
+                let mut terms = terms.iter().map(|term| &self.scene.pods().pod_terms[*term]);
+                terms.all(|term| term.selected.contains(&group))
+            };
+            let waiting: Vec<PodId> =
+                pods.iter().copied().filter(|pod| !self.has_arrived[*pod]).collect();
+            if waiting.is_empty() || self.is_matched_before(terms, selects) {
+                continue;
+            }
+            let domains = |pod: PodId| -> Vec<Where<'s>> {
+                let Some(place) = self.state.place_of(pod) else { return Vec::new() };
+                let last = |term: &PodTermId| {
+                    settled(self.scene, place, self.key(*term)).into_iter().flatten().last()
+                };
+                terms.iter().filter_map(last).collect()
+            };
+            let mut counts: FxHashMap<Vec<Where<'s>>, usize> = FxHashMap::default();
+            for pod in &waiting {
+                *counts.entry(domains(*pod)).or_default() += 1;
+            }
+            let able = waiting.iter().copied().filter(|pod| {
+                selects(self.scene.pods().group(*pod))
+                    && terms.iter().all(|term| self.is_sure_of_domain(*pod, *term))
+            });
+            let crowd = |pod: &PodId| counts.get(&domains(*pod)).copied().unwrap_or_default();
+            // Of equals the first by name, as `max_by_key` would take the last.
+            let first = able.rev().max_by_key(crowd);
+            if first.is_some() {
+                return first;
+            }
+        }
+        None
+    }
+
+    /// Whether a pod that was there before the plan matches all the terms.
+    fn is_matched_before(&self, terms: &[PodTermId], selects: impl Fn(GroupId) -> bool) -> bool {
+        let Some(term) = terms.first() else { return true };
+        let groups = self.scene.pods().pod_terms[*term].selected.iter().copied();
+        let mut members = self.state.members(groups.filter(|group| selects(*group)));
+        members.any(|(pod, _)| !self.state.is_new(pod))
+    }
+}

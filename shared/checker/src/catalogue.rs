@@ -1,0 +1,169 @@
+//! What EC2 offers to the nodes of one node class, and which labels that decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use domain::Text;
+use domain::instance_type::{InstanceType, InstanceTypes, Offering};
+use domain::label::{
+    ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, REGION, RESERVATION_ID, ZONE, ZONE_ID,
+};
+
+use crate::label_state::{ABSENT, LabelState};
+use crate::terms::{LabelView, Terms};
+
+/// Labels that an offering decides rather than its instance type.
+pub(crate) fn is_market_label(key: &str) -> bool {
+    matches!(key, ZONE | CAPACITY_TYPE | ZONE_ID | RESERVATION_ID)
+}
+
+/// Where, and how, an instance type is bought: what many offerings have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Market {
+    labels: Vec<(&'static str, LabelState)>,
+}
+
+impl Market {
+    fn of(offering: &Offering, zone_ids: &BTreeMap<Text, Text>) -> Self {
+        let mut labels = vec![
+            (ZONE, LabelState::one(offering.zone.clone())),
+            (CAPACITY_TYPE, LabelState::one(offering.capacity_type.as_str().into())),
+        ];
+        if let Some(id) = zone_ids.get(&offering.zone) {
+            labels.push((ZONE_ID, LabelState::one(id.clone())));
+        }
+        if let Some(reservation) = &offering.reservation {
+            labels.push((RESERVATION_ID, LabelState::one(reservation.id.clone())));
+        }
+        Self { labels }
+    }
+
+    /// What it decides of a label, if it does.
+    pub(crate) fn find(&self, key: &str) -> Option<&LabelState> {
+        self.labels.iter().find(|(own, _)| *own == key).map(|(_, state)| state)
+    }
+}
+
+/// The instance types that one node class sees.
+pub(crate) struct Catalogue<'a> {
+    pub(crate) types: &'a [InstanceType],
+    /// Every market that some type is offered in; those of [`Catalogue::market_of`].
+    pub(crate) markets: Vec<Market>,
+    pub(crate) region: Option<&'a Text>,
+    zone_ids: &'a BTreeMap<Text, Text>,
+    market_numbers: FxHashMap<(&'a Text, &'static str, Option<&'a Text>), usize>,
+    by_name: FxHashMap<&'a str, usize>,
+    known_keys: BTreeSet<&'a str>,
+}
+
+fn market_key(offering: &Offering) -> (&Text, &'static str, Option<&Text>) {
+    let reservation = offering.reservation.as_ref().map(|reservation| &reservation.id);
+    (&offering.zone, offering.capacity_type.as_str(), reservation)
+}
+
+impl<'a> Catalogue<'a> {
+    /// What the node class sees.
+    pub(crate) fn of(all: &'a InstanceTypes, node_class: &str) -> Self {
+        let types: &'a [InstanceType] = all.of(node_class);
+        let mut catalogue = Self {
+            types,
+            markets: Vec::new(),
+            region: all.region.as_ref(),
+            zone_ids: &all.zone_ids,
+            market_numbers: FxHashMap::default(),
+            by_name: FxHashMap::default(),
+            known_keys: [ZONE, CAPACITY_TYPE, ARCH, OS, INSTANCE_TYPE].into(),
+        };
+        if all.region.is_some() {
+            catalogue.known_keys.insert(REGION);
+        }
+        if !all.zone_ids.is_empty() {
+            catalogue.known_keys.insert(ZONE_ID);
+        }
+        for (index, instance_type) in types.iter().enumerate() {
+            catalogue.by_name.entry(&instance_type.name).or_insert(index);
+            catalogue.known_keys.extend(instance_type.labels.keys().map(|key| &**key));
+            for offering in &instance_type.offerings {
+                catalogue.number_market(offering);
+            }
+        }
+        catalogue
+    }
+
+    fn number_market(&mut self, offering: &'a Offering) {
+        if offering.reservation.is_some() {
+            self.known_keys.insert(RESERVATION_ID);
+        }
+        let next = self.markets.len();
+        if *self.market_numbers.entry(market_key(offering)).or_insert(next) == next {
+            self.markets.push(Market::of(offering, self.zone_ids));
+        }
+    }
+
+    /// The market that an offering is of, as an index of [`Catalogue::markets`].
+    pub(crate) fn market_of(&self, offering: &Offering) -> usize {
+        self.market_numbers.get(&market_key(offering)).copied().unwrap_or_default()
+    }
+
+    /// Where a type stands in [`Catalogue::types`].
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A type by name.
+    pub(crate) fn find(&self, name: &str) -> Option<&'a InstanceType> {
+        self.position(name).map(|index| &self.types[index])
+    }
+
+    /// Whether instance types or offerings decide the label.
+    pub(crate) fn knows(&self, key: &str) -> bool {
+        self.known_keys.contains(key)
+    }
+
+    /// Whether some offering, available or not, may meet the terms in some NodePool.
+    pub(crate) fn may_offer(&self, terms: &Terms) -> bool {
+        let unknown = LabelState::unknown();
+        self.types.iter().any(|instance_type| {
+            let labels = type_labels(instance_type);
+            instance_type.offerings.iter().any(|offering| {
+                let market = Some(&self.markets[self.market_of(offering)]);
+                terms.possible(&InAnyPool {
+                    catalogue: self,
+                    market,
+                    labels: &labels,
+                    unknown: &unknown,
+                })
+            })
+        })
+    }
+}
+
+/// The labels that an instance type decides.
+pub(crate) fn type_labels(instance_type: &InstanceType) -> BTreeMap<Text, LabelState> {
+    let labels = instance_type.labels.iter();
+    let mut labels: BTreeMap<Text, LabelState> = labels
+        .map(|(key, values)| (key.clone(), LabelState::any_of(values.iter().cloned())))
+        .collect();
+    labels
+        .entry(INSTANCE_TYPE.into())
+        .or_insert_with(|| LabelState::one(instance_type.name.clone()));
+    labels
+}
+
+/// An offering in a NodePool that is not known: what the catalogue does not decide, the pool may.
+struct InAnyPool<'v, 'a> {
+    catalogue: &'v Catalogue<'a>,
+    market: Option<&'v Market>,
+    labels: &'v BTreeMap<Text, LabelState>,
+    unknown: &'v LabelState,
+}
+
+impl LabelView for InAnyPool<'_, '_> {
+    fn state(&self, key: &str) -> &LabelState {
+        let decided = self.market.and_then(|market| market.find(key));
+        decided
+            .or_else(|| self.labels.get(key))
+            .unwrap_or_else(|| if self.catalogue.knows(key) { &ABSENT } else { self.unknown })
+    }
+}

@@ -1,0 +1,131 @@
+//! `spec.limits` of NodePools: nodes that exist and new claims together stay within them.
+
+use domain::Text;
+use domain::label::NODE_POOL;
+use domain::resource::{NODES, Resources, ShownAmount};
+
+use crate::place::{Place, PlaceId};
+use crate::report::Report;
+use crate::scene::{PlannedPlace, Scene};
+use crate::violation::Rule;
+
+/// By NodePool, what counts against its limits.
+pub(crate) struct Usage {
+    by_pool: Vec<Resources>,
+}
+
+/// Capacity of one node, counted as one of `nodes` as well.
+fn with_node(capacity: &Resources) -> Resources {
+    let mut counted = capacity.clone();
+    counted.set(&Text::from(NODES), counted.get(NODES).saturating_add(1));
+    counted
+}
+
+impl Usage {
+    fn none(scene: &Scene<'_>) -> Self {
+        Self { by_pool: vec![Resources::new(); scene.world.pools.len()] }
+    }
+
+    /// What nodes and claims in flight take that stay. Those being deleted no longer count.
+    fn of_existing(scene: &Scene<'_>, stays: impl Fn(PlaceId) -> bool) -> Self {
+        let mut usage = Self::none(scene);
+        for id in scene.place_ids().filter(|id| stays(*id)) {
+            let place = &scene.places[id];
+            if place.launch().is_some() || place.is_deleting {
+                continue;
+            }
+            if let Some(pool) = owner(scene, place) {
+                usage.by_pool[pool].add(&with_node(&place.capacity));
+            }
+        }
+        usage
+    }
+
+    /// What claims may take: of each resource, as much as the listed type with most of it has.
+    fn of_claims<'s, 'w: 's>(
+        scene: &'s Scene<'w>,
+        claims: impl Iterator<Item = &'s PlannedPlace<'w>>,
+    ) -> Self {
+        let mut usage = Self::none(scene);
+        for planned in claims {
+            let place = &scene.places[planned.place];
+            if let (Some(pool), Some(launch)) = (place.pool, place.launch()) {
+                if !scene.world.pools[pool].spec.limits.is_empty() {
+                    usage.by_pool[pool].add(&with_node(&launch.largest_capacity()));
+                }
+            }
+        }
+        usage
+    }
+
+    /// What counts once the plan's new claims are launched, before anything is disrupted.
+    pub(crate) fn after_launch(scene: &Scene<'_>) -> Self {
+        let mut usage = Self::of_existing(scene, |_| true);
+        let added = Self::of_claims(scene, scene.new.iter());
+        for (total, added) in usage.by_pool.iter_mut().zip(&added.by_pool) {
+            total.add(added);
+        }
+        usage
+    }
+
+    /// Whether the NodePool may launch one more node of that capacity.
+    pub(crate) fn leaves_room(&self, scene: &Scene<'_>, pool: usize, capacity: &Resources) -> bool {
+        let limits = &scene.world.pools[pool].spec.limits;
+        limits.iter().all(|(name, limit)| {
+            let one = i64::from(&**name == NODES);
+            self.by_pool[pool].get(name).saturating_add(capacity.get(name)).saturating_add(one)
+                <= limit
+        })
+    }
+}
+
+/// The NodePool that the node is labelled with.
+fn owner(scene: &Scene<'_>, place: &Place<'_>) -> Option<usize> {
+    let label = place.labels.and_then(|labels| labels.get(NODE_POOL));
+    label.filter(|_| place.is_managed).and_then(|pool| scene.world.pool(pool))
+}
+
+/// Judges the launch, while nothing is gone yet; and the end, when disrupted nodes are gone and their
+/// replacements are there.
+pub(crate) fn check(scene: &Scene<'_>, disrupted: &[bool], report: &mut Report) {
+    let used = Usage::of_existing(scene, |_| true);
+    let added = Usage::of_claims(scene, scene.new.iter());
+    compare(scene, &used, &added, report, |_| true);
+    if scene.replacements.is_empty() {
+        return;
+    }
+    let left = Usage::of_existing(scene, |id| !disrupted[id]);
+    let added = Usage::of_claims(scene, scene.planned());
+    let is_replaced = |pool: usize| {
+        let mut places = scene.replacements.iter().map(|planned| &scene.places[planned.place]);
+        places.any(|place| place.pool == Some(pool))
+    };
+    compare(scene, &left, &added, report, is_replaced);
+}
+
+/// A resource that the plan adds none of is not held against it.
+fn compare(
+    scene: &Scene<'_>,
+    used: &Usage,
+    added: &Usage,
+    report: &mut Report,
+    concerns: impl Fn(usize) -> bool,
+) {
+    for (index, pool) in scene.world.pools.iter().enumerate().filter(|(index, _)| concerns(*index))
+    {
+        for (name, limit) in pool.spec.limits.iter() {
+            let (used, added) = (used.by_pool[index].get(name), added.by_pool[index].get(name));
+            if added == 0 || used.saturating_add(added) <= limit {
+                continue;
+            }
+            let show = |amount| ShownAmount { name, amount };
+            let message = format!(
+                "{name} limit {}: nodes have {}, new claims may add {}",
+                show(limit),
+                show(used),
+                show(added)
+            );
+            report.add(Rule::Limits, &pool.spec.name, message);
+        }
+    }
+}

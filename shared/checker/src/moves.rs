@@ -1,0 +1,186 @@
+//! Where the pods of disrupted nodes go: to replacements, or to nodes that stay.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use domain::Text;
+use domain::plan::{Placement, PlannedNodeClaim};
+use domain::pod::PodKey;
+use domain::reason::DisruptionReason;
+
+use crate::admission;
+use crate::affinity;
+use crate::claim;
+use crate::disruption::{Disruptions, Entry};
+use crate::place::{PlaceId, PlaceKind};
+use crate::placement::Standing;
+use crate::pods::PodId;
+use crate::report::Report;
+use crate::scene::Scene;
+use crate::spread;
+use crate::state::State;
+use crate::violation::Rule;
+use crate::volume;
+
+/// Adds replacements to the scene and puts pods where they go.
+pub(crate) fn read(scene: &mut Scene<'_>, disruptions: &Disruptions<'_>, report: &mut Report) {
+    let mut moved: FxHashSet<PodId> = FxHashSet::default();
+    let mut pods_of: Vec<FxHashSet<PodId>> = Vec::with_capacity(disruptions.entries.len());
+    for entry in &disruptions.entries {
+        let places = entry.places.iter().map(|place| &scene.places[*place]);
+        pods_of.push(places.flat_map(|place| place.bound.iter().copied()).collect());
+    }
+    for (number, pods) in pods_of.iter().enumerate() {
+        for claim in &scene.plan.disruptions[number].replacements {
+            read_replacement(scene, claim, pods, &mut moved, report);
+        }
+    }
+    let planned: FxHashMap<Text, PlaceId> =
+        scene.planned().map(|planned| (planned.claim.name.clone(), planned.place)).collect();
+    for (entry, pods) in disruptions.entries.iter().zip(&pods_of) {
+        check_named(scene, entry, pods, report);
+        for placement in &entry.planned.moves {
+            if let Some(pod) = pod_to_move(scene, entry, placement, pods, &mut moved, report) {
+                let stays = scene.existing.get(&placement.node).copied();
+                let stays = stays
+                    .filter(|id| !disruptions.disrupted[*id] && !scene.places[*id].is_deleting);
+                let Some(to) = stays.or_else(|| planned.get(&placement.node).copied()) else {
+                    let message =
+                        format!("moves to {}, which is not there or goes away", placement.node);
+                    report.add(Rule::MoveUnknown, &placement.pod, message);
+                    continue;
+                };
+                scene.places[to].moved_in.push(pod);
+            }
+        }
+        check_all_move(scene, entry, pods, &moved, report);
+    }
+}
+
+fn read_replacement<'w>(
+    scene: &mut Scene<'w>,
+    claim: &'w PlannedNodeClaim,
+    pods: &FxHashSet<PodId>,
+    moved: &mut FxHashSet<PodId>,
+    report: &mut Report,
+) {
+    let place = scene.add_claim(claim, PlaceKind::Replacement, report);
+    for key in &claim.pods {
+        let pod = scene.pods().find(key);
+        let Some(pod) = pod.filter(|pod| pods.contains(pod)) else {
+            // A pending pod may be told to come here too; where it goes is judged with the launch.
+            if pod.is_none_or(|pod| scene.standing[pod] != Standing::Required) {
+                let message = format!("pod {key} is not on the nodes it replaces");
+                report.add(Rule::ReplacementPods, &claim.name, message);
+            }
+            continue;
+        };
+        if moved.insert(pod) {
+            scene.places[place].placed.push(pod);
+        } else {
+            let message = format!("pod {key} is on two replacements");
+            report.add(Rule::ReplacementPods, &claim.name, message);
+        }
+    }
+}
+
+/// The pod that a move concerns, if it is one of the disrupted nodes' and has no other place yet.
+fn pod_to_move(
+    scene: &Scene<'_>,
+    entry: &Entry<'_>,
+    placement: &Placement,
+    pods: &FxHashSet<PodId>,
+    moved: &mut FxHashSet<PodId>,
+    report: &mut Report,
+) -> Option<PodId> {
+    let key = &placement.pod;
+    let Some(pod) = scene.pods().find(key).filter(|pod| pods.contains(pod)) else {
+        let message = format!("pod {key} moves, but is not on these nodes");
+        report.add(Rule::MovePods, entry.subject(), message);
+        return None;
+    };
+    if !moved.insert(pod) {
+        let message = format!("pod {key} is given two places to go to");
+        report.add(Rule::MovePods, entry.subject(), message);
+        return None;
+    }
+    Some(pod)
+}
+
+fn must_move(scene: &Scene<'_>, pod: PodId) -> bool {
+    let pod = scene.pods().pod(pod);
+    pod.is_active() && !pod.is_daemon() && !pod.is_static()
+}
+
+fn by_name<'w>(scene: &Scene<'w>, pods: impl Iterator<Item = PodId>) -> Vec<&'w PodKey> {
+    let mut keys: Vec<&'w PodKey> = pods.map(|pod| &scene.pods().pod(pod).key).collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// The entry names the pods that have to move, and none that are elsewhere.
+fn check_named(scene: &Scene<'_>, entry: &Entry<'_>, pods: &FxHashSet<PodId>, report: &mut Report) {
+    let named: FxHashSet<&PodKey> = entry.planned.pods.iter().collect();
+    for key in &entry.planned.pods {
+        if scene.pods().find(key).is_none_or(|pod| !pods.contains(&pod)) {
+            let message = format!("pod {key} is not on these nodes");
+            report.add(Rule::DisruptionPods, entry.subject(), message);
+        }
+    }
+    if entry.planned.reason == DisruptionReason::Empty {
+        return;
+    }
+    let moving = pods.iter().copied().filter(|pod| must_move(scene, *pod));
+    for key in by_name(scene, moving).into_iter().filter(|key| !named.contains(key)) {
+        let message = format!("pod {key} has to move and is not named");
+        report.add(Rule::DisruptionPods, entry.subject(), message);
+    }
+}
+
+/// Where nobody forces the node to go, each of its pods has a place to go to first.
+fn check_all_move(
+    scene: &Scene<'_>,
+    entry: &Entry<'_>,
+    pods: &FxHashSet<PodId>,
+    moved: &FxHashSet<PodId>,
+    report: &mut Report,
+) {
+    let reason = entry.planned.reason;
+    if !matches!(reason, DisruptionReason::Underutilized | DisruptionReason::Drifted) {
+        return;
+    }
+    let stuck = pods.iter().copied().filter(|pod| must_move(scene, *pod) && !moved.contains(pod));
+    for key in by_name(scene, stuck) {
+        let message = "its node is disrupted, and the plan names no other place for it";
+        report.add(Rule::MoveMissing, key, message);
+    }
+}
+
+/// Judges replacements like new claims, moves like placements, and all pods together once nodes are gone.
+pub(crate) fn check(scene: &Scene<'_>, disruptions: &Disruptions<'_>, report: &mut Report) {
+    for planned in &scene.replacements {
+        claim::check(scene, *planned, report);
+    }
+    for id in scene.place_ids() {
+        let place = &scene.places[id];
+        if place.moved_in.is_empty() {
+            continue;
+        }
+        if place.launch().is_some() {
+            let pods = [place.placed.as_slice(), &place.moved_in].concat();
+            admission::check_planned(scene, id, &pods, report);
+        } else {
+            let stays = place.bound.iter().filter(|pod| !scene.pods().pod(**pod).is_terminating());
+            let mut residents: Vec<PodId> = stays.chain(&place.placed).copied().collect();
+            residents.sort_unstable();
+            residents.dedup();
+            admission::check_existing(scene, id, &residents, &place.moved_in, report);
+        }
+    }
+    if disruptions.disrupted.contains(&true) {
+        let state = State::after_disruption(scene, &disruptions.disrupted);
+        volume::check_exclusive(scene, &state, report);
+        affinity::check_anti_affinity(scene, &state, report);
+        affinity::check_affinity(scene, &state, report);
+        spread::check(scene, &state, report);
+    }
+}

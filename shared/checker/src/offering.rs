@@ -1,0 +1,175 @@
+//! The offering that a claim is priced at: listed, available, at its price, and the cheapest.
+
+use rustc_hash::FxHashMap;
+
+use domain::instance_type::{CapacityType, Offering};
+use domain::money::UsdPerHour;
+use domain::plan::{PlannedNodeClaim, PlannedOffering};
+
+use crate::launch::Launch;
+use crate::pool::Offer;
+use crate::report::Report;
+use crate::scene::Scene;
+use crate::violation::Rule;
+
+/// Prices that differ by a millionth of a dollar or less count as equal.
+pub(crate) const PRICE_TOLERANCE: UsdPerHour = UsdPerHour::from_nanos(1_000);
+
+/// Whether two prices are the same price.
+pub(crate) fn is_same_price(a: UsdPerHour, b: UsdPerHour) -> bool {
+    (a - b).max(b - a) <= PRICE_TOLERANCE
+}
+
+fn is_of(quoted: &PlannedOffering, offering: &Offering) -> bool {
+    let reservation = offering.reservation.as_ref().map(|reservation| &reservation.id);
+    offering.zone == quoted.zone
+        && offering.capacity_type == quoted.capacity_type
+        && quoted.reservation_id.as_ref().is_none_or(|id| reservation == Some(id))
+}
+
+fn shown(quoted: &PlannedOffering) -> String {
+    format!("{} {} {}", quoted.instance_type, quoted.zone, quoted.capacity_type)
+}
+
+/// Judges the offering of one claim.
+pub(crate) fn check(
+    scene: &Scene<'_>,
+    claim: &PlannedNodeClaim,
+    pool: usize,
+    launch: &Launch<'_>,
+    report: &mut Report,
+) {
+    let quoted = &claim.offering;
+    let label = shown(quoted);
+    let is_listed = claim.instance_types.contains(&quoted.instance_type);
+    if !is_listed {
+        let message = format!("{} is not among its instance types", quoted.instance_type);
+        report.add(Rule::OfferingType, &claim.name, message);
+    }
+    let known = scene.world.pools[pool].catalogue.find(&quoted.instance_type);
+    let mut in_catalogue = known
+        .iter()
+        .flat_map(|known| &known.offerings)
+        .filter(|offering| is_of(quoted, offering))
+        .peekable();
+    if in_catalogue.peek().is_none() {
+        let message = format!("the catalogue does not offer {label}");
+        report.add(Rule::OfferingUnknown, &claim.name, message);
+        return;
+    }
+    if !in_catalogue.any(Offering::is_usable) {
+        report.add(Rule::OfferingUnavailable, &claim.name, format!("{label} is not available"));
+        return;
+    }
+    let chosen: Vec<&Offer<'_>> = launch
+        .types
+        .iter()
+        .filter(|of_type| of_type.of.instance_type.name == quoted.instance_type)
+        .flat_map(|of_type| of_type.offers.iter().copied())
+        .filter(|offer| is_of(quoted, offer.offering))
+        .collect();
+    let Some(first) = chosen.first() else {
+        if is_listed {
+            let message =
+                format!("{label} does not meet the claim's or the NodePool's requirements");
+            report.add(Rule::OfferingRequirements, &claim.name, message);
+        }
+        return;
+    };
+    let mut prices = chosen.iter().flat_map(|offer| &offer.prices);
+    if !prices.any(|price| is_same_price(*price, quoted.price)) {
+        let message = format!(
+            "{label} is quoted at {}, the catalogue says {}",
+            quoted.price,
+            first.lowest_price()
+        );
+        report.add(Rule::OfferingPrice, &claim.name, message);
+        return;
+    }
+    // A reservation is paid for already: preferred at any price.
+    if quoted.capacity_type != CapacityType::Reserved {
+        check_cheapest(claim, launch, report);
+    }
+}
+
+fn check_cheapest(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Report) {
+    let cheapest = launch
+        .types
+        .iter()
+        .filter_map(|of_type| of_type.cheapest_for_sure().map(|price| (price, of_type)))
+        .min_by_key(|(price, _)| *price);
+    if let Some((price, of_type)) = cheapest {
+        if price < claim.offering.price - PRICE_TOLERANCE {
+            let message = format!(
+                "{} costs {}, but {} costs {price}",
+                shown(&claim.offering),
+                claim.offering.price,
+                of_type.of.instance_type.name,
+            );
+            report.add(Rule::OfferingNotCheapest, &claim.name, message);
+        }
+    }
+}
+
+/// Instance types come cheapest first, by the cheapest offering that meets the requirements.
+///
+/// Another claim may use a reservation up first, so an order with or without reserved offerings will do.
+pub(crate) fn check_type_order(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Report) {
+    if launch.types.iter().any(|of_type| of_type.is_disputed()) {
+        return;
+    }
+    let out_of_order = |with_reserved: bool| {
+        let priced = launch.types.iter().filter_map(|of_type| {
+            of_type.lowest_price(with_reserved).map(|price| (price, &of_type.of.instance_type.name))
+        });
+        let priced: Vec<_> = priced.collect();
+        priced
+            .windows(2)
+            .find(|pair| pair[0].0 > pair[1].0 + PRICE_TOLERANCE)
+            .map(|pair| (pair[0], pair[1]))
+    };
+    let (Some(((price, first), (next_price, second))), Some(_)) =
+        (out_of_order(true), out_of_order(false))
+    else {
+        return;
+    };
+    let message = format!("{first} at {price} comes before {second} at {next_price}");
+    report.add(Rule::TypesOrder, &claim.name, message);
+}
+
+/// No capacity reservation is used by more claims than it has instances.
+pub(crate) fn check_reservations(scene: &Scene<'_>, report: &mut Report) {
+    let mut used: FxHashMap<_, (u64, u64)> = FxHashMap::default();
+    for planned in scene.planned() {
+        let quoted = &planned.claim.offering;
+        if quoted.capacity_type != CapacityType::Reserved {
+            continue;
+        }
+        let key = (&quoted.instance_type, &quoted.zone, &quoted.reservation_id);
+        let (count, _) =
+            used.entry(key).or_insert_with(|| (0, instances_left(scene, planned.claim)));
+        *count += 1;
+    }
+    let mut overused: Vec<_> = used.into_iter().filter(|(_, (count, room))| count > room).collect();
+    overused.sort_unstable();
+    for ((instance_type, zone, _), (count, room)) in overused {
+        let message = format!("{count} claims use a reservation of {room} instances");
+        report.add(Rule::Reservation, format!("{instance_type} {zone}"), message);
+    }
+}
+
+/// How many instances the reservations behind a quoted offering still have.
+fn instances_left(scene: &Scene<'_>, claim: &PlannedNodeClaim) -> u64 {
+    let quoted = &claim.offering;
+    let pool = scene.world.pool(&claim.node_pool);
+    let catalogue = pool.map(|pool| &scene.world.pools[pool].catalogue);
+    let known = catalogue.and_then(|catalogue| catalogue.find(&quoted.instance_type));
+    let offerings = known.iter().flat_map(|known| &known.offerings);
+    offerings
+        .filter(|offering| is_of(quoted, offering))
+        .map(|offering| {
+            let left = offering.reservation.as_ref().and_then(|reservation| reservation.remaining);
+            left.map_or(u64::from(u32::MAX), u64::from)
+        })
+        .sum()
+}

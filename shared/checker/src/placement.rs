@@ -1,0 +1,210 @@
+//! Every pending pod is mentioned exactly once: on a new claim, on a place that exists, or as unschedulable.
+
+use std::collections::BTreeMap;
+
+use domain::label::Labels;
+use domain::plan::Plan;
+use domain::pod::{Pod, PodKey, PodPhase, PodSpec};
+use domain::snapshot::ClusterSnapshot;
+use domain::workload::PodTemplate;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::place::PlaceKind;
+use crate::pods::PodId;
+use crate::report::Report;
+use crate::scene::Scene;
+use crate::violation::Rule;
+
+/// Whether a plan has to name a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is pending: the plan names it.
+    Required,
+    /// The plan may name it: it waits for something else than a node, it is on a node that is going away,
+    /// or a schedule is about to add it.
+    Optional,
+    /// It needs no place.
+    NotPending,
+}
+
+impl Standing {
+    /// The pod's standing, once the cluster's own places are known.
+    pub(crate) fn of(id: PodId, scene: &Scene<'_>) -> Self {
+        let pod = scene.pods().pod(id);
+        if !pod.is_active() {
+            return Self::NotPending;
+        }
+        let own = pod.is_daemon() || pod.is_static();
+        match &pod.node_name {
+            Some(node) => {
+                let going = scene.existing.get(node).map(|place| &scene.places[*place]);
+                if !own && going.is_some_and(crate::place::Place::is_leaving) {
+                    Self::Optional
+                } else {
+                    Self::NotPending
+                }
+            }
+            None if own || is_gated(pod) || pod.nominated_node_name.is_some() => Self::Optional,
+            None if is_ahead(pod) => Self::Optional,
+            None => Self::Required,
+        }
+    }
+}
+
+fn is_gated(pod: &Pod) -> bool {
+    !pod.spec.scheduling_gates.is_empty()
+}
+
+fn is_ahead(pod: &Pod) -> bool {
+    &*pod.uid == AHEAD
+}
+
+/// The uid of pods made up by [`scheduled_ahead`]; no real uid has spaces.
+const AHEAD: &str = "added by a schedule";
+
+/// Pods that the plan names and that a ScaledObject's schedule is about to add.
+///
+/// How such a pod is named is nowhere fixed: any name will do that holds the ScaledObject's or its target's.
+pub(crate) fn scheduled_ahead(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Pod> {
+    if snapshot.scaled_objects.is_empty() {
+        return Vec::new();
+    }
+    let known: FxHashSet<&PodKey> = snapshot.pods.iter().map(|pod| &pod.key).collect();
+    let named = named_pods(plan).filter(|key| !known.contains(key));
+    named.filter_map(|key| pod_ahead(snapshot, key)).collect()
+}
+
+fn pod_ahead(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<Pod> {
+    let scaled = snapshot.scaled_objects.iter().find(|scaled| {
+        let (_, target) = &scaled.target;
+        key.name.contains(&*scaled.key.name) || (!target.is_empty() && key.name.contains(&**target))
+    })?;
+    let workload = snapshot.workloads.iter().find(|workload| {
+        (workload.kind, &workload.key.name) == (scaled.target.0, &scaled.target.1)
+            && workload.key.namespace == scaled.key.namespace
+    });
+    let template = workload.map(|workload| workload.template.clone());
+    let template = template.unwrap_or_else(|| PodTemplate {
+        labels: Labels::new().into(),
+        spec: PodSpec::default().into(),
+    });
+    Some(Pod {
+        key: key.clone(),
+        uid: AHEAD.into(),
+        created: None,
+        deleted: None,
+        labels: template.labels,
+        owner: None,
+        spec: template.spec,
+        node_name: None,
+        nominated_node_name: None,
+        phase: PodPhase::Pending,
+        started: None,
+        ready: None,
+        marked_unschedulable: false,
+        do_not_disrupt: None,
+        deletion_cost: None,
+        is_mirror: false,
+        virtual_of: None,
+    })
+}
+
+/// Every mention of a pod that gets a place or has none.
+fn named_pods(plan: &Plan) -> impl Iterator<Item = &PodKey> {
+    let claimed = plan.node_claims.iter().flat_map(|claim| &claim.pods);
+    let placed = plan.placements.iter().map(|placement| &placement.pod);
+    let unschedulable = plan.unschedulable.iter().map(|unschedulable| &unschedulable.pod);
+    claimed.chain(placed).chain(unschedulable)
+}
+
+/// Reads where the plan puts pods, and says which it forgets, repeats or should not name.
+pub(crate) fn read(scene: &mut Scene<'_>, report: &mut Report) {
+    read_claims(scene, report);
+    read_placements(scene, report);
+    for unschedulable in &scene.plan.unschedulable {
+        find(scene, &unschedulable.pod, report);
+    }
+    let mut mentions: FxHashMap<&PodKey, u32> = FxHashMap::default();
+    for key in named_pods(scene.plan) {
+        *mentions.entry(key).or_default() += 1;
+    }
+    let required = scene.pods().list.iter().zip(&scene.standing);
+    let mut missing: Vec<&PodKey> = required
+        .filter(|(_, standing)| **standing == Standing::Required)
+        .map(|(entry, _)| &entry.pod.key)
+        .filter(|key| !mentions.contains_key(key))
+        .collect();
+    missing.sort_unstable();
+    for key in missing {
+        report.add(Rule::PodMissing, key, "a pending pod that the plan does not mention");
+    }
+    let repeated: BTreeMap<&PodKey, u32> =
+        mentions.into_iter().filter(|(_, count)| *count > 1).collect();
+    for (key, count) in repeated {
+        report.add(Rule::PodTwice, key, format!("the plan mentions it {count} times"));
+    }
+}
+
+fn read_claims(scene: &mut Scene<'_>, report: &mut Report) {
+    let plan = scene.plan;
+    let mut names: BTreeMap<_, u32> = BTreeMap::new();
+    for claim in crate::world::planned_claims(plan) {
+        *names.entry(&claim.name).or_default() += 1;
+    }
+    for (name, count) in names {
+        if count > 1 || scene.existing.contains_key(name) {
+            report.add(Rule::ClaimName, name, "the name of a new claim is taken");
+        }
+    }
+    for claim in &plan.node_claims {
+        let place = scene.add_claim(claim, PlaceKind::New, report);
+        for key in &claim.pods {
+            if let Some(pod) = find_ungated(scene, key, report) {
+                scene.places[place].placed.push(pod);
+            }
+        }
+    }
+}
+
+fn read_placements(scene: &mut Scene<'_>, report: &mut Report) {
+    for placement in &scene.plan.placements {
+        let Some(place) = scene.existing.get(&placement.node).copied() else {
+            find(scene, &placement.pod, report);
+            let message = format!(
+                "is placed on {}, which is neither a node nor a claim in flight",
+                placement.node
+            );
+            report.add(Rule::NodeUnknown, &placement.pod, message);
+            continue;
+        };
+        if let Some(pod) = find_ungated(scene, &placement.pod, report) {
+            scene.places[place].placed.push(pod);
+        }
+    }
+}
+
+/// The pod of that name that may be given a place.
+fn find(scene: &Scene<'_>, key: &PodKey, report: &mut Report) -> Option<PodId> {
+    let Some(id) = scene.pods().find(key) else {
+        report.add(Rule::PodUnknown, key, "no such pod in the input");
+        return None;
+    };
+    if scene.standing[id] != Standing::NotPending {
+        return Some(id);
+    }
+    let message = match &scene.pods().pod(id).node_name {
+        Some(node) => format!("the plan places a pod that is on node {node}"),
+        None => "the plan places a pod that is finished or being deleted".to_owned(),
+    };
+    report.add(Rule::PodNotPending, key, message);
+    None
+}
+
+fn find_ungated(scene: &Scene<'_>, key: &PodKey, report: &mut Report) -> Option<PodId> {
+    let id = find(scene, key, report)?;
+    if is_gated(scene.pods().pod(id)) {
+        let message = "has scheduling gates, so the scheduler does not consider it";
+        report.add(Rule::PodGated, key, message);
+    }
+    Some(id)
+}

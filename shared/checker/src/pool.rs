@@ -1,0 +1,219 @@
+//! NodePools, and everything that each of them may launch.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use domain::Text;
+use domain::instance_type::{InstanceType, Offering};
+use domain::label::{HOSTNAME, INITIALIZED, NODE_POOL, REGION, REGISTERED};
+use domain::money::UsdPerHour;
+use domain::node_pool::NodePool;
+use domain::resource::Resources;
+
+use crate::catalogue::{Catalogue, Market, is_market_label, type_labels};
+use crate::label_state::{ABSENT, Expression, LabelState};
+use crate::overlay::{Overlays, replaced};
+use crate::terms::{LabelView, NODE_NAME};
+
+/// Stands for the name and host name of a node that is not there yet.
+pub(crate) const NEW_NODE: &str = "new node";
+
+/// A NodePool beside the catalogue that its node class sees.
+pub(crate) struct Pool<'a> {
+    pub(crate) spec: &'a NodePool,
+    pub(crate) catalogue: Rc<Catalogue<'a>>,
+    /// Labels that every node of the pool has besides the template's.
+    own: BTreeMap<Text, LabelState>,
+}
+
+/// Everything that a NodePool may launch: available offerings under its labels and requirements.
+pub(crate) struct PoolOffer<'a> {
+    /// By the position of the type in the catalogue; `None` for types that the pool cannot launch.
+    pub(crate) types: Vec<Option<TypeOffer<'a>>>,
+}
+
+/// What a NodePool may launch of one instance type.
+pub(crate) struct TypeOffer<'a> {
+    pub(crate) instance_type: &'a InstanceType,
+    /// What is known of the labels of such a node, but for those that the offering decides.
+    pub(crate) labels: BTreeMap<Text, LabelState>,
+    pub(crate) offers: Vec<Offer<'a>>,
+    /// What such nodes have; several only where NodeOverlays tell offerings apart.
+    pub(crate) equipment: Vec<Equipment<'a>>,
+}
+
+/// One offering of a type.
+pub(crate) struct Offer<'a> {
+    pub(crate) offering: &'a Offering,
+    /// An index of the catalogue's markets.
+    pub(crate) market: usize,
+    /// Every price that it may be quoted at, lowest first; at least one, several only where NodeOverlays of
+    /// one weight disagree.
+    pub(crate) prices: Vec<UsdPerHour>,
+    /// An index of the type's equipment.
+    pub(crate) equipment: usize,
+}
+
+impl Offer<'_> {
+    /// The lowest price that it may be quoted at.
+    pub(crate) fn lowest_price(&self) -> UsdPerHour {
+        self.prices.first().copied().unwrap_or(UsdPerHour::MAX)
+    }
+
+    /// The highest price that it may be quoted at.
+    pub(crate) fn highest_price(&self) -> UsdPerHour {
+        self.prices.last().copied().unwrap_or(UsdPerHour::MAX)
+    }
+}
+
+/// What a node has, and what of it pods may use.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Equipment<'a> {
+    pub(crate) allocatable: Cow<'a, Resources>,
+    pub(crate) capacity: Cow<'a, Resources>,
+}
+
+impl<'a> Pool<'a> {
+    /// A NodePool, with what its node class sees.
+    pub(crate) fn new(spec: &'a NodePool, catalogue: Rc<Catalogue<'a>>) -> Self {
+        let new_node = || LabelState::one(NEW_NODE.into());
+        let mut own: BTreeMap<Text, LabelState> = [
+            (NODE_NAME.into(), new_node()),
+            (HOSTNAME.into(), new_node()),
+            (NODE_POOL.into(), LabelState::one(spec.name.clone())),
+            (INITIALIZED.into(), LabelState::one("true".into())),
+            (REGISTERED.into(), LabelState::one("true".into())),
+        ]
+        .into();
+        let class = &spec.template.node_class_ref;
+        if !class.group.is_empty() && !class.kind.is_empty() && !class.name.is_empty() {
+            let key = format!("{}/{}", class.group, class.kind.to_lowercase());
+            own.insert(key.into(), LabelState::one(class.name.clone()));
+        }
+        Self { spec, catalogue, own }
+    }
+
+    /// Whether nodes of the pool can carry the label: the catalogue, the template or a requirement names it.
+    pub(crate) fn defines(&self, key: &str) -> bool {
+        self.catalogue.knows(key)
+            || self.own.contains_key(key)
+            || self.spec.template.labels.contains_key(key)
+            || self.spec.template.requirements.iter().any(|requirement| &*requirement.key == key)
+    }
+
+    /// The template's labels and requirements, as one list.
+    fn wanted(&self) -> Vec<Expression> {
+        let template = &self.spec.template;
+        let labels = template.labels.iter().map(|(key, value)| Expression::is(key, value));
+        let requirements =
+            template.requirements.iter().filter(|requirement| &*requirement.key != HOSTNAME);
+        labels.chain(requirements.map(Expression::of)).collect()
+    }
+
+    /// Everything that it may launch.
+    pub(crate) fn offer(&self, overlays: &Overlays<'_>) -> PoolOffer<'a> {
+        let wanted = self.wanted();
+        let (of_market, of_type): (Vec<_>, Vec<_>) =
+            wanted.iter().partition(|e| is_market_label(&e.key) && self.catalogue.knows(&e.key));
+        let admitted: Vec<bool> =
+            self.catalogue.markets.iter().map(|market| admits(market, &of_market)).collect();
+        let types = self.catalogue.types.iter();
+        let types = types
+            .map(|instance_type| self.type_offer(instance_type, &of_type, &admitted, overlays))
+            .collect();
+        PoolOffer { types }
+    }
+
+    fn type_offer(
+        &self,
+        instance_type: &'a InstanceType,
+        wanted: &[&Expression],
+        admitted: &[bool],
+        overlays: &Overlays<'_>,
+    ) -> Option<TypeOffer<'a>> {
+        let usable: Vec<(&'a Offering, usize)> = instance_type
+            .offerings
+            .iter()
+            .filter(|offering| offering.is_usable())
+            .map(|offering| (offering, self.catalogue.market_of(offering)))
+            .filter(|(_, market)| admitted[*market])
+            .collect();
+        if usable.is_empty() {
+            return None;
+        }
+        let labels = self.node_labels(instance_type, wanted)?;
+        let mut equipment = Vec::new();
+        let offers = usable
+            .into_iter()
+            .map(|(offering, market)| {
+                let view = Labelled { market: &self.catalogue.markets[market], labels: &labels };
+                let fitted = fitted(instance_type, &overlays.devices(&view));
+                let number = equipment.iter().position(|known| *known == fitted);
+                let number = number.unwrap_or_else(|| {
+                    equipment.push(fitted);
+                    equipment.len() - 1
+                });
+                let prices = overlays.prices(&view, offering.price);
+                Offer { offering, market, prices, equipment: number }
+            })
+            .collect();
+        Some(TypeOffer { instance_type, labels, offers, equipment })
+    }
+
+    /// Labels of the pool's nodes of a type; `None` if the pool's requirements exclude the type.
+    fn node_labels(
+        &self,
+        instance_type: &InstanceType,
+        wanted: &[&Expression],
+    ) -> Option<BTreeMap<Text, LabelState>> {
+        let mut labels = self.own.clone();
+        labels.extend(type_labels(instance_type));
+        if let Some(region) = self.catalogue.region {
+            labels.insert(REGION.into(), LabelState::one(region.clone()));
+        }
+        for expression in wanted {
+            let narrowed = match labels.get(&expression.key) {
+                Some(state) => state.narrowed(expression),
+                None if self.catalogue.knows(&expression.key) => ABSENT.narrowed(expression),
+                None => LabelState::unknown().narrowed(expression),
+            };
+            if !narrowed.is_possible() {
+                return None;
+            }
+            labels.insert(expression.key.clone(), narrowed);
+        }
+        Some(labels)
+    }
+}
+
+/// Whether what an offering's market decides meets expressions on such labels.
+pub(crate) fn admits(market: &Market, wanted: &[&Expression]) -> bool {
+    wanted
+        .iter()
+        .all(|expression| market.find(&expression.key).unwrap_or(&ABSENT).allows(expression))
+}
+
+fn fitted<'a>(instance_type: &'a InstanceType, devices: &Resources) -> Equipment<'a> {
+    if devices.is_empty() {
+        return Equipment {
+            allocatable: Cow::Borrowed(&instance_type.allocatable),
+            capacity: Cow::Borrowed(&instance_type.capacity),
+        };
+    }
+    Equipment {
+        allocatable: Cow::Owned(replaced(&instance_type.allocatable, devices)),
+        capacity: Cow::Owned(replaced(&instance_type.capacity, devices)),
+    }
+}
+
+struct Labelled<'v> {
+    market: &'v Market,
+    labels: &'v BTreeMap<Text, LabelState>,
+}
+
+impl LabelView for Labelled<'_> {
+    fn state(&self, key: &str) -> &LabelState {
+        self.market.find(key).unwrap_or_else(|| self.labels.state(key))
+    }
+}

@@ -1,0 +1,235 @@
+//! A cluster and a plan over it: every place that there is or will be, and the pods that the plan puts there.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use domain::Text;
+use domain::label::HOSTNAME;
+use domain::node_pool::NodeClaimTemplate;
+use domain::plan::{Plan, PlannedNodeClaim};
+use domain::taint::Taint;
+use domain::volume::CsiNode;
+
+use crate::label_state::Expression;
+use crate::launch::{Launch, Narrowing, TypeLaunch};
+use crate::place::{Place, PlaceId, PlaceKind, existing_places};
+use crate::placement::Standing;
+use crate::pods::Pods;
+use crate::report::Report;
+use crate::terms::asks_for_a_value;
+use crate::violation::Rule;
+use crate::volume::csi_nodes;
+use crate::world::World;
+
+/// A cluster and a plan over it.
+pub(crate) struct Scene<'w> {
+    pub(crate) world: &'w World<'w>,
+    pub(crate) plan: &'w Plan,
+    /// What exists, then new claims, then replacements.
+    pub(crate) places: Vec<Place<'w>>,
+    /// Nodes and claims in flight, by name.
+    pub(crate) existing: FxHashMap<Text, PlaceId>,
+    /// New claims for pending pods.
+    pub(crate) new: Vec<PlannedPlace<'w>>,
+    /// Claims that replace disrupted nodes.
+    pub(crate) replacements: Vec<PlannedPlace<'w>>,
+    /// By pod, whether the plan may or must name it.
+    pub(crate) standing: Vec<Standing>,
+    pub(crate) csi_nodes: FxHashMap<&'w Text, &'w CsiNode>,
+    launches: Launches<'w>,
+}
+
+/// A claim of the plan, and its place.
+#[derive(Clone, Copy)]
+pub(crate) struct PlannedPlace<'w> {
+    pub(crate) claim: &'w PlannedNodeClaim,
+    pub(crate) place: PlaceId,
+}
+
+/// A NodePool's number, requirements, and taints: claims that agree in them may be launched as the same things.
+type NarrowingKey = (usize, Vec<Expression>, Vec<Taint>);
+
+#[derive(Default)]
+struct Launches<'w> {
+    narrowings: FxHashMap<NarrowingKey, Option<Rc<Narrowing<'w>>>>,
+    launches: FxHashMap<(*const Narrowing<'w>, &'w [Text]), Rc<Launch<'w>>>,
+}
+
+impl<'w> Scene<'w> {
+    /// The cluster's own places; the plan is read into it afterwards.
+    pub(crate) fn of_cluster(world: &'w World<'w>, plan: &'w Plan) -> Self {
+        let places = existing_places(world);
+        let existing =
+            places.iter().enumerate().map(|(id, place)| (place.name.clone(), id)).collect();
+        let mut scene = Self {
+            world,
+            plan,
+            places,
+            existing,
+            new: Vec::new(),
+            replacements: Vec::new(),
+            standing: Vec::new(),
+            csi_nodes: csi_nodes(world.snapshot),
+            launches: Launches::default(),
+        };
+        scene.standing = (0..world.pods.list.len()).map(|pod| Standing::of(pod, &scene)).collect();
+        scene
+    }
+
+    /// All pods.
+    pub(crate) fn pods(&self) -> &'w Pods<'w> {
+        &self.world.pods
+    }
+
+    /// All places.
+    pub(crate) fn place_ids(&self) -> std::ops::Range<PlaceId> {
+        0..self.places.len()
+    }
+
+    /// New claims and replacements.
+    pub(crate) fn planned(&self) -> impl Iterator<Item = &PlannedPlace<'w>> {
+        self.new.iter().chain(&self.replacements)
+    }
+
+    /// Adds a claim of the plan as a place, and says which of its types cannot be launched.
+    pub(crate) fn add_claim(
+        &mut self,
+        claim: &'w PlannedNodeClaim,
+        kind: PlaceKind,
+        report: &mut Report,
+    ) -> PlaceId {
+        let id = self.places.len();
+        let pool = self.world.pool(&claim.node_pool);
+        let place = if let Some(pool) = pool {
+            let taints = taints_of(&self.world.pools[pool].spec.template, claim);
+            let launch = self.launch(claim, pool, &taints, report);
+            Place::planned(kind, claim, Some(pool), launch, taints)
+        } else {
+            let message = format!("NodePool {} is not in the input", claim.node_pool);
+            report.add(Rule::NodePoolUnknown, &claim.name, message);
+            let nothing = Rc::new(Launch::new(Vec::new(), &[]));
+            Place::planned(kind, claim, None, nothing, claim.taints.clone())
+        };
+        self.places.push(place);
+        let planned = PlannedPlace { claim, place: id };
+        match kind {
+            PlaceKind::Replacement => self.replacements.push(planned),
+            _ => self.new.push(planned),
+        }
+        id
+    }
+
+    /// Everything that the claim may be launched as.
+    fn launch(
+        &mut self,
+        claim: &'w PlannedNodeClaim,
+        pool: usize,
+        taints: &[Taint],
+        report: &mut Report,
+    ) -> Rc<Launch<'w>> {
+        let wanted = self.wanted(claim, pool, report);
+        let Some(narrowing) = self.narrowing(pool, wanted, taints) else {
+            return Rc::new(Launch::new(Vec::new(), &[]));
+        };
+        let key = (Rc::as_ptr(&narrowing), claim.instance_types.as_slice());
+        let known = self.launches.launches.get(&key).cloned();
+        // A claim that misses some of its types is worked out again, so that it is told so too.
+        if let Some(known) = known.filter(|known| known.types.len() == claim.instance_types.len()) {
+            return known;
+        }
+        let types = self.launchable_types(claim, pool, &narrowing, report);
+        let launch = Rc::new(Launch::new(types, &self.world.topology_keys));
+        self.launches.launches.insert(key, Rc::clone(&launch));
+        launch
+    }
+
+    /// What the NodePool may launch under requirements, shared between claims.
+    pub(crate) fn narrowing(
+        &mut self,
+        pool: usize,
+        wanted: Vec<Expression>,
+        taints: &[Taint],
+    ) -> Option<Rc<Narrowing<'w>>> {
+        let key = (pool, wanted, taints.to_vec());
+        if let Some(known) = self.launches.narrowings.get(&key) {
+            return known.clone();
+        }
+        let narrowing = Narrowing::new(self.world, pool, key.1.clone(), taints).map(Rc::new);
+        self.launches.narrowings.insert(key, narrowing.clone());
+        narrowing
+    }
+
+    /// The claim's requirements and labels, as far as its nodes can have such labels.
+    fn wanted(
+        &self,
+        claim: &PlannedNodeClaim,
+        pool: usize,
+        report: &mut Report,
+    ) -> Vec<Expression> {
+        let pool = &self.world.pools[pool];
+        let mut wanted = Vec::new();
+        // A requirement on the host name stands in for a name that is not known yet.
+        for requirement in claim.requirements.iter().filter(|r| &*r.key != HOSTNAME) {
+            if pool.defines(&requirement.key) {
+                wanted.push(Expression::of(requirement));
+            } else if asks_for_a_value(requirement.operator) {
+                let message = format!(
+                    "requires label {}, which neither NodePool {} nor the catalogue defines",
+                    requirement.key, pool.spec.name
+                );
+                report.add(Rule::ClaimLabel, &claim.name, message);
+            }
+        }
+        for (key, value) in &claim.labels {
+            if &**key != HOSTNAME && pool.defines(key) {
+                wanted.push(Expression::is(key, value));
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted
+    }
+
+    fn launchable_types(
+        &self,
+        claim: &PlannedNodeClaim,
+        pool: usize,
+        narrowing: &Narrowing<'w>,
+        report: &mut Report,
+    ) -> Vec<Rc<TypeLaunch<'w>>> {
+        let pool = &self.world.pools[pool];
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut types = Vec::with_capacity(claim.instance_types.len());
+        for name in claim.instance_types.iter().filter(|name| seen.insert(*name)) {
+            let Some(position) = pool.catalogue.position(name) else {
+                report.add(
+                    Rule::TypeUnknown,
+                    &claim.name,
+                    format!("{name} is not in the catalogue"),
+                );
+                continue;
+            };
+            let Some(launch) = narrowing.of_type(position) else {
+                let message = format!(
+                    "{name} has no available offering that meets the labels and requirements of \
+                     NodePool {} and of the claim",
+                    pool.spec.name
+                );
+                report.add(Rule::TypeRequirements, &claim.name, message);
+                continue;
+            };
+            types.push(launch);
+        }
+        types
+    }
+}
+
+/// The taints that the claim's pods have to tolerate: the NodePool's, and further ones that the claim lists
+/// and that are no startup taints.
+fn taints_of(template: &NodeClaimTemplate, claim: &PlannedNodeClaim) -> Vec<Taint> {
+    let further = claim.taints.iter().filter(|taint| {
+        !template.taints.contains(taint) && !template.startup_taints.contains(taint)
+    });
+    template.taints.iter().chain(further).cloned().collect()
+}

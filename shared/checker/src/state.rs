@@ -1,0 +1,129 @@
+//! Which pods are where at one moment: what the rules look at that concern several pods together.
+
+use domain::pod::PodKey;
+
+use crate::place::{Place, PlaceId, PlaceKind};
+use crate::pods::{GroupId, PodId};
+use crate::scene::Scene;
+
+/// Pods and their places, at one moment.
+pub(crate) struct State {
+    /// The places that there are.
+    pub(crate) places: Vec<PlaceId>,
+    /// Pods whose next place the plan does not name.
+    pub(crate) unplaced: Vec<PodId>,
+    place_of: Vec<Option<PlaceId>>,
+    is_new: Vec<bool>,
+    by_group: Vec<Vec<PodId>>,
+}
+
+impl State {
+    fn empty(scene: &Scene<'_>, places: Vec<PlaceId>) -> Self {
+        let pods = scene.pods().list.len();
+        let groups = scene.pods().list.iter().map(|entry| entry.group + 1).max().unwrap_or(0);
+        Self {
+            places,
+            unplaced: Vec::new(),
+            place_of: vec![None; pods],
+            is_new: vec![false; pods],
+            by_group: vec![Vec::new(); groups],
+        }
+    }
+
+    /// Every pod where it is or where the plan puts it, before anything is disrupted.
+    pub(crate) fn after_launch(scene: &Scene<'_>) -> Self {
+        let is_there = |kind| kind != PlaceKind::Replacement;
+        let places = scene.place_ids().filter(|id| is_there(scene.places[*id].kind)).collect();
+        let mut state = Self::empty(scene, places);
+        state.put_arrivals(scene, |place| (&place.placed, true));
+        state.put_residents(scene);
+        state.index(scene);
+        state
+    }
+
+    /// The same once disrupted nodes are gone and their pods are on replacements or on nodes that stay.
+    pub(crate) fn after_disruption(scene: &Scene<'_>, disrupted: &[bool]) -> Self {
+        let places = scene.place_ids().filter(|id| !disrupted[*id]).collect();
+        let mut state = Self::empty(scene, places);
+        // What the launch placed has been judged by now: it is there already.
+        state.put_arrivals(scene, |place| (&place.placed, place.kind == PlaceKind::Replacement));
+        state.put_arrivals(scene, |place| (&place.moved_in, true));
+        state.put_residents(scene);
+        for id in scene.place_ids().filter(|id| disrupted[*id]) {
+            for pod in &scene.places[id].bound {
+                if scene.pods().pod(*pod).is_active() && state.place_of[*pod].is_none() {
+                    state.unplaced.push(*pod);
+                }
+            }
+        }
+        state.index(scene);
+        state
+    }
+
+    /// Puts pods where the plan puts them, and whether they count as new there.
+    fn put_arrivals<'s>(
+        &mut self,
+        scene: &'s Scene<'_>,
+        arrivals: impl Fn(&'s Place<'_>) -> (&'s Vec<PodId>, bool),
+    ) {
+        for id in &self.places {
+            let (pods, are_new) = arrivals(&scene.places[*id]);
+            for pod in pods {
+                self.place_of[*pod] = Some(*id);
+                self.is_new[*pod] |= are_new;
+            }
+        }
+    }
+
+    /// Leaves all other pods where they are.
+    fn put_residents(&mut self, scene: &Scene<'_>) {
+        for id in &self.places {
+            for pod in &scene.places[*id].bound {
+                if scene.pods().pod(*pod).is_active() && self.place_of[*pod].is_none() {
+                    self.place_of[*pod] = Some(*id);
+                }
+            }
+        }
+    }
+
+    fn index(&mut self, scene: &Scene<'_>) {
+        for (pod, place) in self.place_of.iter().enumerate() {
+            if place.is_some() {
+                self.by_group[scene.pods().group(pod)].push(pod);
+            }
+        }
+    }
+
+    /// Every pod that has a place.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = PodId> + '_ {
+        (0..self.place_of.len()).filter(|pod| self.place_of[*pod].is_some())
+    }
+
+    /// Pods that the plan put where they are, by name.
+    pub(crate) fn new_pods(&self, scene: &Scene<'_>) -> Vec<PodId> {
+        let mut pods: Vec<_> = self.pods().filter(|pod| self.is_new[*pod]).collect();
+        let key = |pod: &PodId| -> &PodKey { &scene.pods().pod(*pod).key };
+        pods.sort_by(|a, b| key(a).cmp(key(b)));
+        pods
+    }
+
+    /// Whether the plan put the pod where it is.
+    pub(crate) fn is_new(&self, pod: PodId) -> bool {
+        self.is_new[pod]
+    }
+
+    /// Where the pod is.
+    pub(crate) fn place_of(&self, pod: PodId) -> Option<PlaceId> {
+        self.place_of[pod]
+    }
+
+    /// Pods of label groups, with their places.
+    pub(crate) fn members<'s>(
+        &'s self,
+        groups: impl Iterator<Item = GroupId> + 's,
+    ) -> impl Iterator<Item = (PodId, PlaceId)> + 's {
+        groups
+            .flat_map(|group| self.by_group[group].iter().copied())
+            .filter_map(|pod| self.place_of[pod].map(|place| (pod, place)))
+    }
+}

@@ -1,0 +1,258 @@
+//! Volumes: where they let a pod run, how many a node can attach, and who uses them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use domain::Text;
+use domain::label::{REGION, ZONE, normalized_key};
+use domain::pod::{ObjectKey, Pod, VolumeUse};
+use domain::requirement::Operator;
+use domain::snapshot::ClusterSnapshot;
+use domain::volume::{ClaimSpec, CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+
+use crate::label_state::Expression;
+use crate::place::{Place, PlaceId};
+use crate::pods::{PodId, TermsId, TermsTable};
+use crate::report::Report;
+use crate::scene::Scene;
+use crate::state::State;
+use crate::terms::Terms;
+use crate::violation::Rule;
+
+/// What a pod's volumes ask of a node.
+#[derive(Debug, Default)]
+pub(crate) struct VolumeNeeds {
+    /// All of these must hold.
+    pub(crate) terms: Vec<TermsId>,
+    /// Why the pod cannot run anywhere.
+    pub(crate) problems: Vec<String>,
+    /// Driver and volume of all that a node attaches.
+    attachments: Vec<(Text, Text)>,
+    /// Claims that one pod at a time may use.
+    exclusive: Vec<ObjectKey>,
+}
+
+/// The volumes of a cluster.
+pub(crate) struct Volumes<'a> {
+    claims: FxHashMap<&'a ObjectKey, &'a PersistentVolumeClaim>,
+    volumes: FxHashMap<&'a Text, &'a PersistentVolume>,
+    classes: BTreeMap<&'a Text, &'a StorageClass>,
+}
+
+impl<'a> Volumes<'a> {
+    /// Indexes them.
+    pub(crate) fn read(snapshot: &'a ClusterSnapshot) -> Self {
+        let claims = snapshot.persistent_volume_claims.iter();
+        let volumes = snapshot.persistent_volumes.iter();
+        let classes = snapshot.storage_classes.iter();
+        Self {
+            claims: claims.map(|claim| (&claim.key, claim)).collect(),
+            volumes: volumes.map(|volume| (&volume.name, volume)).collect(),
+            classes: classes.map(|class| (&class.name, class)).collect(),
+        }
+    }
+
+    /// What one pod's volumes ask of a node.
+    pub(crate) fn needs(&self, pod: &Pod, table: &mut TermsTable) -> VolumeNeeds {
+        let mut needs = VolumeNeeds::default();
+        for volume in &pod.spec.volumes {
+            let (name, template) = match volume {
+                VolumeUse::Claim { name, template } => (name.clone(), template.as_deref()),
+                VolumeUse::Ephemeral { volume, template } => {
+                    (format!("{}-{volume}", pod.key.name).into(), Some(&**template))
+                }
+            };
+            let key = ObjectKey { namespace: pod.key.namespace.clone(), name };
+            self.add(&mut needs, key, template, table);
+        }
+        needs
+    }
+
+    fn add(
+        &self,
+        needs: &mut VolumeNeeds,
+        key: ObjectKey,
+        template: Option<&ClaimSpec>,
+        table: &mut TermsTable,
+    ) {
+        let there = self.claims.get(&key).copied();
+        let name = &key.name;
+        if let Some(claim) = there {
+            let problem = if claim.is_deleting {
+                Some("is being deleted")
+            } else if claim.is_lost {
+                Some("is Lost")
+            } else if claim.is_binding {
+                Some("is not bound yet")
+            } else {
+                None
+            };
+            if let Some(problem) = problem {
+                needs.problems.push(format!("PersistentVolumeClaim {name} {problem}"));
+                return;
+            }
+        }
+        let Some(spec) = there.map(|claim| &claim.spec).or(template) else {
+            needs.problems.push(format!("PersistentVolumeClaim {name} does not exist"));
+            return;
+        };
+        if spec.one_pod_only {
+            needs.exclusive.push(key.clone());
+        }
+        let driver = match &spec.volume_name {
+            Some(volume) => self.add_bound(needs, name, volume, table),
+            None => self.add_unbound(needs, name, spec, there.is_some(), table),
+        };
+        if let Some(driver) = driver {
+            let volume = spec.volume_name.clone().unwrap_or_else(|| key.to_string().into());
+            needs.attachments.push((driver, volume));
+        }
+    }
+
+    /// A claim that has its volume: the volume says where it can be used.
+    fn add_bound(
+        &self,
+        needs: &mut VolumeNeeds,
+        claim: &Text,
+        name: &Text,
+        table: &mut TermsTable,
+    ) -> Option<Text> {
+        let Some(volume) = self.volumes.get(name) else {
+            let problem = format!("PersistentVolume {name} of claim {claim} does not exist");
+            needs.problems.push(problem);
+            return None;
+        };
+        if let Some(terms) = &volume.node_terms {
+            let terms = Terms::of_node_selector(terms);
+            // A volume on a host's own disk names that host; a pod that moves leaves it behind.
+            let terms = if volume.is_host_bound { terms.without_hostname() } else { terms };
+            needs.terms.push(table.intern(terms));
+        }
+        for (key, values) in &volume.labels {
+            let key = normalized_key(key);
+            if key == ZONE || key == REGION {
+                let values = values.split("__").map(Text::from).collect();
+                let expression = Expression::new(key.into(), Operator::In, values);
+                needs.terms.push(table.intern(Terms::all(vec![expression])));
+            }
+        }
+        volume.csi_driver.clone()
+    }
+
+    /// A claim without a volume: its StorageClass says where one can be made. One that is there already
+    /// keeps the pod waiting unless the class binds only when the pod is scheduled.
+    fn add_unbound(
+        &self,
+        needs: &mut VolumeNeeds,
+        name: &Text,
+        spec: &ClaimSpec,
+        is_there: bool,
+        table: &mut TermsTable,
+    ) -> Option<Text> {
+        let default = || {
+            let default = self.classes.values().find(|class| class.is_default);
+            default.map(|class| &class.name)
+        };
+        let class_name = match &spec.storage_class {
+            Some(class) => Some(class).filter(|class| !class.is_empty()),
+            None => default(),
+        };
+        let Some(class_name) = class_name else {
+            if is_there {
+                let problem =
+                    format!("PersistentVolumeClaim {name} is unbound and has no StorageClass");
+                needs.problems.push(problem);
+            }
+            return None;
+        };
+        let Some(class) = self.classes.get(class_name) else {
+            let problem = format!("StorageClass {class_name} of claim {name} does not exist");
+            needs.problems.push(problem);
+            return None;
+        };
+        if is_there && class.binds_immediately {
+            let problem =
+                format!("PersistentVolumeClaim {name} binds immediately and is not bound yet");
+            needs.problems.push(problem);
+            return None;
+        }
+        let terms = Terms::of_node_selector(&class.allowed_topologies);
+        if !terms.is_empty() {
+            needs.terms.push(table.intern(terms));
+        }
+        Some(class.provisioner.clone())
+    }
+}
+
+/// What pods' volumes ask of the place alone.
+pub(crate) fn check_topology(
+    scene: &Scene<'_>,
+    pod: PodId,
+    place: &Place<'_>,
+    report: &mut Report,
+) {
+    let Some(needs) = scene.world.volumes(pod) else { return };
+    let key = &scene.pods().pod(pod).key;
+    for problem in &needs.problems {
+        report.add(Rule::Volume, key, problem.clone());
+    }
+    for terms in &needs.terms {
+        if !place.meets(scene.world, *terms) {
+            report.add(Rule::VolumeTopology, key, format!("its volume cannot be used on {place}"));
+        }
+    }
+}
+
+/// No more volumes of a CSI driver than the Node can attach.
+pub(crate) fn check_limits(
+    scene: &Scene<'_>,
+    place: PlaceId,
+    residents: &[PodId],
+    arrivals: &[PodId],
+    report: &mut Report,
+) {
+    let place = &scene.places[place];
+    let attached = |pods: &[PodId], driver: &Text| -> BTreeSet<Text> {
+        let needs = pods.iter().filter_map(|pod| scene.world.volumes(*pod));
+        let attachments = needs.flat_map(|needs| &needs.attachments);
+        attachments.filter(|(own, _)| own == driver).map(|(_, volume)| volume.clone()).collect()
+    };
+    if arrivals.iter().all(|pod| scene.world.volumes(*pod).is_none()) {
+        return;
+    }
+    let Some(csi_node) = scene.csi_nodes.get(&place.name) else { return };
+    for (driver, limit) in &csi_node.limits {
+        let before = attached(residents, driver);
+        let added = attached(arrivals, driver);
+        let total = before.union(&added).count();
+        if !added.is_subset(&before) && total > *limit as usize {
+            let message = format!("{total} volumes of {driver}, it can attach {limit}");
+            report.add(Rule::VolumeLimit, &place.name, message);
+        }
+    }
+}
+
+/// A ReadWriteOncePod claim is used by one pod.
+pub(crate) fn check_exclusive(scene: &Scene<'_>, state: &State, report: &mut Report) {
+    let mut users: BTreeMap<&ObjectKey, Vec<PodId>> = BTreeMap::new();
+    for pod in state.pods() {
+        for claim in scene.world.volumes(pod).iter().flat_map(|needs| &needs.exclusive) {
+            users.entry(claim).or_default().push(pod);
+        }
+    }
+    for (claim, pods) in users {
+        if pods.len() > 1 && pods.iter().any(|pod| state.is_new(*pod)) {
+            let mut names: Vec<_> =
+                pods.iter().map(|pod| scene.pods().pod(*pod).key.to_string()).collect();
+            names.sort_unstable();
+            let message = format!("ReadWriteOncePod, used by {}", names.join(", "));
+            report.add(Rule::VolumeExclusive, claim, message);
+        }
+    }
+}
+
+/// CSINodes by the name of their Node.
+pub(crate) fn csi_nodes(snapshot: &ClusterSnapshot) -> FxHashMap<&Text, &CsiNode> {
+    snapshot.csi_nodes.iter().map(|node| (&node.name, node)).collect()
+}
