@@ -23,8 +23,27 @@ pub struct Core {
     pub check: fn(&ClusterSnapshot, &Plan) -> Vec<Text>,
 }
 
+impl Core {
+    /// The planner and the checker.
+    pub const fn standard() -> Self {
+        Self {
+            schedule: planning::scheduling::schedule,
+            propose: planning::disruption::propose,
+            validate: planning::disruption::validate,
+            check,
+        }
+    }
+}
+
+fn check(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Text> {
+    checker::check(snapshot, plan).iter().map(|violation| violation.to_string().into()).collect()
+}
+
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

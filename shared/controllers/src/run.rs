@@ -101,7 +101,8 @@ pub(crate) fn is_over<O: Outside>(ports: &O, run: &Run<'_>) -> bool {
     ports.clock().now() >= run.deadline
 }
 
-/// Looks at everything. Claims are read before the cluster: a Node is never newer than its claim.
+/// Looks at everything. Claims are read before the cluster, so that the Node and the object of every claim
+/// read are there if they ever were.
 pub(crate) async fn observe<O: Outside>(
     ports: &O,
     lease: &Lease,
@@ -134,7 +135,7 @@ fn seed(lease: &Lease, now: Timestamp) -> u64 {
 
 /// Changes a claim whatever version it has by now; `None` where it is gone, or another has its name.
 ///
-/// `change` may see a record that is newer than the one given, and returns `None` to leave it alone.
+/// `change` may see a record that is newer than the one given; returning it as it is leaves it alone.
 pub(crate) async fn change_claim<S: ClaimStore>(
     store: &S,
     claim: Versioned<ClaimRecord>,
