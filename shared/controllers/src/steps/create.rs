@@ -151,3 +151,82 @@ fn copy(to: &mut Labels, from: &Labels, key: &str) {
         to.insert(key.clone(), value.clone());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, instance_type, node_pool, offering, taint};
+    use domain::instance_type::{CapacityType, InstanceTypes};
+    use domain::money::UsdPerHour;
+    use domain::plan::PlannedOffering;
+    use domain::resource::Resources;
+    use std::sync::Arc;
+
+    fn planned() -> PlannedNodeClaim {
+        PlannedNodeClaim {
+            name: "default-1".into(),
+            node_pool: "default".into(),
+            node_class: "default".into(),
+            instance_types: vec!["m5.large".into()],
+            requirements: Vec::new(),
+            offering: PlannedOffering {
+                instance_type: "m5.large".into(),
+                zone: "a".into(),
+                capacity_type: CapacityType::Spot,
+                price: UsdPerHour::ZERO,
+                reservation_id: None,
+            },
+            labels: Labels::new(),
+            taints: vec![taint("team")],
+            startup_taints: vec![taint("cilium")],
+            requests: Resources::new(),
+            pods: Vec::new(),
+        }
+    }
+
+    fn snapshot() -> ClusterSnapshot {
+        let types = vec![instance_type("m5.large", [offering("a", "spot", 40)])];
+        let mut pool = node_pool("default");
+        pool.annotations.insert(label::NODE_POOL_HASH.into(), "123".into());
+        ClusterSnapshot {
+            node_pools: vec![pool],
+            instance_types: InstanceTypes { default: Arc::new(types), ..InstanceTypes::default() },
+            ..ClusterSnapshot::empty(at(0))
+        }
+    }
+
+    fn identity(cause: &str) -> Identity<'_> {
+        Identity { cluster: "test", cause, replaces: None }
+    }
+
+    #[test]
+    fn one_cause_gives_one_token_and_another_cause_another() {
+        let token =
+            |cause| claim_record(&planned(), &snapshot(), &identity(cause)).unwrap().launch.token;
+        assert_eq!(token("run-1"), token("run-1"));
+        assert_ne!(token("run-1"), token("run-2"));
+        assert!(token("run-1").len() <= 64, "EC2 takes no longer client token");
+    }
+
+    #[test]
+    fn a_record_holds_all_that_the_node_will_be_made_from() {
+        let record = claim_record(&planned(), &snapshot(), &identity("run-1")).unwrap();
+        assert_eq!(record.launch.taints, [taint("team"), taint("cilium")]);
+        let label = |key: &str| record.launch.labels.get(key).map(|value| &**value);
+        assert_eq!(label(label::NODE_POOL), Some("default"));
+        assert_eq!(label(label::NODE_CLASS), Some("default"));
+        let hash = record.claim.annotations.get(label::NODE_POOL_HASH);
+        assert_eq!(hash.map(|hash| &**hash), Some("123"));
+        assert_eq!(record.claim.requirements[0].values, ["m5.large".into()]);
+    }
+
+    #[test]
+    fn nothing_is_written_for_what_cannot_be_launched() {
+        let unknown = PlannedNodeClaim { instance_types: vec!["x9.large".into()], ..planned() };
+        let refused = claim_record(&unknown, &snapshot(), &identity("run-1"));
+        assert_eq!(refused, Err(NotCreatable::NoOffering(1)));
+        let homeless = PlannedNodeClaim { node_pool: "gone".into(), ..planned() };
+        let refused = claim_record(&homeless, &snapshot(), &identity("run-1"));
+        assert_eq!(refused, Err(NotCreatable::NoNodePool("gone".into())));
+    }
+}
