@@ -1,11 +1,14 @@
 //! One command a file: read, ask, render, and say how it ended.
 
 pub(crate) mod catalog;
+pub(crate) mod convert;
 pub(crate) mod explain;
 pub(crate) mod plan;
+pub(crate) mod simulate;
 
 use std::io;
 
+use crate::console;
 use crate::input::InputError;
 use crate::observation::ObservationError;
 
@@ -21,9 +24,15 @@ pub(crate) enum CommandError {
     /// Standard output cannot be written.
     #[error("cannot write to standard output")]
     Output(#[from] io::Error),
+    /// Converted manifests cannot be written as YAML.
+    #[error(transparent)]
+    Yaml(#[from] manifests::PrintError),
     /// A document cannot be written as JSON.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
+    /// A scenario cannot be run.
+    #[error(transparent)]
+    Scenario(#[from] simulate::ScenarioProblem),
     /// There is nothing of that name to explain.
     #[error("no {kind} {name} in the input")]
     NothingToExplain {
@@ -38,15 +47,22 @@ pub(crate) enum CommandError {
     /// The file of `--nodeclass` holds none.
     #[error("no EC2NodeClass in {0}")]
     NoNodeClass(String),
-    /// The crate behind the command is still being written.
-    #[error("this command is not built in yet")]
-    NotBuiltIn,
     /// A live cluster is not within reach.
     #[error(
         "top needs a connection to a live cluster, which this version does not have; \
          `outrigger plan -f` shows the same table from `kubectl get nodes,pods -A -o yaml`"
     )]
     NoLiveCluster,
+}
+
+impl CommandError {
+    /// Tells it on standard error; several things that are wrong with one file are told one by one.
+    pub(crate) fn tell(&self) {
+        match self {
+            Self::Scenario(problem) => problem.tell(),
+            other => console::error(other),
+        }
+    }
 }
 
 /// A document as JSON text, with its last line ended.

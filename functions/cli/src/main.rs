@@ -3,6 +3,7 @@
 //! It reads arguments and files, asks the shared crates, and renders what they answer. Nothing is decided here.
 
 mod args;
+mod bundled;
 mod commands;
 mod console;
 mod html;
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
     match run(arguments.command) {
         Ok(status) => status.into(),
         Err(error) => {
-            console::error(&error);
+            error.tell();
             Status::BadInput.into()
         }
     }
@@ -36,10 +37,12 @@ fn main() -> ExitCode {
 
 fn run(command: Option<Command>) -> Result<Status, CommandError> {
     match command {
-        None | Some(Command::Simulate(_) | Command::Convert(_)) => Err(CommandError::NotBuiltIn),
+        None => commands::simulate::quick_start(),
         Some(Command::Plan(args)) => commands::plan::run(&args),
+        Some(Command::Simulate(args)) => commands::simulate::run(&args),
         Some(Command::Explain(args)) => commands::explain::run(&args),
         Some(Command::Catalog(args)) => commands::catalog::run(&args),
+        Some(Command::Convert(args)) => commands::convert::run(&args),
         Some(Command::Top) => Err(CommandError::NoLiveCluster),
     }
 }

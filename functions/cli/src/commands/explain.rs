@@ -3,7 +3,7 @@
 use domain::pod::PodKey;
 
 use crate::args::{ExplainArgs, ExplainedKind};
-use crate::commands::CommandError;
+use crate::commands::{CommandError, plan};
 use crate::console;
 use crate::observation::observe;
 use crate::status::Status;
@@ -14,6 +14,7 @@ use crate::text::explain;
 pub(crate) fn run(args: &ExplainArgs) -> Result<Status, CommandError> {
     let observation = observe(&args.observation)?;
     let planned = planning::plan(&observation.snapshot);
+    plan::violations(&observation, &planned);
     let (snapshot, canvas) = (&observation.snapshot, Canvas::of_stdout());
     let (kind, told) = match args.kind {
         ExplainedKind::Pod => {

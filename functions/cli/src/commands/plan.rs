@@ -22,13 +22,24 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Status, CommandError> {
         ));
         planning::plan(&observation.snapshot)
     };
-    let is_met = plan.unschedulable.is_empty();
-    console::write(&rendered(args, &observation, &plan, Vec::new())?)?;
+    let violations = violations(&observation, &plan);
+    let is_met = plan.unschedulable.is_empty() && violations.is_empty();
+    console::write(&rendered(args, &observation, &plan, violations)?)?;
     Ok(match (observation.has_bad_input, args.strict && !is_met) {
         (true, _) => Status::BadInput,
         (false, true) => Status::Unmet,
         (false, false) => Status::Done,
     })
+}
+
+/// Rules that the plan breaks: a defect of the planner, told and never hidden.
+pub(crate) fn violations(observation: &Observation, plan: &Plan) -> Vec<String> {
+    let violations: Vec<String> =
+        checker::check(&observation.snapshot, plan).iter().map(ToString::to_string).collect();
+    for violation in &violations {
+        console::error_text(&format!("the plan breaks a rule: {violation}"));
+    }
+    violations
 }
 
 fn rendered(

@@ -1,11 +1,19 @@
 //! The table of nodes.
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets,
+};
 
 use crate::terminal::Canvas;
 use crate::text::age::age;
 use crate::text::bar::Bar;
 use crate::view::node_row::{NodeRow, NodeState, Usage};
+
+/// Columns to do without on a narrow terminal, the least missed first: AGE, POOL, PODS, ZONE.
+const DISPENSABLE: [usize; 4] = [8, 1, 7, 3];
+
+/// A space on either side of what a cell holds.
+const COLUMN_PADDING: usize = 2;
 
 const HEADER: [&str; 10] =
     ["NODE", "POOL", "TYPE", "ZONE", "CAPACITY", "CPU", "MEMORY", "PODS", "AGE", "$/HOUR"];
@@ -16,14 +24,43 @@ pub(crate) fn node_table(rows: &[NodeRow], canvas: Canvas) -> String {
     let header = HEADER.into_iter().chain(["STATE"]);
     table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Dim)));
     for row in rows {
-        table.add_row(cells(row));
+        table.add_row(cells(row, canvas));
     }
+    hide_what_does_not_fit(&mut table, canvas);
     for column in [7, 8, 9] {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     table.trim_fmt()
+}
+
+/// Hides columns, one after the other, until the table fits.
+fn hide_what_does_not_fit(table: &mut Table, canvas: Canvas) {
+    let Some(available) = canvas.width.map(usize::from) else { return };
+    let mut widths: Vec<usize> = table
+        .column_max_content_widths()
+        .into_iter()
+        .map(|content| usize::from(content) + COLUMN_PADDING)
+        .collect();
+    for index in DISPENSABLE {
+        if widths.iter().sum::<usize>() <= available {
+            return;
+        }
+        if let Some(column) = table.column_mut(index) {
+            column.set_constraint(ColumnConstraint::Hidden);
+            widths[index] = 0;
+        }
+    }
+}
+
+/// The host part of a name that EC2's DNS gave, where room is scarce; any other name as it is.
+fn short(name: &str) -> &str {
+    let is_private = name.ends_with(".compute.internal") || name.ends_with(".ec2.internal");
+    match name.split_once('.') {
+        Some((host, _)) if is_private => host,
+        _ => name,
+    }
 }
 
 /// A table without lines that keeps within the canvas.
@@ -39,7 +76,7 @@ pub(crate) fn plain_table(canvas: Canvas) -> Table {
     table
 }
 
-fn cells(row: &NodeRow) -> [Cell; 11] {
+fn cells(row: &NodeRow, canvas: Canvas) -> [Cell; 11] {
     let NodeRow {
         name,
         node_pool,
@@ -55,7 +92,7 @@ fn cells(row: &NodeRow) -> [Cell; 11] {
     } = row;
     let text = |text: &Option<domain::Text>| Cell::new(text.as_deref().unwrap_or("-"));
     [
-        Cell::new(name).fg(Color::Cyan),
+        Cell::new(if canvas.width.is_some() { short(name) } else { name }).fg(Color::Cyan),
         text(node_pool),
         text(instance_type),
         text(zone),
@@ -89,5 +126,41 @@ fn state_cell(state: NodeState) -> Cell {
         NodeState::Planned | NodeState::Launching | NodeState::Joining => cell.fg(Color::Green),
         NodeState::Disrupted(_) | NodeState::Draining => cell.fg(Color::Yellow),
         NodeState::NotReady => cell.fg(Color::Red),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use crate::view::node_row;
+
+    fn table(width: Option<u16>) -> String {
+        let rows = node_row::rows(&testing::snapshot(), &testing::plan());
+        node_table(&rows, Canvas { color: false, width })
+    }
+
+    #[test]
+    fn a_narrow_terminal_does_without_what_is_least_missed() {
+        let header = |width| table(width).lines().next().unwrap().to_owned();
+        assert!(header(None).contains("POOL") && header(None).contains("AGE"));
+        let narrow = header(Some(100));
+        assert!(!narrow.contains("AGE") && narrow.contains("$/HOUR"), "{narrow}");
+    }
+
+    #[test]
+    fn no_line_overruns_the_terminal() {
+        for width in [60, 80, 100, 120, 200] {
+            for line in table(Some(width)).lines() {
+                assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_from_ec2s_dns_are_shortened_to_their_host() {
+        assert_eq!(short("ip-10-0-0-7.us-east-1.compute.internal"), "ip-10-0-0-7");
+        assert_eq!(short("ip-10-0-0-7.ec2.internal"), "ip-10-0-0-7");
+        assert_eq!(short("node.example.com"), "node.example.com");
     }
 }

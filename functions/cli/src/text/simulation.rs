@@ -35,19 +35,26 @@ pub(crate) fn simulation(report: &Report, canvas: Canvas) -> String {
     }
     page.line("");
 
-    let mut shown = None;
-    for moment in [Moment::Start, Moment::Peak, Moment::End] {
-        if let Some(view) = report.view(moment)
-            && shown != Some(&view.nodes)
-        {
-            nodes(&mut page, view, report);
-            shown = Some(&view.nodes);
-        }
+    for view in telling_views(report) {
+        nodes(&mut page, view, report);
     }
     cost(&mut page, report);
     expectations(&mut page, &report.expectations);
     violations(&mut page, &report.violations, report);
     page.into_text()
+}
+
+/// Views worth a table: those that differ from the one before, and the first only if pods ran by then.
+pub(crate) fn telling_views(report: &Report) -> Vec<&View> {
+    let mut telling: Vec<&View> = Vec::new();
+    for moment in [Moment::Start, Moment::Peak, Moment::End] {
+        let Some(view) = report.view(moment) else { continue };
+        let is_new = telling.last().is_none_or(|last| last.nodes != view.nodes);
+        if is_new && (moment != Moment::Start || view.pods_running > 0) {
+            telling.push(view);
+        }
+    }
+    telling
 }
 
 /// A moment's distance from the start, as it stands in front of a line.
@@ -177,6 +184,22 @@ mod tests {
     #[test]
     fn a_run_tells_what_happened_and_what_it_cost() {
         insta::assert_snapshot!(simulation(&testing::report(), Canvas::PLAIN));
+    }
+
+    #[test]
+    fn a_start_without_pods_is_not_worth_a_table() {
+        let mut report = testing::report();
+        let mut start = report.views[0].clone();
+        start.moment = Moment::Start;
+        start.nodes.pop();
+        start.pods_running = 0;
+        report.views.push(start);
+        let moments = |report: &Report| -> Vec<Moment> {
+            telling_views(report).iter().map(|view| view.moment).collect()
+        };
+        assert_eq!(moments(&report), [Moment::Peak, Moment::End]);
+        report.views[2].pods_running = 1;
+        assert_eq!(moments(&report), [Moment::Start, Moment::Peak, Moment::End]);
     }
 
     #[test]

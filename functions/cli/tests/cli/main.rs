@@ -7,5 +7,6 @@
 
 mod convert;
 mod plan;
+mod simulate;
 mod support;
 mod usage;

@@ -1,0 +1,100 @@
+//! `outrigger simulate`, and the quick start.
+
+use crate::support::{SHOP, Workspace};
+
+const SCENARIO: &str = "\
+apiVersion: outrigger.dev/v1alpha1
+kind: Scenario
+metadata: {name: shop}
+spec:
+  about: A shop opens.
+  duration: 10m
+  seed: 7
+  timeline:
+  - {at: 0s, apply: [shop.yaml]}
+  expect:
+  - pods: {workload: web, running: 3, pending: 0}
+";
+
+const BUNDLED: [&str; 5] =
+    ["consolidation", "inflate", "notebooks", "evening-peak", "capacity-runs-out"];
+
+#[test]
+fn without_arguments_the_quick_start_runs() {
+    let run = Workspace::with(&[]).run("");
+    assert_eq!(run.status, 0, "{run:?}");
+    for part in ["consolidation", "TIMELINE", "express-test", "NODES", "COST", "✓"] {
+        assert!(run.out.contains(part), "{part} in {}", run.out);
+    }
+    assert!(!run.out.contains('✗'), "{}", run.out);
+}
+
+#[test]
+fn every_bundled_scenario_is_listed_and_comes_out_as_expected() {
+    let workspace = Workspace::with(&[]);
+    let list = workspace.run("simulate --list");
+    for name in BUNDLED {
+        assert!(list.out.lines().any(|line| line.starts_with(name)), "{name} in {}", list.out);
+        let run = workspace.run(&format!("simulate {name} -o json"));
+        assert_eq!(run.status, 0, "{name}: {}", run.err);
+        let report = run.json();
+        assert_eq!((&report["kind"], &report["asExpected"]), (&"Simulation".into(), &true.into()));
+    }
+}
+
+#[test]
+fn a_scenario_file_finds_its_manifests_beside_it() {
+    let workspace = Workspace::with(&[("a/scenario.yaml", SCENARIO), ("a/shop.yaml", SHOP)]);
+    let run = workspace.run("simulate a/scenario.yaml");
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(run.out.contains("A shop opens."), "{run:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let workspace = Workspace::with(&[("scenario.yaml", SCENARIO), ("shop.yaml", SHOP)]);
+    let run = |line| workspace.run(line).out;
+    let first = run("simulate scenario.yaml --seed 11 -o json");
+    assert_eq!(first, run("simulate scenario.yaml --seed 11 -o json"));
+    assert!(first.contains("\"seed\": 11"), "{first}");
+}
+
+#[test]
+fn an_expectation_that_does_not_hold_is_a_failure() {
+    let wrong = SCENARIO.replace("running: 3", "running: 4");
+    let workspace = Workspace::with(&[("scenario.yaml", &wrong), ("shop.yaml", SHOP)]);
+    let run = workspace.run("simulate scenario.yaml");
+    assert_eq!(run.status, 1, "{run:?}");
+    assert!(run.out.contains('✗'), "{run:?}");
+}
+
+#[test]
+fn a_run_is_one_page() {
+    let workspace = Workspace::with(&[("scenario.yaml", SCENARIO), ("shop.yaml", SHOP)]);
+    let run = workspace.run("simulate scenario.yaml -o html");
+    assert!(run.out.starts_with("<!DOCTYPE html>") && run.out.ends_with("</html>"), "{run:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_scenario_is_told_with_its_place() {
+    let wrong = SCENARIO.replace("duration: 10m", "duration: long");
+    let workspace = Workspace::with(&[("scenario.yaml", &wrong), ("shop.yaml", SHOP)]);
+    let run = workspace.run("simulate scenario.yaml");
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(
+        run.err.lines().any(|line| {
+            line.starts_with("error: ")
+                && line.contains("scenario.yaml:6")
+                && line.contains("field spec.duration")
+        }),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn a_name_that_is_neither_a_file_nor_bundled_is_bad_usage() {
+    let run = Workspace::with(&[]).run("simulate nonsense");
+    assert_eq!(run.status, 2);
+    assert!(run.err.starts_with("error: there is no file nonsense"), "{run:?}");
+    assert!(run.err.contains("consolidation, inflate"), "{run:?}");
+}
