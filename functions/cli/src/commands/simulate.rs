@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use comfy_table::{Cell, Color};
 use domain::settings::Settings;
 use simulation::report::Report;
 use simulation::scenario::{Scenario, ScenarioError};
@@ -13,6 +14,7 @@ use crate::console::{self, Progress};
 use crate::input;
 use crate::status::Status;
 use crate::terminal::Canvas;
+use crate::text::node_table::plain_table;
 use crate::wire::simulation::SimulationDocument;
 use crate::{html, text};
 
@@ -114,11 +116,11 @@ fn scenario_text(wanted: &str) -> Result<(String, String), CommandError> {
 
 /// One line a bundled scenario.
 fn list() -> Result<String, ScenarioProblem> {
-    let mut lines = String::new();
+    let mut table = plain_table(Canvas::of_stdout());
     for Bundled { name, text } in bundled::ALL {
         let scenario = Scenario::read(name, text)
             .map_err(|source| ScenarioProblem::Unusable { name: name.to_owned(), source })?;
-        lines.push_str(&format!("{name:<20}{}\n", scenario.about));
+        table.add_row([Cell::new(name).fg(Color::Cyan), Cell::new(&scenario.about)]);
     }
-    Ok(lines)
+    Ok(format!("{}\n", table.trim_fmt()))
 }
