@@ -1,0 +1,296 @@
+//! What holds for every plan over every cluster, tried on generated ones.
+
+use std::collections::BTreeSet;
+
+use domain::instance_type::{InstanceType, Offering};
+use domain::node_pool::NodePool;
+use domain::plan::Plan;
+use domain::pod::{Pod, PodKey};
+use domain::requirement::{Requirement, Requirements, ValueSet};
+use domain::resource::Resources;
+use domain::snapshot::ClusterSnapshot;
+use domain::taint::first_untolerated;
+use domain::{Text, label};
+use outrigger_tests::builder::{self, NodeParts, Stage};
+use outrigger_tests::generator::{Contents, cluster, cluster_of, node_labels};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::{RngAlgorithm, RngSeed};
+
+/// The same cases in every run: what fails here fails everywhere, and nothing else does.
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_algorithm: RngAlgorithm::ChaCha,
+        rng_seed: RngSeed::Fixed(20_260_101),
+        failure_persistence: None,
+        max_shrink_iters: 2_000,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config(128))]
+
+    #[test]
+    fn the_same_snapshot_gives_the_same_plan_byte_for_byte(snapshot in cluster()) {
+        let (once, again) = (planning::plan(&snapshot), planning::plan(&snapshot.clone()));
+        prop_assert_eq!(format!("{once:?}"), format!("{again:?}"));
+    }
+
+    #[test]
+    fn the_order_of_the_snapshots_lists_makes_no_difference(
+        snapshot in cluster(),
+        draws in prop::collection::vec(any::<Index>(), 64),
+    ) {
+        let plan = planning::plan(&snapshot);
+        let shuffled = planning::plan(&with_lists_shuffled(snapshot, &draws));
+        prop_assert_eq!(format!("{plan:#?}"), format!("{shuffled:#?}"));
+    }
+
+    #[test]
+    fn every_plan_passes_the_checker(snapshot in cluster()) {
+        for plan in [
+            planning::plan(&snapshot),
+            planning::scheduling::schedule(&snapshot),
+        ] {
+            let violations = checker::check(&snapshot, &plan);
+            prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);
+        }
+    }
+
+    #[test]
+    fn every_pending_pod_is_placed_or_told_why_not_exactly_once(snapshot in cluster()) {
+        let plan = planning::plan(&snapshot);
+        let mut told: Vec<&PodKey> = plan.unschedulable.iter().map(|entry| &entry.pod).collect();
+        told.extend(plan.placements.iter().map(|placement| &placement.pod));
+        told.extend(plan.node_claims.iter().flat_map(|claim| &claim.pods));
+        told.sort();
+        let mut pending: Vec<&PodKey> =
+            snapshot.pods.iter().filter(|pod| pod.node_name.is_none()).map(|pod| &pod.key).collect();
+        pending.sort();
+        prop_assert_eq!(told, pending);
+        prop_assert!(plan.unschedulable.iter().all(|entry| !entry.reasons.is_empty()));
+    }
+
+    #[test]
+    fn planning_again_after_the_plan_is_carried_out_launches_nothing(snapshot in cluster()) {
+        let plan = planning::scheduling::schedule(&snapshot);
+        let after = carried_out(&snapshot, &plan);
+        let again = planning::plan(&after);
+        prop_assert_eq!(&again.node_claims, &Vec::new(), "after {:#?}", plan);
+        prop_assert_eq!(&again.placements, &Vec::new(), "after {:#?}", plan);
+        prop_assert_eq!(&unschedulable(&again), &unschedulable(&plan));
+    }
+
+    #[test]
+    fn a_plan_for_an_empty_cluster_is_not_undone(
+        snapshot in cluster_of(Contents { nodes: false, ..Contents::EVERYTHING }),
+    ) {
+        let plan = planning::plan(&snapshot);
+        let again = planning::plan(&carried_out(&snapshot, &plan));
+        prop_assert_eq!(&again.disruptions, &Vec::new(), "after {:#?}", plan);
+    }
+
+    #[test]
+    fn pods_without_a_place_could_not_be_hosted_by_any_offering(
+        snapshot in cluster_of(Contents { topology: false, limits: false, nodes: false, daemons: true }),
+    ) {
+        let plan = planning::plan(&snapshot);
+        for pod in snapshot.pods.iter().filter(|pod| unschedulable(&plan).contains(&pod.key)) {
+            let host = hosts(&snapshot).find(|host| host.can_run(pod, &snapshot));
+            prop_assert!(host.is_none(), "{} runs on {:?}", pod.key, host);
+        }
+        for pod in snapshot.pods.iter().filter(|pod| !unschedulable(&plan).contains(&pod.key)) {
+            let host = hosts(&snapshot).find(|host| host.can_run(pod, &snapshot));
+            prop_assert!(host.is_some(), "{} runs nowhere", pod.key);
+        }
+    }
+}
+
+fn unschedulable(plan: &Plan) -> BTreeSet<PodKey> {
+    plan.unschedulable.iter().map(|entry| entry.pod.clone()).collect()
+}
+
+/// The same cluster, its lists in another order.
+fn with_lists_shuffled(mut snapshot: ClusterSnapshot, draws: &[Index]) -> ClusterSnapshot {
+    fn shuffle<T>(list: &mut [T], draws: &[Index]) {
+        for (place, draw) in (1..list.len()).rev().zip(draws.iter().cycle()) {
+            list.swap(place, draw.index(place + 1));
+        }
+    }
+    shuffle(&mut snapshot.pods, draws);
+    shuffle(&mut snapshot.node_pools, draws);
+    shuffle(&mut snapshot.nodes, draws);
+    shuffle(&mut snapshot.node_claims, draws);
+    shuffle(&mut snapshot.daemon_sets, draws);
+    snapshot
+}
+
+/// The cluster once a plan's pods run: new claims are nodes that hold their pods, each the type in the
+/// offering that it was priced at, and claims in flight that were given pods have become nodes too.
+fn carried_out(snapshot: &ClusterSnapshot, plan: &Plan) -> ClusterSnapshot {
+    let mut after = snapshot.clone();
+    for claim in &plan.node_claims {
+        let pool = snapshot.node_pools.iter().find(|pool| pool.name == claim.node_pool).unwrap();
+        let types = snapshot.instance_types.of(&claim.node_class);
+        let instance_type =
+            types.iter().find(|known| known.name == claim.offering.instance_type).unwrap();
+        let offering = instance_type
+            .offerings
+            .iter()
+            .find(|known| {
+                (&known.zone, known.capacity_type)
+                    == (&claim.offering.zone, claim.offering.capacity_type)
+            })
+            .unwrap();
+        let region = snapshot.instance_types.region.as_ref();
+        let mut labels = node_labels(pool, instance_type, offering, region);
+        let settled = Requirements::of(&claim.requirements);
+        labels.extend(settled.iter().filter_map(|(key, own)| {
+            let value = own.values.representative().filter(|_| own.values.as_list().is_some());
+            value.filter(|_| **key != *label::HOSTNAME).map(|value| (key.clone(), value))
+        }));
+        labels.extend(claim.labels.clone());
+        // What a requirement or a label says generally gives way to what was launched.
+        labels.insert(label::ZONE.into(), offering.zone.clone());
+        labels.insert(label::CAPACITY_TYPE.into(), offering.capacity_type.as_str().into());
+        labels.insert(label::INSTANCE_TYPE.into(), instance_type.name.clone());
+        let parts = NodeParts {
+            name: claim.name.clone(),
+            labels,
+            taints: claim.taints.clone(),
+            capacity: instance_type.capacity.clone(),
+            allocatable: instance_type.allocatable.clone(),
+        };
+        join(&mut after, parts);
+        for pod in &claim.pods {
+            bind(&mut after, pod, &claim.name);
+        }
+    }
+    for placement in &plan.placements {
+        let joined = after.nodes.iter().any(|node| node.name == placement.node);
+        let waiting = after.node_claims.iter().position(|claim| claim.name == placement.node);
+        if let (false, Some(index)) = (joined, waiting) {
+            let claim = after.node_claims.remove(index);
+            let parts = NodeParts {
+                name: claim.name,
+                labels: claim.labels,
+                taints: claim.taints,
+                capacity: claim.status.capacity,
+                allocatable: claim.status.allocatable,
+            };
+            join(&mut after, parts);
+        }
+        bind(&mut after, &placement.pod, &placement.node);
+    }
+    after
+}
+
+fn join(snapshot: &mut ClusterSnapshot, parts: NodeParts) {
+    let (claim, node) = parts.build(Stage::Ready);
+    let daemons: Vec<Pod> = snapshot
+        .daemon_sets
+        .iter()
+        .map(|daemon_set| builder::daemon_pod(daemon_set, &claim.name))
+        .collect();
+    snapshot.pods.extend(daemons);
+    snapshot.node_claims.push(claim);
+    snapshot.nodes.extend(node);
+}
+
+fn bind(snapshot: &mut ClusterSnapshot, pod: &PodKey, node: &str) {
+    for own in snapshot.pods.iter_mut().filter(|own| own.key == *pod) {
+        *own = builder::bound(own, node);
+    }
+}
+
+/// One thing that could be launched, by plain enumeration.
+#[derive(Debug)]
+struct Host<'a> {
+    pool: &'a NodePool,
+    instance_type: &'a InstanceType,
+    offering: &'a Offering,
+}
+
+fn hosts(snapshot: &ClusterSnapshot) -> impl Iterator<Item = Host<'_>> {
+    snapshot.node_pools.iter().flat_map(|pool| {
+        let types = snapshot.instance_types.of(&pool.template.node_class_ref.name);
+        types.iter().flat_map(move |instance_type| {
+            let usable = instance_type.offerings.iter().filter(|offering| offering.is_usable());
+            usable.map(move |offering| Host { pool, instance_type, offering })
+        })
+    })
+}
+
+impl Host<'_> {
+    /// Whether the pod could run on it alone, beside its DaemonSets.
+    fn can_run(&self, pod: &Pod, snapshot: &ClusterSnapshot) -> bool {
+        let tolerates =
+            first_untolerated(&pod.spec.tolerations, &self.pool.template.taints).is_none();
+        let selector: Vec<Requirement> = pod
+            .spec
+            .node_selector
+            .iter()
+            .map(|(key, value)| Requirement::is_in(key, [value.clone()]))
+            .collect();
+        let one_term_holds = pod.spec.required_node_terms.as_ref().is_none_or(|terms| {
+            terms.iter().any(|term| self.meets(selector.iter().chain(&term.expressions)))
+        });
+        tolerates && self.meets(&selector) && one_term_holds && self.fits(pod, snapshot)
+    }
+
+    fn fits(&self, pod: &Pod, snapshot: &ClusterSnapshot) -> bool {
+        let mut room: Resources = self.instance_type.allocatable.clone();
+        room.subtract(&pod.spec.requests);
+        for daemon_set in &snapshot.daemon_sets {
+            room.subtract(&daemon_set.template.spec.requests);
+        }
+        room.iter().all(|(_, amount)| amount >= 0)
+    }
+
+    /// Whether a node of it may have labels under which all of these hold, and the pool's requirements too.
+    fn meets<'a>(&self, requirements: impl IntoIterator<Item = &'a Requirement>) -> bool {
+        let asked: Vec<&Requirement> = requirements.into_iter().collect();
+        let keys: BTreeSet<&Text> = asked
+            .iter()
+            .map(|requirement| &requirement.key)
+            .chain(self.pool.template.requirements.iter().map(|requirement| &requirement.key))
+            .collect();
+        keys.into_iter().all(|key| {
+            let own = self.pool.template.requirements.iter().filter(|own| own.key == *key);
+            let all: Vec<&Requirement> =
+                own.clone().chain(asked.iter().copied().filter(|own| own.key == *key)).collect();
+            let together =
+                all.iter().fold(ValueSet::any(), |set, own| set.intersection(&own.value_set()));
+            match self.values(key) {
+                Some(values) => values.intersects(&together),
+                // A label that neither type nor template gives is there only where the pool's
+                // requirement makes it so.
+                None if self.sets_by_requirement(key) => !together.is_empty(),
+                None => all.iter().all(|own| own.holds_when_absent()),
+            }
+        })
+    }
+
+    /// Whether a requirement of the pool gives its nodes the label: one of a custom key that is not `absent`.
+    fn sets_by_requirement(&self, key: &str) -> bool {
+        let mut own = self.pool.template.requirements.iter().filter(|own| &*own.key == key);
+        own.any(|own| !own.holds_when_absent())
+    }
+
+    /// The values that a node of it may have for a label; `None` where nothing gives it one.
+    fn values(&self, key: &str) -> Option<ValueSet> {
+        let one = |value: &str| Some(ValueSet::one(value.into()));
+        match key {
+            label::ZONE => one(&self.offering.zone),
+            label::CAPACITY_TYPE => one(self.offering.capacity_type.as_str()),
+            label::INSTANCE_TYPE => one(&self.instance_type.name),
+            _ => {
+                let template = self.pool.template.labels.get(key).cloned().map(ValueSet::one);
+                let of_type = self.instance_type.labels.get(key);
+                template.or_else(|| of_type.map(|values| ValueSet::list(values.iter().cloned())))
+            }
+        }
+    }
+}
