@@ -68,6 +68,18 @@ pub enum Violation {
         /// The pod, or the node itself.
         refuses: Text,
     },
+    /// (3) A node was consolidated although a pod had come or gone a moment before.
+    #[error(
+        "node {node} was disrupted ({reason}) {quiet_seconds} s after a pod came or went: consolidateAfter is longer"
+    )]
+    ConsolidatedTooSoon {
+        /// The node.
+        node: Text,
+        /// Why it goes.
+        reason: DisruptionReason,
+        /// For how long no pod had come or gone.
+        quiet_seconds: i64,
+    },
     /// (4) A pod was evicted by choice while nothing had room for its successor.
     #[error("pod {pod} was evicted from {node} ({reason}) while no other node had room for it")]
     EvictedWithoutHome {

@@ -17,10 +17,8 @@ impl Journal {
     }
 
     pub(crate) fn add_because(&mut self, at: Timestamp, what: Happening, why: Option<Text>) {
-        let same = |entry: &&mut Entry| entry.at == at && entry.why == why;
-        let moment = self.entries.iter_mut().rev().take_while(|entry| entry.at == at);
-        for entry in moment.map(Some).flatten() {
-            if same(&entry) && joined(&mut entry.what, &what) {
+        for entry in self.entries.iter_mut().rev().take_while(|entry| entry.at == at) {
+            if entry.why == why && joined(&mut entry.what, &what) {
                 return;
             }
         }

@@ -71,8 +71,7 @@ pub fn run_with(
         ..WorldOptions::new(scenario.seed, scenario.start)
     };
     let world = SharedWorld::new(World::new(options, supply));
-    let clockwork =
-        Clockwork::new(world.clone(), settings, core, scenario.provisioning, scenario.start);
+    let clockwork = Clockwork::new(&world, settings, core, scenario.provisioning, scenario.start);
     let mut simulation = Simulation {
         end: scenario.start + scenario.duration,
         scenario,

@@ -160,11 +160,12 @@ impl Store {
 
     /// Ends a lease's term; the token stays, so that the next holder gets a newer one.
     pub(crate) fn release_lease(&mut self, lease: &Lease) {
-        if let Some(own) = self.leases.get_mut(&lease.function) {
-            if own.token == lease.token && own.holder == lease.holder {
-                own.until = Timestamp::UNIX_EPOCH;
-                own.holder = "".into();
-            }
+        if let Some(own) = self.leases.get_mut(&lease.function)
+            && own.token == lease.token
+            && own.holder == lease.holder
+        {
+            own.until = Timestamp::UNIX_EPOCH;
+            own.holder = "".into();
         }
     }
 }

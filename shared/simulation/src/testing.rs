@@ -12,7 +12,7 @@ use domain::pod::{
 };
 use domain::resource::{CPU, MEMORY, PODS, Resources};
 use domain::selector::LabelSelector;
-use domain::taint::{Taint, TaintEffect, Toleration};
+use domain::taint::{Taint, TaintEffect};
 use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
 use domain::{Text, Timestamp};
 use manifests::{DaemonSetObject, PodTraits, PriorityRef, WorkloadObject};
@@ -133,16 +133,6 @@ impl PodBuilder {
 
     pub(crate) fn priority(mut self, priority: i32) -> Self {
         self.spec.priority = priority;
-        self
-    }
-
-    pub(crate) fn tolerates_everything(mut self) -> Self {
-        self.spec.tolerations.push(Toleration {
-            key: None,
-            exists: true,
-            value: "".into(),
-            effect: None,
-        });
         self
     }
 

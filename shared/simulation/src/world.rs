@@ -85,6 +85,10 @@ pub struct World {
     pub(crate) violations: Vec<Occurrence>,
     /// Pods that nothing can host, and why, as an event said last.
     pub(crate) unschedulable: BTreeMap<ObjectKey, Text>,
+    /// When a pod last came to a Node or went, DaemonSets' left out.
+    pub(crate) pod_events: BTreeMap<Text, Timestamp>,
+    /// Nodes of commands that were started, and when each command was proposed.
+    pub(crate) disrupting: BTreeMap<Text, Timestamp>,
     /// Instances without a claim, and since when.
     pub(crate) orphans: BTreeMap<Text, Timestamp>,
     /// How long pods waited so far.
@@ -121,6 +125,8 @@ impl World {
             interruptions: Vec::new(),
             violations: Vec::new(),
             unschedulable: BTreeMap::new(),
+            pod_events: BTreeMap::new(),
+            disrupting: BTreeMap::new(),
             orphans: BTreeMap::new(),
             waiting: Waiting::default(),
             moved: BTreeMap::new(),

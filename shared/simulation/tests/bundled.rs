@@ -1,8 +1,13 @@
 //! The scenarios that come with the binary: each runs to its end as its author expects.
 
+#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
+
 use domain::settings::Settings;
 use simulation::report::Report;
 use simulation::scenario::Scenario;
+use telling::told;
+
+mod telling;
 
 fn run(name: &str) -> Report {
     let path = format!("{}/../../functions/cli/scenarios/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
@@ -15,30 +20,7 @@ fn run(name: &str) -> Report {
 #[track_caller]
 fn check(name: &str) {
     let report = run(name);
-    println!("{}", told(&report));
-    assert!(report.is_as_expected(), "{name} did not come as expected");
-}
-
-/// The timeline and what did not come as expected.
-fn told(report: &Report) -> String {
-    let mut lines = vec![String::new()];
-    for entry in &report.timeline {
-        let after = entry.at.duration_since(report.started).as_secs();
-        let why = entry.why.as_ref().map(|why| format!("  [{why}]")).unwrap_or_default();
-        lines.push(format!("{after:>6} s  {}{why}", entry.what));
-    }
-    for view in &report.views {
-        lines.push(format!("{:?} {} running, {}", view.moment, view.pods_running, view.hourly));
-        lines.extend(view.nodes.iter().map(|row| format!("  {row:?}")));
-    }
-    for outcome in &report.expectations {
-        let found = outcome.found.as_deref().unwrap_or("so it is");
-        lines.push(format!("expected {}: {found}", outcome.expected));
-    }
-    for occurrence in &report.violations {
-        lines.push(format!("{}: {}", occurrence.at, occurrence.violation));
-    }
-    lines.join("\n")
+    assert!(report.is_as_expected(), "{}", told(&report));
 }
 
 #[test]

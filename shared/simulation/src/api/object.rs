@@ -124,7 +124,7 @@ object!(
     fn keep_identity(&mut self, old: &Self) {
         self.uid = old.uid.clone();
         self.created = old.created;
-        self.node_name = old.node_name.clone();
+        self.node_name.clone_from(&old.node_name);
         self.phase = old.phase;
         self.started = old.started;
         self.ready = old.ready;

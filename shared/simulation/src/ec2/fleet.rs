@@ -66,6 +66,9 @@ pub enum FleetError {
 /// Of so many spot pools one is shallow: price-capacity-optimized passes it over while there are others.
 const SHALLOW_POOLS_PER_MILLE: u32 = 150;
 
+/// Addresses that nodes get their names from, of a network of 16 bits.
+const NODE_ADDRESSES: u64 = 256 * 254;
+
 struct Choice {
     wanted: FleetOverride,
     pool: CapacityPool,
@@ -185,12 +188,12 @@ impl Ec2 {
         id
     }
 
-    /// `ip-10-0-X-Y.REGION.compute.internal`, counted up until it is nobody else's.
+    /// `ip-10-0-X-Y.REGION.compute.internal`, counted up until no other instance bears it.
     fn node_name(&self, (third, fourth): (u64, u64)) -> Text {
         let region = self.types.region.as_deref().unwrap_or("us-east-1");
         let taken =
             |name: &str| self.instances.values().any(|own| &*own.registration.node_name == name);
-        (0..)
+        (0..NODE_ADDRESSES)
             .map(|step| {
                 let (third, fourth) = ((third + step / 254) % 256, (fourth + step) % 254 + 1);
                 format!("ip-10-0-{third}-{fourth}.{region}.compute.internal")

@@ -59,7 +59,7 @@ fn what_has_run_out_is_passed_over_and_named_and_returns_in_time() {
     let until = start() + SignedDuration::from_mins(10);
     cloud.exhaust(cheapest.clone(), until);
     let answer = cloud.create_fleet(&request("t1", CapacityType::OnDemand), start()).unwrap();
-    assert_eq!(answer.insufficient, [cheapest.clone()]);
+    assert_eq!(answer.insufficient, std::slice::from_ref(&cheapest));
     let second = cloud.instance(&answer.instance.unwrap()).unwrap();
     assert_eq!(second.pool, pool("m5.large", "b", CapacityType::OnDemand));
     let later = cloud.create_fleet(&request("t2", CapacityType::OnDemand), until).unwrap();

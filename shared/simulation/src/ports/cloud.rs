@@ -95,16 +95,12 @@ fn launch(
         Ok(answer) => {
             let exhausted: Vec<Exhausted> = answer.insufficient.iter().map(exhausted_of).collect();
             let instance = answer.instance.and_then(|id| world.ec2.instance(&id).cloned());
-            match instance {
-                Some(instance) => {
-                    world.note_launched(request, &instance, &answer.insufficient);
-                    LaunchOutcome::Launched { instance: shown(&instance), exhausted }
-                }
-                None => {
-                    world.note_launch_failed(&request.claim, &answer.insufficient);
-                    LaunchOutcome::OutOfCapacity { exhausted }
-                }
-            }
+            let Some(instance) = instance else {
+                world.note_launch_failed(&request.claim, &answer.insufficient);
+                return LaunchOutcome::OutOfCapacity { exhausted };
+            };
+            world.note_launched(request, &instance, &answer.insufficient);
+            LaunchOutcome::Launched { instance: shown(&instance), exhausted }
         }
         Err(FleetError::NothingOffered) => {
             let exhausted =

@@ -66,20 +66,25 @@ impl Batch {
 
 impl Clockwork {
     pub(super) fn new(
-        world: SharedWorld,
+        world: &SharedWorld,
         settings: Settings,
         core: Core,
         mode: ProvisioningMode,
         start: Timestamp,
     ) -> Self {
+        // Schedules of EventBridge fall anywhere in the minute, each on its own.
+        let seed = world.look().seed;
+        let first = |function| {
+            start + seed.draw("first-tick", function).between(SignedDuration::ZERO, TICK)
+        };
         Self {
-            world,
+            world: world.clone(),
             settings,
             core,
             mode,
-            provisioning: start,
-            lifecycle: start,
-            disruption: start,
+            provisioning: first("provisioning"),
+            lifecycle: first("lifecycle"),
+            disruption: first("disruption"),
             batch: None,
             seen: BTreeSet::new(),
             notices: Vec::new(),

@@ -8,6 +8,7 @@ use domain::{Text, Timestamp};
 
 use super::{Simulation, view};
 use crate::ec2::Instance;
+use crate::ports::CLAIM_TAG;
 use crate::report::{ExpectationOutcome, Waiting};
 use crate::scenario::{Expected, InstanceFilter, PodCount, PriceBound};
 use crate::world::World;
@@ -46,7 +47,7 @@ impl Simulation {
                 (!range.contains(found)).then(|| format!("{found}: {zones:?}"))
             }
             Expected::Launched(filter, range) => {
-                let is_ours = |own: &&Instance| own.launched >= self.scenario.start;
+                let is_ours = |own: &&Instance| own.tags.contains_key(CLAIM_TAG);
                 let meant = world.ec2().instances().filter(is_ours);
                 let found = meant.filter(|own| filter.matches(own)).count();
                 (!range.contains(count(found))).then(|| found.to_string())
@@ -97,15 +98,12 @@ impl Simulation {
     }
 
     fn compared(&self, found: UsdPerHour, bounds: &[Option<&PriceBound>]) -> String {
-        let mut text = found.to_string();
-        for bound in bounds.iter().copied().flatten() {
-            if let PriceBound::Mark(mark) = bound
-                && let Some(own) = self.marks.get(mark)
-            {
-                text.push_str(&format!(", {mark} was {own}"));
-            }
-        }
-        text
+        let marks = bounds.iter().copied().flatten().filter_map(|bound| match bound {
+            PriceBound::Mark(mark) => Some((mark, self.marks.get(mark)?)),
+            PriceBound::Figure(_) => None,
+        });
+        let known: Vec<String> = marks.map(|(mark, own)| format!(", {mark} was {own}")).collect();
+        format!("{found}{}", known.concat())
     }
 }
 

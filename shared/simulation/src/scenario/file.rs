@@ -113,15 +113,12 @@ impl<'d> Folder<'d> {
         let mut reader = Reader::default();
         for item in list.items() {
             let Some(value) = item.value() else { continue };
-            match &value.data {
-                Data::Text(file) => {
-                    let Some(text) = self.text(file) else { continue };
-                    reader.read_source(&Source::new(file.as_ref(), text));
-                }
-                _ => {
-                    let line = if value.line > 0 { value.line } else { self.origin.line };
-                    reader.read_value(value, &Origin { line, ..self.origin.clone() });
-                }
+            if let Data::Text(file) = &value.data {
+                let Some(text) = self.text(file) else { continue };
+                reader.read_source(&Source::new(file.as_ref(), text));
+            } else {
+                let line = if value.line > 0 { value.line } else { self.origin.line };
+                reader.read_value(value, &Origin { line, ..self.origin.clone() });
             }
         }
         let read = reader.into_objects();

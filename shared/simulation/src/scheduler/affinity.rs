@@ -39,10 +39,10 @@ impl<'a> PodTerms<'a> {
         for own in view.nodes() {
             for other in own.pods_with_terms() {
                 for term in &other.spec.pod_anti_affinity {
-                    if let Some(domain) = own.node.labels.get(&term.topology_key) {
-                        if view.selects(term, pod) {
-                            kept_away.insert((&term.topology_key, domain));
-                        }
+                    if let Some(domain) = own.node.labels.get(&term.topology_key)
+                        && view.selects(term, pod)
+                    {
+                        kept_away.insert((&term.topology_key, domain));
                     }
                 }
             }

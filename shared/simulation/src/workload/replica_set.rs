@@ -5,8 +5,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use domain::Text;
 use domain::pod::{Pod, PodPhase};
+use domain::{Text, Timestamp};
 use manifests::WorkloadObject;
 
 use super::create_named_by_chance;
@@ -18,14 +18,16 @@ pub(super) fn reconcile(world: &mut World, object: &WorkloadObject, pods: &[Pod]
     for _ in active.len()..wanted {
         create_named_by_chance(world, object);
     }
-    for pod in ranked(active.clone()).iter().take(active.len().saturating_sub(wanted)) {
+    for pod in ranked(active.clone(), world.now()).iter().take(active.len().saturating_sub(wanted))
+    {
         world.delete_pod(&pod.key, Deletion::Graceful);
     }
 }
 
 /// Those that are missed least first: without a node, not running, not ready, of low deletion cost,
-/// beside many of their kind, young. By name among equals.
-fn ranked(mut pods: Vec<&Pod>) -> Vec<&Pod> {
+/// beside many of their kind, ready or made lately. Ages count by orders of two, so that old pods of one
+/// rollout are equal; uids, which are random, decide among equals and spread the loss.
+fn ranked(mut pods: Vec<&Pod>, now: Timestamp) -> Vec<&Pod> {
     let mut beside: BTreeMap<&Text, usize> = BTreeMap::new();
     for node in pods.iter().filter_map(|pod| pod.node_name.as_ref()) {
         *beside.entry(node).or_default() += 1;
@@ -43,10 +45,18 @@ fn ranked(mut pods: Vec<&Pod>) -> Vec<&Pod> {
             pod.ready == Some(true),
             pod.deletion_cost.unwrap_or(0),
             Reverse(on_same_node.unwrap_or(0)),
-            Reverse(pod.started),
-            Reverse(pod.created),
-            pod.key.clone(),
+            age_rank(pod.started, now),
+            age_rank(pod.created, now),
+            pod.uid.clone(),
         )
     });
     pods
+}
+
+/// The logarithm of an age, to base two, in whole nanoseconds; 0 for what has not begun.
+///
+/// Source: feature LogarithmicScaleDown of Kubernetes.
+fn age_rank(since: Option<Timestamp>, now: Timestamp) -> u32 {
+    let age = since.map_or(0, |since| now.duration_since(since).as_nanos());
+    u128::try_from(age).ok().and_then(u128::checked_ilog2).map_or(0, |rank| rank + 1)
 }

@@ -138,11 +138,11 @@ impl World {
     fn set_ready(&mut self, name: &Text, status: ConditionStatus) {
         let now = self.now;
         let _ = self.api.update::<Node>(name, None, |node| {
-            if let Some(ready) = node.conditions.iter_mut().find(|own| &*own.kind == "Ready") {
-                if ready.status != status {
-                    ready.status = status;
-                    ready.changed = Some(now);
-                }
+            if let Some(ready) = node.conditions.iter_mut().find(|own| &*own.kind == "Ready")
+                && ready.status != status
+            {
+                ready.status = status;
+                ready.changed = Some(now);
             }
         });
     }

@@ -73,6 +73,7 @@ impl World {
             let (is_daemon, uid) = (pod.is_daemon(), pod.uid.clone());
             self.let_start(key.clone(), uid);
             if !is_daemon {
+                self.pod_events.insert(node.clone(), self.now);
                 self.journal.add(self.now, Happening::PodsBound { node, pods: vec![key] });
             }
         }
@@ -142,14 +143,18 @@ impl World {
     }
 
     pub(super) fn pod_completes(&mut self, key: &ObjectKey, uid: &Text) {
-        let is_working = |pod: &&Pod| pod.uid == *uid && pod.is_active();
-        if self.api.get::<Pod>(key).filter(is_working).is_none() {
+        let is_working = |pod: &Pod| pod.uid == *uid && pod.is_active();
+        if !self.api.get::<Pod>(key).is_some_and(is_working) {
             return;
         }
         let _ = self.api.update::<Pod>(key, None, |pod| {
             pod.phase = PodPhase::Succeeded;
             pod.ready = Some(false);
         });
+        let node = self.api.get::<Pod>(key).and_then(|pod| pod.node_name.clone());
+        if let Some(node) = node {
+            self.pod_events.insert(node, self.now);
+        }
     }
 
     /// Asks for a pod's deletion. One that is not bound, or has ended, goes at once; one that is being
@@ -172,6 +177,9 @@ impl World {
             return;
         }
         let uid = pod.uid.clone();
+        if let (Some(node), false) = (pod.node_name.clone(), pod.is_daemon()) {
+            self.pod_events.insert(node, self.now);
+        }
         let delay = self.seed.draw("pod-stop", &uid).between(STOPS_AFTER.0, STOPS_AFTER.1);
         let _ = self.api.update::<Pod>(key, None, |pod| pod.deleted = Some(ends));
         self.agenda.add(self.now + delay.min(grace), Due::PodStops { pod: key.clone(), uid });

@@ -22,13 +22,13 @@ impl World {
                 continue;
             };
             let key = volume_claim::claim_key(&pod.key, volume);
-            self.create_claim(key, ClaimSpec::clone(template));
+            self.create_claim(&key, ClaimSpec::clone(template));
         }
     }
 
     /// Stores a claim; one of a class that binds at once gets its volume, in the first zone that the
     /// class and the catalogue allow.
-    pub fn create_claim(&mut self, key: ObjectKey, spec: ClaimSpec) {
+    fn create_claim(&mut self, key: &ObjectKey, spec: ClaimSpec) {
         let claim = PersistentVolumeClaim {
             key: key.clone(),
             is_deleting: false,
@@ -39,7 +39,7 @@ impl World {
         if self.api.create(claim, self.now).is_err() {
             return;
         }
-        self.bind_immediately(&key);
+        self.bind_immediately(key);
     }
 
     /// Binds a claim whose class does not wait for a pod.
@@ -127,10 +127,9 @@ impl World {
         for volume in &pod.spec.volumes {
             if matches!(volume, VolumeUse::Ephemeral { .. }) {
                 let key = volume_claim::claim_key(&pod.key, volume);
-                if let Ok(claim) = self.api.remove::<PersistentVolumeClaim>(&key) {
-                    if let Some(volume) = claim.spec.volume_name {
-                        let _ = self.api.remove::<PersistentVolume>(&volume);
-                    }
+                let claim = self.api.remove::<PersistentVolumeClaim>(&key).ok();
+                if let Some(volume) = claim.and_then(|claim| claim.spec.volume_name) {
+                    let _ = self.api.remove::<PersistentVolume>(&volume);
                 }
             }
         }

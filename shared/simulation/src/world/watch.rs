@@ -63,6 +63,8 @@ impl World {
             return;
         }
         let disruption = &command.disruption;
+        let proposed = disruption.nodes.iter().map(|node| (node.clone(), command.proposed));
+        self.disrupting.extend(proposed);
         let replacements = disruption.replacements.iter().map(|own| own.name.clone()).collect();
         let why = match disruption.savings {
             UsdPerHour::ZERO => None,
@@ -214,6 +216,7 @@ impl World {
             return;
         }
         for node in &disruption.nodes {
+            self.check_quiet(node, disruption.reason);
             if let Some(refuses) = self.refuses_disruption(node) {
                 self.violate(Violation::DoNotDisruptIgnored { node: node.clone(), refuses });
             }
@@ -222,6 +225,21 @@ impl World {
             disruption.nodes.iter().filter_map(|node| self.pool_of(node)).collect();
         for pool in pools {
             self.check_budget(&pool, disruption.reason);
+        }
+    }
+
+    /// Whether a node has been left alone for `consolidateAfter`, where consolidation takes it.
+    fn check_quiet(&mut self, node: &Text, reason: DisruptionReason) {
+        let is_consolidated =
+            matches!(reason, DisruptionReason::Empty | DisruptionReason::Underutilized);
+        let pool = self.pool_of(node);
+        let pool = pool.and_then(|pool| self.api.get::<NodePool>(&pool));
+        let after = pool.and_then(|own| own.disruption.consolidate_after.duration());
+        let (Some(after), Some(event)) = (after, self.pod_events.get(node)) else { return };
+        let quiet = self.now.duration_since(*event);
+        if is_consolidated && quiet < after {
+            let (node, quiet_seconds) = (node.clone(), quiet.as_secs());
+            self.violate(Violation::ConsolidatedTooSoon { node, reason, quiet_seconds });
         }
     }
 
@@ -284,6 +302,9 @@ impl World {
     }
 
     /// Invariant 4: who is moved by choice has somewhere to go.
+    ///
+    /// Room that was there when the command was proposed may have gone to pods that users added since;
+    /// no planner can know of them, so a command that they came after is not held against it.
     pub(crate) fn check_eviction(&mut self, key: &ObjectKey) {
         let Some(pod) = self.api.get::<Pod>(key) else { return };
         let Some(node) = pod.node_name.clone().filter(|_| pod.is_active()) else { return };
@@ -299,12 +320,26 @@ impl World {
             self.moved.insert((owner.kind, key), self.now);
         }
         let Some(pod) = self.api.get::<Pod>(key) else { return };
+        if self.has_new_demand(&node) {
+            return;
+        }
         let view = ClusterView::new(&self.api);
         let except = BTreeSet::from([node.clone()]);
         if !scheduler::has_room(&view, &SchedulingPod::of(pod), &except) {
             let pod = key.clone();
             self.violate(Violation::EvictedWithoutHome { pod, node, reason });
         }
+    }
+
+    /// Whether pods were added, other than in place of moved ones, since a Node's command was proposed.
+    fn has_new_demand(&self, node: &Text) -> bool {
+        let Some(proposed) = self.disrupting.get(node) else { return false };
+        let is_new = |pod: &Pod| {
+            pod.created.is_some_and(|made| made > *proposed)
+                && !pod.is_daemon()
+                && !self.is_successor_of_moved(pod)
+        };
+        self.api.list::<Pod>().any(is_new)
     }
 
     /// Invariant 3: a budget is passed over only where a deadline forces it.
