@@ -60,12 +60,17 @@ pub(crate) fn observe(args: &ObservationArgs) -> Result<Observation, Observation
         warnings.push(warning);
     }
     let node_classes = node_classes(&objects);
-    let instance_types = match (&args.catalog, inline_catalog(&objects)) {
+    let region = args.settings.region.as_deref();
+    let mut instance_types = match (&args.catalog, inline_catalog(&objects)) {
         (Some(path), _) => catalog_file(path)?,
         (None, Some((file, document))) => catalog::document::from_value(document)
             .map_err(|source| ObservationError::CatalogFile { path: file.to_owned(), source })?,
-        (None, None) => embedded(&node_classes, args.settings.region.as_deref())?,
+        (None, None) => embedded(&node_classes, region)?,
     };
+    if let Some(warning) = region.and_then(|region| settle_region(&mut instance_types, region)) {
+        console::warning(&warning);
+        warnings.push(warning);
+    }
     let now = args.now.unwrap_or_else(Timestamp::now);
     let (snapshot, more) =
         manifests::snapshot(objects, now, args.settings.settings(), instance_types);
@@ -97,6 +102,21 @@ fn skipped(objects: &Objects) -> Option<String> {
     let objects = crate::view::pod_names::counted(total, "object");
     (total > 0)
         .then(|| format!("skipped {objects} of kinds that are not read: {}", kinds.join(", ")))
+}
+
+/// Sets the region of a catalogue that names none. One that names another keeps it, with a warning: its zones and
+/// prices are of there.
+fn settle_region(instance_types: &mut InstanceTypes, wanted: &str) -> Option<String> {
+    match &instance_types.region {
+        Some(own) if **own == *wanted => None,
+        Some(own) => {
+            Some(format!("--region {wanted} has no effect: the catalogue is of region {own}"))
+        }
+        None => {
+            instance_types.region = Some(wanted.into());
+            None
+        }
+    }
 }
 
 /// The first InstanceCatalog among the objects, and the file it stands in.
@@ -182,4 +202,28 @@ pub(crate) fn embedded(
         options.region = region.into();
     }
     Ok(catalog.instance_types(node_classes, &options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_region(region: Option<&str>) -> InstanceTypes {
+        InstanceTypes { region: region.map(Text::from), ..InstanceTypes::default() }
+    }
+
+    #[test]
+    fn a_catalogue_without_a_region_takes_the_one_asked_for() {
+        let mut types = of_region(None);
+        assert_eq!(settle_region(&mut types, "eu-west-1"), None);
+        assert_eq!(types.region.as_deref(), Some("eu-west-1"));
+    }
+
+    #[test]
+    fn a_catalogue_of_another_region_keeps_it_and_says_so() {
+        let mut types = of_region(Some("us-east-1"));
+        let warning = settle_region(&mut types, "eu-west-1").unwrap();
+        assert!(warning.contains("the catalogue is of region us-east-1"), "{warning}");
+        assert_eq!(types.region.as_deref(), Some("us-east-1"));
+    }
 }

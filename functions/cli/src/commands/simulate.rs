@@ -5,7 +5,7 @@ use std::path::Path;
 use comfy_table::{Cell, Color};
 use domain::settings::Settings;
 use simulation::report::Report;
-use simulation::scenario::{Scenario, ScenarioError};
+use simulation::scenario::{CatalogChoice, Scenario, ScenarioError};
 
 use crate::args::{OutputFormat, SimulateArgs};
 use crate::bundled::{self, Bundled};
@@ -56,11 +56,19 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
         return Ok(Status::Done);
     };
     let (name, text) = scenario_text(wanted)?;
-    let report = simulate(&name, &text, &args.settings.settings(), args.seed)?;
+    let mut scenario = read(&name, &text)?;
+    if let Some(seed) = args.seed {
+        scenario.seed = seed;
+    }
+    if let Some(region) = &args.settings.region {
+        move_to(&mut scenario, region);
+    }
+    let report = simulate(scenario, &args.settings.settings())?;
+    let cluster = args.settings.cluster.as_deref();
     let output = match args.output {
         OutputFormat::Text => text::simulation::simulation(&report, Canvas::of_stdout()),
         OutputFormat::Html => html::simulation::simulation(&report),
-        OutputFormat::Json => json(&SimulationDocument::from(&report))?,
+        OutputFormat::Json => json(&SimulationDocument::new(&report, cluster))?,
     };
     console::write(&output)?;
     Ok(status_of(&report))
@@ -69,7 +77,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
 /// Runs the bundled scenario that shows most in least time.
 pub(crate) fn quick_start() -> Result<Status, CommandError> {
     let Bundled { name, text } = bundled::QUICK_START;
-    let report = simulate(name, text, &Settings::default(), None)?;
+    let report = simulate(read(name, text)?, &Settings::default())?;
     let mut output = text::simulation::simulation(&report, Canvas::of_stdout());
     output.push_str(
         "\nThis was the bundled scenario `consolidation`, on the planning code that the functions run.\n\
@@ -83,22 +91,29 @@ fn status_of(report: &Report) -> Status {
     if report.is_as_expected() { Status::Done } else { Status::Unmet }
 }
 
-fn simulate(
-    name: &str,
-    text: &str,
-    settings: &Settings,
-    seed: Option<u64>,
-) -> Result<Report, ScenarioProblem> {
-    let unusable = |source| ScenarioProblem::Unusable { name: name.to_owned(), source };
-    let mut scenario = Scenario::read(name, text).map_err(unusable)?;
-    if let Some(seed) = seed {
-        scenario.seed = seed;
-    }
+fn read(name: &str, text: &str) -> Result<Scenario, ScenarioProblem> {
+    let scenario = Scenario::read(name, text)
+        .map_err(|source| ScenarioProblem::Unusable { name: name.to_owned(), source })?;
     for warning in &scenario.warnings {
         console::warning(warning);
     }
+    Ok(scenario)
+}
+
+/// Runs the scenario in another region, unless it brings a catalogue of its own.
+fn move_to(scenario: &mut Scenario, region: &str) {
+    match &mut scenario.catalog {
+        CatalogChoice::Region(own) => *own = region.into(),
+        CatalogChoice::Given(_) => console::warning(&format!(
+            "--region {region} has no effect: the scenario brings its own catalogue"
+        )),
+    }
+}
+
+fn simulate(scenario: Scenario, settings: &Settings) -> Result<Report, ScenarioProblem> {
+    let name = scenario.name.to_string();
     let _progress = Progress::start(&format!("simulating {name}"));
-    simulation::run(scenario, settings).map_err(unusable)
+    simulation::run(scenario, settings).map_err(|source| ScenarioProblem::Unusable { name, source })
 }
 
 /// The name and the text of a file, of standard input, or of a bundled scenario.
@@ -118,8 +133,7 @@ fn scenario_text(wanted: &str) -> Result<(String, String), CommandError> {
 fn list() -> Result<String, ScenarioProblem> {
     let mut table = plain_table(Canvas::of_stdout());
     for Bundled { name, text } in bundled::ALL {
-        let scenario = Scenario::read(name, text)
-            .map_err(|source| ScenarioProblem::Unusable { name: name.to_owned(), source })?;
+        let scenario = read(name, text)?;
         table.add_row([Cell::new(name).fg(Color::Cyan), Cell::new(&scenario.about)]);
     }
     Ok(format!("{}\n", table.trim_fmt()))

@@ -28,10 +28,13 @@ pub(crate) struct SimulationDocument {
     waiting: WaitingDocument,
     expectations: Vec<ExpectationDocument>,
     violations: Vec<OccurrenceDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<String>,
 }
 
-impl From<&Report> for SimulationDocument {
-    fn from(report: &Report) -> Self {
+impl SimulationDocument {
+    /// The document of a run; `cluster` is the cluster's name, where one was given.
+    pub(crate) fn new(report: &Report, cluster: Option<&str>) -> Self {
         let Report {
             scenario,
             about,
@@ -64,6 +67,7 @@ impl From<&Report> for SimulationDocument {
             waiting: (*waiting).into(),
             expectations: expectations.iter().map(ExpectationDocument::from).collect(),
             violations: violations.iter().map(OccurrenceDocument::from).collect(),
+            cluster: cluster.map(str::to_owned),
         }
     }
 }
@@ -242,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_document_holds_the_whole_run() {
-        let document = SimulationDocument::from(&testing::report());
+        let document = SimulationDocument::new(&testing::report(), None);
         insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap());
     }
 }

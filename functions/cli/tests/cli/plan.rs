@@ -134,6 +134,22 @@ fn without_a_catalogue_the_embedded_one_is_used() {
 }
 
 #[test]
+fn the_embedded_catalogue_is_that_of_the_region() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP)]);
+    let plan = workspace.run("plan -f shop.yaml --region eu-west-1 -o json").json();
+    let zone = plan["nodeClaims"][0]["offering"]["zone"].as_str().unwrap();
+    assert!(zone.starts_with("eu-west-1"), "{zone}");
+}
+
+#[test]
+fn the_example_that_comes_along_is_planned() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/shop.yaml");
+    let run = Workspace::with(&[]).run(&format!("plan -f {example} -o json"));
+    assert_eq!((run.status, run.err.as_str()), (0, ""), "{run:?}");
+    assert_eq!(run.json()["unschedulable"][0]["pod"], "default/training-0");
+}
+
+#[test]
 fn people_see_the_nodes_and_the_cost() {
     let run = Workspace::with(&[("shop.yaml", SHOP)]).run(&format!("{PLAN} -f shop.yaml"));
     for part in ["LAUNCH  1 node", "default/web-* (3 pods)", "NODES", "█", "COST", "a month"] {

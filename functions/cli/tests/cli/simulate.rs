@@ -64,6 +64,17 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
+fn a_scenario_can_be_run_in_another_region() {
+    let workspace = Workspace::with(&[("scenario.yaml", SCENARIO), ("shop.yaml", SHOP)]);
+    let report =
+        workspace.run("simulate scenario.yaml --region eu-west-1 --cluster shop -o json").json();
+    assert_eq!(report["cluster"], "shop");
+    let end = report["views"].as_array().unwrap().last().unwrap();
+    let zone = end["nodes"][0]["zone"].as_str().unwrap();
+    assert!(zone.starts_with("eu-west-1"), "{zone}");
+}
+
+#[test]
 fn an_expectation_that_does_not_hold_is_a_failure() {
     let wrong = SCENARIO.replace("running: 3", "running: 4");
     let workspace = Workspace::with(&[("scenario.yaml", &wrong), ("shop.yaml", SHOP)]);
