@@ -44,6 +44,8 @@ mod world;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 use domain::plan::Plan;
 use domain::snapshot::ClusterSnapshot;

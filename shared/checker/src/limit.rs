@@ -49,10 +49,10 @@ impl Usage {
         let mut usage = Self::none(scene);
         for planned in claims {
             let place = &scene.places[planned.place];
-            if let (Some(pool), Some(launch)) = (place.pool, place.launch()) {
-                if !scene.world.pools[pool].spec.limits.is_empty() {
-                    usage.by_pool[pool].add(&with_node(&launch.largest_capacity()));
-                }
+            if let (Some(pool), Some(launch)) = (place.pool, place.launch())
+                && !scene.world.pools[pool].spec.limits.is_empty()
+            {
+                usage.by_pool[pool].add(&with_node(&launch.largest_capacity()));
             }
         }
         usage

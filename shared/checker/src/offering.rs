@@ -98,16 +98,16 @@ fn check_cheapest(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Re
         .iter()
         .filter_map(|of_type| of_type.cheapest_for_sure().map(|price| (price, of_type)))
         .min_by_key(|(price, _)| *price);
-    if let Some((price, of_type)) = cheapest {
-        if price < claim.offering.price - PRICE_TOLERANCE {
-            let message = format!(
-                "{} costs {}, but {} costs {price}",
-                shown(&claim.offering),
-                claim.offering.price,
-                of_type.of.instance_type.name,
-            );
-            report.add(Rule::OfferingNotCheapest, &claim.name, message);
-        }
+    if let Some((price, of_type)) = cheapest
+        && price < claim.offering.price - PRICE_TOLERANCE
+    {
+        let message = format!(
+            "{} costs {}, but {} costs {price}",
+            shown(&claim.offering),
+            claim.offering.price,
+            of_type.of.instance_type.name,
+        );
+        report.add(Rule::OfferingNotCheapest, &claim.name, message);
     }
 }
 

@@ -74,7 +74,7 @@ impl<'s, 'w> Reach<'s, 'w> {
                 continue;
             }
             for launch in pool.all_types() {
-                if !self.offers_more(&launch, key, &found) {
+                if !offers_more(&launch, key, &found) {
                     continue;
                 }
                 self.add(&launch, pool.pool, (spec, terms), key, &mut found);
@@ -84,15 +84,6 @@ impl<'s, 'w> Reach<'s, 'w> {
             }
         }
         found
-    }
-
-    /// Whether the type may be in a domain that is not found yet.
-    fn offers_more(&self, launch: &TypeLaunch<'w>, key: &Text, found: &BTreeSet<Text>) -> bool {
-        launch.distinct_markets().iter().any(|market| {
-            let view = launch.view(Some(*market));
-            let values = view.state(key).listed().unwrap_or_default();
-            values.iter().any(|value| !found.contains(value))
-        })
     }
 
     fn add(
@@ -143,4 +134,13 @@ impl<'s, 'w> Reach<'s, 'w> {
             && !spec.host_ports.iter().any(clashes)
             && self.usage.leaves_room(self.scene, pool, load.capacity)
     }
+}
+
+/// Whether the type may be in a domain that is not found yet.
+fn offers_more(launch: &TypeLaunch<'_>, key: &Text, found: &BTreeSet<Text>) -> bool {
+    launch.distinct_markets().iter().any(|market| {
+        let view = launch.view(Some(*market));
+        let values = view.state(key).listed().unwrap_or_default();
+        values.iter().any(|value| !found.contains(value))
+    })
 }

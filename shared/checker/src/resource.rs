@@ -91,12 +91,12 @@ pub(crate) fn check_existing(
     let asked = requests(scene, arrivals);
     let mut used = requests(scene, residents);
     used.add(&asked);
-    if place.kind == PlaceKind::InFlight {
-        if let Some(labels) = place.known_labels() {
-            let daemons = &scene.world.daemons;
-            let overhead = daemons.overhead(&daemons.tolerant(&place.taints), labels);
-            used.add(&overhead.requests);
-        }
+    if place.kind == PlaceKind::InFlight
+        && let Some(labels) = place.known_labels()
+    {
+        let daemons = &scene.world.daemons;
+        let overhead = daemons.overhead(&daemons.tolerant(&place.taints), labels);
+        used.add(&overhead.requests);
     }
     for (name, needed, available) in shortfalls(&used, allocatable) {
         if asked.get(name) == 0 {

@@ -300,11 +300,7 @@ impl Emptiest {
 }
 
 /// Domains in which a node could be launched for each pod of the team.
-fn reachable<'s, 'w>(
-    scene: &Scene<'w>,
-    team: &Team<'w>,
-    reach: &mut Reach<'s, 'w>,
-) -> BTreeSet<Text> {
+fn reachable<'w>(scene: &Scene<'w>, team: &Team<'w>, reach: &mut Reach<'_, 'w>) -> BTreeSet<Text> {
     let shapes: BTreeSet<_> =
         team.members.iter().map(|pod| scene.pods().list[*pod].shape).collect();
     let mut common: Option<BTreeSet<Text>> = None;

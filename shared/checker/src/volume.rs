@@ -36,7 +36,7 @@ pub(crate) struct VolumeNeeds {
 /// The volumes of a cluster.
 pub(crate) struct Volumes<'a> {
     claims: FxHashMap<&'a ObjectKey, &'a PersistentVolumeClaim>,
-    volumes: FxHashMap<&'a Text, &'a PersistentVolume>,
+    persistent: FxHashMap<&'a Text, &'a PersistentVolume>,
     classes: BTreeMap<&'a Text, &'a StorageClass>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Volumes<'a> {
         let classes = snapshot.storage_classes.iter();
         Self {
             claims: claims.map(|claim| (&claim.key, claim)).collect(),
-            volumes: volumes.map(|volume| (&volume.name, volume)).collect(),
+            persistent: volumes.map(|volume| (&volume.name, volume)).collect(),
             classes: classes.map(|class| (&class.name, class)).collect(),
         }
     }
@@ -64,7 +64,7 @@ impl<'a> Volumes<'a> {
                 }
             };
             let key = ObjectKey { namespace: pod.key.namespace.clone(), name };
-            self.add(&mut needs, key, template, table);
+            self.add(&mut needs, &key, template, table);
         }
         needs
     }
@@ -72,11 +72,11 @@ impl<'a> Volumes<'a> {
     fn add(
         &self,
         needs: &mut VolumeNeeds,
-        key: ObjectKey,
+        key: &ObjectKey,
         template: Option<&ClaimSpec>,
         table: &mut TermsTable,
     ) {
-        let there = self.claims.get(&key).copied();
+        let there = self.claims.get(key).copied();
         let name = &key.name;
         if let Some(claim) = there {
             let problem = if claim.is_deleting {
@@ -118,7 +118,7 @@ impl<'a> Volumes<'a> {
         name: &Text,
         table: &mut TermsTable,
     ) -> Option<Text> {
-        let Some(volume) = self.volumes.get(name) else {
+        let Some(volume) = self.persistent.get(name) else {
             let problem = format!("PersistentVolume {name} of claim {claim} does not exist");
             needs.problems.push(problem);
             return None;

@@ -1,0 +1,9 @@
+//! One small cluster and plan for each rule that breaks it, and a twin that does not.
+
+mod affinity;
+mod claims;
+mod disruptions;
+mod placements;
+mod resources;
+mod spreads;
+mod volumes;

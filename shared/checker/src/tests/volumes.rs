@@ -1,0 +1,178 @@
+//! Volumes.
+
+use domain::label::{HOSTNAME, Labels, ZONE};
+use domain::pod::{NodeSelectorTerm, VolumeUse};
+use domain::requirement::Operator;
+use domain::snapshot::ClusterSnapshot;
+use domain::volume::{ClaimSpec, CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+
+use crate::Rule;
+use crate::testing::*;
+
+fn volume_claim(name: &str, spec: ClaimSpec) -> PersistentVolumeClaim {
+    PersistentVolumeClaim {
+        key: key(name),
+        is_deleting: false,
+        is_lost: false,
+        is_binding: false,
+        spec,
+    }
+}
+
+fn bound_to(volume: &str) -> ClaimSpec {
+    ClaimSpec { volume_name: Some(volume.into()), ..ClaimSpec::default() }
+}
+
+fn of_class(class: &str) -> ClaimSpec {
+    ClaimSpec { storage_class: Some(class.into()), ..ClaimSpec::default() }
+}
+
+fn in_zone_a() -> NodeSelectorTerm {
+    NodeSelectorTerm { expressions: vec![requirement(ZONE, Operator::In, &["a"])], fields: vec![] }
+}
+
+fn volume(name: &str) -> PersistentVolume {
+    PersistentVolume {
+        name: name.into(),
+        is_deleting: false,
+        labels: Labels::new(),
+        node_terms: Some(vec![in_zone_a()]),
+        is_host_bound: false,
+        csi_driver: Some("d".into()),
+        csi_handle: None,
+    }
+}
+
+fn class(binds_immediately: bool) -> StorageClass {
+    StorageClass {
+        name: "s".into(),
+        is_default: false,
+        provisioner: "d".into(),
+        binds_immediately,
+        allowed_topologies: vec![in_zone_a()],
+    }
+}
+
+/// A pod that mounts claim `c`, in a cluster that has volume `v`.
+fn mounting(claims: Vec<PersistentVolumeClaim>) -> ClusterSnapshot {
+    ClusterSnapshot {
+        persistent_volume_claims: claims,
+        persistent_volumes: vec![volume("v")],
+        ..pooled([pod("p").mounting("c")])
+    }
+}
+
+fn in_b() -> domain::plan::Plan {
+    let claim = claim_in("n", &["p"], &["small"], "b", domain::instance_type::CapacityType::Spot);
+    plan([claim])
+}
+
+#[test]
+fn a_volume_is_used_in_its_zone() {
+    let cluster = mounting(vec![volume_claim("c", bound_to("v"))]);
+    allows(&cluster, &plan([claim("n", &["p"])]));
+    breaks(&cluster, &in_b(), &[Rule::VolumeTopology]);
+    breaks(&cluster, &plan([in_any_zone(claim("n", &["p"]))]), &[Rule::VolumeTopology]);
+}
+
+#[test]
+fn zone_labels_of_older_volumes_count() {
+    let mut cluster = mounting(vec![volume_claim("c", bound_to("v"))]);
+    cluster.persistent_volumes[0].node_terms = None;
+    cluster.persistent_volumes[0].labels = labels(&[(ZONE, "a__c")]);
+    allows(&cluster, &plan([claim("n", &["p"])]));
+    breaks(&cluster, &in_b(), &[Rule::VolumeTopology]);
+}
+
+#[test]
+fn a_volume_on_a_hosts_disk_stays_behind() {
+    let mut cluster = mounting(vec![volume_claim("c", bound_to("v"))]);
+    cluster.persistent_volumes[0].node_terms = Some(vec![NodeSelectorTerm {
+        expressions: vec![requirement(HOSTNAME, Operator::In, &["e"])],
+        fields: vec![],
+    }]);
+    breaks(&cluster, &in_b(), &[Rule::VolumeTopology]);
+    cluster.persistent_volumes[0].is_host_bound = true;
+    allows(&cluster, &in_b());
+}
+
+#[test]
+fn a_claim_must_be_usable() {
+    let plan = plan([claim("n", &["p"])]);
+    let sound = volume_claim("c", bound_to("v"));
+    allows(&mounting(vec![sound.clone()]), &plan);
+    let unbound = volume_claim("c", ClaimSpec::default());
+    for wrong in [
+        vec![],
+        vec![PersistentVolumeClaim { is_deleting: true, ..sound.clone() }],
+        vec![PersistentVolumeClaim { is_lost: true, ..sound.clone() }],
+        vec![PersistentVolumeClaim { is_binding: true, ..sound }],
+        vec![volume_claim("c", bound_to("elsewhere"))],
+        vec![volume_claim("c", of_class("unknown"))],
+        vec![unbound],
+    ] {
+        breaks(&mounting(wrong), &plan, &[Rule::Volume]);
+    }
+}
+
+#[test]
+fn a_storage_class_says_where_and_when_a_volume_is_made() {
+    let cluster = |class| ClusterSnapshot {
+        storage_classes: vec![class],
+        ..mounting(vec![volume_claim("c", of_class("s"))])
+    };
+    allows(&cluster(class(false)), &plan([claim("n", &["p"])]));
+    breaks(&cluster(class(false)), &in_b(), &[Rule::VolumeTopology]);
+    breaks(&cluster(class(true)), &plan([claim("n", &["p"])]), &[Rule::Volume]);
+}
+
+#[test]
+fn the_default_class_serves_claims_that_name_none() {
+    let mut cluster = ClusterSnapshot {
+        storage_classes: vec![class(false)],
+        ..mounting(vec![volume_claim("c", ClaimSpec::default())])
+    };
+    breaks(&cluster, &plan([claim("n", &["p"])]), &[Rule::Volume]);
+    cluster.storage_classes[0].is_default = true;
+    allows(&cluster, &plan([claim("n", &["p"])]));
+}
+
+#[test]
+fn an_ephemeral_volume_is_made_with_its_pod() {
+    let ephemeral = VolumeUse::Ephemeral { volume: "v".into(), template: of_class("s").into() };
+    let cluster = ClusterSnapshot {
+        storage_classes: vec![class(true)],
+        ..pooled([pod("p").with(|spec| spec.volumes = vec![ephemeral])])
+    };
+    allows(&cluster, &plan([claim("n", &["p"])]));
+    breaks(&cluster, &in_b(), &[Rule::VolumeTopology]);
+}
+
+#[test]
+fn a_read_write_once_pod_claim_has_one_user() {
+    let spec = |one_pod_only| ClaimSpec { one_pod_only, ..bound_to("v") };
+    let cluster = |one_pod_only| ClusterSnapshot {
+        persistent_volume_claims: vec![volume_claim("c", spec(one_pod_only))],
+        persistent_volumes: vec![volume("v")],
+        ..pooled(pods("p", 2, |pod| pod.mounting("c")))
+    };
+    let together = plan([claim("n", &["p0", "p1"])]);
+    allows(&cluster(false), &together);
+    breaks(&cluster(true), &together, &[Rule::VolumeExclusive]);
+}
+
+#[test]
+fn a_node_attaches_so_many_volumes() {
+    let cluster = |limit| ClusterSnapshot {
+        nodes: vec![node("e", "small", "a")],
+        csi_nodes: vec![CsiNode { name: "e".into(), limits: vec![("d".into(), limit)] }],
+        persistent_volume_claims: vec![
+            volume_claim("c", bound_to("v")),
+            volume_claim("k", bound_to("w")),
+        ],
+        persistent_volumes: vec![volume("v"), volume("w")],
+        ..pooled([pod("p").mounting("c"), pod("r").on("e").mounting("k")])
+    };
+    allows(&cluster(2), &placing("p", "e"));
+    breaks(&cluster(1), &placing("p", "e"), &[Rule::VolumeLimit]);
+}
