@@ -91,7 +91,7 @@ fn requirement_drift(claim: &NodeClaim, pool: &NodePool) -> Option<DriftReason> 
 
 fn instance_type_drift(model: &Model, node: &NodeView, claim: &NodeClaim) -> Option<DriftReason> {
     let age = claim.created.map(|created| model.snapshot.now.duration_since(created))?;
-    if age < INSTANCE_TYPE_GRACE || node.labels.get(label::INSTANCE_TYPE).is_none() {
+    if age < INSTANCE_TYPE_GRACE || !node.labels.contains_key(label::INSTANCE_TYPE) {
         return None;
     }
     let Some(instance_type) = node.instance_type else {

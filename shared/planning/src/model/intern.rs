@@ -61,8 +61,8 @@ impl ConjunctionId {
 /// Interned sets and conjunctions, with what was worked out about them.
 #[derive(Debug)]
 pub(crate) struct Sets {
-    sets: Vec<Rc<ValueSet>>,
-    set_ids: FxHashMap<ValueSet, SetId>,
+    values: Vec<Rc<ValueSet>>,
+    ids: FxHashMap<ValueSet, SetId>,
     intersections: FxHashMap<(SetId, SetId), SetId>,
     conjunctions: Vec<Rc<[KeyRule]>>,
     conjunction_ids: FxHashMap<Rc<[KeyRule]>, ConjunctionId>,
@@ -73,8 +73,8 @@ impl Default for Sets {
     fn default() -> Self {
         let empty: Rc<[KeyRule]> = Rc::from([]);
         Self {
-            sets: Vec::new(),
-            set_ids: FxHashMap::default(),
+            values: Vec::new(),
+            ids: FxHashMap::default(),
             intersections: FxHashMap::default(),
             conjunctions: vec![empty.clone()],
             conjunction_ids: FxHashMap::from_iter([(empty, ConjunctionId::EMPTY)]),
@@ -91,18 +91,18 @@ fn number(length: usize) -> u32 {
 impl Sets {
     /// The number of a set.
     pub(crate) fn set(&mut self, set: ValueSet) -> SetId {
-        if let Some(id) = self.set_ids.get(&set) {
+        if let Some(id) = self.ids.get(&set) {
             return *id;
         }
-        let id = SetId(number(self.sets.len()));
-        self.sets.push(Rc::new(set.clone()));
-        self.set_ids.insert(set, id);
+        let id = SetId(number(self.values.len()));
+        self.values.push(Rc::new(set.clone()));
+        self.ids.insert(set, id);
         id
     }
 
     /// The set of a number.
     pub(crate) fn get(&self, id: SetId) -> Rc<ValueSet> {
-        self.sets[id.0 as usize].clone()
+        self.values[id.0 as usize].clone()
     }
 
     /// What both sets allow.

@@ -25,7 +25,7 @@ pub(crate) struct VolumeRules {
 /// Volumes of a snapshot by name.
 pub(crate) struct Volumes<'a> {
     claims: FxHashMap<&'a ObjectKey, &'a PersistentVolumeClaim>,
-    volumes: FxHashMap<&'a Text, &'a PersistentVolume>,
+    persistent: FxHashMap<&'a Text, &'a PersistentVolume>,
     classes: FxHashMap<&'a Text, &'a StorageClass>,
     default_class: Option<&'a Text>,
 }
@@ -39,7 +39,7 @@ impl<'a> Volumes<'a> {
                 .iter()
                 .map(|claim| (&claim.key, claim))
                 .collect(),
-            volumes: snapshot
+            persistent: snapshot
                 .persistent_volumes
                 .iter()
                 .map(|volume| (&volume.name, volume))
@@ -117,7 +117,7 @@ impl<'a> Volumes<'a> {
         name: &Text,
     ) -> Result<Option<Text>, VolumeProblem> {
         let volume = self
-            .volumes
+            .persistent
             .get(name)
             .filter(|volume| !volume.is_deleting)
             .ok_or_else(|| VolumeProblem::NoVolume(name.clone()))?;

@@ -13,7 +13,7 @@ use super::limits::Limits;
 use super::packing::Packed;
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyKind};
-use crate::model::pool::{Pool, TypeOffering};
+use crate::model::pool::{MinValuesUnmet, Pool, PricedType};
 
 /// CreateFleet is offered at most so many types (Karpenter's limit for one launch).
 const INSTANCE_TYPES_MAX: usize = 60;
@@ -88,19 +88,20 @@ pub(crate) fn claim(
         .flat_map(|member| member.pods.iter().map(|pod| model.pod(*pod)))
         .collect();
     pods.sort_by(|a, b| a.key.cmp(&b.key));
-    let content: String = pods.iter().map(|pod| format!("{} ", pod.key)).collect();
+    let content =
+        pods.iter().fold(String::new(), |content, pod| content + &pod.key.to_string() + " ");
     let keys: Vec<PodKey> =
         pods.iter().filter(|pod| pod.virtual_of.is_none()).map(|pod| pod.key.clone()).collect();
 
     let best = &listed[0];
-    let one = &pool.types[best.0];
-    let purchase = &pool.purchases[best.1.purchase as usize];
+    let one = &pool.types[best.index];
+    let purchase = &pool.purchases[best.offering.purchase as usize];
     let mut requests = packed.requests.clone();
     for (sum, amount) in requests.iter_mut().zip(&one.overhead.requests) {
         *sum += amount;
     }
     let instance_types: Vec<Text> =
-        listed.iter().map(|(index, _)| pool.types[*index].instance_type.name.clone()).collect();
+        listed.iter().map(|priced| pool.types[priced.index].instance_type.name.clone()).collect();
     let (requirements, labels) = requirements_and_labels(model, pool, packed, &listed);
     let template = &pool.node_pool.template;
     PlannedNodeClaim {
@@ -111,9 +112,9 @@ pub(crate) fn claim(
         instance_types,
         offering: PlannedOffering {
             instance_type: one.instance_type.name.clone(),
-            zone: pool.zone(best.1.zone).clone(),
+            zone: pool.zone(best.offering.zone).clone(),
             capacity_type: purchase.capacity_type,
-            price: best.1.price,
+            price: best.offering.price,
             reservation_id: purchase.reservation.clone(),
         },
         labels: within(labels, compatible.zones, compatible.purchases, pool),
@@ -125,7 +126,7 @@ pub(crate) fn claim(
 }
 
 /// Types that can host all its pods, cheapest first, each with its cheapest offering.
-fn listed_types(pool: &Pool, packed: &Packed, limits: &mut Limits) -> Vec<(usize, TypeOffering)> {
+fn listed_types(pool: &Pool, packed: &Packed, limits: &mut Limits) -> Vec<PricedType> {
     let compatible = &packed.compatible;
     let own_capacity = &pool.types[packed.type_index].capacity;
     let priced = pool.cheapest(compatible.zones, compatible.purchases);
@@ -136,52 +137,47 @@ fn listed_types(pool: &Pool, packed: &Packed, limits: &mut Limits) -> Vec<(usize
         .filter(|priced| {
             limits.allow_instead(packed.pool, &pool.types[priced.index].capacity, own_capacity)
         })
-        .map(|priced| (priced.index, priced.offering));
+        .copied();
     // Dearer types than are listed matter only where `minValues` may need them.
     let most = if pool.min_values.is_empty() { INSTANCE_TYPES_MAX } else { usize::MAX };
-    let offers: Vec<(usize, TypeOffering)> = hosting.take(most).collect();
-    let ceiling = i128::from(offers.first().map_or(0, |(_, offering)| offering.price.nanos()))
+    let offers: Vec<PricedType> = hosting.take(most).collect();
+    let ceiling = i128::from(offers.first().map_or(0, |first| first.offering.price.nanos()))
         * i128::from(PRICE_PERCENT_MAX)
         / 100;
     let listed = flexible(pool, packed, &offers, ceiling);
-    for (index, _) in &listed {
-        limits.take_instead(packed.pool, &pool.types[*index].capacity, own_capacity);
+    for priced in &listed {
+        limits.take_instead(packed.pool, &pool.types[priced.index].capacity, own_capacity);
     }
     listed
 }
 
 /// The cheapest offers up to a price, and dearer ones as far as `minValues` needs them.
-fn flexible(
-    pool: &Pool,
-    packed: &Packed,
-    offers: &[(usize, TypeOffering)],
-    ceiling: i128,
-) -> Vec<(usize, TypeOffering)> {
+fn flexible(pool: &Pool, packed: &Packed, offers: &[PricedType], ceiling: i128) -> Vec<PricedType> {
     let compatible = &packed.compatible;
-    let is_unmet = |listed: &[(usize, TypeOffering)]| {
+    let is_unmet = |listed: &[PricedType]| {
         let mut types = FixedBitSet::with_capacity(pool.types.len());
-        for (index, _) in listed {
-            types.insert(*index);
+        for priced in listed {
+            types.insert(priced.index);
         }
         pool.min_values_unmet(&types, compatible.zones, compatible.purchases)
     };
     let within = offers
         .iter()
         .take(INSTANCE_TYPES_MAX)
-        .take_while(|(_, offering)| i128::from(offering.price.nanos()) <= ceiling)
+        .take_while(|priced| i128::from(priced.offering.price.nanos()) <= ceiling)
         .count();
-    let mut listed: Vec<(usize, TypeOffering)> = offers[..within].to_vec();
+    let mut listed: Vec<PricedType> = offers[..within].to_vec();
     let mut dearer = offers[within..].iter();
-    while let Some((key, ..)) = is_unmet(&listed) {
+    while let Some(MinValuesUnmet { key, .. }) = is_unmet(&listed) {
         // Take the next type that has a value of the key that none listed has.
         let has_new = |index: usize| {
             let values = |index: usize| pool.types[index].instance_type.labels.get(&key);
             let seen = |value: &Text| {
-                listed.iter().any(|(own, _)| values(*own).is_some_and(|own| own.contains(value)))
+                listed.iter().any(|own| values(own.index).is_some_and(|own| own.contains(value)))
             };
             values(index).is_none_or(|own| own.iter().any(|value| !seen(value)))
         };
-        let Some(next) = dearer.by_ref().find(|(index, _)| has_new(*index)) else { break };
+        let Some(next) = dearer.by_ref().find(|priced| has_new(priced.index)) else { break };
         listed.push(*next);
     }
     while listed.len() > INSTANCE_TYPES_MAX {
@@ -207,7 +203,7 @@ fn requirements_and_labels(
     model: &Model,
     pool: &Pool,
     packed: &Packed,
-    listed: &[(usize, TypeOffering)],
+    listed: &[PricedType],
 ) -> (Requirements, Labels) {
     let mut labels = pool.node_pool.template.labels.clone();
     labels.insert(label::NODE_POOL.into(), pool.node_pool.name.clone());
@@ -250,12 +246,12 @@ fn requirements_and_labels(
 }
 
 /// Labels of which every listed type has the same single value.
-fn settled_labels(model: &Model, pool: &Pool, listed: &[(usize, TypeOffering)]) -> Labels {
+fn settled_labels(model: &Model, pool: &Pool, listed: &[PricedType]) -> Labels {
     let mut settled = Labels::new();
     for key in [label::ARCH, label::OS] {
-        let mut values = listed
-            .iter()
-            .map(|(index, _)| pool.types[*index].instance_type.labels.get(key).map(Vec::as_slice));
+        let mut values = listed.iter().map(|priced| {
+            pool.types[priced.index].instance_type.labels.get(key).map(Vec::as_slice)
+        });
         let first = values.next().flatten();
         if let Some([value]) = first
             && values.all(|other| other == first)
@@ -271,7 +267,7 @@ fn settled_labels(model: &Model, pool: &Pool, listed: &[(usize, TypeOffering)]) 
 
 /// Zone and capacity type as labels where only one is left.
 fn within(mut labels: Labels, zones: u64, purchases: u64, pool: &Pool) -> Labels {
-    if zones.count_ones() == 1 {
+    if zones.is_power_of_two() {
         labels.insert(label::ZONE.into(), pool.zone(zones.trailing_zeros()).clone());
     }
     let mut words: Vec<&str> = pool
@@ -293,17 +289,19 @@ fn narrowed_to_offerings(
     mut requirements: Requirements,
     pool: &Pool,
     packed: &Packed,
-    listed: &[(usize, TypeOffering)],
+    listed: &[PricedType],
 ) -> Vec<Requirement> {
     let compatible = &packed.compatible;
     let (mut zones, mut purchases) = (0_u64, 0_u64);
-    for (index, _) in listed {
-        for offering in pool.types[*index].offerings_in(compatible.zones, compatible.purchases) {
+    for priced in listed {
+        for offering in
+            pool.types[priced.index].offerings_in(compatible.zones, compatible.purchases)
+        {
             zones |= 1 << offering.zone;
             purchases |= 1 << offering.purchase;
         }
     }
-    let types = listed.iter().map(|(index, _)| pool.types[*index].instance_type.name.clone());
+    let types = listed.iter().map(|priced| pool.types[priced.index].instance_type.name.clone());
     let zones = bits(zones).map(|zone| pool.zone(zone).clone());
     let words = bits(purchases).filter_map(|purchase| {
         pool.purchases.get(purchase as usize).map(|own| Text::from(own.capacity_type.as_str()))

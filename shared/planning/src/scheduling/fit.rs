@@ -7,7 +7,7 @@ use domain::taint::{TaintEffect, first_untolerated, tolerated};
 
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
-use crate::model::pool::{Compatible, Pool, TypeRate};
+use crate::model::pool::{Compatible, MinValuesUnmet, Pool, TypeRate};
 use crate::model::shape::Shape;
 
 /// A NodePool that could launch a node for a pod.
@@ -95,7 +95,7 @@ pub(crate) fn pool_fit(
         let unmet = pool.min_values_unmet(&types, compatible.zones, compatible.purchases);
         let is_strict =
             model.snapshot.settings.min_values_policy == domain::settings::MinValuesPolicy::Strict;
-        if let Some((key, wanted, found)) = unmet.filter(|_| is_strict) {
+        if let Some(MinValuesUnmet { key, wanted, found }) = unmet.filter(|_| is_strict) {
             return Err(NodePoolUnfit::MinValues { key, wanted, found });
         }
     }

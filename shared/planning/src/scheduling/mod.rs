@@ -21,6 +21,7 @@ use domain::pod::Pod;
 use domain::snapshot::ClusterSnapshot;
 
 use crate::model::Model;
+use crate::model::node::NodeView;
 use claim::Names;
 use limits::Limits;
 use packing::{Packed, pack};
@@ -172,7 +173,7 @@ fn plan(
         })
         .collect();
     unschedulable.sort_by(|a, b| a.pod.cmp(&b.pod));
-    let before: UsdPerHour = model.nodes.iter().filter_map(|node| node.price()).sum();
+    let before: UsdPerHour = model.nodes.iter().filter_map(NodeView::price).sum();
     let added: UsdPerHour = node_claims.iter().map(|claim| claim.offering.price).sum();
     let pending = waiting.iter().filter(|pod| is_listed(pod)).count();
     Plan {

@@ -1,0 +1,281 @@
+//! Building pools from a snapshot.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use domain::Text;
+use domain::instance_type::{CapacityType, InstanceType, Offering};
+use domain::label::{self, Labels};
+use domain::node_pool::NodePool;
+use domain::reason::NodePoolUnfit;
+use domain::requirement::Requirements;
+use domain::snapshot::ClusterSnapshot;
+use fixedbitset::FixedBitSet;
+
+use super::{Compatible, Pool, PoolType, Purchase, TypeOffering, small};
+use crate::model::ResourceNames;
+use crate::model::daemon::{Daemons, Overhead};
+use crate::model::intern::{KeyKind, KeyRule, Sets};
+use crate::model::overlay::{Overlays, pool_requirements};
+
+/// The pools of a snapshot, heaviest first, then by name; those that cannot serve pending pods last.
+pub(crate) fn pools<'a>(
+    snapshot: &'a ClusterSnapshot,
+    resources: &ResourceNames,
+    key_kinds: &BTreeMap<Text, KeyKind>,
+    zones: &[Text],
+    sets: &mut Sets,
+) -> Vec<Pool<'a>> {
+    let overlays = Overlays::of(snapshot);
+    let mut node_pools: Vec<&NodePool> = snapshot.node_pools.iter().collect();
+    node_pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
+    let builder = Builder { snapshot, resources, key_kinds, zones, overlays: &overlays };
+    node_pools.into_iter().map(|node_pool| builder.pool(node_pool, sets)).collect()
+}
+
+struct Builder<'a, 'b> {
+    snapshot: &'a ClusterSnapshot,
+    resources: &'b ResourceNames,
+    key_kinds: &'b BTreeMap<Text, KeyKind>,
+    zones: &'b [Text],
+    overlays: &'b Overlays<'a>,
+}
+
+impl<'a> Builder<'a, '_> {
+    fn pool(&self, node_pool: &'a NodePool, sets: &mut Sets) -> Pool<'a> {
+        let own = pool_requirements(node_pool);
+        let mut seen_by_daemons = own.clone();
+        for (key, value) in &fixed_labels(node_pool) {
+            seen_by_daemons.add_label(key, value);
+        }
+        let daemons = Daemons::tolerating(
+            &self.snapshot.daemon_sets,
+            &node_pool.template.taints,
+            self.resources,
+        );
+        let mut purchases = Vec::new();
+        let mut overheads = Overheads::default();
+        let offered = self.snapshot.instance_types.of(&node_pool.template.node_class_ref.name);
+        let types: Vec<PoolType> = offered
+            .iter()
+            .filter(|instance_type| self.meets_own(instance_type, &own))
+            .filter_map(|instance_type| {
+                let offerings = self.offerings(instance_type, &own, &mut purchases);
+                if offerings.is_empty() {
+                    return None;
+                }
+                let overhead = overheads.shared(daemons.overhead_on(
+                    instance_type,
+                    &seen_by_daemons,
+                    self.key_kinds,
+                    self.resources.len(),
+                ));
+                Some(self.pool_type(instance_type, &own, overhead, offerings))
+            })
+            .collect();
+        Pool {
+            node_pool,
+            all: self.everything(&own, types.len(), purchases.len(), sets),
+            min_values: own
+                .iter()
+                .filter_map(|(key, rule)| rule.min_values.map(|wanted| (key.clone(), wanted)))
+                .collect(),
+            unfit: unfit(node_pool, &own, &types),
+            types,
+            own,
+            purchases,
+            fixed: fixed_labels(node_pool),
+            zones: self.zones.to_vec(),
+            zone_ids: self.snapshot.instance_types.zone_ids.clone(),
+            region: self.snapshot.instance_types.region.clone(),
+            fits: RefCell::default(),
+            type_sets: RefCell::default(),
+            viable: RefCell::default(),
+            cheapest: RefCell::default(),
+            rates: RefCell::default(),
+        }
+    }
+
+    /// Whatever the pool may launch, before any pod asks for anything.
+    fn everything(
+        &self,
+        own: &Requirements,
+        types: usize,
+        purchases: usize,
+        sets: &mut Sets,
+    ) -> Compatible {
+        let mut every = FixedBitSet::with_capacity(types);
+        every.insert_range(..);
+        let mask = |count: usize| if count >= 64 { u64::MAX } else { (1 << count) - 1 };
+        let open = own
+            .iter()
+            .filter(|(key, _)| is_open(self.key_kinds.get(*key)))
+            .filter(|(key, _)| &***key != label::NODE_POOL)
+            .map(|(key, rule)| KeyRule {
+                key: key.clone(),
+                set: sets.set(rule.values.clone()),
+                // A node gets some value of every label its pool names, unless the pool forbids it.
+                may_be_absent: rule.values.is_empty() && rule.may_be_absent,
+            })
+            .collect();
+        Compatible { types: every, zones: mask(self.zones.len()), purchases: mask(purchases), open }
+    }
+
+    /// Whether the type's labels meet the pool's requirements, as far as the type decides them.
+    fn meets_own(&self, instance_type: &InstanceType, own: &Requirements) -> bool {
+        own.iter().all(|(key, rule)| match self.key_kinds.get(key) {
+            Some(KeyKind::InstanceType { .. }) => match instance_type.labels.get(key) {
+                Some(values) => values.iter().any(|value| rule.values.contains(value)),
+                None => rule.may_be_absent,
+            },
+            Some(KeyKind::Region) => self
+                .snapshot
+                .instance_types
+                .region
+                .as_ref()
+                .is_none_or(|region| rule.values.contains(region)),
+            _ => true,
+        })
+    }
+
+    fn offerings(
+        &self,
+        instance_type: &InstanceType,
+        own: &Requirements,
+        purchases: &mut Vec<Purchase>,
+    ) -> Vec<TypeOffering> {
+        let mut offerings = Vec::new();
+        for offering in instance_type.offerings.iter().filter(|offering| offering.is_usable()) {
+            let Some(zone) = self.zones.iter().position(|zone| *zone == offering.zone) else {
+                continue;
+            };
+            if !self.is_within(offering, own) {
+                continue;
+            }
+            let purchase = index_of(purchases, offering);
+            if purchase >= 64 {
+                // Masks hold 64 ways of buying: a pool with more reservations does without the rest.
+                continue;
+            }
+            let price = if self.overlays.is_empty() {
+                offering.price
+            } else {
+                self.overlays.price(own, instance_type, offering)
+            };
+            offerings.push(TypeOffering { zone: small(zone), purchase: small(purchase), price });
+        }
+        offerings
+    }
+
+    /// Whether the pool's own requirements and the settings admit the offering.
+    fn is_within(&self, offering: &Offering, own: &Requirements) -> bool {
+        let allows =
+            |key: &str, value: &Text| own.get(key).is_none_or(|rule| rule.values.contains(value));
+        let zone_id = self.snapshot.instance_types.zone_ids.get(&offering.zone);
+        let reservation = offering.reservation.as_ref();
+        (offering.capacity_type != CapacityType::Reserved
+            || self.snapshot.settings.feature_gates.reserved_capacity)
+            && allows(label::ZONE, &offering.zone)
+            && allows(label::CAPACITY_TYPE, &offering.capacity_type.as_str().into())
+            && zone_id.is_none_or(|zone_id| allows(label::ZONE_ID, zone_id))
+            && own.get(label::RESERVATION_ID).is_none_or(|rule| match reservation {
+                Some(reservation) => rule.values.contains(&reservation.id),
+                None => rule.may_be_absent,
+            })
+    }
+
+    fn pool_type(
+        &self,
+        instance_type: &'a InstanceType,
+        own: &Requirements,
+        overhead: Rc<Overhead>,
+        offerings: Vec<TypeOffering>,
+    ) -> PoolType<'a> {
+        let mut allocatable = instance_type.allocatable.clone();
+        let mut capacity = instance_type.capacity.clone();
+        if !self.overlays.is_empty() {
+            for (name, amount) in self.overlays.devices(own, instance_type).iter() {
+                allocatable.set(name, amount);
+                capacity.set(name, amount);
+            }
+        }
+        let room = self
+            .resources
+            .array(&allocatable)
+            .iter()
+            .zip(&overhead.requests)
+            .map(|(allocatable, overhead)| allocatable - overhead)
+            .collect();
+        PoolType { instance_type, room, capacity, overhead, offerings }
+    }
+}
+
+/// What DaemonSets take, each distinct value kept once: most types of a pool share one.
+#[derive(Default)]
+struct Overheads(Vec<Rc<Overhead>>);
+
+impl Overheads {
+    fn shared(&mut self, overhead: Overhead) -> Rc<Overhead> {
+        if let Some(known) = self.0.iter().find(|known| ***known == overhead) {
+            return known.clone();
+        }
+        let overhead = Rc::new(overhead);
+        self.0.push(overhead.clone());
+        overhead
+    }
+}
+
+/// The index of the offering's way of buying, added where it is new.
+fn index_of(purchases: &mut Vec<Purchase>, offering: &Offering) -> usize {
+    let reservation = offering.reservation.as_ref();
+    let id = reservation.map(|reservation| &reservation.id);
+    let known = purchases.iter().position(|known| {
+        known.capacity_type == offering.capacity_type && known.reservation.as_ref() == id
+    });
+    known.unwrap_or_else(|| {
+        purchases.push(Purchase {
+            capacity_type: offering.capacity_type,
+            reservation: id.cloned(),
+            remaining: reservation.and_then(|reservation| reservation.remaining),
+        });
+        purchases.len() - 1
+    })
+}
+
+/// Why the pool can launch nothing whatever a pod asks for.
+fn unfit(node_pool: &NodePool, own: &Requirements, types: &[PoolType]) -> Option<NodePoolUnfit> {
+    if node_pool.is_deleting {
+        return Some(NodePoolUnfit::Deleting);
+    }
+    if node_pool.replicas.is_some() {
+        return Some(NodePoolUnfit::Static);
+    }
+    if node_pool.ready == Some(false) {
+        return Some(NodePoolUnfit::NotReady);
+    }
+    let names_a_host = own.get(label::HOSTNAME).is_some();
+    (types.is_empty() || own.contradiction().is_some() || names_a_host)
+        .then_some(NodePoolUnfit::NoInstanceType { requirement: None })
+}
+
+/// Labels that every node of the pool has whatever is launched: of the pool, its class, and a node's life.
+fn fixed_labels(node_pool: &NodePool) -> Labels {
+    let mut fixed: Labels = [
+        (label::NODE_POOL.into(), node_pool.name.clone()),
+        (label::REGISTERED.into(), "true".into()),
+        (label::INITIALIZED.into(), "true".into()),
+    ]
+    .into();
+    let class = &node_pool.template.node_class_ref;
+    if !class.name.is_empty() {
+        let key = format!("{}/{}", class.group, class.kind.to_lowercase());
+        fixed.insert(key.into(), class.name.clone());
+    }
+    fixed
+}
+
+/// Whether a launch, rather than the choice of type and offering, settles the label.
+fn is_open(kind: Option<&KeyKind>) -> bool {
+    matches!(kind, None | Some(KeyKind::InstanceType { has_several_values: true }))
+}

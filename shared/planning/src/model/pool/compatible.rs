@@ -1,0 +1,332 @@
+//! What a NodePool may launch under requirements.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use domain::Text;
+use domain::label;
+use domain::reason::NodePoolUnfit;
+use domain::requirement::ValueSet;
+use fixedbitset::FixedBitSet;
+
+use super::Pool;
+use crate::model::daemon::NODE_NAME_FIELD;
+use crate::model::intern::{ConjunctionId, KeyKind, KeyRule, Sets};
+
+/// What a pool may launch under some requirements.
+#[derive(Clone, Debug)]
+pub(crate) struct Compatible {
+    /// Types, each with an offering in some zone and way of buying below.
+    pub(crate) types: FixedBitSet,
+    /// Zones, a bit each.
+    pub(crate) zones: u64,
+    /// Ways of buying, a bit each.
+    pub(crate) purchases: u64,
+    /// Rules on labels that neither the type nor the offering settles, by key.
+    pub(crate) open: Vec<KeyRule>,
+}
+
+impl Pool<'_> {
+    /// What the pool may launch under requirements, or the first of them that rules everything out.
+    pub(crate) fn compatible(
+        &self,
+        conjunction: ConjunctionId,
+        key_kinds: &BTreeMap<Text, KeyKind>,
+        sets: &mut Sets,
+    ) -> Result<Rc<Compatible>, NodePoolUnfit> {
+        if let Some(known) = self.fits.borrow().get(&conjunction) {
+            return known.clone();
+        }
+        let found = self.narrowed(conjunction, key_kinds, sets).map(Rc::new);
+        self.fits.borrow_mut().insert(conjunction, found.clone());
+        found
+    }
+
+    fn narrowed(
+        &self,
+        conjunction: ConjunctionId,
+        key_kinds: &BTreeMap<Text, KeyKind>,
+        sets: &mut Sets,
+    ) -> Result<Compatible, NodePoolUnfit> {
+        if let Some(unfit) = &self.unfit {
+            return Err(unfit.clone());
+        }
+        let mut left = self.all.clone();
+        for rule in sets.rules(conjunction).iter() {
+            self.narrow(&mut left, rule, key_kinds, sets)?;
+        }
+        left.types.intersect_with(&self.viable(left.zones, left.purchases));
+        if left.types.is_clear() {
+            return Err(NodePoolUnfit::NoOffering);
+        }
+        Ok(left)
+    }
+
+    /// Narrows what is left by one rule: on zones, ways of buying, types or labels that are open,
+    /// whichever decides the key.
+    fn narrow(
+        &self,
+        left: &mut Compatible,
+        rule: &KeyRule,
+        key_kinds: &BTreeMap<Text, KeyKind>,
+        sets: &mut Sets,
+    ) -> Result<(), NodePoolUnfit> {
+        let wanted = sets.get(rule.set);
+        match key_kinds.get(&rule.key) {
+            Some(KeyKind::Zone) => {
+                let zones = mask(&self.zones, |zone| wanted.contains(zone));
+                self.narrow_zones(left, zones, rule, &wanted)
+            }
+            Some(KeyKind::ZoneId) => {
+                let zones = mask(&self.zones, |zone| match self.zone_ids.get(zone) {
+                    Some(zone_id) => wanted.contains(zone_id),
+                    None => rule.may_be_absent,
+                });
+                self.narrow_zones(left, zones, rule, &wanted)
+            }
+            Some(KeyKind::CapacityType) => {
+                let purchases = mask(&self.purchases, |purchase| {
+                    wanted.contains(purchase.capacity_type.as_str())
+                });
+                self.narrow_purchases(left, purchases, rule, &wanted)
+            }
+            Some(KeyKind::Reservation) => {
+                let purchases = mask(&self.purchases, |purchase| match &purchase.reservation {
+                    Some(reservation) => wanted.contains(reservation),
+                    None => rule.may_be_absent,
+                });
+                self.narrow_purchases(left, purchases, rule, &wanted)
+            }
+            Some(KeyKind::InstanceType { .. }) => self.narrow_types(left, rule, sets),
+            Some(KeyKind::Region) => self.check_label(rule, self.region.as_ref(), &wanted),
+            Some(KeyKind::Hostname) => check_unknown_name(rule, &wanted),
+            None if &*rule.key == NODE_NAME_FIELD => check_unknown_name(rule, &wanted),
+            None => match self.fixed.get(&rule.key) {
+                Some(value) => self.check_label(rule, Some(value), &wanted),
+                None => self.narrow_open(left, rule, sets),
+            },
+        }
+    }
+
+    /// A rule that takes the last zone away is the one to name; an earlier one was named already.
+    fn narrow_zones(
+        &self,
+        left: &mut Compatible,
+        zones: u64,
+        rule: &KeyRule,
+        wanted: &ValueSet,
+    ) -> Result<(), NodePoolUnfit> {
+        let before = left.zones;
+        left.zones &= zones;
+        if left.zones == 0 && before != 0 {
+            return Err(self.label_unfit(rule, wanted));
+        }
+        Ok(())
+    }
+
+    fn narrow_purchases(
+        &self,
+        left: &mut Compatible,
+        purchases: u64,
+        rule: &KeyRule,
+        wanted: &ValueSet,
+    ) -> Result<(), NodePoolUnfit> {
+        let before = left.purchases;
+        left.purchases &= purchases;
+        if left.purchases == 0 && before != 0 {
+            return Err(self.label_unfit(rule, wanted));
+        }
+        Ok(())
+    }
+
+    fn label_unfit(&self, rule: &KeyRule, wanted: &ValueSet) -> NodePoolUnfit {
+        let pool = match &*rule.key {
+            label::ZONE => self.offered_zones(),
+            label::CAPACITY_TYPE => {
+                let mut words: Vec<&str> =
+                    self.purchases.iter().map(|purchase| purchase.capacity_type.as_str()).collect();
+                words.sort_unstable();
+                words.dedup();
+                format!("In [{}]", words.join(" ")).into()
+            }
+            key => self
+                .own
+                .get(key)
+                .map(|own| own.values.to_string())
+                .or_else(|| self.fixed.get(key).map(|value| format!("In {value}")))
+                .unwrap_or_else(|| "none".to_owned())
+                .into(),
+        };
+        NodePoolUnfit::Label { key: rule.key.clone(), pod: wanted.to_string().into(), pool }
+    }
+
+    fn offered_zones(&self) -> Text {
+        let mut offered = 0_u64;
+        for offering in self.types.iter().flat_map(|one| &one.offerings) {
+            offered |= 1 << offering.zone;
+        }
+        let names: Vec<&str> = self
+            .zones
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| offered >> index & 1 == 1)
+            .map(|(_, zone)| &**zone)
+            .collect();
+        format!("In [{}]", names.join(" ")).into()
+    }
+
+    fn check_label(
+        &self,
+        rule: &KeyRule,
+        own: Option<&Text>,
+        wanted: &ValueSet,
+    ) -> Result<(), NodePoolUnfit> {
+        if own.is_some_and(|own| wanted.contains(own)) {
+            return Ok(());
+        }
+        Err(self.label_unfit(rule, wanted))
+    }
+
+    fn narrow_types(
+        &self,
+        left: &mut Compatible,
+        rule: &KeyRule,
+        sets: &mut Sets,
+    ) -> Result<(), NodePoolUnfit> {
+        let combined = self.combined_with_own(rule, sets);
+        left.types.intersect_with(&self.types_meeting(&combined, sets));
+        if left.types.is_clear() {
+            let wanted = sets.get(rule.set);
+            return Err(NodePoolUnfit::NoInstanceType {
+                requirement: Some(format!("{} {wanted}", rule.key).into()),
+            });
+        }
+        if let Some(open) = left.open.iter_mut().find(|open| open.key == rule.key) {
+            *open = combined;
+        } else if self.has_several_values(&rule.key) {
+            let index = left.open.partition_point(|open| open.key < rule.key);
+            left.open.insert(index, combined);
+        }
+        Ok(())
+    }
+
+    fn has_several_values(&self, key: &Text) -> bool {
+        self.types
+            .iter()
+            .any(|one| one.instance_type.labels.get(key).is_some_and(|values| values.len() > 1))
+    }
+
+    /// The rule together with what the pool itself requires of the key.
+    fn combined_with_own(&self, rule: &KeyRule, sets: &mut Sets) -> KeyRule {
+        let Some(own) = self.own.get(&rule.key) else { return rule.clone() };
+        let own_set = sets.set(own.values.clone());
+        KeyRule {
+            key: rule.key.clone(),
+            set: sets.intersection(rule.set, own_set),
+            may_be_absent: rule.may_be_absent && own.may_be_absent,
+        }
+    }
+
+    /// Types of which some value of the label is in the set, or that may lack it.
+    pub(crate) fn types_meeting(&self, rule: &KeyRule, sets: &Sets) -> Rc<FixedBitSet> {
+        if let Some(known) = self.type_sets.borrow().get(rule) {
+            return known.clone();
+        }
+        let wanted = sets.get(rule.set);
+        let mut meeting = FixedBitSet::with_capacity(self.types.len());
+        for (index, one) in self.types.iter().enumerate() {
+            let meets = match one.instance_type.labels.get(&rule.key) {
+                Some(values) => values.iter().any(|value| wanted.contains(value)),
+                None => rule.may_be_absent,
+            };
+            meeting.set(index, meets);
+        }
+        let meeting = Rc::new(meeting);
+        self.type_sets.borrow_mut().insert(rule.clone(), meeting.clone());
+        meeting
+    }
+
+    fn narrow_open(
+        &self,
+        left: &mut Compatible,
+        rule: &KeyRule,
+        sets: &mut Sets,
+    ) -> Result<(), NodePoolUnfit> {
+        let Some(index) = left.open.iter().position(|open| open.key == rule.key) else {
+            return if rule.may_be_absent {
+                Ok(())
+            } else {
+                Err(NodePoolUnfit::UndefinedLabel(rule.key.clone()))
+            };
+        };
+        let set = sets.intersection(left.open[index].set, rule.set);
+        let may_be_absent = left.open[index].may_be_absent && rule.may_be_absent;
+        if sets.get(set).is_empty() && !may_be_absent {
+            return Err(self.label_unfit(rule, &sets.get(rule.set)));
+        }
+        left.open[index] = KeyRule { key: rule.key.clone(), set, may_be_absent };
+        Ok(())
+    }
+
+    /// What the pool may launch where both hold; `None` where nothing is left.
+    pub(crate) fn both(
+        &self,
+        a: &Compatible,
+        b: &Compatible,
+        sets: &mut Sets,
+    ) -> Option<Compatible> {
+        let mut types = a.types.clone();
+        types.intersect_with(&b.types);
+        let (zones, purchases) = (a.zones & b.zones, a.purchases & b.purchases);
+        let mut open = a.open.clone();
+        for rule in &b.open {
+            match open.iter_mut().find(|own| own.key == rule.key) {
+                Some(own) => {
+                    let set = sets.intersection(own.set, rule.set);
+                    own.may_be_absent &= rule.may_be_absent;
+                    if own.set != set {
+                        own.set = set;
+                        if sets.get(set).is_empty() && !own.may_be_absent {
+                            return None;
+                        }
+                        if self.has_several_values(&rule.key) {
+                            types.intersect_with(&self.types_meeting(own, sets));
+                        }
+                    }
+                }
+                None => open.push(rule.clone()),
+            }
+        }
+        open.sort_by(|a, b| a.key.cmp(&b.key));
+        if zones != a.zones
+            || purchases != a.purchases
+            || zones != b.zones
+            || purchases != b.purchases
+        {
+            types.intersect_with(&self.viable(zones, purchases));
+        }
+        (!types.is_clear()).then_some(Compatible { types, zones, purchases, open })
+    }
+}
+
+/// The items to keep, a bit each.
+fn mask<T>(items: &[T], keep: impl Fn(&T) -> bool) -> u64 {
+    items
+        .iter()
+        .take(64)
+        .enumerate()
+        .filter(|(_, item)| keep(item))
+        .fold(0, |mask, (index, _)| mask | 1 << index)
+}
+
+/// Nobody can list the name that a new node will have; everybody can exclude others.
+fn check_unknown_name(rule: &KeyRule, wanted: &ValueSet) -> Result<(), NodePoolUnfit> {
+    if wanted.as_list().is_none() {
+        return Ok(());
+    }
+    Err(NodePoolUnfit::Label {
+        key: rule.key.clone(),
+        pod: wanted.to_string().into(),
+        pool: "names that are not known before launch".into(),
+    })
+}
