@@ -115,15 +115,6 @@ pub enum PriceBound {
     Mark(Text),
 }
 
-impl fmt::Display for PriceBound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Figure(price) => price.fmt(f),
-            Self::Mark(mark) => write!(f, "at {mark}"),
-        }
-    }
-}
-
 /// Reads one expectation.
 pub(super) fn read(field: Field<'_>) -> Option<Expectation> {
     let at = field.get("at").parsed(duration);
@@ -226,13 +217,16 @@ impl fmt::Display for Expected {
             }
             Self::Hourly { above, below } => {
                 write!(f, "price of all nodes:")?;
-                if let Some(above) = above {
-                    write!(f, " more than {above}")?;
+                match above {
+                    Some(PriceBound::Figure(price)) => write!(f, " at least {price}")?,
+                    Some(PriceBound::Mark(mark)) => write!(f, " more than at {mark}")?,
+                    None => {}
                 }
-                if let Some(below) = below {
-                    write!(f, " less than {below}")?;
+                match below {
+                    Some(PriceBound::Figure(price)) => write!(f, " at most {price}"),
+                    Some(PriceBound::Mark(mark)) => write!(f, " less than at {mark}"),
+                    None => Ok(()),
                 }
-                Ok(())
             }
             Self::Cost(min, max) => {
                 let shown = |nanos: &i64| UsdPerHour::from_nanos(*nanos).to_f64();
