@@ -134,7 +134,7 @@ fn list() -> Result<String, ScenarioProblem> {
     let mut table = plain_table(Canvas::of_stdout());
     for Bundled { name, text } in bundled::ALL {
         let scenario = read(name, text)?;
-        table.add_row([Cell::new(name).fg(Color::Cyan), Cell::new(&scenario.about)]);
+        table.add_row([Cell::new(name).fg(Color::DarkCyan), Cell::new(&scenario.about)]);
     }
     Ok(format!("{}\n", table.trim_fmt()))
 }

@@ -4,20 +4,22 @@ use std::fmt;
 
 use crate::view::node_row::Usage;
 
-/// Cells of a bar.
-const WIDTH: u32 = 10;
-
 /// `██████░░░░  62%`: what pods ask for, of what they may use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bar(pub(crate) Usage);
+pub(crate) struct Bar {
+    /// How full it is.
+    pub(crate) usage: Usage,
+    /// How many characters it takes, the figure not counted.
+    pub(crate) length: u32,
+}
 
 impl fmt::Display for Bar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(percent) = self.0.percent() else {
+        let Some(percent) = self.usage.percent() else {
             return f.write_str("-");
         };
-        let full = (percent.min(100) * WIDTH + 50) / 100;
-        for cell in 0..WIDTH {
+        let full = (percent.min(100) * self.length + 50) / 100;
+        for cell in 0..self.length {
             f.write_str(if cell < full { "█" } else { "░" })?;
         }
         write!(f, " {percent:>3}%")
@@ -28,9 +30,13 @@ impl fmt::Display for Bar {
 mod tests {
     use super::*;
 
+    fn bar(used: i64, allocatable: i64) -> String {
+        Bar { usage: Usage { used, allocatable }, length: 10 }.to_string()
+    }
+
     #[track_caller]
     fn check(used: i64, expected: &str) {
-        assert_eq!(Bar(Usage { used, allocatable: 1000 }).to_string(), expected);
+        assert_eq!(bar(used, 1000), expected);
     }
 
     #[test]
@@ -47,6 +53,6 @@ mod tests {
 
     #[test]
     fn nothing_to_use_has_no_bar() {
-        assert_eq!(Bar(Usage { used: 5, allocatable: 0 }).to_string(), "-");
+        assert_eq!(bar(5, 0), "-");
     }
 }

@@ -36,7 +36,7 @@ fn cells(instance_type: &InstanceType) -> [Cell; 10] {
     zones.sort_unstable();
     zones.dedup();
     [
-        Cell::new(name).fg(Color::Cyan),
+        Cell::new(name).fg(Color::DarkCyan),
         Cell::new(labels.get(label::ARCH).map_or_else(String::new, |values| values.join(","))),
         Cell::new(shown(CPU)),
         Cell::new(shown(MEMORY)),

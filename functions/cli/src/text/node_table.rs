@@ -12,6 +12,9 @@ use crate::view::node_row::{NodeRow, NodeState, Usage};
 /// Columns to do without on a narrow terminal, the least missed first: AGE, POOL, PODS, ZONE.
 const DISPENSABLE: [usize; 4] = [8, 1, 7, 3];
 
+/// Columns of a terminal that has room for long bars.
+const LONG_BARS_FROM: u16 = 120;
+
 /// A space on either side of what a cell holds.
 const COLUMN_PADDING: usize = 2;
 
@@ -92,13 +95,13 @@ fn cells(row: &NodeRow, canvas: Canvas) -> [Cell; 11] {
     } = row;
     let text = |text: &Option<domain::Text>| Cell::new(text.as_deref().unwrap_or("-"));
     [
-        Cell::new(if canvas.width.is_some() { short(name) } else { name }).fg(Color::Cyan),
+        Cell::new(if canvas.width.is_some() { short(name) } else { name }).fg(Color::DarkCyan),
         text(node_pool),
         text(instance_type),
         text(zone),
         Cell::new(capacity_type.map_or("-", |capacity_type| capacity_type.as_str())),
-        bar(*cpu),
-        bar(*memory),
+        bar(*cpu, canvas),
+        bar(*memory, canvas),
         Cell::new(pods),
         Cell::new(since.map_or_else(|| "-".to_owned(), age)),
         Cell::new(price.map_or_else(
@@ -110,11 +113,12 @@ fn cells(row: &NodeRow, canvas: Canvas) -> [Cell; 11] {
 }
 
 /// What is paid for and used is green; what is paid for and idle is not.
-fn bar(usage: Usage) -> Cell {
-    let cell = Cell::new(Bar(usage));
+fn bar(usage: Usage, canvas: Canvas) -> Cell {
+    let is_narrow = canvas.width.is_some_and(|width| width < LONG_BARS_FROM);
+    let cell = Cell::new(Bar { usage, length: if is_narrow { 5 } else { 10 } });
     match usage.percent() {
-        Some(70..) => cell.fg(Color::Green),
-        Some(35..) => cell.fg(Color::Yellow),
+        Some(70..) => cell.fg(Color::DarkGreen),
+        Some(35..) => cell.fg(Color::DarkYellow),
         _ => cell.add_attribute(Attribute::Dim),
     }
 }
@@ -123,9 +127,9 @@ fn state_cell(state: NodeState) -> Cell {
     let cell = Cell::new(state.as_str());
     match state {
         NodeState::Ready => cell.add_attribute(Attribute::Dim),
-        NodeState::Planned | NodeState::Launching | NodeState::Joining => cell.fg(Color::Green),
-        NodeState::Disrupted(_) | NodeState::Draining => cell.fg(Color::Yellow),
-        NodeState::NotReady => cell.fg(Color::Red),
+        NodeState::Planned | NodeState::Launching | NodeState::Joining => cell.fg(Color::DarkGreen),
+        NodeState::Disrupted(_) | NodeState::Draining => cell.fg(Color::DarkYellow),
+        NodeState::NotReady => cell.fg(Color::DarkRed),
     }
 }
 
