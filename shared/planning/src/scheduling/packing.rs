@@ -104,7 +104,12 @@ impl Ord for Ranked {
 /// nodes are better.
 const NODE_COST_NANOS: f64 = 100_000.0;
 
-/// Packs items into new nodes within the pools' limits.
+/// Packs items into new nodes within the pools' limits, as cheaply as the search budget finds.
+///
+/// The first packing values each pod at its cheapest share. In a packing, pods that end on nodes that
+/// are used badly cost more than their share: the next round values them at what they cost, so that bins
+/// that serve them well come to the front. The cheapest packing of all rounds counts, so the answer is
+/// never dearer than the first. Rounds are bounded by work, not by time: the same input, the same answer.
 pub(crate) fn pack(
     model: &Model,
     topology: &Topology,
@@ -112,34 +117,137 @@ pub(crate) fn pack(
     limits: &mut Limits,
     items: Vec<Item>,
 ) -> Packing {
-    let mut weights: Vec<u32> = model.pools.iter().map(|pool| pool.node_pool.weight).collect();
-    weights.dedup();
-    let mut packer = Packer::new(model, topology, state, limits, items);
-    packer.bundle();
-    for weight in weights {
-        packer.cover(weight);
+    if items.is_empty() {
+        return Packing { nodes: Vec::new(), left: Vec::new() };
     }
-    packer.finish()
+    let setup = Setup::of(model, topology, state, &items);
+    let mut values = setup.values.clone();
+    let mut best = setup.pack(limits.clone(), items.clone(), &values);
+    let rounds = rounds_within_budget(items.len(), best.packing.nodes.len());
+    let mut last_paid: Option<Vec<f64>> = None;
+    for _ in 1..rounds {
+        let paid = last_paid.take().unwrap_or_else(|| best.paid.clone());
+        for (value, paid) in values.iter_mut().zip(&paid) {
+            if *paid > 0.0 {
+                *value = value.mul_add(1.0 - STEP, paid * STEP);
+            }
+        }
+        let next = setup.pack(limits.clone(), items.clone(), &values);
+        last_paid = Some(next.paid.clone());
+        let is_better = (next.packing.left.len(), next.cost) < (best.packing.left.len(), best.cost);
+        if is_better {
+            best = next;
+        }
+    }
+    *limits = best.limits;
+    best.packing
 }
 
-struct Packer<'p, 'm, 'a> {
+/// How far values move towards what pods cost, each round.
+const STEP: f64 = 0.5;
+
+/// Rounds at most; later ones seldom find anything.
+const ROUNDS_MAX: usize = 8;
+
+/// Items tried against nodes, over all rounds.
+const WORK_MAX: usize = 400_000;
+
+fn rounds_within_budget(items: usize, nodes: usize) -> usize {
+    (WORK_MAX / (items * nodes).max(1)).clamp(1, ROUNDS_MAX)
+}
+
+/// A packing with what it comes to.
+struct Outcome {
+    packing: Packing,
+    limits: Limits,
+    /// Nano-USD an hour.
+    cost: f64,
+    /// By item, what one pod costs: its share of the nodes its pods are on. Zero where it has no node.
+    paid: Vec<f64>,
+}
+
+/// What all rounds share.
+struct Setup<'p, 'm, 'a> {
     model: &'m Model<'a>,
     topology: &'m Topology,
     state: &'p State,
-    limits: &'p mut Limits,
-    items: Vec<Item>,
-    /// Items in the order in which bins are filled.
-    order: Vec<usize>,
-    values: Vec<f64>,
     /// By pool, what may be launched for items: each distinct one is a class.
     classes: Vec<Vec<Rc<Compatible>>>,
     /// By item and pool, its class.
     class_of: Vec<Vec<Option<usize>>>,
+    /// How many groups of affinity by host each item must join.
+    joins: Vec<usize>,
+    /// The least that a pod of each item costs.
+    values: Vec<f64>,
+    /// Bins by pool.
+    bins: Vec<Vec<Bin>>,
+}
+
+impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
+    fn of(model: &'m Model<'a>, topology: &'m Topology, state: &'p State, items: &[Item]) -> Self {
+        let mut classes: Vec<Vec<Rc<Compatible>>> = vec![Vec::new(); model.pools.len()];
+        let mut known: FxHashMap<(usize, *const Compatible), usize> = FxHashMap::default();
+        let class_of = items
+            .iter()
+            .map(|item| {
+                let mut own = vec![None; model.pools.len()];
+                for fit in &item.fit.pools {
+                    let address = (fit.pool, Rc::as_ptr(&fit.compatible));
+                    own[fit.pool] = Some(*known.entry(address).or_insert_with(|| {
+                        classes[fit.pool].push(fit.compatible.clone());
+                        classes[fit.pool].len() - 1
+                    }));
+                }
+                own
+            })
+            .collect();
+        let bins = model
+            .pools
+            .iter()
+            .zip(&classes)
+            .enumerate()
+            .map(|(index, (pool, classes))| bins(index, pool, classes));
+        Self {
+            bins: bins.collect(),
+            joins: items.iter().map(|item| host_affinity(topology, item.shape).count()).collect(),
+            values: items.iter().map(|item| item.fit.value(model)).collect(),
+            model,
+            topology,
+            state,
+            classes,
+            class_of,
+        }
+    }
+
+    /// Packs items at the given values.
+    fn pack(&self, limits: Limits, items: Vec<Item>, values: &[f64]) -> Outcome {
+        let mut weights: Vec<u32> =
+            self.model.pools.iter().map(|pool| pool.node_pool.weight).collect();
+        weights.dedup();
+        let mut packer = Packer::new(self, limits, items, values);
+        packer.bundle();
+        for weight in weights {
+            packer.cover(weight);
+        }
+        packer.finish()
+    }
+}
+
+struct Packer<'s, 'p, 'm, 'a> {
+    setup: &'s Setup<'p, 'm, 'a>,
+    limits: Limits,
+    items: Vec<Item>,
+    /// Items in the order in which bins are filled.
+    order: Vec<usize>,
+    values: &'s [f64],
     /// Affinity by host that new nodes of this packing serve.
     served: FxHashSet<usize>,
     /// Instances used of each reservation.
     used: FxHashMap<domain::Text, u32>,
     nodes: Vec<Packed>,
+    cost: f64,
+    /// By item, what its pods cost together, and how many there are.
+    paid: Vec<(f64, u32)>,
     round: u64,
 }
 
@@ -158,65 +266,49 @@ struct Filling {
     value: f64,
 }
 
-impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
+impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
     fn new(
-        model: &'m Model<'a>,
-        topology: &'m Topology,
-        state: &'p State,
-        limits: &'p mut Limits,
+        setup: &'s Setup<'p, 'm, 'a>,
+        limits: Limits,
         items: Vec<Item>,
+        values: &'s [f64],
     ) -> Self {
-        let values: Vec<f64> = items.iter().map(|item| item.fit.value(model)).collect();
-        let mut classes: Vec<Vec<Rc<Compatible>>> = vec![Vec::new(); model.pools.len()];
-        let mut known: FxHashMap<(usize, *const Compatible), usize> = FxHashMap::default();
-        let class_of = items
-            .iter()
-            .map(|item| {
-                let mut own = vec![None; model.pools.len()];
-                for fit in &item.fit.pools {
-                    let address = (fit.pool, Rc::as_ptr(&fit.compatible));
-                    own[fit.pool] = Some(*known.entry(address).or_insert_with(|| {
-                        classes[fit.pool].push(fit.compatible.clone());
-                        classes[fit.pool].len() - 1
-                    }));
-                }
-                own
-            })
-            .collect();
         let mut order: Vec<usize> = (0..items.len()).collect();
-        let joins: Vec<usize> =
-            items.iter().map(|item| host_affinity(topology, item.shape).count()).collect();
         order.sort_by(|a, b| {
-            joins[*a]
-                .cmp(&joins[*b])
+            setup.joins[*a]
+                .cmp(&setup.joins[*b])
                 .then_with(|| values[*b].total_cmp(&values[*a]))
                 .then_with(|| a.cmp(b))
         });
         Self {
-            model,
-            topology,
-            state,
+            setup,
             limits,
-            items,
             order,
             values,
-            classes,
-            class_of,
             served: FxHashSet::default(),
             used: FxHashMap::default(),
             nodes: Vec::new(),
+            cost: 0.0,
+            paid: vec![(0.0, 0); items.len()],
+            items,
             round: 0,
         }
     }
 
-    fn finish(self) -> Packing {
+    fn finish(self) -> Outcome {
         let left = self.items.into_iter().flat_map(|item| item.pods).collect();
-        Packing { nodes: self.nodes, left }
+        let each = |(sum, count): (f64, u32)| if count == 0 { 0.0 } else { sum / f64::from(count) };
+        Outcome {
+            packing: Packing { nodes: self.nodes, left },
+            limits: self.limits,
+            cost: self.cost,
+            paid: self.paid.into_iter().map(each).collect(),
+        }
     }
 
     /// Whether the first pod of a group of affinity by host may still be placed.
     fn is_open(&self, group: usize) -> bool {
-        self.state.matched[group].is_empty() && !self.served.contains(&group)
+        self.setup.state.matched[group].is_empty() && !self.served.contains(&group)
     }
 
     /// Nodes for pods that must share a host with others: each time the bin that takes most of them,
@@ -226,18 +318,20 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
             .order
             .iter()
             .copied()
-            .filter(|item| host_affinity(self.topology, self.items[*item].shape).next().is_some())
+            .filter(|item| {
+                host_affinity(self.setup.topology, self.items[*item].shape).next().is_some()
+            })
             .collect();
         for item in joining {
             let pools: Vec<usize> = self.items[item].fit.pools.iter().map(|fit| fit.pool).collect();
             while !self.items[item].pods.is_empty() {
                 let queue = self.queue(&self.order);
                 let mut best: Option<(u32, Bin, Pattern)> = None;
-                for bin in self.bins(&pools) {
-                    if !self.accepts(item, &bin) || !self.is_allowed(&bin) {
+                for bin in pools.iter().flat_map(|pool| &self.setup.bins[*pool]) {
+                    if !self.accepts(item, bin) || !self.is_allowed(bin) {
                         continue;
                     }
-                    let Some(pattern) = self.fill(&bin, &queue, Some(item)) else { continue };
+                    let Some(pattern) = self.fill(bin, &queue, Some(item)) else { continue };
                     let is_own = |(own, _): &&(usize, u32)| *own == item;
                     let taken = pattern.counts.iter().find(is_own).map_or(0, |(_, count)| *count);
                     let is_better = taken > 0
@@ -245,7 +339,7 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
                             taken > *most || (taken == *most && bin.price < other.price)
                         });
                     if is_better {
-                        best = Some((taken, bin, pattern));
+                        best = Some((taken, bin.clone(), pattern));
                     }
                 }
                 let Some((_, bin, pattern)) = best else { break };
@@ -256,21 +350,21 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
 
     /// Launches nodes of the pools of one weight until no bin of theirs takes any pod.
     fn cover(&mut self, weight: u32) {
-        let pools: Vec<usize> = (0..self.model.pools.len())
-            .filter(|pool| self.model.pools[*pool].node_pool.weight == weight)
+        let pools: Vec<usize> = (0..self.setup.model.pools.len())
+            .filter(|pool| self.setup.model.pools[*pool].node_pool.weight == weight)
             .collect();
         let waiting: Vec<usize> = self
             .order
             .iter()
             .copied()
             .filter(|item| !self.items[*item].pods.is_empty())
-            .filter(|item| pools.iter().any(|pool| self.class_of[*item][*pool].is_some()))
+            .filter(|item| pools.iter().any(|pool| self.setup.class_of[*item][*pool].is_some()))
             .collect();
         if waiting.is_empty() {
             return;
         }
         let mut queue = self.queue(&waiting);
-        let bins = self.bins(&pools);
+        let bins: Vec<&Bin> = pools.iter().flat_map(|pool| &self.setup.bins[*pool]).collect();
         let mut heap = BinaryHeap::with_capacity(bins.len());
         let mut patterns: Vec<Option<Pattern>> = Vec::with_capacity(bins.len());
         for (index, bin) in bins.iter().enumerate() {
@@ -281,7 +375,7 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
             patterns.push(pattern);
         }
         while let Some(Ranked { bin: index, round, .. }) = heap.pop() {
-            let bin = &bins[index];
+            let bin = bins[index];
             if !self.is_allowed(bin) {
                 continue;
             }
@@ -300,12 +394,11 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
     }
 
     fn queue(&self, items: &[usize]) -> Queue {
-        let rows = items
-            .iter()
-            .copied()
-            .filter(|item| !self.items[*item].pods.is_empty())
-            .map(|item| (item, self.model.shape(self.items[item].shape).requests.as_slice()));
-        Queue::of(rows, self.model.resources.len())
+        let rows =
+            items.iter().copied().filter(|item| !self.items[*item].pods.is_empty()).map(|item| {
+                (item, self.setup.model.shape(self.items[item].shape).requests.as_slice())
+            });
+        Queue::of(rows, self.setup.model.resources.len())
     }
 
     /// Leaves items without pods out once they are the larger part.
@@ -316,60 +409,19 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
         }
     }
 
-    /// Offerings worth a look: of those that the same classes accept, none that another beats in room
-    /// and price.
-    fn bins(&self, pools: &[usize]) -> Vec<Bin> {
-        let mut bins = Vec::new();
-        for pool in pools.iter().copied().filter(|pool| !self.classes[*pool].is_empty()) {
-            let mut alike: BTreeMap<(Vec<u64>, Option<u32>), Vec<Bin>> = BTreeMap::new();
-            for (type_index, one) in self.model.pools[pool].types.iter().enumerate() {
-                let mut cheapest: BTreeMap<(Vec<u64>, Option<u32>), Bin> = BTreeMap::new();
-                for offering in &one.offerings {
-                    let place = (offering.zone, offering.purchase);
-                    let accepts = accepting(&self.classes[pool], type_index, place);
-                    if accepts.iter().all(|word| *word == 0) {
-                        continue;
-                    }
-                    #[expect(clippy::cast_precision_loss, reason = "only ranks")]
-                    let bin = Bin {
-                        pool,
-                        type_index,
-                        purchase: offering.purchase,
-                        price: offering.price.nanos() as f64,
-                        accepts: accepts.as_slice().into(),
-                    };
-                    let purchase = &self.model.pools[pool].purchases[offering.purchase as usize];
-                    // Reservations run out, so they never stand in for others.
-                    let apart = purchase.reservation.is_some().then_some(offering.purchase);
-                    let known = cheapest.entry((accepts, apart)).or_insert_with(|| bin.clone());
-                    if bin.price < known.price {
-                        *known = bin;
-                    }
-                }
-                for (key, bin) in cheapest {
-                    alike.entry(key).or_default().push(bin);
-                }
-            }
-            for own in alike.into_values() {
-                bins.extend(undominated(&self.model.pools[pool], own));
-            }
-        }
-        bins
-    }
-
     fn accepts(&self, item: usize, bin: &Bin) -> bool {
-        self.class_of[item][bin.pool].is_some_and(|class| has_bit(&bin.accepts, class))
+        self.setup.class_of[item][bin.pool].is_some_and(|class| has_bit(&bin.accepts, class))
     }
 
     /// Whether the pool's limits and the reservation leave one more such node.
     fn is_allowed(&self, bin: &Bin) -> bool {
-        let pool = &self.model.pools[bin.pool];
+        let pool = &self.setup.model.pools[bin.pool];
         self.limits.allow(bin.pool, &pool.types[bin.type_index].capacity) > 0
             && self.reservation_left(bin) > 0
     }
 
     fn reservation_left(&self, bin: &Bin) -> u32 {
-        let purchase = &self.model.pools[bin.pool].purchases[bin.purchase as usize];
+        let purchase = &self.setup.model.pools[bin.pool].purchases[bin.purchase as usize];
         match (&purchase.reservation, purchase.remaining) {
             (Some(reservation), Some(remaining)) => {
                 remaining.saturating_sub(self.used.get(reservation).copied().unwrap_or(0))
@@ -381,7 +433,7 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
     /// Fills a bin with what is left. `None` if it takes nothing. With `first`, that item goes in before
     /// all it does not depend on.
     fn fill(&self, bin: &Bin, queue: &Queue, first: Option<usize>) -> Option<Pattern> {
-        let pool = &self.model.pools[bin.pool];
+        let pool = &self.setup.model.pools[bin.pool];
         let mut filling = Filling {
             room: pool.types[bin.type_index].room.clone(),
             hosts: HostCounts::default(),
@@ -410,7 +462,7 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
     /// Puts as many pods of an item as fit, at most so many, into a node; returns how many.
     fn add(&self, bin: &Bin, item: usize, most: u32, filling: &mut Filling) -> u32 {
         let own = &self.items[item];
-        let shape = self.model.shape(own.shape);
+        let shape = self.setup.model.shape(own.shape);
         let mut count = u32::try_from(own.pods.len()).unwrap_or(u32::MAX);
         let is_own = |(other, _): &&(usize, u32)| *other == item;
         // Only what was put in first can come up a second time.
@@ -419,9 +471,10 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
         if count == 0 || !self.accepts(item, bin) {
             return 0;
         }
-        if !self.topology.ties[own.shape].is_free() || !shape.shares_hosts_freely() {
+        if !self.setup.topology.ties[own.shape].is_free() || !shape.shares_hosts_freely() {
             let is_open = |group: usize| self.is_open(group);
-            let room = filling.hosts.room_for(self.model, self.topology, own.shape, &is_open);
+            let room =
+                filling.hosts.room_for(self.setup.model, self.setup.topology, own.shape, &is_open);
             count = count.min(room);
         }
         if count == 0 || !self.join(bin, item, count, filling) {
@@ -430,7 +483,7 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
         for (room, amount) in filling.room.iter_mut().zip(&shape.requests) {
             *room -= amount * i64::from(count);
         }
-        filling.hosts.add(self.model, self.topology, own.shape, count);
+        filling.hosts.add(self.setup.model, self.setup.topology, own.shape, count);
         match filling.counts.iter_mut().take(8).find(|(other, _)| *other == item) {
             Some((_, known)) => *known += count,
             None => filling.counts.push((item, count)),
@@ -442,12 +495,12 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
     /// Puts in an item that must join others: one pod of something that each of its groups selects, then
     /// the item itself.
     fn fill_targets(&self, bin: &Bin, item: usize, filling: &mut Filling) {
-        for (group, selects_itself) in host_affinity(self.topology, self.items[item].shape) {
+        for (group, selects_itself) in host_affinity(self.setup.topology, self.items[item].shape) {
             if selects_itself && self.is_open(group) {
                 continue;
             }
             for target in self.order.iter().copied() {
-                let ties = &self.topology.ties[self.items[target].shape];
+                let ties = &self.setup.topology.ties[self.items[target].shape];
                 if target != item
                     && ties.selected_by.contains(&group)
                     && self.add(bin, target, 1, filling) > 0
@@ -462,9 +515,9 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
     /// Whether the item can share the node with those in it: labels that neither type nor offering
     /// settles must agree, and `minValues` must still be met.
     fn join(&self, bin: &Bin, item: usize, count: u32, filling: &mut Filling) -> bool {
-        let pool = &self.model.pools[bin.pool];
-        let Some(class) = self.class_of[item][bin.pool] else { return false };
-        let own = &self.classes[bin.pool][class];
+        let pool = &self.setup.model.pools[bin.pool];
+        let Some(class) = self.setup.class_of[item][bin.pool] else { return false };
+        let own = &self.setup.classes[bin.pool][class];
         let is_known = filling.joint.as_ref().is_some_and(|joint| joint.classes.contains(&class));
         if is_known && pool.min_values.is_empty() {
             return true;
@@ -473,7 +526,8 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
             None => (**own).clone(),
             Some(joint) if is_known => joint.compatible.clone(),
             Some(joint) => {
-                let both = pool.both(&joint.compatible, own, &mut self.model.sets.borrow_mut());
+                let both =
+                    pool.both(&joint.compatible, own, &mut self.setup.model.sets.borrow_mut());
                 match both {
                     Some(both) if both.types.contains(bin.type_index) => both,
                     _ => return false,
@@ -481,7 +535,7 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
             }
         };
         if !pool.min_values.is_empty() && self.is_strict() {
-            let requests = &self.model.shape(self.items[item].shape).requests;
+            let requests = &self.setup.model.shape(self.items[item].shape).requests;
             let total: Vec<i64> = pool.types[bin.type_index]
                 .room
                 .iter()
@@ -503,12 +557,12 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
     }
 
     fn is_strict(&self) -> bool {
-        self.model.snapshot.settings.min_values_policy == MinValuesPolicy::Strict
+        self.setup.model.snapshot.settings.min_values_policy == MinValuesPolicy::Strict
     }
 
     /// How often in a row the pattern can be launched.
     fn repeats(&self, bin: &Bin, pattern: &Pattern) -> u32 {
-        let pool = &self.model.pools[bin.pool];
+        let pool = &self.setup.model.pools[bin.pool];
         let by_limits = self.limits.allow(bin.pool, &pool.types[bin.type_index].capacity);
         let by_pods = pattern
             .counts
@@ -522,7 +576,7 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
     }
 
     fn launch(&mut self, bin: &Bin, pattern: &Pattern, times: u32) {
-        let pool = &self.model.pools[bin.pool];
+        let pool = &self.setup.model.pools[bin.pool];
         let purchase = &pool.purchases[bin.purchase as usize];
         let Some(mut compatible) = self.joint_of(bin, pattern) else { return };
         let reservation = purchase.reservation.as_ref().map(|reservation| {
@@ -531,13 +585,23 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
         });
         compatible.purchases = bought(pool, compatible.purchases, reservation);
         compatible.types.intersect_with(&pool.viable(compatible.zones, compatible.purchases));
-        let mut requests = vec![0; self.model.resources.len()];
+        let mut requests = vec![0; self.setup.model.resources.len()];
         for (item, count) in &pattern.counts {
             let shape = self.items[*item].shape;
-            self.served.extend(self.topology.ties[shape].selected_by.iter().copied());
-            for (sum, amount) in requests.iter_mut().zip(&self.model.shape(shape).requests) {
+            self.served.extend(self.setup.topology.ties[shape].selected_by.iter().copied());
+            for (sum, amount) in requests.iter_mut().zip(&self.setup.model.shape(shape).requests) {
                 *sum += amount * i64::from(*count);
             }
+        }
+        let price = cheapest_price(pool, &compatible, &requests);
+        let value: f64 =
+            pattern.counts.iter().map(|(item, count)| self.values[*item] * f64::from(*count)).sum();
+        self.cost += price * f64::from(times);
+        for (item, count) in &pattern.counts {
+            let pods = f64::from(*count) * f64::from(times);
+            let paid = &mut self.paid[*item];
+            paid.0 += price * self.values[*item] / value.max(1.0) * pods;
+            paid.1 += count * times;
         }
         for _ in 0..times {
             let members = pattern
@@ -564,13 +628,16 @@ impl<'p, 'm, 'a> Packer<'p, 'm, 'a> {
 
     /// What may be launched for all items of a pattern.
     fn joint_of(&self, bin: &Bin, pattern: &Pattern) -> Option<Compatible> {
-        let pool = &self.model.pools[bin.pool];
-        let mut classes: Vec<usize> =
-            pattern.counts.iter().filter_map(|(item, _)| self.class_of[*item][bin.pool]).collect();
+        let pool = &self.setup.model.pools[bin.pool];
+        let mut classes: Vec<usize> = pattern
+            .counts
+            .iter()
+            .filter_map(|(item, _)| self.setup.class_of[*item][bin.pool])
+            .collect();
         classes.sort_unstable();
         classes.dedup();
-        let mut sets = self.model.sets.borrow_mut();
-        let mut own = classes.iter().map(|class| &self.classes[bin.pool][*class]);
+        let mut sets = self.setup.model.sets.borrow_mut();
+        let mut own = classes.iter().map(|class| &self.setup.classes[bin.pool][*class]);
         let first = (**own.next()?).clone();
         own.try_fold(first, |joint, class| pool.both(&joint, class, &mut sets))
     }
@@ -616,6 +683,16 @@ fn has_bit(words: &[u64], bit: usize) -> bool {
     words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
 }
 
+/// What the cheapest node costs that the requests fit on, in nano-USD an hour.
+#[expect(clippy::cast_precision_loss, reason = "only ranks")]
+fn cheapest_price(pool: &Pool, compatible: &Compatible, requests: &[i64]) -> f64 {
+    pool.cheapest(compatible.zones, compatible.purchases)
+        .iter()
+        .filter(|priced| compatible.types.contains(priced.index))
+        .find(|priced| pool.types[priced.index].has_room_for(requests))
+        .map_or(0.0, |priced| priced.offering.price.nanos() as f64)
+}
+
 /// Ways of buying that a node keeps: its reservation alone, or everything but reservations.
 fn bought(pool: &Pool, purchases: u64, reservation: Option<u32>) -> u64 {
     if let Some(reservation) = reservation {
@@ -637,6 +714,43 @@ pub(crate) fn with_room(pool: &Pool, types: &FixedBitSet, requests: &[i64]) -> F
         }
     }
     left
+}
+
+/// Offerings of a pool worth a look: of those that the same classes accept, none that another beats in
+/// room and price.
+fn bins(pool_index: usize, pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
+    let mut alike: BTreeMap<(Vec<u64>, Option<u32>), Vec<Bin>> = BTreeMap::new();
+    if classes.is_empty() {
+        return Vec::new();
+    }
+    for (type_index, one) in pool.types.iter().enumerate() {
+        let mut cheapest: BTreeMap<(Vec<u64>, Option<u32>), Bin> = BTreeMap::new();
+        for offering in &one.offerings {
+            let accepts = accepting(classes, type_index, (offering.zone, offering.purchase));
+            if accepts.iter().all(|word| *word == 0) {
+                continue;
+            }
+            #[expect(clippy::cast_precision_loss, reason = "only ranks")]
+            let bin = Bin {
+                pool: pool_index,
+                type_index,
+                purchase: offering.purchase,
+                price: offering.price.nanos() as f64,
+                accepts: accepts.as_slice().into(),
+            };
+            // Reservations run out, so they never stand in for others.
+            let is_reserved = pool.purchases[offering.purchase as usize].reservation.is_some();
+            let apart = is_reserved.then_some(offering.purchase);
+            let known = cheapest.entry((accepts, apart)).or_insert_with(|| bin.clone());
+            if bin.price < known.price {
+                *known = bin;
+            }
+        }
+        for (key, bin) in cheapest {
+            alike.entry(key).or_default().push(bin);
+        }
+    }
+    alike.into_values().flat_map(|own| undominated(pool, own)).collect()
 }
 
 /// Which classes accept an offering of a type, by zone and purchase; a bit each.
