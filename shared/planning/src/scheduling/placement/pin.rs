@@ -1,0 +1,232 @@
+//! Choosing domains: which zone, capacity type or other label a new node must have, so that the topology
+//! constraints of its pods hold.
+
+use std::rc::Rc;
+
+use domain::Text;
+
+use super::Placer;
+use super::preference::Preferred;
+use crate::model::intern::ConjunctionId;
+use crate::scheduling::domains::{launchable_domains, tainted_domains};
+use crate::scheduling::fit::Fit;
+use crate::scheduling::topology::Rule;
+
+/// More ways of pinning several keys at once than this are not looked at.
+const COMBINATIONS_MAX: usize = 1024;
+
+/// A way of pinning domains.
+pub(super) struct Choice {
+    /// What the node must meet: the domains, and preferences that can be met beside them.
+    pub(super) conjunction: ConjunctionId,
+    /// Keys and the domains chosen.
+    pub(super) pins: Vec<(Text, Text)>,
+    /// Where such a node could come from.
+    pub(super) fit: Rc<Fit>,
+    standing: Standing,
+}
+
+/// How well one more pod would stand somewhere; the least is best.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Standing {
+    /// The weight of broken wishes.
+    penalty: i64,
+    /// Pods that its spreads count there already.
+    count: u64,
+}
+
+/// Domains of one key that a new node may be in.
+struct KeyOptions {
+    key: Text,
+    domains: Vec<(Text, Standing)>,
+}
+
+impl Placer<'_, '_> {
+    /// Pins a domain of each key: allowed by every requirement, breaking the fewest wishes, then keeping
+    /// spreads even, then in the heaviest and cheapest pool, then by name.
+    pub(super) fn choose(&mut self, shape: usize, keys: &[Text]) -> Option<Choice> {
+        let exclusive = &self.model.shape(shape).volumes.exclusive;
+        if exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
+            return None;
+        }
+        let mut options = Vec::new();
+        for key in keys {
+            let launchable = self.launchable(shape, key);
+            let domains: Vec<_> = launchable
+                .iter()
+                .filter_map(|domain| {
+                    Some((domain.clone(), self.domain_allows(shape, key, domain)?))
+                })
+                .collect();
+            if !domains.is_empty() {
+                options.push(KeyOptions { key: key.clone(), domains });
+            } else if !launchable.is_empty() || self.requires_a_domain(shape, key) {
+                return None;
+            }
+        }
+        let ways = self.model.shape(shape).alternatives.clone();
+        let mut best: Option<Choice> = None;
+        for way in ways {
+            self.combine(shape, way, &options, &mut best);
+        }
+        best
+    }
+
+    /// Whether a required constraint of the shape cannot hold on a node without the label.
+    fn requires_a_domain(&self, shape: usize, key: &Text) -> bool {
+        self.topology.ties[shape].owned.iter().any(|owned| {
+            let group = &self.topology.groups[owned.group];
+            owned.weight == 0 && group.key == *key && group.rule != Rule::AntiAffinity
+        })
+    }
+
+    /// Tries every combination of the domains, one a key.
+    fn combine(
+        &mut self,
+        shape: usize,
+        way: ConjunctionId,
+        options: &[KeyOptions],
+        best: &mut Option<Choice>,
+    ) {
+        let total: usize = options.iter().map(|option| option.domains.len()).product();
+        for number in 0..total.min(COMBINATIONS_MAX) {
+            let Some(choice) = self.combination(shape, way, options, number) else { continue };
+            if best.as_ref().is_none_or(|best| self.is_better(&choice, best)) {
+                *best = Some(choice);
+            }
+        }
+    }
+
+    /// The combination of a number: its digits, in the bases of the options' lengths, are the domains.
+    fn combination(
+        &mut self,
+        shape: usize,
+        way: ConjunctionId,
+        options: &[KeyOptions],
+        mut number: usize,
+    ) -> Option<Choice> {
+        let mut conjunction = way;
+        let mut pins = Vec::with_capacity(options.len());
+        let mut standing = Standing::default();
+        for KeyOptions { key, domains } in options {
+            let (domain, own) = &domains[number % domains.len()];
+            number /= domains.len();
+            standing.penalty += own.penalty;
+            standing.count += own.count;
+            conjunction = self.model.sets.borrow_mut().pinned(conjunction, key, domain)?;
+            pins.push((key.clone(), domain.clone()));
+        }
+        let Preferred { conjunction, fit, penalty } = self.with_preferences(shape, conjunction)?;
+        standing.penalty += penalty;
+        Some(Choice { conjunction, pins, fit, standing })
+    }
+
+    /// Ties go to the heavier pool, then to the cheaper, then to the domains that come first by name.
+    fn is_better(&self, a: &Choice, b: &Choice) -> bool {
+        let weight = |choice: &Choice| self.model.pools[choice.fit.pools[0].pool].node_pool.weight;
+        a.standing
+            .cmp(&b.standing)
+            .then_with(|| weight(b).cmp(&weight(a)))
+            .then_with(|| a.fit.value(self.model).total_cmp(&b.fit.value(self.model)))
+            .then_with(|| a.pins.cmp(&b.pins))
+            .is_lt()
+    }
+
+    /// How one more pod of the shape would stand on a new node in the domain; `None` where it may not be.
+    fn domain_allows(&mut self, shape: usize, key: &Text, domain: &Text) -> Option<Standing> {
+        let mut standing = Standing::default();
+        let topology = self.topology;
+        for owned in &topology.ties[shape].owned {
+            let group = &topology.groups[owned.group];
+            if group.key != *key {
+                continue;
+            }
+            let matched = &self.state.matched[owned.group];
+            let count = matched.by_domain.get(domain).copied().unwrap_or(0);
+            let is_kept = match group.rule {
+                Rule::Affinity => {
+                    count > 0 || matched.is_empty() && (owned.selects_itself || owned.weight > 0)
+                }
+                Rule::AntiAffinity => count == 0,
+                Rule::Spread { max_skew, .. } => {
+                    standing.count += u64::from(count);
+                    let least = self.least(shape, owned.group);
+                    i64::from(count) + i64::from(owned.selects_itself) - least
+                        <= i64::from(max_skew)
+                }
+            };
+            if !is_kept && owned.weight == 0 {
+                return None;
+            }
+            if !is_kept {
+                standing.penalty += i64::from(owned.weight);
+            }
+        }
+        let is_repelled = topology.ties[shape].selected_by.iter().any(|group| {
+            let own = &topology.groups[*group];
+            own.rule == Rule::AntiAffinity
+                && own.key == *key
+                && self.state.owners[*group].by_domain.contains_key(domain)
+        });
+        (!is_repelled).then_some(standing)
+    }
+
+    /// Pods in the emptiest domain that the constraint looks at.
+    pub(super) fn least(&mut self, shape: usize, group: usize) -> i64 {
+        let own = &self.topology.groups[group];
+        let Rule::Spread { min_domains, .. } = own.rule else { return 0 };
+        if own.is_by_host() {
+            // A node that is not there yet holds none.
+            return 0;
+        }
+        let eligible = self.eligible_domains(shape, group);
+        if min_domains
+            .is_some_and(|wanted| i64::try_from(eligible.len()).unwrap_or(0) < i64::from(wanted))
+        {
+            return 0;
+        }
+        let counts = &self.state.matched[group].by_domain;
+        eligible
+            .iter()
+            .map(|domain| i64::from(counts.get(domain).copied().unwrap_or(0)))
+            .min()
+            .unwrap_or(0)
+    }
+
+    /// Domains of nodes that are there, and of those that could be launched for the shape.
+    fn eligible_domains(&mut self, shape: usize, group: usize) -> Rc<Vec<Text>> {
+        if let Some(known) = self.eligible.get(&(shape, group)) {
+            return known.clone();
+        }
+        let own = &self.topology.groups[group];
+        let spec = self.model.shape(shape).spec;
+        let mut domains: Vec<Text> = self
+            .model
+            .nodes
+            .iter()
+            .filter(|node| !node.is_leaving() && own.looks_at(node, spec))
+            .filter_map(|node| node.labels.get(&own.key).cloned())
+            .collect();
+        domains.extend(self.launchable(shape, &own.key).iter().cloned());
+        if !own.honors_taints() {
+            domains.extend(tainted_domains(self.model, shape, &own.key));
+        }
+        domains.sort();
+        domains.dedup();
+        let domains = Rc::new(domains);
+        self.eligible.insert((shape, group), domains.clone());
+        domains
+    }
+
+    /// Values of the key that new nodes for the shape could have; worked out once.
+    fn launchable(&mut self, shape: usize, key: &Text) -> Rc<Vec<Text>> {
+        if let Some(known) = self.domains.get(&(shape, key.clone())) {
+            return known.clone();
+        }
+        let ways = self.model.shape(shape).node_alternatives.clone();
+        let fits: Vec<Rc<Fit>> = ways.iter().map(|way| self.fit(shape, *way)).collect();
+        let found = Rc::new(launchable_domains(self.model, shape, key, &fits));
+        self.domains.insert((shape, key.clone()), found.clone());
+        found
+    }
+}

@@ -1,0 +1,73 @@
+//! Preferences of a pod about its node: as many as can be met together, heaviest first.
+
+use std::cmp::{Ordering, Reverse};
+use std::rc::Rc;
+
+use domain::settings::PreferencePolicy;
+
+use super::Placer;
+use crate::model::intern::ConjunctionId;
+use crate::scheduling::fit::Fit;
+
+/// A way of meeting requirements, with the preferences that can be met beside them.
+pub(super) struct Preferred {
+    /// What the node must meet.
+    pub(super) conjunction: ConjunctionId,
+    /// Where such a node could come from: at least one pool.
+    pub(super) fit: Rc<Fit>,
+    /// The weight of the preferences left out.
+    pub(super) penalty: i64,
+}
+
+impl Placer<'_, '_> {
+    /// The best alternative: the fewest preferences left out, then the heaviest pool, then the cheapest,
+    /// then the first written.
+    pub(super) fn unpinned(&mut self, shape: usize) -> Option<Preferred> {
+        let ways = self.model.shape(shape).alternatives.clone();
+        let mut best: Option<Preferred> = None;
+        for way in ways {
+            let Some(preferred) = self.with_preferences(shape, way) else { continue };
+            if best.as_ref().is_none_or(|best| self.is_preferred(&preferred, best)) {
+                best = Some(preferred);
+            }
+        }
+        best
+    }
+
+    fn is_preferred(&self, a: &Preferred, b: &Preferred) -> bool {
+        let weight =
+            |own: &Preferred| Reverse(self.model.pools[own.fit.pools[0].pool].node_pool.weight);
+        match (a.penalty, weight(a)).cmp(&(b.penalty, weight(b))) {
+            Ordering::Equal => a.fit.value(self.model) < b.fit.value(self.model),
+            order => order.is_lt(),
+        }
+    }
+
+    /// Adds each preference that can be met together with those before it, heaviest first. `None` where
+    /// no pool meets the requirements themselves.
+    pub(super) fn with_preferences(
+        &mut self,
+        shape: usize,
+        way: ConjunctionId,
+    ) -> Option<Preferred> {
+        let fit = self.fit(shape, way);
+        if fit.pools.is_empty() {
+            return None;
+        }
+        let mut preferred = Preferred { conjunction: way, fit, penalty: 0 };
+        if self.model.snapshot.settings.preference_policy == PreferencePolicy::Ignore {
+            return Some(preferred);
+        }
+        for (weight, preference) in &self.model.shape(shape).preferences {
+            let both = self.model.sets.borrow_mut().and(preferred.conjunction, *preference);
+            let narrowed = both.map(|both| (both, self.fit(shape, both)));
+            match narrowed.filter(|(_, fit)| !fit.pools.is_empty()) {
+                Some((conjunction, fit)) => {
+                    preferred = Preferred { conjunction, fit, ..preferred };
+                }
+                None => preferred.penalty += i64::from(*weight),
+            }
+        }
+        Some(preferred)
+    }
+}
