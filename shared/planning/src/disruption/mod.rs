@@ -9,7 +9,9 @@ mod budget;
 mod candidate;
 mod consolidation;
 mod drift;
+mod replacement;
 mod trial;
+mod validation;
 
 use domain::money::UsdPerHour;
 use domain::plan::{BlockedNode, Plan, PlannedDisruption};
@@ -17,8 +19,8 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::snapshot::ClusterSnapshot;
 
 use crate::model::Model;
-use crate::scheduling::Scheduling;
 use crate::scheduling::claim::Names;
+use crate::scheduling::{For, Scheduling};
 use budget::Allowance;
 use candidate::{Candidate, candidates};
 use trial::Trials;
@@ -29,27 +31,19 @@ pub fn propose(snapshot: &ClusterSnapshot) -> Plan {
     Plan { node_claims: Vec::new(), placements: Vec::new(), unschedulable: Vec::new(), ..whole }
 }
 
-/// Whether a disruption that was proposed earlier still stands in a fresh snapshot: its nodes would be
-/// disrupted for the same reason, with no replacement that was not planned for.
+/// Whether a disruption that was proposed earlier still stands in a fresh snapshot, as a whole: nothing
+/// blocks any of its nodes, the reason holds for each, budgets allow all of them, their pods find places
+/// with as many new nodes as planned, each planned instance type would do, and consolidation still saves.
+///
+/// The error says what blocks a node, or what changed.
 pub fn validate(
     snapshot: &ClusterSnapshot,
     disruption: &PlannedDisruption,
 ) -> Result<(), NotDisruptable> {
-    let fresh = propose(snapshot);
-    for node in &disruption.nodes {
-        if let Some(blocked) = fresh.blocked.iter().find(|blocked| blocked.node == *node) {
-            return Err(blocked.reason.clone());
-        }
-    }
-    let stands = fresh.disruptions.iter().any(|now| {
-        now.reason == disruption.reason
-            && disruption.nodes.iter().all(|node| now.nodes.contains(node))
-            && now.replacements.len() <= disruption.replacements.len()
-    });
-    if stands {
-        return Ok(());
-    }
-    Err(NotDisruptable::NotWorthIt("the cluster has changed since it was proposed".into()))
+    let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
+    let model = Model::new(snapshot, &virtual_pods);
+    let scheduling = Scheduling::of(&model, For::Disruption);
+    validation::validate(&model, &scheduling, disruption)
 }
 
 /// Adds disruptions and what blocks them to a plan for pending pods.

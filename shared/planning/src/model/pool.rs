@@ -169,6 +169,11 @@ impl Pool<'_> {
         &self.zones[index as usize]
     }
 
+    /// Whether the zone at an index has the name.
+    pub(crate) fn has_zone(&self, index: usize, name: &str) -> bool {
+        self.zones.get(index).is_some_and(|zone| **zone == *name)
+    }
+
     /// The value of a label that every node of the pool has, whatever is launched.
     pub(crate) fn fixed_label(&self, key: &Text) -> Option<&Text> {
         self.fixed.get(key)

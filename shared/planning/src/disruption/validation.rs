@@ -1,0 +1,207 @@
+//! Validation: whether a command that was proposed a while ago still stands in a fresh snapshot.
+//!
+//! It is a trial of exactly its nodes for exactly its reason, not a search for something better: a
+//! fresh proposal may differ although the command is as good as ever.
+//!
+//! Source: Karpenter `pkg/controllers/disruption/validation.go`: all candidates still qualify, budgets
+//! hold, as many new nodes as planned, and planned types among those computed anew.
+
+use domain::label;
+use domain::plan::{PlannedDisruption, PlannedNodeClaim};
+use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::requirement::Requirements;
+
+use super::budget::Allowance;
+use super::candidate::{Candidate, candidates};
+use super::consolidation::evaluate;
+use super::trial::{Trial, Trials};
+use crate::model::Model;
+use crate::scheduling::Scheduling;
+use crate::scheduling::packing::Packed;
+
+/// Whether the command still stands, or what changed.
+pub(super) fn validate(
+    model: &Model,
+    scheduling: &Scheduling,
+    disruption: &PlannedDisruption,
+) -> Result<(), NotDisruptable> {
+    let candidates = candidates(model, scheduling);
+    let mut nodes = Vec::with_capacity(disruption.nodes.len());
+    for name in &disruption.nodes {
+        let candidate = candidates
+            .iter()
+            .find(|candidate| model.nodes[candidate.node].name == name)
+            .ok_or_else(|| changed(format!("node {name} is gone or already going")))?;
+        still_due(model, candidate, disruption.reason)?;
+        nodes.push(candidate.node);
+    }
+    Allowance::of(model).check_many(model, &nodes, disruption.reason)?;
+    let mut trials = Trials::of(model, scheduling);
+    remove_forced(&mut trials, &candidates, &nodes, disruption.reason);
+    let trial = trial(&mut trials, &nodes, disruption.reason)?;
+    same_replacements(model, &trial, disruption)
+}
+
+fn changed(what: String) -> NotDisruptable {
+    NotDisruptable::NotWorthIt(what.into())
+}
+
+/// Whether the reason still holds for the node, and nothing keeps it.
+fn still_due(
+    model: &Model,
+    candidate: &Candidate,
+    reason: DisruptionReason,
+) -> Result<(), NotDisruptable> {
+    let name = model.nodes[candidate.node].name;
+    let no_longer = |what: &str| Err(changed(format!("node {name} {what} any more")));
+    if !reason.is_voluntary() {
+        // Nothing in a snapshot takes an interruption back.
+        let holds = reason == DisruptionReason::Interrupted || candidate.forced.is_some();
+        return if holds { Ok(()) } else { no_longer(&format!("is not {reason}")) };
+    }
+    if let Some(forced) = candidate.forced {
+        return Err(changed(format!("node {name} goes as {forced} now")));
+    }
+    if let Some(blocked) = &candidate.blocked {
+        return Err(blocked.clone());
+    }
+    let pods_may_wait = reason == DisruptionReason::Drifted && candidate.has_grace_period;
+    if let Some(pod_block) = candidate.pod_block.as_ref().filter(|_| !pods_may_wait) {
+        return Err(pod_block.clone());
+    }
+    if reason == DisruptionReason::Drifted {
+        return if candidate.drifted.is_some() { Ok(()) } else { no_longer("has not drifted") };
+    }
+    if reason == DisruptionReason::Empty && !candidate.is_empty {
+        return no_longer("is not empty");
+    }
+    candidate.consolidatable.clone()?;
+    if reason == DisruptionReason::Underutilized {
+        if !candidate.consolidates_underutilized {
+            let pool = model.nodes[candidate.node].labels.get(label::NODE_POOL).cloned();
+            let why = "it consolidates only empty nodes".into();
+            return Err(NotDisruptable::Policy(pool.unwrap_or_default(), why));
+        }
+        if model.nodes[candidate.node].price().is_none() {
+            return Err(NotDisruptable::UnknownPrice(name.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Takes away what goes before the command whatever budgets say: those nodes' pods come first.
+fn remove_forced(
+    trials: &mut Trials,
+    candidates: &[Candidate],
+    nodes: &[usize],
+    reason: DisruptionReason,
+) {
+    let comes_first = |node: usize| {
+        !nodes.contains(&node) && (reason.is_voluntary() || nodes.iter().all(|own| node < *own))
+    };
+    for candidate in candidates.iter().filter(|candidate| candidate.forced.is_some()) {
+        if comes_first(candidate.node) {
+            let trial = trials.rehome(&[candidate.node]);
+            trials.commit(&[candidate.node], trial);
+        }
+    }
+}
+
+/// Where the pods of exactly these nodes go now.
+fn trial(
+    trials: &mut Trials,
+    nodes: &[usize],
+    reason: DisruptionReason,
+) -> Result<Trial, NotDisruptable> {
+    match reason {
+        DisruptionReason::Empty => Ok(trials.rehome(&[])),
+        DisruptionReason::Underutilized => match evaluate(trials, nodes) {
+            Ok(found) => Ok(found.trial),
+            Err(unsuitable) => Err(changed(unsuitable.to_string())),
+        },
+        DisruptionReason::Drifted => {
+            let trial = trials.rehome(nodes);
+            match trial.failed.first() {
+                Some(pod) => {
+                    let pod = &trials.model.pod(*pod).key;
+                    Err(changed(format!("pod {pod} finds no other place")))
+                }
+                None => Ok(trial),
+            }
+        }
+        DisruptionReason::Expired | DisruptionReason::Unhealthy | DisruptionReason::Interrupted => {
+            Ok(trials.rehome(nodes))
+        }
+    }
+}
+
+/// Whether what is planned to be launched is what would be launched now. A replacement that is not needed
+/// any more does no harm where the node goes in any case.
+fn same_replacements(
+    model: &Model,
+    trial: &Trial,
+    disruption: &PlannedDisruption,
+) -> Result<(), NotDisruptable> {
+    let (planned, wanted) = (disruption.replacements.len(), trial.packed.len());
+    if wanted > planned {
+        return Err(changed(format!("its pods need {wanted} new nodes now, {planned} planned")));
+    }
+    if wanted < planned && disruption.reason.is_voluntary() {
+        return Err(changed(format!(
+            "its pods need only {wanted} new nodes now, {planned} planned"
+        )));
+    }
+    let mut unused: Vec<&PlannedNodeClaim> = disruption.replacements.iter().collect();
+    for packed in &trial.packed {
+        let differences: Vec<Option<String>> =
+            unused.iter().map(|planned| difference(model, packed, planned)).collect();
+        let Some(same) = differences.iter().position(Option::is_none) else {
+            let first = differences.into_iter().flatten().next();
+            return Err(changed(first.unwrap_or_default()));
+        };
+        unused.remove(same);
+    }
+    Ok(())
+}
+
+/// Why the planned claim would not do as the node that is needed now. All that may come of its launch
+/// must do: every type, zone, way of buying, and label.
+fn difference(model: &Model, packed: &Packed, planned: &PlannedNodeClaim) -> Option<String> {
+    let pool = &model.pools[packed.pool];
+    let name = &planned.name;
+    if pool.node_pool.name != planned.node_pool {
+        return Some(format!("replacement {name} would be of NodePool {}", pool.node_pool.name));
+    }
+    let compatible = &packed.compatible;
+    let does = |wanted: &domain::Text| {
+        compatible
+            .types
+            .ones()
+            .map(|index| &pool.types[index])
+            .any(|one| one.instance_type.name == *wanted && one.has_room_for(&packed.requests))
+    };
+    if let Some(unfit) = planned.instance_types.iter().find(|wanted| !does(wanted)) {
+        return Some(format!("replacement {name} could not be {unfit} any more"));
+    }
+    let planned_rules = Requirements::of(&planned.requirements);
+    let unmet = |key: &str, allows: &dyn Fn(&str) -> bool| {
+        let values = planned_rules.get(key).and_then(|rule| rule.values.as_list())?;
+        let value = values.iter().find(|value| !allows(value))?;
+        Some(format!("replacement {name} could not have {key} {value} any more"))
+    };
+    let zone = |value: &str| {
+        (0..64).any(|bit| compatible.zones >> bit & 1 == 1 && pool.has_zone(bit, value))
+    };
+    let purchase = |value: &str| {
+        pool.purchases.iter().enumerate().any(|(bit, purchase)| {
+            compatible.purchases >> bit & 1 == 1 && purchase.capacity_type.as_str() == value
+        })
+    };
+    let sets = model.sets.borrow();
+    unmet(label::ZONE, &zone).or_else(|| unmet(label::CAPACITY_TYPE, &purchase)).or_else(|| {
+        compatible.open.iter().find_map(|rule| {
+            let wanted = sets.get(rule.set);
+            unmet(&rule.key, &|value| wanted.contains(value))
+        })
+    })
+}
