@@ -1,6 +1,6 @@
 //! What concerns one claim of the plan alone.
 
-use std::collections::BTreeSet;
+use rustc_hash::FxHashSet;
 
 use domain::plan::PlannedNodeClaim;
 use domain::resource::ShownAmount;
@@ -68,7 +68,7 @@ fn check_types(claim: &PlannedNodeClaim, report: &mut Report) {
     if claim.instance_types.is_empty() {
         report.add(Rule::TypesEmpty, &claim.name, "lists no instance type");
     }
-    let distinct: BTreeSet<_> = claim.instance_types.iter().collect();
+    let distinct: FxHashSet<_> = claim.instance_types.iter().collect();
     if distinct.len() != claim.instance_types.len() {
         report.add(Rule::TypesTwice, &claim.name, "lists an instance type more than once");
     }
@@ -138,7 +138,7 @@ pub(crate) fn check_placements(scene: &Scene<'_>, report: &mut Report) {
                 report.add(Rule::NodeDeleting, &scene.pods().pod(*pod).key, message);
             }
         }
-        let placed: BTreeSet<_> = place.placed.iter().collect();
+        let placed: FxHashSet<_> = place.placed.iter().collect();
         let residents: Vec<_> =
             place.bound.iter().copied().filter(|pod| !placed.contains(pod)).collect();
         admission::check_existing(scene, id, &residents, &place.placed, report);

@@ -36,6 +36,9 @@ pub(crate) struct Narrowing<'w> {
     admitted: Vec<bool>,
     /// The DaemonSets that tolerate the node's taints.
     tolerant: Vec<usize>,
+    /// What may be launched under the requirements on markets alone: types on whose labels the others say
+    /// nothing new are the same there, and are worked out once.
+    base: Option<Rc<Narrowing<'w>>>,
     types: RefCell<FxHashMap<usize, Option<Rc<TypeLaunch<'w>>>>>,
 }
 
@@ -47,12 +50,40 @@ pub(crate) struct TypeLaunch<'w> {
     pub(crate) loads: Vec<Load<'w>>,
     /// By offering, its load.
     pub(crate) load_of: Vec<usize>,
+    pub(crate) prices: Prices,
     markets: &'w [Market],
     /// The markets of its offerings, each once.
     distinct_markets: Vec<usize>,
     /// Labels that the requirements narrow further than the pool does.
     narrowed: Vec<(Text, LabelState)>,
     verdicts: RefCell<FxHashMap<TermsId, Verdict>>,
+}
+
+/// What the offerings of a type cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Prices {
+    /// The lowest that any offering may be quoted at.
+    pub(crate) lowest: Option<UsdPerHour>,
+    /// The same without reserved offerings, which another claim may use up.
+    pub(crate) lowest_unreserved: Option<UsdPerHour>,
+    /// The lowest that no unreserved offering can be denied to have.
+    pub(crate) cheapest_for_sure: Option<UsdPerHour>,
+    /// Whether NodeOverlays leave several prices open.
+    pub(crate) are_disputed: bool,
+}
+
+impl Prices {
+    fn of(offers: &[&Offer<'_>]) -> Self {
+        let is_unreserved =
+            |offer: &&&Offer<'_>| offer.offering.capacity_type != CapacityType::Reserved;
+        let unreserved = || offers.iter().filter(is_unreserved);
+        Self {
+            lowest: offers.iter().map(|offer| offer.lowest_price()).min(),
+            lowest_unreserved: unreserved().map(|offer| offer.lowest_price()).min(),
+            cheapest_for_sure: unreserved().map(|offer| offer.highest_price()).min(),
+            are_disputed: offers.iter().any(|offer| offer.prices.len() > 1),
+        }
+    }
 }
 
 /// What a node has, and what its DaemonSets take of it.
@@ -70,6 +101,8 @@ pub(crate) struct Launch<'w> {
     pub(crate) daemon_ports: Vec<HostPort>,
     /// By topology key, the domains that the node may be in.
     pub(crate) domains: BTreeMap<Text, LabelState>,
+    /// Of each resource, the most that any node launched for the claim has.
+    pub(crate) largest_capacity: Resources,
     verdicts: RefCell<FxHashMap<TermsId, Verdict>>,
 }
 
@@ -87,23 +120,40 @@ impl LabelView for TypeView<'_, '_> {
 }
 
 impl<'w> Narrowing<'w> {
-    /// What the pool may launch under the requirements, with those taints; `None` if the pool's offer has
-    /// not been worked out.
-    pub(crate) fn new(
+    /// What the pool may launch in markets that meet the requirements, with those taints; `None` if the
+    /// pool's offer has not been worked out.
+    pub(crate) fn of_markets(
         world: &'w World<'w>,
         pool: usize,
-        wanted: Vec<Expression>,
+        of_market: &[Expression],
         taints: &[Taint],
     ) -> Option<Self> {
-        let offer = world.offers[pool].as_ref()?;
-        let catalogue = &world.pools[pool].catalogue;
-        let (of_market, wanted): (Vec<_>, Vec<_>) =
-            wanted.into_iter().partition(|e| is_market_label(&e.key) && catalogue.knows(&e.key));
         let of_market: Vec<_> = of_market.iter().collect();
-        let admitted = catalogue.markets.iter();
-        let admitted = admitted.map(|market| admits(market, &of_market)).collect();
-        let tolerant = world.daemons.tolerant(taints);
-        Some(Self { world, pool, offer, wanted, admitted, tolerant, types: RefCell::default() })
+        let markets = world.pools[pool].catalogue.markets.iter();
+        Some(Self {
+            world,
+            pool,
+            offer: world.offers[pool].as_ref()?,
+            wanted: Vec::new(),
+            admitted: markets.map(|market| admits(market, &of_market)).collect(),
+            tolerant: world.daemons.tolerant(taints),
+            base: None,
+            types: RefCell::default(),
+        })
+    }
+
+    /// What is left of it under requirements on labels that the instance type or the pool decides.
+    pub(crate) fn further(base: &Rc<Self>, wanted: Vec<Expression>) -> Self {
+        Self {
+            world: base.world,
+            pool: base.pool,
+            offer: base.offer,
+            wanted,
+            admitted: base.admitted.clone(),
+            tolerant: base.tolerant.clone(),
+            base: Some(Rc::clone(base)),
+            types: RefCell::default(),
+        }
     }
 
     /// What may be launched of the type at a position of the catalogue.
@@ -111,8 +161,13 @@ impl<'w> Narrowing<'w> {
         if let Some(known) = self.types.borrow().get(&position) {
             return known.clone();
         }
-        let launch = self.offer.types[position].as_ref();
-        let launch = launch.and_then(|offer| self.narrow(offer)).map(Rc::new);
+        let launch = self.offer.types[position].as_ref().and_then(|of| {
+            let narrowed = self.narrowed_labels(of)?;
+            match &self.base {
+                Some(base) if narrowed.is_empty() => base.of_type(position),
+                _ => self.launch(of, narrowed).map(Rc::new),
+            }
+        });
         self.types.borrow_mut().insert(position, launch.clone());
         launch
     }
@@ -122,7 +177,8 @@ impl<'w> Narrowing<'w> {
         (0..self.offer.types.len()).filter_map(|position| self.of_type(position))
     }
 
-    fn narrow(&self, of: &'w TypeOffer<'w>) -> Option<TypeLaunch<'w>> {
+    /// Labels that the requirements narrow further than the pool does; `None` if they exclude the type.
+    fn narrowed_labels(&self, of: &TypeOffer<'_>) -> Option<Vec<(Text, LabelState)>> {
         let mut narrowed: Vec<(Text, LabelState)> = Vec::new();
         for expression in &self.wanted {
             let index = narrowed.iter().position(|(key, _)| *key == expression.key);
@@ -137,11 +193,22 @@ impl<'w> Narrowing<'w> {
             if !after.is_possible() {
                 return None;
             }
+            if after == *before {
+                continue;
+            }
             match index {
                 Some(index) => narrowed[index].1 = after,
                 None => narrowed.push((expression.key.clone(), after)),
             }
         }
+        Some(narrowed)
+    }
+
+    fn launch(
+        &self,
+        of: &'w TypeOffer<'w>,
+        narrowed: Vec<(Text, LabelState)>,
+    ) -> Option<TypeLaunch<'w>> {
         let offers: Vec<_> = of.offers.iter().filter(|offer| self.admitted[offer.market]).collect();
         if offers.is_empty() {
             return None;
@@ -151,6 +218,7 @@ impl<'w> Narrowing<'w> {
         distinct_markets.dedup();
         let mut launch = TypeLaunch {
             of,
+            prices: Prices::of(&offers),
             offers,
             loads: Vec::new(),
             load_of: Vec::new(),
@@ -236,27 +304,6 @@ impl<'w> TypeLaunch<'w> {
         }
         joined
     }
-
-    /// The lowest price that it may be quoted at; without reservations on request.
-    pub(crate) fn lowest_price(&self, with_reserved: bool) -> Option<UsdPerHour> {
-        self.priced(with_reserved).map(Offer::lowest_price).min()
-    }
-
-    /// The lowest price that no offering but a reserved one can be denied to have.
-    pub(crate) fn cheapest_for_sure(&self) -> Option<UsdPerHour> {
-        self.priced(false).map(Offer::highest_price).min()
-    }
-
-    fn priced(&self, with_reserved: bool) -> impl Iterator<Item = &'w Offer<'w>> {
-        self.offers.iter().copied().filter(move |offer| {
-            with_reserved || offer.offering.capacity_type != CapacityType::Reserved
-        })
-    }
-
-    /// Whether NodeOverlays leave several prices open.
-    pub(crate) fn is_disputed(&self) -> bool {
-        self.offers.iter().any(|offer| offer.prices.len() > 1)
-    }
 }
 
 impl<'w> Launch<'w> {
@@ -278,7 +325,11 @@ impl<'w> Launch<'w> {
                 }
             }
         }
-        Self { types, daemon_ports, domains, verdicts: RefCell::default() }
+        let mut largest_capacity = Resources::new();
+        for load in types.iter().flat_map(|launch| &launch.loads) {
+            largest_capacity.raise_to(load.capacity);
+        }
+        Self { types, daemon_ports, domains, largest_capacity, verdicts: RefCell::default() }
     }
 
     /// How terms fare on it, over everything that may be launched; nothing is certain of nothing.
@@ -294,15 +345,6 @@ impl<'w> Launch<'w> {
         }
         self.verdicts.borrow_mut().insert(id, all);
         all
-    }
-
-    /// For each resource, the most of it that any node launched for the claim has.
-    pub(crate) fn largest_capacity(&self) -> Resources {
-        let mut largest = Resources::new();
-        for load in self.types.iter().flat_map(|launch| &launch.loads) {
-            largest.raise_to(load.capacity);
-        }
-        largest
     }
 
     /// Every value of a label that can be counted out, over everything that may be launched.

@@ -52,7 +52,7 @@ impl Usage {
             if let (Some(pool), Some(launch)) = (place.pool, place.launch())
                 && !scene.world.pools[pool].spec.limits.is_empty()
             {
-                usage.by_pool[pool].add(&with_node(&launch.largest_capacity()));
+                usage.by_pool[pool].add(&with_node(&launch.largest_capacity));
             }
         }
         usage

@@ -2,11 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
+use domain::Text;
 use domain::instance_type::{CapacityType, Offering};
 use domain::money::UsdPerHour;
 use domain::plan::{PlannedNodeClaim, PlannedOffering};
 
-use crate::launch::Launch;
+use crate::launch::{Launch, Prices};
 use crate::pool::Offer;
 use crate::report::Report;
 use crate::scene::Scene;
@@ -96,7 +97,7 @@ fn check_cheapest(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Re
     let cheapest = launch
         .types
         .iter()
-        .filter_map(|of_type| of_type.cheapest_for_sure().map(|price| (price, of_type)))
+        .filter_map(|of_type| of_type.prices.cheapest_for_sure.map(|price| (price, of_type)))
         .min_by_key(|(price, _)| *price);
     if let Some((price, of_type)) = cheapest
         && price < claim.offering.price - PRICE_TOLERANCE
@@ -115,26 +116,35 @@ fn check_cheapest(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Re
 ///
 /// Another claim may use a reservation up first, so an order with or without reserved offerings will do.
 pub(crate) fn check_type_order(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Report) {
-    if launch.types.iter().any(|of_type| of_type.is_disputed()) {
+    if launch.types.iter().any(|of_type| of_type.prices.are_disputed) {
         return;
     }
-    let out_of_order = |with_reserved: bool| {
-        let priced = launch.types.iter().filter_map(|of_type| {
-            of_type.lowest_price(with_reserved).map(|price| (price, &of_type.of.instance_type.name))
-        });
-        let priced: Vec<_> = priced.collect();
-        priced
-            .windows(2)
-            .find(|pair| pair[0].0 > pair[1].0 + PRICE_TOLERANCE)
-            .map(|pair| (pair[0], pair[1]))
-    };
-    let (Some(((price, first), (next_price, second))), Some(_)) =
-        (out_of_order(true), out_of_order(false))
-    else {
+    let (Some([(price, first), (next_price, second)]), Some(_)) = (
+        first_out_of_order(launch, |prices| prices.lowest),
+        first_out_of_order(launch, |prices| prices.lowest_unreserved),
+    ) else {
         return;
     };
     let message = format!("{first} at {price} comes before {second} at {next_price}");
     report.add(Rule::TypesOrder, &claim.name, message);
+}
+
+/// The first two neighbours of which the earlier is dearer; types without a price are passed over.
+fn first_out_of_order<'l>(
+    launch: &'l Launch<'_>,
+    price: impl Fn(&Prices) -> Option<UsdPerHour>,
+) -> Option<[(UsdPerHour, &'l Text); 2]> {
+    let mut priced = launch.types.iter().filter_map(|of_type| {
+        price(&of_type.prices).map(|price| (price, &of_type.of.instance_type.name))
+    });
+    let mut before = priced.next()?;
+    for next in priced {
+        if before.0 > next.0 + PRICE_TOLERANCE {
+            return Some([before, next]);
+        }
+        before = next;
+    }
+    None
 }
 
 /// No capacity reservation is used by more claims than it has instances.

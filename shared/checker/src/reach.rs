@@ -41,7 +41,7 @@ impl<'s, 'w> Reach<'s, 'w> {
         let serving = world.pools.iter().enumerate();
         let serving = serving.filter(|(_, pool)| pool.spec.serves_pending_pods());
         let pools = serving.filter_map(|(index, pool)| {
-            Narrowing::new(world, index, Vec::new(), &pool.spec.template.taints)
+            Narrowing::of_markets(world, index, &[], &pool.spec.template.taints)
         });
         Self {
             scene,

@@ -11,6 +11,7 @@ use domain::plan::{Plan, PlannedNodeClaim};
 use domain::taint::Taint;
 use domain::volume::CsiNode;
 
+use crate::catalogue::is_market_label;
 use crate::label_state::Expression;
 use crate::launch::{Launch, Narrowing, TypeLaunch};
 use crate::place::{Place, PlaceId, PlaceKind, existing_places};
@@ -155,7 +156,15 @@ impl<'w> Scene<'w> {
         if let Some(known) = self.launches.narrowings.get(&key) {
             return known.clone();
         }
-        let narrowing = Narrowing::new(self.world, pool, key.1.clone(), taints).map(Rc::new);
+        let catalogue = &self.world.pools[pool].catalogue;
+        let (of_market, of_type): (Vec<_>, Vec<_>) =
+            key.1.iter().cloned().partition(|e| is_market_label(&e.key) && catalogue.knows(&e.key));
+        let narrowing = if of_type.is_empty() {
+            Narrowing::of_markets(self.world, pool, &of_market, taints).map(Rc::new)
+        } else {
+            let base = self.narrowing(pool, of_market, taints);
+            base.map(|base| Rc::new(Narrowing::further(&base, of_type)))
+        };
         self.launches.narrowings.insert(key, narrowing.clone());
         narrowing
     }
