@@ -6,3 +6,4 @@ mod pods;
 mod pools;
 
 pub use cluster::{Catalog, Contents, cluster, cluster_of, node_labels};
+pub use pods::TopologyRules;

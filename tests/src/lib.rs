@@ -6,3 +6,6 @@
 pub mod builder;
 pub mod conformance;
 pub mod generator;
+pub mod mutation;
+pub mod plan_document;
+pub mod workspace;

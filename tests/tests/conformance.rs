@@ -1,5 +1,11 @@
 //! Every conformance scenario, planned and judged; one test an area, so that a failure names it.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy does not exempt as it does tests"
+)]
+
 use std::collections::BTreeSet;
 
 use outrigger_tests::conformance::{self, Expect, Scenario, unmet_expectations};

@@ -1,18 +1,24 @@
 //! What holds for every plan over every cluster, tried on generated ones.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests, which clippy does not exempt as it does tests"
+)]
+
 use std::collections::BTreeSet;
 
 use domain::instance_type::{InstanceType, Offering};
 use domain::node_pool::NodePool;
 use domain::plan::Plan;
 use domain::pod::{Pod, PodKey};
+use domain::reason::DisruptionReason;
 use domain::requirement::{Requirement, Requirements, ValueSet};
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::first_untolerated;
 use domain::{Text, label};
 use outrigger_tests::builder::{self, NodeParts, Stage};
-use outrigger_tests::generator::{Contents, cluster, cluster_of, node_labels};
+use outrigger_tests::generator::{Contents, TopologyRules, cluster, cluster_of, node_labels};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
@@ -84,17 +90,20 @@ proptest! {
     }
 
     #[test]
-    fn a_plan_for_an_empty_cluster_is_not_undone(
-        snapshot in cluster_of(Contents { nodes: false, ..Contents::EVERYTHING }),
+    fn a_plan_for_an_empty_cluster_leaves_no_node_empty_and_none_to_replace(
+        snapshot in cluster_of(Contents { topology: TopologyRules::Hard, nodes: false, ..Contents::EVERYTHING }),
     ) {
         let plan = planning::plan(&snapshot);
         let again = planning::plan(&carried_out(&snapshot, &plan));
-        prop_assert_eq!(&again.disruptions, &Vec::new(), "after {:#?}", plan);
+        for disruption in &again.disruptions {
+            prop_assert_eq!(disruption.reason, DisruptionReason::Underutilized, "after {:#?}", plan);
+            prop_assert_eq!(&disruption.replacements, &Vec::new(), "after {:#?}", plan);
+        }
     }
 
     #[test]
     fn pods_without_a_place_could_not_be_hosted_by_any_offering(
-        snapshot in cluster_of(Contents { topology: false, limits: false, nodes: false, daemons: true }),
+        snapshot in cluster_of(Contents { topology: TopologyRules::None, limits: false, nodes: false, daemons: true }),
     ) {
         let plan = planning::plan(&snapshot);
         for pod in snapshot.pods.iter().filter(|pod| unschedulable(&plan).contains(&pod.key)) {

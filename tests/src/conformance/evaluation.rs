@@ -257,10 +257,10 @@ impl Evaluation<'_> {
             match (have.first(), have.last()) {
                 (Some(most), Some(least)) if most - least <= *max_skew => {}
                 (None, _) | (_, None) => {
-                    self.fail("spread: no pod that matches is on a node".into())
+                    self.fail("spread: no pod that matches is on a node".into());
                 }
                 _ => {
-                    self.fail(format!("spread: {domains:?} by {key}, maxSkew {max_skew} expected"))
+                    self.fail(format!("spread: {domains:?} by {key}, maxSkew {max_skew} expected"));
                 }
             }
         }

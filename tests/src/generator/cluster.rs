@@ -9,7 +9,7 @@ use domain::snapshot::ClusterSnapshot;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use super::pods::{pending, workload};
+use super::pods::{TopologyRules, pending, workload};
 use super::pools::pools;
 use crate::builder::{self, NodeParts, PodBuilder, Stage};
 use crate::conformance::{ScenarioError, default_node_class, named_catalog};
@@ -35,10 +35,9 @@ impl Catalog {
 
 /// What a generated cluster may hold.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each switches one kind of content on")]
 pub struct Contents {
-    /// Spreads and anti-affinity.
-    pub topology: bool,
+    /// Rules about other pods.
+    pub topology: TopologyRules,
     /// Limits of NodePools.
     pub limits: bool,
     /// Nodes that exist, and claims in flight.
@@ -49,7 +48,8 @@ pub struct Contents {
 
 impl Contents {
     /// All of it.
-    pub const EVERYTHING: Self = Self { topology: true, limits: true, nodes: true, daemons: true };
+    pub const EVERYTHING: Self =
+        Self { topology: TopologyRules::HardAndSoft, limits: true, nodes: true, daemons: true };
 }
 
 /// A cluster that may hold everything.

@@ -19,12 +19,30 @@ pub(super) const TAINTS: [&str; 2] = ["dedicated", "gpu"];
 /// Zones of the catalogues.
 pub(super) const ZONES: [&str; 3] = ["test-zone-1", "test-zone-2", "test-zone-3"];
 
+/// Which rules about other pods a generated workload may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopologyRules {
+    /// None.
+    None,
+    /// Spreads and anti-affinity that must hold.
+    Hard,
+    /// Also spreads that give way.
+    HardAndSoft,
+}
+
 /// Some pods of one workload: as many as drawn, all alike.
 pub(super) fn workload(
     index: usize,
-    with_topology: bool,
+    rules: TopologyRules,
 ) -> impl Strategy<Value = Vec<PodBuilder>> {
-    let rules = if with_topology { topology().boxed() } else { Just(Vec::new()).boxed() };
+    let rules = match rules {
+        TopologyRules::None => Just(Vec::new()).boxed(),
+        TopologyRules::Hard => topology(vec![WhenUnsatisfiable::DoNotSchedule]).boxed(),
+        TopologyRules::HardAndSoft => {
+            topology(vec![WhenUnsatisfiable::DoNotSchedule, WhenUnsatisfiable::ScheduleAnyway])
+                .boxed()
+        }
+    };
     (1..=4_usize, size(), placement(), rules, select(vec![0, 0, 0, 1000])).prop_map(
         move |(replicas, (cpu, memory), placement, topology, priority)| {
             let app = format!("app-{index}");
@@ -133,11 +151,9 @@ impl Topology {
     }
 }
 
-fn topology() -> impl Strategy<Value = Vec<Topology>> {
+fn topology(hardness: Vec<WhenUnsatisfiable>) -> impl Strategy<Value = Vec<Topology>> {
     let key = || select(vec![ZONE, HOSTNAME]);
-    let hardness =
-        select(vec![WhenUnsatisfiable::DoNotSchedule, WhenUnsatisfiable::ScheduleAnyway]);
-    let spread = (1..=2, key(), hardness)
+    let spread = (1..=2, key(), select(hardness))
         .prop_map(|(skew, key, hardness)| Topology::Spread(skew, key, hardness));
     let rule = prop_oneof![spread, key().prop_map(Topology::Apart)];
     prop_oneof![2 => Just(Vec::new()), 1 => rule.prop_map(|rule| vec![rule])]
