@@ -288,7 +288,24 @@ fn disruption_of_provisioner(spec: Field<'_>) -> Value<'static> {
         (false, Some(after)) => (text(after.line, "WhenEmpty"), after),
         (false, None) => (text(line, "WhenEmpty"), text(line, "Never")),
     };
-    object(line, [("consolidationPolicy", Some(policy)), ("consolidateAfter", Some(after))])
+    object(
+        line,
+        [
+            ("consolidationPolicy", Some(policy)),
+            ("consolidateAfter", Some(after)),
+            ("budgets", Some(budgets_of_provisioner(line))),
+        ],
+    )
+}
+
+/// A Provisioner ended all its empty nodes at once, since it knew no budgets; the default budget of v1
+/// would end them one by one. Nodes with pods keep to the default.
+fn budgets_of_provisioner(line: u32) -> Value<'static> {
+    let budget = |nodes: &str, reasons: &[&str]| {
+        let reasons = reasons.iter().map(|reason| text(line, *reason)).collect();
+        object(line, [("nodes", Some(text(line, nodes))), ("reasons", Some(list(line, reasons)))])
+    };
+    list(line, vec![budget("100%", &["Empty"]), budget("10%", &["Underutilized", "Drifted"])])
 }
 
 /// `spec.disruption` of v1beta1, without `expireAfter`, which is the template's in v1.
