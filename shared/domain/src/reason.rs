@@ -138,6 +138,9 @@ pub enum VolumeProblem {
     /// No zone has all its volumes.
     #[error("cannot be used together with the pod's other volumes")]
     Incompatible,
+    /// Another pod uses it, and its access mode lets only one.
+    #[error("is in use, and only one pod may use it at a time (ReadWriteOncePod)")]
+    InUse,
 }
 
 /// Why a NodePool cannot host a pod: the first thing that rules it out, with the nearest miss.
