@@ -148,7 +148,8 @@ impl<'m, 'a> Placer<'m, 'a> {
             return rest;
         }
         let keys = pinned_keys(self.topology, shape);
-        if keys.is_empty() {
+        // Pods that fight over a volume are taken one by one, as those that look at each other are.
+        if keys.is_empty() && own.volumes.exclusive.is_empty() {
             let Some(Preferred { conjunction, fit, .. }) = self.unpinned(shape) else {
                 return rest;
             };

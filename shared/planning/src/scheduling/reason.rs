@@ -1,7 +1,7 @@
 //! Why a pod found no place: for each NodePool, the first thing that rules it out.
 
 use domain::Text;
-use domain::reason::{NodePoolUnfit, PodUnschedulable};
+use domain::reason::{NodePoolUnfit, PodUnschedulable, VolumeProblem};
 
 use super::fit::pool_fit;
 use super::limits::Limits;
@@ -25,13 +25,24 @@ pub(crate) fn reasons(
     }
     let mut pools: Vec<_> = model.pools.iter().enumerate().collect();
     pools.sort_by_key(|(_, pool)| &pool.node_pool.name);
-    pools
+    let reasons: Vec<PodUnschedulable> = pools
         .into_iter()
         .map(|(index, pool)| PodUnschedulable::NodePool {
             node_pool: pool.node_pool.name.clone(),
             reason: pool_reason(model, topology, limits, (shape_index, shape), index),
         })
-        .collect()
+        .collect();
+    // Where some pool would do, what only one pod may use is in use.
+    let is_kept_by_volumes = |reason: &PodUnschedulable| {
+        matches!(reason, PodUnschedulable::NodePool { reason: NodePoolUnfit::VolumeTopology, .. })
+    };
+    match shape.volumes.exclusive.first() {
+        Some(claim) if reasons.iter().any(is_kept_by_volumes) => vec![PodUnschedulable::Volume {
+            claim: claim.name.clone(),
+            problem: VolumeProblem::InUse,
+        }],
+        _ => reasons,
+    }
 }
 
 fn pool_reason(

@@ -119,7 +119,27 @@ impl<'a> Builder<'a, '_> {
                 may_be_absent: rule.values.is_empty() && rule.may_be_absent,
             })
             .collect();
-        Compatible { types: every, zones: mask(self.zones.len()), purchases: mask(purchases), open }
+        Compatible {
+            types: every,
+            zones: self.admitted_zones(own),
+            purchases: mask(purchases),
+            open,
+        }
+    }
+
+    /// Zones that the pool's own requirements admit, a bit each.
+    fn admitted_zones(&self, own: &Requirements) -> u64 {
+        let allows =
+            |key: &str, value: &Text| own.get(key).is_none_or(|rule| rule.values.contains(value));
+        self.zones
+            .iter()
+            .enumerate()
+            .filter(|(_, zone)| {
+                let zone_id = self.snapshot.instance_types.zone_ids.get(*zone);
+                allows(label::ZONE, zone)
+                    && zone_id.is_none_or(|zone_id| allows(label::ZONE_ID, zone_id))
+            })
+            .fold(0, |mask, (index, _)| mask | 1 << index)
     }
 
     /// Whether the type's labels meet the pool's requirements, as far as the type decides them.
