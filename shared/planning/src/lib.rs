@@ -6,6 +6,8 @@
 pub mod disruption;
 mod model;
 pub mod scheduling;
+#[cfg(test)]
+mod testing;
 mod virtual_pods;
 
 use domain::plan::Plan;

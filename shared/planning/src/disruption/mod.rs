@@ -10,6 +10,8 @@ mod candidate;
 mod consolidation;
 mod drift;
 mod replacement;
+#[cfg(test)]
+mod tests;
 mod trial;
 mod validation;
 

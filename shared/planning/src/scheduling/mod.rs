@@ -15,6 +15,9 @@ pub(crate) mod reason;
 pub(crate) mod state;
 pub(crate) mod topology;
 
+#[cfg(test)]
+mod tests;
+
 use domain::money::UsdPerHour;
 use domain::plan::{Placement, Plan, PlannedNodeClaim, Totals, UnschedulablePod};
 use domain::pod::Pod;
@@ -79,7 +82,7 @@ impl Scheduling {
         let mut placer = Placer::new(model, &topology, state);
         let mut outcome = placer.place(&waiting);
         let items = std::mem::take(&mut outcome.items);
-        let packing = pack(model, &topology, &placer.state, &mut limits, items);
+        let packing = pack(model, &topology, &placer.state, &mut limits, &items);
         outcome.failed.extend(packing.left);
         let state = placer.state;
         let plan = plan(model, &topology, &mut limits, &outcome, &packing.nodes, &waiting);

@@ -1,0 +1,10 @@
+//! What `plan` takes away or replaces, subject by subject.
+
+mod balanced;
+mod block;
+mod budget;
+mod consolidation;
+mod drift;
+mod empty;
+mod forced;
+mod validation;

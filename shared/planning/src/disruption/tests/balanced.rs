@@ -1,0 +1,30 @@
+//! The `Balanced` policy: the saving must be worth the disruption.
+
+use domain::node_pool::ConsolidationPolicy;
+
+use crate::testing::{Cluster, cluster, is_disrupted, node, pod};
+
+/// A node with so many small pods beside nine that are full, one pod each.
+fn crowded(policy: ConsolidationPolicy, pods: usize) -> Cluster {
+    let world = cluster()
+        .default_pool(|pool| pool.disruption.consolidation_policy = policy)
+        .node(node("n0"))
+        .pods(pods, &pod("small").cpu(40).on("n0"));
+    (1..10).fold(world, |world, index| {
+        let name = format!("n{index}");
+        world.pod(pod(&format!("full-{index}")).cpu(3990).on(&name)).node(node(&name))
+    })
+}
+
+#[test]
+fn a_saving_that_is_small_for_its_disruption_is_left() {
+    // Half of one node's price of ten, against the moves of most of the pool's pods.
+    let many = |policy| crowded(policy, 40).plan();
+    assert!(is_disrupted(&many(ConsolidationPolicy::WhenEmptyOrUnderutilized), "n0"));
+    assert!(!is_disrupted(&many(ConsolidationPolicy::Balanced), "n0"));
+}
+
+#[test]
+fn a_saving_that_is_worth_its_disruption_is_made() {
+    assert!(is_disrupted(&crowded(ConsolidationPolicy::Balanced, 1).plan(), "n0"));
+}

@@ -1,0 +1,93 @@
+//! What keeps a node: annotations, pods, PodDisruptionBudgets.
+
+use domain::SignedDuration;
+use domain::label::DO_NOT_DISRUPT;
+use domain::pod::DoNotDisrupt;
+use domain::reason::NotDisruptable;
+
+use crate::testing::{
+    Cluster, PodMaker, cluster, is_disrupted, minutes_ago, node, pdb, pod, pod_key,
+};
+
+/// A node whose only pod would fit on a cheaper one.
+fn holding(pod: PodMaker) -> Cluster {
+    cluster().node(node("n1")).pod(pod.label("app", "web").on("n1"))
+}
+
+#[track_caller]
+fn check_goes(world: &Cluster) {
+    assert!(is_disrupted(&world.plan(), "n1"), "{:?}", world.plan().blocked);
+}
+
+#[test]
+fn a_node_or_claim_may_say_no() {
+    check_goes(&holding(pod("a")));
+    let on_node =
+        node("n1").with(|node| _ = node.annotations.insert(DO_NOT_DISRUPT.into(), "true".into()));
+    assert_eq!(cluster().node(on_node).blocked("n1"), NotDisruptable::DoNotDisrupt);
+    let on_claim = node("n1")
+        .with_claim(|claim| _ = claim.annotations.insert(DO_NOT_DISRUPT.into(), "true".into()));
+    assert_eq!(cluster().node(on_claim).blocked("n1"), NotDisruptable::DoNotDisrupt);
+}
+
+#[test]
+fn a_pod_may_say_no_for_good() {
+    let refusing = pod("a").having(|pod| pod.do_not_disrupt = Some(DoNotDisrupt::Always));
+    assert_eq!(holding(refusing).blocked("n1"), NotDisruptable::PodDoNotDisrupt(pod_key("a")));
+}
+
+#[test]
+fn a_pod_may_say_no_for_a_while_from_its_start() {
+    let refusing = |minutes| {
+        let span = DoNotDisrupt::For(SignedDuration::from_mins(minutes));
+        holding(pod("a").having(|pod| pod.do_not_disrupt = Some(span)))
+    };
+    // It started an hour ago.
+    check_goes(&refusing(60));
+    assert_eq!(refusing(61).blocked("n1"), NotDisruptable::PodDoNotDisrupt(pod_key("a")));
+}
+
+#[test]
+fn a_pod_that_ended_says_nothing() {
+    let ended = holding(pod("a").having(|pod| pod.do_not_disrupt = Some(DoNotDisrupt::Always)))
+        .with(|snapshot| snapshot.pods[0].phase = domain::pod::PodPhase::Succeeded);
+    check_goes(&ended);
+}
+
+#[test]
+fn a_budget_that_allows_nothing_keeps_the_node() {
+    let world = holding(pod("a"));
+    check_goes(&world.clone().pdb(pdb("web", ("app", "web"), 1)));
+    check_goes(&world.clone().pdb(pdb("other", ("app", "other"), 0)));
+    assert_eq!(
+        world.pdb(pdb("web", ("app", "web"), 0)).blocked("n1"),
+        NotDisruptable::Pdb { pod: pod_key("a"), budget: "default/web".into() }
+    );
+}
+
+#[test]
+fn a_pod_with_two_budgets_cannot_be_evicted() {
+    let world =
+        holding(pod("a")).pdb(pdb("one", ("app", "web"), 1)).pdb(pdb("two", ("app", "web"), 1));
+    assert_eq!(
+        world.blocked("n1"),
+        NotDisruptable::Pdb { pod: pod_key("a"), budget: "default/one and default/two".into() }
+    );
+}
+
+#[test]
+fn a_budget_lets_a_pod_go_that_is_not_ready_anyway() {
+    let mut lenient = pdb("web", ("app", "web"), 0);
+    lenient.always_allow_unhealthy = true;
+    let world = holding(pod("a")).pdb(lenient).with(|snapshot| {
+        snapshot.pods[0].ready = Some(false);
+        snapshot.pods[0].started = Some(minutes_ago(5));
+    });
+    check_goes(&world);
+}
+
+#[test]
+fn a_node_of_a_pool_that_is_gone_stays() {
+    let world = cluster().node(node("n1").of_pool("gone"));
+    assert_eq!(world.blocked("n1"), NotDisruptable::NoNodePool("gone".into()));
+}

@@ -1,0 +1,86 @@
+//! Disruption budgets of NodePools.
+
+use domain::SignedDuration;
+use domain::budget::{Budget, BudgetWindow};
+use domain::pdb::CountOrPercent::{Count, Percent};
+use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::taint::Taint;
+
+use crate::testing::{Cluster, budget, cluster, going, node};
+
+/// So many empty nodes.
+fn empty_nodes(count: usize, budgets: &[Budget]) -> Cluster {
+    let world = cluster().default_pool(|pool| pool.disruption.budgets = budgets.to_vec());
+    (0..count).fold(world, |world, index| world.node(node(&format!("n{index}"))))
+}
+
+#[track_caller]
+fn check(count: usize, budgets: &[Budget], expected: usize) {
+    let plan = empty_nodes(count, budgets).plan();
+    assert_eq!(going(&plan, DisruptionReason::Empty).len(), expected);
+}
+
+#[test]
+fn without_budgets_all_go() {
+    check(5, &[], 5);
+}
+
+#[test]
+fn so_many_nodes_go() {
+    check(5, &[budget(Count(2))], 2);
+    check(5, &[budget(Count(0))], 0);
+}
+
+#[test]
+fn percentages_are_of_the_pools_nodes_rounded_up() {
+    check(5, &[budget(Percent(10))], 1);
+    check(11, &[budget(Percent(10))], 2);
+    check(5, &[budget(Percent(0))], 0);
+    check(5, &[budget(Percent(100))], 5);
+}
+
+#[test]
+fn the_strictest_budget_counts() {
+    check(5, &[budget(Count(3)), budget(Percent(20))], 1);
+}
+
+#[test]
+fn a_budget_holds_for_its_reasons() {
+    let drifted = Budget { reasons: Some(vec![DisruptionReason::Drifted]), ..budget(Count(0)) };
+    check(5, &[drifted], 5);
+    let empty = Budget { reasons: Some(vec![DisruptionReason::Empty]), ..budget(Count(1)) };
+    check(5, &[empty], 1);
+}
+
+#[test]
+fn a_budget_holds_in_its_window() {
+    let window = |schedule: &str| Budget {
+        window: Some(BudgetWindow {
+            schedule: schedule.parse().unwrap(),
+            duration: SignedDuration::from_hours(2),
+        }),
+        ..budget(Count(0))
+    };
+    check(5, &[window("0 11 * * *")], 0);
+    check(5, &[window("0 9 * * *")], 5);
+}
+
+#[test]
+fn nodes_that_are_going_already_count() {
+    let leaving = node("leaving").with(|node| node.taints.push(Taint::disrupted()));
+    let plan = empty_nodes(4, &[budget(Count(2))]).node(leaving).plan();
+    assert_eq!(going(&plan, DisruptionReason::Empty).len(), 1);
+}
+
+#[test]
+fn what_a_budget_keeps_is_told() {
+    let world = empty_nodes(2, &[budget(Count(1))]);
+    assert_eq!(
+        world.blocked("n1"),
+        NotDisruptable::Budget {
+            node_pool: "default".into(),
+            reason: DisruptionReason::Empty,
+            allowed: 1
+        }
+    );
+}

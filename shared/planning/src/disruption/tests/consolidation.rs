@@ -1,0 +1,107 @@
+//! Consolidation: nodes that go because their pods fit elsewhere, or on something cheaper.
+
+use domain::instance_type::InstanceType;
+use domain::label::CAPACITY_TYPE;
+use domain::node_pool::ConsolidationPolicy;
+use domain::reason::DisruptionReason;
+
+use crate::testing::{Cluster, cluster, instance_type, is_disrupted, node, pod, usd, with_spot};
+
+#[test]
+fn a_node_whose_pods_fit_on_others_goes_without_replacement() {
+    let disruption = cluster()
+        .node(node("n1"))
+        .node(node("n2"))
+        .pod(pod("a").cpu(500).on("n1"))
+        .pod(pod("b").cpu(3000).on("n2"))
+        .disruption();
+    assert_eq!(disruption.reason, DisruptionReason::Underutilized);
+    assert_eq!(&*disruption.nodes[0], "n1");
+    assert_eq!((&*disruption.moves[0].pod.name, &*disruption.moves[0].node), ("a", "n2"));
+    assert_eq!(disruption.savings, usd(0.20));
+}
+
+#[test]
+fn a_node_that_is_too_large_is_replaced_by_a_cheaper_one() {
+    let disruption = cluster().node(node("n1")).pod(pod("a").cpu(1500).on("n1")).disruption();
+    assert_eq!(&*disruption.replacements[0].instance_types[0], "m.large");
+    assert_eq!(disruption.savings, usd(0.10));
+}
+
+#[test]
+fn a_node_that_is_well_used_stays() {
+    let plan = cluster().node(node("n1")).pod(pod("a").cpu(3500).on("n1")).plan();
+    assert!(plan.disruptions.is_empty());
+}
+
+#[test]
+fn several_nodes_are_merged_into_one_cheaper_one() {
+    let disruption = cluster()
+        .node(node("n1").of_type("m.2xlarge"))
+        .node(node("n2").of_type("m.2xlarge"))
+        .pod(pod("a").cpu(1500).on("n1"))
+        .pod(pod("b").cpu(1500).on("n2"))
+        .disruption();
+    assert_eq!(disruption.nodes.len(), 2);
+    assert_eq!(disruption.replacements.len(), 1);
+    assert_eq!(disruption.savings, usd(0.60));
+}
+
+#[test]
+fn a_pool_that_consolidates_only_empty_nodes_keeps_those_with_pods() {
+    let world = cluster()
+        .default_pool(|pool| {
+            pool.disruption.consolidation_policy = ConsolidationPolicy::WhenEmpty;
+        })
+        .node(node("n1"))
+        .pod(pod("a").on("n1"));
+    assert!(world.plan().disruptions.is_empty());
+}
+
+#[test]
+fn pods_do_not_move_to_nodes_that_still_start() {
+    let world = cluster()
+        .node(node("n1"))
+        .node(node("n2").starting())
+        .pod(pod("a").cpu(3500).on("n1"))
+        .pod(pod("b").cpu(100).on("n2"));
+    assert!(!is_disrupted(&world.plan(), "n1"));
+}
+
+#[test]
+fn empty_nodes_go_before_anything_is_consolidated() {
+    let plan = cluster().node(node("n1")).node(node("n2")).pod(pod("a").cpu(1500).on("n1")).plan();
+    let reasons: Vec<_> = plan.disruptions.iter().map(|own| own.reason).collect();
+    assert_eq!(reasons, [DisruptionReason::Empty]);
+}
+
+/// One spot node that could be any of so many cheaper spot types.
+fn on_spot(cheaper: usize, gate: bool) -> Cluster {
+    let mut sold: Vec<InstanceType> = (0..cheaper)
+        .map(|index| with_spot(instance_type(&format!("s{index:02}"), 2, 0.10), 0.03))
+        .collect();
+    sold.push(with_spot(instance_type("m.xlarge", 4, 0.20), 0.06));
+    cluster()
+        .selling(sold)
+        .with(|snapshot| snapshot.settings.feature_gates.spot_to_spot_consolidation = gate)
+        .node(node("n1").label(CAPACITY_TYPE, "spot"))
+        .pod(pod("a").cpu(1500).on("n1"))
+}
+
+#[test]
+fn spot_is_replaced_by_spot_only_where_the_gate_is_on() {
+    assert!(!is_disrupted(&on_spot(20, false).plan(), "n1"));
+    assert!(is_disrupted(&on_spot(20, true).plan(), "n1"));
+}
+
+#[test]
+fn spot_is_replaced_by_spot_only_with_fifteen_types_to_choose_from() {
+    assert!(!is_disrupted(&on_spot(14, true).plan(), "n1"));
+    assert!(is_disrupted(&on_spot(15, true).plan(), "n1"));
+}
+
+#[test]
+fn a_node_of_unknown_price_stays() {
+    let world = cluster().node(node("n1").label(CAPACITY_TYPE, "spot")).pod(pod("a").on("n1"));
+    assert_eq!(world.blocked("n1"), domain::reason::NotDisruptable::UnknownPrice("n1".into()));
+}

@@ -1,0 +1,213 @@
+//! Drifted nodes: each way of drifting, and in which order they go.
+
+use std::sync::Arc;
+
+use domain::drift::DriftReason;
+use domain::label::{
+    INSTANCE_TYPE, Labels, NODE_CLASS_HASH, NODE_CLASS_HASH_VERSION, NODE_POOL_HASH,
+    NODE_POOL_HASH_VERSION,
+};
+use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus, ResolvedAmi};
+use domain::node_pool::ConsolidationPolicy;
+use domain::pdb::CountOrPercent;
+use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::requirement::Operator;
+use domain::{SignedDuration, Text};
+
+use crate::disruption::drift;
+use crate::model::Model;
+use crate::testing::{
+    Cluster, NodeMaker, budget, cluster, going, minutes_ago, node, node_pool_of, node_pool_with,
+    now, pdb, pod, requirement,
+};
+
+/// Why the first node of a cluster has drifted.
+fn reason(world: &Cluster) -> Option<DriftReason> {
+    let model = Model::new(&world.0, &[]);
+    drift::reason(&model, &model.nodes[0])
+}
+
+fn node_class(ami: &str) -> Ec2NodeClass {
+    Ec2NodeClass {
+        name: "default".into(),
+        uid: "".into(),
+        annotations: Labels::new(),
+        is_deleting: false,
+        spec: Ec2NodeClassSpec::default(),
+        status: Ec2NodeClassStatus {
+            amis: vec![ResolvedAmi {
+                id: ami.into(),
+                name: None,
+                is_deprecated: false,
+                requirements: Vec::new(),
+            }],
+            ..Ec2NodeClassStatus::default()
+        },
+    }
+}
+
+fn hashes(hash: &str, of: &str, version: &str, written: &str) -> Labels {
+    [(hash, of), (version, written)].map(|(key, value)| (key.into(), value.into())).into()
+}
+
+#[test]
+fn a_node_like_its_pool_has_not_drifted() {
+    assert_eq!(reason(&cluster().node(node("n1"))), None);
+}
+
+#[test]
+fn a_changed_template_is_drift() {
+    let relabelled =
+        node_pool_with("default", |template| _ = template.labels.insert("a".into(), "b".into()));
+    assert_eq!(
+        reason(&cluster().pool(relabelled).node(node("n1"))),
+        Some(DriftReason::NodePoolDrifted)
+    );
+    let graceful = node_pool_with("default", |template| {
+        template.termination_grace_period = Some(SignedDuration::from_mins(1));
+    });
+    assert_eq!(
+        reason(&cluster().pool(graceful).node(node("n1"))),
+        Some(DriftReason::NodePoolDrifted)
+    );
+}
+
+#[test]
+fn recorded_hashes_count_where_their_versions_agree() {
+    let hashed =
+        |of: &str, written: &str| hashes(NODE_POOL_HASH, of, NODE_POOL_HASH_VERSION, written);
+    let world = |own: Labels| {
+        cluster()
+            .default_pool(|pool| pool.annotations = hashed("1", "v3"))
+            .node(node("n1").with_claim(|claim| claim.annotations = own))
+    };
+    assert_eq!(reason(&world(hashed("1", "v3"))), None);
+    assert_eq!(reason(&world(hashed("2", "v3"))), Some(DriftReason::NodePoolDrifted));
+    assert_eq!(reason(&world(hashed("2", "v2"))), None);
+}
+
+#[test]
+fn a_label_outside_the_pools_requirements_is_drift() {
+    let other =
+        node_pool_of("default", &[requirement(INSTANCE_TYPE, Operator::NotIn, &["m.xlarge"])]);
+    assert_eq!(
+        reason(&cluster().pool(other).node(node("n1"))),
+        Some(DriftReason::RequirementsDrifted(INSTANCE_TYPE.into()))
+    );
+}
+
+#[test]
+fn a_type_that_is_sold_no_longer_is_drift_after_an_hour() {
+    let old = |minutes| {
+        let created = Some(minutes_ago(minutes));
+        cluster().node(node("n1").of_type("gone").with_claim(|claim| claim.created = created))
+    };
+    assert_eq!(reason(&old(60)), Some(DriftReason::InstanceTypeNotFound));
+    assert_eq!(reason(&old(59)), None);
+}
+
+#[test]
+fn a_changed_node_class_is_drift() {
+    let hashed = |of: &str| hashes(NODE_CLASS_HASH, of, NODE_CLASS_HASH_VERSION, "v4");
+    let world = |own: &str| {
+        let class = Ec2NodeClass { annotations: hashed("1"), ..node_class("ami-1") };
+        cluster()
+            .with(|snapshot| snapshot.node_classes.push(class))
+            .node(node("n1").with_claim(|claim| claim.annotations = hashed(own)))
+    };
+    assert_eq!(reason(&world("1")), None);
+    assert_eq!(reason(&world("2")), Some(DriftReason::NodeClassDrift));
+}
+
+#[test]
+fn an_image_that_is_not_selected_any_more_is_drift() {
+    let world = |image: &str| {
+        let image = Some(Text::from(image));
+        cluster()
+            .with(|snapshot| snapshot.node_classes.push(node_class("ami-1")))
+            .node(node("n1").with_claim(|claim| claim.status.image_id = image))
+    };
+    assert_eq!(reason(&world("ami-1")), None);
+    assert_eq!(reason(&world("ami-0")), Some(DriftReason::AmiDrift));
+}
+
+/// A node that has drifted.
+fn drifted(name: &str) -> NodeMaker {
+    node(name).with_claim(|claim| claim.termination_grace_period = None)
+}
+
+/// A pool whose nodes have all drifted and that consolidates nothing.
+fn drifting() -> Cluster {
+    let pool =
+        node_pool_with("default", |template| _ = template.labels.insert("a".into(), "b".into()));
+    cluster().pool(pool).default_pool(|pool| {
+        pool.disruption.consolidation_policy = ConsolidationPolicy::WhenEmpty;
+        pool.disruption.consolidate_after = domain::node_pool::NeverOr::Never;
+    })
+}
+
+#[test]
+fn one_drifted_node_with_pods_is_replaced_at_a_time_the_oldest_first() {
+    let since = |minutes| {
+        move |claim: &mut domain::node_claim::NodeClaim| {
+            claim.status.conditions.push(domain::node_claim::Condition {
+                kind: domain::node_claim::ConditionType::Drifted,
+                status: domain::node_claim::ConditionStatus::True,
+                reason: "".into(),
+                message: "".into(),
+                changed: Some(minutes_ago(minutes)),
+            });
+        }
+    };
+    let disruption = drifting()
+        .node(drifted("n1").with_claim(since(10)))
+        .node(drifted("n2").with_claim(since(20)))
+        .pod(pod("a").cpu(3000).on("n1"))
+        .pod(pod("b").cpu(3000).on("n2"))
+        .disruption();
+    assert_eq!(disruption.reason, DisruptionReason::Drifted);
+    assert_eq!(&*disruption.nodes[0], "n2");
+    assert_eq!(disruption.replacements.len(), 1);
+}
+
+#[test]
+fn empty_drifted_nodes_come_first_and_need_nothing_new() {
+    let plan = drifting().node(drifted("n1")).node(drifted("n2")).pod(pod("a").on("n1")).plan();
+    assert_eq!(going(&plan, DisruptionReason::Drifted), ["n2"]);
+    assert!(plan.disruptions[0].replacements.is_empty());
+}
+
+#[test]
+fn drift_waits_for_its_budget() {
+    let world = drifting()
+        .default_pool(|pool| pool.disruption.budgets = vec![budget(CountOrPercent::Count(0))])
+        .node(drifted("n1"));
+    assert!(matches!(world.blocked("n1"), NotDisruptable::Budget { allowed: 0, .. }));
+}
+
+#[test]
+fn a_grace_period_lets_drift_go_ahead_of_a_pods_budget() {
+    let world = |grace: Option<SignedDuration>| {
+        drifting()
+            .default_pool(|pool| {
+                Arc::make_mut(&mut pool.template).termination_grace_period = grace;
+            })
+            .node(node("n1").with_claim(|claim| claim.termination_grace_period = grace))
+            .pod(pod("a").label("app", "web").on("n1"))
+            .pdb(pdb("web", ("app", "web"), 0))
+    };
+    assert!(matches!(world(None).blocked("n1"), NotDisruptable::Pdb { .. }));
+    let graceful = world(Some(SignedDuration::from_mins(5))).plan();
+    assert_eq!(going(&graceful, DisruptionReason::Drifted), ["n1"]);
+}
+
+#[test]
+fn a_drifted_node_whose_pods_find_no_place_stays() {
+    let world = drifting().node(node("n1").of_type("m.2xlarge")).pod(pod("a").cpu(7000).on("n1"));
+    let unplaceable = world.with(|snapshot| {
+        let types = Arc::make_mut(&mut snapshot.instance_types.default);
+        types.retain(|own| &*own.name != "m.2xlarge");
+        snapshot.now = now();
+    });
+    assert!(matches!(unplaceable.blocked("n1"), NotDisruptable::NotWorthIt(_)));
+}

@@ -1,0 +1,17 @@
+//! What `plan` does with pods that need a place, subject by subject.
+
+mod affinity;
+mod buffer;
+mod claim;
+mod daemon;
+mod existing;
+mod limit;
+mod min_values;
+mod overlay;
+mod preference;
+mod reason;
+mod requirement;
+mod reservation;
+mod spread;
+mod volume;
+mod weight;

@@ -1,0 +1,109 @@
+//! Pod affinity and anti-affinity, in both directions.
+
+use domain::label::{HOSTNAME, ZONE};
+use domain::pod::PreferredPodTerm;
+use domain::reason::NodePoolUnfit;
+
+use crate::testing::{claim_of, cluster, listed, near, node, place_of, pod, pods_by_zone, unfit};
+
+const DB: (&str, &str) = ("app", "db");
+
+#[test]
+fn a_pod_follows_another_to_its_node() {
+    let world =
+        cluster().node(node("n1")).node(node("n2")).pod(pod("db").label(DB.0, DB.1).on("n2"));
+    let plan = world.pod(pod("web").affinity(near(HOSTNAME, DB))).plan();
+    assert_eq!(place_of(&plan, "web"), Some("n2"));
+}
+
+#[test]
+fn a_pod_follows_another_to_its_new_node() {
+    let plan = cluster()
+        .pod(pod("db").label(DB.0, DB.1).cpu(1500))
+        .pod(pod("web").cpu(1600).affinity(near(HOSTNAME, DB)))
+        .plan();
+    assert_eq!(claim_of(&plan, "web").name, claim_of(&plan, "db").name);
+}
+
+#[test]
+fn a_pod_follows_another_to_its_zone() {
+    let full =
+        cluster().node(node("n1").in_zone("c")).pod(pod("db").label(DB.0, DB.1).cpu(4000).on("n1"));
+    let plan = full.pod(pod("web").affinity(near(ZONE, DB))).plan();
+    assert_eq!(listed(claim_of(&plan, "web"), ZONE), "c");
+}
+
+#[test]
+fn the_first_of_pods_that_want_to_be_together_goes_anywhere() {
+    let together = pod("db").label(DB.0, DB.1).cpu(1500).affinity(near(ZONE, DB));
+    assert_eq!(pods_by_zone(&cluster().pods(4, &together).plan()), [4]);
+}
+
+#[test]
+fn without_anybody_to_follow_a_pod_waits() {
+    let plan = cluster().pod(pod("web").affinity(near(ZONE, DB))).plan();
+    assert_eq!(unfit(&plan, "web", "default"), NodePoolUnfit::PodAffinity(ZONE.into()));
+}
+
+#[test]
+fn a_pod_keeps_away_from_another() {
+    let world = cluster().node(node("n1")).pod(pod("db").label(DB.0, DB.1).on("n1"));
+    let plan = world.pod(pod("web").anti_affinity(near(HOSTNAME, DB))).plan();
+    claim_of(&plan, "web");
+}
+
+#[test]
+fn a_pod_that_another_keeps_away_from_keeps_away_too() {
+    let world =
+        cluster().node(node("n1")).pod(pod("web").anti_affinity(near(HOSTNAME, DB)).on("n1"));
+    let plan = world.pod(pod("db").label(DB.0, DB.1)).plan();
+    claim_of(&plan, "db");
+}
+
+#[test]
+fn new_pods_keep_away_from_each_other_in_both_directions() {
+    let plan = cluster()
+        .pod(pod("web").anti_affinity(near(ZONE, DB)))
+        .pod(pod("db").label(DB.0, DB.1))
+        .plan();
+    assert_ne!(listed(claim_of(&plan, "web"), ZONE), listed(claim_of(&plan, "db"), ZONE));
+}
+
+#[test]
+fn one_pod_a_zone_leaves_the_fourth_waiting() {
+    let apart = pod("db").label(DB.0, DB.1).anti_affinity(near(ZONE, DB));
+    let plan = cluster().pods(4, &apart).plan();
+    assert_eq!(pods_by_zone(&plan), [1, 1, 1]);
+    let [waiting] = plan.unschedulable.as_slice() else { panic!("{:?}", plan.unschedulable) };
+    assert_eq!(
+        unfit(&plan, &waiting.pod.name, "default"),
+        NodePoolUnfit::PodAntiAffinity(ZONE.into())
+    );
+}
+
+#[test]
+fn other_namespaces_are_out_of_reach_unless_named() {
+    let world = cluster()
+        .node(node("n1"))
+        .pod(pod("db").label(DB.0, DB.1).on("n1").having(|pod| pod.key.namespace = "prod".into()));
+    let plan = world.clone().pod(pod("web").anti_affinity(near(HOSTNAME, DB))).plan();
+    assert_eq!(place_of(&plan, "web"), Some("n1"));
+    let mut named = near(HOSTNAME, DB);
+    named.namespaces = vec!["prod".into()];
+    claim_of(&world.pod(pod("web").anti_affinity(named)).plan(), "web");
+}
+
+#[test]
+fn a_wish_to_be_near_is_kept_where_it_can_be() {
+    let wish = |pod: crate::testing::PodMaker| {
+        pod.with(|spec| {
+            let term = near(HOSTNAME, DB);
+            spec.preferred_pod_affinity.push(PreferredPodTerm { weight: 10, term });
+        })
+    };
+    let world =
+        cluster().node(node("n1")).node(node("n2")).pod(pod("db").label(DB.0, DB.1).on("n2"));
+    assert_eq!(place_of(&world.pod(wish(pod("web"))).plan(), "web"), Some("n2"));
+    let alone = cluster().node(node("n1")).pod(wish(pod("web"))).plan();
+    assert_eq!(place_of(&alone, "web"), Some("n1"));
+}

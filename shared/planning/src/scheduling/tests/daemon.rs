@@ -1,0 +1,67 @@
+//! What DaemonSets take of new nodes.
+
+use domain::label::{ARCH, ZONE};
+use domain::reason::NodePoolUnfit;
+use domain::resource::CPU;
+use domain::taint::TaintEffect;
+
+use crate::testing::{
+    claim_of, cluster, daemon_set, daemon_set_of, node, node_pool_with, place_of, pod, taint,
+    texts, unfit,
+};
+
+#[test]
+fn a_new_node_has_room_for_its_daemons_too() {
+    let pods = cluster().pod(pod("a").cpu(2000));
+    assert_eq!(&*claim_of(&pods.plan(), "a").instance_types[0], "m.large");
+    let plan = pods.daemon_set(daemon_set("agent", 100)).plan();
+    let claim = claim_of(&plan, "a");
+    assert_eq!(&*claim.instance_types[0], "m.xlarge");
+    assert_eq!(claim.requests.get(CPU), 2100);
+}
+
+#[test]
+fn daemons_that_do_not_run_on_the_type_take_nothing_of_it() {
+    let on_arm = daemon_set_of("agent", pod("agent").cpu(3000).on_nodes_with(ARCH, "arm64"));
+    let plan = cluster().daemon_set(on_arm).pod(pod("a").cpu(2000)).plan();
+    assert_eq!(&*claim_of(&plan, "a").instance_types[0], "m.large");
+}
+
+#[test]
+fn daemons_that_do_not_tolerate_the_pools_taint_take_nothing() {
+    let tainted = node_pool_with("default", |template| {
+        template.taints.push(taint("team", TaintEffect::NoSchedule));
+    });
+    let plan = cluster()
+        .pool(tainted)
+        .daemon_set(daemon_set("agent", 1000))
+        .pod(pod("a").cpu(2000).tolerating("team"))
+        .plan();
+    assert_eq!(&*claim_of(&plan, "a").instance_types[0], "m.large");
+}
+
+#[test]
+fn room_is_kept_on_a_node_for_daemons_that_have_not_come() {
+    let world = cluster().node(node("n1")).pod(pod("a").cpu(3500));
+    assert_eq!(place_of(&world.plan(), "a"), Some("n1"));
+    let with_daemon = world.daemon_set(daemon_set("agent", 600));
+    assert_eq!(place_of(&with_daemon.clone().plan(), "a"), None);
+    // Once its pod runs, what it asks for is not counted twice.
+    let running = pod("agent-1").cpu(600).on("n1").owned_by(domain::pod::OwnerKind::DaemonSet);
+    let plan = with_daemon.pod(running).pod(pod("b").cpu(3400)).plan();
+    assert_eq!(place_of(&plan, "b"), Some("n1"));
+}
+
+#[test]
+fn a_daemons_host_port_keeps_the_pod_off() {
+    let agent = daemon_set_of("agent", pod("agent").host_port(9100));
+    let plan = cluster().daemon_set(agent).pod(pod("a").host_port(9100)).plan();
+    assert_eq!(unfit(&plan, "a", "default"), NodePoolUnfit::HostPort(9100));
+}
+
+#[test]
+fn a_daemon_counts_where_it_might_run() {
+    let in_zone = daemon_set_of("agent", pod("agent").cpu(100).on_nodes_with(ZONE, "b"));
+    let plan = cluster().daemon_set(in_zone).pod(pod("a").cpu(2000)).plan();
+    assert_ne!(claim_of(&plan, "a").instance_types, texts(&["m.large"]));
+}

@@ -1,0 +1,74 @@
+//! `spec.limits` of NodePools.
+
+use domain::reason::NodePoolUnfit;
+use domain::resource::{CPU, NODES, Resources};
+
+use crate::testing::{Cluster, claim_of, cluster, node, pod, unfit};
+
+fn limited(resource: &str, amount: i64) -> Cluster {
+    cluster().default_pool(|pool| pool.limits = Resources::new().with(resource, amount))
+}
+
+fn cpus(world: &Cluster) -> i64 {
+    let plan = world.plan();
+    let of = |name: &str| match name {
+        "m.large" => 2000,
+        "m.xlarge" | "a.xlarge" => 4000,
+        _ => 8000,
+    };
+    // Whatever of the listed types is launched.
+    plan.node_claims
+        .iter()
+        .map(|claim| claim.instance_types.iter().map(|name| of(name)).max().unwrap())
+        .sum()
+}
+
+#[test]
+fn a_pool_launches_no_more_than_its_limit() {
+    let world = limited(CPU, 6000).pods(4, &pod("a").cpu(1900));
+    assert!(cpus(&world) <= 6000);
+    let plan = world.plan();
+    assert_eq!(plan.unschedulable.len(), 1, "three fit in six CPUs");
+    assert!(matches!(
+        unfit(&plan, &plan.unschedulable[0].pod.name, "default"),
+        NodePoolUnfit::Limit { .. }
+    ));
+}
+
+#[test]
+fn nodes_and_claims_in_flight_count() {
+    let world = limited(CPU, 9000)
+        .node(node("n1"))
+        .in_flight(node("n2"))
+        .pods(2, &pod("full").cpu(4000).on("n1").having(|pod| pod.node_name = Some("n1".into())))
+        .pod(pod("in").cpu(4000));
+    let plan = world.pod(pod("a").cpu(3900)).plan();
+    assert_eq!(
+        unfit(&plan, "a", "default"),
+        NodePoolUnfit::Limit { resource: CPU.into(), limit: 9000, used: 8000 }
+    );
+}
+
+#[test]
+fn nodes_are_counted_too() {
+    let world = limited(NODES, 2).node(node("n1")).pod(pod("full").cpu(4000).on("n1"));
+    let plan = world.pods(2, &pod("a").cpu(7000)).plan();
+    assert_eq!(plan.node_claims.len(), 1);
+    assert_eq!(
+        unfit(&plan, &plan.unschedulable[0].pod.name, "default"),
+        NodePoolUnfit::Limit { resource: NODES.into(), limit: 2, used: 2 }
+    );
+}
+
+#[test]
+fn types_beyond_the_limit_are_not_listed() {
+    let plan = limited(CPU, 2000).pod(pod("a")).plan();
+    assert_eq!(claim_of(&plan, "a").instance_types.len(), 1);
+}
+
+#[test]
+fn a_node_that_is_being_deleted_does_not_count() {
+    let deleted = node("n1").with(|node| node.deleted = Some(crate::testing::now()));
+    let plan = limited(CPU, 4000).node(deleted).pod(pod("a").cpu(3000)).plan();
+    claim_of(&plan, "a");
+}

@@ -1,0 +1,53 @@
+//! `minValues`: a claim keeps so many distinct values of a key.
+
+use domain::label::{INSTANCE_TYPE, ZONE};
+use domain::node_pool::NodePool;
+use domain::reason::NodePoolUnfit;
+use domain::requirement::{Operator, Requirement};
+use domain::settings::MinValuesPolicy;
+
+use crate::testing::{claim_of, cluster, listed, node_pool_of, pod, requirement, unfit};
+
+fn wanting(key: &str, count: u32) -> NodePool {
+    let exists = requirement(key, Operator::Exists, &[]);
+    node_pool_of("default", &[Requirement { min_values: Some(count), ..exists }])
+}
+
+#[test]
+fn so_many_types_are_listed_however_dear() {
+    let plan = cluster().pod(pod("a")).plan();
+    assert!(claim_of(&plan, "a").instance_types.len() < 3);
+    let plan = cluster().pool(wanting(INSTANCE_TYPE, 4)).pod(pod("a")).plan();
+    assert_eq!(claim_of(&plan, "a").instance_types.len(), 4);
+}
+
+#[test]
+fn strictly_a_pool_with_too_few_cannot_serve() {
+    // Only one type has room for it.
+    let plan = cluster().pool(wanting(INSTANCE_TYPE, 2)).pod(pod("a").cpu(6000)).plan();
+    assert_eq!(
+        unfit(&plan, "a", "default"),
+        NodePoolUnfit::MinValues { key: INSTANCE_TYPE.into(), wanted: 2, found: 1 }
+    );
+}
+
+#[test]
+fn with_best_effort_as_many_as_there_are_will_do() {
+    let world = cluster().pool(wanting(INSTANCE_TYPE, 2)).with(|snapshot| {
+        snapshot.settings.min_values_policy = MinValuesPolicy::BestEffort;
+    });
+    let plan = world.pod(pod("a").cpu(6000)).plan();
+    assert_eq!(claim_of(&plan, "a").instance_types.len(), 1);
+}
+
+#[test]
+fn zones_are_counted_by_offerings() {
+    let plan = cluster().pool(wanting(ZONE, 3)).pod(pod("a")).plan();
+    assert_eq!(listed(claim_of(&plan, "a"), ZONE), "a b c");
+    let pinned = pod("a").on_nodes_with(ZONE, "a");
+    let plan = cluster().pool(wanting(ZONE, 3)).pod(pinned).plan();
+    assert_eq!(
+        unfit(&plan, "a", "default"),
+        NodePoolUnfit::MinValues { key: ZONE.into(), wanted: 3, found: 1 }
+    );
+}

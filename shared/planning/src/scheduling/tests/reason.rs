@@ -1,0 +1,134 @@
+//! Why a pod has no place, in the words that users read.
+
+use domain::instance_type::CapacityType;
+use domain::label::{ARCH, CAPACITY_TYPE, HOSTNAME, NODE_POOL, ZONE};
+use domain::node_pool::NodePool;
+use domain::reason::{NodePoolUnfit, PodUnschedulable};
+use domain::requirement::Operator;
+use domain::resource::{CPU, Resources};
+use domain::taint::TaintEffect;
+
+use crate::testing::{
+    Cluster, PodMaker, cluster, instance_type, is, node_pool_of, node_pool_with, offering, pod,
+    reasons, requirement, taint, unfit,
+};
+
+/// Why pool `default` cannot host the pod.
+#[track_caller]
+fn check(world: Cluster, pod: PodMaker, text: &str) {
+    let plan = world.pod(pod).plan();
+    assert_eq!(unfit(&plan, "a", "default").to_string(), text);
+}
+
+#[test]
+fn a_pool_that_serves_nobody_says_why() {
+    let serving = |change: fn(&mut NodePool)| cluster().default_pool(change);
+    check(serving(|pool| pool.is_deleting = true), pod("a"), "it is being deleted");
+    check(serving(|pool| pool.ready = Some(false)), pod("a"), "it is not ready");
+    check(
+        serving(|pool| pool.replicas = Some(3)),
+        pod("a"),
+        "it keeps a fixed number of nodes (spec.replicas)",
+    );
+}
+
+#[test]
+fn a_taint_is_named() {
+    let tainted = node_pool_with("default", |template| {
+        template.taints.push(taint("team", TaintEffect::NoSchedule));
+    });
+    check(cluster().pool(tainted), pod("a"), "the pod does not tolerate taint team:NoSchedule");
+}
+
+#[test]
+fn labels_are_named_with_what_both_sides_want() {
+    check(
+        cluster(),
+        pod("a").on_nodes_with("team", "blue"),
+        "the pod requires label team, which its nodes do not have",
+    );
+    check(
+        cluster().pool(node_pool_of("default", &[is(ZONE, "a")])),
+        pod("a").on_nodes_with(ZONE, "b"),
+        "the pod requires topology.kubernetes.io/zone In b, its nodes have In [a]",
+    );
+    check(
+        cluster(),
+        pod("a").on_nodes_with(CAPACITY_TYPE, "spot"),
+        "the pod requires karpenter.sh/capacity-type In spot, its nodes have In [on-demand]",
+    );
+    check(
+        cluster(),
+        pod("a").on_nodes_with(NODE_POOL, "other"),
+        "the pod requires karpenter.sh/nodepool In other, its nodes have In default",
+    );
+}
+
+#[test]
+fn the_requirement_that_leaves_no_type_is_named() {
+    check(
+        cluster(),
+        pod("a").on_nodes_with(ARCH, "riscv64"),
+        "no instance type is left by kubernetes.io/arch In riscv64",
+    );
+    let impossible = node_pool_of("default", &[requirement(ARCH, Operator::In, &["riscv64"])]);
+    check(cluster().pool(impossible), pod("a"), "no instance type meets its own requirements");
+}
+
+#[test]
+fn types_that_are_not_sold_where_the_pod_may_run_are_no_use() {
+    let mut split = instance_type("m.large", 2, 0.10);
+    split.offerings =
+        vec![offering("a", CapacityType::OnDemand, 0.10), offering("b", CapacityType::Spot, 0.03)];
+    check(
+        cluster().selling(vec![split]),
+        pod("a").on_nodes_with(ZONE, "a").on_nodes_with(CAPACITY_TYPE, "spot"),
+        "no instance type that would do can be launched where the pod may run",
+    );
+}
+
+#[test]
+fn the_nearest_miss_is_the_type_that_comes_closest() {
+    check(
+        cluster(),
+        pod("a").cpu(9000),
+        "no instance type has cpu 9: the largest allowed, m.2xlarge, has 8",
+    );
+    check(
+        cluster(),
+        pod("a").cpu(4500).on_nodes_with(ARCH, "arm64"),
+        "no instance type has cpu 4500m: the largest allowed, a.xlarge, has 4",
+    );
+}
+
+#[test]
+fn a_limit_is_named_with_what_is_used() {
+    let limited = cluster().default_pool(|pool| pool.limits = Resources::new().with(CPU, 1000));
+    check(limited, pod("a"), "limit cpu 1 is reached: 0 in use");
+}
+
+#[test]
+fn what_concerns_the_pod_alone_names_no_pool() {
+    let refusing = pod("a").requiring(requirement(NODE_POOL, Operator::DoesNotExist, &[]));
+    assert_eq!(
+        reasons(&cluster().pod(refusing).plan(), "a"),
+        [PodUnschedulable::RefusesManagedNodes]
+    );
+    let devices = pod("a").with(|spec| spec.resource_claims.push("gpu".into()));
+    assert_eq!(
+        reasons(&cluster().pod(devices).plan(), "a"),
+        [PodUnschedulable::DeviceClaim { claim: "gpu".into() }]
+    );
+    let without_pools = cluster().with(|snapshot| snapshot.node_pools.clear());
+    assert_eq!(reasons(&without_pools.pod(pod("a")).plan(), "a"), [PodUnschedulable::NoNodePool]);
+}
+
+#[test]
+fn each_pool_gives_its_own_reason() {
+    let tainted = node_pool_with("other", |template| {
+        template.taints.push(taint("team", TaintEffect::NoSchedule));
+    });
+    let plan = cluster().pool(tainted).pod(pod("a").on_nodes_with(HOSTNAME, "n1")).plan();
+    assert!(matches!(unfit(&plan, "a", "other"), NodePoolUnfit::Taint(_)));
+    assert!(matches!(unfit(&plan, "a", "default"), NodePoolUnfit::Label { .. }));
+}

@@ -1,0 +1,130 @@
+//! Topology spread constraints.
+
+use domain::label::{HOSTNAME, ZONE};
+use domain::pod::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
+use domain::reason::NodePoolUnfit;
+use domain::requirement::Operator;
+use domain::settings::PreferencePolicy;
+use domain::taint::TaintEffect;
+
+use crate::testing::{
+    PodMaker, cluster, node, node_pool_of, node_pool_with, place_of, pod, pods_by_zone,
+    requirement, spread_over, taint, unfit,
+};
+
+const WEB: (&str, &str) = ("app", "web");
+
+fn web(key: &str) -> PodMaker {
+    web_with(spread_over(key, WEB))
+}
+
+fn web_with(constraint: TopologySpreadConstraint) -> PodMaker {
+    pod("web").label(WEB.0, WEB.1).spread(constraint)
+}
+
+#[test]
+fn pods_are_spread_over_zones() {
+    let plan = cluster().pods(6, &web(ZONE)).plan();
+    assert_eq!(pods_by_zone(&plan), [2, 2, 2]);
+}
+
+#[test]
+fn skew_allows_as_many_more_as_it_says() {
+    let loose = TopologySpreadConstraint { max_skew: 6, ..spread_over(ZONE, WEB) };
+    let plan = cluster().pods(6, &web_with(loose)).plan();
+    let by_zone = pods_by_zone(&plan);
+    assert_eq!(by_zone.iter().sum::<usize>(), 6);
+}
+
+#[test]
+fn pods_that_are_there_count() {
+    let world = cluster()
+        .node(node("n1").in_zone("a"))
+        .pods(2, &pod("old").label(WEB.0, WEB.1).cpu(1900).on("n1"));
+    let plan = world.pods(4, &web(ZONE).cpu(500)).plan();
+    assert_eq!(pods_by_zone(&plan), [2, 2]);
+}
+
+#[test]
+fn pods_are_spread_over_hosts() {
+    let plan = cluster().pods(3, &web(HOSTNAME)).plan();
+    assert_eq!(plan.node_claims.len(), 3);
+    let two = TopologySpreadConstraint { max_skew: 2, ..spread_over(HOSTNAME, WEB) };
+    assert_eq!(cluster().pods(4, &web_with(two)).plan().node_claims.len(), 2);
+}
+
+#[test]
+fn with_fewer_domains_than_wanted_the_emptiest_counts_as_empty() {
+    let two_zones = node_pool_of("default", &[requirement(ZONE, Operator::In, &["a", "b"])]);
+    let three = TopologySpreadConstraint { min_domains: Some(3), ..spread_over(ZONE, WEB) };
+    let plan = cluster().pool(two_zones).pods(4, &web_with(three)).plan();
+    assert_eq!(pods_by_zone(&plan), [1, 1]);
+    assert_eq!(plan.unschedulable.len(), 2);
+    let name = plan.unschedulable[0].pod.name.clone();
+    assert_eq!(unfit(&plan, &name, "default"), NodePoolUnfit::TopologySpread(ZONE.into()));
+}
+
+#[test]
+fn a_wish_to_spread_is_kept_while_it_can_be() {
+    let soft = TopologySpreadConstraint {
+        when_unsatisfiable: WhenUnsatisfiable::ScheduleAnyway,
+        ..spread_over(ZONE, WEB)
+    };
+    let plan = cluster().pods(3, &web_with(soft.clone())).plan();
+    assert_eq!(pods_by_zone(&plan), [1, 1, 1]);
+    let one_zone = node_pool_of("default", &[requirement(ZONE, Operator::In, &["a"])]);
+    let plan = cluster().pool(one_zone).pods(3, &web_with(soft.clone())).plan();
+    assert_eq!(pods_by_zone(&plan), [3]);
+    let ignoring = cluster().with(|snapshot| {
+        snapshot.settings.preference_policy = PreferencePolicy::Ignore;
+    });
+    assert_eq!(ignoring.pods(3, &web_with(soft)).plan().node_claims.len(), 1);
+}
+
+#[test]
+fn zones_that_the_pod_excludes_do_not_count() {
+    let web = web(ZONE).requiring(requirement(ZONE, Operator::In, &["a", "b"]));
+    assert_eq!(pods_by_zone(&cluster().pods(4, &web).plan()), [2, 2]);
+}
+
+#[test]
+fn zones_that_the_pod_excludes_count_where_affinity_is_ignored() {
+    let constraint = TopologySpreadConstraint {
+        node_affinity_policy: NodeInclusionPolicy::Ignore,
+        ..spread_over(ZONE, WEB)
+    };
+    // Zone c holds none and can get none: so no zone may hold two.
+    let world = cluster().node(node("n1").in_zone("c").of_pool("other"));
+    let web = web_with(constraint).requiring(requirement(ZONE, Operator::In, &["a", "b"]));
+    let plan = world.pods(4, &web).plan();
+    assert_eq!(pods_by_zone(&plan), [1, 1]);
+}
+
+#[test]
+fn tainted_nodes_count_unless_taints_are_honored() {
+    let tainted = node("n1")
+        .in_zone("c")
+        .with(|node| node.taints.push(taint("team", TaintEffect::NoSchedule)));
+    let two_zones = node_pool_of("default", &[requirement(ZONE, Operator::In, &["a", "b"])]);
+    let world = cluster().pool(two_zones).node(tainted);
+    let plan = world.clone().pods(4, &web(ZONE)).plan();
+    assert_eq!(pods_by_zone(&plan), [1, 1]);
+    let honoring = TopologySpreadConstraint {
+        node_taints_policy: NodeInclusionPolicy::Honor,
+        ..spread_over(ZONE, WEB)
+    };
+    assert_eq!(pods_by_zone(&world.pods(4, &web_with(honoring)).plan()), [2, 2]);
+}
+
+#[test]
+fn the_emptiest_existing_domain_is_filled_first() {
+    let world = cluster()
+        .node(node("n1").in_zone("a"))
+        .node(node("n2").in_zone("b"))
+        .pod(pod("old").label(WEB.0, WEB.1).on("n1"));
+    let three = node_pool_with("default", |template| {
+        template.requirements = vec![requirement(ZONE, Operator::In, &["a", "b"])];
+    });
+    let plan = world.pool(three).pod(web(ZONE)).plan();
+    assert_eq!(place_of(&plan, "web"), Some("n2"));
+}

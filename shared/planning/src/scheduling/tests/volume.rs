@@ -1,0 +1,150 @@
+//! Volumes: where they are, how many a node can attach, and what is wrong with them.
+
+use domain::label::{Labels, ZONE};
+use domain::plan::Plan;
+use domain::pod::{NodeSelectorTerm, VolumeUse};
+use domain::reason::{PodUnschedulable, VolumeProblem};
+use domain::requirement::{Operator, Requirement};
+use domain::volume::{ClaimSpec, CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+
+use crate::testing::{
+    Cluster, PodMaker, claim_of, cluster, is, listed, node, place_of, pod, pod_key, reasons,
+    requirement,
+};
+
+const EBS: &str = "ebs.csi.aws.com";
+
+fn using(claim: &str) -> PodMaker {
+    pod("a").with(|spec| {
+        spec.volumes.push(VolumeUse::Claim { name: claim.into(), template: None });
+    })
+}
+
+fn claim(name: &str, spec: ClaimSpec) -> PersistentVolumeClaim {
+    PersistentVolumeClaim {
+        key: pod_key(name),
+        is_deleting: false,
+        is_lost: false,
+        is_binding: false,
+        spec,
+    }
+}
+
+fn term(requirement: Requirement) -> NodeSelectorTerm {
+    NodeSelectorTerm { expressions: vec![requirement], fields: Vec::new() }
+}
+
+/// A claim bound to a volume that can be used where one of the terms holds.
+fn bound(world: Cluster, name: &str, terms: &[Requirement]) -> Cluster {
+    let spec = ClaimSpec { volume_name: Some(format!("v-{name}").into()), ..ClaimSpec::default() };
+    world.with(|snapshot| {
+        snapshot.persistent_volume_claims.push(claim(name, spec));
+        snapshot.persistent_volumes.push(PersistentVolume {
+            name: format!("v-{name}").into(),
+            is_deleting: false,
+            labels: Labels::new(),
+            node_terms: Some(terms.iter().cloned().map(term).collect()),
+            is_host_bound: false,
+            csi_driver: Some(EBS.into()),
+            csi_handle: Some(name.into()),
+        });
+    })
+}
+
+#[test]
+fn a_pod_goes_to_its_volume() {
+    let world = bound(cluster(), "data", &[is(ZONE, "c")]);
+    assert_eq!(listed(claim_of(&world.pod(using("data")).plan(), "a"), ZONE), "c");
+}
+
+#[test]
+fn any_alternative_of_a_volume_will_do() {
+    let world = bound(cluster(), "data", &[is(ZONE, "nowhere"), is(ZONE, "b")]);
+    assert_eq!(listed(claim_of(&world.pod(using("data")).plan(), "a"), ZONE), "b");
+}
+
+#[test]
+fn alternatives_of_several_volumes_must_hold_together() {
+    let world = bound(cluster(), "data", &[is(ZONE, "a"), is(ZONE, "b")]);
+    let world = bound(world, "logs", &[is(ZONE, "b"), is(ZONE, "c")]);
+    let both = using("data").with(|spec| {
+        spec.volumes.push(VolumeUse::Claim { name: "logs".into(), template: None });
+    });
+    assert_eq!(listed(claim_of(&world.pod(both).plan(), "a"), ZONE), "b");
+}
+
+#[test]
+fn volumes_that_no_zone_has_together_keep_the_pod_waiting() {
+    let world = bound(cluster(), "data", &[is(ZONE, "a")]);
+    let world = bound(world, "logs", &[is(ZONE, "b")]);
+    let both = using("data").with(|spec| {
+        spec.volumes.push(VolumeUse::Claim { name: "logs".into(), template: None });
+    });
+    let found = reasons(&world.pod(both).plan(), "a");
+    assert!(matches!(
+        found.as_slice(),
+        [PodUnschedulable::Volume { problem: VolumeProblem::Incompatible, .. }]
+    ));
+}
+
+#[test]
+fn a_class_says_where_it_can_make_volumes() {
+    let spec = ClaimSpec { storage_class: Some("fast".into()), ..ClaimSpec::default() };
+    let world = cluster().with(|snapshot| {
+        snapshot.persistent_volume_claims.push(claim("data", spec));
+        snapshot.storage_classes.push(StorageClass {
+            name: "fast".into(),
+            is_default: false,
+            provisioner: EBS.into(),
+            binds_immediately: false,
+            allowed_topologies: vec![term(requirement(ZONE, Operator::In, &["c"]))],
+        });
+    });
+    assert_eq!(listed(claim_of(&world.pod(using("data")).plan(), "a"), ZONE), "c");
+}
+
+#[test]
+fn a_claim_that_is_not_there_keeps_the_pod_off_every_node() {
+    let plan = cluster().node(node("n1")).pod(using("data")).plan();
+    assert_eq!(
+        reasons(&plan, "a"),
+        [PodUnschedulable::Volume { claim: "data".into(), problem: VolumeProblem::Missing }]
+    );
+}
+
+#[test]
+fn a_node_attaches_no_more_volumes_than_it_can() {
+    let world = bound(cluster(), "data", &[is(ZONE, "a")]);
+    let world = bound(world, "logs", &[is(ZONE, "a")]).node(node("n1")).with(|snapshot| {
+        snapshot.csi_nodes.push(CsiNode { name: "n1".into(), limits: vec![(EBS.into(), 1)] });
+    });
+    let alone = world.clone().pod(using("data")).plan();
+    assert_eq!(place_of(&alone, "a"), Some("n1"));
+    let busy = world.pod(using("logs").having(|pod| pod.key = pod_key("old")).on("n1"));
+    claim_of(&busy.clone().pod(using("data")).plan(), "a");
+    // The same volume is attached once.
+    let same = busy.pod(using("logs")).plan();
+    assert_eq!(place_of(&same, "a"), Some("n1"));
+}
+
+#[test]
+fn a_claim_for_one_pod_at_a_time_serves_one() {
+    let spec = ClaimSpec {
+        volume_name: Some("v-data".into()),
+        one_pod_only: true,
+        ..ClaimSpec::default()
+    };
+    let world = bound(cluster(), "data", &[is(ZONE, "a")])
+        .with(|snapshot| snapshot.persistent_volume_claims[0] = claim("data", spec));
+    let in_use = [PodUnschedulable::Volume { claim: "data".into(), problem: VolumeProblem::InUse }];
+    let waiting = |plan: &Plan| {
+        assert_eq!(plan.unschedulable.len(), 1);
+        assert_eq!(plan.unschedulable[0].reasons, in_use);
+    };
+    let plan = world.clone().pods(2, &using("data")).plan();
+    assert_eq!((plan.node_claims.len(), plan.placements.len()), (1, 0));
+    waiting(&plan);
+    let plan = world.node(node("n1")).pods(2, &using("data")).plan();
+    assert_eq!((plan.node_claims.len(), plan.placements.len()), (0, 1));
+    waiting(&plan);
+}

@@ -1,0 +1,133 @@
+//! A cluster, built up by what a test is about.
+
+use domain::instance_type::{InstanceType, InstanceTypes};
+use domain::label;
+use domain::node_pool::NodePool;
+use domain::pdb::PodDisruptionBudget;
+use domain::plan::{Plan, PlannedDisruption};
+use domain::reason::NotDisruptable;
+use domain::snapshot::ClusterSnapshot;
+use domain::workload::DaemonSet;
+use std::sync::Arc;
+
+use super::catalogue::catalogue;
+use super::node::NodeMaker;
+use super::plan::is_disrupted;
+use super::pod::PodMaker;
+use super::pool::node_pool;
+use super::{now, pod_key};
+
+/// Pool `default`, the catalogue and nothing else.
+pub(crate) fn cluster() -> Cluster {
+    let mut snapshot = ClusterSnapshot::empty(now());
+    snapshot.instance_types = InstanceTypes {
+        region: Some("region-1".into()),
+        zone_ids: ["a", "b", "c"].map(|zone| (zone.into(), format!("id-{zone}").into())).into(),
+        default: Arc::new(catalogue()),
+        ..InstanceTypes::default()
+    };
+    Cluster(snapshot).pool(node_pool("default"))
+}
+
+#[derive(Clone)]
+pub(crate) struct Cluster(pub(crate) ClusterSnapshot);
+
+impl Cluster {
+    /// Adds a pool, or replaces the one of its name.
+    pub(crate) fn pool(mut self, pool: NodePool) -> Self {
+        self.0.node_pools.retain(|own| own.name != pool.name);
+        self.0.node_pools.push(pool);
+        self
+    }
+
+    /// Changes pool `default`.
+    pub(crate) fn default_pool(self, change: impl FnOnce(&mut NodePool)) -> Self {
+        self.with(|snapshot| {
+            let pool = snapshot.node_pools.iter_mut().find(|pool| &*pool.name == "default");
+            change(pool.unwrap());
+        })
+    }
+
+    /// Sells these instance types and no others.
+    pub(crate) fn selling(self, mut types: Vec<InstanceType>) -> Self {
+        types.sort_by(|a, b| a.name.cmp(&b.name));
+        self.with(|snapshot| snapshot.instance_types.default = Arc::new(types))
+    }
+
+    pub(crate) fn pod(self, pod: PodMaker) -> Self {
+        self.with(|snapshot| snapshot.pods.push(pod.make()))
+    }
+
+    /// Adds so many pods like one, named `NAME-0` and on.
+    pub(crate) fn pods(mut self, count: usize, like: &PodMaker) -> Self {
+        for index in 0..count {
+            let key = pod_key(&format!("{}-{index}", like.pod.key.name));
+            self = self.pod(like.clone().having(|pod| pod.key = key));
+        }
+        self
+    }
+
+    pub(crate) fn node(self, maker: NodeMaker) -> Self {
+        self.with(|snapshot| {
+            let NodeMaker { mut node, mut claim } = maker;
+            let name = &node.labels[label::INSTANCE_TYPE];
+            let of_type = snapshot.instance_types.default.iter().find(|own| own.name == *name);
+            if let Some(known) = of_type {
+                node.capacity = known.capacity.clone();
+                node.allocatable = known.allocatable.clone();
+                claim.status.capacity = known.capacity.clone();
+                claim.status.allocatable = known.allocatable.clone();
+            }
+            snapshot.nodes.push(node);
+            snapshot.node_claims.push(claim);
+        })
+    }
+
+    /// Adds the claim of a node that has not joined.
+    pub(crate) fn in_flight(self, maker: NodeMaker) -> Self {
+        let mut cluster = self.node(maker.starting().with_claim(|claim| {
+            claim.status.node_name = None;
+            claim.labels.remove(label::HOSTNAME);
+        }));
+        cluster.0.nodes.pop();
+        cluster
+    }
+
+    pub(crate) fn daemon_set(self, daemon_set: DaemonSet) -> Self {
+        self.with(|snapshot| snapshot.daemon_sets.push(daemon_set))
+    }
+
+    pub(crate) fn pdb(self, pdb: PodDisruptionBudget) -> Self {
+        self.with(|snapshot| snapshot.pod_disruption_budgets.push(pdb))
+    }
+
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut ClusterSnapshot)) -> Self {
+        change(&mut self.0);
+        self
+    }
+
+    /// What a whole tick would do; every plan that a test makes is also held against a second one.
+    #[track_caller]
+    pub(crate) fn plan(&self) -> Plan {
+        let plan = crate::plan(&self.0);
+        assert_eq!(plan, crate::plan(&self.0), "the same snapshot gives the same plan");
+        plan
+    }
+
+    /// The only disruption of a plan.
+    #[track_caller]
+    pub(crate) fn disruption(&self) -> PlannedDisruption {
+        let plan = self.plan();
+        assert_eq!(plan.disruptions.len(), 1, "{:?} {:?}", plan.disruptions, plan.blocked);
+        plan.disruptions.into_iter().next().unwrap()
+    }
+
+    /// Why a node stays.
+    #[track_caller]
+    pub(crate) fn blocked(&self, node: &str) -> NotDisruptable {
+        let plan = self.plan();
+        assert!(!is_disrupted(&plan, node), "{node} goes: {:?}", plan.disruptions);
+        let blocked = plan.blocked.iter().find(|blocked| &*blocked.node == node);
+        blocked.unwrap_or_else(|| panic!("{:?} names {node}", plan.blocked)).reason.clone()
+    }
+}
