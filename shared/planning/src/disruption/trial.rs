@@ -95,7 +95,7 @@ impl<'s, 'a> Trials<'s, 'a> {
         let mut trial = self.try_without(nodes);
         let mut limits = self.limits(nodes);
         let items = std::mem::take(&mut trial.items);
-        let packing = pack(self.model, self.topology, &trial.state, &mut limits, items);
+        let packing = pack(self.model, self.topology, &trial.state, &mut limits, &items);
         trial.packed = packing.nodes;
         trial.failed.extend(packing.left);
         trial

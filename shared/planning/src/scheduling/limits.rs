@@ -37,6 +37,11 @@ impl Limits {
         Self { left }
     }
 
+    /// No limits at all.
+    pub(crate) const fn none() -> Self {
+        Self { left: Vec::new() }
+    }
+
     /// How many nodes of this capacity the pool may still launch.
     pub(crate) fn allow(&self, pool: usize, capacity: &Resources) -> u32 {
         let mut most = i64::from(u32::MAX);

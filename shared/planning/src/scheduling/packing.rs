@@ -115,14 +115,14 @@ pub(crate) fn pack(
     topology: &Topology,
     state: &State,
     limits: &mut Limits,
-    items: Vec<Item>,
+    items: &[Item],
 ) -> Packing {
     if items.is_empty() {
         return Packing { nodes: Vec::new(), left: Vec::new() };
     }
-    let setup = Setup::of(model, topology, state, &items);
+    let setup = Setup::of(model, topology, state, items);
     let mut values = setup.values.clone();
-    let mut best = setup.pack(limits.clone(), items.clone(), &values);
+    let mut best = setup.pack(limits.clone(), items.to_vec(), &values);
     let rounds = rounds_within_budget(items.len(), best.packing.nodes.len());
     let mut last_paid: Option<Vec<f64>> = None;
     for _ in 1..rounds {
@@ -132,10 +132,18 @@ pub(crate) fn pack(
                 *value = value.mul_add(1.0 - STEP, paid * STEP);
             }
         }
-        let next = setup.pack(limits.clone(), items.clone(), &values);
+        let next = setup.pack(limits.clone(), items.to_vec(), &values);
         last_paid = Some(next.paid.clone());
-        let is_better = (next.packing.left.len(), next.cost) < (best.packing.left.len(), best.cost);
-        if is_better {
+        if next.is_better_than(&best) {
+            best = next;
+        }
+    }
+    for bin in setup.first_moves(items, &values, first_moves_within_budget(items.len(), &best)) {
+        if bin.price >= best.cost {
+            continue;
+        }
+        let next = setup.pack_after(Some(&bin), limits.clone(), items.to_vec(), &setup.values);
+        if next.is_better_than(&best) {
             best = next;
         }
     }
@@ -152,6 +160,20 @@ const ROUNDS_MAX: usize = 8;
 /// Items tried against nodes, over all rounds.
 const WORK_MAX: usize = 400_000;
 
+/// First moves tried at most.
+const FIRST_MOVES_MAX: usize = 48;
+
+/// Past so many nodes one of them hardly changes what the others come to.
+const NODES_FOR_FIRST_MOVES_MAX: usize = 16;
+
+fn first_moves_within_budget(items: usize, best: &Outcome) -> usize {
+    let nodes = best.packing.nodes.len();
+    if nodes > NODES_FOR_FIRST_MOVES_MAX {
+        return 0;
+    }
+    (WORK_MAX / (items * nodes).max(1)).min(FIRST_MOVES_MAX)
+}
+
 fn rounds_within_budget(items: usize, nodes: usize) -> usize {
     (WORK_MAX / (items * nodes).max(1)).clamp(1, ROUNDS_MAX)
 }
@@ -164,6 +186,12 @@ struct Outcome {
     cost: f64,
     /// By item, what one pod costs: its share of the nodes its pods are on. Zero where it has no node.
     paid: Vec<f64>,
+}
+
+impl Outcome {
+    fn is_better_than(&self, other: &Self) -> bool {
+        (self.packing.left.len(), self.cost) < (other.packing.left.len(), other.cost)
+    }
 }
 
 /// What all rounds share.
@@ -219,13 +247,52 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
         }
     }
 
+    /// Bins that take most of what there is to place, the cheapest first among those that take as much:
+    /// what is best for each step may leave a rest that is dear, and one larger node saves the rest.
+    fn first_moves(&self, items: &[Item], values: &[f64], most: usize) -> Vec<Bin> {
+        if most == 0 {
+            return Vec::new();
+        }
+        let packer = Packer::new(self, Limits::none(), items.to_vec(), values);
+        let queue = packer.queue(&packer.order);
+        let weight = |bin: &Bin| self.model.pools[bin.pool].node_pool.weight;
+        // A lighter pool must not take what a heavier one could.
+        let heaviest = self.bins.iter().flatten().map(weight).max();
+        let mut moves: Vec<(f64, &Bin)> = self
+            .bins
+            .iter()
+            .flatten()
+            .filter(|bin| Some(weight(bin)) == heaviest)
+            .filter_map(|bin| {
+                let pattern = packer.fill(bin, &queue, None)?;
+                Some((bin.price / pattern.score.max(f64::MIN_POSITIVE), bin))
+            })
+            .collect();
+        moves.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.price.total_cmp(&b.1.price)));
+        moves.into_iter().take(most).map(|(_, bin)| bin.clone()).collect()
+    }
+
     /// Packs items at the given values.
     fn pack(&self, limits: Limits, items: Vec<Item>, values: &[f64]) -> Outcome {
+        self.pack_after(None, limits, items, values)
+    }
+
+    /// Packs items at the given values, after filling one bin.
+    fn pack_after(
+        &self,
+        first: Option<&Bin>,
+        limits: Limits,
+        items: Vec<Item>,
+        values: &[f64],
+    ) -> Outcome {
         let mut weights: Vec<u32> =
             self.model.pools.iter().map(|pool| pool.node_pool.weight).collect();
         weights.dedup();
         let mut packer = Packer::new(self, limits, items, values);
         packer.bundle();
+        if let Some(first) = first {
+            packer.launch_once(first);
+        }
         for weight in weights {
             packer.cover(weight);
         }
@@ -311,8 +378,8 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
         self.setup.state.matched[group].is_empty() && !self.served.contains(&group)
     }
 
-    /// Nodes for pods that must share a host with others: each time the bin that takes most of them,
-    /// then the cheapest.
+    /// Nodes for pods that must share a host with others: each time the bin that takes most of them (what
+    /// it leaves may have no other place), then of the heaviest pool, then the cheapest.
     fn bundle(&mut self) {
         let joining: Vec<usize> = self
             .order
@@ -336,7 +403,9 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
                     let taken = pattern.counts.iter().find(is_own).map_or(0, |(_, count)| *count);
                     let is_better = taken > 0
                         && best.as_ref().is_none_or(|(most, other, _)| {
-                            taken > *most || (taken == *most && bin.price < other.price)
+                            (taken, self.weight(bin)).cmp(&(*most, self.weight(other))).is_gt()
+                                || ((taken, self.weight(bin)) == (*most, self.weight(other))
+                                    && bin.price < other.price)
                         });
                     if is_better {
                         best = Some((taken, bin.clone(), pattern));
@@ -346,6 +415,10 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
                 self.launch(&bin, &pattern, 1);
             }
         }
+    }
+
+    fn weight(&self, bin: &Bin) -> u32 {
+        self.setup.model.pools[bin.pool].node_pool.weight
     }
 
     /// Launches nodes of the pools of one weight until no bin of theirs takes any pod.
@@ -390,6 +463,16 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
                 heap.push(Ranked { score: pattern.score, bin: index, round: self.round });
                 patterns[index] = Some(pattern);
             }
+        }
+    }
+
+    /// Launches one node of a bin, if it may be and takes anything.
+    fn launch_once(&mut self, bin: &Bin) {
+        let queue = self.queue(&self.order);
+        if self.is_allowed(bin)
+            && let Some(pattern) = self.fill(bin, &queue, None)
+        {
+            self.launch(bin, &pattern, 1);
         }
     }
 
