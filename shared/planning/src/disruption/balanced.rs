@@ -15,7 +15,7 @@ const SCORE_MIN: f64 = 0.5;
 /// Whether every `Balanced` pool among the nodes' approves a move that saves so much, in nano-USD an
 /// hour.
 #[expect(clippy::cast_precision_loss, reason = "a score that only ranks")]
-pub(crate) fn approves(model: &Model, nodes: &[usize], savings: i64) -> bool {
+pub(super) fn approves(model: &Model, nodes: &[usize], savings: i64) -> bool {
     let price = |node: usize| model.nodes[node].price().map_or(0.0, |price| price.nanos() as f64);
     let total: f64 = nodes.iter().map(|node| price(*node)).sum();
     let mut pools: Vec<&domain::Text> =

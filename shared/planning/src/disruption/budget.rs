@@ -9,7 +9,7 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 use crate::model::Model;
 
 /// What budgets leave, by NodePool and reason.
-pub(crate) struct Allowance {
+pub(super) struct Allowance {
     /// `None` where nothing limits.
     left: BTreeMap<(Text, DisruptionReason), Option<u32>>,
     /// Taken in this plan, by pool, whatever the reason.
@@ -21,7 +21,7 @@ const VOLUNTARY: [DisruptionReason; 3] =
 
 impl Allowance {
     /// Budgets of the pools' initialized nodes, less those going already or not ready.
-    pub(crate) fn of(model: &Model) -> Self {
+    pub(super) fn of(model: &Model) -> Self {
         let mut left = BTreeMap::new();
         for pool in &model.snapshot.node_pools {
             let members: Vec<_> = model
@@ -54,7 +54,7 @@ impl Allowance {
     }
 
     /// Whether one more node may go for the reason.
-    pub(crate) fn check(
+    pub(super) fn check(
         &self,
         model: &Model,
         node: usize,
@@ -64,7 +64,7 @@ impl Allowance {
     }
 
     /// Whether these nodes may go together for the reason.
-    pub(crate) fn check_many(
+    pub(super) fn check_many(
         &self,
         model: &Model,
         nodes: &[usize],
@@ -89,7 +89,7 @@ impl Allowance {
     }
 
     /// Counts one more node in, if it may go.
-    pub(crate) fn take(
+    pub(super) fn take(
         &mut self,
         model: &Model,
         node: usize,

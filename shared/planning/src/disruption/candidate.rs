@@ -14,41 +14,41 @@ use crate::model::node::NodeView;
 use crate::scheduling::Scheduling;
 
 /// A managed node, and what speaks for and against disrupting it.
-pub(crate) struct Candidate {
+pub(super) struct Candidate {
     /// Index of the node.
-    pub(crate) node: usize,
+    pub(super) node: usize,
     /// Expired or unhealthy.
-    pub(crate) forced: Option<DisruptionReason>,
+    pub(super) forced: Option<DisruptionReason>,
     /// What keeps the node itself: annotation, nomination, not initialized.
-    pub(crate) blocked: Option<NotDisruptable>,
+    pub(super) blocked: Option<NotDisruptable>,
     /// What one of its pods keeps it by: annotation, PodDisruptionBudget.
-    pub(crate) pod_block: Option<NotDisruptable>,
+    pub(super) pod_block: Option<NotDisruptable>,
     /// Its claim ends for sure, so drift may go ahead whatever its pods say.
-    pub(crate) has_grace_period: bool,
+    pub(super) has_grace_period: bool,
     /// Holds no pod whose move would cost anything.
-    pub(crate) is_empty: bool,
+    pub(super) is_empty: bool,
     /// Pods that need another place.
-    pub(crate) pods_to_move: usize,
+    pub(super) pods_to_move: usize,
     /// Why it has drifted.
-    pub(crate) drifted: Option<domain::drift::DriftReason>,
+    pub(super) drifted: Option<domain::drift::DriftReason>,
     /// Since when, if that is recorded.
-    pub(crate) drifted_since: Option<Timestamp>,
+    pub(super) drifted_since: Option<Timestamp>,
     /// Whether `consolidateAfter` has passed and its pool consolidates at all.
-    pub(crate) consolidatable: Result<(), NotDisruptable>,
+    pub(super) consolidatable: Result<(), NotDisruptable>,
     /// Its pool consolidates nodes with pods.
-    pub(crate) consolidates_underutilized: bool,
+    pub(super) consolidates_underutilized: bool,
     /// What moving its pods costs; 1 for none.
-    pub(crate) reschedule_cost: f64,
+    pub(super) reschedule_cost: f64,
 }
 
 impl Candidate {
     /// Nothing keeps it from being consolidated.
-    pub(crate) fn is_graceful(&self) -> bool {
+    pub(super) fn is_graceful(&self) -> bool {
         self.forced.is_none() && self.blocked.is_none() && self.pod_block.is_none()
     }
 
     /// Nothing keeps it from being replaced because it drifted.
-    pub(crate) fn is_eventual(&self) -> bool {
+    pub(super) fn is_eventual(&self) -> bool {
         self.forced.is_none()
             && self.blocked.is_none()
             && (self.pod_block.is_none() || self.has_grace_period)
@@ -56,7 +56,7 @@ impl Candidate {
 }
 
 /// The managed nodes of a model, in the model's order.
-pub(crate) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidate> {
+pub(super) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidate> {
     let mut expects_pods = vec![false; model.nodes.len()];
     for (_, node) in &scheduling.placed {
         expects_pods[*node] = true;
@@ -121,7 +121,7 @@ fn candidate(
 /// What evicting a pod costs: 1, more with a deletion cost or a priority, between -10 and 10.
 ///
 /// Source: Karpenter `pkg/utils/disruption`.
-pub(crate) fn eviction_cost(pod: &Pod) -> f64 {
+pub(super) fn eviction_cost(pod: &Pod) -> f64 {
     let deletion = f64::from(pod.deletion_cost.unwrap_or(0)) / f64::from(1_u32 << 27);
     let priority = f64::from(pod.spec.priority) / f64::from(1_u32 << 25);
     (1.0 + deletion + priority).clamp(-10.0, 10.0)
@@ -135,7 +135,7 @@ fn is_expired(claim: &NodeClaim, now: Timestamp) -> bool {
 }
 
 /// The share of its life that a node has left, 1 where it never expires.
-pub(crate) fn lifetime_left(claim: Option<&NodeClaim>, now: Timestamp) -> f64 {
+pub(super) fn lifetime_left(claim: Option<&NodeClaim>, now: Timestamp) -> f64 {
     let Some(claim) = claim else { return 1.0 };
     match (claim.expire_after, claim.created) {
         (NeverOr::After(lifetime), Some(created)) if lifetime > SignedDuration::ZERO => {
@@ -212,7 +212,7 @@ fn consolidatable(node: &NodeView, now: Timestamp) -> Result<(), NotDisruptable>
 }
 
 /// Whether a pod came or went, or the node became ready, less than `consolidateAfter` ago.
-pub(crate) fn is_within_window(node: &NodeView, wait: SignedDuration, now: Timestamp) -> bool {
+pub(super) fn is_within_window(node: &NodeView, wait: SignedDuration, now: Timestamp) -> bool {
     let Some(claim) = node.claim else { return false };
     let since = claim
         .status

@@ -17,7 +17,7 @@ use crate::model::node::NodeView;
 const INSTANCE_TYPE_GRACE: SignedDuration = SignedDuration::from_hours(1);
 
 /// Why the node has drifted, if it has.
-pub(crate) fn reason(model: &Model, node: &NodeView) -> Option<DriftReason> {
+pub(super) fn reason(model: &Model, node: &NodeView) -> Option<DriftReason> {
     let (claim, pool) = (node.claim?, node.node_pool?);
     let launched = claim.condition(ConditionType::Launched);
     if launched.is_some_and(|condition| condition.status != ConditionStatus::True) {

@@ -16,23 +16,23 @@ use crate::scheduling::state::State;
 use crate::scheduling::topology::Topology;
 
 /// What became of the pods in a trial.
-pub(crate) struct Trial {
+pub(super) struct Trial {
     /// Pods that go to nodes that stay.
-    pub(crate) moved: Vec<(usize, usize)>,
+    pub(super) moved: Vec<(usize, usize)>,
     /// Pods that need new nodes.
-    pub(crate) items: Vec<Item>,
+    pub(super) items: Vec<Item>,
     /// Nodes that would be launched, where they were packed.
-    pub(crate) packed: Vec<Packed>,
+    pub(super) packed: Vec<Packed>,
     /// Pods without a place.
-    pub(crate) failed: Vec<usize>,
+    pub(super) failed: Vec<usize>,
     /// The state after the moves.
-    pub(crate) state: State,
+    pub(super) state: State,
 }
 
 /// Tries out removals, one after the other, on a state that keeps those decided on.
-pub(crate) struct Trials<'s, 'a> {
-    pub(crate) model: &'s Model<'a>,
-    pub(crate) topology: &'s Topology,
+pub(super) struct Trials<'s, 'a> {
+    pub(super) model: &'s Model<'a>,
+    pub(super) topology: &'s Topology,
     placer: Placer<'s, 'a>,
     state: State,
     /// Nodes that disruptions decided on take away.
@@ -43,7 +43,7 @@ pub(crate) struct Trials<'s, 'a> {
 impl<'s, 'a> Trials<'s, 'a> {
     /// Starts where scheduling left off. Pods do not move to nodes that are still starting, nor to nodes
     /// within their own `consolidateAfter` window: those may be next to go.
-    pub(crate) fn of(model: &'s Model<'a>, scheduling: &'s Scheduling) -> Self {
+    pub(super) fn of(model: &'s Model<'a>, scheduling: &'s Scheduling) -> Self {
         let mut state = scheduling.state.clone();
         for (index, node) in model.nodes.iter().enumerate() {
             let wait = node.node_pool.map(|pool| pool.disruption.consolidate_after);
@@ -65,7 +65,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// Pods of the nodes that need another place.
-    pub(crate) fn pods_of(&self, nodes: &[usize]) -> Vec<usize> {
+    fn pods_of(&self, nodes: &[usize]) -> Vec<usize> {
         nodes
             .iter()
             .flat_map(|node| self.model.nodes[*node].bound.iter().copied())
@@ -74,7 +74,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// Where the nodes' pods would go; new nodes not packed yet.
-    pub(crate) fn try_without(&mut self, nodes: &[usize]) -> Trial {
+    pub(super) fn try_without(&mut self, nodes: &[usize]) -> Trial {
         let mut state = self.state.clone();
         for node in nodes {
             state.remove_node(self.model, self.topology, *node);
@@ -91,7 +91,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// Where the nodes' pods would go, with as many new nodes as it takes.
-    pub(crate) fn rehome(&mut self, nodes: &[usize]) -> Trial {
+    pub(super) fn rehome(&mut self, nodes: &[usize]) -> Trial {
         let mut trial = self.try_without(nodes);
         let mut limits = self.limits(nodes);
         let items = std::mem::take(&mut trial.items);
@@ -102,7 +102,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// What pools may launch once the nodes are gone, with what this plan launches already.
-    pub(crate) fn limits(&self, nodes: &[usize]) -> Limits {
+    pub(super) fn limits(&self, nodes: &[usize]) -> Limits {
         let leaves_out = |node: usize| self.gone[node] || nodes.contains(&node);
         let mut limits = Limits::of(self.model, leaves_out);
         for packed in &self.launched {
@@ -113,7 +113,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// The trial's new nodes as claims.
-    pub(crate) fn launch(&self, trial: &Trial, names: &mut Names) -> Vec<PlannedNodeClaim> {
+    pub(super) fn launch(&self, trial: &Trial, names: &mut Names) -> Vec<PlannedNodeClaim> {
         let mut limits = self.limits(&[]);
         let mut claims: Vec<PlannedNodeClaim> = trial
             .packed
@@ -125,7 +125,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// A trial as a disruption of the plan.
-    pub(crate) fn disruption(
+    pub(super) fn disruption(
         &self,
         reason: DisruptionReason,
         nodes: &[usize],
@@ -161,7 +161,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// Keeps what a trial did: the nodes go, their pods are where it put them.
-    pub(crate) fn commit(&mut self, nodes: &[usize], trial: Trial) {
+    pub(super) fn commit(&mut self, nodes: &[usize], trial: Trial) {
         self.state = trial.state;
         for node in nodes {
             self.state.remove_node(self.model, self.topology, *node);

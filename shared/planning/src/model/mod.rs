@@ -7,10 +7,10 @@
 pub(crate) mod daemon;
 pub(crate) mod intern;
 pub(crate) mod node;
-pub(crate) mod overlay;
+mod overlay;
 pub(crate) mod pool;
 pub(crate) mod shape;
-pub(crate) mod volume;
+mod volume;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

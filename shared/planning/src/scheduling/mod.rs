@@ -5,13 +5,13 @@
 //! price. Karpenter's semantics decide what is allowed, cost decides what is chosen.
 
 pub(crate) mod claim;
-pub(crate) mod domains;
-pub(crate) mod fit;
+mod domains;
+mod fit;
 pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod packing;
 pub(crate) mod placement;
-pub(crate) mod reason;
+mod reason;
 pub(crate) mod state;
 pub(crate) mod topology;
 

@@ -54,8 +54,9 @@ type AllowedKey = (Vec<ConjunctionId>, Vec<Toleration>);
 
 /// Finds places for pods.
 pub(crate) struct Placer<'m, 'a> {
-    pub(crate) model: &'m Model<'a>,
-    pub(crate) topology: &'m Topology,
+    model: &'m Model<'a>,
+    topology: &'m Topology,
+    /// What has changed so far: pods placed count.
     pub(crate) state: State,
     fits: FxHashMap<(usize, ConjunctionId), Rc<Fit>>,
     allowed: FxHashMap<AllowedKey, Rc<Vec<usize>>>,
@@ -195,7 +196,7 @@ impl<'m, 'a> Placer<'m, 'a> {
     }
 
     /// Where a new node could come from; worked out once.
-    pub(crate) fn fit(&mut self, shape: usize, conjunction: ConjunctionId) -> Rc<Fit> {
+    fn fit(&mut self, shape: usize, conjunction: ConjunctionId) -> Rc<Fit> {
         if let Some(known) = self.fits.get(&(shape, conjunction)) {
             return known.clone();
         }
