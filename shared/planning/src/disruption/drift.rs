@@ -1,7 +1,7 @@
 //! Drift: how a node differs from what its NodePool and EC2NodeClass would make now.
 
 use domain::drift::DriftReason;
-use domain::label;
+use domain::label::{self, Labels};
 use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::{NodeClaimTemplate, NodePool};
@@ -38,7 +38,8 @@ pub(super) fn reason(model: &Model, node: &NodeView) -> Option<DriftReason> {
 /// By the recorded hashes where both are there and of one version; else field by field.
 fn is_template_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
     if let Some(differs) = hashes_differ(
-        (&claim.annotations, &pool.annotations),
+        &claim.annotations,
+        &pool.annotations,
         label::NODE_POOL_HASH,
         label::NODE_POOL_HASH_VERSION,
     ) {
@@ -47,11 +48,8 @@ fn is_template_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
     differs(claim, &pool.template)
 }
 
-fn hashes_differ(
-    (own, wanted): (&label::Labels, &label::Labels),
-    hash: &str,
-    version: &str,
-) -> Option<bool> {
+/// Whether hashes recorded under one version differ; `None` where they cannot be compared.
+fn hashes_differ(own: &Labels, wanted: &Labels, hash: &str, version: &str) -> Option<bool> {
     let same_version = own.get(version)? == wanted.get(version)?;
     let differs = own.get(hash)? != wanted.get(hash)?;
     same_version.then_some(differs)
@@ -108,7 +106,8 @@ fn node_class_drift(
     class: &Ec2NodeClass,
 ) -> Option<DriftReason> {
     let changed = hashes_differ(
-        (&claim.annotations, &class.annotations),
+        &claim.annotations,
+        &class.annotations,
         label::NODE_CLASS_HASH,
         label::NODE_CLASS_HASH_VERSION,
     );

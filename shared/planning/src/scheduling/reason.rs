@@ -7,7 +7,6 @@ use super::fit::pool_fit;
 use super::limits::Limits;
 use super::topology::{Rule, Topology};
 use crate::model::Model;
-use crate::model::shape::Shape;
 
 /// Reasons for one pod of a shape, at least one.
 pub(crate) fn reasons(
@@ -29,7 +28,7 @@ pub(crate) fn reasons(
         .into_iter()
         .map(|(index, pool)| PodUnschedulable::NodePool {
             node_pool: pool.node_pool.name.clone(),
-            reason: pool_reason(model, topology, limits, (shape_index, shape), index),
+            reason: pool_reason(model, topology, limits, shape_index, index),
         })
         .collect();
     // Where some pool would do, what only one pod may use is in use.
@@ -45,13 +44,16 @@ pub(crate) fn reasons(
     }
 }
 
+/// The first thing that rules the pool out: for the first way of meeting the pod's requirements that gets
+/// as far as limits, else for the first written.
 fn pool_reason(
     model: &Model,
     topology: &Topology,
     limits: &Limits,
-    (shape_index, shape): (usize, &Shape),
+    shape_index: usize,
     pool_index: usize,
 ) -> NodePoolUnfit {
+    let shape = model.shape(shape_index);
     let pool = &model.pools[pool_index];
     let mut first_unfit = None;
     for way in &shape.alternatives {
@@ -82,6 +84,8 @@ fn pool_reason(
     first_unfit.unwrap_or(NodePoolUnfit::NoInstanceType { requirement: None })
 }
 
+/// Launches would do, so it is where other pods are: the first constraint that the pod carries, else
+/// anti-affinity of others.
 fn topology_reason(topology: &Topology, shape: usize) -> NodePoolUnfit {
     let ties = &topology.ties[shape];
     let required = ties.owned.iter().find(|owned| owned.weight == 0).map(|owned| owned.group);
