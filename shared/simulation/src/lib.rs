@@ -20,4 +20,4 @@ mod testing;
 mod workload;
 pub mod world;
 
-pub use run::{core, run, run_with};
+pub use run::{run, run_with};

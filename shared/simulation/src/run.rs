@@ -27,26 +27,9 @@ use crate::scenario::{CatalogChoice, Expected, PriceBound, Scenario, ScenarioErr
 use crate::world::{World, WorldOptions};
 use clockwork::Clockwork;
 
-/// The decisions as the functions take them.
-pub fn core() -> Core {
-    Core {
-        schedule: planning::scheduling::schedule,
-        propose: planning::disruption::propose,
-        validate: planning::disruption::validate,
-        check,
-    }
-}
-
-fn check(snapshot: &ClusterSnapshot, plan: &domain::plan::Plan) -> Vec<Text> {
-    checker::check(snapshot, plan)
-        .into_iter()
-        .map(|violation| violation.to_string().into())
-        .collect()
-}
-
 /// Runs a scenario to its end with the real decisions.
 pub fn run(scenario: Scenario, settings: &Settings) -> Result<Report, ScenarioError> {
-    run_with(scenario, settings, core())
+    run_with(scenario, settings, Core::standard())
 }
 
 /// Runs a scenario to its end with decisions of the caller's.

@@ -94,12 +94,12 @@ fn forget_limits(snapshot: &ClusterSnapshot) -> Plan {
     }
     // And as if nothing were on its way, so that each look launches again.
     unlimited.node_claims.clear();
-    (simulation::core().schedule)(&unlimited)
+    (Core::standard().schedule)(&unlimited)
 }
 
 #[test]
 fn right_decisions_break_nothing() {
-    let report = run(simulation::core());
+    let report = run(Core::standard());
     assert!(report.violations.is_empty(), "{}", told(&report));
 }
 
@@ -109,7 +109,7 @@ fn nodes_taken_at_will_break_budgets_windows_and_promises() {
         propose: take_any_node,
         validate: |_, _| Ok(()),
         check: |_, _| Vec::new(),
-        ..simulation::core()
+        ..Core::standard()
     };
     let report = run(core);
     is_caught(&report, |own| matches!(own, Violation::BudgetExceeded { allowed: 0, .. }));
@@ -119,13 +119,13 @@ fn nodes_taken_at_will_break_budgets_windows_and_promises() {
 
 #[test]
 fn launches_over_the_limit_are_seen() {
-    let core = Core { schedule: forget_limits, check: |_, _| Vec::new(), ..simulation::core() };
+    let core = Core { schedule: forget_limits, check: |_, _| Vec::new(), ..Core::standard() };
     is_caught(&run(core), |own| matches!(own, Violation::LimitExceeded { limit: 4000, .. }));
 }
 
 #[test]
 fn a_plan_that_fails_its_check_is_told_and_not_carried_out() {
-    let core = Core { check: |_, _| vec!["it is wrong".into()], ..simulation::core() };
+    let core = Core { check: |_, _| vec!["it is wrong".into()], ..Core::standard() };
     let report = run(core);
     is_caught(&report, |own| matches!(own, Violation::InvalidPlan(_)));
     assert_eq!(report.cost.total_nano_usd, 0, "{}", told(&report));

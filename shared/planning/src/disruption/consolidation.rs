@@ -58,7 +58,7 @@ impl Disruptor<'_, '_> {
         for node in &found.nodes {
             let _ = self.allowance.take(self.model, *node, DisruptionReason::Underutilized);
         }
-        let replacements = trials.launch(&found.trial, &mut self.names);
+        let replacements = trials.launch(&found.nodes, &found.trial, &mut self.names);
         let disruption = trials.disruption(
             DisruptionReason::Underutilized,
             &found.nodes,

@@ -105,7 +105,7 @@ impl Disruptor<'_, '_> {
         if !trial.failed.is_empty() && reason.is_voluntary() {
             return false;
         }
-        let replacements = trials.launch(&trial, &mut self.names);
+        let replacements = trials.launch(&[node], &trial, &mut self.names);
         self.disruptions.push(trials.disruption(reason, &[node], &trial, replacements));
         trials.commit(&[node], trial);
         true

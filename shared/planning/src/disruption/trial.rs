@@ -7,13 +7,13 @@ use domain::reason::DisruptionReason;
 
 use super::candidate::is_within_window;
 use crate::model::Model;
-use crate::scheduling::Scheduling;
 use crate::scheduling::claim::{Names, claim};
 use crate::scheduling::limits::Limits;
 use crate::scheduling::packing::{Packed, pack};
 use crate::scheduling::placement::{Item, Placer};
 use crate::scheduling::state::State;
 use crate::scheduling::topology::Topology;
+use crate::scheduling::{Launched, Scheduling, launched};
 
 /// What became of the pods in a trial.
 pub(super) struct Trial {
@@ -37,7 +37,8 @@ pub(super) struct Trials<'s, 'a> {
     state: State,
     /// Nodes that disruptions decided on take away.
     gone: Vec<bool>,
-    launched: Vec<Packed>,
+    /// What this plan launches already, as limits count it.
+    launched: Vec<Launched>,
 }
 
 impl<'s, 'a> Trials<'s, 'a> {
@@ -57,10 +58,10 @@ impl<'s, 'a> Trials<'s, 'a> {
         Self {
             model,
             topology: &scheduling.topology,
-            placer: Placer::new(model, &scheduling.topology, state.clone()),
+            placer: Placer::new(model, &scheduling.topology, state.clone()).keeping_wishes(),
             state,
             gone: vec![false; model.nodes.len()],
-            launched: scheduling.packed.clone(),
+            launched: scheduling.launched.clone(),
         }
     }
 
@@ -105,21 +106,32 @@ impl<'s, 'a> Trials<'s, 'a> {
     pub(super) fn limits(&self, nodes: &[usize]) -> Limits {
         let leaves_out = |node: usize| self.gone[node] || nodes.contains(&node);
         let mut limits = Limits::of(self.model, leaves_out);
-        for packed in &self.launched {
-            let pool = &self.model.pools[packed.pool];
-            limits.take(packed.pool, &pool.types[packed.type_index].capacity);
+        for (pool, capacity) in &self.launched {
+            limits.take(*pool, capacity);
         }
         limits
     }
 
-    /// The trial's new nodes as claims.
-    pub(super) fn launch(&self, trial: &Trial, names: &mut Names) -> Vec<PlannedNodeClaim> {
-        let mut limits = self.limits(&[]);
+    /// The new nodes of a trial without the nodes, as claims; they count against limits from here on.
+    pub(super) fn launch(
+        &mut self,
+        nodes: &[usize],
+        trial: &Trial,
+        names: &mut Names,
+    ) -> Vec<PlannedNodeClaim> {
+        let mut limits = self.limits(nodes);
+        for packed in &trial.packed {
+            let pool = &self.model.pools[packed.pool];
+            limits.take(packed.pool, &pool.types[packed.type_index].capacity);
+        }
         let mut claims: Vec<PlannedNodeClaim> = trial
             .packed
             .iter()
             .map(|packed| claim(self.model, packed, &mut limits, names))
             .collect();
+        for (packed, claim) in trial.packed.iter().zip(&claims) {
+            self.launched.push(launched(self.model, packed.pool, claim));
+        }
         claims.sort_by(|a, b| a.name.cmp(&b.name));
         claims
     }
@@ -167,6 +179,5 @@ impl<'s, 'a> Trials<'s, 'a> {
             self.state.remove_node(self.model, self.topology, *node);
             self.gone[*node] = true;
         }
-        self.launched.extend(trial.packed);
     }
 }

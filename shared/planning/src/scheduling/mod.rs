@@ -9,6 +9,7 @@ mod domains;
 mod fit;
 pub(crate) mod host;
 pub(crate) mod limits;
+mod merge;
 pub(crate) mod packing;
 pub(crate) mod placement;
 mod reason;
@@ -21,6 +22,7 @@ mod tests;
 use domain::money::UsdPerHour;
 use domain::plan::{Placement, Plan, PlannedNodeClaim, Totals, UnschedulablePod};
 use domain::pod::Pod;
+use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 
 use crate::model::Model;
@@ -56,8 +58,8 @@ pub(crate) struct Scheduling {
     pub(crate) topology: Topology,
     /// The state once the plan's placements are made.
     pub(crate) state: State,
-    /// Nodes to launch.
-    pub(crate) packed: Vec<Packed>,
+    /// Nodes to launch, as limits count them.
+    pub(crate) launched: Vec<Launched>,
     /// Pods placed on existing nodes.
     pub(crate) placed: Vec<(usize, usize)>,
 }
@@ -78,16 +80,45 @@ impl Scheduling {
         }
         let topology = Topology::of(model, &to_place, &waits);
         let state = State::of(model, &topology);
+        let mut placer = Placer::new(model, &topology, state.clone());
         let mut limits = Limits::of(model, |_| false);
-        let mut placer = Placer::new(model, &topology, state);
         let mut outcome = placer.place(&waiting);
-        let items = std::mem::take(&mut outcome.items);
-        let packing = pack(model, &topology, &placer.state, &mut limits, &items);
+        let mut packing = pack(model, &topology, &placer.state, &mut limits, &outcome.items);
+        for _ in 0..REPLACEMENTS_MAX {
+            // Pods that were counted in a domain and found no node there hold others back, or let too
+            // many in: count them out and place all again.
+            if packing.left.is_empty() || !placer.cap(&outcome.items, &packing.left) {
+                break;
+            }
+            placer.reset(state.clone());
+            limits = Limits::of(model, |_| false);
+            outcome = placer.place(&waiting);
+            packing = pack(model, &topology, &placer.state, &mut limits, &outcome.items);
+        }
         outcome.failed.extend(packing.left);
+        let (plan, launched) =
+            plan(model, &topology, &mut limits, &outcome, &packing.nodes, &waiting);
         let state = placer.state;
-        let plan = plan(model, &topology, &mut limits, &outcome, &packing.nodes, &waiting);
-        Self { plan, topology, state, packed: packing.nodes, placed: outcome.placed }
+        Self { plan, topology, state, launched, placed: outcome.placed }
     }
+}
+
+/// Placements are made again at most so often; each time fewer pods are counted where none is launched.
+const REPLACEMENTS_MAX: usize = 16;
+
+/// What counts against a pool's limits for a node that is still to be launched: its pool, and the most of
+/// each resource that any listed type has.
+pub(crate) type Launched = (usize, Resources);
+
+/// What a claim may turn out to take of its pool's limits.
+pub(crate) fn launched(model: &Model, pool_index: usize, claim: &PlannedNodeClaim) -> Launched {
+    let mut most = Resources::new();
+    for one in &model.pools[pool_index].types {
+        if claim.instance_types.contains(&one.instance_type.name) {
+            most.raise_to(&one.capacity);
+        }
+    }
+    (pool_index, most)
 }
 
 /// Shapes of pods that would need another place if their nodes went away.
@@ -146,10 +177,15 @@ fn plan(
     outcome: &Placements,
     packed: &[Packed],
     waiting: &[usize],
-) -> Plan {
+) -> (Plan, Vec<Launched>) {
     let mut names = Names::of(model);
     let mut node_claims: Vec<PlannedNodeClaim> =
         packed.iter().map(|packed| claim::claim(model, packed, limits, &mut names)).collect();
+    let launched = packed
+        .iter()
+        .zip(&node_claims)
+        .map(|(packed, claim)| launched(model, packed.pool, claim))
+        .collect();
     node_claims.sort_by(|a, b| a.name.cmp(&b.name));
     let is_listed = |pod: &usize| model.pod(*pod).virtual_of.is_none();
     let mut placements: Vec<Placement> = outcome
@@ -179,7 +215,7 @@ fn plan(
     let before: UsdPerHour = model.nodes.iter().filter_map(NodeView::price).sum();
     let added: UsdPerHour = node_claims.iter().map(|claim| claim.offering.price).sum();
     let pending = waiting.iter().filter(|pod| is_listed(pod)).count();
-    Plan {
+    let plan = Plan {
         totals: Totals {
             pending_pods: u32::try_from(pending).unwrap_or(u32::MAX),
             hourly_before: before,
@@ -191,5 +227,6 @@ fn plan(
         unschedulable,
         disruptions: Vec::new(),
         blocked: Vec::new(),
-    }
+    };
+    (plan, launched)
 }

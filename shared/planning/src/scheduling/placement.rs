@@ -9,7 +9,7 @@ mod pin;
 mod preference;
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use domain::Text;
@@ -62,6 +62,12 @@ pub(crate) struct Placer<'m, 'a> {
     allowed: FxHashMap<AllowedKey, Rc<Vec<usize>>>,
     eligible: FxHashMap<(usize, usize), Rc<Vec<Text>>>,
     domains: FxHashMap<(usize, Text), Rc<Vec<Text>>>,
+    /// At most so many pods of a shape for new nodes of one kind: more could not be launched.
+    caps: FxHashMap<(usize, ConjunctionId), usize>,
+    /// How many pods are items already, by shape and kind of node.
+    assigned: FxHashMap<(usize, ConjunctionId), usize>,
+    /// A new node that keeps a pod's wishes is better than an existing one that breaks them.
+    keeps_wishes: bool,
 }
 
 /// An item that gets the next pod of its shape too is looked for among so many of the latest.
@@ -78,12 +84,49 @@ impl<'m, 'a> Placer<'m, 'a> {
             allowed: FxHashMap::default(),
             eligible: FxHashMap::default(),
             domains: FxHashMap::default(),
+            caps: FxHashMap::default(),
+            assigned: FxHashMap::default(),
+            keeps_wishes: false,
         }
+    }
+
+    /// Keeps wishes that a new node could keep, instead of giving them up for room that is there: pods
+    /// that stand well need not move to where they stand worse.
+    pub(crate) fn keeping_wishes(self) -> Self {
+        Self { keeps_wishes: true, ..self }
     }
 
     /// Starts over from another state, keeping what was worked out about shapes.
     pub(crate) fn reset(&mut self, state: State) {
         self.state = state;
+        self.assigned.clear();
+    }
+
+    /// Learns from a packing that left pods of pinned items: next time no more are pinned there than found
+    /// a node. Returns whether there was anything to learn.
+    pub(crate) fn cap(&mut self, items: &[Item], left: &[usize]) -> bool {
+        let left: BTreeSet<usize> = left.iter().copied().collect();
+        let mut has_learnt = false;
+        for item in items {
+            if pinned_keys(self.topology, item.shape).is_empty() {
+                continue;
+            }
+            let key = (item.shape, item.conjunction);
+            let missing = item.pods.iter().filter(|pod| left.contains(pod)).count();
+            if missing > 0 {
+                let assigned = self.assigned.get(&key).copied().unwrap_or(0);
+                let cap = self.caps.entry(key).or_insert(assigned);
+                *cap = cap.saturating_sub(missing);
+                has_learnt = true;
+            }
+        }
+        has_learnt
+    }
+
+    /// Whether one more pod of the shape may ask for a new node of the kind.
+    fn may_ask(&self, shape: usize, conjunction: ConjunctionId) -> bool {
+        let key = (shape, conjunction);
+        self.caps.get(&key).is_none_or(|cap| self.assigned.get(&key).copied().unwrap_or(0) < *cap)
     }
 
     /// Finds a place for each pod. `pods` may come in any order.
@@ -181,6 +224,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         }
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         self.state.exclusive.extend(exclusive.iter().cloned());
+        *self.assigned.entry((shape, choice.conjunction)).or_default() += 1;
         let mut recent = placements.items.iter_mut().rev().take(RECENT_ITEMS);
         let known =
             recent.find(|item| item.shape == shape && item.conjunction == choice.conjunction);

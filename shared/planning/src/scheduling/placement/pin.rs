@@ -26,6 +26,13 @@ pub(super) struct Choice {
     standing: Standing,
 }
 
+impl Choice {
+    /// The weight of wishes that it breaks.
+    pub(super) fn penalty(&self) -> i64 {
+        self.standing.penalty
+    }
+}
+
 /// How well one more pod would stand somewhere; the least is best.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Standing {
@@ -91,6 +98,9 @@ impl Placer<'_, '_> {
         let total: usize = options.iter().map(|option| option.domains.len()).product();
         for number in 0..total.min(COMBINATIONS_MAX) {
             let Some(choice) = self.combination(shape, way, options, number) else { continue };
+            if !self.may_ask(shape, choice.conjunction) {
+                continue;
+            }
             if best.as_ref().is_none_or(|best| self.is_better(&choice, best)) {
                 *best = Some(choice);
             }

@@ -1,0 +1,135 @@
+//! Merging nodes still to be launched: two whose pods fit on one that costs no more become one.
+//!
+//! Packing fills one node after the other, so a pod that is cheap on a node of its own gets one although a
+//! node chosen later has room for it. Left alone, the next tick would consolidate what this one launched.
+
+use std::collections::BTreeMap;
+
+use domain::money::UsdPerHour;
+
+use super::host::HostCounts;
+use super::packing::{Packed, with_room};
+use super::topology::Topology;
+use crate::model::Model;
+use crate::model::pool::Pool;
+
+/// Among more nodes than this none is merged: pairs are looked at, and a large packing has few to gain.
+const NODES_MAX: usize = 48;
+
+/// Merges pairs as long as one costs no more than both, the largest saving first.
+pub(crate) fn merge(model: &Model, topology: &Topology, nodes: Vec<Packed>) -> Vec<Packed> {
+    if nodes.len() < 2 || nodes.len() > NODES_MAX {
+        return nodes;
+    }
+    let mut slots: Vec<Option<Packed>> = nodes.into_iter().map(Some).collect();
+    let mut savings: BTreeMap<(usize, usize), i64> = BTreeMap::new();
+    for second in 1..slots.len() {
+        for first in 0..second {
+            weigh(model, topology, &slots, (first, second), &mut savings);
+        }
+    }
+    loop {
+        // Of equal savings the first pair counts.
+        let best = savings.iter().max_by(|a, b| a.1.cmp(b.1).then_with(|| b.0.cmp(a.0)));
+        let Some((&(first, second), _)) = best else { break };
+        savings.retain(|pair, _| {
+            [first, second].iter().all(|gone| pair.0 != *gone && pair.1 != *gone)
+        });
+        let (Some(a), Some(b)) = (slots[first].take(), slots[second].take()) else { break };
+        slots[first] = merged(model, topology, &a, &b).map(|(merged, _)| merged);
+        for other in 0..slots.len() {
+            if other != first {
+                let pair = (other.min(first), other.max(first));
+                weigh(model, topology, &slots, pair, &mut savings);
+            }
+        }
+    }
+    slots.into_iter().flatten().collect()
+}
+
+/// Notes what merging a pair saves, if it can be merged and costs no more.
+fn weigh(
+    model: &Model,
+    topology: &Topology,
+    slots: &[Option<Packed>],
+    pair: (usize, usize),
+    savings: &mut BTreeMap<(usize, usize), i64>,
+) {
+    let (Some(a), Some(b)) = (&slots[pair.0], &slots[pair.1]) else { return };
+    let Some((_, price)) = merged(model, topology, a, b) else { return };
+    let both = price_of(model, a).zip(price_of(model, b)).map(|(a, b)| a + b);
+    if let Some(both) = both.filter(|both| price <= *both) {
+        savings.insert(pair, (both - price).nanos());
+    }
+}
+
+fn price_of(model: &Model, packed: &Packed) -> Option<UsdPerHour> {
+    let types = with_room(&model.pools[packed.pool], &packed.compatible.types, &packed.requests);
+    let compatible = &packed.compatible;
+    model.pools[packed.pool]
+        .cheapest(compatible.zones, compatible.purchases)
+        .iter()
+        .find(|priced| types.contains(priced.index))
+        .map(|priced| priced.offering.price)
+}
+
+/// One node for the pods of both, on the cheapest type, and what it costs.
+fn merged(
+    model: &Model,
+    topology: &Topology,
+    a: &Packed,
+    b: &Packed,
+) -> Option<(Packed, UsdPerHour)> {
+    let pool = &model.pools[a.pool];
+    if a.pool != b.pool || is_reserved(pool, a) || is_reserved(pool, b) {
+        return None;
+    }
+    let mut compatible = pool.both(&a.compatible, &b.compatible, &mut model.sets.borrow_mut())?;
+    let requests: Vec<i64> = a.requests.iter().zip(&b.requests).map(|(a, b)| a + b).collect();
+    compatible.types = with_room(pool, &compatible.types, &requests);
+    let priced = *pool
+        .cheapest(compatible.zones, compatible.purchases)
+        .iter()
+        .filter(|priced| compatible.types.contains(priced.index))
+        .find(|priced| is_within_both(pool, priced.index, a, b))?;
+    let types = &compatible.types;
+    let is_met = pool.min_values_unmet(types, compatible.zones, compatible.purchases).is_none();
+    if !is_met || !shares_a_host(model, topology, a, b) {
+        return None;
+    }
+    let members = a.members.iter().chain(&b.members).cloned().collect();
+    let type_index = priced.index;
+    Some((
+        Packed { pool: a.pool, compatible, type_index, requests, members },
+        priced.offering.price,
+    ))
+}
+
+fn is_reserved(pool: &Pool, packed: &Packed) -> bool {
+    pool.purchases.iter().enumerate().any(|(index, purchase)| {
+        purchase.reservation.is_some() && packed.compatible.purchases >> index & 1 == 1
+    })
+}
+
+/// Whether the type takes no more of the pool's limits than the two nodes do.
+fn is_within_both(pool: &Pool, index: usize, a: &Packed, b: &Packed) -> bool {
+    let capacity = |index: usize| &pool.types[index].capacity;
+    pool.node_pool.limits.iter().all(|(name, _)| {
+        capacity(index).get(name)
+            <= capacity(a.type_index).get(name) + capacity(b.type_index).get(name)
+    })
+}
+
+/// Whether all pods of both may be on one host.
+fn shares_a_host(model: &Model, topology: &Topology, a: &Packed, b: &Packed) -> bool {
+    let mut hosts = HostCounts::default();
+    a.members.iter().chain(&b.members).all(|member| {
+        let shape = member.pods.first().and_then(|pod| model.shapes.of_pod[*pod]);
+        let count = u32::try_from(member.pods.len()).unwrap_or(u32::MAX);
+        shape.is_none_or(|shape| {
+            let room = hosts.room_for(model, topology, shape, &|_| true);
+            hosts.add(model, topology, shape, count);
+            room >= count
+        })
+    })
+}
