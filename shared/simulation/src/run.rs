@@ -17,7 +17,6 @@ use catalog::CatalogOptions;
 use controllers::core::Core;
 use domain::money::UsdPerHour;
 use domain::settings::Settings;
-use domain::snapshot::ClusterSnapshot;
 use domain::{Text, Timestamp};
 
 use crate::ec2::Supply;
