@@ -36,7 +36,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(config(128))]
+    #![proptest_config(config(1024))]
 
     #[test]
     fn the_same_snapshot_gives_the_same_plan_byte_for_byte(snapshot in cluster()) {

@@ -58,7 +58,7 @@ impl<'s, 'a> Trials<'s, 'a> {
         Self {
             model,
             topology: &scheduling.topology,
-            placer: Placer::new(model, &scheduling.topology, state.clone()).keeping_wishes(),
+            placer: Placer::new(model, &scheduling.topology, state.clone()),
             state,
             gone: vec![false; model.nodes.len()],
             launched: scheduling.launched.clone(),

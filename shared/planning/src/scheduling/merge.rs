@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use domain::money::UsdPerHour;
 
+use super::fit::fit;
 use super::host::HostCounts;
 use super::packing::{Packed, with_room};
 use super::topology::Topology;
 use crate::model::Model;
-use crate::model::pool::Pool;
+use crate::model::pool::{Compatible, Pool};
 
 /// Among more nodes than this none is merged: pairs are looked at, and a large packing has few to gain.
 const NODES_MAX: usize = 48;
@@ -73,18 +74,60 @@ fn price_of(model: &Model, packed: &Packed) -> Option<UsdPerHour> {
         .map(|priced| priced.offering.price)
 }
 
-/// One node for the pods of both, on the cheapest type, and what it costs.
+/// One node for the pods of both, of the pool of one of them, on the cheapest type; and what it costs.
 fn merged(
     model: &Model,
     topology: &Topology,
     a: &Packed,
     b: &Packed,
 ) -> Option<(Packed, UsdPerHour)> {
-    let pool = &model.pools[a.pool];
-    if a.pool != b.pool || is_reserved(pool, a) || is_reserved(pool, b) {
+    let into_a = merged_into(model, topology, a, b);
+    if a.pool == b.pool {
+        return into_a;
+    }
+    let into_b = merged_into(model, topology, b, a);
+    into_a.into_iter().chain(into_b).min_by_key(|(_, price)| *price)
+}
+
+/// What may be launched in a pool for the pods of a node; `None` where they may not go there: a heavier
+/// pool never gives way to a lighter one.
+fn compatible_in(model: &Model, pool_index: usize, packed: &Packed) -> Option<Compatible> {
+    if packed.pool == pool_index {
+        return Some(packed.compatible.clone());
+    }
+    let weight = |pool: usize| model.pools[pool].node_pool.weight;
+    if weight(pool_index) < weight(packed.pool) {
         return None;
     }
-    let mut compatible = pool.both(&a.compatible, &b.compatible, &mut model.sets.borrow_mut())?;
+    let mut joint: Option<Compatible> = None;
+    for member in &packed.members {
+        let shape = member.pods.first().and_then(|pod| model.shapes.of_pod[*pod])?;
+        let own = fit(model, model.shape(shape), member.conjunction);
+        let own = own.pools.iter().find(|own| own.pool == pool_index)?;
+        joint = Some(match joint {
+            None => (*own.compatible).clone(),
+            Some(joint) => model.pools[pool_index].both(
+                &joint,
+                &own.compatible,
+                &mut model.sets.borrow_mut(),
+            )?,
+        });
+    }
+    joint
+}
+
+fn merged_into(
+    model: &Model,
+    topology: &Topology,
+    a: &Packed,
+    b: &Packed,
+) -> Option<(Packed, UsdPerHour)> {
+    let pool = &model.pools[a.pool];
+    if is_reserved(model, a) || is_reserved(model, b) {
+        return None;
+    }
+    let other = compatible_in(model, a.pool, b)?;
+    let mut compatible = pool.both(&a.compatible, &other, &mut model.sets.borrow_mut())?;
     let requests: Vec<i64> = a.requests.iter().zip(&b.requests).map(|(a, b)| a + b).collect();
     compatible.types = with_room(pool, &compatible.types, &requests);
     let priced = *pool
@@ -105,18 +148,18 @@ fn merged(
     ))
 }
 
-fn is_reserved(pool: &Pool, packed: &Packed) -> bool {
-    pool.purchases.iter().enumerate().any(|(index, purchase)| {
+fn is_reserved(model: &Model, packed: &Packed) -> bool {
+    model.pools[packed.pool].purchases.iter().enumerate().any(|(index, purchase)| {
         purchase.reservation.is_some() && packed.compatible.purchases >> index & 1 == 1
     })
 }
 
-/// Whether the type takes no more of the pool's limits than the two nodes do.
+/// Whether the type takes no more of the limits of the first node's pool than the nodes do.
 fn is_within_both(pool: &Pool, index: usize, a: &Packed, b: &Packed) -> bool {
     let capacity = |index: usize| &pool.types[index].capacity;
     pool.node_pool.limits.iter().all(|(name, _)| {
-        capacity(index).get(name)
-            <= capacity(a.type_index).get(name) + capacity(b.type_index).get(name)
+        let other = if a.pool == b.pool { capacity(b.type_index).get(name) } else { 0 };
+        capacity(index).get(name) <= capacity(a.type_index).get(name) + other
     })
 }
 

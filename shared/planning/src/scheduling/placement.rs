@@ -66,8 +66,6 @@ pub(crate) struct Placer<'m, 'a> {
     caps: FxHashMap<(usize, ConjunctionId), usize>,
     /// How many pods are items already, by shape and kind of node.
     assigned: FxHashMap<(usize, ConjunctionId), usize>,
-    /// A new node that keeps a pod's wishes is better than an existing one that breaks them.
-    keeps_wishes: bool,
 }
 
 /// An item that gets the next pod of its shape too is looked for among so many of the latest.
@@ -86,14 +84,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             domains: FxHashMap::default(),
             caps: FxHashMap::default(),
             assigned: FxHashMap::default(),
-            keeps_wishes: false,
         }
-    }
-
-    /// Keeps wishes that a new node could keep, instead of giving them up for room that is there: pods
-    /// that stand well need not move to where they stand worse.
-    pub(crate) fn keeping_wishes(self) -> Self {
-        Self { keeps_wishes: true, ..self }
     }
 
     /// Starts over from another state, keeping what was worked out about shapes.

@@ -10,7 +10,6 @@ use crate::model::Model;
 use crate::model::daemon::NODE_NAME_FIELD;
 use crate::model::intern::ConjunctionId;
 use crate::model::node::NodeView;
-use crate::scheduling::domains::pinned_keys;
 use crate::scheduling::state::Counts;
 use crate::scheduling::topology::{Group, Owned, Rule};
 
@@ -114,20 +113,7 @@ impl Placer<'_, '_> {
                 break;
             }
         }
-        let (node, penalty) = best?;
-        let stays_away = penalty > 0
-            && self.keeps_wishes
-            && self.new_node_penalty(shape).is_some_and(|own| own < penalty);
-        (!stays_away).then_some(node)
-    }
-
-    /// The weight of wishes that the best new node would break; `None` where there is none.
-    fn new_node_penalty(&mut self, shape: usize) -> Option<i64> {
-        let keys = pinned_keys(self.topology, shape);
-        if keys.is_empty() {
-            return self.unpinned(shape).map(|preferred| preferred.penalty);
-        }
-        self.choose(shape, &keys).map(|choice| choice.penalty())
+        best.map(|(node, _)| node)
     }
 
     /// Whether the node has room, ports, volume slots and allowed domains for one more pod of the shape.

@@ -26,20 +26,11 @@ pub(super) struct Choice {
     standing: Standing,
 }
 
-impl Choice {
-    /// The weight of wishes that it breaks.
-    pub(super) fn penalty(&self) -> i64 {
-        self.standing.penalty
-    }
-}
-
 /// How well one more pod would stand somewhere; the least is best.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Standing {
     /// The weight of broken wishes.
     penalty: i64,
-    /// Pods that its spreads count there already.
-    count: u64,
 }
 
 /// Domains of one key that a new node may be in.
@@ -49,8 +40,9 @@ struct KeyOptions {
 }
 
 impl Placer<'_, '_> {
-    /// Pins a domain of each key: allowed by every requirement, breaking the fewest wishes, then keeping
-    /// spreads even, then in the heaviest and cheapest pool, then by name.
+    /// Pins a domain of each key: allowed by every requirement, breaking the fewest wishes, then in the
+    /// heaviest and cheapest pool, then by name. A spread that allows more skew is not kept evener than it
+    /// asks: the next tick would merge nodes that only evenness keeps apart.
     pub(super) fn choose(&mut self, shape: usize, keys: &[Text]) -> Option<Choice> {
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         if exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
@@ -122,7 +114,6 @@ impl Placer<'_, '_> {
             let (domain, own) = &domains[number % domains.len()];
             number /= domains.len();
             standing.penalty += own.penalty;
-            standing.count += own.count;
             conjunction = self.model.sets.borrow_mut().pinned(conjunction, key, domain)?;
             pins.push((key.clone(), domain.clone()));
         }
@@ -159,7 +150,6 @@ impl Placer<'_, '_> {
                 }
                 Rule::AntiAffinity => count == 0,
                 Rule::Spread { max_skew, .. } => {
-                    standing.count += u64::from(count);
                     let least = self.least(shape, owned.group);
                     i64::from(count) + i64::from(owned.selects_itself) - least
                         <= i64::from(max_skew)
