@@ -90,6 +90,22 @@ proptest! {
     }
 
     #[test]
+    fn planning_again_after_a_plan_for_an_empty_cluster_changes_nothing(
+        mut snapshot in cluster_of(Contents {
+            topology: TopologyRules::None, nodes: false, limits: false, daemons: true,
+        }),
+    ) {
+        // Weights make a plan dearer on purpose; consolidation moves pods to whatever node is there.
+        for pool in &mut snapshot.node_pools {
+            pool.weight = 0;
+        }
+        let plan = planning::plan(&snapshot);
+        let again = planning::plan(&carried_out(&snapshot, &plan));
+        prop_assert_eq!(&again.node_claims, &Vec::new(), "after {:#?}", plan);
+        prop_assert_eq!(&again.disruptions, &Vec::new(), "after {:#?}", plan);
+    }
+
+    #[test]
     fn a_plan_for_an_empty_cluster_leaves_no_node_empty_and_none_to_replace(
         snapshot in cluster_of(Contents { topology: TopologyRules::Hard, nodes: false, ..Contents::EVERYTHING }),
     ) {

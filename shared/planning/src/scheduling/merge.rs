@@ -1,4 +1,5 @@
-//! Merging nodes still to be launched: two whose pods fit on one that costs no more become one.
+//! Merging nodes still to be launched: two whose pods fit on one that costs no more become one, and one
+//! whose pods fit on the others is not launched at all.
 //!
 //! Packing fills one node after the other, so a pod that is cheap on a node of its own gets one although a
 //! node chosen later has room for it. Left alone, the next tick would consolidate what this one launched.
@@ -9,7 +10,7 @@ use domain::money::UsdPerHour;
 
 use super::fit::fit;
 use super::host::HostCounts;
-use super::packing::{Packed, with_room};
+use super::packing::{Member, Packed, with_room};
 use super::topology::Topology;
 use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
@@ -48,6 +49,69 @@ pub(crate) fn merge(model: &Model, topology: &Topology, nodes: Vec<Packed>) -> V
     slots.into_iter().flatten().collect()
 }
 
+/// A node with more pods than this is not taken apart.
+const PODS_MAX: usize = 8;
+
+/// Takes nodes apart whose pods all fit on the others at no higher price, the cheapest first.
+pub(crate) fn dissolve(model: &Model, topology: &Topology, mut nodes: Vec<Packed>) -> Vec<Packed> {
+    if nodes.len() > NODES_MAX {
+        return nodes;
+    }
+    nodes.sort_by_cached_key(|node| price_of(model, node));
+    let mut index = 0;
+    while index < nodes.len() && nodes.len() > 1 {
+        match without(model, topology, &nodes, index) {
+            Some(fewer) => nodes = fewer,
+            None => index += 1,
+        }
+    }
+    nodes
+}
+
+/// The nodes without one of them, its pods on the others; `None` where some pod fits on none.
+fn without(
+    model: &Model,
+    topology: &Topology,
+    nodes: &[Packed],
+    index: usize,
+) -> Option<Vec<Packed>> {
+    let going = &nodes[index];
+    let pods: usize = going.members.iter().map(|member| member.pods.len()).sum();
+    if pods > PODS_MAX || is_reserved(model, going) {
+        return None;
+    }
+    let mut rest: Vec<Packed> = nodes.to_vec();
+    rest.remove(index);
+    for member in &going.members {
+        for pod in &member.pods {
+            let alone = alone(model, going, member, *pod)?;
+            let (host, joined) = rest.iter().enumerate().find_map(|(host, node)| {
+                let (joined, price) = merged_into(model, topology, node, &alone)?;
+                let is_same = joined.type_index == node.type_index;
+                let has_limits = !model.pools[node.pool].node_pool.limits.is_empty();
+                (Some(price) <= price_of(model, node) && (is_same || !has_limits))
+                    .then_some((host, joined))
+            })?;
+            rest[host] = joined;
+        }
+    }
+    Some(rest)
+}
+
+/// One pod of a node as a node of its own.
+fn alone(model: &Model, node: &Packed, member: &Member, pod: usize) -> Option<Packed> {
+    let shape = model.shape(model.shapes.of_pod[pod]?);
+    let own = fit(model, shape, member.conjunction);
+    let own = own.pools.iter().find(|own| own.pool == node.pool)?;
+    Some(Packed {
+        pool: node.pool,
+        compatible: (*own.compatible).clone(),
+        type_index: node.type_index,
+        requests: shape.requests.clone(),
+        members: vec![Member { conjunction: member.conjunction, pods: vec![pod] }],
+    })
+}
+
 /// Notes what merging a pair saves, if it can be merged and costs no more.
 fn weigh(
     model: &Model,
@@ -81,6 +145,9 @@ fn merged(
     a: &Packed,
     b: &Packed,
 ) -> Option<(Packed, UsdPerHour)> {
+    if is_reserved(model, a) || is_reserved(model, b) {
+        return None;
+    }
     let into_a = merged_into(model, topology, a, b);
     if a.pool == b.pool {
         return into_a;
@@ -123,7 +190,7 @@ fn merged_into(
     b: &Packed,
 ) -> Option<(Packed, UsdPerHour)> {
     let pool = &model.pools[a.pool];
-    if is_reserved(model, a) || is_reserved(model, b) {
+    if is_reserved(model, a) {
         return None;
     }
     let other = compatible_in(model, a.pool, b)?;

@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::host::{HostCounts, host_affinity};
 use super::limits::Limits;
-use super::merge::merge;
+use super::merge::{dissolve, merge};
 use super::placement::Item;
 use super::state::{State, room_for};
 use super::topology::Topology;
@@ -150,7 +150,8 @@ pub(crate) fn pack(
     }
     *limits = best.limits;
     let Packing { nodes, left } = best.packing;
-    Packing { nodes: merge(model, topology, nodes), left }
+    let nodes = dissolve(model, topology, merge(model, topology, nodes));
+    Packing { nodes, left }
 }
 
 /// How far values move towards what pods cost, each round.
