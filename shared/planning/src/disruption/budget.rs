@@ -96,9 +96,14 @@ impl Allowance {
         reason: DisruptionReason,
     ) -> Result<(), NotDisruptable> {
         self.check(model, node, reason)?;
+        self.count(model, node);
+        Ok(())
+    }
+
+    /// Counts one more node in that was found to be allowed.
+    pub(super) fn count(&mut self, model: &Model, node: usize) {
         if let Some(pool) = model.nodes[node].labels.get(label::NODE_POOL) {
             *self.taken.entry(pool.clone()).or_default() += 1;
         }
-        Ok(())
     }
 }

@@ -56,7 +56,7 @@ impl Disruptor<'_, '_> {
             return;
         };
         for node in &found.nodes {
-            let _ = self.allowance.take(self.model, *node, DisruptionReason::Underutilized);
+            self.allowance.count(self.model, *node);
         }
         let replacements = trials.launch(&found.nodes, &found.trial, &mut self.names);
         let disruption = trials.disruption(

@@ -180,7 +180,7 @@ impl Disruptor<'_, '_> {
             }
             if self.replace_one(trials, node, DisruptionReason::Drifted) {
                 // One command a tick: the next is found on a cluster that shows what this one did.
-                let _ = self.allowance.take(self.model, node, DisruptionReason::Drifted);
+                self.allowance.count(self.model, node);
                 return;
             }
             let why = "it has drifted, but its pods find no other place".into();
