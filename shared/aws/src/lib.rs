@@ -1,0 +1,1 @@
+//! Amazon EC2, DynamoDB and EKS behind the ports of the controllers.
