@@ -34,6 +34,8 @@ pub enum Subject {
     NodeClaim(Text),
     /// A NodePool by name.
     NodePool(Text),
+    /// An EC2NodeClass by name.
+    NodeClass(Text),
 }
 
 /// Normal or Warning.
@@ -100,6 +102,16 @@ reasons! {
     TerminationGracePeriodExpiring Warning,
     /// An instance could not be ended.
     FailedTermination Warning,
+    /// A Node has less of something than its claim was to bring.
+    FailedConsistencyCheck Warning,
+    /// A node class that is being deleted is still used.
+    WaitingOnNodeClaimTermination Normal,
+    /// EC2 takes back a capacity reservation that an instance runs in.
+    CapacityReservationInstanceInterrupted Warning,
+    /// Too many nodes of a pool are unhealthy for one of them to be replaced.
+    NodeRepairBlocked Warning,
+    /// No instance type meets the requirements of a NodePool.
+    NoCompatibleInstanceTypes Warning,
     /// EC2 has none left of what a claim may use.
     InsufficientCapacityError Warning,
     /// A Node joined without the taint that keeps pods off until it is registered.

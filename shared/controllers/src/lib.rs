@@ -14,6 +14,7 @@ pub mod ports;
 pub mod provisioning;
 pub mod record;
 pub mod run;
+pub mod status;
 pub mod steps;
 
 #[cfg(test)]

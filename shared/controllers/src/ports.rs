@@ -15,7 +15,7 @@ pub mod error;
 pub use claim_store::{ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned};
 pub use clock::Clock;
 pub use cloud::{Cloud, Instance, InstanceState, LaunchOutcome, Termination};
-pub use cluster::{Cluster, ClusterView, Eviction, NodeRef, PodRef};
+pub use cluster::{Cluster, ClusterView, Demand, Eviction, NodeRef, ObjectRef, PodRef};
 pub use error::{ErrorKind, PortError};
 
 /// The ports of one cluster, under one name: what the controllers are generic over.

@@ -4,4 +4,5 @@ pub mod claim;
 pub mod command;
 pub mod launch;
 pub mod nomination;
+pub mod pool;
 pub mod unavailable;

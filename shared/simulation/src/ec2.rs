@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use catalog::{Catalog, CatalogOptions};
 use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering};
+use domain::label::Labels;
 use domain::money::UsdPerHour;
 use domain::node_class::Ec2NodeClass;
 use domain::{Text, Timestamp};
@@ -149,6 +150,15 @@ impl Ec2 {
     /// Takes note of an instance that was there before.
     pub(crate) fn adopt(&mut self, instance: Instance) {
         self.instances.insert(instance.id.clone(), instance);
+    }
+
+    /// Sets tags of an instance. False if it is not there any more.
+    pub(crate) fn tag(&mut self, id: &str, tags: &Labels) -> bool {
+        let own = self.instances.get_mut(id).filter(|own| own.state != InstanceState::Terminated);
+        own.is_some_and(|own| {
+            own.tags.extend(tags.clone());
+            true
+        })
     }
 
     /// A type as a node class sees it, and one of its offerings.

@@ -5,38 +5,53 @@ mod cloud;
 mod cluster;
 
 use std::cell::{Ref, RefCell, RefMut};
+use std::collections::BTreeSet;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 
 use controllers::ports::{Clock, ErrorKind, PortError};
-use domain::Timestamp;
+use domain::{Text, Timestamp};
 
 use crate::report::Happening;
 use crate::world::World;
 pub(crate) use cloud::{CLAIM_TAG, CLAIM_UID_TAG};
+pub(crate) use cluster::is_waiting;
 
-/// A handle on a world: cluster, cloud, table and clock in one. Clones share the world.
-#[derive(Clone, Debug)]
-pub struct SharedWorld(Rc<RefCell<World>>);
+/// A handle on a world: cluster, cloud, table and clock in one. Clones share the world, and each watches
+/// it for itself.
+#[derive(Debug)]
+pub struct SharedWorld {
+    world: Rc<RefCell<World>>,
+    /// What asked for nodes when the cluster was last looked at through this handle.
+    demand: RefCell<BTreeSet<Text>>,
+}
+
+impl Clone for SharedWorld {
+    fn clone(&self) -> Self {
+        Self { world: Rc::clone(&self.world), demand: RefCell::default() }
+    }
+}
 
 impl SharedWorld {
     /// Shares a world.
     pub fn new(world: World) -> Self {
-        Self(Rc::new(RefCell::new(world)))
+        Self { world: Rc::new(RefCell::new(world)), demand: RefCell::default() }
     }
 
     /// Looks at the world.
     pub fn look(&self) -> Ref<'_, World> {
-        self.0.borrow()
+        self.world.borrow()
     }
 
     /// Changes the world. What is due or unsettled is left for [`World::advance_to`].
     pub fn change(&self) -> RefMut<'_, World> {
-        self.0.borrow_mut()
+        self.world.borrow_mut()
     }
 
     /// Starts a call, unless a fault is drawn for it.
     fn call(&self, operation: &'static str) -> Result<RefMut<'_, World>, PortError> {
-        let mut world = self.0.borrow_mut();
+        let mut world = self.world.borrow_mut();
         if world.ec2.is_throttled() {
             let now = world.now;
             world.journal.add(now, Happening::Fault(format!("{operation} is throttled").into()));
@@ -49,6 +64,10 @@ impl SharedWorld {
 impl Clock for SharedWorld {
     fn now(&self) -> Timestamp {
         self.look().now
+    }
+
+    async fn sleep_until(&self, until: Timestamp) {
+        poll_fn(|_| if self.look().now >= until { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 }
 

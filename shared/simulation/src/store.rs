@@ -7,6 +7,7 @@ use controllers::ports::{FunctionName, Lease, LeaseAnswer, Version, Versioned};
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
 use controllers::record::nomination::Nomination;
+use controllers::record::pool::PoolRecord;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::instance_type::CapacityType;
 use domain::{SignedDuration, Text, Timestamp};
@@ -39,7 +40,7 @@ impl<T: Clone> Records<T> {
         self.0.get(key)
     }
 
-    fn create(&mut self, key: Text, record: T) -> Result<Version, ConditionFailed> {
+    pub(crate) fn create(&mut self, key: Text, record: T) -> Result<Version, ConditionFailed> {
         if self.0.contains_key(&key) {
             return Err(ConditionFailed("it is there already"));
         }
@@ -77,6 +78,7 @@ impl<T: Clone> Records<T> {
 pub struct Store {
     pub(crate) claims: Records<ClaimRecord>,
     pub(crate) commands: Records<CommandRecord>,
+    pub(crate) pools: Records<PoolRecord>,
     unavailable: BTreeMap<(Text, Text, CapacityType), UnavailableOffering>,
     nominations: BTreeMap<Text, Nomination>,
     leases: BTreeMap<FunctionName, Lease>,

@@ -13,6 +13,7 @@ mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use controllers::status::{NodeClassStatus, NodePoolStatus, Observed};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::pod::{ObjectKey, OwnerKind};
@@ -76,6 +77,10 @@ pub struct World {
     pub(crate) node_finalizers: BTreeSet<Text>,
     /// NodeClaim objects that mirror a claim, and that claim's uid.
     pub(crate) mirrors: BTreeMap<Text, Text>,
+    /// `status` of NodePools, as it was written.
+    pub(crate) node_pool_states: BTreeMap<Text, Observed<NodePoolStatus>>,
+    /// `status` of EC2NodeClasses, as it was written.
+    pub(crate) node_class_states: BTreeMap<Text, Observed<NodeClassStatus>>,
     /// PriorityClasses by name.
     pub(crate) priority_classes: BTreeMap<Text, PriorityClass>,
     /// How many pods each workload has had, so that names are drawn for each workload apart.
@@ -120,6 +125,8 @@ impl World {
             journal: Journal::default(),
             node_finalizers: BTreeSet::new(),
             mirrors: BTreeMap::new(),
+            node_pool_states: BTreeMap::new(),
+            node_class_states: BTreeMap::new(),
             priority_classes: BTreeMap::new(),
             pods_made: BTreeMap::new(),
             interruptions: Vec::new(),

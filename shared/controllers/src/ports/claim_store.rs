@@ -9,6 +9,7 @@ use super::error::PortError;
 use crate::record::claim::ClaimRecord;
 use crate::record::command::CommandRecord;
 use crate::record::nomination::Nomination;
+use crate::record::pool::PoolRecord;
 use crate::record::unavailable::UnavailableOffering;
 
 /// The records of one cluster.
@@ -77,6 +78,20 @@ pub trait ClaimStore {
 
     /// Writes nominations, replacing those of the same nodes.
     async fn nominate(&self, nominations: &[Nomination]) -> Result<(), PortError>;
+
+    /// What is remembered of NodePools, by name.
+    async fn pools(&self) -> Result<Vec<Versioned<PoolRecord>>, PortError>;
+
+    /// Writes what is remembered of a NodePool: `None` expects that nothing is yet. `Conflict` where the
+    /// version is not the one expected.
+    async fn put_pool(
+        &self,
+        record: &PoolRecord,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError>;
+
+    /// Forgets a NodePool. `Conflict` where its version is not the one expected; gone already is done.
+    async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError>;
 
     /// Takes the lease of a function, if nobody has it or its term is over, and gives it the next
     /// fencing token. A holder that asks again gets its term extended and keeps its token.

@@ -1,12 +1,14 @@
 //! Where instances come from.
 
 use domain::instance_type::{CapacityType, InstanceTypes};
+use domain::label::Labels;
 use domain::money::UsdPerHour;
-use domain::node_class::Ec2NodeClass;
+use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
 use domain::{Text, Timestamp};
 
 use super::error::PortError;
 use crate::record::launch::{LaunchOffering, LaunchRequest};
+use crate::status::{ReservationStatus, ResolvedSecurityGroup};
 
 /// A cloud that rents instances to one cluster.
 #[expect(
@@ -35,6 +37,65 @@ pub trait Cloud {
 
     /// Ends instances. The answer has one outcome an id, in order.
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError>;
+
+    /// Sets tags of instances; other tags stay. The answer has one outcome a request, in order: `NotFound`
+    /// where the instance is gone.
+    async fn tag(&self, requests: &[TagRequest]) -> Result<Vec<Result<(), PortError>>, PortError>;
+
+    /// Finds what the selectors of a node class mean now, makes its instance profile where it names a role,
+    /// and has EC2 say whether instances could be launched from it. Each part fails by itself; an error
+    /// means that nothing could be asked.
+    async fn resolve_node_class(
+        &self,
+        node_class: &Ec2NodeClass,
+    ) -> Result<NodeClassResolution, PortError>;
+
+    /// Removes what was made for a node class that is being deleted: launch templates, instance profiles.
+    /// What is gone counts as done.
+    async fn release_node_class(&self, node_class: &Ec2NodeClass) -> Result<(), PortError>;
+}
+
+/// Tags for an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagRequest {
+    /// `i-…`.
+    pub instance_id: Text,
+    /// What to set.
+    pub tags: Labels,
+}
+
+/// What the selectors of a node class mean at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeClassResolution {
+    /// Subnets, those with most free addresses first; at least one.
+    pub subnets: Resolution<Vec<ResolvedSubnet>>,
+    /// Security groups, by id; at least one.
+    pub security_groups: Resolution<Vec<ResolvedSecurityGroup>>,
+    /// Images, in order of preference; at least one.
+    pub amis: Resolution<Vec<ResolvedAmi>>,
+    /// The instance profile.
+    pub instance_profile: Resolution<Text>,
+    /// Capacity reservations, by id; none where none is selected.
+    pub capacity_reservations: Resolution<Vec<ReservationStatus>>,
+    /// Whether the placement group is there; also where none is asked for.
+    pub placement_group: Resolution<()>,
+    /// Whether EC2 would launch from it (dry runs).
+    pub validation: Resolution<()>,
+}
+
+/// A part of a node class, or why there is none.
+pub type Resolution<T> = Result<T, Unresolved>;
+
+/// Why a part of a node class could not be resolved.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}: {message}")]
+pub struct Unresolved {
+    /// A word for the condition, such as `SubnetsNotFound`.
+    pub reason: Text,
+    /// A sentence.
+    pub message: Text,
+    /// Nobody can say (throttled, not answered) rather than no: what was resolved before stays.
+    pub is_passing: bool,
 }
 
 /// What became of a launch.

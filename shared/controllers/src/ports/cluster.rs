@@ -1,6 +1,7 @@
 //! The Kubernetes cluster: what is in it, and the few things that are done to it.
 
-use domain::Text;
+use std::collections::BTreeMap;
+
 use domain::buffer::{CapacityBuffer, ScaledObject};
 use domain::label::Labels;
 use domain::node::Node;
@@ -13,9 +14,11 @@ use domain::pod::{Pod, PodKey};
 use domain::taint::{Taint, TaintEffect};
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use domain::workload::{DaemonSet, Namespace, PodTemplateObject, Workload};
+use domain::{Text, Timestamp};
 
 use super::error::PortError;
 use crate::event::Event;
+use crate::status::{NodeClassStatus, NodePoolStatus, Observed};
 
 /// A Kubernetes cluster.
 ///
@@ -28,6 +31,15 @@ use crate::event::Event;
 pub trait Cluster {
     /// Everything that decisions depend on, as consistent as lists of one moment are.
     async fn observe(&self) -> Result<ClusterView, PortError>;
+
+    /// Waits until what provisioning acts upon has changed, or until a moment, whichever comes first.
+    ///
+    /// A change is: a pod without a node was marked unschedulable by the scheduler, or changed while it
+    /// was; or a Node was given the taint `karpenter.sh/disrupted`. None is missed that happened since the
+    /// last [`Cluster::observe`] of this value or the last answer of this method, whichever is later;
+    /// where an adapter cannot tell (its watch expired), it answers [`Demand::Changed`], since looking
+    /// once too often does no harm. An error means that nobody can say: the caller looks again.
+    async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError>;
 
     /// VolumeAttachments (`storage.k8s.io/v1`) of a Node, in any order.
     async fn volume_attachments(&self, node: &str) -> Result<Vec<VolumeAttachment>, PortError>;
@@ -57,6 +69,26 @@ pub trait Cluster {
     /// Removes our finalizer from a NodeClaim object and deletes it; what is gone counts as done.
     /// Only an object that belongs to the claim of the given uid is touched.
     async fn remove_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError>;
+
+    /// Hands a NodeClaim object over to whoever looks after NodeClaims next: removes annotation
+    /// `outrigger.dev/claim-uid` and leaves everything else, finalizer and status among it, as it is.
+    /// Only an object that belongs to the claim of the given uid is touched; what is gone counts as done.
+    async fn release_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError>;
+
+    /// Writes annotations and status of a NodePool. `NotFound` where none of that name and uid is there.
+    async fn update_node_pool(
+        &self,
+        node_pool: &ObjectRef,
+        update: &NodePoolUpdate,
+    ) -> Result<(), PortError>;
+
+    /// Writes annotations, finalizer and status of an EC2NodeClass. `NotFound` where none of that name and
+    /// uid is there.
+    async fn update_node_class(
+        &self,
+        node_class: &ObjectRef,
+        update: &NodeClassUpdate,
+    ) -> Result<(), PortError>;
 
     /// Records events. Equal ones within [`crate::event::EventReason::dedupe`] fold into one.
     async fn record_events(&self, events: &[Event]) -> Result<(), PortError>;
@@ -99,6 +131,60 @@ pub struct ClusterView {
     pub capacity_buffers: Vec<CapacityBuffer>,
     /// ScaledObjects with cron triggers.
     pub scaled_objects: Vec<ScaledObject>,
+    /// `status` of NodePools, by name. One that is missing here counts as never written.
+    pub node_pool_states: BTreeMap<Text, Observed<NodePoolStatus>>,
+    /// `status` of EC2NodeClasses, by name. One that is missing here counts as never written.
+    pub node_class_states: BTreeMap<Text, Observed<NodeClassStatus>>,
+}
+
+/// Whether what provisioning acts upon changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// It did.
+    Changed,
+    /// It did not until the moment given.
+    Unchanged,
+}
+
+/// A cluster-scoped object by name and uid.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    /// The name.
+    pub name: Text,
+    /// `metadata.uid`.
+    pub uid: Text,
+}
+
+impl From<&NodePool> for ObjectRef {
+    fn from(pool: &NodePool) -> Self {
+        Self { name: pool.name.clone(), uid: pool.uid.clone() }
+    }
+}
+
+impl From<&Ec2NodeClass> for ObjectRef {
+    fn from(class: &Ec2NodeClass) -> Self {
+        Self { name: class.name.clone(), uid: class.uid.clone() }
+    }
+}
+
+/// What to write on a NodePool. Empty fields change nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodePoolUpdate {
+    /// Annotations to set.
+    pub annotations: Labels,
+    /// The status to write, whole; conditions of kinds that are not ours stay.
+    pub status: Option<NodePoolStatus>,
+}
+
+/// What to write on an EC2NodeClass. Empty fields change nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeClassUpdate {
+    /// Annotations to set.
+    pub annotations: Labels,
+    /// What to do with finalizer `karpenter.k8s.aws/termination`.
+    pub finalizer: FinalizerChange,
+    /// The status to write, whole; conditions of kinds that are not ours stay.
+    pub status: Option<NodeClassStatus>,
 }
 
 /// A NodeClaim object as it stands in the cluster.
@@ -163,6 +249,8 @@ pub struct NodePatch {
     pub remove_taints: Vec<(Text, TaintEffect)>,
     /// What to do with finalizer `karpenter.sh/termination`.
     pub finalizer: FinalizerChange,
+    /// The NodeClaim object to name as the Node's owner (with `blockOwnerDeletion`), beside other owners.
+    pub owner: Option<ObjectRef>,
 }
 
 impl NodePatch {

@@ -11,6 +11,7 @@ use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::CommandRecord;
 use crate::record::nomination::Nomination;
+use crate::record::pool::PoolRecord;
 use crate::record::unavailable::UnavailableOffering;
 
 type Rows<T> = RefCell<BTreeMap<Text, Versioned<T>>>;
@@ -19,6 +20,7 @@ type Rows<T> = RefCell<BTreeMap<Text, Versioned<T>>>;
 pub(crate) struct FakeStore {
     claims: Rows<ClaimRecord>,
     commands: Rows<CommandRecord>,
+    pools: Rows<PoolRecord>,
     pub(crate) unavailable: RefCell<Vec<UnavailableOffering>>,
     pub(crate) nominations: RefCell<Vec<Nomination>>,
     leases: RefCell<BTreeMap<FunctionName, Lease>>,
@@ -185,6 +187,25 @@ impl ClaimStore for FakeStore {
         own.retain(|old| nominations.iter().all(|new| new.node != old.node));
         own.extend(nominations.iter().cloned());
         Ok(())
+    }
+
+    async fn pools(&self) -> Result<Vec<Versioned<PoolRecord>>, PortError> {
+        Ok(self.pools.borrow().values().cloned().collect())
+    }
+
+    async fn put_pool(
+        &self,
+        record: &PoolRecord,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError> {
+        match expected {
+            Some(expected) => update(&self.pools, &record.node_pool, record, expected),
+            None => create(&self.pools, &record.node_pool, record),
+        }
+    }
+
+    async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError> {
+        delete(&self.pools, node_pool, expected)
     }
 
     async fn acquire_lease(

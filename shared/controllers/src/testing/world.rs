@@ -9,21 +9,26 @@ use std::task::{Context, Poll, Waker};
 use domain::instance_type::InstanceTypes;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
-use domain::node_class::Ec2NodeClass;
+use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
+use domain::node_pool::NodePool;
 use domain::pod::Pod;
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::{at, instance, instance_type, node_pool, offering};
 use crate::event::{Event, EventReason};
-use crate::ports::cloud::{Cloud, Instance, InstanceState, LaunchOutcome, Termination};
+use crate::ports::cloud::{
+    Cloud, Instance, InstanceState, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
+};
 use crate::ports::cluster::{
-    Cluster, ClusterView, Eviction, FinalizerChange, NodeClaimObject, NodePatch, VolumeAttachment,
+    Cluster, ClusterView, Demand, Eviction, FinalizerChange, NodeClaimObject, NodeClassUpdate,
+    NodePatch, NodePoolUpdate, ObjectRef, VolumeAttachment,
 };
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{Clock, NodeRef, Outside, PodRef};
 use crate::record::launch::LaunchRequest;
 use crate::run::Run;
+use crate::status::ResolvedSecurityGroup;
 use crate::testing::store::FakeStore;
 
 /// Everything outside, as far as these tests need it.
@@ -137,6 +142,10 @@ impl Clock for FakeClock {
     fn now(&self) -> Timestamp {
         self.0.get()
     }
+
+    async fn sleep_until(&self, until: Timestamp) {
+        self.0.set(self.0.get().max(until));
+    }
 }
 
 /// What EC2 does next instead of launching.
@@ -162,6 +171,11 @@ pub(crate) struct FakeCloud {
     pub(crate) script: RefCell<VecDeque<Launch>>,
     /// Tokens asked for, in order.
     pub(crate) tokens: RefCell<Vec<Text>>,
+    pub(crate) tagged: RefCell<Vec<TagRequest>>,
+    /// What node classes mean; everything is found where this is `None`.
+    pub(crate) resolution: RefCell<Option<NodeClassResolution>>,
+    /// Node classes whose launch templates were removed.
+    pub(crate) released: RefCell<Vec<Text>>,
     now: Cell<Option<Timestamp>>,
 }
 
@@ -243,6 +257,41 @@ impl Cloud for FakeCloud {
             })
             .collect())
     }
+
+    async fn tag(&self, requests: &[TagRequest]) -> Result<Vec<Result<(), PortError>>, PortError> {
+        self.tagged.borrow_mut().extend(requests.iter().cloned());
+        Ok(requests.iter().map(|_| Ok(())).collect())
+    }
+
+    async fn resolve_node_class(&self, _: &Ec2NodeClass) -> Result<NodeClassResolution, PortError> {
+        Ok(self.resolution.borrow().clone().unwrap_or_else(resolution))
+    }
+
+    async fn release_node_class(&self, class: &Ec2NodeClass) -> Result<(), PortError> {
+        self.released.borrow_mut().push(class.name.clone());
+        Ok(())
+    }
+}
+
+pub(crate) fn resolution() -> NodeClassResolution {
+    NodeClassResolution {
+        subnets: Ok(vec![ResolvedSubnet {
+            id: "subnet-1".into(),
+            zone: "a".into(),
+            zone_id: None,
+        }]),
+        security_groups: Ok(vec![ResolvedSecurityGroup { id: "sg-1".into(), name: None }]),
+        amis: Ok(vec![ResolvedAmi {
+            id: "ami-1".into(),
+            name: None,
+            is_deprecated: false,
+            requirements: Vec::new(),
+        }]),
+        instance_profile: Ok("profile".into()),
+        capacity_reservations: Ok(Vec::new()),
+        placement_group: Ok(()),
+        validation: Ok(()),
+    }
 }
 
 pub(crate) fn failure(kind: ErrorKind) -> PortError {
@@ -260,6 +309,8 @@ pub(crate) struct FakeCluster {
     /// Pods deleted past their budgets, and their grace.
     pub(crate) forced: RefCell<Vec<(Text, u32)>>,
     pub(crate) attachments: RefCell<Vec<VolumeAttachment>>,
+    /// When pods will be marked unschedulable, in order.
+    pub(crate) demand: RefCell<VecDeque<Timestamp>>,
     now: Cell<Option<Timestamp>>,
 }
 
@@ -291,6 +342,25 @@ impl FakeCluster {
 impl Cluster for FakeCluster {
     async fn observe(&self) -> Result<ClusterView, PortError> {
         Ok(self.view.borrow().clone())
+    }
+
+    async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {
+        let next = self.demand.borrow_mut().pop_front();
+        match next {
+            Some(moment) if moment <= until => {
+                self.now.set(Some(moment.max(self.now())));
+                Ok(Demand::Changed)
+            }
+            Some(moment) => {
+                self.demand.borrow_mut().push_front(moment);
+                self.now.set(Some(until.max(self.now())));
+                Ok(Demand::Unchanged)
+            }
+            None => {
+                self.now.set(Some(until.max(self.now())));
+                Ok(Demand::Unchanged)
+            }
+        }
     }
 
     async fn volume_attachments(&self, _: &str) -> Result<Vec<VolumeAttachment>, PortError> {
@@ -374,6 +444,56 @@ impl Cluster for FakeCluster {
             .borrow_mut()
             .node_claims
             .retain(|object| *object.claim.name != *name || !object.belongs_to(claim_uid));
+        Ok(())
+    }
+
+    async fn release_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError> {
+        for object in &mut self.view.borrow_mut().node_claims {
+            if *object.claim.name == *name && object.belongs_to(claim_uid) {
+                object.mirror_of = None;
+            }
+        }
+        Ok(())
+    }
+
+    async fn update_node_pool(
+        &self,
+        reference: &ObjectRef,
+        update: &NodePoolUpdate,
+    ) -> Result<(), PortError> {
+        let mut view = self.view.borrow_mut();
+        let is_it = |pool: &&mut NodePool| ObjectRef::from(&**pool) == *reference;
+        let Some(pool) = view.node_pools.iter_mut().find(is_it) else {
+            return Err(failure(ErrorKind::NotFound));
+        };
+        pool.annotations.extend(update.annotations.clone());
+        if let Some(status) = &update.status {
+            let state = view.node_pool_states.entry(reference.name.clone()).or_default();
+            state.status = status.clone();
+        }
+        Ok(())
+    }
+
+    async fn update_node_class(
+        &self,
+        reference: &ObjectRef,
+        update: &NodeClassUpdate,
+    ) -> Result<(), PortError> {
+        let mut view = self.view.borrow_mut();
+        let is_it = |class: &&mut Ec2NodeClass| ObjectRef::from(&**class) == *reference;
+        let Some(class) = view.node_classes.iter_mut().find(is_it) else {
+            return Err(failure(ErrorKind::NotFound));
+        };
+        class.annotations.extend(update.annotations.clone());
+        let state = view.node_class_states.entry(reference.name.clone()).or_default();
+        match update.finalizer {
+            FinalizerChange::Keep => {}
+            FinalizerChange::Add => state.has_finalizer = true,
+            FinalizerChange::Remove => state.has_finalizer = false,
+        }
+        if let Some(status) = &update.status {
+            state.status = status.clone();
+        }
         Ok(())
     }
 

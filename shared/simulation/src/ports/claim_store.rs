@@ -6,6 +6,7 @@ use controllers::ports::{
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
 use controllers::record::nomination::Nomination;
+use controllers::record::pool::PoolRecord;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::{SignedDuration, Timestamp};
 
@@ -123,6 +124,29 @@ impl ClaimStore for SharedWorld {
     async fn nominate(&self, nominations: &[Nomination]) -> Result<(), PortError> {
         self.call("PutItem nomination")?.store.nominate(nominations);
         Ok(())
+    }
+
+    async fn pools(&self) -> Result<Vec<Versioned<PoolRecord>>, PortError> {
+        Ok(self.call("Query pools")?.store.pools.all())
+    }
+
+    async fn put_pool(
+        &self,
+        record: &PoolRecord,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError> {
+        let mut world = self.call("PutItem pool")?;
+        let pools = &mut world.store.pools;
+        match expected {
+            Some(expected) => pools.update(&record.node_pool, record.clone(), expected),
+            None => pools.create(record.node_pool.clone(), record.clone()),
+        }
+        .map_err(refused("PutItem pool"))
+    }
+
+    async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError> {
+        let mut world = self.call("DeleteItem pool")?;
+        world.store.pools.delete(node_pool, expected).map_err(refused("DeleteItem pool"))
     }
 
     async fn acquire_lease(

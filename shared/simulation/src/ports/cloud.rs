@@ -1,12 +1,17 @@
 //! Port `Cloud` over the world's EC2.
 
-use controllers::ports::cloud::{Exhausted, LaunchOutcome, Termination};
+use std::collections::BTreeSet;
+
+use controllers::ports::cloud::{
+    Exhausted, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
+};
 use controllers::ports::{Cloud, ErrorKind, Instance, InstanceState, PortError};
 use controllers::record::launch::LaunchRequest;
+use controllers::status::{ReservationStatus, ResolvedSecurityGroup};
 use domain::Text;
 use domain::instance_type::{CapacityType, InstanceTypes};
 use domain::label::{self, Labels};
-use domain::node_class::Ec2NodeClass;
+use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 
 use super::SharedWorld;
@@ -69,6 +74,89 @@ impl Cloud for SharedWorld {
             })
             .collect())
     }
+
+    async fn tag(&self, requests: &[TagRequest]) -> Result<Vec<Result<(), PortError>>, PortError> {
+        let mut world = self.call("CreateTags")?;
+        let answer = requests.iter().map(|request| {
+            let is_tagged = world.ec2.tag(&request.instance_id, &request.tags);
+            let gone = || {
+                let message = format!("{} does not exist", request.instance_id);
+                PortError::new(ErrorKind::NotFound, "CreateTags", message)
+            };
+            if is_tagged { Ok(()) } else { Err(gone()) }
+        });
+        Ok(answer.collect())
+    }
+
+    async fn resolve_node_class(
+        &self,
+        class: &Ec2NodeClass,
+    ) -> Result<NodeClassResolution, PortError> {
+        let world = self.call("DescribeSubnets")?;
+        Ok(resolved(&world, class))
+    }
+
+    async fn release_node_class(&self, _: &Ec2NodeClass) -> Result<(), PortError> {
+        // There are no launch templates here.
+        self.call("DeleteLaunchTemplate").map(drop)
+    }
+}
+
+/// Selectors find what the status of the class says already; else one of each, a subnet in each zone.
+fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
+    let own = &class.status;
+    let or = |found: &[ResolvedSubnet]| match found {
+        [] => subnets(world),
+        found => found.to_vec(),
+    };
+    let ami = || ResolvedAmi {
+        id: DEFAULT_IMAGE.into(),
+        name: None,
+        is_deprecated: false,
+        requirements: Vec::new(),
+    };
+    let group = |id: &Text| ResolvedSecurityGroup { id: id.clone(), name: None };
+    let groups: Vec<_> = own.security_groups.iter().map(group).collect();
+    NodeClassResolution {
+        subnets: Ok(or(&own.subnets)),
+        security_groups: Ok(match groups.as_slice() {
+            [] => vec![group(&"sg-0123456789abcdef0".into())],
+            found => found.to_vec(),
+        }),
+        amis: Ok(match own.amis.as_slice() {
+            [] => vec![ami()],
+            found => found.to_vec(),
+        }),
+        instance_profile: Ok(own.instance_profile.clone().unwrap_or_else(|| "nodes".into())),
+        capacity_reservations: Ok(own
+            .capacity_reservations
+            .iter()
+            .map(|reservation| ReservationStatus {
+                reservation: reservation.clone(),
+                owner_id: "000000000000".into(),
+                match_criteria: "targeted".into(),
+                end: None,
+            })
+            .collect()),
+        placement_group: Ok(()),
+        validation: Ok(()),
+    }
+}
+
+fn subnets(world: &World) -> Vec<ResolvedSubnet> {
+    let zones: BTreeSet<&Text> = world
+        .ec2
+        .types()
+        .default
+        .iter()
+        .flat_map(|own| own.offerings.iter().map(|offering| &offering.zone))
+        .collect();
+    let subnet = |zone: &Text| ResolvedSubnet {
+        id: format!("subnet-{zone}").into(),
+        zone: zone.clone(),
+        zone_id: None,
+    };
+    zones.into_iter().map(subnet).collect()
 }
 
 fn launch(

@@ -1,15 +1,24 @@
 //! Port `Cluster` over the world's API server.
 
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::task::Poll;
+
 use controllers::event::Event;
 use controllers::ports::cluster::{
-    ClusterView, FinalizerChange, NodeClaimObject, NodePatch, VolumeAttachment,
+    ClusterView, FinalizerChange, NodeClaimObject, NodeClassUpdate, NodePatch, NodePoolUpdate,
+    VolumeAttachment,
 };
-use controllers::ports::{Cluster, ErrorKind, Eviction, NodeRef, PodRef, PortError};
-use domain::Text;
+use controllers::ports::{
+    Cluster, Demand, ErrorKind, Eviction, NodeRef, ObjectRef, PodRef, PortError,
+};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
+use domain::node_class::Ec2NodeClass;
+use domain::node_pool::NodePool;
 use domain::pod::Pod;
 use domain::volume::PersistentVolumeClaim;
+use domain::{Text, Timestamp};
 use manifests::{DaemonSetObject, WorkloadObject};
 
 use super::SharedWorld;
@@ -35,6 +44,7 @@ impl Cluster for SharedWorld {
         let mut world = self.call("list objects")?;
         // Controllers of the cluster are never behind: what was asked for a moment ago is done.
         world.settle();
+        *self.demand.borrow_mut() = demand(&world);
         let node_claims = world
             .api
             .list::<NodeClaim>()
@@ -70,7 +80,27 @@ impl Cluster for SharedWorld {
             namespaces: list(&world),
             capacity_buffers: list(&world),
             scaled_objects: list(&world),
+            node_pool_states: world.node_pool_states.clone(),
+            node_class_states: world.node_class_states.clone(),
         })
+    }
+
+    async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {
+        poll_fn(|_| {
+            let world = self.look();
+            let present = demand(&world);
+            let mut seen = self.demand.borrow_mut();
+            let has_grown = !present.is_subset(&seen);
+            *seen = present;
+            if has_grown {
+                Poll::Ready(Ok(Demand::Changed))
+            } else if world.now >= until {
+                Poll::Ready(Ok(Demand::Unchanged))
+            } else {
+                Poll::Pending
+            }
+        })
+        .await
     }
 
     async fn volume_attachments(&self, node: &str) -> Result<Vec<VolumeAttachment>, PortError> {
@@ -172,6 +202,62 @@ impl Cluster for SharedWorld {
         Ok(())
     }
 
+    async fn release_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError> {
+        let mut world = self.call("apply node claim")?;
+        if world.mirrors.get(name).is_some_and(|uid| &**uid == claim_uid) {
+            world.mirrors.remove(name);
+        }
+        Ok(())
+    }
+
+    async fn update_node_pool(
+        &self,
+        node_pool: &ObjectRef,
+        update: &NodePoolUpdate,
+    ) -> Result<(), PortError> {
+        let mut world = self.call("patch node pool")?;
+        let name = &node_pool.name;
+        if world.api.get::<NodePool>(name).is_none_or(|own| own.uid != node_pool.uid) {
+            return Err(gone("patch node pool", name));
+        }
+        let annotate = |own: &mut NodePool| own.annotations.extend(update.annotations.clone());
+        world
+            .api
+            .update::<NodePool>(name, None, annotate)
+            .map_err(|error| refused("patch node pool", error))?;
+        if let Some(status) = &update.status {
+            world.node_pool_states.entry(name.clone()).or_default().status = status.clone();
+        }
+        Ok(())
+    }
+
+    async fn update_node_class(
+        &self,
+        node_class: &ObjectRef,
+        update: &NodeClassUpdate,
+    ) -> Result<(), PortError> {
+        let mut world = self.call("patch node class")?;
+        let name = &node_class.name;
+        if world.api.get::<Ec2NodeClass>(name).is_none_or(|own| own.uid != node_class.uid) {
+            return Err(gone("patch node class", name));
+        }
+        let annotate = |own: &mut Ec2NodeClass| own.annotations.extend(update.annotations.clone());
+        world
+            .api
+            .update::<Ec2NodeClass>(name, None, annotate)
+            .map_err(|error| refused("patch node class", error))?;
+        let state = world.node_class_states.entry(name.clone()).or_default();
+        match update.finalizer {
+            FinalizerChange::Keep => {}
+            FinalizerChange::Add => state.has_finalizer = true,
+            FinalizerChange::Remove => state.has_finalizer = false,
+        }
+        if let Some(status) = &update.status {
+            state.status = status.clone();
+        }
+        Ok(())
+    }
+
     async fn record_events(&self, events: &[Event]) -> Result<(), PortError> {
         let mut world = self.call("create events")?;
         for event in events {
@@ -179,6 +265,18 @@ impl Cluster for SharedWorld {
         }
         Ok(())
     }
+}
+
+/// Uids of what asks for nodes: pods that found none, and Nodes that are going away.
+fn demand(world: &World) -> BTreeSet<Text> {
+    let pods = world.api.list::<Pod>().filter(|pod| is_waiting(pod)).map(|pod| &pod.uid);
+    let nodes = world.api.list::<Node>().filter(|node| node.is_disrupted()).map(|node| &node.uid);
+    pods.chain(nodes).cloned().collect()
+}
+
+/// Whether a pod waits for a node that only provisioning can bring.
+pub(crate) fn is_waiting(pod: &Pod) -> bool {
+    pod.node_name.is_none() && pod.marked_unschedulable && pod.is_active() && !pod.is_daemon()
 }
 
 fn refused(operation: &'static str, error: ApiError) -> PortError {
@@ -205,8 +303,15 @@ fn mirrored(claim: &NodeClaim, own: &NodeClaim) -> NodeClaim {
 }
 
 fn patched(node: &mut Node, patch: &NodePatch) {
-    let NodePatch { labels, remove_labels, annotations, add_taints, remove_taints, finalizer: _ } =
-        patch;
+    let NodePatch {
+        labels,
+        remove_labels,
+        annotations,
+        add_taints,
+        remove_taints,
+        finalizer: _,
+        owner: _,
+    } = patch;
     node.labels.extend(labels.clone());
     for key in remove_labels {
         node.labels.remove(key);

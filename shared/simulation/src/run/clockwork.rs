@@ -13,7 +13,7 @@ use domain::{SignedDuration, Text, Timestamp};
 use pollster::block_on;
 
 use crate::invariant::Violation;
-use crate::ports::SharedWorld;
+use crate::ports::{SharedWorld, is_waiting};
 use crate::report::Happening;
 use crate::scenario::ProvisioningMode;
 use controllers::record::claim::ClaimPhase;
@@ -309,9 +309,4 @@ impl Clockwork {
             world.violate(Violation::InvalidPlan(violation.clone()));
         }
     }
-}
-
-/// Whether a pod waits for a node that only provisioning can bring.
-fn is_waiting(pod: &Pod) -> bool {
-    pod.node_name.is_none() && pod.marked_unschedulable && pod.is_active() && !pod.is_daemon()
 }
