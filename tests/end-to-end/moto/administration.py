@@ -1,0 +1,142 @@
+"""What the rig asks of this cloud under `/rig/`, in JSON. AWS has no such thing.
+
+| call | does |
+| --- | --- |
+| `GET /rig/health` | answers once everything is loaded |
+| `PUT /rig/cluster` | makes DescribeCluster answer for a cluster; knows its images and parameters |
+| `PUT /rig/access-entries` | who may enter clusters: access key → `{secret, username, groups}` |
+| `POST /rig/token-review` | the webhook of the API server |
+| `GET /rig/refusals` | why tokens were refused |
+| `PUT /rig/shortage` | which offerings fail from now on, and with which code |
+| `GET /rig/instances` | all instances with what they were launched with |
+| `POST /rig/instances/ID/end` | an instance ends by itself |
+| `POST /rig/clean` | no instance, launch template, shortage or client token is left |
+"""
+
+import json
+
+from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+import fleet
+import images
+import market
+import place
+import states
+from authentication import Authenticator
+
+ROLE = "rig-node"
+
+
+class Administration:
+    def __init__(self):
+        self.authenticator = Authenticator()
+
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, object]:
+        """Status and document for a call."""
+        request = json.loads(body) if body else None
+        match (method, *path.removeprefix("/rig/").split("/")):
+            case ("GET", "health"):
+                return 200, {"instanceTypes": len(INSTANCE_TYPES), "images": len(place.ec2().amis)}
+            case ("PUT", "cluster"):
+                return 200, self._cluster(request)
+            case ("PUT", "access-entries"):
+                self.authenticator.entries = request
+                return 200, {}
+            case ("POST", "token-review"):
+                return 200, self.authenticator.review(request)
+            case ("GET", "refusals"):
+                return 200, self.authenticator.refusals
+            case ("PUT", "shortage"):
+                market.SHORTAGE.set(request)
+                return 200, {}
+            case ("GET", "instances"):
+                return 200, [_instance(i) for i in place.ec2().all_instances()]
+            case ("POST", "instances", instance_id, "end"):
+                place.ec2().terminate_instances([instance_id])
+                return 200, {}
+            case ("POST", "clean"):
+                return 200, _clean()
+            case _:
+                return 404, {"error": f"there is no {method} {path}"}
+
+    def _cluster(self, request: dict) -> dict:
+        ec2, eks, iam = place.ec2(), place.eks(), place.iam()
+        network = ec2.get_default_vpc()
+        subnets = [s for s in ec2.describe_subnets() if s.vpc_id == network.id]
+        group = ec2.get_security_group_by_name_or_id("default", network.id)
+        name = request["name"]
+        for resource in (*subnets, group):
+            resource.add_tag("karpenter.sh/discovery", name)
+        if name not in eks.clusters:
+            role = f"arn:aws:iam::{place.ACCOUNT}:role/rig-cluster"
+            eks.create_cluster(name, role, {}, version=request["version"])
+        cluster = eks.clusters[name]
+        cluster.version = request["version"]
+        cluster.endpoint = request["endpoint"]
+        cluster.certificate_authority = {"data": request["certificateAuthority"]}
+        cluster.kubernetes_network_config = {"serviceIpv4Cidr": request["serviceCidr"], "ipFamily": "ipv4"}
+        cluster.resources_vpc_config = {
+            "subnetIds": [s.id for s in subnets],
+            "securityGroupIds": [group.id],
+            "clusterSecurityGroupId": group.id,
+            "vpcId": network.id,
+            "endpointPublicAccess": True,
+            "endpointPrivateAccess": True,
+            "publicAccessCidrs": ["0.0.0.0/0"],
+        }
+        self.authenticator.clusters.add(name)
+        images.seed(request["version"])
+        if not any(role.name == ROLE for role in iam.roles.values()):
+            iam.create_role(ROLE, "{}", "/", None, "", [], "3600")
+        return {"role": ROLE, "zones": sorted(s.availability_zone for s in subnets)}
+
+
+def _instance(instance) -> dict:
+    facts = INSTANCE_TYPES[instance.instance_type]
+    data = instance.user_data.decode() if instance.user_data else None
+    profiles = place.ec2().iam_instance_profile_associations
+    profile = profiles.get(instance.id)
+    return {
+        "id": instance.id,
+        "type": instance.instance_type,
+        "zone": instance.availability_zone,
+        "zoneId": place.ec2().get_subnet(instance.subnet_id).availability_zone_id,
+        "state": instance.state,
+        "capacityType": instance.lifecycle or "on-demand",
+        "imageId": instance.image_id,
+        "image": place.ec2().amis[instance.image_id].name,
+        "launched": instance.launch_time.isoformat(),
+        "privateDnsName": instance.private_dns_name,
+        "privateIp": instance.private_ip,
+        "tags": {tag["key"]: tag["value"] for tag in instance.get_tags()},
+        "instanceProfile": profile.iam_instance_profile.name if profile else None,
+        "securityGroups": sorted({g.id for nic in instance.nics.values() for g in nic.group_set}),
+        "volumes": [
+            {"device": device, "gib": int(place.ec2().volumes[block.volume_id].size), "type": place.ec2().volumes[block.volume_id].volume_type}
+            for device, block in instance.get_block_device_mapping
+            if block.volume_id in place.ec2().volumes
+        ],
+        "httpTokens": instance.metadata_options.http_tokens,
+        "userData": data,
+        "vcpus": facts["VCpuInfo"]["DefaultVCpus"],
+        "memoryMiB": facts["MemoryInfo"]["SizeInMiB"],
+        "gpus": sum(g["Count"] for g in facts.get("GpuInfo", {}).get("Gpus", [])),
+        "architecture": "arm64" if "arm64" in facts["ProcessorInfo"]["SupportedArchitectures"] else "amd64",
+        "networkInterfaces": facts["NetworkInfo"]["MaximumNetworkInterfaces"],
+        "addressesPerInterface": facts["NetworkInfo"]["Ipv4AddressesPerInterface"],
+    }
+
+
+def _clean() -> dict:
+    ec2 = place.ec2()
+    for instance in ec2.all_instances():
+        if instance.state not in ("shutting-down", "terminated"):
+            instance.terminate()
+        states._set(instance, states.TERMINATED)
+    ec2.reservations.clear()
+    ec2.fleets.clear()
+    ec2.launch_templates.clear()
+    ec2.launch_template_name_to_ids.clear()
+    market.SHORTAGE.set([])
+    fleet.forget()
+    return {}

@@ -1,0 +1,69 @@
+"""moto's server, with what it lacks: see the modules beside this one, one subject each.
+
+    server.py --port PORT
+"""
+
+import argparse
+import json
+import logging
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from werkzeug.serving import make_server
+
+import fleet
+import gaps
+import market
+import states
+from administration import Administration
+
+AMZ_JSON = "application/x-amz-json-1.1"
+
+
+class Cloud:
+    """The WSGI application: our own calls, the Pricing API, and moto for everything else."""
+
+    def __init__(self):
+        self.moto = DomainDispatcherApplication(create_backend_app)
+        self.administration = Administration()
+
+    def __call__(self, environ, start_response):
+        path = environ.get("PATH_INFO", "")
+        if path.startswith("/rig/"):
+            status, document = self.administration.answer(environ["REQUEST_METHOD"], path, _body(environ))
+            return _send(start_response, status, document, "application/json")
+        if environ.get("HTTP_X_AMZ_TARGET") == "AWSPriceListService.GetProducts":
+            return _send(start_response, 200, market.get_products(json.loads(_body(environ))), AMZ_JSON)
+        return self.moto(environ, start_response)
+
+
+def _body(environ) -> bytes:
+    return environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+
+
+def _send(start_response, status: int, document: object, content_type: str):
+    body = json.dumps(document).encode()
+    start_response(f"{status} {'OK' if status < 400 else 'Not Found'}", [
+        ("Content-Type", content_type),
+        ("Content-Length", str(len(body))),
+    ])
+    return [body]
+
+
+class Handler(MotoRequestHandler):
+
+    def log_request(self, *_):
+        """The rig's gate keeps the record of calls."""
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--port", type=int, required=True)
+    port = arguments.parse_args().port
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    for subject in (fleet, states, gaps):
+        subject.install()
+    make_server("127.0.0.1", port, Cloud(), threaded=True, request_handler=Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Instances take a moment to start and to end. moto's run and are gone at once."""
+
+from threading import Timer
+
+from moto.ec2.models.instances import Instance
+
+PENDING, RUNNING, SHUTTING_DOWN, TERMINATED = ("pending", 0), ("running", 16), ("shutting-down", 32), ("terminated", 48)
+
+# Seconds; the rig keeps them short.
+STARTING = 0.5
+ENDING = 0.5
+
+
+def _set(instance: Instance, state: tuple[str, int]) -> None:
+    instance._state.name, instance._state.code = state
+
+
+def _later(seconds: float, instance: Instance, expected: tuple[str, int], then: tuple[str, int]) -> None:
+    def move():
+        if instance.state == expected[0]:
+            _set(instance, then)
+
+    timer = Timer(seconds, move)
+    timer.daemon = True
+    timer.start()
+
+
+def install() -> None:
+    end = Instance.terminate
+
+    def terminate(self):
+        if self.state in (SHUTTING_DOWN[0], TERMINATED[0]):
+            return self._state
+        previous = end(self)
+        _set(self, SHUTTING_DOWN)
+        _later(ENDING, self, SHUTTING_DOWN, TERMINATED)
+        return previous
+
+    Instance.terminate = terminate
+
+
+def start(instance: Instance) -> None:
+    """For an instance that has just been launched."""
+    _set(instance, PENDING)
+    _later(STARTING, instance, PENDING, RUNNING)
