@@ -10,6 +10,7 @@ mod propose;
 mod start;
 mod wait;
 
+use domain::node_claim::{ConditionType, NodeClaim};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text};
@@ -21,6 +22,7 @@ use crate::ports::{ClaimStore, FunctionName, Lease, LeaseAnswer, Outside, Versio
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::{Problems, Run, RunOutcome, acquire, is_over, observe, record_events};
 use crate::steps::command::{Proposal, proposal};
+use crate::steps::pod_events::consolidatable_in;
 use crate::steps::snapshot::{Observation, snapshot};
 
 /// What a disruption run did.
@@ -153,6 +155,7 @@ async fn disrupt_under<O: Outside>(
     // Whoever has just started something plans anew with a fresh look.
     if !tick.is_proposal_open && !tick.has_started && !is_over(ports, run) {
         tick.propose(lease).await;
+        tick.await_quiet();
     }
     let Tick { mut report, events, .. } = tick;
     record_events(ports.cluster(), &events, &mut report.problems).await;
@@ -202,6 +205,28 @@ impl<O: Outside> Tick<'_, O> {
             nodes: command.disruption.nodes.clone(),
             what,
         });
+    }
+
+    /// Comes back when the next node has been left alone for `consolidateAfter`: a node that has lost its
+    /// pods need not wait for the tick after that.
+    fn await_quiet(&mut self) {
+        let pools = &self.observed.view.node_pools;
+        let is_kept =
+            |claim: &&NodeClaim| claim.deleted.is_none() && claim.is(ConditionType::Initialized);
+        let next = self
+            .snapshot
+            .node_claims
+            .iter()
+            .filter(is_kept)
+            .filter_map(|claim| {
+                let name = claim.node_pool()?;
+                let pool = pools.iter().find(|pool| pool.name == *name);
+                consolidatable_in(claim, pool, self.observed.now)
+            })
+            .min();
+        if let Some(pause) = next {
+            self.come_back_after(pause);
+        }
     }
 
     fn come_back_after(&mut self, pause: SignedDuration) {

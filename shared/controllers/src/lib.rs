@@ -15,6 +15,7 @@ pub mod provisioning;
 pub mod record;
 pub mod run;
 pub mod status;
+pub mod stay;
 pub mod steps;
 
 #[cfg(test)]

@@ -4,11 +4,14 @@
 //! has the plan checked, writes claims, launches them, and records what came of it. A plan that fails its
 //! check is not carried out at all.
 
+pub mod batch;
+mod watch;
+
 use std::collections::BTreeMap;
 
 use domain::plan::Plan;
 use domain::pod::PodKey;
-use domain::{Text, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::{Event, EventReason, Subject};
 use crate::launching::{LaunchContext, LaunchReport, is_due, launch, write_claims};
@@ -19,6 +22,11 @@ use crate::record::nomination::{NOMINATION_LASTS, Nomination};
 use crate::run::{Problems, Run, RunOutcome, acquire, after, observe, record_events};
 use crate::steps::create::{Identity, NotCreatable, claim_record};
 use crate::steps::snapshot::{Observation, snapshot};
+
+pub use watch::watch;
+
+/// While pods wait or nodes go away, the next look is so far off.
+const WAITING_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 
 /// What a provisioning run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +42,8 @@ pub struct ProvisioningReport {
     pub not_created: Vec<(Text, NotCreatable)>,
     /// Launches of this plan.
     pub launched: LaunchReport,
+    /// Pods wait, or nodes go away whose pods will: look again after so long. `None` when neither.
+    pub requeue_after: Option<SignedDuration>,
     /// What else did not work.
     pub problems: Problems,
 }
@@ -68,6 +78,8 @@ async fn provision_under<O: Outside>(
     }
     let snapshot = snapshot(&observed, run.settings);
     report.plan = (run.core.schedule)(&snapshot);
+    report.requeue_after =
+        (is_waited_for(&report.plan) || is_any_ending(&observed)).then_some(WAITING_PAUSE);
     report.refused = (run.core.check)(&snapshot, &report.plan);
     if !report.refused.is_empty() {
         return Ok(report);
@@ -91,6 +103,16 @@ async fn provision_under<O: Outside>(
     let events = events(&report.plan, &observed);
     record_events(ports.cluster(), &events, &mut report.problems).await;
     Ok(report)
+}
+
+/// Whether a pod waits, with a place or without.
+fn is_waited_for(plan: &Plan) -> bool {
+    !plan.placements.is_empty() || !plan.node_claims.is_empty() || !plan.unschedulable.is_empty()
+}
+
+/// Whether the pods of a node will wait soon.
+fn is_any_ending(observed: &Observation) -> bool {
+    observed.claims.iter().any(|claim| claim.record.ending.is_some())
 }
 
 /// Asks again for claims without an instance: those whose run stopped, or whose launch failed in passing.

@@ -134,7 +134,7 @@ impl<O: Outside> Tick<'_, O> {
             .claim
             .node_pool()
             .and_then(|name| self.observed.view.node_pools.iter().find(|pool| pool.name == *name));
-        if let Some(pause) = consolidatable_in(&record, pool, self.now) {
+        if let Some(pause) = consolidatable_in(&record.claim, pool, self.now) {
             self.come_back_after(pause);
         }
         update_consolidatable(record, pool, self.now)

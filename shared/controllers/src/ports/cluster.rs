@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::buffer::{CapacityBuffer, ScaledObject};
+use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::label::Labels;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
@@ -131,6 +131,8 @@ pub struct ClusterView {
     pub capacity_buffers: Vec<CapacityBuffer>,
     /// ScaledObjects with cron triggers.
     pub scaled_objects: Vec<ScaledObject>,
+    /// PrewarmSchedules.
+    pub prewarm_schedules: Vec<PrewarmSchedule>,
     /// `status` of NodePools, by name. One that is missing here counts as never written.
     pub node_pool_states: BTreeMap<Text, Observed<NodePoolStatus>>,
     /// `status` of EC2NodeClasses, by name. One that is missing here counts as never written.

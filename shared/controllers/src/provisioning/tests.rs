@@ -2,10 +2,11 @@ use pollster::block_on;
 
 use super::*;
 use crate::launching::LaunchResult;
+use crate::ports::Clock;
 use crate::steps::launched::GiveUp;
 use crate::testing::core::refusing_core;
-use crate::testing::pending_pod;
 use crate::testing::world::{Launch, World, crash};
+use crate::testing::{at, pending_pod};
 
 fn world_with_a_pending_pod() -> World {
     let world = World::new();
@@ -135,4 +136,35 @@ fn a_record_that_somebody_else_changed_meanwhile_is_changed_anew() {
     world.store.loses_next_race.set(true);
     pass(&world, "run-1");
     assert!(world.store.only_record().instance.is_some());
+}
+
+/// The seconds at which a watching invocation of a minute looked, pods being marked unschedulable then.
+fn looks(world: &World, demand: &[i64]) -> Vec<i64> {
+    world.cluster.demand.borrow_mut().extend(demand.iter().copied().map(at));
+    let mut looks = Vec::new();
+    let tell = |outcome: Result<RunOutcome<ProvisioningReport>, PortError>| {
+        assert!(outcome.unwrap().ran().is_some());
+        looks.push(world.clock.now().duration_since(at(0)).as_secs());
+    };
+    block_on(watch(world, &world.run("run"), tell));
+    looks
+}
+
+#[test]
+fn a_watching_invocation_acts_a_second_after_the_last_pod_of_a_batch() {
+    assert_eq!(looks(&World::new(), &[]), [0]);
+    assert_eq!(looks(&World::new(), &[20]), [0, 21]);
+    assert_eq!(looks(&World::new(), &[20, 20, 21, 40]), [0, 22, 41]);
+}
+
+#[test]
+fn a_stream_of_pods_is_acted_on_after_ten_seconds() {
+    let stream: Vec<i64> = (0..=25).map(|tick| 5 + tick / 2).collect();
+    let looks = looks(&World::new(), &stream);
+    assert_eq!(looks[..2], [0, 15]);
+}
+
+#[test]
+fn while_pods_wait_a_watching_invocation_looks_every_ten_seconds() {
+    assert_eq!(looks(&world_with_a_pending_pod(), &[]), [0, 10, 20, 30, 40, 50]);
 }

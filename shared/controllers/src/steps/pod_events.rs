@@ -71,12 +71,12 @@ fn quiet_for(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
 
 /// In how long a claim that is not Consolidatable yet will be, if no pod comes or goes.
 pub fn consolidatable_in(
-    record: &ClaimRecord,
+    claim: &NodeClaim,
     pool: Option<&NodePool>,
     now: Timestamp,
 ) -> Option<SignedDuration> {
     let after = pool?.disruption.consolidate_after.duration()?;
-    let left = after - quiet_for(&record.claim, now)?;
+    let left = after - quiet_for(claim, now)?;
     left.is_positive().then_some(left)
 }
 
@@ -113,7 +113,7 @@ mod tests {
         };
         assert!(!consolidatable(&record, at(129)));
         assert!(consolidatable(&record, at(130)));
-        let left = |now| consolidatable_in(&record, Some(&pool), now);
+        let left = |now| consolidatable_in(&record.claim, Some(&pool), now);
         assert_eq!((left(at(129)), left(at(130))), (Some(SignedDuration::from_secs(1)), None));
         pool.disruption.consolidate_after = NeverOr::Never;
         let record = update_consolidatable(record, Some(&pool), at(500));

@@ -106,6 +106,7 @@ pub fn snapshot(observed: &Observation, settings: &Settings) -> ClusterSnapshot 
         namespaces: view.namespaces.clone(),
         capacity_buffers: view.capacity_buffers.clone(),
         scaled_objects: view.scaled_objects.clone(),
+        prewarm_schedules: view.prewarm_schedules.clone(),
         instance_types: available_types(
             &observed.instance_types,
             &observed.unavailable,

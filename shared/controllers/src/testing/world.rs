@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use domain::instance_type::InstanceTypes;
@@ -74,13 +75,14 @@ impl World {
             types: InstanceTypes { default: types.into(), ..InstanceTypes::default() },
             ..FakeCloud::default()
         };
-        let cluster = FakeCluster::default();
+        let time = Rc::new(Cell::new(at(0)));
+        let cluster = FakeCluster { time: Some(Rc::clone(&time)), ..FakeCluster::default() };
         cluster.view.borrow_mut().node_pools.push(node_pool("default"));
         Self {
             cluster,
             cloud,
             store: FakeStore::default(),
-            clock: FakeClock(Cell::new(at(0))),
+            clock: FakeClock(time),
             settings: Settings::default(),
         }
     }
@@ -99,7 +101,6 @@ impl World {
     /// Lets time pass, for the cloud and the cluster as well.
     pub(crate) fn advance(&self, seconds: i64) {
         self.clock.0.set(self.clock.now() + SignedDuration::from_secs(seconds));
-        self.cluster.now.set(Some(self.clock.now()));
         self.cloud.now.set(Some(self.clock.now()));
     }
 
@@ -136,7 +137,7 @@ pub(crate) fn crash<F: Future>(future: F) {
 }
 
 /// A clock that is set.
-pub(crate) struct FakeClock(pub(crate) Cell<Timestamp>);
+pub(crate) struct FakeClock(pub(crate) Rc<Cell<Timestamp>>);
 
 impl Clock for FakeClock {
     fn now(&self) -> Timestamp {
@@ -311,7 +312,7 @@ pub(crate) struct FakeCluster {
     pub(crate) attachments: RefCell<Vec<VolumeAttachment>>,
     /// When pods will be marked unschedulable, in order.
     pub(crate) demand: RefCell<VecDeque<Timestamp>>,
-    now: Cell<Option<Timestamp>>,
+    time: Option<Rc<Cell<Timestamp>>>,
 }
 
 impl FakeCluster {
@@ -328,7 +329,7 @@ impl FakeCluster {
     }
 
     fn now(&self) -> Timestamp {
-        self.now.get().unwrap_or(at(0))
+        self.time.as_ref().map_or(at(0), |time| time.get())
     }
 
     /// Deletes a Node that nothing holds any more.
@@ -345,22 +346,18 @@ impl Cluster for FakeCluster {
     }
 
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {
-        let next = self.demand.borrow_mut().pop_front();
-        match next {
-            Some(moment) if moment <= until => {
-                self.now.set(Some(moment.max(self.now())));
-                Ok(Demand::Changed)
-            }
-            Some(moment) => {
-                self.demand.borrow_mut().push_front(moment);
-                self.now.set(Some(until.max(self.now())));
-                Ok(Demand::Unchanged)
-            }
-            None => {
-                self.now.set(Some(until.max(self.now())));
-                Ok(Demand::Unchanged)
-            }
+        let next = self.demand.borrow().front().copied();
+        let (moment, answer) = match next {
+            Some(moment) if moment <= until => (moment, Demand::Changed),
+            _ => (until, Demand::Unchanged),
+        };
+        if answer == Demand::Changed {
+            self.demand.borrow_mut().pop_front();
         }
+        if let Some(time) = &self.time {
+            time.set(time.get().max(moment));
+        }
+        Ok(answer)
     }
 
     async fn volume_attachments(&self, _: &str) -> Result<Vec<VolumeAttachment>, PortError> {

@@ -1,0 +1,65 @@
+//! The batching window: pods that come together are planned together.
+//!
+//! Source: reference B1 (`BATCH_IDLE_DURATION`, `BATCH_MAX_DURATION`).
+
+use domain::{SignedDuration, Timestamp};
+
+use crate::run::after;
+
+/// A window is closed when nothing has come for so long, …
+pub const BATCH_IDLE: SignedDuration = SignedDuration::from_secs(1);
+/// … or this long after it was opened.
+pub const BATCH_MAX: SignedDuration = SignedDuration::from_secs(10);
+
+/// A window that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchWindow {
+    opened: Timestamp,
+    latest: Timestamp,
+}
+
+impl BatchWindow {
+    /// Opened by the first change.
+    pub const fn opened(now: Timestamp) -> Self {
+        Self { opened: now, latest: now }
+    }
+
+    /// With one more change.
+    pub fn extended(self, now: Timestamp) -> Self {
+        Self { latest: self.latest.max(now), ..self }
+    }
+
+    /// When it closes if nothing more comes.
+    pub fn closes(self) -> Timestamp {
+        after(self.latest, BATCH_IDLE).min(after(self.opened, BATCH_MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::at;
+
+    #[test]
+    fn a_window_closes_after_a_second_of_quiet() {
+        let window = BatchWindow::opened(at(0));
+        assert_eq!(window.closes(), at(1));
+        assert_eq!(window.extended(at(1)).closes(), at(2));
+    }
+
+    #[test]
+    fn a_window_never_stays_open_for_longer_than_ten_seconds() {
+        let window = (1..=30).fold(BatchWindow::opened(at(0)), |window, second| {
+            if window.closes() > at(second) { window.extended(at(second)) } else { window }
+        });
+        assert!(window.closes() <= at(10));
+        let busy = BatchWindow::opened(at(0)).extended(at(9)).extended(at(9));
+        assert_eq!(busy.closes(), at(10));
+    }
+
+    #[test]
+    fn a_late_word_does_not_shorten_it() {
+        let window = BatchWindow::opened(at(5));
+        assert_eq!(window.extended(at(3)), window);
+    }
+}
