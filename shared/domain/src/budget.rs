@@ -1,14 +1,10 @@
 //! Disruption budgets of NodePools: how many nodes may go at once, for which reason, when.
 
-use std::fmt;
-use std::str::FromStr;
-
-use croner::Cron;
-use croner::parser::{CronParser, Seconds, Year};
 use jiff::tz::TimeZone;
 
 use crate::pdb::CountOrPercent;
 use crate::reason::DisruptionReason;
+use crate::schedule::Schedule;
 use crate::{SignedDuration, Timestamp};
 
 /// One budget of `spec.disruption.budgets`.
@@ -49,72 +45,10 @@ impl BudgetWindow {
     pub fn is_open(&self, now: Timestamp) -> bool {
         now.checked_sub(self.duration)
             .ok()
-            .and_then(|from| self.schedule.next_after(from))
+            .and_then(|from| self.schedule.next_after(from, &TimeZone::UTC))
             .is_some_and(|opens| opens <= now)
     }
 }
-
-/// A cron schedule of five fields or a macro such as `@daily`, in UTC.
-#[derive(Clone)]
-pub struct Schedule {
-    text: String,
-    cron: Box<Cron>,
-}
-
-/// Why a text is not a cron schedule.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a cron schedule: {rule}")]
-pub struct ScheduleError {
-    text: String,
-    rule: String,
-}
-
-impl Schedule {
-    /// The first time after the given one, not including it; `None` when it never comes again.
-    pub fn next_after(&self, time: Timestamp) -> Option<Timestamp> {
-        let zoned = time.to_zoned(TimeZone::UTC);
-        self.cron.find_next_occurrence(&zoned, false).ok().map(|next| next.timestamp())
-    }
-}
-
-impl FromStr for Schedule {
-    type Err = ScheduleError;
-
-    fn from_str(text: &str) -> Result<Self, ScheduleError> {
-        let error = |rule: String| ScheduleError { text: text.to_owned(), rule };
-        let fields = text.split_whitespace().count();
-        if !text.starts_with('@') && fields != 5 {
-            return Err(error(format!("it has {fields} fields instead of 5")));
-        }
-        let cron = CronParser::builder()
-            .seconds(Seconds::Disallowed)
-            .year(Year::Disallowed)
-            .build()
-            .parse(text)
-            .map_err(|cause| error(cause.to_string()))?;
-        Ok(Self { text: text.to_owned(), cron: Box::new(cron) })
-    }
-}
-
-impl fmt::Display for Schedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl fmt::Debug for Schedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Schedule({:?})", self.text)
-    }
-}
-
-impl PartialEq for Schedule {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for Schedule {}
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,12 @@
 //! CapacityBuffers and schedules: capacity that is wanted before pods are there.
 
-use crate::Text;
+use jiff::tz::TimeZone;
+
 use crate::pod::ObjectKey;
 use crate::resource::Resources;
-use crate::workload::WorkloadKind;
+use crate::schedule::Schedule;
+use crate::workload::{PodTemplate, WorkloadKind};
+use crate::{SignedDuration, Text, Timestamp};
 
 /// A CapacityBuffer (`autoscaling.x-k8s.io/v1beta1`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +41,9 @@ pub enum BufferSource {
 pub struct ScaledObject {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// Kind and name of its target.
+    /// `metadata.uid`.
+    pub uid: Text,
+    /// Kind and name of its target, in its own namespace.
     pub target: (WorkloadKind, Text),
     /// `minReplicaCount`.
     pub min_replicas: u32,
@@ -46,17 +51,155 @@ pub struct ScaledObject {
     pub max_replicas: u32,
     /// Its cron triggers.
     pub triggers: Vec<CronTrigger>,
+    /// Annotation `outrigger.dev/lead-time`: how long before a window opens its capacity is wanted. `None` leaves
+    /// it to how long nodes take to start.
+    pub lead_time: Option<SignedDuration>,
 }
 
-/// A trigger of type `cron`.
+/// A PrewarmSchedule (`outrigger.dev/v1alpha1`): capacity at known times, without KEDA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrewarmSchedule {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: Text,
+    /// Whose pods the capacity is for.
+    pub target: PrewarmTarget,
+    /// `spec.minReplicas`.
+    pub min_replicas: u32,
+    /// `spec.maxReplicas`.
+    pub max_replicas: u32,
+    /// `spec.triggers`.
+    pub triggers: Vec<CronTrigger>,
+    /// `spec.leadTime`: how long before a window opens its capacity is wanted. `None` leaves it to how long nodes
+    /// take to start.
+    pub lead_time: Option<SignedDuration>,
+}
+
+/// Whose pods a PrewarmSchedule wants capacity for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrewarmTarget {
+    /// `spec.scaleTargetRef`: a workload in its own namespace.
+    Workload {
+        /// Its kind.
+        kind: WorkloadKind,
+        /// Its name.
+        name: Text,
+        /// `spec.scaleTarget`: the workload's replicas are set as well.
+        scale: bool,
+    },
+    /// `spec.template`: pods of this shape.
+    Template(PodTemplate),
+}
+
+/// A trigger of type `cron`: so many replicas between two times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CronTrigger {
-    /// An IANA time zone.
-    pub timezone: Text,
+    /// Whose clocks `start` and `end` are told by.
+    pub timezone: TimeZone,
     /// When the window opens.
-    pub start: Text,
+    pub start: Schedule,
     /// When it closes.
-    pub end: Text,
+    pub end: Schedule,
     /// How many replicas while it is open.
     pub desired_replicas: u32,
+}
+
+impl CronTrigger {
+    /// Whether the window is open: its end comes before its next start, or with it.
+    ///
+    /// Source: KEDA's cron scaler.
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        match (self.start.next_after(now, &self.timezone), self.end.next_after(now, &self.timezone))
+        {
+            (Some(start), Some(end)) => end <= start,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        }
+    }
+
+    /// Whether the window is open or opens within the lead time.
+    pub fn is_due(&self, now: Timestamp, lead_time: SignedDuration) -> bool {
+        let opens = self.start.next_after(now, &self.timezone);
+        self.is_open(now) || opens.is_some_and(|opens| opens.duration_since(now) <= lead_time)
+    }
+}
+
+/// How many replicas triggers want, those ahead of their windows by the lead time included; `None` while none is due.
+///
+/// Several triggers: the largest number counts, as KEDA's HPA takes it, between the two limits.
+pub fn due_replicas(
+    triggers: &[CronTrigger],
+    (min_replicas, max_replicas): (u32, u32),
+    now: Timestamp,
+    lead_time: SignedDuration,
+) -> Option<u32> {
+    let due = triggers.iter().filter(|trigger| trigger.is_due(now, lead_time));
+    let wanted = due.map(|trigger| trigger.desired_replicas).max()?;
+    Some(wanted.max(min_replicas).min(max_replicas))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::time_zone;
+
+    fn trigger(zone: &str, start: &str, end: &str, desired_replicas: u32) -> CronTrigger {
+        CronTrigger {
+            timezone: time_zone(zone).unwrap(),
+            start: start.parse().unwrap(),
+            end: end.parse().unwrap(),
+            desired_replicas,
+        }
+    }
+
+    fn at(time: &str) -> Timestamp {
+        time.parse().unwrap()
+    }
+
+    #[test]
+    fn a_window_is_open_from_its_start_until_its_end() {
+        let quarter = trigger("Asia/Seoul", "00,15,30,45 * * * *", "05,20,35,50 * * * *", 5);
+        for (time, open) in [
+            ("2026-01-05T11:59:59Z", false),
+            ("2026-01-05T12:00:00Z", true),
+            ("2026-01-05T12:04:59Z", true),
+            ("2026-01-05T12:05:00Z", false),
+            ("2026-01-05T12:15:00Z", true),
+        ] {
+            assert_eq!(quarter.is_open(at(time)), open, "{time}");
+        }
+    }
+
+    #[test]
+    fn a_window_may_last_over_midnight() {
+        let night = trigger("Asia/Seoul", "0 22 * * *", "0 6 * * *", 3);
+        assert!(night.is_open(at("2026-01-05T20:59:00Z")), "05:59 in Seoul");
+        assert!(!night.is_open(at("2026-01-05T21:00:00Z")), "06:00 in Seoul");
+        assert!(night.is_open(at("2026-01-05T13:00:00Z")), "22:00 in Seoul");
+    }
+
+    #[test]
+    fn capacity_is_due_ahead_of_the_window() {
+        let evening = trigger("UTC", "0 21 * * *", "0 23 * * *", 30);
+        let lead = SignedDuration::from_mins(3);
+        assert!(!evening.is_due(at("2026-01-05T20:56:59Z"), lead));
+        assert!(evening.is_due(at("2026-01-05T20:57:00Z"), lead));
+        assert!(evening.is_due(at("2026-01-05T22:59:59Z"), lead));
+        assert!(!evening.is_due(at("2026-01-05T23:00:00Z"), lead));
+    }
+
+    #[test]
+    fn the_largest_trigger_counts_within_the_limits() {
+        let triggers = [
+            trigger("UTC", "0 21 * * *", "0 23 * * *", 30),
+            trigger("UTC", "0 22 * * *", "0 23 * * *", 50),
+        ];
+        let wanted = |time, limits| due_replicas(&triggers, limits, at(time), SignedDuration::ZERO);
+        assert_eq!(wanted("2026-01-05T20:00:00Z", (2, 100)), None);
+        assert_eq!(wanted("2026-01-05T21:30:00Z", (2, 100)), Some(30));
+        assert_eq!(wanted("2026-01-05T22:30:00Z", (2, 100)), Some(50));
+        assert_eq!(wanted("2026-01-05T22:30:00Z", (2, 40)), Some(40));
+        assert_eq!(wanted("2026-01-05T22:30:00Z", (60, 100)), Some(60));
+    }
 }

@@ -22,6 +22,7 @@ pub mod quantity;
 pub mod reason;
 pub mod requirement;
 pub mod resource;
+pub mod schedule;
 pub mod selector;
 pub mod settings;
 pub mod snapshot;

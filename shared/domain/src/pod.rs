@@ -194,8 +194,10 @@ pub enum DoNotDisrupt {
 pub enum VirtualPodSource {
     /// A CapacityBuffer asks for headroom.
     CapacityBuffer(ObjectKey),
-    /// A schedule asks for capacity ahead of its window.
+    /// KEDA's schedule asks for capacity, from ahead of its window until its end.
     ScaledObject(ObjectKey),
+    /// Our own does.
+    PrewarmSchedule(ObjectKey),
 }
 
 /// What a pod asks for. Equal specs are equal values; lists whose order has no meaning are sorted.

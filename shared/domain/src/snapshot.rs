@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::buffer::{CapacityBuffer, ScaledObject};
+use crate::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use crate::instance_type::InstanceTypes;
 use crate::node::Node;
 use crate::node_claim::NodeClaim;
@@ -62,6 +62,8 @@ pub struct ClusterSnapshot {
     pub capacity_buffers: Vec<CapacityBuffer>,
     /// ScaledObjects with cron triggers.
     pub scaled_objects: Vec<ScaledObject>,
+    /// PrewarmSchedules.
+    pub prewarm_schedules: Vec<PrewarmSchedule>,
     /// What EC2 offers.
     pub instance_types: InstanceTypes,
     /// Pods that a recent plan gave a place on a node, by node, while the scheduler has not bound them yet:
@@ -93,6 +95,7 @@ impl ClusterSnapshot {
             namespaces: Vec::new(),
             capacity_buffers: Vec::new(),
             scaled_objects: Vec::new(),
+            prewarm_schedules: Vec::new(),
             instance_types: InstanceTypes::default(),
             nominations: BTreeMap::new(),
         }

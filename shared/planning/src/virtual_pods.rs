@@ -1,24 +1,33 @@
 //! Virtual pods: capacity that is wanted before pods are there, as pods that take part in planning only.
 //!
 //! Source: the CapacityBuffer API (`autoscaling.x-k8s.io/v1beta1`) as Karpenter reads it: the larger of
-//! `replicas` and `percentage` counts, at least one for a percentage, and `limits` cap both.
+//! `replicas` and `percentage` counts, at least one for a percentage, and `limits` cap both. Schedules
+//! ([`schedule`]) are ours.
+
+mod schedule;
 
 use std::sync::Arc;
 
 use domain::Text;
 use domain::buffer::{BufferSource, CapacityBuffer};
-use domain::pod::{Pod, PodKey, PodPhase, PodSpec, VirtualPodSource};
+use domain::pod::{ObjectKey, Pod, PodKey, PodPhase, PodSpec, VirtualPodSource};
 use domain::snapshot::ClusterSnapshot;
-use domain::workload::PodTemplate;
+use domain::workload::{PodTemplate, Workload, WorkloadKind};
 
 /// The only strategy that keeps capacity running.
 const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
 
-/// A buffer larger than this is a typing error; it is cut here.
+/// Asking for more at once is a typing error; it is cut here.
 const REPLICAS_MAX: i64 = 100_000;
 
-/// The virtual pods of a snapshot's CapacityBuffers, by buffer.
+/// The virtual pods of a snapshot: of its CapacityBuffers, then of schedules that are due.
 pub(crate) fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
+    let mut pods = of_buffers(snapshot);
+    pods.extend(schedule::of_schedules(snapshot));
+    pods
+}
+
+fn of_buffers(snapshot: &ClusterSnapshot) -> Vec<Pod> {
     if !snapshot.settings.feature_gates.capacity_buffer {
         return Vec::new();
     }
@@ -34,20 +43,44 @@ pub(crate) fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
 fn pods_of(snapshot: &ClusterSnapshot, buffer: &CapacityBuffer) -> Vec<Pod> {
     // A reference that leads nowhere asks for nothing; the buffer's conditions say so.
     let Some((template, scale)) = resolved(snapshot, buffer) else { return Vec::new() };
-    let spec = Arc::new(PodSpec {
-        // Real pods come first, and what a volume is bound to is not known for a pod that is not there.
-        priority: i32::MIN,
-        volumes: Vec::new(),
-        ..(*template.spec).clone()
-    });
-    let count = replicas(buffer, scale, &spec);
-    (0..count)
-        .map(|index| Pod {
+    let count = replicas(buffer, scale, &template.spec);
+    let source = Source {
+        of: VirtualPodSource::CapacityBuffer(buffer.key.clone()),
+        key: &buffer.key,
+        uid: &buffer.uid,
+        prefix: "capacity-buffer",
+    };
+    source.pods(template, count)
+}
+
+/// What makes virtual pods up.
+struct Source<'a> {
+    of: VirtualPodSource,
+    key: &'a ObjectKey,
+    uid: &'a Text,
+    /// What names of its pods begin with.
+    prefix: &'static str,
+}
+
+impl Source<'_> {
+    /// So many pods of a template.
+    fn pods(&self, template: &PodTemplate, count: i64) -> Vec<Pod> {
+        let spec = Arc::new(PodSpec {
+            // Real pods come first, and what a volume is bound to is not known for a pod that is not there.
+            priority: i32::MIN,
+            volumes: Vec::new(),
+            ..(*template.spec).clone()
+        });
+        (0..count.clamp(0, REPLICAS_MAX)).map(|index| self.pod(template, &spec, index)).collect()
+    }
+
+    fn pod(&self, template: &PodTemplate, spec: &Arc<PodSpec>, index: i64) -> Pod {
+        Pod {
             key: PodKey::new(
-                buffer.key.namespace.clone(),
-                format!("capacity-buffer-{}-{index}", buffer.key.name),
+                self.key.namespace.clone(),
+                format!("{}-{}-{index}", self.prefix, self.key.name),
             ),
-            uid: format!("{}-{index}", buffer.uid).into(),
+            uid: format!("{}-{index}", self.uid).into(),
             created: None,
             deleted: None,
             labels: template.labels.clone(),
@@ -62,9 +95,20 @@ fn pods_of(snapshot: &ClusterSnapshot, buffer: &CapacityBuffer) -> Vec<Pod> {
             do_not_disrupt: None,
             deletion_cost: None,
             is_mirror: false,
-            virtual_of: Some(VirtualPodSource::CapacityBuffer(buffer.key.clone())),
-        })
-        .collect()
+            virtual_of: Some(self.of.clone()),
+        }
+    }
+}
+
+/// A workload by kind, namespace and name.
+fn workload<'a>(
+    snapshot: &'a ClusterSnapshot,
+    namespace: &Text,
+    (kind, name): (WorkloadKind, &Text),
+) -> Option<&'a Workload> {
+    snapshot.workloads.iter().find(|workload| {
+        workload.kind == kind && workload.key.namespace == *namespace && workload.key.name == *name
+    })
 }
 
 /// The template, and for a workload how many replicas it has.
@@ -72,20 +116,18 @@ fn resolved<'a>(
     snapshot: &'a ClusterSnapshot,
     buffer: &CapacityBuffer,
 ) -> Option<(&'a PodTemplate, Option<u32>)> {
-    let is_named = |key: &domain::pod::ObjectKey, name: &Text| {
-        key.namespace == buffer.key.namespace && key.name == *name
-    };
     match &buffer.source {
         BufferSource::PodTemplate(name) => snapshot
             .pod_templates
             .iter()
-            .find(|template| is_named(&template.key, name))
+            .find(|template| {
+                template.key.namespace == buffer.key.namespace && template.key.name == *name
+            })
             .map(|template| (&template.template, None)),
-        BufferSource::Workload(kind, name) => snapshot
-            .workloads
-            .iter()
-            .find(|workload| workload.kind == *kind && is_named(&workload.key, name))
-            .map(|workload| (&workload.template, Some(workload.replicas))),
+        BufferSource::Workload(kind, name) => {
+            workload(snapshot, &buffer.key.namespace, (*kind, name))
+                .map(|workload| (&workload.template, Some(workload.replicas)))
+        }
     }
 }
 
@@ -103,13 +145,12 @@ fn replicas(buffer: &CapacityBuffer, scale: Option<u32>, spec: &PodSpec) -> i64 
         .filter(|(name, _)| spec.requests.get(name) > 0)
         .map(|(name, limit)| limit / spec.requests.get(name))
         .min();
-    let count = match (wanted, by_limits) {
+    match (wanted, by_limits) {
         (Some(wanted), Some(most)) => wanted.min(most),
         (Some(wanted), None) => wanted,
         (None, Some(most)) => most,
         (None, None) => 0,
-    };
-    count.clamp(0, REPLICAS_MAX)
+    }
 }
 
 #[cfg(test)]
