@@ -118,9 +118,10 @@ fn check_is_wanted(scene: &Scene<'_>, claim: &PlannedNodeClaim, report: &mut Rep
     let snapshot = scene.world.snapshot;
     let buffers =
         snapshot.settings.feature_gates.capacity_buffer && !snapshot.capacity_buffers.is_empty();
+    let schedules = !snapshot.scaled_objects.is_empty() || !snapshot.prewarm_schedules.is_empty();
     let pool = scene.world.pool(&claim.node_pool);
     let is_static = pool.is_none_or(|pool| scene.world.pools[pool].spec.replicas.is_some());
-    if claim.pods.is_empty() && !is_static && !buffers && snapshot.scaled_objects.is_empty() {
+    if claim.pods.is_empty() && !is_static && !buffers && !schedules {
         report.add(Rule::ClaimEmpty, &claim.name, "a new claim for no pod");
     }
 }

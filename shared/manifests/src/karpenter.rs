@@ -14,6 +14,7 @@ mod node_class;
 mod node_class_status;
 mod node_overlay;
 mod node_pool;
+mod prewarm_schedule;
 mod price;
 mod requirement;
 mod requirement_rule;
@@ -48,6 +49,9 @@ pub(crate) fn reader_of(kind: &str) -> Option<(&'static str, ReadKind)> {
         "ScaledObject" => {
             ("keda.sh", |root| scaled_object::read_scaled_object(root).map(Object::ScaledObject))
         }
+        "PrewarmSchedule" => ("outrigger.dev", |root| {
+            prewarm_schedule::read_prewarm_schedule(root).map(Object::PrewarmSchedule)
+        }),
         _ => return None,
     };
     Some(reader)

@@ -19,6 +19,7 @@ use crate::object::Object;
 use crate::reader::ReadKind;
 
 pub(crate) use metadata::Metadata;
+pub(crate) use pod::read_pod_template_spec;
 pub use pod::{PodObject, PodTraits};
 pub(crate) use priority::SYSTEM_CLASSES;
 pub use priority::{PriorityClass, PriorityRef};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use domain::Text;
-use domain::buffer::{CapacityBuffer, ScaledObject};
+use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -35,6 +35,8 @@ pub enum Object {
     CapacityBuffer(CapacityBuffer),
     /// `keda.sh` ScaledObject.
     ScaledObject(ScaledObject),
+    /// `outrigger.dev` PrewarmSchedule.
+    PrewarmSchedule(PrewarmSchedule),
     /// Pod.
     Pod(PodObject),
     /// Node.
@@ -123,6 +125,7 @@ impl Object {
             Self::Ec2NodeClass(object) => named("EC2NodeClass", &object.name),
             Self::CapacityBuffer(object) => keyed("CapacityBuffer", &object.key),
             Self::ScaledObject(object) => keyed("ScaledObject", &object.key),
+            Self::PrewarmSchedule(object) => keyed("PrewarmSchedule", &object.key),
             Self::Pod(object) => keyed("Pod", &object.pod.key),
             Self::Node(object) => named("Node", &object.name),
             Self::PodTemplate(object) => keyed("PodTemplate", &object.key),

@@ -119,7 +119,7 @@ fn group_of(root: Field<'_>) -> Option<&str> {
 fn check_version(root: Field<'_>, kind: &str) {
     let read: &[&str] = match kind {
         "NodePool" | "NodeClaim" | "EC2NodeClass" => &["v1"],
-        "NodeOverlay" | "ScaledObject" | "InstanceCatalog" => &["v1alpha1"],
+        "NodeOverlay" | "ScaledObject" | "PrewarmSchedule" | "InstanceCatalog" => &["v1alpha1"],
         "CapacityBuffer" => &["v1beta1", "v1alpha1"],
         _ => return,
     };

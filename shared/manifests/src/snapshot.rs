@@ -91,6 +91,7 @@ impl Parts {
             Object::Ec2NodeClass(object) => snapshot.node_classes.push(*object),
             Object::CapacityBuffer(object) => snapshot.capacity_buffers.push(object),
             Object::ScaledObject(object) => snapshot.scaled_objects.push(object),
+            Object::PrewarmSchedule(object) => snapshot.prewarm_schedules.push(object),
             Object::Node(object) => snapshot.nodes.push(object),
             Object::PodTemplate(object) => snapshot.pod_templates.push(object),
             Object::Namespace(object) => snapshot.namespaces.push(object),

@@ -120,6 +120,8 @@ fn pods_that_a_schedule_will_add_go_by_its_name() {
         min_replicas: 0,
         max_replicas: 9,
         triggers: Vec::new(),
+        uid: "u".into(),
+        lead_time: None,
     };
     let cluster = ClusterSnapshot { scaled_objects: vec![scaled], ..pooled([]) };
     allows(&cluster, &plan([claim("n", &["web-7", "evening-1"])]));

@@ -1,10 +1,11 @@
 //! `spec.disruption` of a NodePool.
 
 use domain::SignedDuration;
-use domain::budget::{Budget, BudgetWindow, Schedule};
+use domain::budget::{Budget, BudgetWindow};
 use domain::node_pool::{ConsolidationPolicy, Disruption};
 use domain::pdb::CountOrPercent;
 use domain::reason::DisruptionReason;
+use domain::schedule::Schedule;
 
 use super::duration;
 use crate::field::Field;

@@ -3,17 +3,21 @@
 //! Source: KEDA's "ScaledObject specification" and "Cron" scaler.
 
 use domain::Text;
-use domain::budget::{Schedule, ScheduleError};
 use domain::buffer::{CronTrigger, ScaledObject};
+use domain::schedule::{Schedule, ScheduleError, time_zone};
 use domain::workload::WorkloadKind;
 
 use super::capacity_buffer::SCALABLE;
+use super::duration;
 use super::metadata::read_namespaced;
 use crate::field::Field;
 use crate::value::Data;
 
 /// `maxReplicaCount` when unset.
 const MAX_REPLICAS: u32 = 100;
+
+/// How long before a window opens its capacity is wanted. KEDA has no field for it.
+const LEAD_TIME: &str = "outrigger.dev/lead-time";
 
 const SPEC_FIELDS: [&str; 10] = [
     "advanced",
@@ -32,8 +36,10 @@ const SPEC_FIELDS: [&str; 10] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ScheduleRule {
     /// A range without numbers in it.
-    #[error("minReplicaCount {least} is above maxReplicaCount {most}")]
+    #[error("{} {least} is above {} {most}", fields[0], fields[1])]
     EmptyRange {
+        /// What the two are called.
+        fields: [&'static str; 2],
         /// `minReplicaCount`.
         least: u32,
         /// `maxReplicaCount`.
@@ -42,9 +48,6 @@ pub(crate) enum ScheduleRule {
     /// A window of no length.
     #[error("start and end are the same: {0:?}")]
     SameTimes(String),
-    /// An empty name.
-    #[error("it may not be empty")]
-    Empty,
     /// Not a number.
     #[error("{0:?} is not a number of replicas")]
     Replicas(String),
@@ -52,21 +55,47 @@ pub(crate) enum ScheduleRule {
 
 /// Reads a ScaledObject. One whose target is no workload of Kubernetes' own is left out with a warning.
 pub(crate) fn read_scaled_object(root: Field<'_>) -> Option<ScaledObject> {
-    let (_, key) = read_namespaced(root);
+    let (metadata, key) = read_namespaced(root);
     let spec = root.get("spec").required();
     spec.only(&SPEC_FIELDS);
-    let min_replicas = spec.get("minReplicaCount").count().unwrap_or(0);
-    let max_replicas = spec.get("maxReplicaCount").count().unwrap_or(MAX_REPLICAS);
-    if min_replicas > max_replicas {
-        spec.get("minReplicaCount")
-            .note_rule(ScheduleRule::EmptyRange { least: min_replicas, most: max_replicas });
-    }
+    let (min_replicas, max_replicas) = read_range(spec, ["minReplicaCount", "maxReplicaCount"]);
     let target = read_target(spec.get("scaleTargetRef").required());
-    let triggers = spec.get("triggers").required().items().filter_map(read_trigger).collect();
-    Some(ScaledObject { key, target: target?, min_replicas, max_replicas, triggers })
+    let triggers = read_triggers(spec);
+    let lead_time = root.get("metadata").get("annotations").get(LEAD_TIME);
+    let lead_time = lead_time.parsed(duration::parse);
+    let uid = metadata.uid;
+    Some(ScaledObject {
+        key,
+        uid,
+        target: target?,
+        min_replicas,
+        max_replicas,
+        triggers,
+        lead_time,
+    })
 }
 
-fn read_target(target: Field<'_>) -> Option<(WorkloadKind, Text)> {
+/// The fewest and the most replicas that are ever wanted, by the names of their fields.
+pub(super) fn read_range(spec: Field<'_>, [least, most]: [&'static str; 2]) -> (u32, u32) {
+    let (min_replicas, max_replicas) =
+        (spec.get(least).count().unwrap_or(0), spec.get(most).count().unwrap_or(MAX_REPLICAS));
+    if min_replicas > max_replicas {
+        spec.get(least).note_rule(ScheduleRule::EmptyRange {
+            fields: [least, most],
+            least: min_replicas,
+            most: max_replicas,
+        });
+    }
+    (min_replicas, max_replicas)
+}
+
+/// `triggers` of type `cron`; others are warned of.
+pub(super) fn read_triggers(spec: Field<'_>) -> Vec<CronTrigger> {
+    spec.get("triggers").required().items().filter_map(read_trigger).collect()
+}
+
+/// `scaleTargetRef`. A target that is no workload of Kubernetes' own is warned of.
+pub(super) fn read_target(target: Field<'_>) -> Option<(WorkloadKind, Text)> {
     target.only(&["apiVersion", "kind", "name", "envSourceContainerName"]);
     let name = target.exists().then(|| target.get("name").required().text())?;
     let kind = target.get("kind");
@@ -97,25 +126,22 @@ fn read_trigger(trigger: Field<'_>) -> Option<CronTrigger> {
         return None;
     }
     metadata.only(&["timezone", "start", "end", "desiredReplicas"]);
-    let timezone = metadata.get("timezone").required();
-    if timezone.str() == Some("") {
-        timezone.note_rule(ScheduleRule::Empty);
-    }
+    let timezone = metadata.get("timezone").required().parsed(time_zone);
     let start = metadata.get("start").required();
     let end = metadata.get("end").required();
-    for time in [start, end] {
-        time.parsed(|text| -> Result<Schedule, ScheduleError> { text.parse() });
-    }
+    let schedule =
+        |time: Field<'_>| time.parsed(|text| -> Result<Schedule, ScheduleError> { text.parse() });
+    let (opens, closes) = (schedule(start), schedule(end));
     if let (Some(start), Some(same)) = (start.str(), end.str())
         && start == same
     {
         end.note_rule(ScheduleRule::SameTimes(start.to_owned()));
     }
     Some(CronTrigger {
-        timezone: timezone.text()?,
-        start: start.text()?,
-        end: end.text()?,
         desired_replicas: read_replicas(metadata.get("desiredReplicas").required())?,
+        timezone: timezone?,
+        start: opens?,
+        end: closes?,
     })
 }
 

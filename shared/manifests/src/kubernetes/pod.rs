@@ -153,6 +153,11 @@ pub(super) fn pod_template(template: Field<'_>, namespace: &Text) -> ReadTemplat
     }
 }
 
+/// Reads a pod template inside another object.
+pub(crate) fn read_pod_template_spec(template: Field<'_>, namespace: &Text) -> PodTemplate {
+    pod_template(template, namespace).template
+}
+
 pub(super) fn read_pod_template(root: Field<'_>) -> PodTemplateObject {
     let (_, key) = Metadata::namespaced(root);
     let template = pod_template(root.get("template"), &key.namespace).template;

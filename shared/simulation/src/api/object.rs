@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use domain::buffer::{CapacityBuffer, ScaledObject};
+use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -38,6 +38,7 @@ pub enum Kind {
     Namespace,
     CapacityBuffer,
     ScaledObject,
+    PrewarmSchedule,
 }
 
 impl fmt::Display for Kind {
@@ -237,3 +238,6 @@ object!(NodeOverlay, NodeOverlay, Text, node_overlays, |overlay| overlay.name.cl
 object!(Namespace, Namespace, Text, namespaces, |namespace| namespace.name.clone());
 object!(CapacityBuffer, CapacityBuffer, ObjectKey, capacity_buffers, |buffer| buffer.key.clone());
 object!(ScaledObject, ScaledObject, ObjectKey, scaled_objects, |scaled| scaled.key.clone());
+object!(PrewarmSchedule, PrewarmSchedule, ObjectKey, prewarm_schedules, |schedule| schedule
+    .key
+    .clone());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::Text;
-use domain::buffer::{CapacityBuffer, ScaledObject};
+use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -46,4 +46,5 @@ pub struct Tables {
     pub(super) namespaces: Rows<Text, Namespace>,
     pub(super) capacity_buffers: Rows<ObjectKey, CapacityBuffer>,
     pub(super) scaled_objects: Rows<ObjectKey, ScaledObject>,
+    pub(super) prewarm_schedules: Rows<ObjectKey, PrewarmSchedule>,
 }

@@ -1,6 +1,5 @@
 //! Port `Cluster` over the world's API server.
 
-use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -21,7 +20,7 @@ use domain::volume::PersistentVolumeClaim;
 use domain::{Text, Timestamp};
 use manifests::{DaemonSetObject, WorkloadObject};
 
-use super::SharedWorld;
+use super::{Demanded, SharedWorld};
 use crate::api::{ApiError, Object};
 use crate::scheduler::volume::claim_key;
 use crate::world::{Deletion, World};
@@ -41,10 +40,10 @@ fn is_there(world: &World, node: &NodeRef) -> bool {
 
 impl Cluster for SharedWorld {
     async fn observe(&self) -> Result<ClusterView, PortError> {
-        let mut world = self.call("list objects")?;
+        let mut world = self.call("list objects").await?;
         // Controllers of the cluster are never behind: what was asked for a moment ago is done.
         world.settle();
-        *self.demand.borrow_mut() = demand(&world);
+        *self.demand.borrow_mut() = demanded(&world);
         let node_claims = world
             .api
             .list::<NodeClaim>()
@@ -80,36 +79,31 @@ impl Cluster for SharedWorld {
             namespaces: list(&world),
             capacity_buffers: list(&world),
             scaled_objects: list(&world),
+            prewarm_schedules: list(&world),
             node_pool_states: world.node_pool_states.clone(),
             node_class_states: world.node_class_states.clone(),
         })
     }
 
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {
+        self.outlive_last_call().await;
         poll_fn(|_| {
-            let world = self.look();
-            let present = demand(&world);
-            let mut seen = self.demand.borrow_mut();
-            let has_grown = !present.is_subset(&seen);
-            *seen = present;
-            if has_grown {
+            if self.has_new_demand() {
                 Poll::Ready(Ok(Demand::Changed))
-            } else if world.now >= until {
-                Poll::Ready(Ok(Demand::Unchanged))
             } else {
-                Poll::Pending
+                self.poll_moment(until).map(|()| Ok(Demand::Unchanged))
             }
         })
         .await
     }
 
     async fn volume_attachments(&self, node: &str) -> Result<Vec<VolumeAttachment>, PortError> {
-        let world = self.call("list volume attachments")?;
+        let world = self.call("list volume attachments").await?;
         Ok(attachments(&world, node))
     }
 
     async fn patch_node(&self, node: &NodeRef, patch: &NodePatch) -> Result<(), PortError> {
-        let mut world = self.call("patch node")?;
+        let mut world = self.call("patch node").await?;
         if !is_there(&world, node) {
             return Err(gone("patch node", &node.name));
         }
@@ -134,7 +128,7 @@ impl Cluster for SharedWorld {
     }
 
     async fn delete_node(&self, node: &NodeRef) -> Result<(), PortError> {
-        let mut world = self.call("delete node")?;
+        let mut world = self.call("delete node").await?;
         if is_there(&world, node) {
             world.ask_node_deletion(&node.name);
         }
@@ -142,7 +136,7 @@ impl Cluster for SharedWorld {
     }
 
     async fn evict_pod(&self, pod: &PodRef) -> Result<Eviction, PortError> {
-        let mut world = self.call("evict pod")?;
+        let mut world = self.call("evict pod").await?;
         world.settle();
         world.check_eviction(&pod.key);
         Ok(match world.evict(&pod.key, &pod.uid) {
@@ -156,7 +150,7 @@ impl Cluster for SharedWorld {
     }
 
     async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError> {
-        let mut world = self.call("delete pod")?;
+        let mut world = self.call("delete pod").await?;
         let is_it = world.api.get::<Pod>(&pod.key).is_some_and(|own| own.uid == pod.uid);
         if is_it {
             world.check_forced_deletion(&pod.key);
@@ -166,7 +160,7 @@ impl Cluster for SharedWorld {
     }
 
     async fn mirror_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
-        let mut world = self.call("apply node claim")?;
+        let mut world = self.call("apply node claim").await?;
         let name = &claim.name;
         if world.api.get::<NodeClaim>(name).is_some() {
             if world.mirrors.get(name) != Some(&claim.uid) {
@@ -187,7 +181,7 @@ impl Cluster for SharedWorld {
     }
 
     async fn remove_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError> {
-        let mut world = self.call("delete node claim")?;
+        let mut world = self.call("delete node claim").await?;
         let name = Text::from(name);
         let Some(object) = world.api.get::<NodeClaim>(&name) else { return Ok(()) };
         let is_its = world.mirrors.get(&name).is_some_and(|uid| &**uid == claim_uid)
@@ -203,7 +197,7 @@ impl Cluster for SharedWorld {
     }
 
     async fn release_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError> {
-        let mut world = self.call("apply node claim")?;
+        let mut world = self.call("apply node claim").await?;
         if world.mirrors.get(name).is_some_and(|uid| &**uid == claim_uid) {
             world.mirrors.remove(name);
         }
@@ -215,7 +209,7 @@ impl Cluster for SharedWorld {
         node_pool: &ObjectRef,
         update: &NodePoolUpdate,
     ) -> Result<(), PortError> {
-        let mut world = self.call("patch node pool")?;
+        let mut world = self.call("patch node pool").await?;
         let name = &node_pool.name;
         if world.api.get::<NodePool>(name).is_none_or(|own| own.uid != node_pool.uid) {
             return Err(gone("patch node pool", name));
@@ -236,7 +230,7 @@ impl Cluster for SharedWorld {
         node_class: &ObjectRef,
         update: &NodeClassUpdate,
     ) -> Result<(), PortError> {
-        let mut world = self.call("patch node class")?;
+        let mut world = self.call("patch node class").await?;
         let name = &node_class.name;
         if world.api.get::<Ec2NodeClass>(name).is_none_or(|own| own.uid != node_class.uid) {
             return Err(gone("patch node class", name));
@@ -259,7 +253,7 @@ impl Cluster for SharedWorld {
     }
 
     async fn record_events(&self, events: &[Event]) -> Result<(), PortError> {
-        let mut world = self.call("create events")?;
+        let mut world = self.call("create events").await?;
         for event in events {
             world.note_event(event);
         }
@@ -267,11 +261,26 @@ impl Cluster for SharedWorld {
     }
 }
 
-/// Uids of what asks for nodes: pods that found none, and Nodes that are going away.
-fn demand(world: &World) -> BTreeSet<Text> {
+impl SharedWorld {
+    /// Whether anything asks for nodes that did not when this was last looked at.
+    fn has_new_demand(&self) -> bool {
+        let world = self.look();
+        let mut seen = self.demand.borrow_mut();
+        if seen.revision == world.api.revision() {
+            return false;
+        }
+        let present = demanded(&world);
+        let has_grown = !present.uids.is_subset(&seen.uids);
+        *seen = present;
+        has_grown
+    }
+}
+
+/// What asks for nodes: pods that found none, and Nodes that are going away.
+fn demanded(world: &World) -> Demanded {
     let pods = world.api.list::<Pod>().filter(|pod| is_waiting(pod)).map(|pod| &pod.uid);
     let nodes = world.api.list::<Node>().filter(|node| node.is_disrupted()).map(|node| &node.uid);
-    pods.chain(nodes).cloned().collect()
+    Demanded { revision: world.api.revision(), uids: pods.chain(nodes).cloned().collect() }
 }
 
 /// Whether a pod waits for a node that only provisioning can bring.

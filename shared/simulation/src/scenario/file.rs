@@ -286,7 +286,7 @@ const WORKLOADS: [(WorkloadKind, &str); 4] = [
     (WorkloadKind::Job, "Job"),
 ];
 
-const NAMESPACED: [(Kind, &str); 7] = [
+const NAMESPACED: [(Kind, &str); 8] = [
     (Kind::Pod, "Pod"),
     (Kind::DaemonSet, "DaemonSet"),
     (Kind::PodTemplate, "PodTemplate"),
@@ -294,6 +294,7 @@ const NAMESPACED: [(Kind, &str); 7] = [
     (Kind::PersistentVolumeClaim, "PersistentVolumeClaim"),
     (Kind::CapacityBuffer, "CapacityBuffer"),
     (Kind::ScaledObject, "ScaledObject"),
+    (Kind::PrewarmSchedule, "PrewarmSchedule"),
 ];
 
 const OF_CLUSTER: [(Kind, &str); 8] = [

@@ -39,6 +39,9 @@ impl World {
             Object::ScaledObject(object) => {
                 self.apply(object);
             }
+            Object::PrewarmSchedule(object) => {
+                self.apply(object);
+            }
             Object::Pod(mut object) => {
                 self.settle_priority(&mut object.pod.spec, &object.priority);
                 self.create_pod(object.pod);
@@ -135,6 +138,9 @@ impl World {
             Kind::PersistentVolumeClaim => self.api.remove::<PersistentVolumeClaim>(key).is_ok(),
             Kind::CapacityBuffer => self.api.remove::<domain::buffer::CapacityBuffer>(key).is_ok(),
             Kind::ScaledObject => self.api.remove::<domain::buffer::ScaledObject>(key).is_ok(),
+            Kind::PrewarmSchedule => {
+                self.api.remove::<domain::buffer::PrewarmSchedule>(key).is_ok()
+            }
             Kind::PodTemplate => {
                 self.api.remove::<domain::workload::PodTemplateObject>(key).is_ok()
             }

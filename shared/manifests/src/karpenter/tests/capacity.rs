@@ -1,6 +1,7 @@
 //! Overlays, buffers and schedules.
 
-use domain::buffer::BufferSource;
+use domain::SignedDuration;
+use domain::buffer::{BufferSource, PrewarmTarget};
 use domain::money::UsdPerHour;
 use domain::overlay::PriceChange;
 use domain::workload::WorkloadKind;
@@ -156,7 +157,8 @@ fn a_schedule_is_read_from_cron_triggers_alone() {
     assert_eq!(read.target, (WorkloadKind::Deployment, "web".into()));
     assert_eq!((read.min_replicas, read.max_replicas), (0, 100));
     let [trigger] = read.triggers.as_slice() else { panic!() };
-    assert_eq!((&*trigger.timezone, trigger.desired_replicas), ("Asia/Seoul", 30));
+    assert_eq!(trigger.timezone.iana_name(), Some("Asia/Seoul"));
+    assert_eq!((trigger.start.to_string().as_str(), trigger.desired_replicas), ("0 21 * * *", 30));
 }
 
 #[test]
@@ -174,9 +176,9 @@ fn schedules_keep_the_rules_of_keda() {
         ],
     );
     refuses(
-        &cron("timezone: '', start: 0 21 * * *, end: 0 21 * * *, desiredReplicas: 3"),
+        &cron("timezone: Asia/Soul, start: 0 21 * * *, end: 0 21 * * *, desiredReplicas: 3"),
         &[
-            "triggers[0].metadata.timezone: it may not be empty",
+            "triggers[0].metadata.timezone: \"Asia/Soul\" is not an IANA time zone",
             "triggers[0].metadata.end: start and end are the same: \"0 21 * * *\"",
         ],
     );
@@ -185,6 +187,64 @@ fn schedules_keep_the_rules_of_keda() {
             "{scaleTargetRef: {name: web}, minReplicaCount: 5, maxReplicaCount: 3, triggers: []}",
         ),
         &["minReplicaCount: minReplicaCount 5 is above maxReplicaCount 3"],
+    );
+}
+
+#[test]
+fn a_lead_time_may_be_annotated() {
+    let text = "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: evening, annotations: \
+                {outrigger.dev/lead-time: 90s}}\nspec: {scaleTargetRef: {name: web}, triggers: []}\n";
+    let Object::ScaledObject(read) = only_object(text) else { panic!() };
+    assert_eq!(read.lead_time, Some(SignedDuration::from_secs(90)));
+    refuses(
+        &text.replace("90s", "soon"),
+        &[
+            "metadata.annotations[\"outrigger.dev/lead-time\"]: \"soon\" is not a duration: it takes whole numbers with h, m or s, such as 720h or 1h30m",
+        ],
+    );
+}
+
+fn prewarm_schedule(spec: &str) -> String {
+    format!(
+        "apiVersion: outrigger.dev/v1alpha1\nkind: PrewarmSchedule\nmetadata: {{name: evening, namespace: shop}}\nspec: {spec}\n"
+    )
+}
+
+const EVENING: &str = "triggers: [{type: cron, metadata: {timezone: Asia/Seoul, start: 0 21 * * *, end: 0 23 * * *, \
+                       desiredReplicas: '30'}}]";
+
+#[test]
+fn a_prewarm_schedule_follows_a_workload_or_has_pods_of_its_own() {
+    let text = prewarm_schedule(&format!(
+        "{{scaleTargetRef: {{name: web}}, scaleTarget: true, leadTime: 2m, maxReplicas: 40, {EVENING}}}"
+    ));
+    let Object::PrewarmSchedule(read) = only_object(&text) else { panic!() };
+    assert_eq!(
+        read.target,
+        PrewarmTarget::Workload { kind: WorkloadKind::Deployment, name: "web".into(), scale: true }
+    );
+    assert_eq!((read.min_replicas, read.max_replicas), (0, 40));
+    assert_eq!(read.lead_time, Some(SignedDuration::from_mins(2)));
+    assert_eq!(read.triggers.len(), 1);
+    let text = prewarm_schedule(&format!(
+        "{{template: {{metadata: {{labels: {{app: web}}}}, spec: {{containers: [{{name: c, resources: {{requests: {{cpu: 2}}}}}}]}}}}, {EVENING}}}"
+    ));
+    let Object::PrewarmSchedule(read) = only_object(&text) else { panic!() };
+    let PrewarmTarget::Template(template) = read.target else { panic!() };
+    assert_eq!(template.spec.requests.get(domain::resource::CPU), 2000);
+}
+
+#[test]
+fn a_prewarm_schedule_has_one_target() {
+    refuses(
+        &prewarm_schedule(&format!("{{{EVENING}}}")),
+        &["spec: exactly one of scaleTargetRef and template is needed"],
+    );
+    refuses(
+        &prewarm_schedule(&format!(
+            "{{template: {{spec: {{containers: []}}}}, scaleTarget: true, {EVENING}}}"
+        )),
+        &["scaleTarget: scaleTarget needs scaleTargetRef beside it"],
     );
 }
 
