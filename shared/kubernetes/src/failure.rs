@@ -1,0 +1,267 @@
+//! Why a call failed, and what that means to whoever asked.
+
+use std::time::Duration;
+
+use controllers::ports::{ErrorKind, PortError};
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+
+use crate::call::Call;
+use crate::connection::shown;
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The API server said no.
+    #[error("{} {}", .0.code.as_u16(), .0.message)]
+    Refused(Refusal),
+    /// Nothing came back, or not all of it.
+    #[error("{}", shown(.0))]
+    Unreachable(#[source] kube::Error),
+    /// Nothing came back in time.
+    #[error("no answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// There is nothing to show who we are, or no way to connect.
+    #[error(transparent)]
+    NoToken(PortError),
+    /// What came back, or what was to be sent, makes no sense.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// An answer other than success.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: StatusCode,
+    /// `reason` of the answer's Status: a word, such as `AlreadyExists`.
+    pub(crate) reason: String,
+    /// Its `message`, account ids struck out.
+    pub(crate) message: String,
+    /// `reason` of each of its causes.
+    pub(crate) causes: Vec<String>,
+    retry_after: Option<Duration>,
+}
+
+/// `meta.k8s.io/v1` Status, as far as it is read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    reason: String,
+    message: String,
+    details: Details,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Details {
+    causes: Vec<Cause>,
+    retry_after_seconds: u64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Cause {
+    reason: String,
+}
+
+/// Most characters of a message that is no Status: a proxy's page of HTML.
+const MESSAGE_CHARS_MAX: usize = 300;
+
+impl Refusal {
+    pub(crate) fn read(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+        let status = serde_json::from_slice::<Status>(body).unwrap_or_else(|_| Status {
+            message: String::from_utf8_lossy(body).chars().take(MESSAGE_CHARS_MAX).collect(),
+            ..Status::default()
+        });
+        let asked_in_header = headers
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|seconds| seconds.parse().ok());
+        let asked_in_body = Some(status.details.retry_after_seconds).filter(|asked| *asked > 0);
+        Self {
+            code,
+            reason: status.reason,
+            message: without_account_ids(&status.message),
+            causes: status.details.causes.into_iter().map(|cause| cause.reason).collect(),
+            retry_after: asked_in_header.or(asked_in_body).map(Duration::from_secs),
+        }
+    }
+
+    /// Whether it was the authorizer who said no, rather than an admission plugin or a quota.
+    fn is_by_rbac(&self) -> bool {
+        self.code == StatusCode::FORBIDDEN && self.message.contains(" cannot ")
+    }
+}
+
+impl Failure {
+    pub(crate) fn unreachable(error: kube::Error) -> Self {
+        Self::Unreachable(error)
+    }
+
+    /// Whether the API server answered with this code.
+    pub(crate) fn is(&self, code: StatusCode) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.code == code)
+    }
+
+    /// Whether what was asked for is there no longer: an old resource version, or the end of a list that
+    /// took too long.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.is(StatusCode::GONE)
+            || matches!(self, Self::Refused(refusal) if refusal.reason == "Expired")
+    }
+
+    /// Whether the same call may succeed later.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => {
+                refusal.code == StatusCode::TOO_MANY_REQUESTS || refusal.code.is_server_error()
+            }
+            Self::Unreachable(_) | Self::TimedOut(_) => true,
+            Self::NoToken(_) | Self::Broken(_) => false,
+        }
+    }
+
+    /// Whether the connection is to blame.
+    pub(crate) const fn is_connection_lost(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::TimedOut(_))
+    }
+
+    /// How long the API server asked us to wait.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused(refusal) => refusal.retry_after,
+            _ => None,
+        }
+    }
+
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Refused(refusal) => match refusal.code.as_u16() {
+                401 | 403 => ErrorKind::Denied,
+                404 | 410 => ErrorKind::NotFound,
+                409 => ErrorKind::Conflict,
+                400 | 405 | 406 | 413 | 415 | 422 => ErrorKind::Invalid,
+                429 => ErrorKind::Throttled,
+                500.. => ErrorKind::Unavailable,
+                _ => ErrorKind::Unknown,
+            },
+            Self::Unreachable(_) | Self::TimedOut(_) => ErrorKind::Unavailable,
+            Self::NoToken(error) => error.kind,
+            Self::Broken(_) => ErrorKind::Invalid,
+        }
+    }
+
+    fn message(&self, call: &Call) -> String {
+        let verb = call.verb.as_str();
+        match self {
+            // The authorizer's own words name the user, which on EKS may be an ARN.
+            Self::Refused(refusal) if refusal.is_by_rbac() => {
+                format!("RBAC does not let us {verb} {}", call.resource)
+            }
+            Self::Refused(refusal) if refusal.code == StatusCode::UNAUTHORIZED => {
+                "the API server does not know who we are: is there an access entry for the role?"
+                    .to_owned()
+            }
+            Self::Refused(refusal) if refusal.message.is_empty() => refusal.code.to_string(),
+            Self::Refused(refusal) => refusal.message.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// What it means to whoever asked.
+    pub(crate) fn into_port_error(self, call: &Call) -> PortError {
+        if let Self::NoToken(error) = self {
+            return error;
+        }
+        let error = PortError::new(self.kind(), call.to_string(), self.message(call));
+        // What was refused has been told in full.
+        if matches!(self, Self::Refused(_)) { error } else { error.because(self) }
+    }
+}
+
+/// A message with everything struck out that has the form of an AWS account id: twelve digits.
+fn without_account_ids(message: &str) -> String {
+    const ID_DIGITS: usize = 12;
+    let mut shown = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len());
+        let (digits, after) = from.split_at(end);
+        shown.push_str(before);
+        shown.push_str(if digits.len() == ID_DIGITS { "(account)" } else { digits });
+        rest = after;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Verb;
+
+    fn refused(code: u16, body: &str) -> Failure {
+        let code = StatusCode::from_u16(code).unwrap();
+        Failure::Refused(Refusal::read(code, &HeaderMap::new(), body.as_bytes()))
+    }
+
+    fn as_error(code: u16, message: &str) -> PortError {
+        let body = serde_json::json!({"kind": "Status", "message": message}).to_string();
+        let call = Call::new(Verb::Patch, "nodes", "/api/v1/nodes/n1").on("n1");
+        refused(code, &body).into_port_error(&call)
+    }
+
+    #[test]
+    fn what_rbac_refuses_is_named_without_saying_who_we_are() {
+        let error = as_error(
+            403,
+            "nodes \"n1\" is forbidden: User \"arn:aws:sts::123456789012:assumed-role/x/y\" cannot patch resource \"nodes\" in API group \"\" at the cluster scope",
+        );
+        assert_eq!(
+            error.to_string(),
+            "patch nodes n1: not allowed: RBAC does not let us patch nodes"
+        );
+    }
+
+    #[test]
+    fn what_admission_refuses_is_told_in_its_own_words_without_account_ids() {
+        let error = as_error(403, "denied: owner 123456789012 is not 12345");
+        assert_eq!(
+            error.to_string(),
+            "patch nodes n1: not allowed: denied: owner (account) is not 12345"
+        );
+    }
+
+    #[test]
+    fn codes_have_one_kind_each() {
+        let kind = |code| as_error(code, "").kind;
+        assert_eq!(kind(401), ErrorKind::Denied);
+        assert_eq!(kind(404), ErrorKind::NotFound);
+        assert_eq!(kind(409), ErrorKind::Conflict);
+        assert_eq!(kind(422), ErrorKind::Invalid);
+        assert_eq!(kind(429), ErrorKind::Throttled);
+        assert_eq!(kind(500), ErrorKind::Unavailable);
+        assert_eq!(kind(504), ErrorKind::Unavailable);
+    }
+
+    #[test]
+    fn the_pause_that_the_server_asks_for_is_read_from_header_or_body() {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, "3".parse().unwrap());
+        let code = StatusCode::TOO_MANY_REQUESTS;
+        let by_header = Failure::Refused(Refusal::read(code, &headers, b"slow down"));
+        assert_eq!(by_header.retry_after(), Some(Duration::from_secs(3)));
+        let by_body = refused(429, r#"{"details": {"retryAfterSeconds": 7}}"#);
+        assert_eq!(by_body.retry_after(), Some(Duration::from_secs(7)));
+        assert_eq!(refused(429, "{}").retry_after(), None);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_status_is_shown_in_part() {
+        let failure = refused(502, &"x".repeat(5000));
+        assert!(failure.is_passing());
+        assert_eq!(failure.to_string().len(), "502 ".len() + MESSAGE_CHARS_MAX);
+    }
+}
