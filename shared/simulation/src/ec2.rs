@@ -37,7 +37,7 @@ impl std::fmt::Display for CapacityPool {
     }
 }
 
-/// How often calls fail, in cases of a thousand. All zero by default.
+/// What goes wrong, mostly in cases of a thousand. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Any call is refused with RequestLimitExceeded.
@@ -46,6 +46,16 @@ pub struct Faults {
     pub answers_lost_per_mille: u32,
     /// A launch is refused with an internal error.
     pub launches_failed_per_mille: u32,
+    /// A process dies after a call: what it asked for took effect, and nothing more is done.
+    pub crashes_per_mille: u32,
+    /// The process that makes the call of this number, counted over the whole run, dies after it.
+    pub crash_after_call: Option<u64>,
+    /// A function's event (its tick, a notice) comes twice.
+    pub events_doubled_per_mille: u32,
+    /// A function's event comes up to a minute late.
+    pub events_late_per_mille: u32,
+    /// A call is up to so many milliseconds on its way, while everything else goes on.
+    pub call_millis_max: u32,
 }
 
 /// Where the facts about instance types come from.
@@ -175,10 +185,10 @@ impl Ec2 {
         Some((own, offering))
     }
 
-    /// Whether this call is throttled; each call draws anew.
+    /// Whether this launch is throttled; each draws anew.
     pub(crate) fn is_throttled(&mut self) -> bool {
         self.calls += 1;
-        let mut draw = self.seed.draw("throttle", &self.calls.to_string());
+        let mut draw = self.seed.draw("throttle-fleet", &self.calls.to_string());
         draw.happens(self.faults.throttled_per_mille)
     }
 }

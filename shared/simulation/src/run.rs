@@ -1,14 +1,16 @@
 //! Runs a scenario: the controllers, unchanged, against the simulated world, at the times at which their
 //! functions would wake.
 //!
-//! Provisioning acts one second after the last new pod found no node, ten seconds after the first at
-//! the latest, again every ten seconds while pods wait, and once a minute in any case; in `poll` mode
-//! only the last. Lifecycle and disruption wake once a minute and, while work is in flight, as soon as
-//! they ask for. Interruption acts on each notice.
+//! Each function is invoked once a minute. Provisioning stays until just before the next time and acts
+//! within its batching window; in `poll` mode it looks once. Lifecycle and disruption stay while they
+//! have work in flight, and lifecycle is invoked as well by whoever launches or ends claims.
+//! Interruption acts on each notice.
 
 mod act;
 mod clockwork;
 mod judge;
+mod process;
+mod told;
 mod view;
 
 use std::collections::BTreeMap;

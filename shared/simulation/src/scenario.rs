@@ -15,7 +15,8 @@
 //!   provisioning: watch           # within seconds of a pod's wait, or poll: once a minute
 //!   jobDuration: 5m               # how long a Job's pod works
 //!   settings: {featureGates: "SpotToSpotConsolidation=true", preferencePolicy: Respect, minValuesPolicy: Strict}
-//!   faults: {throttledPerMille: 0, answersLostPerMille: 0, launchesFailedPerMille: 0}
+//!   faults: {throttledPerMille: 0, answersLostPerMille: 0, launchesFailedPerMille: 0, crashesPerMille: 0,
+//!            crashAfterCall: 7, eventsDoubledPerMille: 0, eventsLatePerMille: 0, callMillisMax: 0}
 //!   timeline:                     # one action an item; `at` counts from the start
 //!   - at: 0s
 //!     apply: [nodepool.yaml, {apiVersion: apps/v1, kind: Deployment, …}]

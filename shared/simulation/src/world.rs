@@ -6,6 +6,7 @@
 
 mod admission;
 mod eviction;
+mod fault;
 mod kubelet;
 mod pod;
 mod volume;
@@ -102,6 +103,8 @@ pub struct World {
     pub(crate) moved: BTreeMap<(OwnerKind, ObjectKey), Timestamp>,
     /// What all instances have cost so far, in billionths of a dollar an hour times milliseconds.
     cost_nano_usd_millis_per_hour: i128,
+    /// How many calls the controllers have made.
+    calls: u64,
     settled_revision: Option<u64>,
 }
 
@@ -138,6 +141,7 @@ impl World {
             waiting: Waiting::default(),
             moved: BTreeMap::new(),
             cost_nano_usd_millis_per_hour: 0,
+            calls: 0,
             settled_revision: None,
         }
     }

@@ -19,18 +19,18 @@ fn refused(operation: &'static str) -> impl FnOnce(ConditionFailed) -> PortError
 
 impl ClaimStore for SharedWorld {
     async fn claims(&self) -> Result<Vec<Versioned<ClaimRecord>>, PortError> {
-        Ok(self.call("Query claims")?.store.claims.all())
+        Ok(self.call("Query claims").await?.store.claims.all())
     }
 
     async fn claim(&self, name: &str) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
-        Ok(self.call("GetItem claim")?.store.claims.get(name).cloned())
+        Ok(self.call("GetItem claim").await?.store.claims.get(name).cloned())
     }
 
     async fn claim_of_instance(
         &self,
         instance_id: &str,
     ) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
-        let world = self.call("Query claims by instance")?;
+        let world = self.call("Query claims by instance").await?;
         let is_its = |own: &Versioned<ClaimRecord>| {
             own.record.instance.as_ref().is_some_and(|instance| &*instance.id == instance_id)
         };
@@ -42,7 +42,7 @@ impl ClaimStore for SharedWorld {
         record: &ClaimRecord,
         fence: &Lease,
     ) -> Result<Version, PortError> {
-        let mut world = self.call("PutItem claim")?;
+        let mut world = self.call("PutItem claim").await?;
         let version = world.store.create_claim(record, fence).map_err(refused("PutItem claim"))?;
         world.note_claim_created(record);
         Ok(version)
@@ -53,7 +53,7 @@ impl ClaimStore for SharedWorld {
         record: &ClaimRecord,
         expected: Version,
     ) -> Result<Version, PortError> {
-        let mut world = self.call("PutItem claim")?;
+        let mut world = self.call("PutItem claim").await?;
         let before = world.store.claims.get(record.name()).map(|own| own.record.clone());
         let version = world
             .store
@@ -67,12 +67,12 @@ impl ClaimStore for SharedWorld {
     }
 
     async fn delete_claim(&self, name: &str, expected: Version) -> Result<(), PortError> {
-        let mut world = self.call("DeleteItem claim")?;
+        let mut world = self.call("DeleteItem claim").await?;
         world.store.claims.delete(name, expected).map_err(refused("DeleteItem claim"))
     }
 
     async fn commands(&self) -> Result<Vec<Versioned<CommandRecord>>, PortError> {
-        Ok(self.call("Query commands")?.store.commands.all())
+        Ok(self.call("Query commands").await?.store.commands.all())
     }
 
     async fn create_command(
@@ -80,7 +80,7 @@ impl ClaimStore for SharedWorld {
         record: &CommandRecord,
         fence: &Lease,
     ) -> Result<Version, PortError> {
-        let mut world = self.call("PutItem command")?;
+        let mut world = self.call("PutItem command").await?;
         let version =
             world.store.create_command(record, fence).map_err(refused("PutItem command"))?;
         world.note_command_changed(None, record);
@@ -92,7 +92,7 @@ impl ClaimStore for SharedWorld {
         record: &CommandRecord,
         expected: Version,
     ) -> Result<Version, PortError> {
-        let mut world = self.call("PutItem command")?;
+        let mut world = self.call("PutItem command").await?;
         let before = world.store.commands.get(&record.id).map(|own| own.record.clone());
         let version = world
             .store
@@ -104,30 +104,30 @@ impl ClaimStore for SharedWorld {
     }
 
     async fn delete_command(&self, id: &str, expected: Version) -> Result<(), PortError> {
-        let mut world = self.call("DeleteItem command")?;
+        let mut world = self.call("DeleteItem command").await?;
         world.store.commands.delete(id, expected).map_err(refused("DeleteItem command"))
     }
 
     async fn unavailable_offerings(&self) -> Result<Vec<UnavailableOffering>, PortError> {
-        Ok(self.call("Query unavailable")?.store.unavailable())
+        Ok(self.call("Query unavailable").await?.store.unavailable())
     }
 
     async fn mark_unavailable(&self, offerings: &[UnavailableOffering]) -> Result<(), PortError> {
-        self.call("PutItem unavailable")?.store.mark_unavailable(offerings);
+        self.call("PutItem unavailable").await?.store.mark_unavailable(offerings);
         Ok(())
     }
 
     async fn nominations(&self) -> Result<Vec<Nomination>, PortError> {
-        Ok(self.call("Query nominations")?.store.nominations())
+        Ok(self.call("Query nominations").await?.store.nominations())
     }
 
     async fn nominate(&self, nominations: &[Nomination]) -> Result<(), PortError> {
-        self.call("PutItem nomination")?.store.nominate(nominations);
+        self.call("PutItem nomination").await?.store.nominate(nominations);
         Ok(())
     }
 
     async fn pools(&self) -> Result<Vec<Versioned<PoolRecord>>, PortError> {
-        Ok(self.call("Query pools")?.store.pools.all())
+        Ok(self.call("Query pools").await?.store.pools.all())
     }
 
     async fn put_pool(
@@ -135,7 +135,7 @@ impl ClaimStore for SharedWorld {
         record: &PoolRecord,
         expected: Option<Version>,
     ) -> Result<Version, PortError> {
-        let mut world = self.call("PutItem pool")?;
+        let mut world = self.call("PutItem pool").await?;
         let pools = &mut world.store.pools;
         match expected {
             Some(expected) => pools.update(&record.node_pool, record.clone(), expected),
@@ -145,7 +145,7 @@ impl ClaimStore for SharedWorld {
     }
 
     async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError> {
-        let mut world = self.call("DeleteItem pool")?;
+        let mut world = self.call("DeleteItem pool").await?;
         world.store.pools.delete(node_pool, expected).map_err(refused("DeleteItem pool"))
     }
 
@@ -156,11 +156,11 @@ impl ClaimStore for SharedWorld {
         now: Timestamp,
         term: SignedDuration,
     ) -> Result<LeaseAnswer, PortError> {
-        Ok(self.call("PutItem lease")?.store.acquire_lease(function, holder, now, term))
+        Ok(self.call("PutItem lease").await?.store.acquire_lease(function, holder, now, term))
     }
 
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
-        self.call("PutItem lease")?.store.release_lease(lease);
+        self.call("PutItem lease").await?.store.release_lease(lease);
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ impl Cloud for SharedWorld {
         &self,
         node_classes: &[Ec2NodeClass],
     ) -> Result<InstanceTypes, PortError> {
-        Ok(self.call("DescribeInstanceTypes")?.ec2.types_for(node_classes).clone())
+        Ok(self.call("DescribeInstanceTypes").await?.ec2.types_for(node_classes).clone())
     }
 
     async fn launch(
@@ -40,12 +40,17 @@ impl Cloud for SharedWorld {
         requests: &[LaunchRequest],
         node_classes: &[Ec2NodeClass],
     ) -> Result<Vec<LaunchOutcome>, PortError> {
-        let mut world = self.change();
-        Ok(requests.iter().map(|request| launch(&mut world, request, node_classes)).collect())
+        let mut outcomes = Vec::with_capacity(requests.len());
+        for request in requests {
+            // One CreateFleet each: a process may die between two of them.
+            self.set_out().await;
+            outcomes.push(launch(&mut self.change(), request, node_classes));
+        }
+        Ok(outcomes)
     }
 
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
-        let world = self.call("DescribeInstances")?;
+        let world = self.call("DescribeInstances").await?;
         let is_ours = |own: &&ec2::Instance| {
             own.state != ec2::InstanceState::Terminated && own.tags.contains_key(CLAIM_TAG)
         };
@@ -58,7 +63,7 @@ impl Cloud for SharedWorld {
     }
 
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError> {
-        let mut world = self.call("TerminateInstances")?;
+        let mut world = self.call("TerminateInstances").await?;
         Ok(instance_ids
             .iter()
             .map(|id| {
@@ -76,7 +81,7 @@ impl Cloud for SharedWorld {
     }
 
     async fn tag(&self, requests: &[TagRequest]) -> Result<Vec<Result<(), PortError>>, PortError> {
-        let mut world = self.call("CreateTags")?;
+        let mut world = self.call("CreateTags").await?;
         let answer = requests.iter().map(|request| {
             let is_tagged = world.ec2.tag(&request.instance_id, &request.tags);
             let gone = || {
@@ -92,13 +97,13 @@ impl Cloud for SharedWorld {
         &self,
         class: &Ec2NodeClass,
     ) -> Result<NodeClassResolution, PortError> {
-        let world = self.call("DescribeSubnets")?;
+        let world = self.call("DescribeSubnets").await?;
         Ok(resolved(&world, class))
     }
 
     async fn release_node_class(&self, _: &Ec2NodeClass) -> Result<(), PortError> {
         // There are no launch templates here.
-        self.call("DeleteLaunchTemplate").map(drop)
+        self.call("DeleteLaunchTemplate").await.map(drop)
     }
 }
 

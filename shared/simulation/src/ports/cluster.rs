@@ -284,7 +284,7 @@ fn demanded(world: &World) -> Demanded {
 }
 
 /// Whether a pod waits for a node that only provisioning can bring.
-pub(crate) fn is_waiting(pod: &Pod) -> bool {
+fn is_waiting(pod: &Pod) -> bool {
     pod.node_name.is_none() && pod.marked_unschedulable && pod.is_active() && !pod.is_daemon()
 }
 

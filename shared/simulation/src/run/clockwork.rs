@@ -1,67 +1,73 @@
-//! When each function wakes, and what it is told.
+//! When each function is invoked, and what it is told.
 
-use std::collections::BTreeSet;
+use std::cell::Cell;
+use std::rc::Rc;
 
 use controllers::core::Core;
 use controllers::interruption::{self, Notice, NoticeKind};
-use controllers::ports::{PortError, Ports};
-use controllers::run::{Run, RunOutcome};
+use controllers::ports::{FunctionName, Ports};
+use controllers::record::claim::ClaimPhase;
+use controllers::run::Run;
+use controllers::stay::stay;
 use controllers::{disruption, lifecycle, provisioning};
-use domain::pod::Pod;
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
-use pollster::block_on;
 
-use crate::invariant::Violation;
-use crate::ports::{SharedWorld, is_waiting};
+use super::process::{Process, Step};
+use super::told;
+use crate::ports::SharedWorld;
 use crate::report::Happening;
 use crate::scenario::ProvisioningMode;
-use controllers::record::claim::ClaimPhase;
 
 /// The schedule of the functions: once a minute.
 const TICK: SignedDuration = SignedDuration::from_mins(1);
-/// A batch of pods is closed when no new one has come for so long, …
-const BATCH_IDLE: SignedDuration = SignedDuration::from_secs(1);
-/// … or this long after its first.
-const BATCH_MAX: SignedDuration = SignedDuration::from_secs(10);
-/// While pods wait or claims are in flight, functions that watch look again after so long.
-const IN_FLIGHT: SignedDuration = SignedDuration::from_secs(10);
-/// No function wakes sooner after a run than this.
-const PAUSE_MIN: SignedDuration = SignedDuration::from_secs(1);
-/// A run that failed is tried again after so long, as a retried invocation is.
-const RETRY: SignedDuration = SignedDuration::from_secs(10);
-/// How long an invocation may last. Simulated time stands still meanwhile.
+/// How long an invocation stays at most: until just before the next.
 const RUN_MAX: SignedDuration = SignedDuration::from_secs(55);
+/// From a function's asking for lifecycle to its start.
+const INVOKED_AFTER: SignedDuration = SignedDuration::from_secs(1);
+/// A notice that was not handled comes again after so long: the visibility timeout of its queue.
+const VISIBLE_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(30);
+/// An event that is late is so late at most.
+const LATE_MAX: SignedDuration = SignedDuration::from_mins(1);
+/// Processes that wake each other in one moment come to rest within so many rounds.
+const ROUNDS_MAX: usize = 100;
 
 const CLUSTER: &str = "simulated";
 
 /// The functions and when each is due.
 pub(super) struct Clockwork {
     world: SharedWorld,
-    settings: Settings,
+    settings: Rc<Settings>,
     core: Core,
     mode: ProvisioningMode,
-    provisioning: Timestamp,
-    lifecycle: Timestamp,
-    disruption: Timestamp,
-    batch: Option<Batch>,
-    seen: BTreeSet<Text>,
-    notices: Vec<Notice>,
-    notices_at: Timestamp,
-    runs: u64,
+    schedule: Vec<Scheduled>,
+    queue: Vec<Queued>,
+    running: Vec<Running>,
+    invocations: u64,
 }
 
-/// Pods that wait for provisioning to look.
-#[derive(Clone, Copy)]
-struct Batch {
-    first: Timestamp,
-    last: Timestamp,
+/// A function on its schedule.
+struct Scheduled {
+    function: FunctionName,
+    due: Timestamp,
 }
 
-impl Batch {
-    fn due(self) -> Timestamp {
-        (self.last + BATCH_IDLE).min(self.first + BATCH_MAX)
-    }
+/// A notice that waits in its queue.
+struct Queued {
+    notice: Notice,
+    visible: Timestamp,
+}
+
+/// An invocation under way.
+struct Running {
+    what: Invocation,
+    process: Process,
+}
+
+enum Invocation {
+    Function(FunctionName),
+    /// The cell says whether the notice was handled, and may be deleted from its queue.
+    Notice(Notice, Rc<Cell<bool>>),
 }
 
 impl Clockwork {
@@ -74,54 +80,48 @@ impl Clockwork {
     ) -> Self {
         // Schedules of EventBridge fall anywhere in the minute, each on its own.
         let seed = world.look().seed;
-        let first = |function| {
-            start + seed.draw("first-tick", function).between(SignedDuration::ZERO, TICK)
+        let scheduled = |function: FunctionName| Scheduled {
+            function,
+            due: start
+                + seed.draw("first-tick", function.as_str()).between(SignedDuration::ZERO, TICK),
         };
+        let functions =
+            [FunctionName::Provisioning, FunctionName::Lifecycle, FunctionName::Disruption];
         Self {
             world: world.clone(),
-            settings,
+            settings: Rc::new(settings),
             core,
             mode,
-            provisioning: first("provisioning"),
-            lifecycle: first("lifecycle"),
-            disruption: first("disruption"),
-            batch: None,
-            seen: BTreeSet::new(),
-            notices: Vec::new(),
-            notices_at: start,
-            runs: 0,
+            schedule: functions.into_iter().map(scheduled).collect(),
+            queue: Vec::new(),
+            running: Vec::new(),
+            invocations: 0,
         }
     }
 
-    /// Lets the cluster settle and every function run that is due.
+    /// Lets the cluster settle and every invocation go on whose time has come.
     pub(super) fn turn(&mut self) {
         self.settle();
-        let now = self.now();
         self.collect_notices();
-        if !self.notices.is_empty() && self.notices_at <= now {
-            self.interruption();
+        self.invoke_due();
+        for _ in 0..ROUNDS_MAX {
+            let before = self.world.look().api().revision();
+            self.go_on();
+            self.settle();
+            if self.world.look().api().revision() == before {
+                break;
+            }
         }
-        self.collect_pods();
-        if self.provisioning_due() <= now {
-            self.provision();
-        }
-        if self.lifecycle <= now {
-            self.advance_claims();
-        }
-        if self.disruption <= now {
-            self.disrupt();
-        }
-        self.settle();
-        self.collect_pods();
         self.world.change().check_instances();
     }
 
-    /// When a function is due next; always later than the moment of the last turn.
+    /// When an invocation is due or goes on; always later than the moment of the last turn.
     pub(super) fn next(&self) -> Timestamp {
-        let notices = (!self.notices.is_empty()).then_some(self.notices_at);
-        let dues = [self.provisioning_due(), self.lifecycle, self.disruption];
-        let next = dues.into_iter().chain(notices).min().unwrap_or(self.lifecycle);
-        next.max(self.now() + SignedDuration::from_millis(1))
+        let dues = self.schedule.iter().map(|own| own.due);
+        let visible = self.queue.iter().map(|own| own.visible);
+        let woken = self.running.iter().filter_map(|own| own.process.wakes_at());
+        let soonest = self.now() + SignedDuration::from_millis(1);
+        dues.chain(visible).chain(woken).min().unwrap_or(soonest).max(soonest)
     }
 
     fn now(&self) -> Timestamp {
@@ -135,178 +135,159 @@ impl Clockwork {
         world.settle();
     }
 
-    fn provisioning_due(&self) -> Timestamp {
-        let batch = self.batch.filter(|_| self.mode == ProvisioningMode::Watch);
-        batch.map_or(self.provisioning, |batch| batch.due().min(self.provisioning))
-    }
-
-    /// Takes note of pods that provisioning has not been told of.
-    fn collect_pods(&mut self) {
-        let world = self.world.look();
-        let now = world.now();
-        let mut has_new = false;
-        for pod in world.api().list::<Pod>().filter(|pod| is_waiting(pod)) {
-            has_new |= self.seen.insert(pod.uid.clone());
-        }
-        if has_new {
-            let first = self.batch.map_or(now, |batch| batch.first);
-            self.batch = Some(Batch { first, last: now });
-        }
-    }
-
     fn collect_notices(&mut self) {
         let mut world = self.world.change();
-        let now = world.now();
+        let (now, seed, faults) = (world.now(), world.seed, world.options.faults);
         for instance_id in std::mem::take(&mut world.interruptions) {
-            self.notices.push(Notice { instance_id, at: now, kind: NoticeKind::SpotInterruption });
-            self.notices_at = now;
-        }
-    }
-
-    fn run_id(&mut self) -> String {
-        self.runs += 1;
-        format!("run-{}", self.runs)
-    }
-
-    fn provision(&mut self) {
-        let now = self.now();
-        self.batch = None;
-        let id = self.run_id();
-        let result = block_on(provisioning::provision(&self.ports(), &self.run(&id, now)));
-        let mut pause = TICK;
-        if let Some(report) = self.ran("provisioning", result, &mut pause) {
-            self.refused(&report.refused);
-        }
-        let is_busy = self.mode == ProvisioningMode::Watch && self.has_work_for_provisioning();
-        self.provisioning = now + if is_busy { pause.min(IN_FLIGHT) } else { pause };
-        self.hurry_lifecycle(now);
-    }
-
-    fn advance_claims(&mut self) {
-        let now = self.now();
-        let id = self.run_id();
-        let result = block_on(lifecycle::advance(&self.ports(), &self.run(&id, now)));
-        let mut pause = TICK;
-        if let Some(report) = self.ran("lifecycle", result, &mut pause)
-            && let Some(after) = report.requeue_after
-        {
-            pause = pause.min(after);
-        }
-        self.lifecycle = now + pause.max(PAUSE_MIN);
-        self.hurry_lifecycle(now);
-        self.wake_provisioning(now);
-    }
-
-    fn disrupt(&mut self) {
-        let now = self.now();
-        let id = self.run_id();
-        let result = block_on(disruption::disrupt(&self.ports(), &self.run(&id, now)));
-        let mut pause = TICK;
-        if let Some(report) = self.ran("disruption", result, &mut pause) {
-            for change in &report.changes {
-                if let disruption::CommandEvent::Refused(violations) = &change.what {
-                    self.refused(violations);
-                }
-            }
-            pause = pause.min(report.requeue_after.unwrap_or(TICK));
-        }
-        self.disruption = now + pause.max(PAUSE_MIN);
-        self.hurry_lifecycle(now);
-    }
-
-    fn interruption(&mut self) {
-        let now = self.now();
-        let mut left = Vec::new();
-        for notice in std::mem::take(&mut self.notices) {
-            if let Err(error) = block_on(interruption::handle(&self.ports(), &notice)) {
-                self.failed("interruption", &error);
-                left.push(notice);
+            let mut draw = seed.draw("notice", &instance_id);
+            let notice = Notice { instance_id, at: now, kind: NoticeKind::SpotInterruption };
+            let copies = 1 + usize::from(draw.happens(faults.events_doubled_per_mille));
+            for _ in 0..copies {
+                let is_late = draw.happens(faults.events_late_per_mille);
+                let late = draw.between(SignedDuration::ZERO, LATE_MAX);
+                let visible = if is_late { now + late } else { now };
+                self.queue.push(Queued { notice: notice.clone(), visible });
             }
         }
-        // A message that failed comes again once its visibility has timed out.
-        self.notices = left;
-        self.notices_at = now + RETRY;
-        self.lifecycle = self.lifecycle.min(now + PAUSE_MIN);
-        self.wake_provisioning(now);
     }
 
-    /// Pods of a node that goes are planned for without waiting for their eviction.
-    fn wake_provisioning(&mut self, now: Timestamp) {
-        let is_ending = self.world.look().store.claims.iter().any(|record| record.ending.is_some());
-        if is_ending && self.mode == ProvisioningMode::Watch {
-            self.provisioning = self.provisioning.min(now + IN_FLIGHT);
+    fn invoke_due(&mut self) {
+        let now = self.now();
+        let notices: Vec<Queued> = self.queue.extract_if(.., |own| own.visible <= now).collect();
+        for queued in notices {
+            let running = self.notified(queued.notice);
+            self.running.push(running);
+        }
+        for index in 0..self.schedule.len() {
+            if self.schedule[index].due > now {
+                continue;
+            }
+            let function = self.schedule[index].function;
+            let (copies, next) = self.draw_tick(function, self.schedule[index].due);
+            self.schedule[index].due = next;
+            for _ in 0..copies {
+                let running = self.invoked(function);
+                self.running.push(running);
+            }
         }
     }
 
-    /// Lifecycle stays awake while a claim is on its way, in either direction.
-    fn hurry_lifecycle(&mut self, now: Timestamp) {
-        let is_in_flight = self
-            .world
-            .look()
-            .store
-            .claims
-            .iter()
-            .any(|record| record.phase() != ClaimPhase::Initialized);
-        if is_in_flight {
-            self.lifecycle = self.lifecycle.min(now + IN_FLIGHT).max(now + PAUSE_MIN);
-        }
-    }
-
-    fn has_work_for_provisioning(&self) -> bool {
+    /// How often a tick comes, and when the next does.
+    fn draw_tick(&self, function: FunctionName, due: Timestamp) -> (usize, Timestamp) {
         let world = self.world.look();
-        let is_ending = world.store.claims.iter().any(|record| record.ending.is_some());
-        is_ending || world.api().list::<Pod>().any(is_waiting)
+        let faults = world.options.faults;
+        let mut draw = world.seed.draw("tick", &format!("{function} {due}"));
+        let copies = 1 + usize::from(draw.happens(faults.events_doubled_per_mille));
+        let is_late = draw.happens(faults.events_late_per_mille);
+        let late = draw.between(SignedDuration::ZERO, LATE_MAX);
+        (copies, due + TICK + if is_late { late } else { SignedDuration::ZERO })
     }
 
-    fn ports(&self) -> Ports<'_, SharedWorld, SharedWorld, SharedWorld, SharedWorld> {
-        let world = &self.world;
-        Ports { cluster: world, cloud: world, store: world, clock: world }
-    }
-
-    fn run<'a>(&'a self, id: &'a str, now: Timestamp) -> Run<'a> {
-        Run {
-            cluster: CLUSTER,
-            settings: &self.settings,
-            core: self.core,
-            id,
-            deadline: now + RUN_MAX,
-        }
-    }
-
-    /// The report of a run that took place; one that did not is tried again soon.
-    fn ran<R>(
-        &self,
-        controller: &'static str,
-        result: Result<RunOutcome<R>, PortError>,
-        pause: &mut SignedDuration,
-    ) -> Option<R> {
-        match result {
-            Ok(outcome) => {
-                let report = outcome.ran();
-                if report.is_none() {
-                    *pause = RETRY;
+    fn invoked(&mut self, function: FunctionName) -> Running {
+        self.invocations += 1;
+        let id = format!("run-{}", self.invocations);
+        let deadline = self.now() + RUN_MAX;
+        let (settings, core, mode) = (Rc::clone(&self.settings), self.core, self.mode);
+        let process = Process::start(&self.world, |handle| async move {
+            let ports = ports(&handle);
+            let run = Run { cluster: CLUSTER, settings: &settings, core, id: &id, deadline };
+            match function {
+                FunctionName::Provisioning if mode == ProvisioningMode::Watch => {
+                    let tell = |result| told::provisioning(&handle, result);
+                    provisioning::watch(&ports, &run, tell).await;
                 }
-                report
+                FunctionName::Provisioning => {
+                    told::provisioning(&handle, provisioning::provision(&ports, &run).await);
+                }
+                FunctionName::Lifecycle => {
+                    let tell = |result| told::lifecycle(&handle, result);
+                    stay(&ports, &run, lifecycle::advance, tell).await;
+                }
+                FunctionName::Disruption => {
+                    let tell = |result| told::disruption(&handle, result);
+                    stay(&ports, &run, disruption::disrupt, tell).await;
+                }
             }
-            Err(error) => {
-                self.failed(controller, &error);
-                *pause = RETRY;
-                None
+        });
+        Running { what: Invocation::Function(function), process }
+    }
+
+    fn notified(&self, notice: Notice) -> Running {
+        let is_handled = Rc::new(Cell::new(false));
+        let (own, told) = (notice.clone(), Rc::clone(&is_handled));
+        let process = Process::start(&self.world, |handle| async move {
+            match interruption::handle(&ports(&handle), &own).await {
+                Ok(_report) => told.set(true),
+                Err(error) => told::failed(&handle, "interruption", &error),
             }
+        });
+        Running { what: Invocation::Notice(notice, is_handled), process }
+    }
+
+    /// Lets every invocation go on until it waits.
+    fn go_on(&mut self) {
+        let mut left = Vec::with_capacity(self.running.len());
+        for mut running in std::mem::take(&mut self.running) {
+            let step = running.process.step();
+            if matches!(running.what, Invocation::Function(FunctionName::Lifecycle)) {
+                // It knows of its own work.
+            } else {
+                self.invoke_lifecycle();
+            }
+            match step {
+                Step::Waits => left.push(running),
+                Step::Done => self.ended(&running.what),
+                Step::Died => {
+                    self.note_death(&running.what);
+                    self.ended(&running.what);
+                }
+            }
+        }
+        self.running = left;
+    }
+
+    fn ended(&mut self, what: &Invocation) {
+        if let Invocation::Notice(notice, is_handled) = what
+            && !is_handled.get()
+        {
+            let visible = self.now() + VISIBLE_AGAIN_AFTER;
+            self.queue.push(Queued { notice: notice.clone(), visible });
         }
     }
 
-    fn failed(&self, controller: &'static str, error: &PortError) {
+    fn note_death(&self, what: &Invocation) {
+        let name = match what {
+            Invocation::Function(function) => function.as_str(),
+            Invocation::Notice(..) => "interruption",
+        };
         let mut world = self.world.change();
-        let now = world.now();
-        let failed = Happening::ControllerFailed { controller: controller.into() };
-        world.journal.add_because(now, failed, Some(error.to_string().into()));
+        let (now, call) = (world.now(), world.calls());
+        let died: Text = format!("{name} dies after call {call}").into();
+        world.journal.add(now, Happening::Fault(died));
     }
 
-    fn refused(&self, violations: &[Text]) {
-        let mut world = self.world.change();
-        for violation in violations {
-            world.violate(Violation::InvalidPlan(violation.clone()));
+    /// Who launches or ends claims invokes lifecycle, unless it is there already.
+    fn invoke_lifecycle(&mut self) {
+        let is_there = self
+            .running
+            .iter()
+            .any(|own| matches!(own.what, Invocation::Function(FunctionName::Lifecycle)));
+        let is_in_flight = |world: &crate::world::World| {
+            world.store.claims.iter().any(|record| record.phase() != ClaimPhase::Initialized)
+        };
+        if is_there || !is_in_flight(&self.world.look()) {
+            return;
+        }
+        let soon = self.now() + INVOKED_AFTER;
+        let own = self.schedule.iter_mut().find(|own| own.function == FunctionName::Lifecycle);
+        if let Some(own) = own {
+            own.due = own.due.min(soon);
         }
     }
+}
+
+fn ports(
+    handle: &Rc<SharedWorld>,
+) -> Ports<'_, SharedWorld, SharedWorld, SharedWorld, SharedWorld> {
+    Ports { cluster: handle, cloud: handle, store: handle, clock: handle }
 }

@@ -215,12 +215,26 @@ fn settings(field: Field<'_>) -> SettingsChange {
 }
 
 fn faults(field: Field<'_>) -> Faults {
-    field.only(&["throttledPerMille", "answersLostPerMille", "launchesFailedPerMille"]);
+    field.only(&[
+        "throttledPerMille",
+        "answersLostPerMille",
+        "launchesFailedPerMille",
+        "crashesPerMille",
+        "crashAfterCall",
+        "eventsDoubledPerMille",
+        "eventsLatePerMille",
+        "callMillisMax",
+    ]);
     let share = |key| field.get(key).count().unwrap_or(0);
     Faults {
         throttled_per_mille: share("throttledPerMille"),
         answers_lost_per_mille: share("answersLostPerMille"),
         launches_failed_per_mille: share("launchesFailedPerMille"),
+        crashes_per_mille: share("crashesPerMille"),
+        crash_after_call: field.get("crashAfterCall").count().map(u64::from),
+        events_doubled_per_mille: share("eventsDoubledPerMille"),
+        events_late_per_mille: share("eventsLatePerMille"),
+        call_millis_max: share("callMillisMax"),
     }
 }
 

@@ -1,0 +1,58 @@
+//! What invocations report, for the timeline and the invariants.
+
+use controllers::disruption::{CommandEvent, DisruptionReport};
+use controllers::lifecycle::LifecycleReport;
+use controllers::ports::PortError;
+use controllers::provisioning::ProvisioningReport;
+use controllers::run::RunOutcome;
+use domain::Text;
+
+use crate::invariant::Violation;
+use crate::ports::SharedWorld;
+use crate::report::Happening;
+
+type Told<R> = Result<RunOutcome<R>, PortError>;
+
+pub(super) fn provisioning(world: &SharedWorld, result: Told<ProvisioningReport>) {
+    if let Some(report) = ran(world, "provisioning", result) {
+        refused(world, &report.refused);
+    }
+}
+
+pub(super) fn lifecycle(world: &SharedWorld, result: Told<LifecycleReport>) {
+    ran(world, "lifecycle", result);
+}
+
+pub(super) fn disruption(world: &SharedWorld, result: Told<DisruptionReport>) {
+    let Some(report) = ran(world, "disruption", result) else { return };
+    refused(world, &report.refused);
+    for change in &report.changes {
+        if let CommandEvent::Refused(violations) = &change.what {
+            refused(world, violations);
+        }
+    }
+}
+
+pub(super) fn failed(world: &SharedWorld, controller: &'static str, error: &PortError) {
+    let mut world = world.change();
+    let now = world.now();
+    let failed = Happening::ControllerFailed { controller: controller.into() };
+    world.journal.add_because(now, failed, Some(error.to_string().into()));
+}
+
+/// The report of a round that took place.
+fn ran<R>(world: &SharedWorld, controller: &'static str, result: Told<R>) -> Option<R> {
+    match result {
+        Ok(outcome) => outcome.ran(),
+        Err(error) => {
+            failed(world, controller, &error);
+            None
+        }
+    }
+}
+
+fn refused(world: &SharedWorld, violations: &[Text]) {
+    for violation in violations {
+        world.change().violate(Violation::InvalidPlan(violation.clone()));
+    }
+}
