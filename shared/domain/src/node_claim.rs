@@ -72,8 +72,20 @@ pub struct NodeClaimStatus {
     pub allocatable: Resources,
     /// When a pod last came or went.
     pub last_pod_event: Option<Timestamp>,
+    /// Where in the network its instance is, once that is known. The API's status has no such field: EC2
+    /// says it.
+    pub network: Option<InstanceNetwork>,
     /// Conditions.
     pub conditions: Vec<Condition>,
+}
+
+/// Where in the network an instance is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceNetwork {
+    /// `subnet-…` of its primary interface.
+    pub subnet: Text,
+    /// `sg-…`, sorted.
+    pub security_groups: Vec<Text>,
 }
 
 /// A condition of a NodeClaim.

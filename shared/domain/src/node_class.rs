@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::Text;
+use crate::drift::NodeClassHashes;
 use crate::label::Labels;
 use crate::quantity::Quantity;
 use crate::requirement::Requirement;
@@ -72,6 +73,8 @@ pub struct Ec2NodeClassSpec {
     pub context: Option<Text>,
     /// `cpuOptions.nestedVirtualization`.
     pub nested_virtualization: Option<bool>,
+    /// Karpenter's hashes of the specification, where it was read from an object: what drift compares.
+    pub hashes: NodeClassHashes,
 }
 
 /// A term of a selector: every field given must match; `*` as a tag's value matches any.

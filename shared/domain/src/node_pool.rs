@@ -77,6 +77,8 @@ pub struct NodeClaimTemplate {
     pub termination_grace_period: Option<SignedDuration>,
     /// How long a node may live.
     pub expire_after: NeverOr,
+    /// Karpenter's hash of the template, where it was read from an object: what drift compares.
+    pub hash: Option<Text>,
 }
 
 /// `nodeClassRef`.

@@ -56,3 +56,8 @@ pub(crate) fn reader_of(kind: &str) -> Option<(&'static str, ReadKind)> {
     };
     Some(reader)
 }
+
+/// Reads a duration as Karpenter's API writes it.
+pub(crate) fn parse_duration(text: &str) -> Option<domain::SignedDuration> {
+    duration::parse(text).ok()
+}

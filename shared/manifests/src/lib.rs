@@ -15,6 +15,7 @@ mod kubernetes;
 mod object;
 mod reader;
 mod snapshot;
+mod template_hash;
 mod value;
 
 pub use convert::{Converted, PrintError, convert};

@@ -50,6 +50,7 @@ fn read_status(status: Field<'_>) -> NodeClaimStatus {
         capacity: status.get("capacity").resources(),
         allocatable: status.get("allocatable").resources(),
         last_pod_event: status.get("lastPodEventTime").timestamp(),
+        network: None,
         conditions: status.get("conditions").items().filter_map(read_condition).collect(),
     }
 }

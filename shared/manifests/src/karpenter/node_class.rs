@@ -13,6 +13,7 @@ use super::selector_term::{
     read_subnet_terms,
 };
 use crate::field::Field;
+use crate::template_hash::node_class_hashes;
 
 /// Which rule an EC2NodeClass breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -128,6 +129,7 @@ fn read_spec(spec: Field<'_>) -> Ec2NodeClassSpec {
         nested_virtualization: cpu_options
             .get("nestedVirtualization")
             .choice(&[(true, "enabled"), (false, "disabled")]),
+        hashes: spec.value().map(|spec| node_class_hashes(spec, ami_family)).unwrap_or_default(),
     }
 }
 

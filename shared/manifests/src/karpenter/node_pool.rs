@@ -10,6 +10,7 @@ use super::metadata::{read_metadata, read_ready};
 use super::requirement::{RequirementsOf, read_template_labels};
 use super::template::{TEMPLATE_FIELDS, read_node_spec};
 use crate::field::Field;
+use crate::template_hash::node_pool_hash;
 
 /// Most labels of a template.
 const LABELS_MAX: usize = 100;
@@ -99,5 +100,6 @@ fn read_template(template: Field<'_>) -> Option<NodeClaimTemplate> {
         node_class_ref: node.node_class_ref,
         termination_grace_period: node.termination_grace_period,
         expire_after: node.expire_after,
+        hash: template.value().and_then(node_pool_hash),
     })
 }
