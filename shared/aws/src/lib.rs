@@ -1,1 +1,16 @@
 //! Amazon EC2, DynamoDB and EKS behind the ports of the controllers.
+//!
+//! [`ec2::Ec2`] is the port `Cloud`; [`catalogue`] gathers what EC2 sells and what it costs into one
+//! document, so that a function starts from that instead of a hundred calls. This is the only crate that
+//! names an AWS SDK.
+
+pub mod budget;
+pub mod calls;
+pub mod catalogue;
+pub mod cluster;
+pub mod ec2;
+pub mod error;
+pub mod sdk;
+#[cfg(test)]
+mod testkit;
+pub mod user_data;

@@ -37,6 +37,14 @@ pub fn embedded() -> Result<Catalog, CatalogError> {
 }
 
 impl Catalog {
+    /// A catalogue of facts in any order, the last of a name counting, and of regions whose bits are in
+    /// the order of those names.
+    pub fn of(types: Vec<InstanceTypeFacts>, regions: BTreeMap<Text, Region>) -> Self {
+        let by_name: BTreeMap<Text, InstanceTypeFacts> =
+            types.into_iter().map(|facts| (facts.name.clone(), facts)).collect();
+        Self { types: by_name.into_values().collect(), regions }
+    }
+
     /// The facts, by name of the type.
     pub fn types(&self) -> &[InstanceTypeFacts] {
         &self.types

@@ -6,7 +6,7 @@
 use domain::node_class::{AmiFamily, NetworkInterface};
 
 use crate::facts::{Architecture, Feature, InstanceTypeFacts};
-use crate::labels::TypeLabels;
+use crate::labels::{self, TypeLabels};
 use crate::view::NodeClassView;
 
 /// Whether the node class can run on the type; `labels` are those of the type.
@@ -51,15 +51,7 @@ fn has_interfaces(facts: &InstanceTypeFacts, interfaces: &[NetworkInterface]) ->
 /// Whether some resolved image is for the type; before images are resolved, none is missing.
 fn has_image(view: &NodeClassView, labels: &TypeLabels) -> bool {
     view.ami_requirements.is_empty()
-        || view.ami_requirements.iter().any(|requirements| {
-            requirements.iter().all(|requirement| match labels.get(&requirement.key) {
-                None => requirement.holds_when_absent(),
-                Some(values) => {
-                    let allowed = requirement.value_set();
-                    values.iter().any(|value| allowed.contains(value))
-                }
-            })
-        })
+        || view.ami_requirements.iter().any(|requirements| labels::meet(labels, requirements))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use domain::Text;
 use domain::label;
 use domain::node_class::AmiFamily;
+use domain::requirement::Requirement;
 
 use crate::facts::{Architecture, Feature, Hypervisor, InstanceTypeFacts};
 use crate::text::Texts;
@@ -75,6 +76,18 @@ pub(crate) const fn windows_build(family: AmiFamily) -> Option<&'static str> {
         AmiFamily::Windows2025 => Some("10.0.26100"),
         AmiFamily::Al2 | AmiFamily::Al2023 | AmiFamily::Bottlerocket | AmiFamily::Custom => None,
     }
+}
+
+/// Whether a type with the labels meets all of the requirements, with some of the values where a label
+/// has several.
+pub(crate) fn meet(labels: &TypeLabels, requirements: &[Requirement]) -> bool {
+    requirements.iter().all(|requirement| match labels.get(&requirement.key) {
+        None => requirement.holds_when_absent(),
+        Some(values) => {
+            let allowed = requirement.value_set();
+            values.iter().any(|value| allowed.contains(value))
+        }
+    })
 }
 
 struct Labels<'a> {

@@ -15,6 +15,7 @@ mod error;
 pub mod facts;
 pub mod figures;
 mod labels;
+mod launch;
 mod offerings;
 mod options;
 mod overhead;
@@ -28,4 +29,5 @@ mod view;
 
 pub use catalog::{Catalog, embedded};
 pub use error::{CatalogError, FieldProblem};
-pub use options::{CatalogOptions, OfferingKey, VM_MEMORY_OVERHEAD_PPM};
+pub use launch::LaunchFacts;
+pub use options::{CatalogOptions, OfferingKey, SpotPrices, VM_MEMORY_OVERHEAD_PPM};

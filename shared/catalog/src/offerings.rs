@@ -53,11 +53,12 @@ impl Source<'_> {
         if !self.facts.features.has(usage_class) {
             return None;
         }
-        let price = self.facts.on_demand.map(|on_demand| match capacity_type {
-            CapacityType::Spot => price::spot_estimate(self.facts, on_demand, zone),
+        let on_demand = self.facts.on_demand;
+        let price = match capacity_type {
+            CapacityType::Spot => self.spot_price(zone),
             CapacityType::OnDemand => on_demand,
-            CapacityType::Reserved => price::reserved(on_demand),
-        });
+            CapacityType::Reserved => on_demand.map(price::reserved),
+        };
         Some(Offering {
             zone: zone.clone(),
             capacity_type,
@@ -65,6 +66,13 @@ impl Source<'_> {
             available: price.is_some() && self.is_available(zone, capacity_type),
             reservation: None,
         })
+    }
+
+    fn spot_price(&self, zone: &Text) -> Option<UsdPerHour> {
+        match &self.options.spot_prices {
+            Some(prices) => prices.get(&self.facts.name)?.get(zone).copied(),
+            None => Some(price::spot_estimate(self.facts, self.facts.on_demand?, zone)),
+        }
     }
 
     /// One offering for each reservation of the node class for this type. A reservation is there even

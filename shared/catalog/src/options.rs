@@ -1,9 +1,14 @@
 //! What the catalogue depends on beside node classes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use domain::Text;
 use domain::instance_type::CapacityType;
+use domain::money::UsdPerHour;
+
+/// Spot prices by instance type, then by the zone's name.
+pub type SpotPrices = BTreeMap<Text, BTreeMap<Text, UsdPerHour>>;
 
 /// Share of memory that the hypervisor keeps, in millionths: 7.5 %, as Karpenter's
 /// `--vm-memory-overhead-percent` defaults to.
@@ -25,6 +30,9 @@ pub struct CatalogOptions {
     pub reservations_remaining: BTreeMap<Text, u32>,
     /// Offerings that EC2 had no capacity for a short while ago.
     pub unavailable: BTreeSet<OfferingKey>,
+    /// Spot prices as EC2 states them: a type that has none in a zone cannot be had there on spot.
+    /// `None` before they were ever asked for: estimates stand in.
+    pub spot_prices: Option<Arc<SpotPrices>>,
 }
 
 impl CatalogOptions {
@@ -37,6 +45,7 @@ impl CatalogOptions {
             discovered_memory: BTreeMap::new(),
             reservations_remaining: BTreeMap::new(),
             unavailable: BTreeSet::new(),
+            spot_prices: None,
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn allocatable(
 }
 
 /// The kubelet's reserve, each resource as the user sets it or by formula.
-fn kube_reserved(
+pub(crate) fn kube_reserved(
     facts: &InstanceTypeFacts,
     view: &NodeClassView,
     options: &CatalogOptions,

@@ -205,3 +205,18 @@ fn names_of_every_form_have_their_category_and_generation() {
     assert_eq!(read("inf2.xlarge"), pair("inf", "2"));
     assert_eq!(read("mac-m4.metal"), None);
 }
+
+#[test]
+fn spot_prices_that_ec2_states_replace_estimates_and_a_zone_without_one_sells_none() {
+    let stated = UsdPerHour::from_nanos(12_300_000);
+    let prices =
+        BTreeMap::from([("m5.large".into(), BTreeMap::from([("us-east-1a".into(), stated)]))]);
+    let options =
+        CatalogOptions { spot_prices: Some(Arc::new(prices)), ..CatalogOptions::default() };
+    let types = types(&[], &options);
+    let m5 = find(&types.default, "m5.large");
+    let sold = offering(m5, "us-east-1a", CapacityType::Spot);
+    assert_eq!((sold.price, sold.available), (stated, true));
+    assert!(!offering(m5, "us-east-1b", CapacityType::Spot).available);
+    assert!(offering(m5, "us-east-1b", CapacityType::OnDemand).available);
+}

@@ -1,0 +1,165 @@
+//! On-demand prices, from the price list service.
+//!
+//! Source: <https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/price-changes.html>;
+//! reference E3.3.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_pricing::types::{Filter, FilterType};
+use controllers::ports::{ErrorKind, PortError};
+use domain::Text;
+use domain::money::UsdPerHour;
+use serde::Deserialize;
+
+use crate::budget::Bucket;
+use crate::calls::{Calls, pricing};
+
+const PRODUCTS_A_PAGE: i32 = 100;
+
+/// What runs on shared hardware, and bare metal, which is dedicated by nature.
+const KINDS: [(&str, &str); 2] =
+    [("Shared", "Compute Instance"), ("Dedicated", "Compute Instance (bare metal)")];
+
+/// Prices by instance type.
+pub(super) type OnDemandPrices = BTreeMap<Text, UsdPerHour>;
+
+/// The region whose endpoint answers for another region: the service has few.
+pub(crate) fn endpoint_region(region: &str) -> &'static str {
+    match region.split_once('-').map_or(region, |(area, _)| area) {
+        "ap" => "ap-south-1",
+        "cn" => "cn-northwest-1",
+        "eu" => "eu-central-1",
+        _ => "us-east-1",
+    }
+}
+
+/// Whether the service knows prices of the region at all.
+pub(super) fn is_listed(region: &str) -> bool {
+    !region.starts_with("us-gov-") && !region.contains("-iso")
+}
+
+/// The on-demand price of Linux on each type of the region.
+pub(super) async fn on_demand_prices(
+    calls: &Calls,
+    region: &str,
+) -> Result<OnDemandPrices, PortError> {
+    let mut prices = OnDemandPrices::new();
+    for (tenancy, family) in KINDS {
+        let filter = |field: &str, value: &str| {
+            Filter::builder().r#type(FilterType::TermMatch).field(field).value(value).build()
+        };
+        let filters = [
+            ("regionCode", region),
+            ("serviceCode", "AmazonEC2"),
+            ("preInstalledSw", "NA"),
+            ("operatingSystem", "Linux"),
+            ("capacitystatus", "Used"),
+            ("marketoption", "OnDemand"),
+            ("tenancy", tenancy),
+            ("productFamily", family),
+        ]
+        .map(|(field, value)| filter(field, value))
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| {
+            PortError::new(ErrorKind::Invalid, "GetProducts", "not a filter").because(error)
+        })?;
+        let pages = calls
+            .pricing
+            .get_products()
+            .service_code("AmazonEC2")
+            .set_filters(Some(filters))
+            .into_paginator()
+            .page_size(PRODUCTS_A_PAGE)
+            .send();
+        let pages = calls.pages(Bucket::Pricing, pricing("GetProducts"), pages).await?;
+        prices
+            .extend(pages.iter().flat_map(|page| page.price_list()).filter_map(|text| price(text)));
+    }
+    Ok(prices)
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    product: Product,
+    terms: Terms,
+}
+
+#[derive(Deserialize)]
+struct Product {
+    attributes: Attributes,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attributes {
+    instance_type: Text,
+}
+
+#[derive(Deserialize)]
+struct Terms {
+    #[serde(rename = "OnDemand", default)]
+    on_demand: BTreeMap<String, Term>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Term {
+    #[serde(default)]
+    price_dimensions: BTreeMap<String, Dimension>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Dimension {
+    #[serde(default)]
+    price_per_unit: BTreeMap<String, String>,
+}
+
+/// Type and price of one product. Prices in yuan stay the figures that they are: all of a Chinese region
+/// are, so that they compare among each other.
+fn price(text: &str) -> Option<(Text, UsdPerHour)> {
+    let listed: Listed = serde_json::from_str(text).ok()?;
+    let dimensions =
+        listed.terms.on_demand.values().flat_map(|term| term.price_dimensions.values());
+    let price = dimensions
+        .filter_map(|dimension| {
+            let unit = &dimension.price_per_unit;
+            unit.get("USD").or_else(|| unit.get("CNY"))?.parse().ok()
+        })
+        .filter_map(UsdPerHour::from_f64)
+        .find(|price| *price > UsdPerHour::ZERO)?;
+    Some((listed.product.attributes.instance_type, price))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_price_is_that_of_the_first_dimension_that_costs_something() {
+        let listed = r#"{
+            "product": {"productFamily": "Compute Instance", "sku": "2223B6PCG6QAUYY6",
+                "attributes": {"instanceType": "m5.large", "regionCode": "eu-west-1"}},
+            "terms": {"OnDemand": {"2223B6PCG6QAUYY6.JRTCKXETXF": {"priceDimensions": {
+                "2223B6PCG6QAUYY6.JRTCKXETXF.6YS6EN2CT7":
+                    {"unit": "Hrs", "pricePerUnit": {"USD": "0.1070000000"}}}}}}
+        }"#;
+        assert_eq!(price(listed), Some(("m5.large".into(), UsdPerHour::from_nanos(107_000_000))));
+        let yuan = listed.replace("USD", "CNY");
+        assert_eq!(price(&yuan).unwrap().1, UsdPerHour::from_nanos(107_000_000));
+        let free = listed.replace("0.1070000000", "0.0000000000");
+        assert_eq!(price(&free), None);
+        assert_eq!(price("not JSON"), None);
+    }
+
+    #[test]
+    fn each_region_asks_the_endpoint_of_its_part_of_the_world() {
+        assert_eq!(endpoint_region("us-west-2"), "us-east-1");
+        assert_eq!(endpoint_region("ap-northeast-1"), "ap-south-1");
+        assert_eq!(endpoint_region("eu-west-1"), "eu-central-1");
+        assert_eq!(endpoint_region("cn-north-1"), "cn-northwest-1");
+        assert_eq!(endpoint_region("sa-east-1"), "us-east-1");
+        assert!(!is_listed("us-gov-west-1") && is_listed("us-west-1"));
+    }
+}

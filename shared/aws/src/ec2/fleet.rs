@@ -1,0 +1,365 @@
+//! What CreateFleet is asked for on behalf of a claim.
+//!
+//! Source: reference E1.3 to E1.8; <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-fleet-allocation-strategy.html>.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_ec2::operation::create_fleet::builders::CreateFleetInputBuilder;
+use aws_sdk_ec2::types::{
+    DefaultTargetCapacityType, FleetLaunchTemplateConfigRequest,
+    FleetLaunchTemplateOverridesRequest, FleetLaunchTemplateSpecificationRequest,
+    FleetOnDemandAllocationStrategy, FleetReservationType, FleetType, InstanceType,
+    OnDemandOptionsRequest, ReservedCapacityOptionsRequest, ResourceType, SpotAllocationStrategy,
+    SpotOptionsRequest, TargetCapacitySpecificationRequest,
+};
+use catalog::{Catalog, CatalogOptions, LaunchFacts};
+use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use domain::Text;
+use domain::instance_type::CapacityType;
+use domain::label::Labels;
+use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedCapacityReservation, ResolvedSubnet};
+use domain::resource::Resources;
+use domain::taint::Taint;
+
+use super::tags;
+use super::template::{Template, TemplateInput};
+use crate::cluster::ClusterFacts;
+use crate::user_data::{self, Bootstrap, UserDataError, registered_labels, registered_taints};
+
+/// EC2 takes so many overrides in a fleet.
+///
+/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/fleet-quotas.html>.
+const OVERRIDES_MAX: usize = 300;
+/// And so many templates.
+const TEMPLATES_MAX: usize = 50;
+/// The version of a template that is used; ours have one only.
+const TEMPLATE_VERSION: &str = "$Latest";
+
+/// What a plan is made with beside request and node class.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Surroundings<'a> {
+    pub(super) cluster: &'a ClusterFacts,
+    pub(super) catalog: &'a Catalog,
+    pub(super) options: &'a CatalogOptions,
+}
+
+/// Why a claim cannot be launched from its node class.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotLaunchable {
+    /// Neither subnet nor image fits any offering.
+    #[error("no subnet or no image of the EC2NodeClass fits any of the instance types")]
+    NothingFits,
+    /// There is no user data for it.
+    #[error(transparent)]
+    UserData(#[from] UserDataError),
+}
+
+/// How a fleet buys its instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Market {
+    /// A reservation of the usual kind is used by an on-demand launch that names it.
+    Reserved,
+    CapacityBlock,
+    Interruptible,
+    Spot,
+    OnDemand,
+}
+
+/// A launch template and the image that its instances run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PlannedTemplate {
+    pub(super) template: Template,
+    pub(super) image_id: Text,
+}
+
+/// An offering, and the template it is launched from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Choice<'a> {
+    pub(super) offering: &'a LaunchOffering,
+    /// Index of the template.
+    template: usize,
+    /// Pods that the node will take, each with an address of the subnet.
+    max_pods: u32,
+}
+
+/// A fleet, but for the subnets.
+#[derive(Clone, Debug)]
+pub(super) struct FleetPlan<'a> {
+    pub(super) request: &'a LaunchRequest,
+    pub(super) class: &'a Ec2NodeClass,
+    pub(super) templates: Vec<PlannedTemplate>,
+    /// Cheapest first, a type and zone once.
+    pub(super) choices: Vec<Choice<'a>>,
+    market: Market,
+}
+
+impl<'a> FleetPlan<'a> {
+    /// Which templates and overrides a request comes to.
+    pub(super) fn of(
+        request: &'a LaunchRequest,
+        class: &'a Ec2NodeClass,
+        around: Surroundings<'_>,
+    ) -> Result<Self, NotLaunchable> {
+        let (market, offerings) = of_one_market(request, class);
+        let mut plan = Self { request, class, templates: Vec::new(), choices: Vec::new(), market };
+        let mut keys: Vec<TemplateKey<'a>> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for offering in offerings {
+            if plan.choices.len() == OVERRIDES_MAX {
+                break;
+            }
+            let has_subnet = class.status.subnets.iter().any(|own| own.zone == offering.zone);
+            if !has_subnet || !seen.insert((&offering.instance_type, &offering.zone)) {
+                continue;
+            }
+            let Some((key, facts)) = TemplateKey::of(offering, class, around) else { continue };
+            let template = match keys.iter().position(|own| *own == key) {
+                Some(index) => index,
+                None if keys.len() == TEMPLATES_MAX => continue,
+                None => {
+                    let template = plan.template(&key, around)?;
+                    let image_id = key.image.id.clone();
+                    plan.templates.push(PlannedTemplate { template, image_id });
+                    keys.push(key);
+                    keys.len() - 1
+                }
+            };
+            plan.choices.push(Choice { offering, template, max_pods: facts.max_pods });
+        }
+        if plan.choices.is_empty() { Err(NotLaunchable::NothingFits) } else { Ok(plan) }
+    }
+
+    fn template(
+        &self,
+        key: &TemplateKey<'_>,
+        around: Surroundings<'_>,
+    ) -> Result<Template, UserDataError> {
+        let cluster = around.cluster;
+        let (class, request) = (self.class, self.request);
+        let capacity_type = self.capacity_type();
+        let labels: Labels =
+            registered_labels(&request.labels, capacity_type.as_str(), class.spec.ami_family);
+        let taints: Vec<Taint> = registered_taints(&request.taints);
+        let user_data = user_data::user_data(&Bootstrap {
+            cluster,
+            spec: &class.spec,
+            labels: &labels,
+            taints: &taints,
+            max_pods: key.max_pods,
+            kube_reserved: &key.kube_reserved,
+            image_name: key.image.name.as_deref(),
+        })?;
+        let profile =
+            class.spec.instance_profile.as_ref().or(class.status.instance_profile.as_ref());
+        Ok(Template::of(&TemplateInput {
+            spec: &class.spec,
+            image_id: &key.image.id,
+            security_groups: &class.status.security_groups,
+            instance_profile: profile,
+            user_data: user_data.as_deref(),
+            capacity_type,
+            reservation: key.reservation,
+            efa_interfaces: 0,
+            labels: &request.labels,
+            tags: &tags::of_class(&cluster.name, class),
+            ip_family: cluster.ip_family,
+            is_isolated: around.options.region.contains("-iso"),
+        }))
+    }
+
+    /// How the instance will be bought; the same for all choices.
+    pub(super) fn capacity_type(&self) -> CapacityType {
+        match self.market {
+            Market::Spot => CapacityType::Spot,
+            Market::OnDemand => CapacityType::OnDemand,
+            Market::Reserved | Market::CapacityBlock | Market::Interruptible => {
+                CapacityType::Reserved
+            }
+        }
+    }
+
+    /// The zones that are asked for, and the addresses that an instance in each may come to need.
+    pub(super) fn addresses_by_zone(&self) -> Vec<(&'a Text, i64)> {
+        let zones: BTreeSet<&Text> =
+            self.choices.iter().map(|choice| &choice.offering.zone).collect();
+        let least = |zone: &Text| {
+            let of_zone = self.choices.iter().filter(|choice| choice.offering.zone == *zone);
+            of_zone.map(|choice| i64::from(choice.max_pods)).min().unwrap_or(0)
+        };
+        zones.into_iter().map(|zone| (zone, least(zone))).collect()
+    }
+
+    /// The image of the template of that name.
+    pub(super) fn image_of(&self, template: &str) -> Option<&Text> {
+        let planned = self.templates.iter().find(|own| own.template.name == template);
+        planned.or(self.templates.first()).map(|own| &own.image_id)
+    }
+
+    /// The call. `subnet_of` gives each zone's subnet; `is_overlaid` says that the prices are the user's
+    /// rather than EC2's, so that their order counts.
+    pub(super) fn call(
+        &self,
+        token: &str,
+        cluster: &str,
+        subnet_of: impl Fn(&str) -> Option<&'a ResolvedSubnet>,
+        is_overlaid: bool,
+    ) -> CreateFleetInputBuilder {
+        let tags = tags::of_launch(cluster, self.class, self.request);
+        let configs = self.templates.iter().enumerate().filter_map(|(index, planned)| {
+            let own = self.choices.iter().filter(|choice| choice.template == index);
+            let overrides: Vec<_> = own
+                .filter_map(|choice| {
+                    Some(override_of(choice.offering, subnet_of(&choice.offering.zone)?))
+                })
+                .collect();
+            let specification = FleetLaunchTemplateSpecificationRequest::builder()
+                .launch_template_name(&planned.template.name)
+                .version(TEMPLATE_VERSION)
+                .build();
+            (!overrides.is_empty()).then(|| {
+                FleetLaunchTemplateConfigRequest::builder()
+                    .launch_template_specification(specification)
+                    .set_overrides(Some(overrides))
+                    .build()
+            })
+        });
+        let call = CreateFleetInputBuilder::default()
+            .client_token(token)
+            .r#type(FleetType::Instant)
+            .set_launch_template_configs(Some(configs.collect()))
+            .target_capacity_specification(
+                TargetCapacitySpecificationRequest::builder()
+                    .total_target_capacity(1)
+                    .default_target_capacity_type(self.target_type())
+                    .build(),
+            )
+            .tag_specifications(tags::specification(ResourceType::Instance, &tags))
+            .tag_specifications(tags::specification(ResourceType::Volume, &tags))
+            .tag_specifications(tags::specification(ResourceType::Fleet, &tags))
+            .set_context(self.class.spec.context.as_deref().map(str::to_owned));
+        self.with_strategy(call, is_overlaid)
+    }
+
+    fn target_type(&self) -> DefaultTargetCapacityType {
+        match self.market {
+            Market::Spot => DefaultTargetCapacityType::Spot,
+            Market::OnDemand | Market::Reserved => DefaultTargetCapacityType::OnDemand,
+            Market::CapacityBlock => DefaultTargetCapacityType::CapacityBlock,
+            Market::Interruptible => DefaultTargetCapacityType::ReservedCapacity,
+        }
+    }
+
+    fn with_strategy(
+        &self,
+        call: CreateFleetInputBuilder,
+        is_overlaid: bool,
+    ) -> CreateFleetInputBuilder {
+        match self.market {
+            Market::Spot => {
+                let strategy = if is_overlaid {
+                    SpotAllocationStrategy::CapacityOptimizedPrioritized
+                } else {
+                    SpotAllocationStrategy::PriceCapacityOptimized
+                };
+                call.spot_options(
+                    SpotOptionsRequest::builder().allocation_strategy(strategy).build(),
+                )
+            }
+            Market::OnDemand | Market::Reserved => {
+                let strategy = if is_overlaid {
+                    FleetOnDemandAllocationStrategy::Prioritized
+                } else {
+                    FleetOnDemandAllocationStrategy::LowestPrice
+                };
+                let options = OnDemandOptionsRequest::builder().allocation_strategy(strategy);
+                call.on_demand_options(options.build())
+            }
+            Market::CapacityBlock => call,
+            Market::Interruptible => call.reserved_capacity_options(
+                ReservedCapacityOptionsRequest::builder()
+                    .reservation_types(FleetReservationType::InterruptibleCapacityReservation)
+                    .build(),
+            ),
+        }
+    }
+}
+
+fn override_of(
+    offering: &LaunchOffering,
+    subnet: &ResolvedSubnet,
+) -> FleetLaunchTemplateOverridesRequest {
+    FleetLaunchTemplateOverridesRequest::builder()
+        .instance_type(InstanceType::from(&*offering.instance_type))
+        .subnet_id(&*subnet.id)
+        // The subnet says it already, but errors name what was asked for, and are read by zone.
+        .availability_zone(&*offering.zone)
+        .priority(offering.price.to_f64())
+        .build()
+}
+
+/// What makes two offerings need different templates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct TemplateKey<'a> {
+    image: &'a ResolvedAmi,
+    max_pods: u32,
+    kube_reserved: Resources,
+    reservation: Option<&'a ResolvedCapacityReservation>,
+}
+
+impl<'a> TemplateKey<'a> {
+    /// `None` for a type that is not known or that no image is for: the first image that fits is taken.
+    fn of(
+        offering: &LaunchOffering,
+        class: &'a Ec2NodeClass,
+        around: Surroundings<'_>,
+    ) -> Option<(Self, LaunchFacts)> {
+        let facts = around.catalog.launch_facts(&offering.instance_type, class, around.options)?;
+        let image = class.status.amis.iter().find(|image| facts.meets(&image.requirements))?;
+        let reservation = reservation_of(offering, class);
+        let key = Self {
+            image,
+            max_pods: facts.max_pods,
+            kube_reserved: facts.kube_reserved.clone(),
+            reservation,
+        };
+        Some((key, facts))
+    }
+}
+
+fn reservation_of<'a>(
+    offering: &LaunchOffering,
+    class: &'a Ec2NodeClass,
+) -> Option<&'a ResolvedCapacityReservation> {
+    let id = offering.reservation_id.as_ref()?;
+    class.status.capacity_reservations.iter().find(|own| own.id == *id)
+}
+
+/// The offerings of a request that one fleet can ask for together, cheapest first.
+///
+/// Reservations of different kinds cannot be mixed: the kind of the cheapest goes, the steadier first among
+/// equals. Of capacity blocks EC2 takes a single one.
+fn of_one_market<'a>(
+    request: &'a LaunchRequest,
+    class: &Ec2NodeClass,
+) -> (Market, Vec<&'a LaunchOffering>) {
+    let market_of = |offering: &LaunchOffering| match offering.capacity_type {
+        CapacityType::Spot => Market::Spot,
+        CapacityType::OnDemand => Market::OnDemand,
+        CapacityType::Reserved => match reservation_of(offering, class) {
+            Some(own) if &*own.reservation_type == "capacity-block" => Market::CapacityBlock,
+            Some(own) if own.is_interruptible => Market::Interruptible,
+            _ => Market::Reserved,
+        },
+    };
+    let mut offerings: Vec<&LaunchOffering> = request.offerings.iter().collect();
+    offerings.sort_by_key(|offering| (offering.price, market_of(offering)));
+    let market = offerings.first().map_or(Market::OnDemand, |first| market_of(first));
+    offerings.retain(|offering| market_of(offering) == market);
+    if market == Market::CapacityBlock {
+        offerings.truncate(1);
+    }
+    (market, offerings)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! What CreateFleet answered: an instance, or for each thing tried the reason why not, or both.
+
+use aws_sdk_ec2::operation::create_fleet::CreateFleetOutput;
+use aws_sdk_ec2::types::{CreateFleetError, LaunchTemplateAndOverridesResponse};
+use controllers::ports::cloud::Exhausted;
+use controllers::ports::{ErrorKind, PortError};
+use controllers::record::launch::LaunchRequest;
+use domain::Text;
+use domain::instance_type::CapacityType;
+use domain::node_class::ResolvedSubnet;
+
+use crate::calls::ec2;
+use crate::error::{NO_CAPACITY, reported};
+
+/// A subnet had no address left.
+const SUBNET_FULL: &str = "InsufficientFreeAddressesInSubnet";
+/// The account may not have spot instances yet, and we may not change that.
+const NO_SPOT_ROLE: &str = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
+/// The instance profile is too new for EC2 to know it.
+const PROFILE_UNKNOWN: &str = "Invalid IAM Instance Profile";
+
+/// An answer, read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FleetAnswer {
+    pub(super) launched: Option<LaunchedInstance>,
+    pub(super) refusals: Vec<Refusal>,
+}
+
+/// The instance, as far as the answer tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LaunchedInstance {
+    pub(super) id: Text,
+    pub(super) instance_type: Text,
+    pub(super) zone: Text,
+    pub(super) subnet: Option<Text>,
+    /// The launch template's name.
+    pub(super) template: String,
+}
+
+/// Why one thing that was tried could not be launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) code: String,
+    pub(super) message: String,
+    pub(super) instance_type: Option<Text>,
+    pub(super) zone: Option<Text>,
+    pub(super) subnet: Option<Text>,
+}
+
+impl FleetAnswer {
+    /// Reads an answer; `subnets` tell the zone where the answer tells the subnet only.
+    pub(super) fn of(output: &CreateFleetOutput, subnets: &[ResolvedSubnet]) -> Self {
+        let launched = output.instances().iter().find_map(|own| {
+            let tried = Tried::of(own.launch_template_and_overrides(), subnets);
+            let id = own.instance_ids().first()?;
+            let named = own.instance_type().map(|name| Text::from(name.as_str()));
+            Some(LaunchedInstance {
+                id: id.as_str().into(),
+                instance_type: named.or(tried.instance_type)?,
+                zone: own.availability_zone().map(Text::from).or(tried.zone)?,
+                subnet: own.subnet_id().map(Text::from).or(tried.subnet),
+                template: tried.template,
+            })
+        });
+        let refusals = output.errors().iter().map(|error| Refusal::of(error, subnets)).collect();
+        Self { launched, refusals }
+    }
+
+    /// Subnets that had no address left.
+    pub(super) fn full_subnets(&self) -> impl Iterator<Item = &Text> {
+        self.refusals
+            .iter()
+            .filter(|own| own.code == SUBNET_FULL)
+            .filter_map(|own| own.subnet.as_ref())
+    }
+
+    /// Whether the launch failed for a template that EC2 does not know, or not everywhere yet.
+    pub(super) fn lacks_template(&self) -> bool {
+        self.refusals.iter().any(|own| is_template_missing(&own.code))
+    }
+
+    /// What had none left, in the words of the port. A full subnet speaks for its zone only where all of
+    /// the zone's are full.
+    pub(super) fn exhausted(
+        &self,
+        request: &LaunchRequest,
+        capacity_type: CapacityType,
+        is_zone_full: impl Fn(&str) -> bool,
+    ) -> Vec<Exhausted> {
+        if capacity_type == CapacityType::Spot
+            && self.refusals.iter().any(|own| own.code == NO_SPOT_ROLE)
+        {
+            return request.offerings.iter().map(|own| Exhausted::of(own, NO_SPOT_ROLE)).collect();
+        }
+        let mut exhausted: Vec<Exhausted> = self
+            .refusals
+            .iter()
+            .filter(|own| own.is_for_want_of_capacity())
+            .filter(|own| own.code != SUBNET_FULL || own.zone.as_deref().is_some_and(&is_zone_full))
+            .filter_map(|own| {
+                Some(Exhausted {
+                    instance_type: own.instance_type.clone()?,
+                    zone: own.zone.clone()?,
+                    capacity_type,
+                    code: own.code.as_str().into(),
+                })
+            })
+            .collect();
+        exhausted.sort();
+        exhausted.dedup();
+        exhausted
+    }
+
+    /// A refusal that has nothing to do with capacity.
+    pub(super) fn failure(&self) -> Option<PortError> {
+        let refusal = self
+            .refusals
+            .iter()
+            .find(|own| !own.is_for_want_of_capacity() && !is_template_missing(&own.code))?;
+        let mut error = reported(ec2("CreateFleet"), &refusal.code, &refusal.message);
+        if refusal.message.contains(PROFILE_UNKNOWN) {
+            error.kind = ErrorKind::Unavailable;
+        }
+        Some(error)
+    }
+}
+
+impl Refusal {
+    fn of(error: &CreateFleetError, subnets: &[ResolvedSubnet]) -> Self {
+        let tried = Tried::of(error.launch_template_and_overrides(), subnets);
+        Self {
+            code: error.error_code().unwrap_or("Unknown").to_owned(),
+            message: error.error_message().unwrap_or_default().to_owned(),
+            instance_type: tried.instance_type,
+            zone: tried.zone,
+            subnet: tried.subnet,
+        }
+    }
+
+    fn is_for_want_of_capacity(&self) -> bool {
+        NO_CAPACITY.contains(&self.code.as_str()) || self.code == NO_SPOT_ROLE
+    }
+}
+
+/// Whether the code says that a launch template is not there.
+pub(super) fn is_template_missing(code: &str) -> bool {
+    code.starts_with("InvalidLaunchTemplate") && code.contains("NotFound")
+}
+
+/// What an instance or an error is about.
+#[derive(Default)]
+struct Tried {
+    instance_type: Option<Text>,
+    zone: Option<Text>,
+    subnet: Option<Text>,
+    template: String,
+}
+
+impl Tried {
+    fn of(tried: Option<&LaunchTemplateAndOverridesResponse>, subnets: &[ResolvedSubnet]) -> Self {
+        let Some(tried) = tried else { return Self::default() };
+        let template = tried.launch_template_specification();
+        let template = template.and_then(|own| own.launch_template_name()).unwrap_or_default();
+        let overrides = tried.overrides();
+        let subnet = overrides.and_then(|own| own.subnet_id()).map(Text::from);
+        let zone_of = |subnet: &Text| {
+            subnets.iter().find(|own| own.id == *subnet).map(|own| own.zone.clone())
+        };
+        Self {
+            instance_type: overrides
+                .and_then(|own| own.instance_type())
+                .map(|name| name.as_str().into()),
+            zone: overrides
+                .and_then(|own| own.availability_zone())
+                .map(Text::from)
+                .or_else(|| subnet.as_ref().and_then(zone_of)),
+            subnet,
+            template: template.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_ec2::types::{
+        CreateFleetInstance, FleetLaunchTemplateOverrides, FleetLaunchTemplateSpecification,
+    };
+    use domain::label::Labels;
+    use domain::money::UsdPerHour;
+
+    fn tried(name: &str, subnet: &str) -> LaunchTemplateAndOverridesResponse {
+        let template =
+            FleetLaunchTemplateSpecification::builder().launch_template_name("outrigger/1").build();
+        let overrides =
+            FleetLaunchTemplateOverrides::builder().instance_type(name.into()).subnet_id(subnet);
+        LaunchTemplateAndOverridesResponse::builder()
+            .launch_template_specification(template)
+            .overrides(overrides.build())
+            .build()
+    }
+
+    fn error(code: &str, name: &str, subnet: &str) -> CreateFleetError {
+        CreateFleetError::builder()
+            .error_code(code)
+            .error_message("said so")
+            .launch_template_and_overrides(tried(name, subnet))
+            .build()
+    }
+
+    fn subnets() -> Vec<ResolvedSubnet> {
+        [("subnet-1", "a"), ("subnet-2", "b")]
+            .map(|(id, zone)| ResolvedSubnet { id: id.into(), zone: zone.into(), zone_id: None })
+            .to_vec()
+    }
+
+    fn read(errors: Vec<CreateFleetError>) -> FleetAnswer {
+        FleetAnswer::of(&CreateFleetOutput::builder().set_errors(Some(errors)).build(), &subnets())
+    }
+
+    fn request() -> LaunchRequest {
+        let offering = |name: &str| LaunchOffering {
+            price: UsdPerHour::ZERO,
+            instance_type: name.into(),
+            zone: "a".into(),
+            capacity_type: CapacityType::Spot,
+            reservation_id: None,
+        };
+        LaunchRequest {
+            token: "uid".into(),
+            claim: "default-1".into(),
+            node_pool: "default".into(),
+            node_class: "default".into(),
+            offerings: vec![offering("m5.large"), offering("m6i.large")],
+            labels: Labels::new(),
+            taints: Vec::new(),
+        }
+    }
+    use controllers::record::launch::LaunchOffering;
+
+    fn exhausted(answer: &FleetAnswer, is_zone_full: bool) -> Vec<String> {
+        answer
+            .exhausted(&request(), CapacityType::Spot, |_| is_zone_full)
+            .into_iter()
+            .map(|own| format!("{} {} {}", own.instance_type, own.zone, own.code))
+            .collect()
+    }
+
+    #[test]
+    fn a_success_may_carry_errors() {
+        let instance = CreateFleetInstance::builder()
+            .instance_ids("i-1")
+            .instance_type("m6i.large".into())
+            .launch_template_and_overrides(tried("m6i.large", "subnet-2"))
+            .build();
+        let output = CreateFleetOutput::builder()
+            .instances(instance)
+            .errors(error("InsufficientInstanceCapacity", "m5.large", "subnet-1"))
+            .build();
+        let answer = FleetAnswer::of(&output, &subnets());
+        let launched = answer.launched.clone().unwrap();
+        assert_eq!((&*launched.id, &*launched.zone), ("i-1", "b"));
+        assert_eq!(launched.template, "outrigger/1");
+        assert_eq!(exhausted(&answer, false), ["m5.large a InsufficientInstanceCapacity"]);
+        assert_eq!(answer.failure(), None);
+    }
+
+    #[test]
+    fn every_code_that_means_no_capacity_is_remembered() {
+        for code in NO_CAPACITY {
+            let answer = read(vec![error(code, "m5.large", "subnet-1")]);
+            assert_eq!(exhausted(&answer, true), [format!("m5.large a {code}")]);
+            assert_eq!(answer.failure(), None, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_full_subnet_is_not_a_full_zone() {
+        let answer = read(vec![error(SUBNET_FULL, "m5.large", "subnet-1")]);
+        assert_eq!(answer.full_subnets().collect::<Vec<_>>(), [&Text::from("subnet-1")]);
+        assert_eq!(exhausted(&answer, false), [""; 0]);
+        assert_eq!(exhausted(&answer, true), ["m5.large a InsufficientFreeAddressesInSubnet"]);
+    }
+
+    #[test]
+    fn without_the_role_for_spot_no_spot_offering_can_be_had() {
+        let answer = read(vec![error(NO_SPOT_ROLE, "m5.large", "subnet-1")]);
+        assert_eq!(exhausted(&answer, false).len(), 2);
+        assert_eq!(answer.failure(), None);
+    }
+
+    #[test]
+    fn other_errors_are_failures() {
+        let denied = read(vec![
+            error("InsufficientInstanceCapacity", "m5.large", "subnet-1"),
+            error("UnauthorizedOperation", "m5.large", "subnet-2"),
+        ]);
+        assert_eq!(denied.failure().unwrap().kind, ErrorKind::Denied);
+        let missing = read(vec![error(
+            "InvalidLaunchTemplateName.NotFoundException",
+            "m5.large",
+            "subnet-1",
+        )]);
+        assert!(missing.lacks_template() && missing.failure().is_none());
+    }
+
+    #[test]
+    fn a_profile_that_ec2_does_not_know_yet_is_asked_for_again() {
+        let error = CreateFleetError::builder()
+            .error_code("InvalidParameterValue")
+            .error_message(
+                "Value (x) for parameter iamInstanceProfile.name is invalid. Invalid IAM \
+                            Instance Profile name",
+            )
+            .build();
+        assert!(read(vec![error]).failure().unwrap().is_retryable());
+    }
+}

@@ -1,0 +1,262 @@
+//! Machine images: found by the terms of a node class, one kept for each kind of instance type.
+//!
+//! Source: reference E5.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_ec2::types::{ArchitectureValues, Filter, Image};
+use controllers::ports::PortError;
+use domain::label;
+use domain::node_class::{ResolvedAmi, SelectorTerm};
+use domain::requirement::Requirement;
+use domain::{Text, Timestamp};
+
+use super::Ec2;
+use super::image_alias::{self, AliasError, Variant};
+use super::instance::filter;
+use super::network::tag_filters;
+use crate::budget::Bucket;
+use crate::calls::{ec2, ssm};
+
+/// Parameters in one call.
+const PARAMETERS_A_CALL: usize = 10;
+const IMAGES_A_PAGE: i32 = 1000;
+/// What ids of images begin with.
+const IMAGE_ID_PREFIX: &str = "ami-";
+/// Whose images a name stands for where the user does not say: anybody may publish an image of any name.
+const TRUSTED_OWNERS: [&str; 2] = ["self", "amazon"];
+
+/// Why no image was found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoImages {
+    #[error(transparent)]
+    Alias(#[from] AliasError),
+    #[error(transparent)]
+    Asked(#[from] PortError),
+}
+
+/// An image that a term selected, and the variant that the term says it is.
+#[derive(Clone, Debug)]
+struct Candidate {
+    image: Image,
+    variant: Option<Variant>,
+}
+
+impl Ec2 {
+    /// The images that the terms select, in order of preference; empty where there are none.
+    pub(super) async fn select_images(
+        &self,
+        terms: &[SelectorTerm],
+        now: Timestamp,
+    ) -> Result<Vec<ResolvedAmi>, NoImages> {
+        let mut ids: Vec<(Text, Option<Variant>)> = Vec::new();
+        let mut candidates = Vec::new();
+        for term in terms {
+            if let Some(id) = &term.id {
+                ids.push((id.clone(), None));
+            } else if let Some(alias) = &term.alias {
+                ids.extend(self.ids_of_alias(alias).await?);
+            } else if let Some(path) = &term.ssm_parameter {
+                let values = self.parameters(&BTreeSet::from([path.to_string()])).await?;
+                ids.extend(values.into_values().map(|id| (id, None)));
+            } else {
+                let found = self.images(term_filters(term), owners(term)).await?;
+                candidates
+                    .extend(found.into_iter().map(|image| Candidate { image, variant: None }));
+            }
+        }
+        if !ids.is_empty() {
+            let wanted = ids.iter().map(|(id, _)| id.to_string());
+            let wanted: BTreeSet<String> = wanted.collect();
+            let found = self.images(vec![filter("image-id", wanted)], Vec::new()).await?;
+            for (id, variant) in ids {
+                let image = found.iter().find(|image| image.image_id() == Some(&*id));
+                candidates.extend(image.map(|image| Candidate { image: image.clone(), variant }));
+            }
+        }
+        Ok(preferred(candidates, now))
+    }
+
+    async fn ids_of_alias(&self, alias: &str) -> Result<Vec<(Text, Option<Variant>)>, NoImages> {
+        let parameters = image_alias::parameters(alias, self.cluster.version)?;
+        let paths = parameters.iter().map(|own| own.path.clone()).collect();
+        let values = self.parameters(&paths).await?;
+        let id = |path: &String| values.get(path).cloned();
+        Ok(parameters.iter().filter_map(|own| Some((id(&own.path)?, Some(own.variant)))).collect())
+    }
+
+    /// The image ids in parameters, by path; what is not there, or holds no image id, is left out.
+    async fn parameters(
+        &self,
+        paths: &BTreeSet<String>,
+    ) -> Result<BTreeMap<String, Text>, PortError> {
+        let paths: Vec<String> = paths.iter().cloned().collect();
+        let mut values = BTreeMap::new();
+        for paths in paths.chunks(PARAMETERS_A_CALL) {
+            let call = self.calls.ssm.get_parameters().set_names(Some(paths.to_vec())).send();
+            let answer = self.calls.ask(Bucket::Ssm, ssm("GetParameters"), call).await?;
+            for parameter in answer.parameters() {
+                // A parameter asked for by its ARN is answered by name and ARN.
+                let asked = [parameter.name(), parameter.arn()];
+                let path =
+                    asked.into_iter().flatten().find(|own| paths.iter().any(|path| path == own));
+                let id = parameter.value().filter(|value| value.starts_with(IMAGE_ID_PREFIX));
+                if let Some((path, id)) = path.zip(id) {
+                    values.insert(path.to_owned(), Text::from(id));
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    async fn images(
+        &self,
+        filters: Vec<Filter>,
+        owners: Vec<String>,
+    ) -> Result<Vec<Image>, PortError> {
+        let pages = self
+            .calls
+            .ec2
+            .describe_images()
+            .set_filters(Some(filters))
+            .set_owners((!owners.is_empty()).then_some(owners))
+            // Nodes that run deprecated images are not drifted while nothing newer is selected.
+            .include_deprecated(true)
+            .into_paginator()
+            .page_size(IMAGES_A_PAGE)
+            .send();
+        let pages = self.calls.pages(Bucket::Describe, ec2("DescribeImages"), pages).await?;
+        Ok(pages.into_iter().flat_map(|page| page.images.unwrap_or_default()).collect())
+    }
+}
+
+fn term_filters(term: &SelectorTerm) -> Vec<Filter> {
+    let name = term.name.as_deref().map(|name| filter("name", [name]));
+    name.into_iter()
+        .chain(tag_filters(&term.tags))
+        .chain([filter("state", ["available"])])
+        .collect()
+}
+
+fn owners(term: &SelectorTerm) -> Vec<String> {
+    match (&term.owner, &term.name) {
+        (Some(owner), _) => vec![owner.to_string()],
+        (None, Some(_)) => TRUSTED_OWNERS.map(str::to_owned).to_vec(),
+        (None, None) => Vec::new(),
+    }
+}
+
+/// Of the images for the same instance types the best: one that is not deprecated, then the newest, then by
+/// name. What is left stands newest first, by id among equals: the first that fits a type is used.
+fn preferred(mut candidates: Vec<Candidate>, now: Timestamp) -> Vec<ResolvedAmi> {
+    let created = |own: &Candidate| own.image.creation_date().unwrap_or_default().to_owned();
+    let name = |own: &Candidate| own.image.name().unwrap_or_default().to_owned();
+    candidates.sort_by_key(|own| {
+        (is_deprecated(&own.image, now), Reverse(created(own)), Reverse(name(own)))
+    });
+    let mut kept: Vec<(String, ResolvedAmi)> = Vec::new();
+    for candidate in &candidates {
+        let Some(requirements) = requirements(candidate) else { continue };
+        if kept.iter().any(|(_, own)| own.requirements == requirements) {
+            continue;
+        }
+        let Some(id) = candidate.image.image_id() else { continue };
+        let ami = ResolvedAmi {
+            id: id.into(),
+            name: candidate.image.name().map(Text::from),
+            is_deprecated: is_deprecated(&candidate.image, now),
+            requirements,
+        };
+        kept.push((created(candidate), ami));
+    }
+    kept.sort_by(|(a_created, a), (b_created, b)| {
+        b_created.cmp(a_created).then_with(|| a.id.cmp(&b.id))
+    });
+    kept.into_iter().map(|(_, ami)| ami).collect()
+}
+
+/// The types that an image is for; `None` for one that Kubernetes nodes cannot run.
+fn requirements(candidate: &Candidate) -> Option<Vec<Requirement>> {
+    let architecture = match candidate.image.architecture()? {
+        ArchitectureValues::X8664 => "amd64",
+        ArchitectureValues::Arm64 => "arm64",
+        _ => return None,
+    };
+    let of_variant = candidate.variant.map(Variant::requirements).unwrap_or_default();
+    let architecture = Requirement::is_in(label::ARCH, [architecture.into()]);
+    Some(std::iter::once(architecture).chain(of_variant).collect())
+}
+
+fn is_deprecated(image: &Image, now: Timestamp) -> bool {
+    let since = image.deprecation_time().and_then(|time| time.parse::<Timestamp>().ok());
+    since.is_some_and(|since| since <= now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-11-21T12:00:00Z".parse().unwrap()
+    }
+
+    fn image(id: &str, created: &str) -> Image {
+        Image::builder()
+            .image_id(id)
+            .name(format!("name-{id}"))
+            .creation_date(format!("{created}T00:00:00.000Z"))
+            .architecture(ArchitectureValues::X8664)
+            .build()
+    }
+
+    fn candidate(image: Image) -> Candidate {
+        Candidate { image, variant: None }
+    }
+
+    fn ids(candidates: Vec<Candidate>) -> Vec<String> {
+        preferred(candidates, now()).into_iter().map(|own| own.id.to_string()).collect()
+    }
+
+    #[test]
+    fn the_newest_image_of_an_architecture_is_kept() {
+        let mut arm64 = image("ami-3", "2026-01-01");
+        arm64.architecture = Some(ArchitectureValues::Arm64);
+        let all = [image("ami-1", "2026-02-01"), image("ami-2", "2026-03-01"), arm64];
+        assert_eq!(ids(all.map(candidate).to_vec()), ["ami-2", "ami-3"]);
+    }
+
+    #[test]
+    fn a_deprecated_image_is_the_last_resort() {
+        let deprecated = |mut image: Image| {
+            image.deprecation_time = Some("2026-06-01T00:00:00.000Z".to_owned());
+            image
+        };
+        let newer = deprecated(image("ami-2", "2026-03-01"));
+        let both = vec![candidate(newer.clone()), candidate(image("ami-1", "2026-02-01"))];
+        assert_eq!(ids(both), ["ami-1"]);
+        let alone = preferred(vec![candidate(newer)], now());
+        assert!(alone[0].is_deprecated);
+    }
+
+    #[test]
+    fn one_image_may_serve_several_kinds_of_types() {
+        let gpu = image("ami-9", "2026-02-01");
+        let kinds = [Variant::Nvidia, Variant::Neuron];
+        let both = kinds.map(|variant| Candidate { image: gpu.clone(), variant: Some(variant) });
+        let kept = preferred(both.to_vec(), now());
+        assert_eq!(kept.len(), 2);
+        assert_eq!(
+            kept[0].requirements[1].to_string(),
+            "karpenter.k8s.aws/instance-gpu-count Exists"
+        );
+    }
+
+    #[test]
+    fn a_name_stands_for_images_of_trusted_owners() {
+        let named = SelectorTerm { name: Some("my-*".into()), ..SelectorTerm::default() };
+        assert_eq!(owners(&named), ["self", "amazon"]);
+        let owned = SelectorTerm { owner: Some("111122223333".into()), ..named };
+        assert_eq!(owners(&owned), ["111122223333"]);
+    }
+}

@@ -1,0 +1,184 @@
+//! Instances: found by tag, described by id.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_ec2::types::{Filter, Instance as Described, InstanceLifecycleType, InstanceStateName};
+use controllers::ports::cloud::{Instance, InstanceState};
+use controllers::ports::{ErrorKind, PortError};
+use domain::instance_type::CapacityType;
+use domain::label;
+use domain::{Text, Timestamp};
+
+use super::Ec2;
+use super::tags;
+use crate::budget::Bucket;
+use crate::calls::{ec2, from_aws_time};
+
+/// The most instances on a page, and the most ids in one call.
+const INSTANCES_A_PAGE: i32 = 1000;
+const IDS_A_CALL: usize = 500;
+/// Everything but `terminated`.
+const STATES: [&str; 5] = ["pending", "running", "stopping", "stopped", "shutting-down"];
+/// One of these is on every instance that Karpenter or Outrigger launched, and on none of a managed node
+/// group's, which bear the cluster's name as well.
+const LAUNCHED_BY_US: [&str; 3] = [tags::CLAIM, label::NODE_POOL, label::NODE_CLASS];
+
+pub(super) fn filter<V: Into<String>>(
+    name: impl Into<String>,
+    values: impl IntoIterator<Item = V>,
+) -> Filter {
+    let values = values.into_iter().map(Into::into).collect();
+    Filter::builder().name(name).set_values(Some(values)).build()
+}
+
+impl Ec2 {
+    /// All instances of the cluster that are not terminated.
+    pub(super) async fn list_instances(&self) -> Result<Vec<Instance>, PortError> {
+        let cluster = tags::owned_by(&self.cluster.name);
+        self.find_instances(vec![
+            filter(format!("tag:{cluster}"), ["owned"]),
+            filter("tag-key", LAUNCHED_BY_US),
+            filter("instance-state-name", STATES),
+        ])
+        .await
+    }
+
+    /// The instance that was launched for a claim, the oldest if there were several; not one that is
+    /// terminated.
+    pub(super) async fn instance_of_claim(&self, uid: &str) -> Result<Option<Instance>, PortError> {
+        let found = self
+            .find_instances(vec![
+                filter(format!("tag:{}", tags::CLAIM_UID), [uid]),
+                filter("instance-state-name", STATES),
+            ])
+            .await?;
+        Ok(found.into_iter().min_by(|a, b| (a.launched, &a.id).cmp(&(b.launched, &b.id))))
+    }
+
+    async fn find_instances(&self, filters: Vec<Filter>) -> Result<Vec<Instance>, PortError> {
+        let pages = self
+            .calls
+            .ec2
+            .describe_instances()
+            .set_filters(Some(filters))
+            .into_paginator()
+            .page_size(INSTANCES_A_PAGE)
+            .send();
+        let pages = self.calls.pages(Bucket::Describe, ec2("DescribeInstances"), pages).await?;
+        let described = pages
+            .iter()
+            .flat_map(|page| page.reservations())
+            .flat_map(|reservation| reservation.instances());
+        let mut instances: Vec<Instance> = described.filter_map(instance).collect();
+        instances.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(instances)
+    }
+
+    /// Instances by id. One that EC2 does not know yet, as happens in the first moments after a launch, is
+    /// left out, and so are all where EC2 cannot be asked.
+    pub(super) async fn described(&self, ids: &[Text]) -> BTreeMap<Text, Instance> {
+        let mut all = BTreeMap::new();
+        for ids in ids.chunks(IDS_A_CALL) {
+            // By filter, not by id: an unknown id would fail the whole call.
+            let ids = ids.iter().map(|id| id.to_string());
+            match self.find_instances(vec![filter("instance-id", ids)]).await {
+                Ok(found) => all.extend(found.into_iter().map(|own| (own.id.clone(), own))),
+                Err(error) => tracing::debug!(%error, "launched instances could not be described"),
+            }
+        }
+        all
+    }
+}
+
+/// An instance as the port shows it; `None` for a description without id, type or zone.
+pub(super) fn instance(described: &Described) -> Option<Instance> {
+    let id: Text = described.instance_id()?.into();
+    let zone: Text = described.placement()?.availability_zone()?.into();
+    let tag = |key| tags::value(described.tags(), key).map(Text::from);
+    let reservation = described.capacity_reservation_id().map(Text::from);
+    let capacity_type = match described.instance_lifecycle() {
+        Some(InstanceLifecycleType::Spot) => CapacityType::Spot,
+        _ if reservation.is_some() => CapacityType::Reserved,
+        _ => CapacityType::OnDemand,
+    };
+    Some(Instance {
+        provider_id: provider_id(&zone, &id),
+        instance_type: described.instance_type()?.as_str().into(),
+        capacity_type,
+        reservation_id: reservation,
+        price: None,
+        image_id: described.image_id().unwrap_or_default().into(),
+        launched: described.launch_time().and_then(from_aws_time).unwrap_or(Timestamp::UNIX_EPOCH),
+        state: described
+            .state()
+            .and_then(|state| state.name())
+            .map_or(InstanceState::Pending, state),
+        claim: tag(tags::CLAIM),
+        claim_uid: tag(tags::CLAIM_UID),
+        node_pool: tag(label::NODE_POOL),
+        id,
+        zone,
+    })
+}
+
+/// The id that the cloud provider gives the Node.
+pub(super) fn provider_id(zone: &str, id: &str) -> Text {
+    format!("aws:///{zone}/{id}").into()
+}
+
+pub(super) fn state(name: &InstanceStateName) -> InstanceState {
+    match name {
+        InstanceStateName::Running => InstanceState::Running,
+        InstanceStateName::Stopping => InstanceState::Stopping,
+        InstanceStateName::Stopped => InstanceState::Stopped,
+        InstanceStateName::ShuttingDown => InstanceState::ShuttingDown,
+        InstanceStateName::Terminated => InstanceState::Terminated,
+        _ => InstanceState::Pending,
+    }
+}
+
+/// What to say of a claim whose launch EC2 remembers with other parameters and whose instance it does not
+/// show.
+pub(super) fn not_seen_yet(uid: &str) -> PortError {
+    let message = format!(
+        "EC2 has had a request with token {uid} and other parameters, and shows no instance of it yet"
+    );
+    PortError::new(ErrorKind::Unavailable, "CreateFleet", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_ec2::primitives::DateTime;
+    use aws_sdk_ec2::types::{InstanceState as AwsState, InstanceType, Placement, Tag};
+
+    fn described() -> aws_sdk_ec2::types::builders::InstanceBuilder {
+        Described::builder()
+            .instance_id("i-1")
+            .instance_type(InstanceType::M5Large)
+            .image_id("ami-1")
+            .launch_time(DateTime::from_secs(1_700_000_000))
+            .placement(Placement::builder().availability_zone("eu-west-1a").build())
+            .state(AwsState::builder().name(InstanceStateName::Running).build())
+            .tags(Tag::builder().key(tags::CLAIM).value("default-1").build())
+    }
+
+    #[test]
+    fn an_instance_says_whose_it_is_and_how_it_is_bought() {
+        let on_demand = instance(&described().build()).unwrap();
+        assert_eq!(&*on_demand.provider_id, "aws:///eu-west-1a/i-1");
+        assert_eq!(on_demand.capacity_type, CapacityType::OnDemand);
+        assert_eq!(on_demand.claim.as_deref(), Some("default-1"));
+        assert_eq!(on_demand.launched.as_second(), 1_700_000_000);
+        let spot = described().instance_lifecycle(InstanceLifecycleType::Spot).build();
+        assert_eq!(instance(&spot).unwrap().capacity_type, CapacityType::Spot);
+        let reserved = instance(&described().capacity_reservation_id("cr-1").build()).unwrap();
+        assert_eq!(reserved.capacity_type, CapacityType::Reserved);
+        assert_eq!(reserved.reservation_id.as_deref(), Some("cr-1"));
+    }
+
+    #[test]
+    fn a_description_without_a_zone_is_no_instance_yet() {
+        assert_eq!(instance(&Described::builder().instance_id("i-1").build()), None);
+    }
+}

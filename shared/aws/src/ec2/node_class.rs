@@ -1,0 +1,188 @@
+//! What the selectors of a node class mean now.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use controllers::ports::cloud::{NodeClassResolution, Resolution, Unresolved};
+use controllers::ports::{ErrorKind, PortError};
+use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus, ResolvedAmi, ResolvedSubnet};
+use domain::{Text, Timestamp};
+
+use super::Ec2;
+use super::image::NoImages;
+
+/// How often old launch templates of a class are looked for.
+const CLEAN_UP_EVERY: Duration = Duration::from_hours(1);
+
+/// When templates of a class were last looked through, by class.
+#[derive(Debug, Default)]
+pub(super) struct CleanUps(Mutex<BTreeMap<Text, Instant>>);
+
+impl CleanUps {
+    /// Whether it is time again; asking counts as having done it.
+    fn is_due(&self, class: &Text) -> bool {
+        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = done.get(class).is_none_or(|at| at.elapsed() > CLEAN_UP_EVERY);
+        if is_due {
+            done.insert(class.clone(), Instant::now());
+        }
+        is_due
+    }
+}
+
+impl Ec2 {
+    pub(super) async fn resolved(&self, class: &Ec2NodeClass) -> NodeClassResolution {
+        let now = Timestamp::now();
+        let (
+            subnets,
+            security_groups,
+            amis,
+            instance_profile,
+            capacity_reservations,
+            placement_group,
+        ) = tokio::join!(
+            self.resolved_subnets(class),
+            self.resolved_groups(class),
+            self.resolved_images(class, now),
+            self.resolved_profile(class),
+            self.select_reservations(&class.spec.capacity_reservation_selector_terms, now),
+            self.resolved_placement_group(class),
+        );
+        let mut resolution = NodeClassResolution {
+            subnets,
+            security_groups,
+            amis,
+            instance_profile,
+            capacity_reservations: capacity_reservations.map_err(|error| not_asked(&error)),
+            placement_group,
+            validation: Ok(()),
+        };
+        if self.settings.dry_runs {
+            resolution.validation = match with_status(class, &resolution) {
+                Some(resolved) => self.validated(&resolved).await,
+                None => Err(unresolved(
+                    "DependenciesNotReady",
+                    "waiting for subnets, security groups, images and instance profile",
+                    true,
+                )),
+            };
+        }
+        if self.clean_ups.is_due(&class.name) {
+            let cluster = &self.cluster.name;
+            let deleted = self.templates.delete_old(&self.calls, cluster, &class.name, now).await;
+            if let Err(error) = deleted {
+                tracing::warn!(class = &*class.name, %error, "old launch templates remain");
+            }
+        }
+        resolution
+    }
+
+    pub(super) async fn release(&self, class: &Ec2NodeClass) -> Result<(), PortError> {
+        self.templates.delete_all(&self.calls, &self.cluster.name, class).await?;
+        if class.spec.role.is_some() { self.delete_profiles(class).await } else { Ok(()) }
+    }
+
+    async fn resolved_subnets(&self, class: &Ec2NodeClass) -> Resolution<Vec<ResolvedSubnet>> {
+        let found = self.select_subnets(&class.spec.subnet_selector_terms).await;
+        let found = found.map_err(|error| not_asked(&error))?;
+        let mut addresses = self.addresses();
+        for own in &found {
+            addresses.learn(own.subnet.id.clone(), own.free_addresses);
+        }
+        let subnets: Vec<ResolvedSubnet> = found.into_iter().map(|own| own.subnet).collect();
+        some(subnets, "SubnetsNotFound", "no subnet matches subnetSelectorTerms")
+    }
+
+    async fn resolved_groups(
+        &self,
+        class: &Ec2NodeClass,
+    ) -> Resolution<Vec<controllers::status::ResolvedSecurityGroup>> {
+        let found = self.select_security_groups(&class.spec.security_group_selector_terms).await;
+        let what = "no security group matches securityGroupSelectorTerms";
+        some(found.map_err(|error| not_asked(&error))?, "SecurityGroupsNotFound", what)
+    }
+
+    async fn resolved_images(
+        &self,
+        class: &Ec2NodeClass,
+        now: Timestamp,
+    ) -> Resolution<Vec<ResolvedAmi>> {
+        let found = self.select_images(&class.spec.ami_selector_terms, now).await;
+        let found = found.map_err(|error| match error {
+            NoImages::Asked(error) => not_asked(&error),
+            NoImages::Alias(error) => unresolved("AMINotFound", &error.to_string(), false),
+        })?;
+        some(found, "AMINotFound", "no image matches amiSelectorTerms")
+    }
+
+    async fn resolved_profile(&self, class: &Ec2NodeClass) -> Resolution<Text> {
+        match (&class.spec.instance_profile, &class.spec.role) {
+            (Some(profile), _) => Ok(profile.clone()),
+            (None, Some(role)) => {
+                self.profile_for(class, role).await.map_err(|error| match error.kind {
+                    ErrorKind::NotFound => {
+                        let message = format!("IAM has no role {role}");
+                        unresolved("InstanceProfileRoleNotFound", &message, false)
+                    }
+                    // Somebody else makes the same profile at this moment.
+                    ErrorKind::Conflict => unresolved("InstanceProfileInUse", &error.message, true),
+                    _ => not_asked(&error),
+                })
+            }
+            (None, None) => {
+                let message = "neither role nor instanceProfile is given";
+                Err(unresolved("InstanceProfileNotFound", message, false))
+            }
+        }
+    }
+
+    async fn resolved_placement_group(&self, class: &Ec2NodeClass) -> Resolution<()> {
+        let Some(selector) = &class.spec.placement_group else { return Ok(()) };
+        match self.has_placement_group(selector).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let message = "no available placement group matches placementGroupSelector";
+                Err(unresolved("PlacementGroupNotFound", message, false))
+            }
+            Err(error) => Err(not_asked(&error)),
+        }
+    }
+}
+
+/// The class with a status of what was resolved just now; `None` while a part is missing.
+fn with_status(class: &Ec2NodeClass, resolution: &NodeClassResolution) -> Option<Ec2NodeClass> {
+    let groups = resolution.security_groups.as_ref().ok()?;
+    let reservations = resolution.capacity_reservations.as_ref().ok()?;
+    resolution.placement_group.as_ref().ok()?;
+    let status = Ec2NodeClassStatus {
+        subnets: resolution.subnets.as_ref().ok()?.clone(),
+        security_groups: groups.iter().map(|own| own.id.clone()).collect(),
+        amis: resolution.amis.as_ref().ok()?.clone(),
+        capacity_reservations: reservations.iter().map(|own| own.reservation.clone()).collect(),
+        instance_profile: Some(resolution.instance_profile.as_ref().ok()?.clone()),
+        ready: None,
+    };
+    Some(Ec2NodeClass { status, ..class.clone() })
+}
+
+/// What was found, unless that is nothing.
+fn some<T>(found: Vec<T>, reason: &str, message: &str) -> Resolution<Vec<T>> {
+    if found.is_empty() { Err(unresolved(reason, message, false)) } else { Ok(found) }
+}
+
+pub(super) fn unresolved(reason: &str, message: &str, is_passing: bool) -> Unresolved {
+    Unresolved { reason: reason.into(), message: message.into(), is_passing }
+}
+
+/// AWS could not be asked, or would not say.
+pub(super) fn not_asked(error: &PortError) -> Unresolved {
+    let reason = match error.kind {
+        ErrorKind::Denied => "AccessDenied",
+        ErrorKind::Throttled => "Throttled",
+        ErrorKind::Unavailable => "Unavailable",
+        ErrorKind::Invalid => "InvalidRequest",
+        _ => "RequestFailed",
+    };
+    unresolved(reason, &error.to_string(), error.is_retryable())
+}

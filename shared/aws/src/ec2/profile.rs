@@ -1,0 +1,197 @@
+//! Instance profiles: what lends a role to an instance.
+//!
+//! IAM takes a while to show everywhere what was made: a launch that comes too early is refused, and asked
+//! for again.
+//!
+//! Source: reference E7.3.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use aws_sdk_iam::types::{InstanceProfile, Tag};
+use controllers::ports::{ErrorKind, PortError};
+use domain::Text;
+use domain::label;
+use domain::node_class::Ec2NodeClass;
+use uuid::Uuid;
+
+use super::{Ec2, tags};
+use crate::budget::Bucket;
+use crate::calls::iam;
+
+/// How long a profile that was found right is not looked at again.
+const FOUND_LASTS: Duration = Duration::from_mins(15);
+/// IAM's limit of a profile's name.
+const NAME_CHARS_MAX: usize = 128;
+const HASH_CHARS: usize = 20;
+
+/// Profiles found right, by name: for which role, and when.
+#[derive(Debug, Default)]
+pub(super) struct Profiles(Mutex<BTreeMap<Text, (Text, Instant)>>);
+
+impl Profiles {
+    fn is_known(&self, name: &Text, role: &Text) -> bool {
+        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        found.get(name).is_some_and(|(of, at)| of == role && at.elapsed() < FOUND_LASTS)
+    }
+
+    fn note(&self, name: Text, role: Text) {
+        let found = (role, Instant::now());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, found);
+    }
+}
+
+impl Ec2 {
+    /// The profile that lends the role to nodes of the class; made where there is none. A profile that the
+    /// class uses already (one of Karpenter's, say) stays in use while it has the role.
+    pub(super) async fn profile_for(
+        &self,
+        class: &Ec2NodeClass,
+        role: &Text,
+    ) -> Result<Text, PortError> {
+        let role: Text = role.rsplit('/').next().unwrap_or(role).into();
+        let own = profile_name(&self.cluster.name, &self.calls.region, class, &role);
+        let candidates = class.status.instance_profile.iter().chain([&own]);
+        for name in candidates.clone() {
+            if self.profiles.is_known(name, &role) {
+                return Ok(name.clone());
+            }
+        }
+        for name in candidates {
+            if self.profile(name).await?.is_some_and(|profile| has_role(&profile, &role)) {
+                self.profiles.note(name.clone(), role);
+                return Ok(name.clone());
+            }
+        }
+        self.make_profile(class, &own, &role).await?;
+        self.profiles.note(own.clone(), role);
+        Ok(own)
+    }
+
+    async fn make_profile(
+        &self,
+        class: &Ec2NodeClass,
+        name: &Text,
+        role: &Text,
+    ) -> Result<(), PortError> {
+        let tags = tags::of_class(&self.cluster.name, class);
+        let region = [(Text::from(label::REGION), self.calls.region.clone())];
+        let tags = tags
+            .into_iter()
+            .chain(region)
+            .map(|(key, value)| Tag::builder().key(&*key).value(&*value).build())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| {
+                PortError::new(ErrorKind::Invalid, "CreateInstanceProfile", "a tag has no key")
+                    .because(error)
+            })?;
+        let call = self
+            .calls
+            .iam
+            .create_instance_profile()
+            .instance_profile_name(&**name)
+            .path(profile_path(&self.calls.region, &self.cluster.name, &class.uid))
+            .set_tags(Some(tags))
+            .send();
+        let role_before =
+            match self.calls.ask(Bucket::Iam, iam("CreateInstanceProfile"), call).await {
+                Ok(_) => None,
+                Err(error) if error.kind == ErrorKind::Conflict => {
+                    let profile = self.profile(name).await?;
+                    profile.and_then(|own| own.roles.into_iter().next()).map(|own| own.role_name)
+                }
+                Err(error) => return Err(error),
+            };
+        match role_before {
+            Some(before) if *before == **role => return Ok(()),
+            Some(before) => self.take_role(name, &before).await?,
+            None => {}
+        }
+        let call = self
+            .calls
+            .iam
+            .add_role_to_instance_profile()
+            .instance_profile_name(&**name)
+            .role_name(&**role)
+            .send();
+        self.calls.ask(Bucket::Iam, iam("AddRoleToInstanceProfile"), call).await.map(drop)
+    }
+
+    /// Deletes the profiles that were made for a class; what is gone counts as done.
+    pub(super) async fn delete_profiles(&self, class: &Ec2NodeClass) -> Result<(), PortError> {
+        let pages = self
+            .calls
+            .iam
+            .list_instance_profiles()
+            .path_prefix(profile_path(&self.calls.region, &self.cluster.name, &class.uid))
+            .into_paginator()
+            .send();
+        let pages = self.calls.pages(Bucket::Iam, iam("ListInstanceProfiles"), pages).await?;
+        for profile in pages.iter().flat_map(|page| page.instance_profiles()) {
+            let name = profile.instance_profile_name();
+            for role in profile.roles() {
+                self.take_role(name, role.role_name()).await?;
+            }
+            let call = self.calls.iam.delete_instance_profile().instance_profile_name(name).send();
+            let deleted = self.calls.ask(Bucket::Iam, iam("DeleteInstanceProfile"), call).await;
+            controllers::ports::error::found(deleted)?;
+        }
+        Ok(())
+    }
+
+    async fn profile(&self, name: &str) -> Result<Option<InstanceProfile>, PortError> {
+        let call = self.calls.iam.get_instance_profile().instance_profile_name(name).send();
+        let answer = self.calls.ask(Bucket::Iam, iam("GetInstanceProfile"), call).await;
+        Ok(controllers::ports::error::found(answer)?.and_then(|answer| answer.instance_profile))
+    }
+
+    async fn take_role(&self, profile: &str, role: &str) -> Result<(), PortError> {
+        let call = self
+            .calls
+            .iam
+            .remove_role_from_instance_profile()
+            .instance_profile_name(profile)
+            .role_name(role)
+            .send();
+        let action = iam("RemoveRoleFromInstanceProfile");
+        controllers::ports::error::found(self.calls.ask(Bucket::Iam, action, call).await).map(drop)
+    }
+}
+
+fn has_role(profile: &InstanceProfile, role: &str) -> bool {
+    profile.roles().iter().any(|own| own.role_name() == role)
+}
+
+/// Where the profiles of a class stand: by its uid, so that a new class of the same name has its own.
+fn profile_path(region: &str, cluster: &str, uid: &str) -> String {
+    format!("/karpenter/{region}/{cluster}/{uid}/")
+}
+
+/// A name for each region (profiles have none), cluster, class and role: a class that changes its role gets
+/// another profile, and instances keep theirs.
+fn profile_name(cluster: &str, region: &str, class: &Ec2NodeClass, role: &str) -> Text {
+    let content = [region, cluster, &*class.uid, role].join("\n");
+    let hash = Uuid::new_v5(&Uuid::NAMESPACE_OID, content.as_bytes()).simple().to_string();
+    let hash = &hash[..HASH_CHARS];
+    let room = NAME_CHARS_MAX - HASH_CHARS - 1;
+    let cluster = cluster.get(..room).unwrap_or(cluster);
+    format!("{cluster}_{hash}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::node_class;
+
+    #[test]
+    fn each_role_of_each_class_has_its_profile() {
+        let name = |region, role| profile_name("prod", region, &node_class("default"), role);
+        assert_eq!(name("eu-west-1", "nodes"), name("eu-west-1", "nodes"));
+        assert_ne!(name("eu-west-1", "nodes"), name("eu-west-1", "others"));
+        assert_ne!(name("eu-west-1", "nodes"), name("us-east-1", "nodes"));
+        assert!(name("eu-west-1", "nodes").starts_with("prod_"));
+        let long = "c".repeat(100);
+        assert!(profile_name(&long, "eu-west-1", &node_class("d"), "r").len() <= NAME_CHARS_MAX);
+    }
+}

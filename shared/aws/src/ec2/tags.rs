@@ -1,0 +1,78 @@
+//! Tags, by which everything that was made for a cluster is found again.
+
+use aws_sdk_ec2::types::{
+    LaunchTemplateTagSpecificationRequest, ResourceType, Tag, TagSpecification,
+};
+use controllers::record::launch::LaunchRequest;
+use domain::label::{self, Labels};
+use domain::node_class::Ec2NodeClass;
+
+/// The claim's name.
+pub(crate) const CLAIM: &str = "karpenter.sh/nodeclaim";
+/// Tells claims of one name apart.
+pub(crate) const CLAIM_UID: &str = "outrigger.dev/claim-uid";
+/// The cluster's name, on whatever Karpenter or Outrigger made for it.
+pub(crate) const CLUSTER: &str = "eks:eks-cluster-name";
+/// The cluster whose launch template it is. Not [`CLUSTER`]: a Karpenter that still runs beside would take
+/// the template for one of its own, and delete it.
+pub(crate) const TEMPLATE_OWNER: &str = "outrigger.dev/cluster";
+
+/// The tag that says of an instance which cluster's it is; its value is `owned`.
+pub(crate) fn owned_by(cluster: &str) -> String {
+    format!("kubernetes.io/cluster/{cluster}")
+}
+
+/// Tags of whatever belongs to nodes of a class: the user's, and those that say whose it is.
+pub(crate) fn of_class(cluster: &str, class: &Ec2NodeClass) -> Labels {
+    let mut tags = class.spec.tags.clone();
+    tags.insert(owned_by(cluster).into(), "owned".into());
+    tags.insert(CLUSTER.into(), cluster.into());
+    tags.insert(label::NODE_CLASS.into(), class.name.clone());
+    tags
+}
+
+/// Tags of the instance that a request asks for, and of its volumes.
+pub(crate) fn of_launch(cluster: &str, class: &Ec2NodeClass, request: &LaunchRequest) -> Labels {
+    let mut tags = of_class(cluster, class);
+    tags.insert(CLAIM.into(), request.claim.clone());
+    tags.insert(CLAIM_UID.into(), request.token.clone());
+    if !request.node_pool.is_empty() {
+        tags.insert(label::NODE_POOL.into(), request.node_pool.clone());
+    }
+    tags
+}
+
+/// Tags of a launch template.
+pub(crate) fn of_template(cluster: &str, class: &Ec2NodeClass) -> Labels {
+    let mut tags = class.spec.tags.clone();
+    tags.insert(owned_by(cluster).into(), "owned".into());
+    tags.insert(TEMPLATE_OWNER.into(), cluster.into());
+    tags.insert(label::NODE_CLASS.into(), class.name.clone());
+    tags
+}
+
+/// As the SDK holds them.
+pub(crate) fn to_aws(tags: &Labels) -> Vec<Tag> {
+    tags.iter().map(|(key, value)| Tag::builder().key(&**key).value(&**value).build()).collect()
+}
+
+/// Tags for a kind of resource that a call makes.
+pub(crate) fn specification(kind: ResourceType, tags: &Labels) -> TagSpecification {
+    TagSpecification::builder().resource_type(kind).set_tags(Some(to_aws(tags))).build()
+}
+
+/// Tags for a kind of resource that a launch from a template makes.
+pub(crate) fn in_template(
+    kind: ResourceType,
+    tags: &Labels,
+) -> LaunchTemplateTagSpecificationRequest {
+    LaunchTemplateTagSpecificationRequest::builder()
+        .resource_type(kind)
+        .set_tags(Some(to_aws(tags)))
+        .build()
+}
+
+/// The value of a tag.
+pub(crate) fn value<'t>(tags: &'t [Tag], key: &str) -> Option<&'t str> {
+    tags.iter().find(|tag| tag.key() == Some(key)).and_then(Tag::value)
+}

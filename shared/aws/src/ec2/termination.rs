@@ -1,0 +1,166 @@
+//! Ending instances, and tagging them: in batches, where one bad id never spoils the others.
+
+use std::collections::BTreeMap;
+
+use controllers::ports::cloud::{InstanceState, TagRequest, Termination};
+use controllers::ports::{ErrorKind, PortError};
+use domain::Text;
+use domain::label::Labels;
+
+use super::Ec2;
+use super::instance::state;
+use super::tags::to_aws;
+use crate::budget::Bucket;
+use crate::calls::ec2;
+
+/// Ids in one call (reference E1.2).
+const IDS_A_CALL: usize = 500;
+
+impl Ec2 {
+    /// Ends instances; one outcome an id, in order.
+    ///
+    /// EC2 ends none of a batch in which one id is unknown or forbidden. Ids that its error names as unknown
+    /// are gone and are taken out; otherwise the batch is split, until the bad one stands alone.
+    pub(super) async fn end_instances(&self, ids: &[Text]) -> Vec<Termination> {
+        let mut outcomes: BTreeMap<&Text, Termination> = BTreeMap::new();
+        let mut batches: Vec<Vec<&Text>> =
+            ids.chunks(IDS_A_CALL).map(|chunk| chunk.iter().collect()).collect();
+        while let Some(batch) = batches.pop() {
+            match self.end_batch(&batch).await {
+                Ok(states) => {
+                    for id in batch {
+                        outcomes.insert(id, ended(states.get(&**id).copied()));
+                    }
+                }
+                Err(error) if error.kind == ErrorKind::NotFound => {
+                    let (gone, rest): (Vec<&Text>, Vec<&Text>) =
+                        batch.iter().partition(|id| names(&error.message, id));
+                    if gone.is_empty() {
+                        split(batch, &error, &mut batches, &mut outcomes);
+                        continue;
+                    }
+                    outcomes.extend(gone.into_iter().map(|id| (id, Termination::Gone)));
+                    batches.extend((!rest.is_empty()).then_some(rest));
+                }
+                // Asking the same in smaller parts would only ask more often.
+                Err(error) if error.is_retryable() => {
+                    let failed = |id| (id, Termination::Failed(error.clone()));
+                    outcomes.extend(batch.into_iter().map(failed));
+                }
+                Err(error) => split(batch, &error, &mut batches, &mut outcomes),
+            }
+        }
+        ids.iter().map(|id| outcomes.get(id).cloned().unwrap_or_else(|| ended(None))).collect()
+    }
+
+    async fn end_batch(&self, ids: &[&Text]) -> Result<BTreeMap<String, InstanceState>, PortError> {
+        let call = self
+            .calls
+            .ec2
+            .terminate_instances()
+            .set_instance_ids(Some(ids.iter().map(ToString::to_string).collect()))
+            .send();
+        let answer = self.calls.ask(Bucket::Terminate, ec2("TerminateInstances"), call).await?;
+        let changed = answer.terminating_instances().iter();
+        Ok(changed
+            .filter_map(|own| {
+                let now = own.current_state().and_then(|state| state.name())?;
+                Some((own.instance_id()?.to_owned(), state(now)))
+            })
+            .collect())
+    }
+
+    /// Sets tags; one outcome a request, in order. Requests with the same tags share a call.
+    pub(super) async fn tag_instances(
+        &self,
+        requests: &[TagRequest],
+    ) -> Vec<Result<(), PortError>> {
+        let mut by_tags: BTreeMap<&Labels, Vec<&Text>> = BTreeMap::new();
+        for request in requests {
+            by_tags.entry(&request.tags).or_default().push(&request.instance_id);
+        }
+        let mut outcomes: BTreeMap<(&Labels, &Text), Result<(), PortError>> = BTreeMap::new();
+        for (tags, ids) in by_tags {
+            let mut batches: Vec<Vec<&Text>> =
+                ids.chunks(IDS_A_CALL).map(<[&Text]>::to_vec).collect();
+            while let Some(batch) = batches.pop() {
+                match self.tag_batch(tags, &batch).await {
+                    Err(error) if batch.len() > 1 && !error.is_retryable() => {
+                        let (left, right) = batch.split_at(batch.len() / 2);
+                        batches.extend([left.to_vec(), right.to_vec()]);
+                    }
+                    outcome => {
+                        outcomes.extend(batch.into_iter().map(|id| ((tags, id), outcome.clone())));
+                    }
+                }
+            }
+        }
+        requests
+            .iter()
+            .map(|request| {
+                outcomes.get(&(&request.tags, &request.instance_id)).cloned().unwrap_or(Ok(()))
+            })
+            .collect()
+    }
+
+    async fn tag_batch(&self, tags: &Labels, ids: &[&Text]) -> Result<(), PortError> {
+        let call = self
+            .calls
+            .ec2
+            .create_tags()
+            .set_resources(Some(ids.iter().map(ToString::to_string).collect()))
+            .set_tags(Some(to_aws(tags)))
+            .send();
+        self.calls.ask(Bucket::Mutate, ec2("CreateTags"), call).await.map(drop)
+    }
+}
+
+/// Halves a batch that was refused; one id alone has its outcome.
+fn split<'i>(
+    batch: Vec<&'i Text>,
+    error: &PortError,
+    batches: &mut Vec<Vec<&'i Text>>,
+    outcomes: &mut BTreeMap<&'i Text, Termination>,
+) {
+    match batch.as_slice() {
+        [] => {}
+        [id] if error.kind == ErrorKind::NotFound => {
+            outcomes.insert(id, Termination::Gone);
+        }
+        [id] => {
+            outcomes.insert(id, Termination::Failed(error.clone()));
+        }
+        many => {
+            let (left, right) = many.split_at(many.len() / 2);
+            batches.extend([left.to_vec(), right.to_vec()]);
+        }
+    }
+}
+
+/// Whether the message names the id, and not one that merely begins like it.
+fn names(message: &str, id: &str) -> bool {
+    message.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == id)
+}
+
+fn ended(state: Option<InstanceState>) -> Termination {
+    match state {
+        Some(InstanceState::Terminated) => Termination::Gone,
+        Some(_) => Termination::ShuttingDown,
+        None => {
+            let what = "EC2 did not say what became of the instance";
+            Termination::Failed(PortError::new(ErrorKind::Unknown, "TerminateInstances", what))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_found_in_messages_as_whole_words() {
+        let message = "InvalidInstanceID.NotFound: The instance IDs 'i-0a, i-0b1' do not exist";
+        assert!(names(message, "i-0a") && names(message, "i-0b1"));
+        assert!(!names(message, "i-0b"));
+    }
+}

@@ -1,0 +1,225 @@
+//! Whether EC2 would launch from a node class: dry runs of the calls that a launch is made of, so that a
+//! missing permission shows on the class and not on the first pod that waits.
+//!
+//! Source: reference E7.4.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use aws_sdk_ec2::types::{InstanceType, LaunchTemplateSpecification, ResourceType};
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use controllers::ports::cloud::{Resolution, Unresolved};
+use controllers::ports::{ErrorKind, PortError};
+use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use domain::Text;
+use domain::instance_type::CapacityType;
+use domain::label::Labels;
+use domain::node_class::Ec2NodeClass;
+use uuid::Uuid;
+
+use super::fleet::{FleetPlan, Surroundings};
+use super::node_class::{not_asked, unresolved};
+use super::templates::Needed;
+use super::{Ec2, tags};
+use crate::budget::Bucket;
+use crate::calls::ec2;
+use crate::error::{Action, aws_error, port_error};
+
+/// How long a class that passed is not tried again while it stays the same.
+const PASSED_LASTS: Duration = Duration::from_mins(30);
+/// What EC2 answers to a dry run that would succeed.
+const WOULD_SUCCEED: &str = "DryRunOperation";
+/// The claim and token of a launch that never happens.
+const NOBODY: &str = "validation";
+
+/// Classes that passed, by name: what they were, and when.
+#[derive(Debug, Default)]
+pub(super) struct Validations(Mutex<BTreeMap<Text, (Uuid, Instant)>>);
+
+impl Validations {
+    fn has_passed(&self, class: &Text, content: Uuid) -> bool {
+        let passed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        passed.get(class).is_some_and(|(of, at)| *of == content && at.elapsed() < PASSED_LASTS)
+    }
+
+    fn note(&self, class: Text, content: Uuid) {
+        let passed = (content, Instant::now());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(class, passed);
+    }
+}
+
+impl Ec2 {
+    /// Whether instances could be launched from the class, whose status holds what was just resolved.
+    pub(super) async fn validated(&self, class: &Ec2NodeClass) -> Resolution<()> {
+        let text = format!("{:?}{:?}", class.spec, class.status);
+        let content = Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes());
+        if self.validations.has_passed(&class.name, content) {
+            return Ok(());
+        }
+        let request = self.sample_request(class);
+        let catalogue = self.catalogue();
+        let options = self.options(&catalogue);
+        let around =
+            Surroundings { cluster: &self.cluster, catalog: &catalogue.catalog, options: &options };
+        let plan = FleetPlan::of(&request, class, around)
+            .map_err(|error| unresolved("NoCompatibleInstanceTypes", &error.to_string(), false))?;
+        self.try_template(&plan).await?;
+        let tags = tags::of_template(&self.cluster.name, class);
+        let needed: Vec<Needed<'_>> = plan
+            .templates
+            .iter()
+            .map(|own| Needed { template: &own.template, tags: &tags })
+            .collect();
+        if let Some(error) = self.templates.ensure(&self.calls, &needed).await.into_values().next()
+        {
+            return Err(not_asked(&error));
+        }
+        self.try_fleet(&plan).await?;
+        self.try_instance(&plan).await?;
+        self.validations.note(class.name.clone(), content);
+        Ok(())
+    }
+
+    /// A launch of the cheapest type that the class can use.
+    fn sample_request(&self, class: &Ec2NodeClass) -> LaunchRequest {
+        let catalogue = self.catalogue();
+        let types = catalogue
+            .catalog
+            .instance_types(std::slice::from_ref(class), &self.options(&catalogue));
+        let offerings = types.of(&class.name).iter().flat_map(|own| {
+            own.offerings
+                .iter()
+                .filter(|offering| offering.capacity_type == CapacityType::OnDemand)
+                .filter(|offering| offering.is_usable())
+                .map(|offering| LaunchOffering {
+                    price: offering.price,
+                    instance_type: own.name.clone(),
+                    zone: offering.zone.clone(),
+                    capacity_type: offering.capacity_type,
+                    reservation_id: None,
+                })
+        });
+        LaunchRequest {
+            token: NOBODY.into(),
+            claim: NOBODY.into(),
+            node_pool: NOBODY.into(),
+            node_class: class.name.clone(),
+            offerings: offerings.min().into_iter().collect(),
+            labels: Labels::new(),
+            taints: Vec::new(),
+        }
+    }
+
+    async fn try_template(&self, plan: &FleetPlan<'_>) -> Resolution<()> {
+        let Some(planned) = plan.templates.first() else { return Ok(()) };
+        let tags = tags::of_template(&self.cluster.name, plan.class);
+        let call = self
+            .calls
+            .ec2
+            .create_launch_template()
+            .dry_run(true)
+            .launch_template_name(&planned.template.name)
+            .launch_template_data(planned.template.data.clone())
+            .tag_specifications(tags::specification(ResourceType::LaunchTemplate, &tags))
+            .send();
+        let answer = self.calls.ask_raw(Bucket::Mutate, call).await.map(drop);
+        verdict(ec2("CreateLaunchTemplate"), "CreateLaunchTemplateAuthCheckFailed", answer)
+    }
+
+    async fn try_fleet(&self, plan: &FleetPlan<'_>) -> Resolution<()> {
+        let subnets = &plan.class.status.subnets;
+        let subnet_of = |zone: &str| subnets.iter().find(|own| &*own.zone == zone);
+        let call = plan
+            .call(NOBODY, &self.cluster.name, subnet_of, false)
+            // A token would be remembered.
+            .set_client_token(None)
+            .dry_run(true);
+        let answer = self.calls.ask_raw(Bucket::Launch, call.send_with(&self.calls.ec2)).await;
+        verdict(ec2("CreateFleet"), "CreateFleetAuthCheckFailed", answer.map(drop))
+    }
+
+    /// One subnet that works is enough: a policy may be meant to keep nodes out of the others.
+    async fn try_instance(&self, plan: &FleetPlan<'_>) -> Resolution<()> {
+        let (Some(planned), Some(choice)) = (plan.templates.first(), plan.choices.first()) else {
+            return Ok(());
+        };
+        let template = LaunchTemplateSpecification::builder()
+            .launch_template_name(&planned.template.name)
+            .version("$Latest")
+            .build();
+        let tags = tags::of_launch(&self.cluster.name, plan.class, plan.request);
+        let of_zone = |zone: &Text| *zone == choice.offering.zone;
+        let mut outcome = Ok(());
+        for subnet in plan.class.status.subnets.iter().filter(|own| of_zone(&own.zone)) {
+            let has_interfaces = planned.template.data.network_interfaces.is_some();
+            let call = self
+                .calls
+                .ec2
+                .run_instances()
+                .dry_run(true)
+                .launch_template(template.clone())
+                .instance_type(InstanceType::from(&*choice.offering.instance_type))
+                .min_count(1)
+                .max_count(1)
+                // EC2 takes a subnet either of the instance or of its interfaces.
+                .set_subnet_id((!has_interfaces).then(|| subnet.id.to_string()))
+                .tag_specifications(tags::specification(ResourceType::Instance, &tags))
+                .tag_specifications(tags::specification(ResourceType::Volume, &tags))
+                .send();
+            let answer = self.calls.ask_raw(Bucket::Mutate, call).await.map(drop);
+            outcome = verdict(ec2("RunInstances"), "RunInstancesAuthCheckFailed", answer);
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome
+    }
+}
+
+/// What a dry run says: it "fails" with a certain code where the call would succeed.
+fn verdict<E, R>(action: Action, reason: &str, answer: Result<(), SdkError<E, R>>) -> Resolution<()>
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+    R: std::fmt::Debug + 'static,
+{
+    match answer {
+        Ok(()) => Ok(()),
+        Err(error) if aws_error(&error).code == WOULD_SUCCEED => Ok(()),
+        Err(error) => failed(reason, &port_error(action, &error)),
+    }
+}
+
+fn failed(reason: &str, error: &PortError) -> Result<(), Unresolved> {
+    match error.kind {
+        // The type that was tried may be sold out, or not be for this image: permissions were checked.
+        ErrorKind::NoCapacity => Ok(()),
+        ErrorKind::Denied => Err(unresolved(reason, &error.to_string(), false)),
+        // A profile made a moment ago is not known everywhere.
+        ErrorKind::Invalid if error.message.contains("Invalid IAM Instance Profile") => {
+            Err(unresolved("InstanceProfileNotKnownYet", &error.to_string(), true))
+        }
+        _ => Err(not_asked(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failing(kind: ErrorKind, message: &str) -> Result<(), Unresolved> {
+        failed("CreateFleetAuthCheckFailed", &PortError::new(kind, "CreateFleet", message))
+    }
+
+    #[test]
+    fn only_a_refusal_that_stands_makes_a_class_not_ready() {
+        assert_eq!(failing(ErrorKind::NoCapacity, "Unsupported: no"), Ok(()));
+        let denied = failing(ErrorKind::Denied, "no").unwrap_err();
+        assert_eq!((&*denied.reason, denied.is_passing), ("CreateFleetAuthCheckFailed", false));
+        assert!(failing(ErrorKind::Throttled, "slow down").unwrap_err().is_passing);
+        let profile = failing(ErrorKind::Invalid, "Invalid IAM Instance Profile name").unwrap_err();
+        assert!(profile.is_passing);
+        assert!(!failing(ErrorKind::Invalid, "no such volume type").unwrap_err().is_passing);
+    }
+}

@@ -1,0 +1,284 @@
+//! Errors of AWS, classified once.
+//!
+//! Nothing leaves this module that must not be in a log: account ids are blanked, and the encoded part of
+//! an authorization failure (which spells out the request) is cut off.
+
+use std::borrow::Cow;
+use std::error::Error;
+
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use controllers::ports::{ErrorKind, PortError};
+
+/// What AWS said, fit for logs: the cause of a [`PortError`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct AwsError {
+    /// The error code, such as `UnauthorizedOperation`; a word of the SDK where no answer came.
+    pub code: String,
+    /// The message, without account ids.
+    pub message: String,
+}
+
+/// A call of an AWS action, for errors and for the call's metering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// The IAM prefix, such as `ec2`.
+    pub service: &'static str,
+    /// The operation, such as `CreateFleet`.
+    pub name: &'static str,
+}
+
+/// Codes that mean the thing is not there.
+const NOT_FOUND_SUFFIXES: [&str; 3] = [".NotFound", ".NotFoundException", "NotFound"];
+const NOT_FOUND: [&str; 3] = ["NoSuchEntity", "ParameterNotFound", "ResourceNotFoundException"];
+const THROTTLED: [&str; 9] = [
+    "RequestLimitExceeded",
+    "Throttling",
+    "ThrottlingException",
+    "ThrottledException",
+    "TooManyRequestsException",
+    "RequestThrottled",
+    "RequestThrottledException",
+    "ProvisionedThroughputExceededException",
+    "SlowDown",
+];
+const DENIED: [&str; 12] = [
+    "UnauthorizedOperation",
+    "AccessDenied",
+    "AccessDeniedException",
+    "AuthFailure",
+    "UnrecognizedClientException",
+    "InvalidClientTokenId",
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "OptInRequired",
+    "SignatureDoesNotMatch",
+    "InvalidSignatureException",
+    "MissingAuthenticationToken",
+];
+const UNAVAILABLE: [&str; 7] = [
+    "InternalError",
+    "InternalFailure",
+    "InternalServerError",
+    "ServiceUnavailable",
+    "ServiceUnavailableException",
+    "Unavailable",
+    "RequestTimeout",
+];
+const CONFLICT: [&str; 5] = [
+    "IdempotentParameterMismatch",
+    "EntityAlreadyExists",
+    "ConcurrentModification",
+    "ConditionalCheckFailedException",
+    "InvalidLaunchTemplateName.AlreadyExistsException",
+];
+/// EC2's ways to say that there is none left, of instances or of the account's share of them.
+///
+/// Source: reference E2.1.
+pub const NO_CAPACITY: [&str; 8] = [
+    "InsufficientInstanceCapacity",
+    "MaxSpotInstanceCountExceeded",
+    "VcpuLimitExceeded",
+    "UnfulfillableCapacity",
+    "Unsupported",
+    "InsufficientFreeAddressesInSubnet",
+    "MaxFleetCountExceeded",
+    "ReservationCapacityExceeded",
+];
+
+/// What kind of failure an error code is.
+pub fn kind_of(code: &str) -> ErrorKind {
+    let is = |codes: &[&str]| codes.contains(&code);
+    if is(&THROTTLED) {
+        ErrorKind::Throttled
+    } else if is(&DENIED) || code.starts_with("AuthFailure") {
+        ErrorKind::Denied
+    } else if is(&NO_CAPACITY) {
+        ErrorKind::NoCapacity
+    } else if is(&UNAVAILABLE) {
+        ErrorKind::Unavailable
+    } else if is(&CONFLICT) {
+        ErrorKind::Conflict
+    } else if is(&NOT_FOUND) || NOT_FOUND_SUFFIXES.iter().any(|suffix| code.ends_with(suffix)) {
+        ErrorKind::NotFound
+    } else if ["Invalid", "Malformed", "Missing", "Validation", "Unknown"]
+        .iter()
+        .any(|prefix| code.starts_with(prefix))
+    {
+        ErrorKind::Invalid
+    } else {
+        ErrorKind::Unknown
+    }
+}
+
+/// The error of a call, for whoever asked.
+pub fn port_error<E, R>(action: Action, error: &SdkError<E, R>) -> PortError
+where
+    E: ProvideErrorMetadata + Error + 'static,
+    R: std::fmt::Debug + 'static,
+{
+    let said = aws_error(error);
+    let kind = match error {
+        SdkError::ServiceError(_) => kind_of(&said.code),
+        SdkError::ConstructionFailure(_) => ErrorKind::Invalid,
+        // No answer, or none that could be read: nobody knows whether the call took effect.
+        _ => ErrorKind::Unavailable,
+    };
+    from_code(action, kind, said)
+}
+
+/// An error that EC2 reported inside an answer rather than as one.
+pub fn reported(action: Action, code: &str, message: &str) -> PortError {
+    let said = AwsError { code: code.to_owned(), message: redacted(message).into_owned() };
+    from_code(action, kind_of(code), said)
+}
+
+fn from_code(action: Action, kind: ErrorKind, said: AwsError) -> PortError {
+    let message = if kind == ErrorKind::Denied {
+        let denied = denied_action(&said.message)
+            .map_or_else(|| format!("{}:{}", action.service, action.name), str::to_owned);
+        format!("{}: not authorized to perform {denied}", said.code)
+    } else {
+        said.to_string()
+    };
+    PortError::new(kind, action.name, message).because(said)
+}
+
+/// What the other side said; where nobody answered, what the SDK says of that.
+pub fn aws_error<E, R>(error: &SdkError<E, R>) -> AwsError
+where
+    E: ProvideErrorMetadata + Error + 'static,
+    R: std::fmt::Debug + 'static,
+{
+    match error {
+        SdkError::ServiceError(context) => {
+            let error = context.err();
+            AwsError {
+                code: error.code().unwrap_or("Unknown").to_owned(),
+                message: redacted(error.message().unwrap_or("no message")).into_owned(),
+            }
+        }
+        SdkError::TimeoutError(_) => no_answer("Timeout", error),
+        SdkError::DispatchFailure(_) => no_answer("NotSent", error),
+        SdkError::ResponseError(_) => no_answer("UnreadableAnswer", error),
+        _ => no_answer("NotBuilt", error),
+    }
+}
+
+fn no_answer(code: &str, error: &(dyn Error + 'static)) -> AwsError {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let inner = error.to_string();
+        if !message.ends_with(&inner) {
+            message = format!("{message}: {inner}");
+        }
+        cause = error.source();
+    }
+    AwsError { code: code.to_owned(), message: redacted(&message).into_owned() }
+}
+
+/// The action that a policy does not allow, as the message names it; it may be another one than the one
+/// called (`iam:PassRole`, say).
+fn denied_action(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("not authorized to perform: ")?;
+    let action = rest.split_whitespace().next()?;
+    action.contains(':').then_some(action)
+}
+
+const ACCOUNT_ID_DIGITS: usize = 12;
+const ENCODED: &str = "Encoded authorization failure message";
+
+/// The text without account ids and encoded authorization messages.
+pub fn redacted(text: &str) -> Cow<'_, str> {
+    let text = match text.split_once(ENCODED) {
+        Some((before, _)) => before.trim_end(),
+        None => text,
+    };
+    let mut clean = String::new();
+    let mut copied = 0;
+    for (start, end) in runs_of_digits(text) {
+        if end - start == ACCOUNT_ID_DIGITS && stands_alone(text, start, end) {
+            clean.push_str(&text[copied..start]);
+            clean.push_str("ACCOUNT");
+            copied = end;
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    clean.push_str(&text[copied..]);
+    Cow::Owned(clean)
+}
+
+fn runs_of_digits(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + text[from..].find(|c: char| c.is_ascii_digit())?;
+        let rest = &text[start..];
+        let end = start + rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        from = end;
+        Some((start, end))
+    })
+}
+
+/// Part of a longer word, such as the hexadecimal digits of `i-0123…`, is no account id.
+fn stands_alone(text: &str, start: usize, end: usize) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric();
+    !text[..start].ends_with(is_part) && !text[end..].starts_with(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CREATE_FLEET: Action = Action { service: "ec2", name: "CreateFleet" };
+
+    #[test]
+    fn account_ids_and_encoded_messages_are_cut_out() {
+        let message = "User: arn:aws:sts::123456789012:assumed-role/outrigger/run is not authorized \
+                       to perform: iam:PassRole on resource: arn:aws:iam::123456789012:role/nodes. \
+                       Encoded authorization failure message: AbCdEf";
+        let clean = redacted(message);
+        assert!(!clean.contains("123456789012") && !clean.contains("AbCdEf"), "{clean}");
+        assert!(clean.contains("arn:aws:sts::ACCOUNT:assumed-role/outrigger/run"), "{clean}");
+        assert_eq!(
+            redacted("i-0123456789012345a of 1234567890123"),
+            "i-0123456789012345a of 1234567890123"
+        );
+    }
+
+    #[test]
+    fn a_denial_names_the_action_that_is_missing() {
+        let denied = reported(
+            CREATE_FLEET,
+            "UnauthorizedOperation",
+            "You are not authorized to perform this operation. User: arn:aws:sts::123456789012:x is \
+             not authorized to perform: iam:PassRole on resource: y",
+        );
+        assert_eq!(denied.kind, ErrorKind::Denied);
+        assert!(denied.to_string().contains("perform iam:PassRole"), "{denied}");
+        let silent = reported(CREATE_FLEET, "UnauthorizedOperation", "You are not authorized.");
+        assert!(silent.to_string().contains("perform ec2:CreateFleet"), "{silent}");
+    }
+
+    #[test]
+    fn codes_are_told_apart_by_what_can_be_done_about_them() {
+        for (code, kind) in [
+            ("RequestLimitExceeded", ErrorKind::Throttled),
+            ("InvalidInstanceID.NotFound", ErrorKind::NotFound),
+            ("InvalidLaunchTemplateName.NotFoundException", ErrorKind::NotFound),
+            ("NoSuchEntity", ErrorKind::NotFound),
+            ("InsufficientInstanceCapacity", ErrorKind::NoCapacity),
+            ("Unsupported", ErrorKind::NoCapacity),
+            ("AuthFailure.ServiceLinkedRoleCreationNotPermitted", ErrorKind::Denied),
+            ("InternalError", ErrorKind::Unavailable),
+            ("IdempotentParameterMismatch", ErrorKind::Conflict),
+            ("InvalidParameterValue", ErrorKind::Invalid),
+            ("SomethingNew", ErrorKind::Unknown),
+        ] {
+            assert_eq!(kind_of(code), kind, "{code}");
+        }
+    }
+}
