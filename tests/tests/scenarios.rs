@@ -51,6 +51,7 @@ scenarios! {
     inflate_goes_as_expected: "inflate",
     notebooks_goes_as_expected: "notebooks",
     evening_peak_goes_as_expected: "evening-peak",
+    quarter_hours_goes_as_expected: "quarter-hours",
     capacity_runs_out_goes_as_expected: "capacity-runs-out",
 }
 

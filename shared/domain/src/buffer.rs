@@ -49,6 +49,8 @@ pub struct ScaledObject {
     pub min_replicas: u32,
     /// `maxReplicaCount`.
     pub max_replicas: u32,
+    /// `cooldownPeriod`: how long after the last window KEDA waits before it scales to zero.
+    pub cooldown_period: SignedDuration,
     /// Its cron triggers.
     pub triggers: Vec<CronTrigger>,
     /// Annotation `outrigger.dev/lead-time`: how long before a window opens its capacity is wanted. `None` leaves

@@ -30,6 +30,8 @@ pub(crate) enum Due {
     NodeIsForgotten { node: Text },
     /// EC2 has capacity again.
     CapacityReturns { pool: CapacityPool },
+    /// KEDA has something to do: a window opens or closes, or the pause after one is over.
+    ScaledObjectTurns { scaled_object: ObjectKey },
 }
 
 /// Entries by time, in the order in which they were made among those of one moment.

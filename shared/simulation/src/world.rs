@@ -7,6 +7,7 @@
 mod admission;
 mod eviction;
 mod fault;
+mod keda;
 mod kubelet;
 mod pod;
 mod volume;
@@ -82,6 +83,8 @@ pub struct World {
     pub(crate) node_pool_states: BTreeMap<Text, Observed<NodePoolStatus>>,
     /// `status` of EC2NodeClasses, as it was written.
     pub(crate) node_class_states: BTreeMap<Text, Observed<NodeClassStatus>>,
+    /// What KEDA remembers of ScaledObjects.
+    pub(crate) keda: BTreeMap<ObjectKey, keda::Memory>,
     /// PriorityClasses by name.
     pub(crate) priority_classes: BTreeMap<Text, PriorityClass>,
     /// How many pods each workload has had, so that names are drawn for each workload apart.
@@ -89,6 +92,8 @@ pub struct World {
     /// Instances that EC2 has announced to take back and that nobody has been told of yet.
     pub(crate) interruptions: Vec<Text>,
     pub(crate) violations: Vec<Occurrence>,
+    /// What the timeline has said of pods, so that it is said once.
+    pub(crate) told: BTreeSet<(ObjectKey, Text)>,
     /// Pods that nothing can host, and why, as an event said last.
     pub(crate) unschedulable: BTreeMap<ObjectKey, Text>,
     /// When a pod last came to a Node or went, DaemonSets' left out.
@@ -130,10 +135,12 @@ impl World {
             mirrors: BTreeMap::new(),
             node_pool_states: BTreeMap::new(),
             node_class_states: BTreeMap::new(),
+            keda: BTreeMap::new(),
             priority_classes: BTreeMap::new(),
             pods_made: BTreeMap::new(),
             interruptions: Vec::new(),
             violations: Vec::new(),
+            told: BTreeSet::new(),
             unschedulable: BTreeMap::new(),
             pod_events: BTreeMap::new(),
             disrupting: BTreeMap::new(),
@@ -201,6 +208,7 @@ impl World {
             Due::InstanceIsReclaimed { instance } => self.instance_is_reclaimed(&instance),
             Due::InstanceEnds { instance } => self.instance_ends(&instance),
             Due::NodeIsForgotten { node } => self.ask_node_deletion(&node),
+            Due::ScaledObjectTurns { scaled_object } => self.scaled_object_turns(&scaled_object),
             Due::CapacityReturns { pool } => {
                 if !self.ec2.is_exhausted(&pool, self.now) {
                     let pool = pool.to_string().into();
@@ -213,10 +221,10 @@ impl World {
     /// Lets the cluster's own controllers and the scheduler act until none has anything left to do.
     pub fn settle(&mut self) {
         for _ in 0..SETTLE_ROUNDS_MAX {
-            if self.settled_revision == Some(self.api.revision()) {
+            if self.settled_revision == Some(self.api.stirred()) {
                 return;
             }
-            self.settled_revision = Some(self.api.revision());
+            self.settled_revision = Some(self.api.stirred());
             self.collect_pods_of_lost_nodes();
             workload::reconcile(self);
             self.refresh_budgets();

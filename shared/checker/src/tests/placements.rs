@@ -1,7 +1,7 @@
 //! Every pending pod exactly once, and nobody else.
 
-use domain::buffer::BufferSource;
-use domain::buffer::{CapacityBuffer, ScaledObject};
+use domain::SignedDuration;
+use domain::buffer::{BufferSource, CapacityBuffer, ScaledObject};
 use domain::label::INITIALIZED;
 use domain::node::Node;
 use domain::plan::Plan;
@@ -119,6 +119,7 @@ fn pods_that_a_schedule_will_add_go_by_its_name() {
         target: (WorkloadKind::Deployment, "web".into()),
         min_replicas: 0,
         max_replicas: 9,
+        cooldown_period: SignedDuration::from_mins(5),
         triggers: Vec::new(),
         uid: "u".into(),
         lead_time: None,

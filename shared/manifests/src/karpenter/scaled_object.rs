@@ -2,10 +2,10 @@
 //!
 //! Source: KEDA's "ScaledObject specification" and "Cron" scaler.
 
-use domain::Text;
 use domain::buffer::{CronTrigger, ScaledObject};
 use domain::schedule::{Schedule, ScheduleError, time_zone};
 use domain::workload::WorkloadKind;
+use domain::{SignedDuration, Text};
 
 use super::capacity_buffer::SCALABLE;
 use super::duration;
@@ -15,6 +15,9 @@ use crate::value::Data;
 
 /// `maxReplicaCount` when unset.
 const MAX_REPLICAS: u32 = 100;
+
+/// `cooldownPeriod` when unset, in seconds.
+const COOLDOWN_SECONDS: u32 = 300;
 
 /// How long before a window opens its capacity is wanted. KEDA has no field for it.
 const LEAD_TIME: &str = "outrigger.dev/lead-time";
@@ -63,13 +66,14 @@ pub(crate) fn read_scaled_object(root: Field<'_>) -> Option<ScaledObject> {
     let triggers = read_triggers(spec);
     let lead_time = root.get("metadata").get("annotations").get(LEAD_TIME);
     let lead_time = lead_time.parsed(duration::parse);
-    let uid = metadata.uid;
+    let cooldown = spec.get("cooldownPeriod").count().unwrap_or(COOLDOWN_SECONDS);
     Some(ScaledObject {
         key,
-        uid,
+        uid: metadata.uid,
         target: target?,
         min_replicas,
         max_replicas,
+        cooldown_period: SignedDuration::from_secs(i64::from(cooldown)),
         triggers,
         lead_time,
     })

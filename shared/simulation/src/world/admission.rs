@@ -37,7 +37,10 @@ impl World {
                 self.apply(object);
             }
             Object::ScaledObject(object) => {
-                self.apply(object);
+                let scaled_object = object.key.clone();
+                if self.apply(object) {
+                    self.wake_keda(&scaled_object, self.now);
+                }
             }
             Object::PrewarmSchedule(object) => {
                 self.apply(object);

@@ -33,6 +33,7 @@ fn scaled_object(lead_time: Option<SignedDuration>) -> ScaledObject {
         target: (WorkloadKind::Deployment, "web".into()),
         min_replicas: 0,
         max_replicas: 100,
+        cooldown_period: SignedDuration::from_mins(5),
         triggers: vec![evening()],
         lead_time,
     }
