@@ -1,12 +1,18 @@
 //! Reasons: why a pod has no place, why a node goes, why a node stays. The command line, the
 //! Kubernetes events and the logs print the same values.
 
+mod node;
+mod topology;
+
 use std::fmt;
 
 use crate::Text;
 use crate::pod::PodKey;
-use crate::resource::ShownAmount;
+use crate::resource::RoundedAmount;
 use crate::taint::Taint;
+pub use node::{NodeUnfit, NodeUnfitKind};
+use topology::Counts;
+pub use topology::DomainCount;
 
 /// Why a node is disrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -155,7 +161,12 @@ pub enum NodePoolUnfit {
     /// A taint keeps the pod off.
     Taint(Taint),
     /// The pod requires a label that its nodes do not have.
-    UndefinedLabel(Text),
+    UndefinedLabel {
+        /// The label's key.
+        key: Text,
+        /// What the pod requires.
+        pod: Text,
+    },
     /// The pod and the pool require different values of a label.
     Label {
         /// The label's key.
@@ -165,10 +176,21 @@ pub enum NodePoolUnfit {
         /// What the pool's nodes have.
         pool: Text,
     },
+    /// The pod may run in one zone only, in which the node class has no subnet.
+    NoSubnet {
+        /// The zone.
+        zone: Text,
+        /// The EC2NodeClass.
+        node_class: Text,
+        /// Zones in which it has one.
+        zones: Vec<Text>,
+    },
     /// No instance type is left by the requirements alone.
     NoInstanceType {
         /// The pod's requirement that ruled out the last of them, if it was one.
         requirement: Option<Text>,
+        /// What those left until then have of its label, if it was one.
+        offered: Text,
     },
     /// Instance types would do, but none can be launched where the pod may run.
     NoOffering,
@@ -203,12 +225,41 @@ pub enum NodePoolUnfit {
     },
     /// DaemonSets open the same host port.
     HostPort(u16),
-    /// Topology spread leaves no domain.
-    TopologySpread(Text),
+    /// A topology spread constraint leaves no domain.
+    TopologySpread {
+        /// The topology key.
+        key: Text,
+        /// What the constraint allows.
+        max_skew: i32,
+        /// `minDomains`, where there are fewer and so the emptiest counts as empty.
+        min_domains: Option<i32>,
+        /// Every domain that it looks at.
+        domains: Vec<DomainCount>,
+    },
     /// Required pod affinity leaves no domain.
-    PodAffinity(Text),
+    PodAffinity {
+        /// The topology key.
+        key: Text,
+        /// Which pods it asks for.
+        selector: Text,
+        /// Domains that hold one.
+        domains: Vec<DomainCount>,
+    },
     /// Pod anti-affinity leaves no domain.
-    PodAntiAffinity(Text),
+    PodAntiAffinity {
+        /// The topology key.
+        key: Text,
+        /// Which pods it avoids; of other pods' terms, which pods those avoid.
+        selector: Text,
+        /// Domains that hold one.
+        domains: Vec<DomainCount>,
+        /// The term is of other pods, which avoid this one.
+        is_of_others: bool,
+    },
+    /// Each constraint leaves domains, and no node is in those of all at once.
+    TopologyTogether(Vec<Text>),
+    /// A required constraint needs a label that none of its nodes has.
+    NoDomain(Text),
     /// The pod's volumes are elsewhere.
     VolumeTopology,
 }
@@ -220,48 +271,126 @@ impl fmt::Display for NodePoolUnfit {
             Self::NotReady => write!(f, "it is not ready"),
             Self::Static => write!(f, "it keeps a fixed number of nodes (spec.replicas)"),
             Self::Taint(taint) => write!(f, "the pod does not tolerate taint {taint}"),
-            Self::UndefinedLabel(key) => {
-                write!(f, "the pod requires label {key}, which its nodes do not have")
+            Self::UndefinedLabel { key, pod } => {
+                write!(f, "the pod requires label {key} {pod}, which its nodes do not have")
             }
             Self::Label { key, pod, pool } => {
                 write!(f, "the pod requires {key} {pod}, its nodes have {pool}")
             }
-            Self::NoInstanceType { requirement: Some(requirement) } => {
-                write!(f, "no instance type is left by {requirement}")
+            Self::NoSubnet { zone, node_class, zones } => {
+                write!(f, "zone {zone} has no subnet: EC2NodeClass {node_class} has them in ")?;
+                f.write_str(&zones.join(", "))
             }
-            Self::NoInstanceType { requirement: None } => {
+            Self::NoInstanceType { requirement: Some(requirement), offered } => {
+                write!(f, "no instance type is left by {requirement}: they have {offered}")
+            }
+            Self::NoInstanceType { requirement: None, .. } => {
                 write!(f, "no instance type meets its own requirements")
             }
             Self::NoOffering => {
                 write!(f, "no instance type that would do can be launched where the pod may run")
             }
             Self::TooSmall { resource, needed, largest, instance_type } => {
-                let show = |amount| ShownAmount { name: resource, amount };
-                write!(
-                    f,
-                    "no instance type has {resource} {}: the largest allowed, {instance_type}, has {}",
-                    show(*needed),
-                    show(*largest)
-                )
+                too_small(f, resource, instance_type, *needed, *largest)
             }
             Self::Limit { resource, limit, used } => {
-                let show = |amount| ShownAmount { name: resource, amount };
-                write!(f, "limit {resource} {} is reached: {} in use", show(*limit), show(*used))
+                let show = |amount| RoundedAmount { name: resource, amount };
+                let (limit, used, left) = (show(*limit), show(*used), limit - used);
+                if left <= 0 {
+                    return write!(f, "limit {resource} {limit} is reached: {used} in use");
+                }
+                write!(
+                    f,
+                    "limit {resource} {limit} leaves {}, less than any node for the pod: {used} in use",
+                    show(left)
+                )
             }
             Self::MinValues { key, wanted, found } => {
                 write!(f, "minValues of {key} is {wanted}, and {found} are left")
             }
             Self::HostPort(port) => write!(f, "a DaemonSet opens host port {port}"),
-            Self::TopologySpread(key) => {
-                write!(f, "no {key} is left by the pod's topology spread constraints")
-            }
-            Self::PodAffinity(key) => {
-                write!(f, "no {key} is left by the pod's required pod affinity")
-            }
-            Self::PodAntiAffinity(key) => write!(f, "no {key} is left by pod anti-affinity"),
             Self::VolumeTopology => write!(f, "the pod's volumes are where it launches nothing"),
+            Self::TopologySpread { .. }
+            | Self::PodAffinity { .. }
+            | Self::PodAntiAffinity { .. }
+            | Self::TopologyTogether(_)
+            | Self::NoDomain(_) => self.fmt_topology(f),
         }
     }
+}
+
+impl NodePoolUnfit {
+    fn fmt_topology(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TopologySpread { key, max_skew, min_domains, domains } => {
+                write!(
+                    f,
+                    "one pod more in any {key} it launches in would break maxSkew {max_skew}: {}",
+                    Counts(domains)
+                )?;
+                match min_domains {
+                    Some(wanted) => {
+                        write!(f, " (minDomains {wanted}: so the emptiest counts as 0)")
+                    }
+                    None => Ok(()),
+                }
+            }
+            Self::PodAffinity { key, selector, domains } if domains.is_empty() => write!(
+                f,
+                "the pod must share its {key} with a pod of {selector}, and none has a place"
+            ),
+            Self::PodAffinity { key, selector, domains } => write!(
+                f,
+                "the pod must share its {key} with a pod of {selector}: {}",
+                Counts(domains)
+            ),
+            Self::PodAntiAffinity { key, selector, domains, is_of_others: false } => write!(
+                f,
+                "the pod may not share its {key} with a pod of {selector}: {}",
+                Counts(domains)
+            ),
+            Self::PodAntiAffinity { key, selector, domains, is_of_others: true } => write!(
+                f,
+                "other pods may not share their {key} with a pod of {selector}, as this one is: {}",
+                Counts(domains)
+            ),
+            Self::TopologyTogether(keys) => write!(
+                f,
+                "each constraint on {} can be kept, but no node it launches keeps all of them",
+                keys.join(", ")
+            ),
+            Self::NoDomain(key) => {
+                write!(f, "a constraint of the pod needs label {key}, which its nodes do not have")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `it needs 9Gi more memory than the largest instance type that it allows, r7i.large: 24Gi of 15Gi`.
+fn too_small(
+    f: &mut fmt::Formatter<'_>,
+    resource: &Text,
+    instance_type: &Text,
+    needed: i64,
+    largest: i64,
+) -> fmt::Result {
+    let show = |amount| RoundedAmount { name: resource, amount };
+    if largest <= 0 {
+        return write!(
+            f,
+            "no instance type that it allows has {resource}, and the pod needs {}",
+            show(needed)
+        );
+    }
+    write!(
+        f,
+        "the pod needs {} more {resource} than the largest instance type that it allows, \
+         {instance_type}, can give: {} with DaemonSets, of {}",
+        show(needed - largest),
+        show(needed),
+        show(largest)
+    )
 }
 
 /// Why a node is not disrupted.

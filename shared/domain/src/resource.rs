@@ -148,6 +148,41 @@ impl fmt::Display for ShownAmount<'_> {
     }
 }
 
+/// One amount to two digits behind the point, in the unit that people think in: `8.97Gi` of memory, `1.25` or `250m` of CPU.
+///
+/// For sentences; where a script or a comparison reads it, use [`ShownAmount`], which is exact.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundedAmount<'a> {
+    /// The resource's name, which decides the unit.
+    pub name: &'a str,
+    /// The amount in this crate's units.
+    pub amount: i64,
+}
+
+impl fmt::Display for RoundedAmount<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, amount } = *self;
+        let units: &[(i128, &str)] = if is_bytes(name) {
+            &[(1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki")]
+        } else if name == CPU {
+            &[(1000, "")]
+        } else {
+            &[]
+        };
+        let amount = i128::from(amount);
+        let Some((unit, suffix)) = units.iter().find(|(unit, _)| amount.abs() >= *unit) else {
+            return ShownAmount { name, amount: self.amount }.fmt(f);
+        };
+        let hundredths = (amount * 100 + unit / 2).div_euclid(*unit);
+        let (whole, part) = (hundredths / 100, (hundredths % 100).abs());
+        match (part / 10, part % 10) {
+            (0, 0) => write!(f, "{whole}{suffix}"),
+            (tenths, 0) => write!(f, "{whole}.{tenths}{suffix}"),
+            _ => write!(f, "{whole}.{part:02}{suffix}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,5 +202,20 @@ mod tests {
         assert_eq!(shown(MEMORY, 3 << 30), "3Gi");
         assert_eq!(shown(MEMORY, 7), "7");
         assert_eq!(shown(NVIDIA_GPU, 4), "4");
+    }
+
+    #[test]
+    fn amounts_in_sentences_are_rounded() {
+        let rounded = |name, amount| RoundedAmount { name, amount }.to_string();
+        assert_eq!(rounded(MEMORY, 15_926_000_000), "14.83Gi");
+        assert_eq!(rounded(MEMORY, 3 << 29), "1.5Gi");
+        assert_eq!(rounded(MEMORY, 1 << 30), "1Gi");
+        assert_eq!(rounded(MEMORY, 1 << 20), "1Mi");
+        assert_eq!(rounded(MEMORY, 7), "7");
+        assert_eq!(rounded(MEMORY, 0), "0");
+        assert_eq!(rounded(CPU, 250), "250m");
+        assert_eq!(rounded(CPU, 1250), "1.25");
+        assert_eq!(rounded(CPU, 510_100), "510.1");
+        assert_eq!(rounded(NVIDIA_GPU, 4), "4");
     }
 }

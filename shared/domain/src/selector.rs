@@ -1,5 +1,7 @@
 //! Label selectors (`metav1.LabelSelector`).
 
+use std::fmt;
+
 use crate::Text;
 use crate::label::Labels;
 
@@ -89,6 +91,30 @@ impl LabelSelector {
     }
 }
 
+impl fmt::Display for LabelSelector {
+    /// As `kubectl get -l` takes it: `app=web,tier in (back,front),!old`; `every pod` without expressions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.expressions.is_empty() {
+            return f.write_str("every pod");
+        }
+        for (index, SelectorExpression { key, operator, values }) in
+            self.expressions.iter().enumerate()
+        {
+            f.write_str(if index == 0 { "" } else { "," })?;
+            match (operator, values.as_slice()) {
+                (SelectorOperator::In, [value]) => write!(f, "{key}={value}")?,
+                (SelectorOperator::In, values) => write!(f, "{key} in ({})", values.join(","))?,
+                (SelectorOperator::NotIn, values) => {
+                    write!(f, "{key} notin ({})", values.join(","))?;
+                }
+                (SelectorOperator::Exists, _) => f.write_str(key)?,
+                (SelectorOperator::DoesNotExist, _) => write!(f, "!{key}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,5 +131,19 @@ mod tests {
         };
         assert!(!selector.and(without_tier).matches(&labels));
         assert!(LabelSelector::default().matches(&Labels::new()));
+    }
+
+    #[test]
+    fn selectors_read_as_on_the_command_line_of_kubectl() {
+        let expression = |key: &str, operator, values: &[&str]| SelectorExpression {
+            key: key.into(),
+            operator,
+            values: values.iter().map(|value| Text::from(*value)).collect(),
+        };
+        let selector = LabelSelector::of_labels([("app", "web")])
+            .and(expression("old", SelectorOperator::DoesNotExist, &[]))
+            .and(expression("tier", SelectorOperator::In, &["front", "back"]));
+        assert_eq!(selector.to_string(), "app=web,!old,tier in (back,front)");
+        assert_eq!(LabelSelector::default().to_string(), "every pod");
     }
 }

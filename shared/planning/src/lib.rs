@@ -4,6 +4,7 @@
 //! [`scheduling::schedule`] and [`disruption`].
 
 pub mod disruption;
+pub mod explain;
 mod model;
 pub mod scheduling;
 #[cfg(test)]

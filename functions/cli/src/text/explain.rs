@@ -201,7 +201,7 @@ mod tests {
         snapshot.pods.push(testing::pod("huge", None));
         let key = PodKey::new("default", "huge");
         let text = pod(&key, &snapshot, &testing::plan(), Canvas::PLAIN).unwrap();
-        assert!(text.contains("no instance type has cpu 512"), "{text}");
+        assert!(text.contains("needs 510.1 more cpu"), "{text}");
     }
 
     #[test]

@@ -6,13 +6,13 @@
 
 pub(crate) mod claim;
 mod domains;
-mod fit;
+pub(crate) mod fit;
 pub(crate) mod host;
 pub(crate) mod limits;
 mod merge;
 pub(crate) mod packing;
 pub(crate) mod placement;
-mod reason;
+pub(crate) mod reason;
 pub(crate) mod state;
 pub(crate) mod topology;
 
@@ -97,7 +97,7 @@ impl Scheduling {
         }
         outcome.failed.extend(packing.left);
         let (plan, launched) =
-            plan(model, &topology, &mut limits, &outcome, &packing.nodes, &waiting);
+            plan(model, &mut placer, &mut limits, &outcome, &packing.nodes, &waiting);
         let state = placer.state;
         Self { plan, topology, state, launched, placed: outcome.placed }
     }
@@ -172,7 +172,7 @@ fn needs_successor(model: &Model, index: usize) -> bool {
 
 fn plan(
     model: &Model,
-    topology: &Topology,
+    placer: &mut Placer,
     limits: &mut Limits,
     outcome: &Placements,
     packed: &[Packed],
@@ -206,8 +206,8 @@ fn plan(
         .filter(|pod| is_listed(pod))
         .filter_map(|pod| {
             let shape = model.shapes.of_pod[*pod]?;
-            let known = reasons[shape]
-                .get_or_insert_with(|| reason::reasons(model, topology, limits, shape));
+            let known =
+                reasons[shape].get_or_insert_with(|| reason::reasons(model, placer, limits, shape));
             Some(UnschedulablePod { pod: model.pod(*pod).key.clone(), reasons: known.clone() })
         })
         .collect();

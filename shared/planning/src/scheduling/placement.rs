@@ -7,6 +7,7 @@
 mod existing;
 mod pin;
 mod preference;
+mod why;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,17 +1,20 @@
 //! Why a pod found no place: for each NodePool, the first thing that rules it out.
 
 use domain::Text;
+use domain::label;
 use domain::reason::{NodePoolUnfit, PodUnschedulable, VolumeProblem};
 
 use super::fit::pool_fit;
 use super::limits::Limits;
-use super::topology::{Rule, Topology};
+use super::placement::Placer;
 use crate::model::Model;
+use crate::model::intern::ConjunctionId;
+use crate::model::pool::Pool;
 
 /// Reasons for one pod of a shape, at least one.
 pub(crate) fn reasons(
     model: &Model,
-    topology: &Topology,
+    placer: &mut Placer,
     limits: &Limits,
     shape_index: usize,
 ) -> Vec<PodUnschedulable> {
@@ -28,7 +31,7 @@ pub(crate) fn reasons(
         .into_iter()
         .map(|(index, pool)| PodUnschedulable::NodePool {
             node_pool: pool.node_pool.name.clone(),
-            reason: pool_reason(model, topology, limits, shape_index, index),
+            reason: pool_reason(model, placer, limits, shape_index, index),
         })
         .collect();
     // Where some pool would do, what only one pod may use is in use.
@@ -46,9 +49,9 @@ pub(crate) fn reasons(
 
 /// The first thing that rules the pool out: for the first way of meeting the pod's requirements that gets
 /// as far as limits, else for the first written.
-fn pool_reason(
+pub(crate) fn pool_reason(
     model: &Model,
-    topology: &Topology,
+    placer: &mut Placer,
     limits: &Limits,
     shape_index: usize,
     pool_index: usize,
@@ -59,7 +62,7 @@ fn pool_reason(
     for way in &shape.alternatives {
         match pool_fit(model, pool, shape, *way) {
             Err(unfit) => {
-                first_unfit.get_or_insert(unfit);
+                first_unfit.get_or_insert_with(|| explained(model, pool, Some(*way), unfit));
             }
             Ok(compatible) => {
                 let held_back = compatible
@@ -75,31 +78,62 @@ fn pool_reason(
                         let limit = pool.node_pool.limits.get(&resource);
                         NodePoolUnfit::Limit { resource, limit, used: limit - left }
                     }
-                    None => topology_reason(topology, shape_index),
+                    None => placer.topology_unfit(shape_index, pool_index).unwrap_or(
+                        if shape.volumes.exclusive.is_empty() {
+                            NodePoolUnfit::NoOffering
+                        } else {
+                            NodePoolUnfit::VolumeTopology
+                        },
+                    ),
                 };
             }
         }
     }
     // Without any alternative the pod's own terms contradict each other.
-    first_unfit.unwrap_or(NodePoolUnfit::NoInstanceType { requirement: None })
+    first_unfit
+        .unwrap_or_else(|| NodePoolUnfit::NoInstanceType { requirement: None, offered: "".into() })
 }
 
-/// Launches would do, so it is where other pods are: the first constraint that the pod carries, else
-/// anti-affinity of others.
-fn topology_reason(topology: &Topology, shape: usize) -> NodePoolUnfit {
-    let ties = &topology.ties[shape];
-    let required = ties.owned.iter().find(|owned| owned.weight == 0).map(|owned| owned.group);
-    let repelling = ties
-        .selected_by
-        .iter()
-        .copied()
-        .find(|group| topology.groups[*group].rule == Rule::AntiAffinity);
-    match required.or(repelling).map(|group| &topology.groups[group]) {
-        Some(group) => match group.rule {
-            Rule::Spread { .. } => NodePoolUnfit::TopologySpread(group.key.clone()),
-            Rule::Affinity => NodePoolUnfit::PodAffinity(group.key.clone()),
-            Rule::AntiAffinity => NodePoolUnfit::PodAntiAffinity(group.key.clone()),
-        },
-        None => NodePoolUnfit::VolumeTopology,
+/// The same, with what the node class says of it: offerings in zones without a subnet are there and cannot
+/// be launched.
+pub(crate) fn explained(
+    model: &Model,
+    pool: &Pool,
+    way: Option<ConjunctionId>,
+    unfit: NodePoolUnfit,
+) -> NodePoolUnfit {
+    let is_about_offerings = match &unfit {
+        NodePoolUnfit::NoOffering | NodePoolUnfit::NoInstanceType { requirement: None, .. } => true,
+        NodePoolUnfit::Label { key, .. } => &**key == label::ZONE,
+        _ => false,
+    };
+    if !is_about_offerings {
+        return unfit;
     }
+    no_subnet(model, pool, way).unwrap_or(unfit)
+}
+
+/// The only zones left have no subnet of the pool's node class, as far as that has found any.
+fn no_subnet(model: &Model, pool: &Pool, way: Option<ConjunctionId>) -> Option<NodePoolUnfit> {
+    let name = &pool.node_pool.template.node_class_ref.name;
+    let class = model.snapshot.node_classes.iter().find(|class| class.name == *name)?;
+    let mut zones: Vec<Text> =
+        class.status.subnets.iter().map(|subnet| subnet.zone.clone()).collect();
+    zones.sort();
+    zones.dedup();
+    let sets = model.sets.borrow();
+    let asked = way.and_then(|way| {
+        let rules = sets.rules(way);
+        rules.iter().find(|rule| &*rule.key == label::ZONE).map(|rule| sets.get(rule.set))
+    });
+    let own = pool.own.get(label::ZONE).map(|own| &own.values);
+    let left: Vec<&Text> = model
+        .zones
+        .iter()
+        .filter(|zone| asked.as_ref().is_none_or(|asked| asked.contains(zone)))
+        .filter(|zone| own.is_none_or(|own| own.contains(zone)))
+        .collect();
+    let has_none = !zones.is_empty() && left.iter().all(|zone| !zones.contains(*zone));
+    let zone = left.first().filter(|_| has_none)?;
+    Some(NodePoolUnfit::NoSubnet { zone: (*zone).clone(), node_class: name.clone(), zones })
 }

@@ -66,6 +66,11 @@ impl Group {
         &*self.key == label::HOSTNAME
     }
 
+    /// Which pods it takes, as people write selectors.
+    pub(crate) fn selected(&self) -> Text {
+        self.selector.as_ref().map_or_else(|| "none".into(), |own| own.to_string().into())
+    }
+
     fn selects(
         &self,
         namespace: &Text,

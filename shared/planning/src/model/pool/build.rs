@@ -276,7 +276,7 @@ fn unfit(node_pool: &NodePool, own: &Requirements, types: &[PoolType]) -> Option
     }
     let names_a_host = own.get(label::HOSTNAME).is_some();
     (types.is_empty() || own.contradiction().is_some() || names_a_host)
-        .then_some(NodePoolUnfit::NoInstanceType { requirement: None })
+        .then(|| NodePoolUnfit::NoInstanceType { requirement: None, offered: "".into() })
 }
 
 /// Labels that every node of the pool has whatever is launched: of the pool, its class, and a node's life.

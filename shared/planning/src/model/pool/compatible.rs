@@ -1,6 +1,6 @@
 //! What a NodePool may launch under requirements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use domain::Text;
@@ -27,6 +27,11 @@ pub(crate) struct Compatible {
 }
 
 impl Pool<'_> {
+    /// Whatever the pool may launch, before any pod asks for anything.
+    pub(crate) fn everything(&self) -> Compatible {
+        self.all.clone()
+    }
+
     /// What the pool may launch under requirements, or the first of them that rules everything out.
     pub(crate) fn compatible(
         &self,
@@ -64,7 +69,7 @@ impl Pool<'_> {
 
     /// Narrows what is left by one rule: on zones, ways of buying, types or labels that are open,
     /// whichever decides the key.
-    fn narrow(
+    pub(crate) fn narrow(
         &self,
         left: &mut Compatible,
         rule: &KeyRule,
@@ -194,13 +199,15 @@ impl Pool<'_> {
         sets: &mut Sets,
     ) -> Result<(), NodePoolUnfit> {
         let combined = self.combined_with_own(rule, sets);
-        left.types.intersect_with(&self.types_meeting(&combined, sets));
-        if left.types.is_clear() {
+        let meeting = self.types_meeting(&combined, sets);
+        if left.types.is_disjoint(&meeting) {
             let wanted = sets.get(rule.set);
             return Err(NodePoolUnfit::NoInstanceType {
                 requirement: Some(format!("{} {wanted}", rule.key).into()),
+                offered: self.offered_values(&left.types, &rule.key),
             });
         }
+        left.types.intersect_with(&meeting);
         if let Some(open) = left.open.iter_mut().find(|open| open.key == rule.key) {
             *open = combined;
         } else if self.has_several_values(&rule.key) {
@@ -208,6 +215,24 @@ impl Pool<'_> {
             left.open.insert(index, combined);
         }
         Ok(())
+    }
+
+    /// What types have of a label, a few values of many.
+    fn offered_values(&self, types: &FixedBitSet, key: &Text) -> Text {
+        const SHOWN_MAX: usize = 6;
+        let values: BTreeSet<&str> = types
+            .ones()
+            .flat_map(|index| self.types[index].instance_type.labels.get(key).into_iter().flatten())
+            .map(|value| &**value)
+            .collect();
+        if values.is_empty() {
+            return "no such label".into();
+        }
+        let shown: Vec<&str> = values.iter().copied().take(SHOWN_MAX).collect();
+        match values.len() - shown.len() {
+            0 => shown.join(", ").into(),
+            more => format!("{} and {more} more values", shown.join(", ")).into(),
+        }
     }
 
     fn has_several_values(&self, key: &Text) -> bool {
@@ -256,7 +281,8 @@ impl Pool<'_> {
             return if rule.may_be_absent {
                 Ok(())
             } else {
-                Err(NodePoolUnfit::UndefinedLabel(rule.key.clone()))
+                let pod = sets.get(rule.set).to_string().into();
+                Err(NodePoolUnfit::UndefinedLabel { key: rule.key.clone(), pod })
             };
         };
         let set = sets.intersection(left.open[index].set, rule.set);

@@ -67,7 +67,7 @@ impl Placer<'_, '_> {
 
     /// Nodes whose labels and taints admit the shape, in the order in which pods try them; those with a
     /// `PreferNoSchedule` taint it does not tolerate last.
-    fn allowed_nodes(&mut self, shape: usize) -> Rc<Vec<usize>> {
+    pub(super) fn allowed_nodes(&mut self, shape: usize) -> Rc<Vec<usize>> {
         let own = self.model.shape(shape);
         let key = (own.alternatives.clone(), own.spec.tolerations.clone());
         if let Some(known) = self.allowed.get(&key) {
@@ -117,7 +117,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether the node has room, ports, volume slots and allowed domains for one more pod of the shape.
-    fn accepts(&mut self, shape: usize, node: usize) -> bool {
+    pub(super) fn accepts(&mut self, shape: usize, node: usize) -> bool {
         let own = self.model.shape(shape);
         if self.state.closed[node] || self.state.room_for(self.model, node, &own.requests) == 0 {
             return false;
@@ -138,7 +138,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether the node can attach the shape's volumes, and nobody else uses those of one pod only.
-    fn attaches(&self, shape: usize, node: usize) -> bool {
+    pub(super) fn attaches(&self, shape: usize, node: usize) -> bool {
         let volumes = &self.model.shape(shape).volumes;
         if volumes.exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
             return false;
@@ -178,12 +178,12 @@ impl Placer<'_, '_> {
     }
 
     /// Pods in the node's domain that carry the anti-affinity.
-    fn owners_at(&self, group: usize, node: usize) -> u32 {
+    pub(super) fn owners_at(&self, group: usize, node: usize) -> u32 {
         self.count_at(&self.topology.groups[group], &self.state.owners[group], node)
     }
 
     /// What is counted in the node's domain of the group.
-    fn count_at(&self, group: &Group, counts: &Counts, node: usize) -> u32 {
+    pub(super) fn count_at(&self, group: &Group, counts: &Counts, node: usize) -> u32 {
         if group.is_by_host() {
             return counts.by_node.get(&node).copied().unwrap_or(0);
         }
@@ -196,7 +196,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether one more pod of the shape on the node keeps the constraint.
-    fn group_allows(&mut self, shape: usize, owned: Owned, node: usize) -> bool {
+    pub(super) fn group_allows(&mut self, shape: usize, owned: Owned, node: usize) -> bool {
         let group = &self.topology.groups[owned.group];
         let view = &self.model.nodes[node];
         if !view.labels.contains_key(&group.key) {

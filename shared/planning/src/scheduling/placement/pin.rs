@@ -10,7 +10,7 @@ use super::preference::Preferred;
 use crate::model::intern::ConjunctionId;
 use crate::scheduling::domains::{launchable_domains, tainted_domains};
 use crate::scheduling::fit::Fit;
-use crate::scheduling::topology::Rule;
+use crate::scheduling::topology::{Rule, Topology};
 
 /// More ways of pinning several keys at once than this are not looked at.
 const COMBINATIONS_MAX: usize = 1024;
@@ -59,7 +59,7 @@ impl Placer<'_, '_> {
                 .collect();
             if !domains.is_empty() {
                 options.push(KeyOptions { key: key.clone(), domains });
-            } else if !launchable.is_empty() || self.requires_a_domain(shape, key) {
+            } else if !launchable.is_empty() || requires_a_domain(self.topology, shape, key) {
                 return None;
             }
         }
@@ -69,14 +69,6 @@ impl Placer<'_, '_> {
             self.combine(shape, way, &options, &mut best);
         }
         best
-    }
-
-    /// Whether a required constraint of the shape cannot hold on a node without the label.
-    fn requires_a_domain(&self, shape: usize, key: &Text) -> bool {
-        self.topology.ties[shape].owned.iter().any(|owned| {
-            let group = &self.topology.groups[owned.group];
-            owned.weight == 0 && group.key == *key && group.rule != Rule::AntiAffinity
-        })
     }
 
     /// Tries every combination of the domains, one a key.
@@ -194,7 +186,7 @@ impl Placer<'_, '_> {
     }
 
     /// Domains of nodes that are there, and of those that could be launched for the shape.
-    fn eligible_domains(&mut self, shape: usize, group: usize) -> Rc<Vec<Text>> {
+    pub(super) fn eligible_domains(&mut self, shape: usize, group: usize) -> Rc<Vec<Text>> {
         if let Some(known) = self.eligible.get(&(shape, group)) {
             return known.clone();
         }
@@ -229,4 +221,12 @@ impl Placer<'_, '_> {
         self.domains.insert((shape, key.clone()), found.clone());
         found
     }
+}
+
+/// Whether a required constraint of the shape cannot hold on a node without the label.
+pub(super) fn requires_a_domain(topology: &Topology, shape: usize, key: &Text) -> bool {
+    topology.ties[shape].owned.iter().any(|owned| {
+        let group = &topology.groups[owned.group];
+        owned.weight == 0 && group.key == *key && group.rule != Rule::AntiAffinity
+    })
 }

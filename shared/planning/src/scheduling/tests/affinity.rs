@@ -2,7 +2,6 @@
 
 use domain::label::{HOSTNAME, ZONE};
 use domain::pod::PreferredPodTerm;
-use domain::reason::NodePoolUnfit;
 
 use crate::testing::{claim_of, cluster, listed, near, node, place_of, pod, pods_by_zone, unfit};
 
@@ -42,7 +41,10 @@ fn the_first_of_pods_that_want_to_be_together_goes_anywhere() {
 #[test]
 fn without_anybody_to_follow_a_pod_waits() {
     let plan = cluster().pod(pod("web").affinity(near(ZONE, DB))).plan();
-    assert_eq!(unfit(&plan, "web", "default"), NodePoolUnfit::PodAffinity(ZONE.into()));
+    assert_eq!(
+        unfit(&plan, "web", "default").to_string(),
+        "the pod must share its topology.kubernetes.io/zone with a pod of app=db, and none has a place"
+    );
 }
 
 #[test]
@@ -76,8 +78,8 @@ fn one_pod_a_zone_leaves_the_fourth_waiting() {
     assert_eq!(pods_by_zone(&plan), [1, 1, 1]);
     let [waiting] = plan.unschedulable.as_slice() else { panic!("{:?}", plan.unschedulable) };
     assert_eq!(
-        unfit(&plan, &waiting.pod.name, "default"),
-        NodePoolUnfit::PodAntiAffinity(ZONE.into())
+        unfit(&plan, &waiting.pod.name, "default").to_string(),
+        "the pod may not share its topology.kubernetes.io/zone with a pod of app=db: a has 1, b has 1, c has 1"
     );
 }
 

@@ -45,7 +45,7 @@ fn labels_are_named_with_what_both_sides_want() {
     check(
         cluster(),
         pod("a").on_nodes_with("team", "blue"),
-        "the pod requires label team, which its nodes do not have",
+        "the pod requires label team In blue, which its nodes do not have",
     );
     check(
         cluster().pool(node_pool_of("default", &[is(ZONE, "a")])),
@@ -69,7 +69,7 @@ fn the_requirement_that_leaves_no_type_is_named() {
     check(
         cluster(),
         pod("a").on_nodes_with(ARCH, "riscv64"),
-        "no instance type is left by kubernetes.io/arch In riscv64",
+        "no instance type is left by kubernetes.io/arch In riscv64: they have amd64, arm64",
     );
     let impossible = node_pool_of("default", &[requirement(ARCH, Operator::In, &["riscv64"])]);
     check(cluster().pool(impossible), pod("a"), "no instance type meets its own requirements");
@@ -92,19 +92,21 @@ fn the_nearest_miss_is_the_type_that_comes_closest() {
     check(
         cluster(),
         pod("a").cpu(9000),
-        "no instance type has cpu 9: the largest allowed, m.2xlarge, has 8",
+        "the pod needs 1 more cpu than the largest instance type that it allows, m.2xlarge, can give: \
+         9 with DaemonSets, of 8",
     );
     check(
         cluster(),
         pod("a").cpu(4500).on_nodes_with(ARCH, "arm64"),
-        "no instance type has cpu 4500m: the largest allowed, a.xlarge, has 4",
+        "the pod needs 500m more cpu than the largest instance type that it allows, a.xlarge, can give: \
+         4.5 with DaemonSets, of 4",
     );
 }
 
 #[test]
 fn a_limit_is_named_with_what_is_used() {
     let limited = cluster().default_pool(|pool| pool.limits = Resources::new().with(CPU, 1000));
-    check(limited, pod("a"), "limit cpu 1 is reached: 0 in use");
+    check(limited, pod("a"), "limit cpu 1 leaves 1, less than any node for the pod: 0 in use");
 }
 
 #[test]

@@ -110,7 +110,10 @@ fn a_custom_label_gets_the_value_that_the_pod_asks_for() {
 #[test]
 fn a_custom_label_that_no_pool_names_keeps_the_pod_waiting() {
     let plan = cluster().pod(pod("a").on_nodes_with("team", "blue")).plan();
-    assert_eq!(unfit(&plan, "a", "default"), NodePoolUnfit::UndefinedLabel("team".into()));
+    assert_eq!(
+        unfit(&plan, "a", "default"),
+        NodePoolUnfit::UndefinedLabel { key: "team".into(), pod: "In blue".into() }
+    );
 }
 
 #[test]

@@ -1,0 +1,164 @@
+//! Why a pod goes where it goes, or nowhere: every NodePool and every node that is there.
+
+use domain::Text;
+use domain::pod::PodKey;
+use domain::reason::{NodePoolUnfit, NodeUnfit};
+use domain::snapshot::ClusterSnapshot;
+
+use super::funnel::{Filter, Funnel, Offer, Step};
+use crate::model::Model;
+use crate::model::intern::{ConjunctionId, KeyRule};
+use crate::scheduling::fit::pool_fit;
+use crate::scheduling::limits::Limits;
+use crate::scheduling::placement::Placer;
+use crate::scheduling::reason::{explained, pool_reason};
+use crate::scheduling::{For, Scheduling, waiting_pods};
+
+/// Everything that was held against a pod that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodExplanation {
+    /// NodePools, heaviest first, then by name.
+    pub pools: Vec<PoolExplanation>,
+    /// Nodes and claims in flight that take it no more, those with the same kind of reason together, the
+    /// largest group first.
+    pub nodes: Vec<NodeGroup>,
+    /// Nodes and claims in flight that would take it, in the order in which they are tried.
+    pub accepting: Vec<Text>,
+}
+
+/// What a NodePool has for a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolExplanation {
+    /// The NodePool.
+    pub node_pool: Text,
+    /// Its weight.
+    pub weight: u32,
+    /// What rules it out; `None` where it could host the pod.
+    pub unfit: Option<NodePoolUnfit>,
+    /// Its instance types, filter by filter; none where the pool is ruled out before any type is looked at.
+    pub steps: Vec<Step>,
+    /// The cheapest of what is left.
+    pub cheapest: Option<Offer>,
+}
+
+/// Nodes that one kind of reason rules out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeGroup {
+    /// The reason of the node that comes nearest to taking the pod.
+    pub unfit: NodeUnfit,
+    /// The nodes, the nearest first, then by name.
+    pub nodes: Vec<Text>,
+}
+
+/// Explains a pod that waits for a place, as things stand once the plan's other pods have theirs; `None` for a pod
+/// that needs none.
+///
+/// For a pod that the plan gives a place, NodePools are told as they are before the plan uses up their limits.
+pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplanation> {
+    let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
+    let model = Model::new(snapshot, &virtual_pods);
+    let pod = waiting_pods(&model).into_iter().find(|pod| model.pod(*pod).key == *key)?;
+    let shape = model.shapes.of_pod[pod]?;
+    let scheduling = Scheduling::of(&model, For::Disruption);
+    let has_place = !scheduling.plan.unschedulable.iter().any(|waiting| waiting.pod == *key);
+    let mut limits = Limits::of(&model, |_| false);
+    if !has_place {
+        for (pool, capacity) in &scheduling.launched {
+            limits.take(*pool, capacity);
+        }
+    }
+    let mut placer = Placer::new(&model, &scheduling.topology, scheduling.state.clone());
+    let own = scheduling.placed.iter().find(|(placed, _)| *placed == pod).map(|(_, node)| *node);
+    let (nodes, accepting) = nodes(&model, &mut placer, shape, own);
+    let pools = (0..model.pools.len())
+        .map(|pool| explain_pool(&model, &mut placer, &limits, shape, (pool, has_place)))
+        .collect();
+    Some(PodExplanation { pools, nodes, accepting })
+}
+
+fn explain_pool(
+    model: &Model,
+    placer: &mut Placer,
+    limits: &Limits,
+    shape_index: usize,
+    (index, has_place): (usize, bool),
+) -> PoolExplanation {
+    let pool = &model.pools[index];
+    let shape = model.shape(shape_index);
+    let fitting =
+        shape.alternatives.iter().copied().find(|way| pool_fit(model, pool, shape, *way).is_ok());
+    let way = fitting.or(shape.alternatives.first().copied());
+    let unfit = if has_place && fitting.is_some() {
+        None
+    } else if let (true, Some(way)) = (has_place, way) {
+        pool_fit(model, pool, shape, way)
+            .err()
+            .map(|unfit| explained(model, pool, Some(way), unfit))
+    } else {
+        Some(pool_reason(model, placer, limits, shape_index, index))
+    };
+    let serves_nobody = matches!(
+        unfit,
+        Some(
+            NodePoolUnfit::Deleting
+                | NodePoolUnfit::NotReady
+                | NodePoolUnfit::Static
+                | NodePoolUnfit::Taint(_)
+        )
+    );
+    let mut explanation = PoolExplanation {
+        node_pool: pool.node_pool.name.clone(),
+        weight: pool.node_pool.weight,
+        unfit,
+        steps: Vec::new(),
+        cheapest: None,
+    };
+    if let Some(way) = way.filter(|_| !serves_nobody) {
+        let mut funnel = Funnel::of(model, pool);
+        funnel.require(&rules(model, way), |_, text| Filter::Pods(text));
+        funnel.free_ports(&shape.spec.host_ports);
+        funnel.room(&shape.requests);
+        funnel.limits(limits, index);
+        explanation.cheapest = funnel.offers().into_iter().next();
+        explanation.steps = funnel.steps;
+    }
+    explanation
+}
+
+fn rules(model: &Model, way: ConjunctionId) -> Vec<KeyRule> {
+    model.sets.borrow().rules(way).to_vec()
+}
+
+/// Nodes by what keeps the pod off, and those that would take it; the one it goes to left out.
+fn nodes(
+    model: &Model,
+    placer: &mut Placer,
+    shape: usize,
+    own: Option<usize>,
+) -> (Vec<NodeGroup>, Vec<Text>) {
+    let mut accepting = Vec::new();
+    let mut unfit: Vec<(NodeUnfit, Text)> = Vec::new();
+    for (index, node) in model.nodes.iter().enumerate().filter(|(index, _)| Some(*index) != own) {
+        match placer.node_unfit(shape, index) {
+            Some(reason) => unfit.push((reason, node.name.clone())),
+            None => accepting.push(node.name.clone()),
+        }
+    }
+    unfit.sort_by(|(a, a_name), (b, b_name)| {
+        a.kind()
+            .cmp(&b.kind())
+            .then_with(|| b.nearness().cmp(&a.nearness()))
+            .then_with(|| a_name.cmp(b_name))
+    });
+    let mut groups: Vec<NodeGroup> = unfit
+        .chunk_by(|(a, _), (b, _)| a.kind() == b.kind())
+        .filter_map(|group| {
+            let (nearest, _) = group.first()?;
+            let nodes = group.iter().map(|(_, name)| name.clone()).collect();
+            Some(NodeGroup { unfit: nearest.clone(), nodes })
+        })
+        .collect();
+    // The sort is stable: groups of one size stay in the order of what is looked at first.
+    groups.sort_by_key(|group| std::cmp::Reverse(group.nodes.len()));
+    (groups, accepting)
+}
