@@ -1,0 +1,227 @@
+//! The cloud: moto with the additions of `moto/`, and what the rig asks of it beside AWS's own API.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use hyper::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::cache::{Cache, repository};
+use crate::http;
+use crate::process::{Server, Workplace, free_port};
+
+/// The region that everything is in.
+pub const REGION: &str = "us-east-1";
+
+/// The role that instances get; it is there once the cluster is known.
+pub const NODE_ROLE: &str = "rig-node";
+
+/// The running cloud.
+#[derive(Debug)]
+pub struct Cloud {
+    /// Where AWS's API is.
+    pub endpoint: String,
+    _server: Server,
+}
+
+/// Who may enter the cluster with an access key: what an access entry says, and the key's secret.
+#[derive(Clone, Debug, Serialize)]
+pub struct AccessEntry {
+    /// The secret access key.
+    pub secret: String,
+    /// The Kubernetes user.
+    pub username: String,
+    /// Its groups.
+    pub groups: Vec<String>,
+}
+
+/// Offerings that fail. What is not given stands for any.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shortage {
+    /// The instance type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance_type: Option<String>,
+    /// The zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// `spot` or `on-demand`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity_type: Option<String>,
+    /// EC2's error code; `InsufficientInstanceCapacity` when not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+/// An instance and what it was launched with.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Instance {
+    /// `i-…`.
+    pub id: String,
+    /// The instance type.
+    #[serde(rename = "type")]
+    pub instance_type: String,
+    /// The zone's name.
+    pub zone: String,
+    /// The zone's id.
+    pub zone_id: String,
+    /// `pending`, `running`, `shutting-down`, `terminated`.
+    pub state: String,
+    /// `spot` or `on-demand`.
+    pub capacity_type: String,
+    /// The name of its image.
+    pub image: String,
+    /// Its name in the VPC's DNS, which is the Node's.
+    pub private_dns_name: String,
+    /// Its address.
+    pub private_ip: String,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// The instance profile it can get credentials from.
+    pub instance_profile: Option<String>,
+    /// Its security groups.
+    pub security_groups: Vec<String>,
+    /// Its volumes; none once it is terminated.
+    pub volumes: Vec<Volume>,
+    /// `required` or `optional`.
+    pub http_tokens: String,
+    /// What it boots with, decoded.
+    pub user_data: Option<String>,
+    /// CPUs of the type.
+    pub vcpus: u32,
+    /// Memory of the type.
+    #[serde(rename = "memoryMiB")]
+    pub memory_mib: u64,
+    /// GPUs of the type.
+    pub gpus: u32,
+    /// `amd64` or `arm64`.
+    pub architecture: String,
+    /// How many network interfaces the type can have.
+    pub network_interfaces: u32,
+    /// How many addresses each of them can have.
+    pub addresses_per_interface: u32,
+}
+
+/// A volume of an instance.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Volume {
+    /// Such as `/dev/xvda`.
+    pub device: String,
+    /// Its size.
+    pub gib: u32,
+    /// Such as `gp3`.
+    #[serde(rename = "type")]
+    pub volume_type: String,
+}
+
+impl Instance {
+    /// Whether it is there and nobody has asked for its end.
+    pub fn is_alive(&self) -> bool {
+        matches!(self.state.as_str(), "pending" | "running")
+    }
+
+    /// `aws:///ZONE/ID`.
+    pub fn provider_id(&self) -> String {
+        format!("aws:///{}/{}", self.zone, self.id)
+    }
+
+    /// The claim it was launched for, by its tag.
+    pub fn claim(&self) -> Option<&str> {
+        self.tags.get("karpenter.sh/nodeclaim").map(String::as_str)
+    }
+}
+
+impl Cloud {
+    /// Starts it.
+    pub async fn start(cache: &Cache, workplace: &Workplace) -> Result<Self> {
+        let port = free_port()?;
+        let endpoint = format!("http://127.0.0.1:{port}");
+        let mut command = Command::new(cache.python());
+        command
+            .arg(repository().join("tests/end-to-end/moto/server.py"))
+            .arg(format!("--port={port}"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("AWS_DEFAULT_REGION", REGION)
+            .env("AWS_ACCESS_KEY_ID", "moto")
+            .env("AWS_SECRET_ACCESS_KEY", "moto");
+        let health = format!("{endpoint}/rig/health");
+        let server = Server::start(workplace, "moto", &mut command)?
+            .ready(async || http::answers(&health).await)
+            .await?;
+        let cloud = Self { endpoint, _server: server };
+        cloud.ask(Method::GET, "health", None).await?;
+        Ok(cloud)
+    }
+
+    /// The webhook that the API server asks about tokens.
+    pub fn token_webhook(&self) -> String {
+        format!("{}/rig/token-review", self.endpoint)
+    }
+
+    /// Makes DescribeCluster answer for a cluster whose API server is at `endpoint`, and tags subnets and the security
+    /// group for discovery by its name.
+    pub async fn know_cluster(
+        &self,
+        name: &str,
+        endpoint: &str,
+        authority: &str,
+        version: &str,
+    ) -> Result<()> {
+        let cluster = json!({
+            "name": name,
+            "endpoint": endpoint,
+            "certificateAuthority": crate::control_plane::base64(authority),
+            "version": version,
+            "serviceCidr": crate::control_plane::SERVICE_CIDR,
+        });
+        self.ask(Method::PUT, "cluster", Some(cluster)).await?;
+        Ok(())
+    }
+
+    /// Says who may enter, by access key.
+    pub async fn admit(&self, entries: &BTreeMap<String, AccessEntry>) -> Result<()> {
+        self.ask(Method::PUT, "access-entries", Some(serde_json::to_value(entries)?)).await?;
+        Ok(())
+    }
+
+    /// Why tokens were refused since the start.
+    pub async fn refusals(&self) -> Result<Vec<String>> {
+        Ok(serde_json::from_value(self.ask(Method::GET, "refusals", None).await?)?)
+    }
+
+    /// Has offerings fail from now on; none when the list is empty.
+    pub async fn run_out(&self, offerings: &[Shortage]) -> Result<()> {
+        self.ask(Method::PUT, "shortage", Some(serde_json::to_value(offerings)?)).await?;
+        Ok(())
+    }
+
+    /// All instances, those that ended among them.
+    pub async fn instances(&self) -> Result<Vec<Instance>> {
+        serde_json::from_value(self.ask(Method::GET, "instances", None).await?)
+            .context("instances of the rig's cloud")
+    }
+
+    /// Instances that are there and not ending.
+    pub async fn alive(&self) -> Result<Vec<Instance>> {
+        Ok(self.instances().await?.into_iter().filter(Instance::is_alive).collect())
+    }
+
+    /// Ends an instance, as AWS does when its hardware fails.
+    pub async fn end(&self, instance_id: &str) -> Result<()> {
+        self.ask(Method::POST, &format!("instances/{instance_id}/end"), None).await?;
+        Ok(())
+    }
+
+    /// Leaves no instance, launch template, shortage and client token.
+    pub async fn clean(&self) -> Result<()> {
+        self.ask(Method::POST, "clean", None).await?;
+        Ok(())
+    }
+
+    async fn ask(&self, method: Method, path: &str, document: Option<Value>) -> Result<Value> {
+        http::exchange(method, &format!("{}/rig/{path}", self.endpoint), document.as_ref()).await
+    }
+}

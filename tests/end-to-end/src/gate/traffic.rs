@@ -1,0 +1,267 @@
+//! What has passed the gates, and what does not pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use hyper::Response;
+use tokio::sync::{broadcast, oneshot, watch};
+
+use super::answer::{self, Refusal};
+use super::call::{Call, Head, Side};
+
+/// The record of calls, and the rules for them, shared by all gates.
+#[derive(Debug)]
+pub struct Traffic {
+    state: Mutex<State>,
+    cut: watch::Sender<BTreeSet<Side>>,
+    expired: broadcast::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    calls: Vec<Call>,
+    /// How many calls were made before those in the record.
+    forgotten: usize,
+    refused: BTreeMap<String, Refusal>,
+    throttled: BTreeMap<String, u32>,
+    trap: Option<SetTrap>,
+    expired_at: Option<Instant>,
+    listed: BTreeMap<String, Instant>,
+}
+
+/// When a caller dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The other side never hears of the call.
+    Before,
+    /// The other side has done what it was asked; the caller never hears of that.
+    After,
+}
+
+#[derive(Debug)]
+struct SetTrap {
+    caller: String,
+    /// Calls of the caller still to let pass.
+    left: u32,
+    moment: Moment,
+    sprung: oneshot::Sender<Call>,
+    released: oneshot::Receiver<()>,
+}
+
+/// A trap that was set: tells when the caller is in it, and holds the call until it is released.
+#[derive(Debug)]
+pub struct Trap {
+    /// The call that the caller is in.
+    pub sprung: oneshot::Receiver<Call>,
+    /// To be told once the caller is dead.
+    pub released: oneshot::Sender<()>,
+}
+
+/// What becomes of a call.
+pub(super) enum Verdict {
+    /// It is passed on; its place in the record.
+    Pass(usize),
+    /// It is answered here.
+    Answer(usize, Response<String>),
+    /// The connection ends.
+    Drop,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self {
+            state: Mutex::default(),
+            cut: watch::Sender::new(BTreeSet::new()),
+            expired: broadcast::Sender::new(1),
+        }
+    }
+}
+
+impl Traffic {
+    /// Forgets all calls and all rules.
+    pub fn reset(&self) {
+        let mut state = self.state();
+        let forgotten = state.forgotten + state.calls.len();
+        *state = State { forgotten, ..State::default() };
+        drop(state);
+        self.cut.send_replace(BTreeSet::new());
+    }
+
+    /// Forgets all calls; the rules stay.
+    pub fn forget_calls(&self) {
+        let mut state = self.state();
+        state.forgotten += state.calls.len();
+        state.calls.clear();
+    }
+
+    /// Calls since the last reset, in the order in which they were received.
+    pub fn calls(&self) -> Vec<Call> {
+        self.state().calls.clone()
+    }
+
+    /// How many calls a caller has made.
+    pub fn count(&self, caller: &str) -> usize {
+        self.state().calls.iter().filter(|call| call.caller == caller).count()
+    }
+
+    /// Calls of one action, such as `ec2:CreateFleet`.
+    pub fn calls_of(&self, action: &str) -> Vec<Call> {
+        self.state().calls.iter().filter(|call| call.action == action).cloned().collect()
+    }
+
+    /// Has an action of AWS denied from now on.
+    pub fn deny(&self, action: &str) {
+        self.state().refused.insert(action.to_owned(), Refusal::Denied);
+    }
+
+    /// Has the next calls of an action throttled.
+    pub fn throttle(&self, action: &str, times: u32) {
+        self.state().throttled.insert(action.to_owned(), times);
+    }
+
+    /// Allows what was denied.
+    pub fn allow(&self, action: &str) {
+        self.state().refused.remove(action);
+    }
+
+    /// Cuts all connections to a side; nobody can reach it.
+    pub fn cut(&self, side: Side) {
+        self.cut.send_modify(|sides| {
+            sides.insert(side);
+        });
+    }
+
+    /// The side can be reached again.
+    pub fn restore(&self, side: Side) {
+        self.cut.send_modify(|sides| {
+            sides.remove(&side);
+        });
+    }
+
+    /// Ends every watch with `410 Gone`, and refuses watches the same way until the caller has listed again.
+    pub fn expire_watches(&self) {
+        self.state().expired_at = Some(Instant::now());
+        // Nobody watching is fine.
+        let _ = self.expired.send(());
+    }
+
+    /// Sets a trap for the call number `nth` (from 1) that a caller makes from now on.
+    pub fn trap(&self, caller: &str, nth: u32, moment: Moment) -> Trap {
+        let (sprung, sprung_receiver) = oneshot::channel();
+        let (released, released_receiver) = oneshot::channel();
+        self.state().trap = Some(SetTrap {
+            caller: caller.to_owned(),
+            left: nth,
+            moment,
+            sprung,
+            released: released_receiver,
+        });
+        Trap { sprung: sprung_receiver, released }
+    }
+
+    pub(super) fn cuts(&self) -> watch::Receiver<BTreeSet<Side>> {
+        self.cut.subscribe()
+    }
+
+    pub(super) fn expiries(&self) -> broadcast::Receiver<()> {
+        self.expired.subscribe()
+    }
+
+    pub(super) async fn admit(&self, head: &Head) -> Verdict {
+        if self.cut.borrow().contains(&head.side) {
+            return Verdict::Drop;
+        }
+        let (verdict, trap) = self.judge(head);
+        if let Some(trap) = trap {
+            hold(trap, head.call()).await;
+            return Verdict::Drop;
+        }
+        verdict
+    }
+
+    fn judge(&self, head: &Head) -> (Verdict, Option<SetTrap>) {
+        let mut state = self.state();
+        state.calls.push(head.call());
+        let number = state.forgotten + state.calls.len() - 1;
+        if let Some(trap) = state.count_towards_trap(head, Moment::Before) {
+            return (Verdict::Drop, Some(trap));
+        }
+        let verdict = match state.refusal(head) {
+            Some(answer) => Verdict::Answer(number, answer),
+            None => Verdict::Pass(number),
+        };
+        (verdict, None)
+    }
+
+    /// After the other side has answered: `Break` where the caller is dead by now.
+    pub(super) async fn after(&self, head: &Head) -> ControlFlow<()> {
+        let trap = self.state().spring_after(head);
+        match trap {
+            Some(trap) => {
+                hold(trap, head.call()).await;
+                ControlFlow::Break(())
+            }
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    pub(super) fn answered(&self, number: usize, status: u16) {
+        let mut state = self.state();
+        let place = number.checked_sub(state.forgotten);
+        if let Some(call) = place.and_then(|place| state.calls.get_mut(place)) {
+            call.status = Some(status);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says that the caller is in the trap, and waits until it is dead.
+async fn hold(trap: SetTrap, call: Call) {
+    if trap.sprung.send(call).is_ok() {
+        let _ = trap.released.await;
+    }
+}
+
+impl State {
+    /// Counts a call of the trap's caller; takes the trap where it is the one, and it springs before the call.
+    fn count_towards_trap(&mut self, head: &Head, moment: Moment) -> Option<SetTrap> {
+        let trap = self.trap.as_mut().filter(|trap| trap.caller == head.caller && trap.left > 0)?;
+        trap.left -= 1;
+        (trap.left == 0 && trap.moment == moment).then(|| self.trap.take()).flatten()
+    }
+
+    fn spring_after(&mut self, head: &Head) -> Option<SetTrap> {
+        let is_due = self.trap.as_ref().is_some_and(|trap| {
+            trap.caller == head.caller && trap.left == 0 && trap.moment == Moment::After
+        });
+        is_due.then(|| self.trap.take()).flatten()
+    }
+
+    fn refusal(&mut self, head: &Head) -> Option<Response<String>> {
+        if head.side == Side::Kubernetes {
+            return self.expiry(head);
+        }
+        if let Some(refusal) = self.refused.get(&head.action) {
+            return Some(answer::refuse(&head.action, *refusal));
+        }
+        let left = self.throttled.get_mut(&head.action).filter(|left| **left > 0)?;
+        *left -= 1;
+        Some(answer::refuse(&head.action, Refusal::Throttled))
+    }
+
+    fn expiry(&mut self, head: &Head) -> Option<Response<String>> {
+        let path = head.path().to_owned();
+        if !head.is_watch() {
+            self.listed.insert(path, head.received);
+            return None;
+        }
+        let expired_at = self.expired_at?;
+        let is_fresh = self.listed.get(&path).is_some_and(|listed| *listed > expired_at);
+        (!is_fresh).then(answer::expired_watch)
+    }
+}

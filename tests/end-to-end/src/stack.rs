@@ -1,0 +1,133 @@
+//! The functions of one stack, and the minute in which each is invoked once.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use anyhow::{Result, bail, ensure};
+use kube::api::{DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::lambda::{Function, Invocation, Outcome};
+use crate::world::{CLUSTER, PATIENCE, World};
+
+/// The functions, each with at most one process.
+#[derive(Debug)]
+pub struct Stack {
+    /// Launches nodes.
+    pub provisioning: Function,
+    /// Brings claims through their lives.
+    pub lifecycle: Function,
+    /// Takes nodes away.
+    pub disruption: Function,
+    /// Looks up what EC2 has and costs.
+    pub catalog: Function,
+}
+
+/// The event that EventBridge's schedule sends: look once.
+pub fn poll() -> Value {
+    json!({"cluster": CLUSTER, "mode": "poll"})
+}
+
+/// The same in watch mode: stay, and act on what changes.
+pub fn watch() -> Value {
+    json!({"cluster": CLUSTER, "mode": "watch"})
+}
+
+impl Stack {
+    /// The functions, cold; the catalogue has been looked up once, as an hourly schedule has long done.
+    pub async fn deploy(world: &World) -> Result<Self> {
+        let mut stack = Self {
+            provisioning: world.function("provisioning")?,
+            lifecycle: world.function("lifecycle")?,
+            disruption: world.function("disruption")?,
+            catalog: world.function("catalog")?,
+        };
+        stack.catalog.invoke(&poll()).await?.answer()?;
+        Ok(stack)
+    }
+
+    /// Invokes provisioning, lifecycle and disruption side by side, as their schedules do. An error that a function
+    /// reports is an error here.
+    pub async fn tick(&mut self) -> Result<()> {
+        for invocation in self.tick_whatever().await? {
+            invocation.answer()?;
+        }
+        Ok(())
+    }
+
+    /// The same, but what functions report is handed on.
+    pub async fn tick_whatever(&mut self) -> Result<[Invocation; 3]> {
+        let event = poll();
+        let (provisioning, lifecycle, disruption) = tokio::try_join!(
+            self.provisioning.invoke(&event),
+            self.lifecycle.invoke(&event),
+            self.disruption.invoke(&event),
+        )?;
+        Ok([provisioning, lifecycle, disruption])
+    }
+
+    /// Ticks until something holds.
+    pub async fn until<T: std::fmt::Debug>(
+        &mut self,
+        what: &str,
+        look: impl AsyncFn() -> Result<T>,
+        holds: impl Fn(&T) -> bool,
+    ) -> Result<T> {
+        let started = Instant::now();
+        loop {
+            self.tick().await?;
+            let seen = look().await?;
+            if holds(&seen) {
+                return Ok(seen);
+            }
+            if started.elapsed() > PATIENCE {
+                bail!("{what}: not so after {PATIENCE:?}; last seen: {seen:?}");
+            }
+        }
+    }
+
+    /// Ticks until all pods run, so many of them.
+    pub async fn until_running(&mut self, world: &World, pods: usize) -> Result<()> {
+        let what = format!("{pods} pods run");
+        let until = self.until(&what, async || world.running().await, |seen| *seen == (pods, pods));
+        if let Err(error) = until.await {
+            bail!(
+                "{error:#}\nnodes that did not join:\n{}",
+                crate::world::listed(&world.kubelets.failures())
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What must hold whenever nothing is in flight: one instance a claim, one claim an instance, and every machine joined.
+pub async fn is_consistent(world: &World) -> Result<()> {
+    let failures = world.kubelets.failures();
+    ensure!(failures.is_empty(), "machines that did not join: {failures:?}");
+    let claims = node_claims(world).await?;
+    let mut seen = BTreeSet::new();
+    for instance in world.cloud.alive().await? {
+        let Some(claim) = instance.claim() else { bail!("{} bears no claim's name", instance.id) };
+        ensure!(seen.insert(claim.to_owned()), "claim {claim} has two instances");
+        ensure!(claims.contains(claim), "{} is there for claim {claim}, which is not", instance.id);
+    }
+    let without: Vec<_> = claims.difference(&seen).collect();
+    ensure!(without.is_empty(), "claims without an instance: {without:?}");
+    Ok(())
+}
+
+/// The names of NodeClaim objects.
+pub async fn node_claims(world: &World) -> Result<BTreeSet<String>> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("karpenter.sh", "v1", "NodeClaim"));
+    let claims: Api<DynamicObject> = Api::all_with(world.client.clone(), &resource);
+    let list = claims.list(&ListParams::default()).await?;
+    Ok(list.items.iter().map(ResourceExt::name_any).collect())
+}
+
+/// Whether a function was killed in a call.
+pub const fn was_killed(invocation: &Invocation) -> bool {
+    matches!(invocation.outcome, Outcome::Killed(_))
+}

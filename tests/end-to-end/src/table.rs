@@ -1,0 +1,67 @@
+//! The table of the stack, as the template makes it.
+
+use anyhow::{Context as _, Result, bail};
+use http_body_util::{BodyExt as _, Full};
+use hyper::Request;
+use serde_json::{Value, json};
+
+use crate::http;
+
+/// Makes the table anew: what was in it is gone.
+pub async fn create(endpoint: &str, name: &str) -> Result<()> {
+    if let Err(error) = call(endpoint, "DeleteTable", &json!({"TableName": name})).await
+        && !error.to_string().contains("ResourceNotFoundException")
+    {
+        return Err(error);
+    }
+    let key = |attribute: &str, kind: &str| json!({"AttributeName": attribute, "KeyType": kind});
+    let text = |attribute: &str| json!({"AttributeName": attribute, "AttributeType": "S"});
+    let attributes = ["cluster", "record", "instanceId"].map(text);
+    let table = json!({
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": attributes,
+        "KeySchema": [key("cluster", "HASH"), key("record", "RANGE")],
+        "GlobalSecondaryIndexes": [{
+            "IndexName": "instance",
+            "KeySchema": [key("instanceId", "HASH")],
+            "Projection": {"ProjectionType": "ALL"},
+        }],
+    });
+    call(endpoint, "CreateTable", &table).await?;
+    let expiry = json!({
+        "TableName": name,
+        "TimeToLiveSpecification": {"Enabled": true, "AttributeName": "expires"},
+    });
+    call(endpoint, "UpdateTimeToLive", &expiry).await?;
+    Ok(())
+}
+
+/// All items, in DynamoDB's own JSON.
+pub async fn scan(endpoint: &str, name: &str) -> Result<Vec<Value>> {
+    let mut answer =
+        call(endpoint, "Scan", &json!({"TableName": name, "ConsistentRead": true})).await?;
+    match answer["Items"].take() {
+        Value::Array(items) => Ok(items),
+        other => bail!("a scan without items: {other}"),
+    }
+}
+
+async fn call(endpoint: &str, action: &str, document: &Value) -> Result<Value> {
+    let request = Request::post(endpoint)
+        .header("content-type", "application/x-amz-json-1.0")
+        .header("x-amz-target", format!("DynamoDB_20120810.{action}"))
+        // DynamoDB Local wants a credential and does not check it.
+        .header(
+            "authorization",
+            "AWS4-HMAC-SHA256 Credential=rig/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+        )
+        .body(Full::from(document.to_string()))?;
+    let answer = http::client().request(request).await.with_context(|| action.to_owned())?;
+    let is_good = answer.status().is_success();
+    let bytes = answer.into_body().collect().await?.to_bytes();
+    if !is_good {
+        bail!("{action}: {}", String::from_utf8_lossy(&bytes));
+    }
+    Ok(serde_json::from_slice(&bytes)?)
+}

@@ -1,0 +1,294 @@
+//! Everything at once: one cluster in one account, and the functions that look after it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::cache::{Cache, repository};
+use crate::cloud::{AccessEntry, Cloud, REGION};
+use crate::control_plane::ControlPlane;
+use crate::dynamodb::DynamoDb;
+use crate::gate::{Gate, Side, Traffic};
+use crate::kubelet::Kubelets;
+use crate::lambda::{Deployment, Function};
+use crate::process::Workplace;
+use crate::table;
+
+/// The cluster's name.
+pub const CLUSTER: &str = "rig";
+
+/// The version that DescribeCluster tells.
+const VERSION: &str = "1.34";
+
+/// The table of the stack.
+pub const TABLE: &str = "outrigger";
+
+/// How long anything that has to happen may take, on a machine that does other things as well.
+pub const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The functions that there are.
+pub const FUNCTIONS: [&str; 4] = ["provisioning", "lifecycle", "disruption", "catalog"];
+
+/// The running world.
+pub struct World {
+    /// What passes between functions and the rest.
+    pub traffic: Arc<Traffic>,
+    /// AWS.
+    pub cloud: Arc<Cloud>,
+    /// Kubernetes.
+    pub control_plane: Arc<ControlPlane>,
+    /// The machines.
+    pub kubelets: Kubelets,
+    /// A client that may do everything.
+    pub client: Client,
+    dynamodb: DynamoDb,
+    gates: Gates,
+    workplace: Workplace,
+}
+
+struct Gates {
+    aws: Gate,
+    dynamodb: Gate,
+    kubernetes: Gate,
+}
+
+impl World {
+    /// Starts everything, and installs what `infra/kubernetes` ships.
+    pub async fn start(workplace: Workplace) -> Result<Self> {
+        let cache = Cache::find()?;
+        let (cloud, dynamodb) = tokio::try_join!(
+            Cloud::start(&cache, &workplace),
+            DynamoDb::start(&cache, &workplace)
+        )?;
+        let control_plane = ControlPlane::start(&cache, &workplace, &cloud.token_webhook()).await?;
+        let (cloud, control_plane) = (Arc::new(cloud), Arc::new(control_plane));
+        let traffic = Arc::new(Traffic::default());
+        let gates = Gates {
+            aws: Gate::plain(Side::Aws, &cloud.endpoint, Arc::clone(&traffic)).await?,
+            dynamodb: Gate::plain(Side::DynamoDb, &dynamodb.endpoint, Arc::clone(&traffic)).await?,
+            kubernetes: Gate::tls(
+                Side::Kubernetes,
+                &control_plane.endpoint,
+                &control_plane.authority,
+                &control_plane.server_identity,
+                Arc::clone(&traffic),
+            )
+            .await?,
+        };
+        let endpoint = gates.kubernetes.endpoint.clone();
+        cloud.know_cluster(CLUSTER, &endpoint, &control_plane.authority, VERSION).await?;
+        cloud.admit(&FUNCTIONS.map(|name| (access_key(name), entry(name))).into()).await?;
+        let shipped = repository().join("infra/kubernetes");
+        control_plane
+            .kubectl(&["apply", "--server-side", "--kustomize", &shipped.display().to_string()])
+            .await?;
+        for definition in ["nodepools", "nodeclaims", "nodeoverlays"] {
+            let name = format!("crd/{definition}.karpenter.sh");
+            control_plane.kubectl(&["wait", "--for=condition=established", &name]).await?;
+        }
+        let kubelets =
+            Kubelets::start(Arc::clone(&cloud), Arc::clone(&control_plane), CLUSTER, &endpoint)
+                .await?;
+        table::create(&dynamodb.endpoint, TABLE).await?;
+        let client = control_plane.administrator().await?;
+        Ok(Self { traffic, cloud, control_plane, kubelets, client, dynamodb, gates, workplace })
+    }
+
+    /// A function of the stack, not running yet.
+    pub fn function(&self, name: &str) -> Result<Function> {
+        let binary = binary(name);
+        if !binary.exists() {
+            bail!("{} is not built: tests/end-to-end/run builds it", binary.display());
+        }
+        let environment = [
+            ("AWS_ACCESS_KEY_ID", access_key(name)),
+            ("AWS_SECRET_ACCESS_KEY", secret(name)),
+            ("AWS_ENDPOINT_URL", self.gates.aws.endpoint.clone()),
+            ("AWS_ENDPOINT_URL_DYNAMODB", self.gates.dynamodb.endpoint.clone()),
+            ("TABLE_NAME", TABLE.to_owned()),
+        ];
+        let deployment = Deployment {
+            name: name.to_owned(),
+            binary,
+            environment: environment.map(|(key, value)| (key.to_owned(), value)).into(),
+            timeout: Duration::from_mins(1),
+            memory_mib: 512,
+        };
+        Ok(Function::new(deployment, self.workplace.clone()))
+    }
+
+    /// Where functions find AWS.
+    pub fn aws_endpoint(&self) -> &str {
+        &self.gates.aws.endpoint
+    }
+
+    /// Where functions and nodes find the API server.
+    pub fn cluster_endpoint(&self) -> &str {
+        &self.gates.kubernetes.endpoint
+    }
+
+    /// Leaves the world as it was after the start.
+    pub async fn reset(&self) -> Result<()> {
+        self.kubelets.change(|habits| habits.paused = true);
+        for kind in ["deployments", "daemonsets", "statefulsets", "jobs", "poddisruptionbudgets"] {
+            self.control_plane
+                .kubectl(&["delete", kind, "-n=default", "--all", "--wait=false"])
+                .await?;
+        }
+        self.remove::<Pod>(&Api::namespaced(self.client.clone(), "default")).await?;
+        self.remove::<Event>(&Api::namespaced(self.client.clone(), "default")).await?;
+        for (group, version, kind) in [
+            ("karpenter.sh", "v1", "NodePool"),
+            ("karpenter.sh", "v1", "NodeClaim"),
+            ("karpenter.sh", "v1alpha1", "NodeOverlay"),
+            ("karpenter.k8s.aws", "v1", "EC2NodeClass"),
+        ] {
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+            let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+            for object in objects.list(&ListParams::default()).await? {
+                force(&objects, &object.name_any()).await?;
+            }
+        }
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        for node in nodes.list(&ListParams::default()).await? {
+            force(&nodes, &node.name_any()).await?;
+        }
+        self.cloud.clean().await?;
+        table::create(&self.dynamodb.endpoint, TABLE).await?;
+        self.traffic.reset();
+        self.kubelets.reset();
+        Ok(())
+    }
+
+    async fn remove<K>(&self, api: &Api<K>) -> Result<()>
+    where
+        K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+    {
+        let at_once = DeleteParams::default().grace_period(0);
+        api.delete_collection(&at_once, &ListParams::default()).await?;
+        Ok(())
+    }
+
+    /// Creates or changes an object by server-side apply.
+    pub async fn apply(&self, object: &Value) -> Result<()> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+        let api_version = text("/apiVersion").context("apiVersion")?;
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let kind = text("/kind").context("kind")?;
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let client = self.client.clone();
+        let api: Api<DynamicObject> = match text("/metadata/namespace") {
+            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
+            None => Api::all_with(client, &resource),
+        };
+        let name = text("/metadata/name").context("metadata.name")?;
+        let applied =
+            api.patch(name, &PatchParams::apply("rig").force(), &Patch::Apply(object)).await;
+        applied.with_context(|| format!("apply {kind} {name}"))?;
+        Ok(())
+    }
+
+    /// Pods of the namespace `default`.
+    pub async fn pods(&self) -> Result<Vec<Pod>> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
+        Ok(pods.list(&ListParams::default()).await?.items)
+    }
+
+    /// Nodes.
+    pub async fn nodes(&self) -> Result<Vec<Node>> {
+        Ok(Api::<Node>::all(self.client.clone()).list(&ListParams::default()).await?.items)
+    }
+
+    /// How many pods of the namespace `default` run, and how many there are.
+    pub async fn running(&self) -> Result<(usize, usize)> {
+        let pods = self.pods().await?;
+        let is_running = |pod: &&Pod| {
+            pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
+                && pod.metadata.deletion_timestamp.is_none()
+        };
+        Ok((pods.iter().filter(is_running).count(), pods.len()))
+    }
+
+    /// Records of the table.
+    pub async fn records(&self) -> Result<Vec<Value>> {
+        table::scan(&self.dynamodb.endpoint, TABLE).await
+    }
+
+    /// A folder for what a case wants to keep.
+    pub const fn workplace(&self) -> &Workplace {
+        &self.workplace
+    }
+}
+
+/// Looks again and again until something holds; fails with what was seen last.
+pub async fn eventually<T: std::fmt::Debug>(
+    what: &str,
+    look: impl AsyncFn() -> Result<T>,
+    holds: impl Fn(&T) -> bool,
+) -> Result<T> {
+    let started = Instant::now();
+    loop {
+        let seen = look().await;
+        match seen {
+            Ok(seen) if holds(&seen) => return Ok(seen),
+            seen if started.elapsed() > PATIENCE => {
+                bail!("{what}: not so after {PATIENCE:?}; last seen: {seen:?}")
+            }
+            _ => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+/// Deletes an object whatever its finalizers say.
+async fn force<K>(api: &Api<K>, name: &str) -> Result<()>
+where
+    K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    let without = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    match api.patch(name, &PatchParams::default(), &without).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+        other => other.map(drop)?,
+    }
+    match api.delete(name, &DeleteParams::default().grace_period(0)).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => Ok(other.map(drop)?),
+    }
+}
+
+/// The access key of a function: tells in the record of calls who made them.
+pub fn access_key(function: &str) -> String {
+    format!("AKIARIG{}", function.to_uppercase())
+}
+
+fn secret(function: &str) -> String {
+    format!("secret-of-{function}-in-{REGION}")
+}
+
+fn entry(function: &str) -> AccessEntry {
+    AccessEntry {
+        secret: secret(function),
+        username: format!("arn:aws:sts::123456789012:assumed-role/outrigger-{function}/rig"),
+        groups: vec!["outrigger".to_owned()],
+    }
+}
+
+/// Where the binary of a function is: in the folder that `run` names, else where cargo puts release builds.
+fn binary(name: &str) -> PathBuf {
+    let folder = std::env::var_os("OUTRIGGER_FUNCTIONS")
+        .map_or_else(|| repository().join("target/release"), PathBuf::from);
+    folder.join(name)
+}
+
+/// What is left to say of a map in an error.
+pub fn listed(map: &BTreeMap<String, String>) -> String {
+    map.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,109 @@
+//! The end of nodes.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use end_to_end::objects::{deployment, disruption_budget, pod};
+use end_to_end::stack::is_consistent;
+use end_to_end::world::World;
+use kube::ResourceExt as _;
+
+use super::provisioning::{wait_for_pods, with_defaults};
+
+crate::cases![
+    a_node_deleted_with_kubectl_is_drained_before_its_instance_ends,
+    a_disruption_budget_holds_a_drain_up,
+    an_instance_that_ends_by_itself_takes_its_claim_along,
+    a_machine_that_has_not_joined_yet_is_waited_for,
+];
+
+async fn a_node_deleted_with_kubectl_is_drained_before_its_instance_ends(
+    world: Arc<World>,
+) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    world.apply(&deployment("web", 2, "1", "1Gi")).await?;
+    wait_for_pods(&world, 2).await?;
+    stack.until_running(&world, 2).await?;
+    let node = a_node_with_pods(&world).await?;
+    world.control_plane.kubectl(&["delete", "node", &node, "--wait=false"]).await?;
+    let is_there = async || Ok(world.nodes().await?.iter().any(|seen| seen.name_any() == node));
+    stack.until("the node is gone", is_there, |seen| !seen).await?;
+    stack.until_running(&world, 2).await?;
+
+    let calls = world.traffic.calls();
+    let evicted = calls
+        .iter()
+        .position(|call| call.action.ends_with("/eviction") && call.status == Some(201));
+    let ended = calls.iter().position(|call| call.action == "ec2:TerminateInstances");
+    let (evicted, ended) =
+        (evicted.context("no pod was evicted")?, ended.context("nothing was terminated")?);
+    ensure!(evicted < ended, "the instance was terminated before its pods were evicted");
+    is_consistent(&world).await
+}
+
+async fn a_disruption_budget_holds_a_drain_up(world: Arc<World>) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    world.apply(&deployment("web", 1, "1", "1Gi")).await?;
+    world.apply(&disruption_budget("web", 1)).await?;
+    wait_for_pods(&world, 1).await?;
+    stack.until_running(&world, 1).await?;
+    let node = a_node_with_pods(&world).await?;
+    world.control_plane.kubectl(&["delete", "node", &node, "--wait=false"]).await?;
+    for _ in 0..3 {
+        stack.tick().await?;
+    }
+    ensure!(world.running().await? == (1, 1), "the pod did not stay");
+    let refused = world
+        .traffic
+        .calls()
+        .into_iter()
+        .any(|call| call.action.ends_with("/eviction") && call.status == Some(429));
+    ensure!(refused, "no eviction was refused");
+
+    world.apply(&disruption_budget("web", 0)).await?;
+    let is_there = async || Ok(world.nodes().await?.iter().any(|seen| seen.name_any() == node));
+    stack.until("the node is gone", is_there, |seen| !seen).await?;
+    stack.until_running(&world, 1).await?;
+    is_consistent(&world).await
+}
+
+async fn an_instance_that_ends_by_itself_takes_its_claim_along(world: Arc<World>) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    world.apply(&deployment("web", 1, "1", "1Gi")).await?;
+    wait_for_pods(&world, 1).await?;
+    stack.until_running(&world, 1).await?;
+    let lost = world.cloud.alive().await?.into_iter().next().context("an instance")?;
+    world.cloud.end(&lost.id).await?;
+    let replaced = async || {
+        let running = world.running().await? == (1, 1);
+        let alive = world.cloud.alive().await?;
+        Ok(running && alive.iter().all(|instance| instance.id != lost.id) && !alive.is_empty())
+    };
+    stack.until("the pod runs on another instance", replaced, |seen| *seen).await?;
+    stack.tick().await?;
+    is_consistent(&world).await
+}
+
+async fn a_machine_that_has_not_joined_yet_is_waited_for(world: Arc<World>) -> Result<()> {
+    world.kubelets.change(|habits| habits.never_joins = true);
+    let mut stack = with_defaults(&world).await?;
+    world.apply(&pod("web", "1", "1Gi")).await?;
+    stack.provisioning.invoke(&end_to_end::stack::poll()).await?.answer()?;
+    ensure!(!world.cloud.alive().await?.is_empty(), "nothing was launched");
+    // The time-out is 15 minutes of the clock: here it is only seen that nothing gives up earlier, and that the claim
+    // stands where users look.
+    stack.tick().await?;
+    let claims = world.control_plane.kubectl(&["get", "nodeclaims", "-o", "yaml"]).await?;
+    ensure!(
+        claims.contains("type: Launched") && claims.contains("type: Registered"),
+        "conditions in:\n{claims}"
+    );
+    ensure!(world.cloud.alive().await?.len() == 1, "it was given up before its time");
+    Ok(())
+}
+
+/// A node that holds pods of the namespace `default`.
+async fn a_node_with_pods(world: &World) -> Result<String> {
+    let pods = world.pods().await?;
+    pods.into_iter().find_map(|pod| pod.spec?.node_name).context("no pod is bound")
+}

@@ -1,0 +1,188 @@
+//! How fast, how large, how dear. Each prints its figures; only promises are checked.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use end_to_end::gate::Side;
+use end_to_end::objects::pod;
+use end_to_end::stack::{poll, watch};
+use end_to_end::world::{World, eventually};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::json;
+
+use super::provisioning::with_defaults;
+
+crate::cases![
+    a_pod_that_comes_is_launched_for_within_seconds,
+    a_cold_start_is_short_and_memory_stays_small,
+    a_tick_stays_cheap_as_the_cluster_grows,
+];
+
+const MEMORY_KIB: u64 = 512 * 1024;
+
+/// A hundred pods in bursts, as rollouts make them, while provisioning watches.
+async fn a_pod_that_comes_is_launched_for_within_seconds(world: Arc<World>) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    stack.tick().await?;
+    let mut reactions = Vec::new();
+    for minute in 0..2 {
+        let bursts = async {
+            let watching = async || {
+                Ok(world
+                    .traffic
+                    .calls()
+                    .iter()
+                    .filter(|call| call.detail.contains("watch="))
+                    .count())
+            };
+            eventually("provisioning watches", watching, |seen| *seen > 0).await?;
+            let mut made = Vec::new();
+            for burst in 0..10 {
+                for one in 0..5 {
+                    made.push(Instant::now());
+                    world
+                        .apply(&pod(&format!("web-{minute}-{burst}-{one}"), "1500m", "1Gi"))
+                        .await?;
+                }
+                tokio::time::sleep(Duration::from_millis(3500)).await;
+            }
+            anyhow::Ok(made)
+        };
+        let event = watch();
+        let invoked = stack.provisioning.invoke_within(&event, Duration::from_secs(50));
+        let (invocation, made) = tokio::join!(invoked, bursts);
+        invocation?.answer()?;
+        let launches: Vec<_> = world
+            .traffic
+            .calls_of("ec2:CreateFleet")
+            .into_iter()
+            .map(|call| call.received)
+            .collect();
+        reactions.extend(made?.into_iter().filter_map(|made| {
+            launches.iter().find(|launched| **launched > made).map(|launched| *launched - made)
+        }));
+        world.traffic.forget_calls();
+    }
+    reactions.sort_unstable();
+    ensure!(reactions.len() == 100, "only {} of 100 pods were launched for", reactions.len());
+    let (p50, p95) = (reactions[49], reactions[94]);
+    println!("    reaction from a pod to CreateFleet: p50 {p50:.2?}, p95 {p95:.2?} over 100 pods");
+    ensure!(p95 <= Duration::from_millis(2500), "p95 is {p95:?}");
+    Ok(())
+}
+
+async fn a_cold_start_is_short_and_memory_stays_small(world: Arc<World>) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    world.apply(&pod("web", "1", "1Gi")).await?;
+    for (name, function) in [
+        ("catalog", &mut stack.catalog),
+        ("provisioning", &mut stack.provisioning),
+        ("lifecycle", &mut stack.lifecycle),
+        ("disruption", &mut stack.disruption),
+    ] {
+        function.cool().await?;
+        let before = world.traffic.calls().len();
+        let started = Instant::now();
+        let cold = function.invoke(&poll()).await?;
+        cold.answer()?;
+        let first_call = world.traffic.calls().get(before).map(|call| call.received - started);
+        let warm = function.invoke(&poll()).await?;
+        warm.answer()?;
+        println!(
+            "    {name}: init {:.0?}, first call after {:.0?}, billed cold {:.0?}, warm {:.0?}, peak memory {} MiB",
+            cold.init.unwrap_or_default(),
+            first_call.unwrap_or_default(),
+            cold.billed(),
+            warm.billed(),
+            warm.peak_memory_kib / 1024
+        );
+        ensure!(warm.peak_memory_kib < MEMORY_KIB, "{name} takes {} KiB", warm.peak_memory_kib);
+    }
+    Ok(())
+}
+
+/// Nodes and pods as objects, ten pods a node. `OUTRIGGER_END_TO_END_NODES` names other sizes, such as `10,500,5000`:
+/// the largest takes minutes to make.
+async fn a_tick_stays_cheap_as_the_cluster_grows(world: Arc<World>) -> Result<()> {
+    let sizes = std::env::var("OUTRIGGER_END_TO_END_NODES").unwrap_or_else(|_| "10,200".to_owned());
+    world.kubelets.change(|habits| habits.paused = true);
+    let mut stack = with_defaults(&world).await?;
+    let mut made = 0;
+    for size in sizes.split(',') {
+        let size: usize = size.trim().parse()?;
+        grow(&world, made..size).await?;
+        made = made.max(size);
+        for (name, function) in [
+            ("provisioning", &mut stack.provisioning),
+            ("lifecycle", &mut stack.lifecycle),
+            ("disruption", &mut stack.disruption),
+        ] {
+            function.cool().await?;
+            let cold = function.invoke(&poll()).await?;
+            cold.answer()?;
+            let before = world.traffic.calls().len();
+            let warm = function.invoke(&poll()).await?;
+            warm.answer()?;
+            let calls = world.traffic.calls();
+            let asked = calls[before..].iter().filter(|call| call.side == Side::Kubernetes).count();
+            println!(
+                "    {size} nodes, {} pods: {name} billed cold {:.0?}, warm {:.0?} ({asked} calls to Kubernetes), \
+                 peak memory {} MiB",
+                size * 10,
+                cold.billed(),
+                warm.billed(),
+                warm.peak_memory_kib / 1024
+            );
+            ensure!(warm.peak_memory_kib < MEMORY_KIB, "{name} takes {} KiB", warm.peak_memory_kib);
+        }
+    }
+    Ok(())
+}
+
+async fn grow(world: &World, nodes: std::ops::Range<usize>) -> Result<()> {
+    let (all_nodes, pods) = (
+        Api::<Node>::all(world.client.clone()),
+        Api::<Pod>::namespaced(world.client.clone(), "default"),
+    );
+    let (all_nodes, pods) = (&all_nodes, &pods);
+    stream::iter(nodes)
+        .map(|number| async move {
+            let name = format!("ip-10-{}-{}-{}", number >> 16, (number >> 8) & 255, number & 255);
+            all_nodes.create(&PostParams::default(), &node_object(&name)?).await?;
+            for one in 0..10 {
+                pods.create(&PostParams::default(), &bound_pod(&format!("{name}-{one}"), &name)?)
+                    .await?;
+            }
+            anyhow::Ok(())
+        })
+        .buffer_unordered(16)
+        .try_collect()
+        .await
+}
+
+fn node_object(name: &str) -> Result<Node> {
+    let resources =
+        json!({"cpu": "2", "memory": "7577Mi", "pods": "29", "ephemeral-storage": "20Gi"});
+    Ok(serde_json::from_value(json!({
+        "metadata": {"name": name, "labels": {
+            "kubernetes.io/hostname": name,
+            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/os": "linux",
+            "node.kubernetes.io/instance-type": "m5.large",
+            "topology.kubernetes.io/zone": "us-east-1a",
+            "eks.amazonaws.com/nodegroup": "static",
+        }},
+        "spec": {"providerID": format!("aws:///us-east-1a/{name}")},
+        "status": {"capacity": resources, "allocatable": resources},
+    }))?)
+}
+
+fn bound_pod(name: &str, node: &str) -> Result<Pod> {
+    let mut object = pod(name, "100m", "200Mi");
+    object["spec"]["nodeName"] = json!(node);
+    Ok(serde_json::from_value(object)?)
+}

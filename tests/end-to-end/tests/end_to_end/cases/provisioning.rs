@@ -1,0 +1,113 @@
+//! From pods that wait to pods that run.
+
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use end_to_end::objects::{deployment, node_class, node_pool, pod};
+use end_to_end::stack::{Stack, is_consistent, poll};
+use end_to_end::world::{World, eventually};
+
+crate::cases![
+    a_hundred_pending_pods_get_nodes_and_run,
+    a_cluster_scales_to_no_node_and_back,
+    the_same_event_twice_does_no_more_than_once,
+    two_runs_at_once_launch_no_more_than_one,
+    users_see_what_happened_with_kubectl,
+];
+
+async fn a_hundred_pending_pods_get_nodes_and_run(world: Arc<World>) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    world.apply(&deployment("web", 100, "500m", "512Mi")).await?;
+    wait_for_pods(&world, 100).await?;
+    stack.until_running(&world, 100).await?;
+    stack.tick().await?;
+    is_consistent(&world).await
+}
+
+async fn a_cluster_scales_to_no_node_and_back(world: Arc<World>) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    for replicas in [3, 0, 2] {
+        world.apply(&deployment("web", replicas, "1", "1Gi")).await?;
+        wait_for_pods(&world, replicas as usize).await?;
+        if replicas > 0 {
+            stack.until_running(&world, replicas as usize).await?;
+        } else {
+            let left = async || Ok((world.nodes().await?.len(), world.cloud.alive().await?.len()));
+            stack.until("no node and no instance is left", left, |seen| *seen == (0, 0)).await?;
+        }
+    }
+    is_consistent(&world).await
+}
+
+async fn the_same_event_twice_does_no_more_than_once(world: Arc<World>) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    world.apply(&deployment("web", 4, "1", "1Gi")).await?;
+    wait_for_pods(&world, 4).await?;
+    stack.provisioning.invoke(&poll()).await?.answer()?;
+    let launched = world.cloud.alive().await?.len();
+    ensure!(launched > 0, "the first event launched nothing");
+    stack.provisioning.invoke(&poll()).await?.answer()?;
+    let again = world.cloud.alive().await?.len();
+    ensure!(
+        again == launched,
+        "{launched} instances after one event, {again} after the same again"
+    );
+    stack.until_running(&world, 4).await?;
+    is_consistent(&world).await
+}
+
+async fn two_runs_at_once_launch_no_more_than_one(world: Arc<World>) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    // A node for each pod, so that one too many shows.
+    let pool = node_pool().requiring("node.kubernetes.io/instance-type", &["m5.large"]);
+    world.apply(&pool.object()).await?;
+    for name in ["a", "b", "c"] {
+        world.apply(&pod(name, "1200m", "1Gi")).await?;
+    }
+    let mut other = stack.provisioning.another();
+    let event = poll();
+    let (one, two) = tokio::try_join!(stack.provisioning.invoke(&event), other.invoke(&event))?;
+    one.answer()?;
+    two.answer()?;
+    let launched = world.cloud.alive().await?.len();
+    ensure!(launched == 3, "{launched} instances for three pods");
+    stack.until_running(&world, 3).await?;
+    is_consistent(&world).await
+}
+
+async fn users_see_what_happened_with_kubectl(world: Arc<World>) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    world.apply(&pod("web", "1", "1Gi")).await?;
+    stack.until_running(&world, 1).await?;
+    stack.tick().await?;
+    let described = world.control_plane.kubectl(&["describe", "pod", "web"]).await?;
+    ensure!(described.contains("Nominated"), "no nomination in:\n{described}");
+    let claims =
+        world.control_plane.kubectl(&["get", "nodeclaims", "--no-headers", "-o", "wide"]).await?;
+    let node =
+        world.nodes().await?.into_iter().find_map(|node| node.metadata.name).unwrap_or_default();
+    ensure!(
+        claims.contains(&node) && claims.contains("True"),
+        "no ready claim with its node in:\n{claims}"
+    );
+    let pools = world.control_plane.kubectl(&["get", "nodepools", "--no-headers"]).await?;
+    let fields: Vec<_> = pools.split_whitespace().collect();
+    ensure!(
+        fields[..4] == ["default", "default", "1", "True"],
+        "a pool with one node, ready: {pools}"
+    );
+    Ok(())
+}
+
+/// The functions, and a NodePool and an EC2NodeClass called `default`.
+pub(crate) async fn with_defaults(world: &World) -> Result<Stack> {
+    world.apply(&node_class()).await?;
+    world.apply(&node_pool().object()).await?;
+    Stack::deploy(world).await
+}
+
+/// Waits until controllers have made so many pods.
+pub(crate) async fn wait_for_pods(world: &World, pods: usize) -> Result<()> {
+    let there = async || Ok(world.pods().await?.len());
+    eventually("pods are made", there, |seen| *seen == pods).await.map(drop)
+}

@@ -1,0 +1,124 @@
+//! The rig itself: what it stands on is there, before any function is asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use end_to_end::aws::Aws;
+use end_to_end::gate::Side;
+use end_to_end::objects::{deployment, pod};
+use end_to_end::world::{CLUSTER, World, eventually};
+use kube::ResourceExt as _;
+use serde_json::json;
+
+use super::provisioning::wait_for_pods;
+
+crate::cases![
+    an_instance_that_was_launched_becomes_a_node_and_runs_pods,
+    a_machine_does_not_join_another_cluster,
+    a_node_may_not_give_itself_labels_that_nodes_may_not_have,
+    an_instance_that_ends_takes_its_node_along,
+    a_side_that_is_cut_off_cannot_be_reached,
+];
+
+/// User data of AL2023 for the rig's cluster.
+fn user_data(world: &World, labels: &str) -> String {
+    let config = json!({
+        "apiVersion": "node.eks.aws/v1alpha1",
+        "kind": "NodeConfig",
+        "spec": {
+            "cluster": {
+                "name": CLUSTER,
+                "apiServerEndpoint": world.cluster_endpoint(),
+                "certificateAuthority": STANDARD.encode(&world.control_plane.authority),
+                "cidr": "10.96.0.0/16",
+            },
+            "kubelet": {
+                "config": {"registerWithTaints": [{"key": "example.com/new", "effect": "NoSchedule"}], "maxPods": 29},
+                "flags": [format!("--node-labels={labels}")],
+            },
+        },
+    });
+    config.to_string()
+}
+
+async fn an_instance_that_was_launched_becomes_a_node_and_runs_pods(
+    world: Arc<World>,
+) -> Result<()> {
+    world.apply(&deployment("web", 3, "500m", "512Mi")).await?;
+    wait_for_pods(&world, 3).await?;
+    let aws = Aws::at(world.aws_endpoint());
+    let id = aws.launch("m5.large", &user_data(&world, "karpenter.sh/nodepool=default")).await?;
+    let instance =
+        world.cloud.instances().await?.into_iter().find(|one| one.id == id).context("it")?;
+    ensure!(
+        instance.instance_profile.is_some() && !instance.security_groups.is_empty(),
+        "{instance:?}"
+    );
+    ensure!(instance.volumes[0].gib == 30 && instance.http_tokens == "required", "{instance:?}");
+
+    let nodes = async || world.nodes().await;
+    let nodes = eventually("a node", nodes, |seen| seen.len() == 1).await?;
+    ensure!(nodes[0].labels().get("karpenter.sh/nodepool").map(String::as_str) == Some("default"));
+    ensure!(
+        nodes[0].spec.as_ref().and_then(|spec| spec.provider_id.clone())
+            == Some(instance.provider_id())
+    );
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    ensure!(world.running().await?.0 == 0, "the scheduler did not honour the taint");
+    let name = nodes[0].name_any();
+    world.control_plane.kubectl(&["taint", "node", &name, "example.com/new-"]).await?;
+    let running = async || world.running().await;
+    eventually("all pods run", running, |seen| *seen == (3, 3)).await?;
+    ensure!(
+        world.traffic.calls_of("ec2:CreateFleet").len() == 1,
+        "the gate did not see the launch"
+    );
+    Ok(())
+}
+
+async fn a_machine_does_not_join_another_cluster(world: Arc<World>) -> Result<()> {
+    let other = user_data(&world, "").replace(world.cluster_endpoint(), "https://127.0.0.1:1");
+    Aws::at(world.aws_endpoint()).launch("m5.large", &other).await?;
+    let failures = async || Ok(world.kubelets.failures());
+    let failures = eventually("it fails", failures, |seen| !seen.is_empty()).await?;
+    ensure!(failures.values().all(|why| why.contains("API server")), "{failures:?}");
+    Ok(())
+}
+
+async fn a_node_may_not_give_itself_labels_that_nodes_may_not_have(
+    world: Arc<World>,
+) -> Result<()> {
+    let labels = "node-role.kubernetes.io/control-plane=true";
+    Aws::at(world.aws_endpoint()).launch("m5.large", &user_data(&world, labels)).await?;
+    let failures = async || Ok(world.kubelets.failures());
+    let failures = eventually("it fails", failures, |seen| !seen.is_empty()).await?;
+    ensure!(failures.values().all(|why| why.contains("is not allowed to set")), "{failures:?}");
+    Ok(())
+}
+
+async fn an_instance_that_ends_takes_its_node_along(world: Arc<World>) -> Result<()> {
+    let id = Aws::at(world.aws_endpoint()).launch("m5.large", &user_data(&world, "")).await?;
+    let nodes = async || Ok(world.nodes().await?.len());
+    eventually("a node", nodes, |seen| *seen == 1).await?;
+    world.cloud.end(&id).await?;
+    eventually("no node", nodes, |seen| *seen == 0).await?;
+    ensure!(world.cloud.alive().await?.is_empty());
+    Ok(())
+}
+
+async fn a_side_that_is_cut_off_cannot_be_reached(world: Arc<World>) -> Result<()> {
+    let aws = Aws::at(world.aws_endpoint());
+    world.apply(&pod("web", "1", "1Gi")).await?;
+    aws.ask("DescribeVpcs", &[]).await?;
+    world.traffic.cut(Side::Aws);
+    ensure!(aws.ask("DescribeVpcs", &[]).await.is_err(), "it answered");
+    world.traffic.restore(Side::Aws);
+    aws.ask("DescribeVpcs", &[]).await?;
+    world.traffic.deny("ec2:DescribeVpcs");
+    let denied = aws.ask("DescribeVpcs", &[]).await.err().context("it was allowed")?;
+    ensure!(denied.to_string().contains("UnauthorizedOperation"), "{denied}");
+    Ok(())
+}
