@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
+use bytes::Bytes;
 use form_urlencoded::Serializer;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
@@ -86,8 +87,8 @@ pub(crate) struct Call {
     pub(crate) object: String,
     target: String,
     body: Vec<u8>,
-    /// 429 is an answer here rather than a request to come back.
-    takes_429_as_answer: bool,
+    /// Refusals that are an answer here, rather than a reason to ask again.
+    is_answer: fn(&Refusal) -> bool,
 }
 
 impl Call {
@@ -98,7 +99,7 @@ impl Call {
             object: String::new(),
             target: path.into(),
             body: Vec::new(),
-            takes_429_as_answer: false,
+            is_answer: |_| false,
         }
     }
 
@@ -121,9 +122,9 @@ impl Call {
         self
     }
 
-    /// Takes 429 as an answer: a PodDisruptionBudget's refusal.
-    pub(crate) fn taking_429_as_answer(mut self) -> Self {
-        self.takes_429_as_answer = true;
+    /// Takes some refusals as an answer: that of a PodDisruptionBudget is not to be asked for again.
+    pub(crate) fn once_answered(mut self, is_answer: fn(&Refusal) -> bool) -> Self {
+        self.is_answer = is_answer;
         self
     }
 
@@ -158,13 +159,13 @@ impl fmt::Display for Call {
 
 impl Connection {
     /// Makes a call, again and again within bounds where it may succeed later. Gives the answer's body.
-    pub(crate) async fn call(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn call(&self, call: &Call) -> Result<Bytes, Failure> {
         let attempt = || async {
             let limit = call.verb.timeout();
             let answer = timeout(limit, async {
                 let response = self.send(call).await?;
                 let body = response.into_body().collect().await.map_err(Failure::unreachable)?;
-                Ok::<_, Failure>(body.to_bytes().to_vec())
+                Ok::<_, Failure>(body.to_bytes())
             });
             answer.await.unwrap_or(Err(Failure::TimedOut(limit)))
         };
@@ -194,7 +195,7 @@ impl Connection {
             .retry(pauses)
             .when(|failure| {
                 let is_answer =
-                    call.takes_429_as_answer && failure.is(StatusCode::TOO_MANY_REQUESTS);
+                    matches!(failure, Failure::Refused(refusal) if (call.is_answer)(refusal));
                 failure.is_passing() && !is_answer
             })
             .adjust(|failure, pause| {

@@ -3,10 +3,27 @@
 //! [`Connection`] is the way to an API server: for EKS with an [`Endpoint`] and a [`TokenSource`], for local
 //! use by kubeconfig.
 
+mod attachment;
 mod call;
+mod cluster;
 mod connection;
+mod demand;
 mod failure;
+mod item;
+mod kind;
+mod list;
+mod look;
+mod patch;
+mod state;
+mod table;
 mod token;
+mod view;
+mod watch;
+mod wire;
+mod write;
 
+pub use cluster::KubernetesCluster;
 pub use connection::{Connection, Endpoint};
+pub use item::ObjectProblem;
+pub use look::{Look, Reading};
 pub use token::{Token, TokenSource};

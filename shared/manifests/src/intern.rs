@@ -38,6 +38,14 @@ impl Interner {
     pub fn pod_spec(&self, spec: PodSpec) -> Arc<PodSpec> {
         shared(&self.pod_specs, spec)
     }
+
+    /// Forgets what nobody holds any longer, for whoever reads on for hours.
+    pub fn forget_unused(&self) {
+        // Specifications and labels hold texts.
+        self.pod_specs.borrow_mut().retain(|spec| Arc::strong_count(spec) > 1);
+        self.labels.borrow_mut().retain(|labels| Arc::strong_count(labels) > 1);
+        self.texts.borrow_mut().retain(|text| Arc::strong_count(text) > 1);
+    }
 }
 
 fn shared<T: Eq + Hash>(pool: &RefCell<FxHashSet<Arc<T>>>, value: T) -> Arc<T> {
@@ -48,4 +56,19 @@ fn shared<T: Eq + Hash>(pool: &RefCell<FxHashSet<Arc<T>>>, value: T) -> Arc<T> {
     let fresh = Arc::new(value);
     pool.insert(fresh.clone());
     fresh
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_holds_stays_shared_and_the_rest_is_forgotten() {
+        let interner = Interner::default();
+        let held = interner.text("held");
+        let gone = Arc::downgrade(&interner.text("gone"));
+        interner.forget_unused();
+        assert!(Arc::ptr_eq(&held, &interner.text("held")));
+        assert_eq!(gone.strong_count(), 0);
+    }
 }

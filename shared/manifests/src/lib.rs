@@ -28,6 +28,6 @@ pub use kubernetes::{
     WorkloadObject,
 };
 pub use object::{Identity, Located, Object, Objects};
-pub use reader::{Reader, read};
-pub use snapshot::snapshot;
+pub use reader::{ApiKind, ApiRead, Reader, read, read_api_object};
+pub use snapshot::{Settled, Unsettled, snapshot};
 pub use value::{Data, Value};

@@ -1,5 +1,7 @@
 //! From texts to objects.
 
+mod api;
+
 use crate::convert::Converter;
 use crate::document::{Document, Source, each_object, open_lists};
 use crate::error::{ManifestError, Place, Problem};
@@ -8,6 +10,8 @@ use crate::intern::Interner;
 use crate::object::{Located, Object, Objects};
 use crate::value::{Data, Value};
 use crate::{karpenter, kubernetes};
+
+pub use api::{ApiKind, ApiRead, read_api_object};
 
 /// Reads every object of the sources, in order.
 pub fn read(sources: &[Source]) -> Objects {

@@ -6,18 +6,17 @@
 mod daemon;
 mod expansion;
 mod priority;
+mod settle;
 
 use domain::Timestamp;
 use domain::instance_type::InstanceTypes;
-use domain::pod::Pod;
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Warning};
-use crate::kubernetes::{DaemonSetObject, PodObject, PriorityClass, WorkloadObject};
 use crate::object::{Identity, Located, Object, Objects};
-use priority::Priorities;
+pub use settle::{Settled, Unsettled};
 
 /// The cluster that the objects describe, at a moment.
 ///
@@ -65,25 +64,16 @@ fn latest(objects: Vec<Located<Object>>, warnings: &mut Vec<Warning>) -> Vec<Loc
 /// Objects by kind: those that go into the snapshot as they are, and those that others complete.
 struct Parts {
     snapshot: ClusterSnapshot,
-    pods: Vec<PodObject>,
-    workloads: Vec<WorkloadObject>,
-    daemon_sets: Vec<DaemonSetObject>,
-    priority_classes: Vec<PriorityClass>,
+    unsettled: Unsettled,
 }
 
 impl Parts {
     fn around(snapshot: ClusterSnapshot) -> Self {
-        Self {
-            snapshot,
-            pods: Vec::new(),
-            workloads: Vec::new(),
-            daemon_sets: Vec::new(),
-            priority_classes: Vec::new(),
-        }
+        Self { snapshot, unsettled: Unsettled::default() }
     }
 
     fn take(&mut self, located: Located<Object>) {
-        let snapshot = &mut self.snapshot;
+        let Self { snapshot, unsettled } = self;
         match located.value {
             Object::NodePool(object) => snapshot.node_pools.push(object),
             Object::NodeClaim(object) => snapshot.node_claims.push(object),
@@ -100,36 +90,24 @@ impl Parts {
             Object::StorageClass(object) => snapshot.storage_classes.push(object),
             Object::CsiNode(object) => snapshot.csi_nodes.push(object),
             Object::PodDisruptionBudget(object) => snapshot.pod_disruption_budgets.push(object),
-            Object::Pod(object) => self.pods.push(object),
-            Object::Workload(object) => self.workloads.push(object),
-            Object::DaemonSet(object) => self.daemon_sets.push(object),
-            Object::PriorityClass(object) => self.priority_classes.push(object),
+            Object::Pod(object) => unsettled.pods.push(object),
+            Object::Workload(object) => unsettled.workloads.push(object),
+            Object::DaemonSet(object) => unsettled.daemon_sets.push(object),
+            Object::PriorityClass(object) => unsettled.priority_classes.push(object),
             Object::InstanceCatalog(_) => {}
         }
     }
 
     fn assemble(self, warnings: &mut Vec<Warning>) -> ClusterSnapshot {
-        let Self { mut snapshot, pods, mut workloads, mut daemon_sets, priority_classes } = self;
-        let mut priorities = Priorities::of(priority_classes);
-        let mut pods: Vec<Pod> = pods
-            .into_iter()
-            .map(|PodObject { mut pod, priority }| {
-                priorities.settle(&mut pod.spec, &priority);
-                pod
-            })
-            .collect();
-        for workload in &mut workloads {
-            priorities.settle(&mut workload.workload.template.spec, &workload.priority);
-        }
-        for daemon_set in &mut daemon_sets {
-            priorities.settle(&mut daemon_set.daemon_set.template.spec, &daemon_set.priority);
-        }
-        warnings.extend(priorities.into_warnings());
-        let expanded = expansion::missing_pods(&workloads, &pods);
-        pods.extend(expanded);
-        snapshot.daemon_sets = daemon::daemon_sets(daemon_sets, &pods);
-        snapshot.workloads = workloads.into_iter().map(|workload| workload.workload).collect();
-        snapshot.pods = pods;
+        let Self { mut snapshot, unsettled } = self;
+        let mut settled = unsettled.settle();
+        warnings.append(&mut settled.warnings);
+        let expanded = expansion::missing_pods(&settled.workloads, &settled.pods);
+        settled.pods.extend(expanded);
+        snapshot.daemon_sets = settled.daemon_sets;
+        snapshot.workloads =
+            settled.workloads.into_iter().map(|workload| workload.workload).collect();
+        snapshot.pods = settled.pods;
         snapshot
     }
 }

@@ -1,0 +1,155 @@
+//! One object as it is kept: a compact domain value under its key.
+
+use std::fmt;
+
+use controllers::status::{NodeClassStatus, NodePoolStatus, Observed};
+use domain::Text;
+use domain::pod::ObjectKey;
+use manifests::{ApiKind, Field, Interner, ManifestError, Object, read_api_object};
+
+use crate::state;
+
+/// An object, and what only a live cluster knows of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) object: Object,
+    pub(crate) beside: Beside,
+}
+
+/// What only a live cluster knows of an object.
+#[derive(Clone, Debug)]
+pub(crate) enum Beside {
+    Nothing,
+    NodePool(Box<Observed<NodePoolStatus>>),
+    NodeClass(Box<Observed<NodeClassStatus>>),
+}
+
+/// What tells one state of an object from all others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// Namespace (empty outside namespaces) and name.
+    pub(crate) key: Option<ObjectKey>,
+    /// `metadata.resourceVersion`.
+    pub(crate) resource_version: String,
+}
+
+/// An object that could not be read, and is left out, or was read in a way its author may not expect.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectProblem {
+    /// Kind and name: `NodePool web`.
+    pub object: String,
+    /// The field, where it is one's fault.
+    pub field: Option<String>,
+    /// What is wrong.
+    pub what: String,
+    /// The object counts as absent.
+    pub is_left_out: bool,
+}
+
+impl fmt::Display for ObjectProblem {
+    /// `NodePool web is left out: spec.weight: weight 101 is out of range`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { object, field, what, is_left_out } = self;
+        f.write_str(object)?;
+        if *is_left_out {
+            f.write_str(" is left out")?;
+        }
+        if let Some(field) = field {
+            write!(f, ": {field}")?;
+        }
+        write!(f, ": {what}")
+    }
+}
+
+/// What one object was read as.
+#[derive(Debug)]
+pub(crate) struct Decoded {
+    pub(crate) stamp: Stamp,
+    /// `None` where it could not be read.
+    pub(crate) item: Option<Item>,
+    pub(crate) problems: Vec<ObjectProblem>,
+}
+
+/// Reads one object of an API server.
+pub(crate) fn decode(json: &str, kind: &ApiKind, interner: &Interner) -> Decoded {
+    let mut stamp = Stamp::default();
+    let read = read_api_object(json, kind, interner, |root| {
+        stamp = stamp_of(root);
+        match &*kind.kind {
+            "NodePool" => Beside::NodePool(Box::new(state::node_pool(root))),
+            "EC2NodeClass" => Beside::NodeClass(Box::new(state::node_class(root))),
+            _ => Beside::Nothing,
+        }
+    });
+    let warnings = read.warnings.into_iter().map(|warning| ObjectProblem {
+        object: named(kind, warning.place.as_ref().and_then(|place| place.object.as_deref())),
+        field: warning.place.as_ref().and_then(|place| place.field.clone()),
+        what: warning.what,
+        is_left_out: false,
+    });
+    let mut problems: Vec<ObjectProblem> = warnings.collect();
+    let item = match read.result {
+        Ok((object, beside)) => Some(Item { object, beside }),
+        Err(errors) => {
+            problems.extend(errors.iter().map(|error| left_out(kind, error)));
+            None
+        }
+    };
+    // A reader that leaves an object out says so with a warning, or is not heard.
+    if item.is_none() && problems.is_empty() {
+        tracing::debug!(kind = &*kind.kind, key = ?stamp.key, "not read");
+    }
+    Decoded { stamp, item, problems }
+}
+
+fn stamp_of(root: Field<'_>) -> Stamp {
+    let metadata = root.get("metadata");
+    let word = |key| metadata.get(key).str().unwrap_or_default();
+    let namespace = root.reader().interner().text(word("namespace"));
+    Stamp {
+        key: Some(ObjectKey { namespace, name: Text::from(word("name")) }),
+        resource_version: word("resourceVersion").to_owned(),
+    }
+}
+
+fn left_out(kind: &ApiKind, error: &ManifestError) -> ObjectProblem {
+    ObjectProblem {
+        object: named(kind, error.place.object.as_deref()),
+        field: error.place.field.clone(),
+        what: error.problem.to_string(),
+        is_left_out: true,
+    }
+}
+
+fn named(kind: &ApiKind, name: Option<&str>) -> String {
+    format!("{} {}", kind.kind, name.unwrap_or("(unnamed)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str, kind: &str) -> Decoded {
+        let kind = ApiKind { kind: kind.into(), api_version: "v1".into() };
+        decode(json, &kind, &Interner::default())
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_keeps_its_stamp() {
+        let json = r#"{"metadata": {"namespace": "shop", "name": "web", "resourceVersion": "7"},
+            "spec": {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}}"#;
+        let decoded = read(json, "Pod");
+        assert!(decoded.item.is_none());
+        assert_eq!(decoded.stamp.key, Some(ObjectKey::new("shop", "web")));
+        assert_eq!(decoded.stamp.resource_version, "7");
+        assert_eq!(
+            decoded.problems[0].to_string(),
+            "Pod shop/web is left out: spec.containers[0].resources.requests.cpu: \"lots\" is not a quantity"
+        );
+    }
+
+    #[test]
+    fn a_pod_among_thousands_costs_hundreds_of_bytes() {
+        assert!(size_of::<Item>() <= 512, "{}", size_of::<Item>());
+    }
+}

@@ -1,0 +1,123 @@
+//! Lists, read page by page: never more than a page of JSON is in memory.
+
+use bytes::Bytes;
+use http::StatusCode;
+use manifests::Interner;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::call::{Call, Verb};
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::item::{Decoded, decode};
+use crate::kind::Kind;
+
+/// Objects a page. Source: what kubectl asks for.
+const PAGE: usize = 500;
+/// How often a list is begun anew whose end expired while it was read.
+const RESTARTS_MAX: usize = 3;
+
+/// A list that was read.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    pub(crate) objects: Vec<Decoded>,
+    /// What a watch resumes from.
+    pub(crate) resource_version: String,
+    /// The version of the API it was read in; `None` where the kind is not installed.
+    pub(crate) version: Option<&'static str>,
+    /// It took more than one page.
+    pub(crate) is_long: bool,
+}
+
+impl Listing {
+    const fn nothing() -> Self {
+        Self { objects: Vec::new(), resource_version: String::new(), version: None, is_long: false }
+    }
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    metadata: PageMetadata,
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageMetadata {
+    resource_version: String,
+    #[serde(default, rename = "continue")]
+    next: String,
+}
+
+impl Connection {
+    /// All objects of a kind, as they are now or later: the API server answers from a quorum.
+    pub(crate) async fn list(
+        &self,
+        kind: &'static Kind,
+        interner: &Interner,
+    ) -> Result<Listing, (Failure, Call)> {
+        for version in kind.versions {
+            match self.list_version(kind, version, interner).await {
+                Err((failure, _)) if kind.is_optional && failure.is(StatusCode::NOT_FOUND) => {}
+                other => return other,
+            }
+        }
+        Ok(Listing::nothing())
+    }
+
+    async fn list_version(
+        &self,
+        kind: &'static Kind,
+        version: &'static str,
+        interner: &Interner,
+    ) -> Result<Listing, (Failure, Call)> {
+        let mut restarts = 0;
+        loop {
+            match self.list_once(kind, version, interner).await {
+                Err((failure, _)) if failure.is_expired() && restarts < RESTARTS_MAX => {
+                    restarts += 1;
+                    tracing::debug!(kind = kind.kind, restarts, "the list expired: again");
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn list_once(
+        &self,
+        kind: &'static Kind,
+        version: &'static str,
+        interner: &Interner,
+    ) -> Result<Listing, (Failure, Call)> {
+        let read_as = kind.read_as(version);
+        let page_size = PAGE.to_string();
+        let mut listing = Listing { version: Some(version), ..Listing::nothing() };
+        let mut next = String::new();
+        loop {
+            let mut query = vec![("limit", page_size.as_str())];
+            if !next.is_empty() {
+                query.push(("continue", &next));
+            }
+            let call = Call::new(Verb::List, kind.resource(), kind.path(version)).query(&query);
+            let body: Bytes = match self.call(&call).await {
+                Ok(body) => body,
+                Err(failure) => return Err((failure, call)),
+            };
+            let page: Page<'_> = match serde_json::from_slice(&body) {
+                Ok(page) => page,
+                Err(error) => {
+                    return Err((Failure::Broken(format!("not a list: {error}")), call));
+                }
+            };
+            let items = page.items.unwrap_or_default();
+            listing.objects.extend(items.iter().map(|item| decode(item.get(), &read_as, interner)));
+            listing.resource_version = page.metadata.resource_version;
+            next = page.metadata.next;
+            if next.is_empty() {
+                return Ok(listing);
+            }
+            listing.is_long = true;
+        }
+    }
+}

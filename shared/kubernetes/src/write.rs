@@ -1,0 +1,170 @@
+//! Writes: every one conditional on what was read, and done again where somebody else was faster.
+
+mod claim;
+mod event;
+mod node;
+mod pod;
+mod status;
+
+use controllers::ports::{ErrorKind, PortError};
+use domain::label::Labels;
+use http::StatusCode;
+use serde_json::{Value as Json, json};
+
+use crate::call::{Call, Verb};
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::kind::Kind;
+use crate::patch::{difference, edit_list, member, text};
+
+pub(crate) use event::Recorder;
+
+/// Who writes, for `metadata.managedFields`.
+pub(crate) const FIELD_MANAGER: &str = "outrigger";
+
+/// How often a write is made anew whose object somebody else changed meanwhile.
+const CONFLICTS_MAX: usize = 5;
+
+/// What a change of an object came to.
+pub(crate) type Change = Result<(), PortError>;
+
+impl Connection {
+    /// An object outside namespaces; `None` where there is none, or its kind is not installed.
+    pub(crate) async fn get(&self, kind: &Kind, name: &str) -> Result<Option<Json>, PortError> {
+        let call = Call::new(Verb::Get, kind.resource(), kind.path_of(name)).on(name);
+        match self.call(&call).await {
+            Ok(body) => parsed(&body, &call).map(Some),
+            Err(failure) if failure.is(StatusCode::NOT_FOUND) => Ok(None),
+            Err(failure) => Err(failure.into_port_error(&call)),
+        }
+    }
+
+    /// Reads an object outside namespaces, changes it, and writes what has changed: `status` first, so that
+    /// it is written also where the rest lets the object go. Nothing is written where nothing changes.
+    ///
+    /// `NotFound` where the object is not there; the change may refuse.
+    pub(crate) async fn update(
+        &self,
+        kind: &'static Kind,
+        name: &str,
+        change: impl Fn(&mut Json) -> Change,
+    ) -> Result<(), PortError> {
+        let mut conflicts = 0;
+        loop {
+            let Some(object) = self.get(kind, name).await? else {
+                return Err(not_found(Verb::Patch, kind, name));
+            };
+            match self.update_from(kind, name, object, &change).await {
+                Err(error) if error.kind == ErrorKind::Conflict && conflicts < CONFLICTS_MAX => {
+                    conflicts += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Changes an object that was read.
+    pub(crate) async fn update_from(
+        &self,
+        kind: &'static Kind,
+        name: &str,
+        before: Json,
+        change: impl Fn(&mut Json) -> Change,
+    ) -> Result<(), PortError> {
+        let mut after = before.clone();
+        change(&mut after)?;
+        let Some(Json::Object(mut patch)) = difference(&before, &after) else { return Ok(()) };
+        let mut version = text(&before, &["metadata", "resourceVersion"]).to_owned();
+        if let Some(status) = patch.remove("status") {
+            let call = Call::new(
+                Verb::Patch,
+                kind.subresource("status"),
+                format!("{}/status", kind.path_of(name)),
+            );
+            let body = json!({ "metadata": { "resourceVersion": version }, "status": status });
+            let written = self.patch(call.on(name), &body).await?;
+            text(&written, &["metadata", "resourceVersion"]).clone_into(&mut version);
+        }
+        if patch.is_empty() {
+            return Ok(());
+        }
+        let mut patch = Json::Object(patch);
+        patch["metadata"]["resourceVersion"] = version.into();
+        let call = Call::new(Verb::Patch, kind.resource(), kind.path_of(name)).on(name);
+        self.patch(call, &patch).await.map(drop)
+    }
+
+    async fn patch(&self, call: Call, body: &Json) -> Result<Json, PortError> {
+        let call = call.query(&[("fieldManager", FIELD_MANAGER)]).body(body);
+        match self.call(&call).await {
+            Ok(body) => parsed(&body, &call),
+            Err(failure) => Err(failure.into_port_error(&call)),
+        }
+    }
+
+    /// Deletes an object of a uid; one that is gone, or has a successor, counts as done.
+    pub(crate) async fn delete(
+        &self,
+        kind: &Kind,
+        (path, object): (String, String),
+        options: Json,
+    ) -> Result<(), PortError> {
+        let call = Call::new(Verb::Delete, kind.resource(), path).on(object).body(&options);
+        match self.call(&call).await {
+            Ok(_) => Ok(()),
+            Err(failure) if is_gone(&failure) => Ok(()),
+            Err(failure) => Err(failure.into_port_error(&call)),
+        }
+    }
+}
+
+/// Whether what a uid was given of is not there: nothing is, or a successor.
+pub(crate) fn is_gone(failure: &Failure) -> bool {
+    failure.is(StatusCode::NOT_FOUND) || failure.is(StatusCode::CONFLICT)
+}
+
+pub(crate) fn parsed(body: &[u8], call: &Call) -> Result<Json, PortError> {
+    serde_json::from_slice(body).map_err(|error| {
+        Failure::Broken(format!("the answer is not JSON: {error}")).into_port_error(call)
+    })
+}
+
+pub(crate) fn not_found(verb: Verb, kind: &Kind, name: &str) -> PortError {
+    let operation = format!("{} {} {name}", verb.as_str(), kind.resource());
+    PortError::new(ErrorKind::NotFound, operation, format!("{} {name} is not there", kind.kind))
+}
+
+/// Refuses an object that is not the one of a uid.
+pub(crate) fn check_uid(object: &Json, uid: &str, kind: &Kind, name: &str) -> Change {
+    if text(object, &["metadata", "uid"]) == uid {
+        Ok(())
+    } else {
+        Err(not_found(Verb::Patch, kind, name))
+    }
+}
+
+/// Sets texts below a path.
+pub(crate) fn set_texts(object: &mut Json, path: &[&str], texts: &Labels) {
+    if texts.is_empty() {
+        return;
+    }
+    for (key, value) in texts {
+        *member(object, &[path, &[&**key]].concat()) = Json::from(&**value);
+    }
+}
+
+/// Adds or removes a finalizer.
+pub(crate) fn set_finalizer(object: &mut Json, finalizer: &str, wanted: bool) {
+    let finalizers = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+    let is_there = finalizers.iter().any(|known| known.as_str() == Some(finalizer));
+    if is_there == wanted {
+        return;
+    }
+    edit_list(object, &["metadata", "finalizers"], |list| {
+        if wanted {
+            list.push(finalizer.into());
+        } else {
+            list.retain(|known| known.as_str() != Some(finalizer));
+        }
+    });
+}

@@ -1,0 +1,268 @@
+//! Events: what users see with `kubectl describe`.
+//!
+//! An event's name says what it is about and what it says, so that an equal one, be it of another process,
+//! is found again and counted rather than written beside it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+
+use controllers::event::{Event, Severity, Subject};
+use controllers::ports::PortError;
+use domain::{Text, Timestamp};
+use futures_util::StreamExt;
+use futures_util::stream;
+use http::StatusCode;
+use rustc_hash::FxHasher;
+use serde_json::{Value as Json, json};
+
+use super::FIELD_MANAGER;
+use crate::call::{Call, Verb};
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::kind::{EVENT, Kind, NODE, NODE_CLAIM, NODE_CLASS, NODE_POOL, POD};
+use crate::patch::text;
+use crate::wire::time;
+
+/// Where events about objects outside namespaces are. Source: client-go.
+const CLUSTER_NAMESPACE: &str = "default";
+/// Longest `message`, in bytes. Source: validation of Events.
+const MESSAGE_BYTES_MAX: usize = 1024;
+/// Longest part of an object's name in an event's: names have at most 253 characters.
+const NAME_BYTES_MAX: usize = 220;
+/// Events written at a time.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Remembers what was recorded lately.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    /// When an event was last recorded, by its name in its namespace.
+    recorded: RefCell<BTreeMap<String, Timestamp>>,
+}
+
+/// What an event is about, as the API names it.
+struct Regarding {
+    kind: &'static Kind,
+    namespace: Option<Text>,
+    name: Text,
+    uid: Option<Text>,
+}
+
+impl Recorder {
+    /// Records events that were not recorded lately. Where one fails, the others are recorded all the same;
+    /// the first failure is told.
+    ///
+    /// `uid_of` gives the uid of an object that the event names without one: `kubectl describe` looks for
+    /// events by uid.
+    pub(crate) async fn record(
+        &self,
+        connection: &Connection,
+        events: &[Event],
+        uid_of: impl AsyncFn(&'static Kind, &Text) -> Result<Option<Text>, PortError>,
+    ) -> Result<(), PortError> {
+        let now = Timestamp::now();
+        let uid_of = &uid_of;
+        let fresh: Vec<(&Event, String)> = events
+            .iter()
+            .map(|event| (event, name_of(event)))
+            .filter(|(event, name)| self.note(event, name, now))
+            .collect();
+        let writes = fresh.iter().map(|(event, name)| async move {
+            let mut about = regarding(&event.about);
+            if about.uid.is_none() {
+                about.uid = uid_of(about.kind, &about.name).await?;
+            }
+            record(connection, event, &about, name, now).await
+        });
+        let written: Vec<_> = stream::iter(writes).buffer_unordered(SIDE_BY_SIDE).collect().await;
+        written.into_iter().collect()
+    }
+
+    /// Notes that an event is recorded now, unless an equal one was lately.
+    fn note(&self, event: &Event, name: &str, now: Timestamp) -> bool {
+        let mut recorded = self.recorded.borrow_mut();
+        let lately = recorded.get(name).is_some_and(|at| is_lately(event, *at, now));
+        if !lately {
+            // Fifteen minutes are the longest that any event is remembered.
+            recorded.retain(|_, at| now.duration_since(*at).as_mins() < 15);
+            recorded.insert(name.to_owned(), now);
+        }
+        !lately
+    }
+}
+
+fn is_lately(event: &Event, at: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(at) < event.reason.dedupe()
+}
+
+fn regarding(subject: &Subject) -> Regarding {
+    let cluster = |kind, name: &Text, uid: Option<&Text>| Regarding {
+        kind,
+        namespace: None,
+        name: name.clone(),
+        uid: uid.filter(|uid| !uid.is_empty()).cloned(),
+    };
+    match subject {
+        Subject::Pod(key, uid) => {
+            let namespace = Some(key.namespace.clone());
+            Regarding { namespace, ..cluster(&POD, &key.name, Some(uid)) }
+        }
+        Subject::Node(name, uid) => cluster(&NODE, name, Some(uid)),
+        Subject::NodeClaim(name) => cluster(&NODE_CLAIM, name, None),
+        Subject::NodePool(name) => cluster(&NODE_POOL, name, None),
+        Subject::NodeClass(name) => cluster(&NODE_CLASS, name, None),
+    }
+}
+
+/// The event's name: that of its object, and a hash of what makes events equal.
+fn name_of(event: &Event) -> String {
+    let about = regarding(&event.about);
+    let mut hasher = FxHasher::default();
+    let namespace = about.namespace.as_deref().unwrap_or_default();
+    let uid = about.uid.as_deref().unwrap_or_default();
+    for part in [about.kind.kind, namespace, uid, event.reason.as_str(), &event.message] {
+        hasher.write(part.as_bytes());
+        hasher.write_u8(0xff);
+    }
+    format!("{}.{:016x}", cut(&about.name, NAME_BYTES_MAX).trim_end_matches('.'), hasher.finish())
+}
+
+/// As much of a text as fits.
+fn cut(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
+}
+
+async fn record(
+    connection: &Connection,
+    event: &Event,
+    about: &Regarding,
+    name: &str,
+    now: Timestamp,
+) -> Result<(), PortError> {
+    let namespace = about.namespace.as_deref().unwrap_or(CLUSTER_NAMESPACE);
+    let path = EVENT.path_in(namespace, name);
+    let all = path.strip_suffix(name).unwrap_or(&path).trim_end_matches('/').to_owned();
+    let create = Call::new(Verb::Create, EVENT.resource(), all)
+        .on(format_args!("{namespace}/{name}"))
+        .query(&[("fieldManager", FIELD_MANAGER)])
+        .body(&written(event, about, (namespace, name), now));
+    match connection.call(&create).await {
+        Ok(_) => Ok(()),
+        Err(failure) if failure.is(StatusCode::CONFLICT) => {
+            count(connection, event, (namespace, &path), now).await
+        }
+        // Nobody looks for events in a namespace that goes, or has gone.
+        Err(failure) if is_namespace_gone(&failure) => Ok(()),
+        Err(failure) => Err(failure.into_port_error(&create)),
+    }
+}
+
+fn is_namespace_gone(failure: &Failure) -> bool {
+    let Failure::Refused(refusal) = failure else { return false };
+    refusal.code == StatusCode::NOT_FOUND
+        || refusal.causes.iter().any(|cause| cause == "NamespaceTerminating")
+}
+
+/// Counts an event that is there once more, unless it was recorded lately.
+async fn count(
+    connection: &Connection,
+    event: &Event,
+    (namespace, path): (&str, &str),
+    now: Timestamp,
+) -> Result<(), PortError> {
+    let about = format!("{namespace}/{}", path.rsplit('/').next().unwrap_or_default());
+    let get = Call::new(Verb::Get, EVENT.resource(), path).on(&about);
+    let known: Json = match connection.call(&get).await {
+        Ok(body) => super::parsed(&body, &get)?,
+        // It expired this moment.
+        Err(failure) if failure.is(StatusCode::NOT_FOUND) => return Ok(()),
+        Err(failure) => return Err(failure.into_port_error(&get)),
+    };
+    let last = text(&known, &["lastTimestamp"]).parse::<Timestamp>();
+    if last.is_ok_and(|last| is_lately(event, last, now)) {
+        return Ok(());
+    }
+    let patch = json!({
+        "metadata": { "resourceVersion": text(&known, &["metadata", "resourceVersion"]) },
+        "count": known["count"].as_i64().unwrap_or(1) + 1,
+        "lastTimestamp": time(now),
+    });
+    let patch = Call::new(Verb::Patch, EVENT.resource(), path).on(about).body(&patch);
+    match connection.call(&patch).await {
+        Ok(_) => Ok(()),
+        // Somebody else counted it, or it expired.
+        Err(failure) if super::is_gone(&failure) => Ok(()),
+        Err(failure) => Err(failure.into_port_error(&patch)),
+    }
+}
+
+fn written(
+    event: &Event,
+    about: &Regarding,
+    (namespace, name): (&str, &str),
+    now: Timestamp,
+) -> Json {
+    let kind = about.kind;
+    let mut regarding = json!({
+        "apiVersion": kind.api_version(kind.version()),
+        "kind": kind.kind,
+        "name": &*about.name,
+    });
+    if let Some(namespace) = &about.namespace {
+        regarding["namespace"] = Json::from(&**namespace);
+    }
+    if let Some(uid) = &about.uid {
+        regarding["uid"] = Json::from(&**uid);
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": { "name": name, "namespace": namespace },
+        "involvedObject": regarding,
+        "type": match event.reason.severity() {
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
+        },
+        "reason": event.reason.as_str(),
+        "message": cut(&event.message, MESSAGE_BYTES_MAX),
+        "count": 1,
+        "firstTimestamp": time(now),
+        "lastTimestamp": time(now),
+        "source": { "component": FIELD_MANAGER },
+        "reportingComponent": FIELD_MANAGER,
+        "reportingInstance": FIELD_MANAGER,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use controllers::event::EventReason;
+    use domain::SignedDuration;
+    use domain::pod::PodKey;
+
+    use super::*;
+
+    fn nominated(pod: &str, message: &str) -> Event {
+        let about = Subject::Pod(PodKey::new("shop", pod), "u1".into());
+        Event::new(about, EventReason::Nominated, message)
+    }
+
+    #[test]
+    fn equal_events_have_one_name_and_others_have_others() {
+        let name = |pod, message| name_of(&nominated(pod, message));
+        assert_eq!(name("web-0", "to n1"), name("web-0", "to n1"));
+        assert_ne!(name("web-0", "to n1"), name("web-0", "to n2"));
+        assert!(name("web-0", "to n1").starts_with("web-0."));
+        assert!(name(&"x".repeat(253), "to n1").len() <= 253);
+    }
+
+    #[test]
+    fn an_event_is_not_recorded_again_until_its_time_is_over() {
+        let recorder = Recorder::default();
+        let event = nominated("web-0", "to n1");
+        let (name, now) = (name_of(&event), Timestamp::UNIX_EPOCH);
+        assert!(recorder.note(&event, &name, now));
+        assert!(!recorder.note(&event, &name, now + SignedDuration::from_secs(119)));
+        assert!(recorder.note(&event, &name, now + SignedDuration::from_secs(120)));
+    }
+}
