@@ -84,8 +84,11 @@ impl Aws {
         action: &str,
         parameters: &[(&str, &str)],
     ) -> Result<String> {
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.append_pair("Action", action).append_pair("Version", version).extend_pairs(parameters);
+        let form = form_urlencoded::Serializer::new(String::new())
+            .append_pair("Action", action)
+            .append_pair("Version", version)
+            .extend_pairs(parameters)
+            .finish();
         let authorization = format!(
             "AWS4-HMAC-SHA256 Credential=AKIARIG/20260101/{}/{service}/aws4_request, SignedHeaders=host, Signature=0",
             crate::cloud::REGION
@@ -93,7 +96,7 @@ impl Aws {
         let request = Request::post(&self.endpoint)
             .header("content-type", "application/x-www-form-urlencoded")
             .header("authorization", authorization)
-            .body(Full::from(form.finish()))?;
+            .body(Full::from(form))?;
         let answer = http::client().request(request).await.with_context(|| action.to_owned())?;
         let is_good = answer.status().is_success();
         let text = String::from_utf8(answer.into_body().collect().await?.to_bytes().into())?;

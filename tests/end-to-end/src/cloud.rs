@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cache::{Cache, repository};
 use crate::http;
-use crate::process::{Server, Workplace, free_port};
+use crate::process::{Server, Workplace};
 
 /// The region that everything is in.
 pub const REGION: &str = "us-east-1";
@@ -135,9 +135,8 @@ impl Instance {
 }
 
 impl Cloud {
-    /// Starts it.
-    pub async fn start(cache: &Cache, workplace: &Workplace) -> Result<Self> {
-        let port = free_port()?;
+    /// Starts it on a port.
+    pub async fn start(cache: &Cache, workplace: &Workplace, port: u16) -> Result<Self> {
         let endpoint = format!("http://127.0.0.1:{port}");
         let mut command = Command::new(cache.python());
         command
@@ -156,9 +155,9 @@ impl Cloud {
         Ok(cloud)
     }
 
-    /// The webhook that the API server asks about tokens.
-    pub fn token_webhook(&self) -> String {
-        format!("{}/rig/token-review", self.endpoint)
+    /// The webhook that the API server asks about tokens, once the cloud on that port is up.
+    pub fn token_webhook(port: u16) -> String {
+        format!("http://127.0.0.1:{port}/rig/token-review")
     }
 
     /// Makes DescribeCluster answer for a cluster whose API server is at `endpoint`, and tags subnets and the security

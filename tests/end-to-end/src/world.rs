@@ -20,7 +20,7 @@ use crate::dynamodb::DynamoDb;
 use crate::gate::{Gate, Side, Traffic};
 use crate::kubelet::Kubelets;
 use crate::lambda::{Deployment, Function};
-use crate::process::Workplace;
+use crate::process::{Workplace, free_port};
 use crate::table;
 
 /// The cluster's name.
@@ -65,11 +65,13 @@ impl World {
     /// Starts everything, and installs what `infra/kubernetes` ships.
     pub async fn start(workplace: Workplace) -> Result<Self> {
         let cache = Cache::find()?;
-        let (cloud, dynamodb) = tokio::try_join!(
-            Cloud::start(&cache, &workplace),
-            DynamoDb::start(&cache, &workplace)
+        let cloud_port = free_port()?;
+        let webhook = Cloud::token_webhook(cloud_port);
+        let (cloud, dynamodb, control_plane) = tokio::try_join!(
+            Cloud::start(&cache, &workplace, cloud_port),
+            DynamoDb::start(&cache, &workplace),
+            ControlPlane::start(&cache, &workplace, &webhook),
         )?;
-        let control_plane = ControlPlane::start(&cache, &workplace, &cloud.token_webhook()).await?;
         let (cloud, control_plane) = (Arc::new(cloud), Arc::new(control_plane));
         let traffic = Arc::new(Traffic::default());
         let gates = Gates {

@@ -70,7 +70,9 @@ async fn a_pod_that_comes_is_launched_for_within_seconds(world: Arc<World>) -> R
     reactions.sort_unstable();
     ensure!(reactions.len() == 100, "only {} of 100 pods were launched for", reactions.len());
     let (p50, p95) = (reactions[49], reactions[94]);
-    println!("    reaction from a pod to CreateFleet: p50 {p50:.2?}, p95 {p95:.2?} over 100 pods");
+    crate::say(format!(
+        "reaction from a pod to CreateFleet: p50 {p50:.2?}, p95 {p95:.2?} over 100 pods"
+    ));
     ensure!(p95 <= Duration::from_millis(2500), "p95 is {p95:?}");
     Ok(())
 }
@@ -92,14 +94,14 @@ async fn a_cold_start_is_short_and_memory_stays_small(world: Arc<World>) -> Resu
         let first_call = world.traffic.calls().get(before).map(|call| call.received - started);
         let warm = function.invoke(&poll()).await?;
         warm.answer()?;
-        println!(
-            "    {name}: init {:.0?}, first call after {:.0?}, billed cold {:.0?}, warm {:.0?}, peak memory {} MiB",
+        crate::say(format!(
+            "{name}: init {:.0?}, first call after {:.0?}, billed cold {:.0?}, warm {:.0?}, peak memory {} MiB",
             cold.init.unwrap_or_default(),
             first_call.unwrap_or_default(),
             cold.billed(),
             warm.billed(),
             warm.peak_memory_kib / 1024
-        );
+        ));
         ensure!(warm.peak_memory_kib < MEMORY_KIB, "{name} takes {} KiB", warm.peak_memory_kib);
     }
     Ok(())
@@ -129,14 +131,14 @@ async fn a_tick_stays_cheap_as_the_cluster_grows(world: Arc<World>) -> Result<()
             warm.answer()?;
             let calls = world.traffic.calls();
             let asked = calls[before..].iter().filter(|call| call.side == Side::Kubernetes).count();
-            println!(
-                "    {size} nodes, {} pods: {name} billed cold {:.0?}, warm {:.0?} ({asked} calls to Kubernetes), \
+            crate::say(format!(
+                "{size} nodes, {} pods: {name} billed cold {:.0?}, warm {:.0?} ({asked} calls to Kubernetes), \
                  peak memory {} MiB",
                 size * 10,
                 cold.billed(),
                 warm.billed(),
                 warm.peak_memory_kib / 1024
-            );
+            ));
             ensure!(warm.peak_memory_kib < MEMORY_KIB, "{name} takes {} KiB", warm.peak_memory_kib);
         }
     }

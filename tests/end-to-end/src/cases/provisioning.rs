@@ -100,14 +100,14 @@ async fn users_see_what_happened_with_kubectl(world: Arc<World>) -> Result<()> {
 }
 
 /// The functions, and a NodePool and an EC2NodeClass called `default`.
-pub(crate) async fn with_defaults(world: &World) -> Result<Stack> {
+pub(super) async fn with_defaults(world: &World) -> Result<Stack> {
     world.apply(&node_class()).await?;
     world.apply(&node_pool().object()).await?;
     Stack::deploy(world).await
 }
 
 /// Waits until controllers have made so many pods.
-pub(crate) async fn wait_for_pods(world: &World, pods: usize) -> Result<()> {
+pub(super) async fn wait_for_pods(world: &World, pods: usize) -> Result<()> {
     let there = async || Ok(world.pods().await?.len());
     eventually("pods are made", there, |seen| *seen == pods).await.map(drop)
 }

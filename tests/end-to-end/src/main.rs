@@ -1,28 +1,31 @@
 //! The cases of the end-to-end rig. One set of servers serves all of them, so they run one after the other; each begins in
-//! a clean world.
+//! a clean world. Arguments are those of libtest: filters, `--list`, `--exact`, `--skip`.
 
 mod cases;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use end_to_end::process::Workplace;
 use end_to_end::world::World;
-use futures_util::future::BoxFuture;
+use futures_util::future::LocalBoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 
+/// What a case does.
+type Steps = fn(Arc<World>) -> LocalBoxFuture<'static, Result<()>>;
+
 /// A case: a name that reads as a sentence, and what it does.
-type Case = (&'static str, fn(Arc<World>) -> BoxFuture<'static, Result<()>>);
+type Case = (&'static str, Steps);
 
 /// Lists cases by the functions that hold them; their names are the functions' names.
 #[macro_export]
 macro_rules! cases {
     ($($name:ident),+ $(,)?) => {
-        pub const CASES: &[$crate::Case] =
+        pub(super) const CASES: &[$crate::Case] =
             &[$((stringify!($name), |world| Box::pin($name(world)))),+];
     };
 }
@@ -33,17 +36,23 @@ fn main() -> Result<ExitCode> {
     arguments.test_threads = Some(1);
     let runtime = Arc::new(Runtime::new()?);
     let world = if arguments.list { None } else { Some(Arc::new(start(&runtime)?)) };
-    let trials = cases::all().map(|(name, case)| {
+    let trials = cases::all().map(|(name, steps)| {
         let (runtime, world) = (Arc::clone(&runtime), world.clone());
-        Trial::test(name, move || {
-            let world = world.context("no world to list cases in").map_err(Failed::from)?;
-            runtime.block_on(run(world, case)).map_err(|error| Failed::from(format!("{error:?}")))
+        Trial::test(name.clone(), move || {
+            let world =
+                world.context("no world to list cases in").map_err(|error| failed(&error))?;
+            runtime.block_on(run(world, &name, steps)).map_err(|error| failed(&error))
         })
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    report();
     // Servers end here, not with the process.
     drop(world);
     Ok(conclusion.exit_code())
+}
+
+fn failed(error: &anyhow::Error) -> Failed {
+    Failed::from(format!("{error:?}"))
 }
 
 fn start(runtime: &Runtime) -> Result<World> {
@@ -52,22 +61,33 @@ fn start(runtime: &Runtime) -> Result<World> {
         .context("OUTRIGGER_END_TO_END_WORKPLACE is not set: use tests/end-to-end/run")?;
     let started = Instant::now();
     let world = runtime.block_on(World::start(Workplace::at(folder)))?;
-    println!("servers are up after {:.1} s", started.elapsed().as_secs_f64());
+    say(format!("servers are up after {:.1} s", started.elapsed().as_secs_f64()));
     Ok(world)
 }
 
-async fn run(
-    world: Arc<World>,
-    case: fn(Arc<World>) -> BoxFuture<'static, Result<()>>,
-) -> Result<()> {
+async fn run(world: Arc<World>, name: &str, steps: Steps) -> Result<()> {
     let started = Instant::now();
     world.reset().await.context("a clean world")?;
-    let cleaned = started.elapsed();
-    let result = case(world).await;
-    println!(
-        "    {:.1} s, {:.1} s of it to clean up before",
-        started.elapsed().as_secs_f64(),
-        cleaned.as_secs_f64()
-    );
+    let cleaned = started.elapsed().as_secs_f64();
+    let result = steps(world).await;
+    say(format!(
+        "{name}: {:.1} s, {cleaned:.1} s of it to clean up before",
+        started.elapsed().as_secs_f64()
+    ));
     result
+}
+
+/// Figures that cases found, in the order in which they did.
+static FIGURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Keeps a figure for the end of the report.
+fn say(text: String) {
+    FIGURES.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+}
+
+#[expect(clippy::print_stdout, reason = "who runs the rig reads the figures where the report is")]
+fn report() {
+    for figure in FIGURES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        println!("{figure}");
+    }
 }

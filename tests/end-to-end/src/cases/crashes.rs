@@ -7,7 +7,7 @@ use end_to_end::gate::Moment;
 use end_to_end::objects::{node_pool, pod};
 use end_to_end::stack::{Stack, is_consistent, poll, was_killed};
 use end_to_end::world::{World, access_key};
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 
 use super::provisioning::with_defaults;
 
@@ -42,7 +42,7 @@ async fn provisioning_may_be_killed_after_each_of_its_calls(world: Arc<World>) -
             .await
             .with_context(|| format!("killed in call {nth}: {:?}", killed.outcome))?;
         if !was_killed(&killed) {
-            println!("    provisioning makes {} calls when it launches a node", nth - 1);
+            crate::say(format!("provisioning makes {} calls when it launches a node", nth - 1));
             return Ok(());
         }
     }
@@ -75,7 +75,10 @@ async fn lifecycle_may_be_killed_after_each_of_its_calls(world: Arc<World>) -> R
             .await
             .with_context(|| format!("killed in call {nth}: {:?}", killed.outcome))?;
         if !was_killed(&killed) {
-            println!("    lifecycle makes {} calls when a node joins and another goes", nth - 1);
+            crate::say(format!(
+                "lifecycle makes {} calls when a node joins and another goes",
+                nth - 1
+            ));
             return Ok(());
         }
     }

@@ -1,0 +1,30 @@
+//! By what they are about.
+
+mod capacity;
+mod crashes;
+mod lifecycle;
+mod measures;
+mod outages;
+mod permissions;
+mod provisioning;
+mod rig;
+
+use crate::Case;
+
+/// All cases, by what they are about: `provisioning::a_hundred_pending_pods_…`.
+pub(super) fn all() -> impl Iterator<Item = (String, crate::Steps)> {
+    [
+        ("rig", rig::CASES),
+        ("provisioning", provisioning::CASES),
+        ("lifecycle", lifecycle::CASES),
+        ("capacity", capacity::CASES),
+        ("outages", outages::CASES),
+        ("permissions", permissions::CASES),
+        ("crashes", crashes::CASES),
+        ("measures", measures::CASES),
+    ]
+    .into_iter()
+    .flat_map(|(about, cases): (_, &[Case])| {
+        cases.iter().map(move |(name, steps)| (format!("{about}::{name}"), *steps))
+    })
+}
