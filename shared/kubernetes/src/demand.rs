@@ -112,7 +112,7 @@ impl DemandWatch {
         match happened {
             Ok(Happened::Present(decoded)) => Ok(decoded.item.is_some_and(|item| self.asks(&item))),
             Ok(Happened::Gone(decoded)) => {
-                if let Some(Item { object: Object::Node(node), .. }) = &decoded.item {
+                if let Some(node) = decoded.item.as_ref().and_then(node_of) {
                     self.disrupted.remove(&node.uid);
                 }
                 Ok(false)
@@ -131,10 +131,9 @@ impl DemandWatch {
 
     /// Whether an object that appeared or changed asks for nodes.
     fn asks(&mut self, item: &Item) -> bool {
-        match &item.object {
-            Object::Pod(object) => is_waiting(&object.pod),
-            Object::Node(node) => self.starts_to_go(node),
-            _ => false,
+        match item {
+            Item::Pod(object) => is_waiting(&object.pod),
+            Item::Other(_) => node_of(item).is_some_and(|node| self.starts_to_go(node)),
         }
     }
 
@@ -154,6 +153,16 @@ impl DemandWatch {
         {
             let _: Result<bool, PortError> = self.is_change(Ok(happened));
         }
+    }
+}
+
+fn node_of(item: &Item) -> Option<&Node> {
+    match item {
+        Item::Other(other) => match &other.0 {
+            Object::Node(node) => Some(node),
+            _ => None,
+        },
+        Item::Pod(_) => None,
     }
 }
 

@@ -26,16 +26,20 @@ impl Gathered {
     /// Takes an object in.
     pub(crate) fn take(&mut self, item: Item) {
         let Self { view, unsettled } = self;
-        match item.object {
+        let (object, beside) = match item {
+            Item::Pod(pod) => return unsettled.pods.push(pod),
+            Item::Other(other) => *other,
+        };
+        match object {
             Object::NodePool(object) => {
-                if let Beside::NodePool(state) = item.beside {
-                    view.node_pool_states.insert(object.name.clone(), *state);
+                if let Beside::NodePool(state) = beside {
+                    view.node_pool_states.insert(object.name.clone(), state);
                 }
                 view.node_pools.push(object);
             }
             Object::Ec2NodeClass(object) => {
-                if let Beside::NodeClass(state) = item.beside {
-                    view.node_class_states.insert(object.name.clone(), *state);
+                if let Beside::NodeClass(state) = beside {
+                    view.node_class_states.insert(object.name.clone(), state);
                 }
                 view.node_classes.push(*object);
             }
@@ -52,7 +56,6 @@ impl Gathered {
             Object::StorageClass(object) => view.storage_classes.push(object),
             Object::CsiNode(object) => view.csi_nodes.push(object),
             Object::PodDisruptionBudget(object) => view.pod_disruption_budgets.push(object),
-            Object::Pod(object) => unsettled.pods.push(object),
             Object::Workload(object) => unsettled.workloads.push(object),
             Object::DaemonSet(object) => unsettled.daemon_sets.push(object),
             Object::PriorityClass(object) => unsettled.priority_classes.push(object),

@@ -1,0 +1,70 @@
+//! Looks at the cluster of the current kubeconfig a few times, and says what that took.
+//!
+//! `look [poll|watch] [LOOKS] [SECONDS BETWEEN]`; with `KUBERNETES_URL` and `KUBERNETES_TOKEN` set, at that API
+//! server instead.
+
+use std::time::{Duration, Instant};
+
+use controllers::ports::PortError;
+use domain::{SignedDuration, Timestamp};
+use kubernetes::{Connection, Endpoint, KubernetesCluster, Reading, Token};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), PortError> {
+    let mut arguments = std::env::args().skip(1);
+    let reading = match arguments.next().as_deref() {
+        Some("watch") => Reading::Watch,
+        _ => Reading::Poll,
+    };
+    let mut number = |default| arguments.next().and_then(|it| it.parse().ok()).unwrap_or(default);
+    let (looks, pause) = (number(3), Duration::from_secs(number(1)));
+    let connection = connect().await?;
+    let start = Instant::now();
+    connection.warm_up().await?;
+    report(&format!("warm-up {:?}", start.elapsed()));
+    let cluster = KubernetesCluster::new(connection, reading);
+    for _ in 0..looks {
+        let start = Instant::now();
+        let look = cluster.look().await?;
+        report(&format!(
+            "look {:?}: {} nodes, {} pods, {} problems; peak memory {} MB",
+            start.elapsed(),
+            look.view.nodes.len(),
+            look.view.pods.len(),
+            look.problems.len(),
+            peak_memory_mb(),
+        ));
+        for problem in look.problems.iter().take(5) {
+            report(&problem.to_string());
+        }
+        tokio::time::sleep(pause).await;
+    }
+    Ok(())
+}
+
+async fn connect() -> Result<Connection, PortError> {
+    let Ok(url) = std::env::var("KUBERNETES_URL") else {
+        return Connection::from_kubeconfig(None).await;
+    };
+    let endpoint = Endpoint { url: url.into(), certificate_authority: None };
+    let secret = std::env::var("KUBERNETES_TOKEN").unwrap_or_default();
+    let tokens = move || {
+        let expires = Timestamp::now() + SignedDuration::from_mins(15);
+        let token = Token { secret: secret.as_str().into(), expires };
+        async move { Ok(token) }
+    };
+    Connection::with_tokens(&endpoint, tokens).await
+}
+
+#[expect(clippy::print_stdout, reason = "what the example is for")]
+fn report(line: &str) {
+    println!("{line}");
+}
+
+/// The most memory that the process has had so far, where the system tells (`VmHWM`).
+fn peak_memory_mb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    kilobytes.and_then(|it| it.trim().parse::<u64>().ok()).unwrap_or_default() / 1024
+}

@@ -1,0 +1,264 @@
+//! What a look sees, and what keeps it from seeing.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use controllers::ports::{Cluster, ErrorKind};
+use domain::settings::Settings;
+use kubernetes::{KubernetesCluster, Reading};
+use manifests::{Source, documents};
+use serde_json::{Value as Json, json};
+
+use crate::server::{Reply, Request, Server, pod};
+
+/// Answers lists that a test has nothing to say about.
+fn nothing(request: &Request) -> Reply {
+    if request.path.contains("karpenter") || request.path.contains("keda.sh") {
+        return Reply::status(404, "NotFound", "the server could not find the requested resource");
+    }
+    Reply::list(&[], 1)
+}
+
+async fn cluster(server: &Server, reading: Reading) -> KubernetesCluster {
+    KubernetesCluster::new(server.connection().await, reading)
+}
+
+fn names(pods: &[domain::pod::Pod]) -> Vec<&str> {
+    pods.iter().map(|pod| &*pod.key.name).collect()
+}
+
+#[tokio::test]
+async fn pages_are_read_to_the_last() {
+    let server = Server::start(|request| match request {
+        list if list.is_list_of("pods") && list.query.contains("continue=two") => {
+            Reply::list(&[pod("b", 2, &json!({}))], 9)
+        }
+        list if list.is_list_of("pods") => Reply::page(&[pod("a", 1, &json!({}))], 9, "two"),
+        other => nothing(other),
+    })
+    .await;
+    let view = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    assert_eq!(names(&view.pods), ["a", "b"]);
+    assert!(server.asked().iter().all(|request| request.query.contains("limit=500")));
+}
+
+#[tokio::test]
+async fn a_list_whose_end_expired_is_begun_anew() {
+    let ends = AtomicU32::new(0);
+    let server = Server::start(move |request| match request {
+        list if list.is_list_of("pods") && list.query.contains("continue=two") => {
+            if ends.fetch_add(1, Ordering::Relaxed) == 0 {
+                return Reply::status(410, "Expired", "the provided continue parameter is too old");
+            }
+            Reply::list(&[pod("b", 2, &json!({}))], 12)
+        }
+        list if list.is_list_of("pods") => Reply::page(&[pod("a", 1, &json!({}))], 9, "two"),
+        other => nothing(other),
+    })
+    .await;
+    let view = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    assert_eq!(names(&view.pods), ["a", "b"], "each once");
+}
+
+#[tokio::test]
+async fn a_kind_that_is_not_installed_is_empty_and_an_older_version_of_it_is_read() {
+    let buffer = json!({
+        "metadata": { "name": "spare", "namespace": "shop" },
+        "spec": { "podTemplateRef": { "name": "web" }, "replicas": 2 },
+    });
+    let server = Server::start(move |request| match &*request.path {
+        "/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers" => Reply::status(404, "NotFound", ""),
+        "/apis/autoscaling.x-k8s.io/v1alpha1/capacitybuffers" => {
+            Reply::list(std::slice::from_ref(&buffer), 3)
+        }
+        _ => nothing(request),
+    })
+    .await;
+    let view = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    assert!(view.node_pools.is_empty() && view.node_overlays.is_empty());
+    assert_eq!(view.capacity_buffers.len(), 1);
+    assert_eq!(server.count(|it| it.is_list_of("podtemplates")), 1, "a buffer names one");
+    assert_eq!(server.count(|it| it.is_list_of("deployments")), 0, "nobody names one");
+}
+
+#[tokio::test]
+async fn what_rbac_withholds_is_named_also_for_kinds_that_may_be_missing() {
+    let server = Server::start(|request| {
+        if request.is_list_of("nodeoverlays") {
+            let message = "nodeoverlays.karpenter.sh is forbidden: User \"x\" cannot list resource";
+            return Reply::status(403, "Forbidden", message);
+        }
+        nothing(request)
+    })
+    .await;
+    let error = cluster(&server, Reading::Poll).await.observe().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Denied);
+    assert!(error.to_string().contains("RBAC does not let us list nodeoverlays.karpenter.sh"));
+}
+
+#[tokio::test]
+async fn one_bad_object_is_told_and_costs_nothing_else() {
+    let server = Server::start(|request| {
+        if request.is_list_of("pods") {
+            let bad = json!({ "spec": { "nodeSelector": "zone-a" } });
+            return Reply::list(&[pod("good", 1, &json!({})), pod("bad", 2, &bad)], 3);
+        }
+        nothing(request)
+    })
+    .await;
+    let look = cluster(&server, Reading::Poll).await.look().await.unwrap();
+    assert_eq!(names(&look.view.pods), ["good"]);
+    let told: Vec<_> = look.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "Pod default/bad is left out: spec.nodeSelector: expected an object, found the string \"zone-a\""
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_taken_is_replaced_once() {
+    let server = Server::start(|request| match &*request.bearer {
+        "Bearer token-1" => Reply::status(401, "Unauthorized", "Unauthorized"),
+        _ => Reply::json(&json!({ "gitVersion": "v1.34.0" })),
+    })
+    .await;
+    server.connection().await.warm_up().await.unwrap();
+    let refusing = Server::start(|_| Reply::status(401, "Unauthorized", "Unauthorized")).await;
+    let error = refusing.connection().await.warm_up().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Denied);
+    assert!(error.to_string().contains("access entry"), "{error}");
+    assert!(refusing.count(|_| true) <= 8, "two attempts a connection");
+}
+
+#[tokio::test]
+async fn a_busy_server_is_asked_again_after_the_pause_it_wants() {
+    let asked = AtomicU32::new(0);
+    let server = Server::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+        0..4 => Reply::status(429, "TooManyRequests", "slow down").with_header("retry-after", "1"),
+        _ => Reply::json(&json!({})),
+    })
+    .await;
+    let start = std::time::Instant::now();
+    server.connection().await.warm_up().await.unwrap();
+    assert!(start.elapsed() >= Duration::from_secs(1));
+    let failing = Server::start(|_| Reply::status(503, "ServiceUnavailable", "no")).await;
+    let error = failing.connection().await.warm_up().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn a_long_list_is_kept_and_brought_up_to_date_by_what_happened() {
+    let first_page = AtomicU32::new(0);
+    let server = Server::start(move |request| {
+        if request.path.ends_with("/pods") && request.is_watch() {
+            assert!(request.query.contains("resourceVersion=9"));
+            let events = [
+                ("MODIFIED", pod("a", 11, &json!({ "spec": { "nodeName": "n1" } }))),
+                ("DELETED", pod("b", 12, &json!({}))),
+                ("BOOKMARK", json!({ "metadata": { "resourceVersion": "20" } })),
+            ];
+            return Reply::events(&events, Duration::from_secs(3));
+        }
+        if request.is_list_of("pods") && request.query.contains("fieldSelector") {
+            return Reply::list(&[], 20);
+        }
+        if request.is_list_of("pods") {
+            return match first_page.fetch_add(1, Ordering::Relaxed) {
+                0 => Reply::page(&[pod("a", 1, &json!({}))], 9, "two"),
+                1 => Reply::list(&[pod("b", 2, &json!({}))], 9),
+                _ => Reply::status(500, "InternalError", "it was to be kept"),
+            };
+        }
+        nothing(request)
+    })
+    .await;
+    let cluster = cluster(&server, Reading::Watch).await;
+    assert_eq!(names(&cluster.observe().await.unwrap().pods), ["a", "b"]);
+    let view = cluster.observe().await.unwrap();
+    assert_eq!(names(&view.pods), ["a"]);
+    assert_eq!(view.pods[0].node_name.as_deref(), Some("n1"));
+}
+
+#[tokio::test]
+async fn a_kept_list_whose_watch_expired_is_listed_again() {
+    let lists = AtomicU32::new(0);
+    let server = Server::start(move |request| {
+        if request.path.ends_with("/pods") && request.is_watch() {
+            return Reply::status(410, "Expired", "too old resource version: 9 (4000)");
+        }
+        if request.is_list_of("pods") && request.query.contains("fieldSelector") {
+            return Reply::list(&[], 4000);
+        }
+        if request.is_list_of("pods") {
+            return match lists.fetch_add(1, Ordering::Relaxed) {
+                0 => Reply::page(&[pod("a", 1, &json!({}))], 9, "two"),
+                1 => Reply::list(&[pod("b", 2, &json!({}))], 9),
+                _ => Reply::list(&[pod("new", 3999, &json!({}))], 4000),
+            };
+        }
+        nothing(request)
+    })
+    .await;
+    let cluster = cluster(&server, Reading::Watch).await;
+    cluster.observe().await.unwrap();
+    assert_eq!(names(&cluster.observe().await.unwrap().pods), ["new"]);
+}
+
+/// Objects of every kind that lean on each other, as a file has them.
+const OBJECTS: &str = include_str!("objects.yaml");
+
+/// The path under which the API has objects of a kind.
+fn plural_of(object: &Json) -> String {
+    let kind = object["kind"].as_str().unwrap().to_lowercase();
+    if kind.ends_with("class") { format!("{kind}es") } else { format!("{kind}s") }
+}
+
+#[tokio::test]
+async fn the_same_objects_are_the_same_whether_from_a_file_or_an_api_server() {
+    let source = Source::new("objects.yaml", OBJECTS);
+    let objects: Vec<Json> =
+        documents(&source).into_iter().map(|document| document.unwrap().value.to_json()).collect();
+    let read = manifests::read(std::slice::from_ref(&source));
+    assert!(read.errors.is_empty(), "{:?}", read.errors);
+    let now = "2026-01-01T12:00:00Z".parse().unwrap();
+    let (expected, _) = manifests::snapshot(read, now, Settings::default(), Default::default());
+
+    let server = Server::start(move |request| {
+        let is_its = |object: &&Json| request.path.ends_with(&format!("/{}", plural_of(object)));
+        let mut items: Vec<Json> = objects.iter().filter(is_its).cloned().collect();
+        for (item, version) in items.iter_mut().zip(10..) {
+            item["metadata"]["resourceVersion"] = Json::from(format!("{version}"));
+            item["metadata"]["managedFields"] = json!([{ "manager": "kubectl" }]);
+            // Items of a list do not say what they are.
+            let item = item.as_object_mut().unwrap();
+            item.remove("kind");
+            item.remove("apiVersion");
+        }
+        Reply::list(&items, 100)
+    })
+    .await;
+    let view = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+
+    assert_eq!(view.pods, expected.pods);
+    assert_eq!(view.nodes, expected.nodes);
+    assert_eq!(view.node_pools, expected.node_pools);
+    assert_eq!(view.node_classes, expected.node_classes);
+    assert_eq!(view.node_overlays, expected.node_overlays);
+    let claims: Vec<_> = view.node_claims.into_iter().map(|object| object.claim).collect();
+    assert_eq!(claims, expected.node_claims);
+    assert_eq!(view.daemon_sets, expected.daemon_sets);
+    assert_eq!(view.workloads, expected.workloads);
+    assert_eq!(view.pod_templates, expected.pod_templates);
+    assert_eq!(view.pod_disruption_budgets, expected.pod_disruption_budgets);
+    assert_eq!(view.persistent_volume_claims, expected.persistent_volume_claims);
+    assert_eq!(view.persistent_volumes, expected.persistent_volumes);
+    assert_eq!(view.storage_classes, expected.storage_classes);
+    assert_eq!(view.csi_nodes, expected.csi_nodes);
+    assert_eq!(view.namespaces, expected.namespaces);
+    assert_eq!(view.capacity_buffers, expected.capacity_buffers);
+    assert_eq!(view.scaled_objects, expected.scaled_objects);
+    let lengths = [view.pods.len(), view.daemon_sets.len(), view.workloads.len()];
+    assert!(lengths.into_iter().all(|length| length > 0), "{lengths:?}");
+}

@@ -1,0 +1,116 @@
+//! Waiting for demand.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use controllers::ports::{Cluster, Demand};
+use domain::{SignedDuration, Timestamp};
+use kubernetes::{KubernetesCluster, Reading};
+use serde_json::{Value as Json, json};
+
+use crate::server::{Reply, Server, pod, waiting_pod};
+
+/// A server whose watches of pods answer one after another as given, and then say nothing.
+async fn watched(events: Vec<Vec<(&'static str, Json)>>) -> (Server, KubernetesCluster) {
+    let watches = AtomicU32::new(0);
+    let server = Server::start(move |request| {
+        if !request.is_watch() {
+            return Reply::list(&[], 10);
+        }
+        if !request.path.ends_with("/pods") {
+            return Reply::events(&[], Duration::from_secs(30));
+        }
+        let number = watches.fetch_add(1, Ordering::Relaxed) as usize;
+        match events.get(number) {
+            Some(events) => Reply::events(events, Duration::from_millis(300)),
+            None => Reply::events(&[], Duration::from_secs(30)),
+        }
+    })
+    .await;
+    let cluster = KubernetesCluster::new(server.connection().await, Reading::Watch);
+    (server, cluster)
+}
+
+fn in_millis(millis: i64) -> Timestamp {
+    Timestamp::now() + SignedDuration::from_millis(millis)
+}
+
+#[tokio::test]
+async fn who_has_not_looked_is_told_to_look() {
+    let (_server, cluster) = watched(vec![]).await;
+    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+}
+
+#[tokio::test]
+async fn a_pod_without_a_place_wakes_at_once_and_many_wake_once() {
+    let pods = vec![("ADDED", waiting_pod("a", 11)), ("ADDED", waiting_pod("b", 12))];
+    let (server, cluster) = watched(vec![pods]).await;
+    cluster.observe().await.unwrap();
+    let start = Instant::now();
+    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+    assert!(start.elapsed() < Duration::from_secs(2));
+    assert_eq!(cluster.demand_changed(in_millis(200)).await.unwrap(), Demand::Unchanged);
+    let unbound = |it: &crate::server::Request| it.query.contains("fieldSelector=spec.nodeName%3D");
+    assert!(server.count(|it| it.is_watch() && unbound(it)) >= 1);
+}
+
+#[tokio::test]
+async fn what_asks_for_no_node_does_not_wake() {
+    let bound = pod("bound", 11, &json!({ "spec": { "nodeName": "n1" } }));
+    let new = pod("new", 12, &json!({}));
+    let (_server, cluster) = watched(vec![vec![("ADDED", bound), ("ADDED", new)]]).await;
+    cluster.observe().await.unwrap();
+    assert_eq!(cluster.demand_changed(in_millis(600)).await.unwrap(), Demand::Unchanged);
+}
+
+#[tokio::test]
+async fn what_the_last_look_saw_does_not_wake() {
+    let (_server, cluster) = watched(vec![vec![("MODIFIED", waiting_pod("old", 9))]]).await;
+    cluster.observe().await.unwrap();
+    assert_eq!(cluster.demand_changed(in_millis(600)).await.unwrap(), Demand::Unchanged);
+}
+
+#[tokio::test]
+async fn a_watch_that_broke_off_goes_on_where_it_stood() {
+    let first = vec![("BOOKMARK", json!({ "metadata": { "resourceVersion": "20" } }))];
+    let second = vec![("ADDED", waiting_pod("late", 21))];
+    let (server, cluster) = watched(vec![first, second]).await;
+    cluster.observe().await.unwrap();
+    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+    assert_eq!(server.count(|it| it.is_watch() && it.query.contains("resourceVersion=20")), 1);
+}
+
+#[tokio::test]
+async fn an_expired_watch_counts_as_a_change_until_somebody_looks() {
+    let gone = json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old" });
+    let (_server, cluster) = watched(vec![vec![("ERROR", gone)]]).await;
+    cluster.observe().await.unwrap();
+    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+    cluster.observe().await.unwrap();
+    assert_eq!(cluster.demand_changed(in_millis(200)).await.unwrap(), Demand::Unchanged);
+}
+
+#[tokio::test]
+async fn a_node_wakes_once_when_it_starts_to_go() {
+    let node = |version: u32| {
+        json!({
+            "metadata": { "name": "n1", "uid": "u1", "resourceVersion": version.to_string() },
+            "spec": { "taints": [{ "key": "karpenter.sh/disrupted", "effect": "NoSchedule" }] },
+        })
+    };
+    let server = Server::start(move |request| {
+        if !request.is_watch() {
+            return Reply::list(&[], 10);
+        }
+        let events = [("MODIFIED", node(11)), ("MODIFIED", node(12))];
+        let is_first = request.query.contains("resourceVersion=10");
+        let is_nodes = request.path.ends_with("/nodes");
+        Reply::events(if is_nodes && is_first { &events } else { &[] }, Duration::from_secs(9))
+    })
+    .await;
+    let cluster = KubernetesCluster::new(server.connection().await, Reading::Watch);
+    cluster.observe().await.unwrap();
+    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+    assert_eq!(cluster.demand_changed(in_millis(300)).await.unwrap(), Demand::Unchanged);
+}
