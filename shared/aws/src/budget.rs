@@ -58,7 +58,7 @@ impl Bucket {
 pub trait CallBudget: Debug + Send + Sync {
     /// Waits until so many tokens of the bucket are there, and takes them. A budget that cannot be asked
     /// lets the call through: AWS itself refuses what is too much, and that is answered by trying again.
-    fn acquire<'a>(&'a self, bucket: Bucket, tokens: u32) -> Acquired<'a>;
+    fn acquire(&self, bucket: Bucket, tokens: u32) -> Acquired<'_>;
 }
 
 /// The wait for tokens.
@@ -69,7 +69,7 @@ pub type Acquired<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 pub struct Unmetered;
 
 impl CallBudget for Unmetered {
-    fn acquire<'a>(&'a self, _: Bucket, _: u32) -> Acquired<'a> {
+    fn acquire(&self, _: Bucket, _: u32) -> Acquired<'_> {
         Box::pin(std::future::ready(()))
     }
 }

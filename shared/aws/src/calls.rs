@@ -53,27 +53,38 @@ impl Calls {
 
     /// Sends a call once the budget allows it. What comes out of `.send()` of an SDK's builder is not sent
     /// before it is awaited, so it can be handed over as it is.
-    pub(crate) async fn ask<T, E, R>(
-        &self,
+    pub(crate) fn ask<'a, T, E, R>(
+        &'a self,
         bucket: Bucket,
         action: Action,
-        call: impl Future<Output = Result<T, SdkError<E, R>>>,
-    ) -> Result<T, PortError>
+        call: impl Future<Output = Result<T, SdkError<E, R>>> + 'a,
+    ) -> impl Future<Output = Result<T, PortError>> + 'a
     where
+        T: 'a,
         E: ProvideErrorMetadata + std::error::Error + 'static,
         R: std::fmt::Debug + 'static,
     {
-        self.ask_raw(bucket, call).await.map_err(|error| port_error(action, &error))
+        let call = self.ask_raw(bucket, call);
+        async move { call.await.map_err(|error| port_error(action, &error)) }
     }
 
     /// As [`Calls::ask`], with the SDK's own error, for calls whose errors are answers.
-    pub(crate) async fn ask_raw<T, E, R>(
-        &self,
+    pub(crate) fn ask_raw<'a, T, E, R>(
+        &'a self,
         bucket: Bucket,
-        call: impl Future<Output = Result<T, SdkError<E, R>>>,
-    ) -> Result<T, SdkError<E, R>> {
-        self.budget.acquire(bucket, 1).await;
-        call.await
+        call: impl Future<Output = Result<T, SdkError<E, R>>> + 'a,
+    ) -> impl Future<Output = Result<T, SdkError<E, R>>> + 'a
+    where
+        T: 'a,
+        E: 'a,
+        R: 'a,
+    {
+        // The SDK's futures take tens of KiB, and callers hold many of them.
+        let call = Box::pin(call);
+        async move {
+            self.budget.acquire(bucket, 1).await;
+            call.await
+        }
     }
 
     /// All pages of a list, each one a call.

@@ -133,7 +133,11 @@ impl Cloud for Ec2 {
             .flat_map(|class| class.status.capacity_reservations.iter().map(|own| &own.id))
             .collect();
         if !reservations.is_empty() {
-            options.reservations_remaining = self.reservations_remaining(&reservations).await?;
+            match self.reservations_remaining(&reservations).await {
+                Ok(remaining) => options.reservations_remaining = remaining,
+                // Not known is not none: EC2 says so at the launch.
+                Err(error) => tracing::warn!(%error, "what is left of reservations is not known"),
+            }
         }
         Ok(catalogue.catalog.instance_types(node_classes, &options))
     }
@@ -172,3 +176,6 @@ impl Cloud for Ec2 {
 
 /// Things by a name of theirs.
 type ByName<T> = BTreeMap<Text, T>;
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! Makers for tests.
 
+pub(crate) mod script;
+
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
 use domain::money::UsdPerHour;

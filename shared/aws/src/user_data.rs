@@ -12,7 +12,7 @@ mod kubelet;
 mod mime;
 mod nodeadm;
 #[cfg(test)]
-mod testkit;
+pub(crate) mod testkit;
 mod windows;
 
 use domain::Text;

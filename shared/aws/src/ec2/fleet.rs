@@ -46,6 +46,9 @@ pub(super) struct Surroundings<'a> {
 /// Why a claim cannot be launched from its node class.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotLaunchable {
+    /// The node class is not as it must be.
+    #[error("{0}")]
+    NotReady(String),
     /// Neither subnet nor image fits any offering.
     #[error("no subnet or no image of the EC2NodeClass fits any of the instance types")]
     NothingFits,

@@ -14,9 +14,10 @@ use super::tags;
 use crate::budget::Bucket;
 use crate::calls::{ec2, from_aws_time};
 
-/// The most instances on a page, and the most ids in one call.
+/// The most instances on a page.
 const INSTANCES_A_PAGE: i32 = 1000;
-const IDS_A_CALL: usize = 500;
+/// The most values that EC2 takes in a filter.
+const FILTER_VALUES_MAX: usize = 200;
 /// Everything but `terminated`.
 const STATES: [&str; 5] = ["pending", "running", "stopping", "stopped", "shutting-down"];
 /// One of these is on every instance that Karpenter or Outrigger launched, and on none of a managed node
@@ -78,7 +79,7 @@ impl Ec2 {
     /// left out, and so are all where EC2 cannot be asked.
     pub(super) async fn described(&self, ids: &[Text]) -> BTreeMap<Text, Instance> {
         let mut all = BTreeMap::new();
-        for ids in ids.chunks(IDS_A_CALL) {
+        for ids in ids.chunks(FILTER_VALUES_MAX) {
             // By filter, not by id: an unknown id would fail the whole call.
             let ids = ids.iter().map(|id| id.to_string());
             match self.find_instances(vec![filter("instance-id", ids)]).await {

@@ -48,21 +48,25 @@ impl Ec2 {
         let options = self.options(&catalogue);
         let around =
             Surroundings { cluster: &self.cluster, catalog: &catalogue.catalog, options: &options };
-        let plans: Vec<Result<FleetPlan<'_>, LaunchOutcome>> =
-            requests.iter().map(|request| plan(request, classes, around)).collect();
-        let planned: Vec<&FleetPlan<'_>> = plans.iter().flatten().collect();
+        let plans: Vec<(&LaunchRequest, Result<FleetPlan<'_>, NotLaunchable>)> =
+            requests.iter().map(|request| (request, plan(request, classes, around))).collect();
+        let planned: Vec<&FleetPlan<'_>> =
+            plans.iter().filter_map(|(_, plan)| plan.as_ref().ok()).collect();
         let (unmade, ()) =
             future::join(self.make_templates(&planned), self.learn_addresses(&planned)).await;
         let outcomes = stream::iter(plans)
-            .map(|plan| async {
-                let plan = match plan {
-                    Ok(plan) => plan,
-                    Err(outcome) => return outcome,
-                };
-                let names = plan.templates.iter().map(|own| &own.template.name);
-                match names.filter_map(|name| unmade.get(name)).next() {
-                    Some(error) => LaunchOutcome::Failed(error.clone()),
-                    None => self.launch_one(&plan, &catalogue).await,
+            .map(|(request, plan)| {
+                let (unmade, catalogue) = (&unmade, &catalogue);
+                async move {
+                    let plan = match plan {
+                        Ok(plan) => plan,
+                        Err(why) => return not_asked_for(request, why),
+                    };
+                    let mut names = plan.templates.iter().map(|own| &own.template.name);
+                    match names.find_map(|name| unmade.get(name)) {
+                        Some(error) => LaunchOutcome::Failed(error.clone()),
+                        None => self.launch_one(&plan, catalogue).await,
+                    }
                 }
             })
             .buffered(FLEETS_AT_ONCE)
@@ -289,21 +293,27 @@ fn plan<'a>(
     request: &'a LaunchRequest,
     classes: &'a [Ec2NodeClass],
     around: Surroundings<'_>,
-) -> Result<FleetPlan<'a>, LaunchOutcome> {
+) -> Result<FleetPlan<'a>, NotLaunchable> {
     let class = classes.iter().find(|class| class.name == request.node_class);
-    let ready = ready(class, &request.node_class);
-    let class =
-        ready.map_err(|message| LaunchOutcome::NodeClassNotReady { message: message.into() })?;
-    FleetPlan::of(request, class, around).map_err(|error| match error {
+    let class = ready(class, &request.node_class).map_err(NotLaunchable::NotReady)?;
+    FleetPlan::of(request, class, around)
+}
+
+/// The outcome of a request that EC2 need not be asked about.
+fn not_asked_for(request: &LaunchRequest, why: NotLaunchable) -> LaunchOutcome {
+    match why {
         NotLaunchable::NothingFits => {
             let exhausted = request.offerings.iter().map(|own| Exhausted::of(own, UNSUPPORTED));
             LaunchOutcome::OutOfCapacity { exhausted: exhausted.collect() }
         }
+        NotLaunchable::NotReady(message) => {
+            LaunchOutcome::NodeClassNotReady { message: message.into() }
+        }
         NotLaunchable::UserData(error) => {
-            let message = format!("EC2NodeClass {}: {error}", class.name).into();
+            let message = format!("EC2NodeClass {}: {error}", request.node_class).into();
             LaunchOutcome::NodeClassNotReady { message }
         }
-    })
+    }
 }
 
 /// The class, if instances can be launched from it.

@@ -36,7 +36,7 @@ impl Ec2 {
                     let (gone, rest): (Vec<&Text>, Vec<&Text>) =
                         batch.iter().partition(|id| names(&error.message, id));
                     if gone.is_empty() {
-                        split(batch, &error, &mut batches, &mut outcomes);
+                        split(&batch, &error, &mut batches, &mut outcomes);
                         continue;
                     }
                     outcomes.extend(gone.into_iter().map(|id| (id, Termination::Gone)));
@@ -47,7 +47,7 @@ impl Ec2 {
                     let failed = |id| (id, Termination::Failed(error.clone()));
                     outcomes.extend(batch.into_iter().map(failed));
                 }
-                Err(error) => split(batch, &error, &mut batches, &mut outcomes),
+                Err(error) => split(&batch, &error, &mut batches, &mut outcomes),
             }
         }
         ids.iter().map(|id| outcomes.get(id).cloned().unwrap_or_else(|| ended(None))).collect()
@@ -117,12 +117,12 @@ impl Ec2 {
 
 /// Halves a batch that was refused; one id alone has its outcome.
 fn split<'i>(
-    batch: Vec<&'i Text>,
+    batch: &[&'i Text],
     error: &PortError,
     batches: &mut Vec<Vec<&'i Text>>,
     outcomes: &mut BTreeMap<&'i Text, Termination>,
 ) {
-    match batch.as_slice() {
+    match batch {
         [] => {}
         [id] if error.kind == ErrorKind::NotFound => {
             outcomes.insert(id, Termination::Gone);

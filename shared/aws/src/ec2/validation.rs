@@ -19,7 +19,7 @@ use domain::label::Labels;
 use domain::node_class::Ec2NodeClass;
 use uuid::Uuid;
 
-use super::fleet::{FleetPlan, Surroundings};
+use super::fleet::{FleetPlan, NotLaunchable, Surroundings};
 use super::node_class::{not_asked, unresolved};
 use super::templates::Needed;
 use super::{Ec2, tags};
@@ -63,8 +63,13 @@ impl Ec2 {
         let options = self.options(&catalogue);
         let around =
             Surroundings { cluster: &self.cluster, catalog: &catalogue.catalog, options: &options };
-        let plan = FleetPlan::of(&request, class, around)
-            .map_err(|error| unresolved("NoCompatibleInstanceTypes", &error.to_string(), false))?;
+        let plan = FleetPlan::of(&request, class, around).map_err(|error| {
+            let reason = match error {
+                NotLaunchable::UserData(_) => "UserDataInvalid",
+                _ => "NoCompatibleInstanceTypes",
+            };
+            unresolved(reason, &error.to_string(), false)
+        })?;
         self.try_template(&plan).await?;
         let tags = tags::of_template(&self.cluster.name, class);
         let needed: Vec<Needed<'_>> = plan

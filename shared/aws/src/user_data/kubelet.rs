@@ -1,7 +1,5 @@
 //! The kubelet's settings, as flags and as values of its configuration.
 
-use std::fmt::Write;
-
 use domain::node_class::EvictionThreshold;
 use domain::resource::{Resources, ShownAmount};
 
@@ -44,23 +42,23 @@ pub(super) fn node_labels(bootstrap: &Bootstrap<'_>) -> String {
 pub(super) fn flags(bootstrap: &Bootstrap<'_>) -> Vec<String> {
     let kubelet = &bootstrap.spec.kubelet;
     let mut flags = Flags::default();
-    flags.list("node-labels", node_labels(bootstrap));
-    flags.list("register-with-taints", joined(bootstrap.taints.iter().map(ToString::to_string)));
+    flags.list("node-labels", &node_labels(bootstrap));
+    flags.list("register-with-taints", &joined(bootstrap.taints.iter().map(ToString::to_string)));
     flags.figure("max-pods", Some(bootstrap.max_pods));
     flags.figure("pods-per-core", kubelet.pods_per_core);
-    flags.list("system-reserved", reserved(&kubelet.system_reserved));
-    flags.list("kube-reserved", reserved(bootstrap.kube_reserved));
+    flags.list("system-reserved", &reserved(&kubelet.system_reserved));
+    flags.list("kube-reserved", &reserved(bootstrap.kube_reserved));
     for (flag, thresholds) in
         [("eviction-hard", &kubelet.eviction_hard), ("eviction-soft", &kubelet.eviction_soft)]
     {
         let written =
             thresholds.iter().map(|(signal, at)| format!("{signal}<{}", threshold(signal, *at)));
-        flags.list(flag, joined(written));
+        flags.list(flag, &joined(written));
     }
     let grace = kubelet.eviction_soft_grace_period.iter();
     flags.list(
         "eviction-soft-grace-period",
-        joined(grace.map(|(signal, after)| format!("{signal}={}", seconds(*after)))),
+        &joined(grace.map(|(signal, after)| format!("{signal}={}", seconds(*after)))),
     );
     flags.figure("eviction-max-pod-grace-period", kubelet.eviction_max_pod_grace_period);
     flags.figure("image-gc-high-threshold", kubelet.image_gc_high_threshold_percent);
@@ -83,15 +81,12 @@ struct Flags(Vec<String>);
 impl Flags {
     fn figure(&mut self, name: &str, value: Option<impl std::fmt::Display>) {
         if let Some(value) = value {
-            let mut flag = format!("--{name}=");
-            // Writing to a string cannot fail.
-            let _ = write!(flag, "{value}");
-            self.0.push(flag);
+            self.0.push(format!("--{name}={value}"));
         }
     }
 
     /// Lists stand in double quotes: `<` would redirect in a shell.
-    fn list(&mut self, name: &str, list: String) {
+    fn list(&mut self, name: &str, list: &str) {
         if !list.is_empty() {
             self.0.push(format!("--{name}=\"{list}\""));
         }

@@ -50,10 +50,9 @@ pub(super) fn archive(parts: &[Part]) -> String {
     let mut text =
         format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{boundary}\"\n\n");
     for Part(part) in parts {
-        text.push_str(&format!("--{boundary}\n{part}\n"));
+        text += &format!("--{boundary}\n{part}\n");
     }
-    text.push_str(&format!("--{boundary}--\n"));
-    text
+    text + &format!("--{boundary}--\n")
 }
 
 /// A boundary that no part contains.

@@ -29,7 +29,7 @@ fn script_of(own: &str) -> &str {
 
 fn bootstrap_command(bootstrap: &Bootstrap<'_>) -> String {
     let cluster = bootstrap.cluster;
-    let mut command = format!(
+    let command = format!(
         "& $EKSBootstrapScriptFile -EKSClusterName '{}' -APIServerEndpoint '{}' -Base64ClusterCA '{}' \
          -KubeletExtraArgs '{}'",
         cluster.name,
@@ -37,10 +37,10 @@ fn bootstrap_command(bootstrap: &Bootstrap<'_>) -> String {
         cluster.certificate_authority,
         kubelet::flags(bootstrap).join(" ")
     );
-    if let Some(dns) = bootstrap.cluster_dns().first() {
-        command.push_str(&format!(" -DNSClusterIP '{dns}'"));
+    match bootstrap.cluster_dns().first() {
+        Some(dns) => format!("{command} -DNSClusterIP '{dns}'"),
+        None => command,
     }
-    command
 }
 
 #[cfg(test)]

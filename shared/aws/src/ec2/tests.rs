@@ -1,0 +1,331 @@
+//! The adapter against answers of EC2 on the wire.
+
+use std::sync::Arc;
+
+use controllers::ports::ErrorKind;
+use controllers::ports::cloud::Exhausted;
+use controllers::record::launch::LaunchOffering;
+use domain::instance_type::CapacityType;
+
+use super::*;
+use crate::budget::Unmetered;
+use crate::testkit::script::Script;
+use crate::testkit::{node_class, offering, request};
+use crate::user_data::testkit::cluster;
+
+const A: &str = "us-east-1a";
+const B: &str = "us-east-1b";
+const UID: &str = "9bf4c6ae-4a5e-5b3c-9d2e-0c6f5f0f9a11";
+
+fn ec2(script: &Script) -> Ec2 {
+    let calls = Calls::new(&script.config(), Arc::new(Unmetered)).unwrap();
+    let catalogue = Catalogue::embedded("us-east-1").unwrap();
+    Ec2::new(calls, cluster(), catalogue, Ec2Settings { dry_runs: false, ..Ec2Settings::default() })
+}
+
+fn offerings() -> Vec<LaunchOffering> {
+    let on_demand = |name, zone| offering(name, zone, CapacityType::OnDemand, 96);
+    vec![on_demand("m5.large", A), on_demand("m5.large", B)]
+}
+
+async fn launch(script: &Script, requests: &[LaunchRequest]) -> Vec<LaunchOutcome> {
+    ec2(script).launch(requests, &[node_class("default")]).await.unwrap()
+}
+
+async fn launch_one(script: &Script) -> LaunchOutcome {
+    launch(script, &[request(offerings())]).await.remove(0)
+}
+
+fn tried(name: &str, zone: &str, subnet: &str) -> String {
+    format!(
+        "<launchTemplateAndOverrides><launchTemplateSpecification>\
+         <launchTemplateName>outrigger/1</launchTemplateName></launchTemplateSpecification>\
+         <overrides><instanceType>{name}</instanceType><availabilityZone>{zone}</availabilityZone>\
+         <subnetId>{subnet}</subnetId></overrides></launchTemplateAndOverrides>"
+    )
+}
+
+fn fleet_error(code: &str, zone: &str, subnet: &str) -> String {
+    let tried = tried("m5.large", zone, subnet);
+    format!("<item><errorCode>{code}</errorCode><errorMessage>no</errorMessage>{tried}</item>")
+}
+
+fn fleet(instances: &str, errors: &str) -> String {
+    format!(
+        "<fleetId>fleet-1</fleetId><errorSet>{errors}</errorSet>\
+         <fleetInstanceSet>{instances}</fleetInstanceSet>"
+    )
+}
+
+fn launched(id: &str, zone: &str) -> String {
+    let tried = tried("m5.large", zone, "subnet-b1");
+    format!(
+        "<item><instanceIds><item>{id}</item></instanceIds>\
+         <instanceType>m5.large</instanceType>{tried}</item>"
+    )
+}
+
+fn described(id: &str) -> String {
+    format!(
+        "<reservationSet><item><instancesSet><item><instanceId>{id}</instanceId>\
+         <imageId>ami-amd64</imageId><instanceType>m5.large</instanceType>\
+         <launchTime>2026-11-21T12:00:00.000Z</launchTime>\
+         <placement><availabilityZone>us-east-1b</availabilityZone></placement>\
+         <instanceState><code>0</code><name>pending</name></instanceState>\
+         <tagSet><item><key>outrigger.dev/claim-uid</key><value>{UID}</value></item></tagSet>\
+         </item></instancesSet></item></reservationSet>"
+    )
+}
+
+#[tokio::test]
+async fn a_launch_tells_the_instance_and_what_had_none_left() {
+    let script = Script::default()
+        .answers(
+            "CreateFleet",
+            &fleet(
+                &launched("i-1", B),
+                &fleet_error("InsufficientInstanceCapacity", A, "subnet-a1"),
+            ),
+        )
+        .answers("DescribeInstances", &described("i-1"));
+    let LaunchOutcome::Launched { instance, exhausted } = launch_one(&script).await else {
+        panic!("there is an instance")
+    };
+    assert_eq!((&*instance.id, &*instance.zone), ("i-1", B));
+    assert_eq!(&*instance.provider_id, "aws:///us-east-1b/i-1");
+    assert_eq!(instance.launched.to_string(), "2026-11-21T12:00:00Z");
+    assert_eq!(instance.claim.as_deref(), Some("default-1"), "known though not described yet");
+    assert_eq!(
+        exhausted,
+        [Exhausted {
+            instance_type: "m5.large".into(),
+            zone: A.into(),
+            capacity_type: CapacityType::OnDemand,
+            code: "InsufficientInstanceCapacity".into(),
+        }]
+    );
+    let asked = script.asked("CreateFleet");
+    assert!(asked[0].contains(&format!("ClientToken={UID}&")), "{}", asked[0]);
+}
+
+#[tokio::test]
+async fn an_instance_that_ec2_does_not_describe_yet_is_known_from_the_fleet() {
+    let script = Script::default().answers("CreateFleet", &fleet(&launched("i-1", B), ""));
+    let LaunchOutcome::Launched { instance, .. } = launch_one(&script).await else {
+        panic!("there is an instance")
+    };
+    assert_eq!((&*instance.instance_type, &*instance.image_id), ("m5.large", "ami-amd64"));
+    assert_eq!(instance.claim_uid.as_deref(), Some(UID));
+    assert_eq!(instance.state, controllers::ports::InstanceState::Pending);
+}
+
+#[tokio::test]
+async fn neither_instance_nor_error_means_that_nothing_was_left() {
+    let nothing = Script::default().answers("CreateFleet", &fleet("", ""));
+    let outcome = launch_one(&nothing).await;
+    assert_eq!(outcome, LaunchOutcome::OutOfCapacity { exhausted: Vec::new() });
+    let errors = fleet_error("UnfulfillableCapacity", A, "subnet-a1")
+        + &fleet_error("MaxSpotInstanceCountExceeded", B, "subnet-b1");
+    let refused = Script::default().answers("CreateFleet", &fleet("", &errors));
+    let LaunchOutcome::OutOfCapacity { exhausted } = launch_one(&refused).await else {
+        panic!("nothing was left")
+    };
+    assert_eq!(exhausted.len(), 2);
+}
+
+#[tokio::test]
+async fn a_token_with_other_parameters_leads_to_the_instance_of_the_first_call() {
+    let script = Script::default()
+        .refuses("CreateFleet", "IdempotentParameterMismatch", "other parameters")
+        .answers("DescribeInstances", &described("i-before"));
+    let LaunchOutcome::Launched { instance, .. } = launch_one(&script).await else {
+        panic!("there is an instance")
+    };
+    assert_eq!(&*instance.id, "i-before");
+    let asked = &script.asked("DescribeInstances")[0];
+    assert!(asked.contains("outrigger.dev%2Fclaim-uid"), "{asked}");
+
+    let hidden =
+        Script::default().refuses("CreateFleet", "IdempotentParameterMismatch", "other parameters");
+    let LaunchOutcome::Failed(error) = launch_one(&hidden).await else { panic!("nobody knows") };
+    assert!(error.is_retryable(), "{error}");
+    assert_eq!(hidden.asked("CreateFleet").len(), 1, "a second instance must not be risked");
+}
+
+#[tokio::test]
+async fn a_template_that_is_gone_is_made_again() {
+    let missing = "InvalidLaunchTemplateName.NotFoundException";
+    let script = Script::default()
+        .refuses("CreateFleet", missing, "no such template")
+        .answers("CreateFleet", &fleet(&launched("i-1", B), ""));
+    assert!(matches!(launch_one(&script).await, LaunchOutcome::Launched { .. }));
+    assert_eq!(script.asked("CreateLaunchTemplate").len(), 2);
+    let tokens = script.asked("CreateFleet");
+    assert!(tokens[1].contains(&format!("ClientToken={UID}&")), "a refused call spends no token");
+
+    let script = Script::default()
+        .answers("CreateFleet", &fleet("", &fleet_error(missing, A, "subnet-a1")))
+        .answers("CreateFleet", &fleet(&launched("i-1", B), ""));
+    assert!(matches!(launch_one(&script).await, LaunchOutcome::Launched { .. }));
+    let tokens = script.asked("CreateFleet");
+    assert!(tokens[1].contains(&format!("ClientToken={UID}-2&")), "{}", tokens[1]);
+}
+
+#[tokio::test]
+async fn a_full_subnet_leaves_the_zones_others() {
+    let full = fleet_error("InsufficientFreeAddressesInSubnet", A, "subnet-a1");
+    let script = Script::default()
+        .answers("CreateFleet", &fleet("", &full))
+        .answers("CreateFleet", &fleet(&launched("i-1", A), ""));
+    let LaunchOutcome::Launched { exhausted, .. } = launch_one(&script).await else {
+        panic!("there is an instance")
+    };
+    assert_eq!(exhausted, [], "the zone has another subnet");
+    let asked = script.asked("CreateFleet");
+    assert!(asked[0].contains("subnet-a1") && !asked[0].contains("subnet-a2"));
+    assert!(asked[1].contains("subnet-a2") && !asked[1].contains("subnet-a1"));
+}
+
+#[tokio::test]
+async fn the_subnet_with_most_free_addresses_is_used() {
+    let subnet = |id: &str, free: u32| {
+        format!(
+            "<item><subnetId>{id}</subnetId><availabilityZone>us-east-1a</availabilityZone>\
+             <availableIpAddressCount>{free}</availableIpAddressCount></item>"
+        )
+    };
+    let subnets =
+        format!("<subnetSet>{}{}</subnetSet>", subnet("subnet-a1", 10), subnet("subnet-a2", 200));
+    let script = Script::default()
+        .answers("DescribeSubnets", &subnets)
+        .answers("CreateFleet", &fleet(&launched("i-1", A), ""));
+    launch_one(&script).await;
+    assert!(script.asked("CreateFleet")[0].contains("subnet-a2"));
+}
+
+#[tokio::test]
+async fn one_launch_that_fails_spoils_no_other() {
+    let script = Script::default()
+        .refuses("CreateFleet", "RequestLimitExceeded", "Request limit exceeded.")
+        .answers("CreateFleet", &fleet(&launched("i-2", B), ""));
+    let other =
+        LaunchRequest { token: "other".into(), claim: "default-2".into(), ..request(offerings()) };
+    let homeless = LaunchRequest { node_class: "gone".into(), ..request(offerings()) };
+    let outcomes = launch(&script, &[request(offerings()), homeless, other]).await;
+    let LaunchOutcome::Failed(error) = &outcomes[0] else { panic!("it was throttled") };
+    assert_eq!(error.kind, ErrorKind::Throttled);
+    assert_eq!(
+        outcomes[1],
+        LaunchOutcome::NodeClassNotReady { message: "EC2NodeClass gone does not exist".into() }
+    );
+    assert!(matches!(outcomes[2], LaunchOutcome::Launched { .. }));
+}
+
+#[tokio::test]
+async fn templates_are_made_once_for_all_launches_that_need_them() {
+    let script = Script::default()
+        .answers("CreateFleet", &fleet(&launched("i-1", B), ""))
+        .answers("CreateFleet", &fleet(&launched("i-2", B), ""));
+    let other =
+        LaunchRequest { token: "other".into(), claim: "default-2".into(), ..request(offerings()) };
+    launch(&script, &[request(offerings()), other]).await;
+    assert_eq!(script.asked("DescribeLaunchTemplates").len(), 1);
+    assert_eq!(script.asked("CreateLaunchTemplate").len(), 1);
+}
+
+#[tokio::test]
+async fn a_denial_names_the_action_and_no_account() {
+    let message = "You are not authorized to perform this operation. User: \
+                   arn:aws:sts::123456789012:assumed-role/x/y is not authorized to perform: \
+                   ec2:CreateFleet on resource: arn:aws:ec2:us-east-1:123456789012:fleet/*";
+    let script = Script::default().refuses("CreateFleet", "UnauthorizedOperation", message);
+    let LaunchOutcome::Failed(error) = launch_one(&script).await else { panic!("it is denied") };
+    assert_eq!(error.kind, ErrorKind::Denied);
+    let shown = format!("{error} {error:?}");
+    assert!(shown.contains("ec2:CreateFleet") && !shown.contains("123456789012"), "{shown}");
+}
+
+fn ending(id: &str) -> String {
+    format!(
+        "<item><instanceId>{id}</instanceId>\
+         <currentState><code>32</code><name>shutting-down</name></currentState></item>"
+    )
+}
+
+#[tokio::test]
+async fn an_instance_that_is_gone_keeps_no_other_alive() {
+    let script = Script::default()
+        .refuses(
+            "TerminateInstances",
+            "InvalidInstanceID.NotFound",
+            "The instance ID 'i-2' does not exist",
+        )
+        .answers(
+            "TerminateInstances",
+            &format!("<instancesSet>{}{}</instancesSet>", ending("i-1"), ending("i-3")),
+        );
+    let ids: Vec<Text> = ["i-1", "i-2", "i-3"].map(Text::from).to_vec();
+    let outcomes = ec2(&script).terminate(&ids).await.unwrap();
+    assert_eq!(outcomes, [Termination::ShuttingDown, Termination::Gone, Termination::ShuttingDown]);
+}
+
+#[tokio::test]
+async fn a_batch_that_is_refused_is_split_until_the_bad_one_stands_alone() {
+    let denied =
+        |script: Script| script.refuses("TerminateInstances", "UnauthorizedOperation", "not yours");
+    // Both; then the second alone, which is taken first; then the first alone.
+    let script = denied(denied(Script::default()))
+        .answers("TerminateInstances", &format!("<instancesSet>{}</instancesSet>", ending("i-1")));
+    let ids: Vec<Text> = ["i-1", "i-2"].map(Text::from).to_vec();
+    let outcomes = ec2(&script).terminate(&ids).await.unwrap();
+    assert_eq!(outcomes[0], Termination::ShuttingDown);
+    assert!(matches!(&outcomes[1], Termination::Failed(error) if error.kind == ErrorKind::Denied));
+}
+
+#[tokio::test]
+async fn a_throttled_batch_is_not_asked_again_in_pieces() {
+    let script =
+        Script::default().refuses("TerminateInstances", "RequestLimitExceeded", "slow down");
+    let ids: Vec<Text> = ["i-1", "i-2"].map(Text::from).to_vec();
+    let outcomes = ec2(&script).terminate(&ids).await.unwrap();
+    assert!(
+        outcomes
+            .iter()
+            .all(|own| matches!(own, Termination::Failed(error) if error.is_retryable()))
+    );
+    assert_eq!(script.asked("TerminateInstances").len(), 1);
+}
+
+#[tokio::test]
+async fn each_part_of_a_node_class_fails_by_itself() {
+    let group = "<securityGroupInfo><item><groupId>sg-9</groupId><groupName>nodes</groupName></item>\
+                 </securityGroupInfo>";
+    let script = Script::default()
+        .refuses("DescribeSubnets", "RequestLimitExceeded", "slow down")
+        .answers("DescribeSecurityGroups", group);
+    let mut class = node_class("default");
+    let by_id = |id: &str| domain::node_class::SelectorTerm {
+        id: Some(id.into()),
+        ..domain::node_class::SelectorTerm::default()
+    };
+    class.spec.subnet_selector_terms = vec![by_id("subnet-1")];
+    class.spec.security_group_selector_terms = vec![by_id("sg-9")];
+    class.spec.ami_selector_terms = vec![by_id("ami-9")];
+    class.spec.instance_profile = Some("nodes".into());
+    let resolution = ec2(&script).resolve_node_class(&class).await.unwrap();
+    let subnets = resolution.subnets.unwrap_err();
+    assert_eq!((&*subnets.reason, subnets.is_passing), ("Throttled", true));
+    assert_eq!(&*resolution.security_groups.unwrap()[0].id, "sg-9");
+    let images = resolution.amis.unwrap_err();
+    assert_eq!((&*images.reason, images.is_passing), ("AMINotFound", false));
+    assert_eq!(resolution.instance_profile.as_deref(), Ok("nodes"));
+}
+
+#[tokio::test]
+async fn only_instances_of_this_cluster_are_listed() {
+    let script = Script::default().answers("DescribeInstances", &described("i-1"));
+    let instances = ec2(&script).instances().await.unwrap();
+    assert_eq!(instances.len(), 1);
+    let asked = &script.asked("DescribeInstances")[0];
+    assert!(asked.contains("kubernetes.io%2Fcluster%2Fprod"), "{asked}");
+}

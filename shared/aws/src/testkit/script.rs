@@ -1,0 +1,102 @@
+//! AWS on a script: answers by action, in order, and a record of what was asked.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use aws_config::retry::RetryConfig;
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_ec2::config::{Credentials, Region, SharedCredentialsProvider};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_types::body::SdkBody;
+
+/// What AWS answers to one call.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    status: u16,
+    body: String,
+}
+
+/// A call that was made: the action, and its parameters as they were sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) action: String,
+    pub(crate) body: String,
+}
+
+/// What AWS will answer. An action without an answer left is answered with an empty success.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Script(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    answers: Mutex<BTreeMap<String, VecDeque<Answer>>>,
+    asked: Mutex<Vec<Asked>>,
+}
+
+impl Script {
+    /// The next answer to an action: the inner XML of a success.
+    pub(crate) fn answers(self, action: &str, inner: &str) -> Self {
+        let body = format!("<{action}Response>{inner}</{action}Response>");
+        self.add(action, Answer { status: 200, body })
+    }
+
+    /// The next answer to an action: an error of EC2.
+    pub(crate) fn refuses(self, action: &str, code: &str, message: &str) -> Self {
+        let body = format!(
+            "<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors>\
+             <RequestID>1</RequestID></Response>"
+        );
+        self.add(action, Answer { status: 400, body })
+    }
+
+    fn add(self, action: &str, answer: Answer) -> Self {
+        self.0.answers.lock().unwrap().entry(action.to_owned()).or_default().push_back(answer);
+        self
+    }
+
+    /// The bodies of the calls of an action, in order.
+    pub(crate) fn asked(&self, action: &str) -> Vec<String> {
+        let asked = self.0.asked.lock().unwrap();
+        asked.iter().filter(|own| own.action == action).map(|own| own.body.clone()).collect()
+    }
+
+    /// A configuration whose calls all come here, each once.
+    pub(crate) fn config(&self) -> SdkConfig {
+        let connector = SharedHttpConnector::new(Connector(self.0.clone()));
+        let credentials = Credentials::new("AKIA", "secret", None, None, "test");
+        SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::from_static("us-east-1"))
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .retry_config(RetryConfig::disabled())
+            .http_client(http_client_fn(move |_, _| connector.clone()))
+            .build()
+    }
+}
+
+#[derive(Debug)]
+struct Connector(Arc<Inner>);
+
+impl HttpConnector for Connector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let body = request.body().bytes().map(String::from_utf8_lossy).unwrap_or_default();
+        let action = body
+            .split('&')
+            .find_map(|parameter| parameter.strip_prefix("Action="))
+            .unwrap_or_default()
+            .to_owned();
+        self.0
+            .asked
+            .lock()
+            .unwrap()
+            .push(Asked { action: action.clone(), body: body.into_owned() });
+        let next = self.0.answers.lock().unwrap().get_mut(&action).and_then(VecDeque::pop_front);
+        let empty = || Answer { status: 200, body: format!("<{action}Response/>") };
+        let Answer { status, body } = next.unwrap_or_else(empty);
+        let status = status.try_into().unwrap();
+        HttpConnectorFuture::ready(Ok(HttpResponse::new(status, SdkBody::from(body))))
+    }
+}
