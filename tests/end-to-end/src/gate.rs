@@ -141,14 +141,22 @@ async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     passage: Arc<Passage>,
 ) {
+    let mut closing = passage.traffic.closings();
     let service = service_fn(move |request| {
         let passage = Arc::clone(&passage);
         async move { pass(request, &passage).await }
     });
+    let serving =
+        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    let mut serving = std::pin::pin!(serving);
     // An error here is a caller that went away, or one that was sent away.
-    let _ = hyper::server::conn::http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+    tokio::select! {
+        _ = serving.as_mut() => {}
+        _ = closing.recv() => {
+            serving.as_mut().graceful_shutdown();
+            let _ = serving.await;
+        }
+    }
 }
 
 /// Passes one call on, unless the traffic rules say otherwise.

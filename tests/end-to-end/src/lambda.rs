@@ -31,6 +31,8 @@ const INIT_WITHIN: Duration = Duration::from_secs(10);
 pub struct Deployment {
     /// Its name.
     pub name: String,
+    /// Which function of the binary it is.
+    pub handler: String,
     /// Its binary.
     pub binary: PathBuf,
     /// Its environment, beside what Lambda sets.
@@ -218,7 +220,8 @@ impl Function {
     }
 
     async fn start(&self) -> Result<Process> {
-        let Deployment { name, binary, environment, memory_mib, timeout: _ } = &self.deployment;
+        let Deployment { name, handler, binary, environment, memory_mib, timeout: _ } =
+            &self.deployment;
         let api = RuntimeApi::start().await?;
         let log = self.workplace.path(&format!("function-{name}-{}.log", self.invocations));
         let output = std::fs::File::create(&log)?;
@@ -241,7 +244,7 @@ impl Function {
             .env("AWS_DEFAULT_REGION", crate::cloud::REGION)
             // Tells `run` whose process it is.
             .env("OUTRIGGER_END_TO_END_WORKPLACE", self.workplace.folder())
-            .env("_HANDLER", "bootstrap")
+            .env("_HANDLER", handler)
             .env("LAMBDA_TASK_ROOT", "/var/task")
             .env("LAMBDA_RUNTIME_DIR", "/var/runtime")
             .envs(environment)

@@ -45,7 +45,10 @@ impl Stack {
             disruption: world.function("disruption")?,
             catalog: world.function("catalog")?,
         };
-        stack.catalog.invoke(&poll()).await?.answer()?;
+        let catalog = &mut stack.catalog;
+        world
+            .store_catalogue(async move || catalog.invoke(&poll()).await?.answer().map(drop))
+            .await?;
         Ok(stack)
     }
 

@@ -1,6 +1,6 @@
 //! The table of the stack, as the template makes it.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub async fn create(endpoint: &str, name: &str) -> Result<()> {
         "GlobalSecondaryIndexes": [{
             "IndexName": "instance",
             "KeySchema": [key("instanceId", "HASH")],
-            "Projection": {"ProjectionType": "ALL"},
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
         }],
     });
     call(endpoint, "CreateTable", &table).await?;
@@ -45,6 +45,20 @@ pub async fn scan(endpoint: &str, name: &str) -> Result<Vec<Value>> {
         Value::Array(items) => Ok(items),
         other => bail!("a scan without items: {other}"),
     }
+}
+
+/// Puts items, in DynamoDB's own JSON.
+pub async fn put(endpoint: &str, name: &str, items: &[Value]) -> Result<()> {
+    // What a batch may hold.
+    for batch in items.chunks(25) {
+        let requests: Vec<_> =
+            batch.iter().map(|item| json!({"PutRequest": {"Item": item}})).collect();
+        let answer =
+            call(endpoint, "BatchWriteItem", &json!({"RequestItems": {name: requests}})).await?;
+        let left = answer["UnprocessedItems"].as_object().map_or(0, serde_json::Map::len);
+        ensure!(left == 0, "items were not put: {answer}");
+    }
+    Ok(())
 }
 
 async fn call(endpoint: &str, action: &str, document: &Value) -> Result<Value> {

@@ -12,6 +12,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use crate::cache::{Cache, repository};
 use crate::cloud::{AccessEntry, Cloud, REGION};
@@ -53,6 +54,8 @@ pub struct World {
     dynamodb: DynamoDb,
     gates: Gates,
     workplace: Workplace,
+    /// What function `catalog` stored; it takes long to gather and is the same for every case.
+    catalogue: OnceCell<Vec<Value>>,
 }
 
 struct Gates {
@@ -102,12 +105,22 @@ impl World {
                 .await?;
         table::create(&dynamodb.endpoint, TABLE).await?;
         let client = control_plane.administrator().await?;
-        Ok(Self { traffic, cloud, control_plane, kubelets, client, dynamodb, gates, workplace })
+        Ok(Self {
+            traffic,
+            cloud,
+            control_plane,
+            kubelets,
+            client,
+            dynamodb,
+            gates,
+            workplace,
+            catalogue: OnceCell::new(),
+        })
     }
 
     /// A function of the stack, not running yet.
     pub fn function(&self, name: &str) -> Result<Function> {
-        let binary = binary(name);
+        let binary = binary();
         if !binary.exists() {
             bail!("{} is not built: tests/end-to-end/run builds it", binary.display());
         }
@@ -117,9 +130,11 @@ impl World {
             ("AWS_ENDPOINT_URL", self.gates.aws.endpoint.clone()),
             ("AWS_ENDPOINT_URL_DYNAMODB", self.gates.dynamodb.endpoint.clone()),
             ("TABLE_NAME", TABLE.to_owned()),
+            ("CLUSTER_NAME", CLUSTER.to_owned()),
         ];
         let deployment = Deployment {
             name: name.to_owned(),
+            handler: name.to_owned(),
             binary,
             environment: environment.map(|(key, value)| (key.to_owned(), value)).into(),
             timeout: Duration::from_mins(1),
@@ -225,6 +240,27 @@ impl World {
         table::scan(&self.dynamodb.endpoint, TABLE).await
     }
 
+    /// Has the catalogue stored: by `gather` the first time, as it was then every other time.
+    pub async fn store_catalogue(&self, gather: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
+        let is_new = !self.catalogue.initialized();
+        let items = self
+            .catalogue
+            .get_or_try_init(async || {
+                gather().await?;
+                let is_of_catalogue = |item: &Value| {
+                    let key = item["record"]["S"].as_str().unwrap_or_default();
+                    key.starts_with("catalog#")
+                };
+                let records = self.records().await?;
+                anyhow::Ok(records.into_iter().filter(is_of_catalogue).collect())
+            })
+            .await?;
+        if is_new {
+            return Ok(());
+        }
+        table::put(&self.dynamodb.endpoint, TABLE, items).await
+    }
+
     /// A folder for what a case wants to keep.
     pub const fn workplace(&self) -> &Workplace {
         &self.workplace
@@ -283,11 +319,11 @@ fn entry(function: &str) -> AccessEntry {
     }
 }
 
-/// Where the binary of a function is: in the folder that `run` names, else where cargo puts release builds.
-fn binary(name: &str) -> PathBuf {
+/// Where the binary of all functions is: in the folder that `run` names, else where cargo puts release builds.
+fn binary() -> PathBuf {
     let folder = std::env::var_os("OUTRIGGER_FUNCTIONS")
         .map_or_else(|| repository().join("target/release"), PathBuf::from);
-    folder.join(name)
+    folder.join("bootstrap")
 }
 
 /// What is left to say of a map in an error.

@@ -97,7 +97,7 @@ async fn a_warm_process_goes_on_after_it_was_frozen(world: Arc<World>) -> Result
         invocation.answer()?;
         ensure!(invocation.init.is_none() || count == 0, "the process was not kept");
         // Connections that were open at the freeze are closed by the other side meanwhile.
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        world.traffic.close_idle();
     }
     stack.until_running(&world, 3).await?;
     is_consistent(&world).await

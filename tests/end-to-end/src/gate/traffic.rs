@@ -17,6 +17,7 @@ pub struct Traffic {
     state: Mutex<State>,
     cut: watch::Sender<BTreeSet<Side>>,
     expired: broadcast::Sender<()>,
+    closing: broadcast::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +76,7 @@ impl Default for Traffic {
             state: Mutex::default(),
             cut: watch::Sender::new(BTreeSet::new()),
             expired: broadcast::Sender::new(1),
+            closing: broadcast::Sender::new(1),
         }
     }
 }
@@ -147,6 +149,12 @@ impl Traffic {
         let _ = self.expired.send(());
     }
 
+    /// Closes connections that nothing passes on, as servers do with those that were idle for long.
+    pub fn close_idle(&self) {
+        // No connection at all is fine.
+        let _ = self.closing.send(());
+    }
+
     /// Sets a trap for the call number `nth` (from 1) that a caller makes from now on.
     pub fn trap(&self, caller: &str, nth: u32, moment: Moment) -> Trap {
         let (sprung, sprung_receiver) = oneshot::channel();
@@ -167,6 +175,10 @@ impl Traffic {
 
     pub(super) fn expiries(&self) -> broadcast::Receiver<()> {
         self.expired.subscribe()
+    }
+
+    pub(super) fn closings(&self) -> broadcast::Receiver<()> {
+        self.closing.subscribe()
     }
 
     pub(super) async fn admit(&self, head: &Head) -> Verdict {
