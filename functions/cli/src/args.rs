@@ -56,6 +56,18 @@ pub(crate) struct ExplainArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) observation: ObservationArgs,
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub(crate) output: ExplainFormat,
+}
+
+/// How to print an explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExplainFormat {
+    /// For people
+    Text,
+    /// One JSON document
+    Json,
 }
 
 /// What can be explained.

@@ -7,6 +7,7 @@ pub(crate) mod age;
 pub(crate) mod bar;
 pub(crate) mod catalog;
 pub(crate) mod explain;
+mod explanation;
 pub(crate) mod node_table;
 pub(crate) mod page;
 pub(crate) mod paint;

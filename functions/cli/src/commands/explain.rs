@@ -1,31 +1,71 @@
 //! `outrigger explain`: everything that a plan says about one pod or one node.
 
+use domain::plan::Plan;
 use domain::pod::PodKey;
+use domain::snapshot::ClusterSnapshot;
+use planning::explain::{explain_claim, explain_pod};
 
-use crate::args::{ExplainArgs, ExplainedKind};
-use crate::commands::{CommandError, plan};
+use crate::args::{ExplainArgs, ExplainFormat, ExplainedKind};
+use crate::commands::{CommandError, json, plan};
 use crate::console;
 use crate::observation::observe;
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::text::explain;
+use crate::view::node_row;
+use crate::wire::explanation::{NodeDocument, PodDocument};
 
 /// Plans, and tells what the plan says about the object.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Status, CommandError> {
     let observation = observe(&args.observation)?;
     let planned = planning::plan(&observation.snapshot);
     plan::violations(&observation, &planned);
-    let (snapshot, canvas) = (&observation.snapshot, Canvas::of_stdout());
     let (kind, told) = match args.kind {
-        ExplainedKind::Pod => {
-            ("pod", explain::pod(&pod_key(&args.name), snapshot, &planned, canvas))
-        }
-        ExplainedKind::Node => ("node", explain::node(&args.name, snapshot, &planned, canvas)),
+        ExplainedKind::Pod => ("pod", pod(args, &observation.snapshot, &planned)?),
+        ExplainedKind::Node => ("node", node(args, &observation.snapshot, &planned)?),
     };
     let text =
         told.ok_or_else(|| CommandError::NothingToExplain { kind, name: args.name.clone() })?;
     console::write(&text)?;
     Ok(if observation.has_bad_input { Status::BadInput } else { Status::Done })
+}
+
+fn pod(
+    args: &ExplainArgs,
+    snapshot: &ClusterSnapshot,
+    planned: &Plan,
+) -> Result<Option<String>, serde_json::Error> {
+    let key = pod_key(&args.name);
+    let Some(known) = snapshot.pods.iter().find(|pod| pod.key == key) else { return Ok(None) };
+    let explanation = explain_pod(snapshot, &key);
+    match args.output {
+        ExplainFormat::Text => {
+            Ok(Some(explain::pod(known, planned, explanation.as_ref(), Canvas::of_stdout())))
+        }
+        ExplainFormat::Json => {
+            json(&PodDocument::new(known, planned, explanation.as_ref())).map(Some)
+        }
+    }
+}
+
+fn node(
+    args: &ExplainArgs,
+    snapshot: &ClusterSnapshot,
+    planned: &Plan,
+) -> Result<Option<String>, serde_json::Error> {
+    let rows = node_row::rows(snapshot, planned);
+    let Some(row) = rows.iter().find(|row| *row.name == *args.name) else { return Ok(None) };
+    let claim = explain::new_claims(planned).find(|claim| *claim.name == *args.name);
+    let explanation = claim.and_then(|claim| explain_claim(snapshot, claim));
+    let claim = claim.map(|claim| (claim, explanation.as_ref()));
+    match args.output {
+        ExplainFormat::Text => {
+            Ok(Some(explain::node(row, snapshot, planned, claim, Canvas::of_stdout())))
+        }
+        ExplainFormat::Json => {
+            json(&NodeDocument::new(&args.name, snapshot, planned, claim)).map(Some)
+        }
+    }
 }
 
 /// `NAMESPACE/NAME`, or a name in the namespace `default`.

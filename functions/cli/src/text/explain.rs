@@ -3,27 +3,29 @@
 use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim};
 use domain::pod::{Pod, PodKey};
 use domain::snapshot::ClusterSnapshot;
+use planning::explain::{ClaimExplanation, PodExplanation};
 
 use crate::terminal::Canvas;
+use crate::text::explanation::{claim_tree, pod_tree};
 use crate::text::node_table::node_table;
 use crate::text::page::Page;
 use crate::text::paint::Role;
 use crate::text::plan::{disruption, launch};
-use crate::view::node_row;
+use crate::view::node_row::NodeRow;
 use crate::view::pod_names::{PodNames, counted};
 
-/// Where a pod goes and why, or why nowhere; `None` when there is no such pod.
+/// Where a pod goes and why, or why nowhere.
 pub(crate) fn pod(
-    key: &PodKey,
-    snapshot: &ClusterSnapshot,
+    known: &Pod,
     plan: &Plan,
+    explanation: Option<&PodExplanation>,
     canvas: Canvas,
-) -> Option<String> {
-    let known = snapshot.pods.iter().find(|pod| pod.key == *key)?;
+) -> String {
+    let key = &known.key;
     let mut page = Page::new(canvas);
     page.heading(&format!("POD {key}"), "");
     let mut is_told = bound(&mut page, known);
-    is_told |= place_of(&mut page, key, plan);
+    is_told |= place_of(&mut page, key, plan, explanation);
     if let Some(unschedulable) = plan.unschedulable.iter().find(|other| other.pod == *key) {
         is_told = true;
         let head = page.paint(Role::Bad, "It has no place:");
@@ -37,7 +39,11 @@ pub(crate) fn pod(
     }
     let asked = &known.spec.requests;
     page.faint(format!("  It asks for {}.", crate::view::amounts::Amounts(asked)));
-    Some(page.into_text())
+    if let Some(explanation) = explanation {
+        let claim = plan.node_claims.iter().find(|claim| holds(claim, key));
+        pod_tree(&mut page, explanation, claim.map(|claim| &*claim.node_pool));
+    }
+    page.into_text()
 }
 
 fn bound(page: &mut Page, pod: &Pod) -> bool {
@@ -48,13 +54,24 @@ fn bound(page: &mut Page, pod: &Pod) -> bool {
     true
 }
 
-fn place_of(page: &mut Page, key: &PodKey, plan: &Plan) -> bool {
+fn place_of(
+    page: &mut Page,
+    key: &PodKey,
+    plan: &Plan,
+    explanation: Option<&PodExplanation>,
+) -> bool {
     if let Some(placement) = plan.placements.iter().find(|placement| placement.pod == *key) {
         let line = format!(
             "  It goes to {}, which has room for it: no new node is needed.",
             page.paint(Role::Name, &placement.node)
         );
         page.line(line);
+        if explanation.is_some_and(|own| !own.accepting.is_empty()) {
+            page.faint(
+                "  Of nodes that take it, the one that breaks the fewest preferences, then the first: \
+                 ready before starting, then by name.",
+            );
+        }
         return true;
     }
     if let Some(claim) = plan.node_claims.iter().find(|claim| holds(claim, key)) {
@@ -97,22 +114,29 @@ fn why_nothing_is_decided(pod: &Pod) -> String {
     "The plan does nothing about it.".to_owned()
 }
 
-/// Why a node stays or goes, or what a new one is for; `None` when there is no such node.
+/// Why a node stays or goes, or what a new one is for and what it was chosen from.
 pub(crate) fn node(
-    name: &str,
+    row: &NodeRow,
     snapshot: &ClusterSnapshot,
     plan: &Plan,
+    claim: Option<(&PlannedNodeClaim, Option<&ClaimExplanation>)>,
     canvas: Canvas,
-) -> Option<String> {
-    let row = node_row::rows(snapshot, plan).into_iter().find(|row| &*row.name == name)?;
+) -> String {
+    let name = &*row.name;
     let mut page = Page::new(canvas);
     page.heading(&format!("NODE {name}"), "");
-    page.line(node_table(std::slice::from_ref(&row), canvas));
+    page.line(node_table(std::slice::from_ref(row), canvas));
     page.line("");
-    if let Some(claim) = new_claims(plan).find(|claim| &*claim.name == name) {
-        page.line("  It is launched for pods that wait:");
+    if let Some((claim, explanation)) = claim {
+        page.line(match plan.node_claims.contains(claim) {
+            true => "  It is launched for pods that wait:",
+            false => "  It is launched to replace nodes that go:",
+        });
         launch(&mut page, claim, "    ");
-        return Some(page.into_text());
+        if let Some(explanation) = explanation {
+            claim_tree(&mut page, explanation);
+        }
+        return page.into_text();
     }
     residents(&mut page, name, snapshot, plan);
     let goes: Option<&PlannedDisruption> =
@@ -131,10 +155,11 @@ pub(crate) fn node(
     if goes.is_none() && kept.is_empty() {
         page.line("  It stays: nothing in this tick asks for it to go.");
     }
-    Some(page.into_text())
+    page.into_text()
 }
 
-fn new_claims(plan: &Plan) -> impl Iterator<Item = &PlannedNodeClaim> {
+/// Claims that a plan launches, replacements included.
+pub(crate) fn new_claims(plan: &Plan) -> impl Iterator<Item = &PlannedNodeClaim> {
     let replacements = plan.disruptions.iter().flat_map(|taken| &taken.replacements);
     plan.node_claims.iter().chain(replacements)
 }
@@ -165,16 +190,22 @@ fn residents(page: &mut Page, name: &str, snapshot: &ClusterSnapshot, plan: &Pla
 mod tests {
     use super::*;
     use crate::testing;
+    use crate::view::node_row;
 
     #[track_caller]
     fn pod_text(name: &str) -> String {
-        let key = PodKey::new("default", name);
-        pod(&key, &testing::snapshot(), &testing::plan(), Canvas::PLAIN).unwrap()
+        let snapshot = testing::snapshot();
+        let known = snapshot.pods.iter().find(|pod| &*pod.key.name == name).unwrap();
+        pod(known, &testing::plan(), None, Canvas::PLAIN)
     }
 
     #[track_caller]
     fn node_text(name: &str) -> String {
-        node(name, &testing::snapshot(), &testing::plan(), Canvas::PLAIN).unwrap()
+        let (snapshot, plan) = (testing::snapshot(), testing::plan());
+        let rows = node_row::rows(&snapshot, &plan);
+        let row = rows.iter().find(|row| &*row.name == name).unwrap();
+        let claim = new_claims(&plan).find(|claim| &*claim.name == name);
+        node(row, &snapshot, &plan, claim.map(|claim| (claim, None)), Canvas::PLAIN)
     }
 
     #[test]
@@ -197,10 +228,7 @@ mod tests {
 
     #[test]
     fn a_pod_without_a_place_is_told_every_reason() {
-        let mut snapshot = testing::snapshot();
-        snapshot.pods.push(testing::pod("huge", None));
-        let key = PodKey::new("default", "huge");
-        let text = pod(&key, &snapshot, &testing::plan(), Canvas::PLAIN).unwrap();
+        let text = pod(&testing::pod("huge", None), &testing::plan(), None, Canvas::PLAIN);
         assert!(text.contains("needs 510.1 more cpu"), "{text}");
     }
 
@@ -209,17 +237,8 @@ mod tests {
         let mut gated = testing::pod("gated", None);
         let spec = std::sync::Arc::make_mut(&mut gated.spec);
         spec.scheduling_gates = vec!["example.com/quota".into()];
-        let snapshot = ClusterSnapshot { pods: vec![gated], ..testing::snapshot() };
-        let key = PodKey::new("default", "gated");
-        let text = pod(&key, &snapshot, &Plan::default(), Canvas::PLAIN).unwrap();
+        let text = pod(&gated, &Plan::default(), None, Canvas::PLAIN);
         assert!(text.contains("example.com/quota"), "{text}");
-    }
-
-    #[test]
-    fn what_is_not_there_is_not_explained() {
-        let key = PodKey::new("default", "nobody");
-        assert_eq!(pod(&key, &testing::snapshot(), &testing::plan(), Canvas::PLAIN), None);
-        assert_eq!(node("nobody", &testing::snapshot(), &testing::plan(), Canvas::PLAIN), None);
     }
 
     #[test]

@@ -55,6 +55,38 @@ fn explain_tells_a_pods_reasons() {
 }
 
 #[test]
+fn explain_shows_what_every_filter_left() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP), ("huge.yaml", HUGE)]);
+    let arguments = "pod huge -f shop.yaml huge.yaml --catalog catalog.yaml";
+    let run = workspace.run(&format!("explain {arguments}"));
+    assert!(run.out.contains("NODEPOOLS") && run.out.contains("room for cpu"), "{run:?}");
+
+    let document = workspace.run(&format!("explain {arguments} -o json")).json();
+
+    assert_eq!(document["kind"], "PodExplanation");
+    let filters = document["nodePools"][0]["filters"].as_array().unwrap();
+    assert!(filters[0]["left"].as_u64() > Some(0), "{document}");
+    assert!(filters.iter().any(|filter| filter["left"] == 0), "{document}");
+}
+
+#[test]
+fn explain_says_what_a_claim_was_chosen_from() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP)]);
+    let plan = workspace.run("plan -f shop.yaml --catalog catalog.yaml -o json").json();
+    let claim = &plan["nodeClaims"][0];
+    let arguments =
+        format!("node {} -f shop.yaml --catalog catalog.yaml", claim["name"].as_str().unwrap());
+    let run = workspace.run(&format!("explain {arguments}"));
+    assert!(run.out.contains("INSTANCE TYPES") && run.out.contains("OFFERED TO EC2"), "{run:?}");
+
+    let document = workspace.run(&format!("explain {arguments} -o json")).json();
+
+    let offers = document["offers"].as_array().unwrap();
+    let named: Vec<_> = offers.iter().map(|offer| offer["instanceType"].clone()).collect();
+    assert_eq!(&named, claim["instanceTypes"].as_array().unwrap());
+}
+
+#[test]
 fn explain_does_not_make_up_what_is_not_there() {
     let run = Workspace::with(&[("shop.yaml", SHOP)])
         .run("explain node ghost -f shop.yaml --catalog catalog.yaml");
