@@ -156,12 +156,16 @@ impl World {
     /// Leaves the world as it was after the start.
     pub async fn reset(&self) -> Result<()> {
         self.kubelets.change(|habits| habits.paused = true);
-        for kind in ["deployments", "daemonsets", "statefulsets", "jobs", "poddisruptionbudgets"] {
-            self.control_plane
-                .kubectl(&["delete", kind, "-n=default", "--all", "--wait=false"])
-                .await?;
-        }
-        self.remove::<Pod>(&Api::namespaced(self.client.clone(), "default")).await?;
+        let workloads = "deployments,daemonsets,statefulsets,replicasets,jobs,poddisruptionbudgets";
+        let arguments = ["delete", workloads, "--namespace=default", "--all", "--wait=false"];
+        self.control_plane.kubectl(&arguments).await?;
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
+        // Until controllers have heard that there is nothing to keep up any more.
+        let cleared = async || {
+            self.remove(&pods).await?;
+            Ok(self.pods().await?.len())
+        };
+        eventually("no pods", cleared, |left| *left == 0).await?;
         self.remove::<Event>(&Api::namespaced(self.client.clone(), "default")).await?;
         for (group, version, kind) in [
             ("karpenter.sh", "v1", "NodePool"),
