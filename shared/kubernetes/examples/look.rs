@@ -1,6 +1,6 @@
 //! Looks at the cluster of the current kubeconfig a few times, and says what that took.
 //!
-//! `look [poll|watch] [LOOKS] [SECONDS BETWEEN]`; with `KUBERNETES_URL` and `KUBERNETES_TOKEN` set, at that API
+//! `look [poll|watch] [LOOKS] [SECONDS BETWEEN] [KEPT FROM]`; with `KUBERNETES_URL` and `KUBERNETES_TOKEN` set, at that API
 //! server instead.
 
 use std::time::{Duration, Instant};
@@ -12,12 +12,11 @@ use kubernetes::{Connection, Endpoint, KubernetesCluster, Reading, Token};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), PortError> {
     let mut arguments = std::env::args().skip(1);
-    let reading = match arguments.next().as_deref() {
-        Some("watch") => Reading::Watch,
-        _ => Reading::Poll,
-    };
+    let watches = arguments.next().is_some_and(|it| it == "watch");
     let mut number = |default| arguments.next().and_then(|it| it.parse().ok()).unwrap_or(default);
     let (looks, pause) = (number(3), Duration::from_secs(number(1)));
+    let kept_from = usize::try_from(number(500)).unwrap_or(usize::MAX);
+    let reading = if watches { Reading::Watch { kept_from } } else { Reading::Poll };
     let connection = connect().await?;
     let start = Instant::now();
     connection.warm_up().await?;

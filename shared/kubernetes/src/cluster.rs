@@ -75,10 +75,10 @@ impl KubernetesCluster {
     }
 
     fn note_uids(&self, view: &ClusterView) {
-        let pools = view.node_pools.iter().map(|it| (NODE_POOL.kind, &it.name, &it.uid));
-        let classes = view.node_classes.iter().map(|it| (NODE_CLASS.kind, &it.name, &it.uid));
+        let pools = view.node_pools.iter().map(|it| (NODE_POOL.name, &it.name, &it.uid));
+        let classes = view.node_classes.iter().map(|it| (NODE_CLASS.name, &it.name, &it.uid));
         let claims = view.node_claims.iter().map(|it| &it.claim);
-        let claims = claims.map(|it| (NODE_CLAIM.kind, &it.name, &it.uid));
+        let claims = claims.map(|it| (NODE_CLAIM.name, &it.name, &it.uid));
         *self.uids.borrow_mut() = pools
             .chain(classes)
             .chain(claims)
@@ -97,7 +97,7 @@ impl KubernetesCluster {
 
     /// The uid of an object: as last seen, or as it is.
     async fn uid_of(&self, kind: &'static Kind, name: &Text) -> Result<Option<Text>, PortError> {
-        let known = self.uids.borrow().get(&(kind.kind, name.clone())).cloned();
+        let known = self.uids.borrow().get(&(kind.name, name.clone())).cloned();
         if known.is_some() {
             return Ok(known);
         }
@@ -110,7 +110,7 @@ impl KubernetesCluster {
     }
 
     fn note_uid(&self, kind: &'static Kind, name: &Text, uid: Text) {
-        self.uids.borrow_mut().insert((kind.kind, name.clone()), uid);
+        self.uids.borrow_mut().insert((kind.name, name.clone()), uid);
     }
 }
 

@@ -206,12 +206,11 @@ impl Following {
             if self.stream.as_ref().is_some_and(|stream| stream.ends < now) {
                 self.stream = None;
             }
-            let stream = match &mut self.stream {
-                Some(stream) => stream,
-                None => {
-                    let opened = self.open(connection, now).await?;
-                    self.stream.insert(opened)
-                }
+            let stream = if let Some(stream) = &mut self.stream {
+                stream
+            } else {
+                let opened = self.open(connection, now).await?;
+                self.stream.insert(opened)
             };
             let left = Duration::try_from(stream.ends.duration_since(now)).unwrap_or_default();
             match timeout(left, stream.watch.next(interner)).await {
@@ -223,7 +222,7 @@ impl Following {
                 }
                 Ok(Some(Err(failure))) if failure.is_expired() => return Err(Missed::Expired),
                 ended => {
-                    tracing::debug!(kind = self.kind.kind, ?ended, "watch ended, and goes on");
+                    tracing::debug!(kind = self.kind.name, ?ended, "watch ended, and goes on");
                     self.stream = None;
                     // A server that ends every watch at once is not to be asked in a circle.
                     sleep(PAUSE).await;

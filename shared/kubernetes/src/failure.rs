@@ -90,7 +90,9 @@ impl Refusal {
 
     /// Whether it was the authorizer who said no, rather than an admission plugin or a quota.
     fn is_by_rbac(&self) -> bool {
-        self.code == StatusCode::FORBIDDEN && self.message.contains(" cannot ")
+        self.code == StatusCode::FORBIDDEN
+            && self.message.contains("User \"")
+            && self.message.contains("\" cannot ")
     }
 }
 
@@ -160,7 +162,7 @@ impl Failure {
                 format!("RBAC does not let us {verb} {}", call.resource)
             }
             Self::Refused(refusal) if refusal.code == StatusCode::UNAUTHORIZED => {
-                "the API server does not know who we are: is there an access entry for the role?"
+                "the API server does not know who we are (on EKS: is there an access entry for the role?)"
                     .to_owned()
             }
             Self::Refused(refusal) if refusal.message.is_empty() => refusal.code.to_string(),

@@ -11,6 +11,7 @@ use crate::state;
 
 /// An object as it is kept: pods, of which there may be tens of thousands, take no more than they need.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all items are pods")]
 pub(crate) enum Item {
     Pod(PodObject),
     /// Any other object, and what only a live cluster knows of it.

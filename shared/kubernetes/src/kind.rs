@@ -7,7 +7,7 @@ use manifests::ApiKind;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     /// `NodePool`.
-    pub(crate) kind: &'static str,
+    pub(crate) name: &'static str,
     /// `karpenter.sh`; empty for the core group.
     pub(crate) group: &'static str,
     /// Versions that are read, the best first.
@@ -20,12 +20,12 @@ pub(crate) struct Kind {
 
 impl Kind {
     const fn of(
-        kind: &'static str,
+        name: &'static str,
         group: &'static str,
         versions: &'static [&'static str],
         plural: &'static str,
     ) -> Self {
-        Self { kind, group, versions, plural, is_optional: false }
+        Self { name, group, versions, plural, is_optional: false }
     }
 
     const fn optional(self) -> Self {
@@ -84,7 +84,7 @@ impl Kind {
 
     /// What objects of it are read as.
     pub(crate) fn read_as(&self, version: &str) -> ApiKind {
-        ApiKind { kind: self.kind.into(), api_version: self.api_version(version).into() }
+        ApiKind { kind: self.name.into(), api_version: self.api_version(version).into() }
     }
 }
 

@@ -1,7 +1,11 @@
 //! The Kubernetes API behind the port `Cluster`: the only crate that names a kube client.
 //!
 //! [`Connection`] is the way to an API server: for EKS with an [`Endpoint`] and a [`TokenSource`], for local
-//! use by kubeconfig.
+//! use by kubeconfig. [`KubernetesCluster`] is the port over it; [`KubernetesCluster::look`] also says what
+//! could not be read, for whoever shows it to people.
+//!
+//! Needs a Tokio runtime with I/O and time; one thread will do. The client's own log target, `kube_client`,
+//! tells of every refusal as an error, expected ones among them: leave it out of logs.
 
 mod attachment;
 mod call;

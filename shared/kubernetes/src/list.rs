@@ -25,13 +25,11 @@ pub(crate) struct Listing {
     pub(crate) resource_version: String,
     /// The version of the API it was read in; `None` where the kind is not installed.
     pub(crate) version: Option<&'static str>,
-    /// It took more than one page.
-    pub(crate) is_long: bool,
 }
 
 impl Listing {
     const fn nothing() -> Self {
-        Self { objects: Vec::new(), resource_version: String::new(), version: None, is_long: false }
+        Self { objects: Vec::new(), resource_version: String::new(), version: None }
     }
 }
 
@@ -77,7 +75,7 @@ impl Connection {
             match self.list_once(kind, version, interner).await {
                 Err((failure, _)) if failure.is_expired() && restarts < RESTARTS_MAX => {
                     restarts += 1;
-                    tracing::debug!(kind = kind.kind, restarts, "the list expired: again");
+                    tracing::debug!(kind = kind.name, restarts, "the list expired: again");
                 }
                 other => return other,
             }
@@ -117,7 +115,6 @@ impl Connection {
             if next.is_empty() {
                 return Ok(listing);
             }
-            listing.is_long = true;
         }
     }
 }

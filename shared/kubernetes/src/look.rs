@@ -22,9 +22,25 @@ const SIDE_BY_SIDE: usize = 6;
 pub enum Reading {
     /// Every look lists everything, and keeps nothing.
     Poll,
-    /// Lists of more than a page are kept, and brought up to date by what happened since; short ones, of
-    /// which a list is the cheapest news, are read again.
-    Watch,
+    /// Long lists are kept, and brought up to date by what happened since; short ones, of which a list is
+    /// the cheapest news and the fastest, are read again.
+    Watch {
+        /// From so many objects on a list is long.
+        kept_from: usize,
+    },
+}
+
+impl Reading {
+    /// Watches what takes longer to list than to be told of: news of a kind takes about a second, and so does
+    /// a list of some thousands.
+    pub const WATCH: Self = Self::Watch { kept_from: 5000 };
+
+    const fn keeps(self, length: usize) -> bool {
+        match self {
+            Self::Poll => false,
+            Self::Watch { kept_from } => length >= kept_from,
+        }
+    }
 }
 
 /// What was seen.
@@ -80,7 +96,7 @@ pub(crate) async fn look(
     let always = read_all(connection, interner, &ALWAYS_READ, kept).await?;
     let mut versions = BTreeMap::new();
     for (kind, read) in always {
-        versions.insert(kind.kind, resource_version(&read).to_owned());
+        versions.insert(kind.name, resource_version(&read).to_owned());
         gather(kind, read, reading, kept, (&mut gathered, &mut problems));
     }
     let referred = gathered.referred();
@@ -91,7 +107,7 @@ pub(crate) async fn look(
     problems.sort();
     problems.dedup();
     let view = gathered.into_view();
-    let mut version = |kind: &Kind| versions.remove(kind.kind).unwrap_or_default();
+    let mut version = |kind: &Kind| versions.remove(kind.name).unwrap_or_default();
     Ok(Seen { look: Look { view, problems }, pods: version(&POD), nodes: version(&NODE) })
 }
 
@@ -102,10 +118,10 @@ async fn read_all(
     kinds: &[&'static Kind],
     kept: &mut Kept,
 ) -> Result<Vec<(&'static Kind, Read)>, PortError> {
-    let asked: Vec<_> = kinds.iter().map(|kind| (*kind, kept.tables.remove(kind.kind))).collect();
+    let asked: Vec<_> = kinds.iter().map(|kind| (*kind, kept.tables.remove(kind.name))).collect();
     let not_watched = kept.not_watched.clone();
     let reads = asked.into_iter().map(|(kind, table)| {
-        let table = table.filter(|_| !not_watched.contains(kind.kind));
+        let table = table.filter(|_| !not_watched.contains(kind.name));
         read(connection, interner, kind, table)
     });
     let outcomes: Vec<Outcome> = stream::iter(reads).buffer_unordered(SIDE_BY_SIDE).collect().await;
@@ -113,7 +129,7 @@ async fn read_all(
     let mut failed = None;
     for Outcome { kind, read, is_watched_in_vain } in outcomes {
         if is_watched_in_vain {
-            kept.not_watched.insert(kind.kind);
+            kept.not_watched.insert(kind.name);
         }
         match read {
             Ok(read) => all.push((kind, read)),
@@ -123,7 +139,7 @@ async fn read_all(
     let Some(error) = failed else { return Ok(all) };
     for (kind, read) in all {
         if let Read::Kept(table) = read {
-            kept.tables.insert(kind.kind, table);
+            kept.tables.insert(kind.name, table);
         }
     }
     Err(error)
@@ -148,7 +164,7 @@ async fn read(
                 return Outcome { kind, read, is_watched_in_vain };
             }
         }
-        tracing::debug!(kind = kind.kind, is_watched_in_vain, "listed again");
+        tracing::debug!(kind = kind.name, is_watched_in_vain, "listed again");
     }
     let listed = connection.list(kind, interner).await;
     let read = listed.map(Read::Listed).map_err(|(failure, call)| failure.into_port_error(&call));
@@ -170,10 +186,12 @@ fn gather(
     kept: &mut Kept,
     (gathered, problems): (&mut Gathered, &mut Vec<ObjectProblem>),
 ) {
-    let is_watched = reading == Reading::Watch && !kept.not_watched.contains(kind.kind);
+    let is_watched = !kept.not_watched.contains(kind.name);
     let table = match read {
         Read::Kept(table) => Some(table),
-        Read::Listed(listing) if listing.is_long && is_watched => Table::of(listing),
+        Read::Listed(listing) if is_watched && reading.keeps(listing.objects.len()) => {
+            Table::of(listing)
+        }
         Read::Listed(listing) => {
             for decoded in listing.objects {
                 problems.extend(decoded.problems);
@@ -189,6 +207,6 @@ fn gather(
         for item in table.items.values() {
             gathered.take(item.clone());
         }
-        kept.tables.insert(kind.kind, table);
+        kept.tables.insert(kind.name, table);
     }
 }

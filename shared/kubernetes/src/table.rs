@@ -132,7 +132,7 @@ impl Table {
                 match happened {
                     Ok(happened) => self.apply(happened),
                     Err(failure) => {
-                        tracing::debug!(kind = kind.kind, %failure, "watch ended");
+                        tracing::debug!(kind = kind.name, %failure, "watch ended");
                         return CaughtUp::Expired;
                     }
                 }
@@ -193,7 +193,6 @@ mod tests {
             objects: vec![pod("b", 1, "1"), pod("a", 2, "1")],
             resource_version: "3".to_owned(),
             version: Some("v1"),
-            is_long: true,
         };
         let mut table = Table::of(listing).unwrap();
         assert_eq!(names(&table), ["a", "b"]);
@@ -211,7 +210,6 @@ mod tests {
             objects: vec![pod("a", 1, "1")],
             resource_version: "1".to_owned(),
             version: Some("v1"),
-            is_long: true,
         })
         .unwrap();
         table.apply(Happened::Present(pod("a", 2, "lots")));

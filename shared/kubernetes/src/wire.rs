@@ -20,12 +20,9 @@ pub(crate) fn time(time: Timestamp) -> String {
 pub(crate) fn duration(duration: SignedDuration) -> String {
     let seconds = duration.as_secs();
     let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
-    let shown: String = parts
-        .into_iter()
-        .filter(|(count, _)| *count != 0)
-        .map(|(count, unit)| format!("{count}{unit}"))
-        .collect();
-    if shown.is_empty() { "0s".to_owned() } else { shown }
+    let named = parts.into_iter().filter(|(count, _)| *count != 0);
+    let shown: Vec<String> = named.map(|(count, unit)| format!("{count}{unit}")).collect();
+    if shown.is_empty() { "0s".to_owned() } else { shown.concat() }
 }
 
 fn never_or(value: NeverOr) -> String {

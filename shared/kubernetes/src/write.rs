@@ -131,7 +131,7 @@ pub(crate) fn parsed(body: &[u8], call: &Call) -> Result<Json, PortError> {
 
 pub(crate) fn not_found(verb: Verb, kind: &Kind, name: &str) -> PortError {
     let operation = format!("{} {} {name}", verb.as_str(), kind.resource());
-    PortError::new(ErrorKind::NotFound, operation, format!("{} {name} is not there", kind.kind))
+    PortError::new(ErrorKind::NotFound, operation, format!("{} {name} is not there", kind.name))
 }
 
 /// Refuses an object that is not the one of a uid.

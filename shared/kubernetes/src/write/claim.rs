@@ -10,7 +10,7 @@ use super::{Change, FIELD_MANAGER, set_finalizer, set_texts};
 use crate::call::{Call, Verb};
 use crate::connection::Connection;
 use crate::kind::{NODE_CLAIM, NODE_POOL};
-use crate::patch::{difference, member, text};
+use crate::patch::{member, text};
 use crate::view::CLAIM_UID;
 use crate::wire;
 
@@ -33,6 +33,7 @@ impl Connection {
                 },
             },
         };
+        check_owner(&known, claim)?;
         let uid = text(&known, &["metadata", "uid"]).to_owned();
         let change = |object: &mut Json| show(object, claim);
         match self.update_from(&NODE_CLAIM, &claim.name, known, change).await {
@@ -54,7 +55,7 @@ impl Connection {
         let owners: Vec<Json> = pool.into_iter().map(owner).collect();
         let mut object = json!({
             "apiVersion": NODE_CLAIM.api_version(NODE_CLAIM.version()),
-            "kind": NODE_CLAIM.kind,
+            "kind": NODE_CLAIM.name,
             "metadata": { "name": &*claim.name, "ownerReferences": owners },
             "spec": wire::claim_spec(claim),
         });
@@ -128,20 +129,26 @@ fn shown_uid(object: &Json) -> &str {
 fn owner(pool: &ObjectRef) -> Json {
     json!({
         "apiVersion": NODE_POOL.api_version(NODE_POOL.version()),
-        "kind": NODE_POOL.kind,
+        "kind": NODE_POOL.name,
         "name": &*pool.name,
         "uid": &*pool.uid,
         "blockOwnerDeletion": true,
     })
 }
 
+/// Refuses an object that shows another claim.
+fn check_owner(object: &Json, claim: &NodeClaim) -> Change {
+    if shown_uid(object) == &*claim.uid {
+        return Ok(());
+    }
+    let operation = format!("patch {} {}", NODE_CLAIM.resource(), claim.name);
+    let message = format!("NodeClaim {} belongs to another claim", claim.name);
+    Err(PortError::new(ErrorKind::Conflict, operation, message))
+}
+
 /// Makes an object show a claim. Its `spec` never changes.
 fn show(object: &mut Json, claim: &NodeClaim) -> Change {
-    if shown_uid(object) != &*claim.uid {
-        let operation = format!("patch {} {}", NODE_CLAIM.resource(), claim.name);
-        let message = format!("NodeClaim {} belongs to another claim", claim.name);
-        return Err(PortError::new(ErrorKind::Conflict, operation, message));
-    }
+    check_owner(object, claim)?;
     if let Some(Json::Object(labels)) = object.pointer_mut("/metadata/labels") {
         labels.retain(|key, _| claim.labels.contains_key(key.as_str()));
     }
@@ -163,8 +170,6 @@ fn show_status(object: &mut Json, claim: &NodeClaim) {
     let Json::Object(members) = status else { return };
     for (key, value) in wire::claim_status(claim) {
         match value {
-            // `2` and `2000m` are the same: what says the same is left as it is.
-            Some(value) if says_the_same(members.get(key), &value) => {}
             Some(value) => {
                 members.insert(key.to_owned(), value);
             }
@@ -187,10 +192,6 @@ fn show_status(object: &mut Json, claim: &NodeClaim) {
     {
         object.remove("status");
     }
-}
-
-fn says_the_same(known: Option<&Json>, value: &Json) -> bool {
-    known.is_some_and(|known| difference(known, value).is_none())
 }
 
 /// Conditions that are ours, as they are to be, after those of others, as they are. One that is shown

@@ -120,7 +120,7 @@ fn name_of(event: &Event) -> String {
     let mut hasher = FxHasher::default();
     let namespace = about.namespace.as_deref().unwrap_or_default();
     let uid = about.uid.as_deref().unwrap_or_default();
-    for part in [about.kind.kind, namespace, uid, event.reason.as_str(), &event.message] {
+    for part in [about.kind.name, namespace, uid, event.reason.as_str(), &event.message] {
         hasher.write(part.as_bytes());
         hasher.write_u8(0xff);
     }
@@ -205,7 +205,7 @@ fn written(
     let kind = about.kind;
     let mut regarding = json!({
         "apiVersion": kind.api_version(kind.version()),
-        "kind": kind.kind,
+        "kind": kind.name,
         "name": &*about.name,
     });
     if let Some(namespace) = &about.namespace {

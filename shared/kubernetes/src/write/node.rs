@@ -95,7 +95,7 @@ fn set_owner(node: &mut Json, owner: &ObjectRef) {
     }
     let reference = json!({
         "apiVersion": NODE_CLAIM.api_version(NODE_CLAIM.version()),
-        "kind": NODE_CLAIM.kind,
+        "kind": NODE_CLAIM.name,
         "name": &*owner.name,
         "uid": &*owner.uid,
         "blockOwnerDeletion": true,

@@ -87,7 +87,7 @@ fn set_status<const N: usize>(
         status.insert("conditions".to_owned(), conditions.into());
     }
     if let Json::Object(object) = object
-        && !(status.is_empty() && !object.contains_key("status"))
+        && (!status.is_empty() || object.contains_key("status"))
     {
         object.insert("status".to_owned(), Json::Object(status));
     }

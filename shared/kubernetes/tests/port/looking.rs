@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use controllers::ports::{Cluster, ErrorKind};
+use domain::instance_type::InstanceTypes;
 use domain::settings::Settings;
 use kubernetes::{KubernetesCluster, Reading};
 use manifests::{Source, documents};
@@ -174,7 +175,7 @@ async fn a_long_list_is_kept_and_brought_up_to_date_by_what_happened() {
         nothing(request)
     })
     .await;
-    let cluster = cluster(&server, Reading::Watch).await;
+    let cluster = cluster(&server, Reading::Watch { kept_from: 2 }).await;
     assert_eq!(names(&cluster.observe().await.unwrap().pods), ["a", "b"]);
     let view = cluster.observe().await.unwrap();
     assert_eq!(names(&view.pods), ["a"]);
@@ -201,7 +202,7 @@ async fn a_kept_list_whose_watch_expired_is_listed_again() {
         nothing(request)
     })
     .await;
-    let cluster = cluster(&server, Reading::Watch).await;
+    let cluster = cluster(&server, Reading::Watch { kept_from: 2 }).await;
     cluster.observe().await.unwrap();
     assert_eq!(names(&cluster.observe().await.unwrap().pods), ["new"]);
 }
@@ -223,7 +224,8 @@ async fn the_same_objects_are_the_same_whether_from_a_file_or_an_api_server() {
     let read = manifests::read(std::slice::from_ref(&source));
     assert!(read.errors.is_empty(), "{:?}", read.errors);
     let now = "2026-01-01T12:00:00Z".parse().unwrap();
-    let (expected, _) = manifests::snapshot(read, now, Settings::default(), Default::default());
+    let (expected, _) =
+        manifests::snapshot(read, now, Settings::default(), InstanceTypes::default());
 
     let server = Server::start(move |request| {
         let is_its = |object: &&Json| request.path.ends_with(&format!("/{}", plural_of(object)));

@@ -136,11 +136,10 @@ async fn serve(
     let Some(request) = read(&mut stream).await else { return };
     asked.lock().unwrap().push(request.clone());
     let reply = script(&request);
-    let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", reply.code);
-    for (name, value) in &reply.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    head.push_str("\r\n");
+    let headers: Vec<String> =
+        reply.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head =
+        format!("HTTP/1.1 {} X\r\nconnection: close\r\n{}\r\n", reply.code, headers.concat());
     let _ = stream.write_all(head.as_bytes()).await;
     for line in &reply.lines {
         let _ = stream.write_all(line.as_bytes()).await;

@@ -27,7 +27,7 @@ async fn watched(events: Vec<Vec<(&'static str, Json)>>) -> (Server, KubernetesC
         }
     })
     .await;
-    let cluster = KubernetesCluster::new(server.connection().await, Reading::Watch);
+    let cluster = KubernetesCluster::new(server.connection().await, Reading::WATCH);
     (server, cluster)
 }
 
@@ -109,7 +109,7 @@ async fn a_node_wakes_once_when_it_starts_to_go() {
         Reply::events(if is_nodes && is_first { &events } else { &[] }, Duration::from_secs(9))
     })
     .await;
-    let cluster = KubernetesCluster::new(server.connection().await, Reading::Watch);
+    let cluster = KubernetesCluster::new(server.connection().await, Reading::WATCH);
     cluster.observe().await.unwrap();
     assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
     assert_eq!(cluster.demand_changed(in_millis(300)).await.unwrap(), Demand::Unchanged);
