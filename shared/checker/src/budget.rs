@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::label::NODE_POOL;
+use domain::node_claim::ConditionType;
 use domain::reason::DisruptionReason;
 
 use crate::disruption::Disruptions;
@@ -10,7 +11,8 @@ use crate::report::Report;
 use crate::scene::Scene;
 use crate::violation::Rule;
 
-/// Initialized nodes of a NodePool. Starting ones do not count.
+/// Initialized nodes of a NodePool. Starting ones do not count, nor those whose instance is ending: their
+/// pods are gone, and a pool without them has no more to spare than its other nodes (reference C4.1).
 #[derive(Clone, Copy, Default)]
 struct Members {
     all: u32,
@@ -38,6 +40,9 @@ pub(crate) fn check(scene: &Scene<'_>, disruptions: &Disruptions<'_>, report: &m
 fn members(scene: &Scene<'_>) -> Vec<Members> {
     let mut members = vec![Members::default(); scene.world.pools.len()];
     for place in scene.places.iter().filter(|place| place.is_managed && place.is_initialized) {
+        if place.claim.is_some_and(|claim| claim.is(ConditionType::InstanceTerminating)) {
+            continue;
+        }
         let label = place.labels.and_then(|labels| labels.get(NODE_POOL));
         let Some(pool) = label.and_then(|pool| scene.world.pool(pool)) else { continue };
         let is_going =

@@ -7,9 +7,11 @@
 pub mod core;
 pub mod disruption;
 pub mod event;
+pub mod handback;
 pub mod interruption;
 pub mod launching;
 pub mod lifecycle;
+pub mod node_classes;
 pub mod ports;
 pub mod provisioning;
 pub mod record;

@@ -8,12 +8,16 @@ mod adoption;
 mod ending;
 mod joining;
 mod orphans;
+mod pools;
+mod tagging;
 
 use std::collections::BTreeMap;
 
 use domain::label::TERMINATION_TIMESTAMP;
 use domain::node::Node;
+use domain::node_class::Ec2NodeClass;
 use domain::pod::{Pod, PodKey};
+use domain::reason::DisruptionReason;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::Event;
@@ -26,6 +30,7 @@ use crate::record::claim::{ClaimRecord, EndReason};
 use crate::run::{Problems, Run, RunOutcome, acquire, is_over, observe, record_events};
 use crate::steps::end::{Counterparts, end_reason};
 use crate::steps::mirror::is_shown;
+use crate::steps::reservation::is_expiring;
 use crate::steps::snapshot::Observation;
 
 /// What a lifecycle run did.
@@ -95,16 +100,33 @@ pub enum Orphan {
     Node(Text),
 }
 
+/// What becomes of NodeClaims that somebody else made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    /// They are taken over.
+    TakeOver,
+    /// They are left alone.
+    Leave,
+}
+
 /// Runs lifecycle once. An error means that nothing was done.
 pub async fn advance<O: Outside>(
     ports: &O,
     run: &Run<'_>,
 ) -> Result<RunOutcome<LifecycleReport>, PortError> {
+    advance_with(ports, run, Foreign::TakeOver).await
+}
+
+pub(crate) async fn advance_with<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    foreign: Foreign,
+) -> Result<RunOutcome<LifecycleReport>, PortError> {
     let lease = match acquire(ports, run, FunctionName::Lifecycle).await? {
         LeaseAnswer::Acquired(lease) => lease,
         LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
     };
-    let result = advance_under(ports, run, &lease).await;
+    let result = advance_under(ports, run, &lease, foreign).await;
     let released = ports.store().release_lease(&lease).await;
     let mut report = result?;
     report.problems.note(|| "release the lease".to_owned(), released);
@@ -115,6 +137,7 @@ async fn advance_under<O: Outside>(
     ports: &O,
     run: &Run<'_>,
     lease: &Lease,
+    foreign: Foreign,
 ) -> Result<LifecycleReport, PortError> {
     // Before the claims: the claim of every instance that is listed was written by then.
     let instances = ports.cloud().instances().await?;
@@ -128,6 +151,7 @@ async fn advance_under<O: Outside>(
         report: LifecycleReport::default(),
         events: Vec::new(),
         to_terminate: Vec::new(),
+        registrations: BTreeMap::new(),
     };
     let mut claims: Vec<&Versioned<ClaimRecord>> = observed.claims.iter().collect();
     claims.sort_by_key(|claim| (claim.record.ending.is_none(), &claim.record.claim.name));
@@ -140,8 +164,12 @@ async fn advance_under<O: Outside>(
         tick.step(claim.clone()).await;
     }
     tick.terminate().await;
+    tick.keep_pools().await;
+    tick.tag(run.cluster).await;
     if !is_over(ports, run) {
-        tick.adopt(lease).await;
+        if foreign == Foreign::TakeOver {
+            tick.adopt(lease).await;
+        }
         tick.remove_orphans().await;
     }
     let Tick { mut report, events, .. } = tick;
@@ -165,6 +193,8 @@ struct Tick<'a, O> {
     events: Vec<Event>,
     /// Claims whose instance can end now, asked for together.
     to_terminate: Vec<Versioned<ClaimRecord>>,
+    /// Whether nodes joined or were given up in this run, by NodePool.
+    registrations: BTreeMap<Text, Vec<bool>>,
 }
 
 impl<'a, O: Outside> Tick<'a, O> {
@@ -172,13 +202,16 @@ impl<'a, O: Outside> Tick<'a, O> {
         let claim = self.find_lost_instance(claim).await;
         let reason = match &claim.record.ending {
             Some(_) => None,
-            None => end_reason(&claim.record, self.counterparts(&claim.record), self.now),
+            None => self.end_reason(&claim.record),
         };
         match reason {
             Some(reason) => {
                 let deadline = self.deadline_asked_for(&claim.record);
                 let record = claim.record.clone().ended(self.now, reason, deadline);
                 if let Some(claim) = self.save(claim, record).await {
+                    if matches!(reason, EndReason::LaunchTimeout | EndReason::RegistrationTimeout) {
+                        self.note_registration(&claim.record, false);
+                    }
                     self.note(&claim.record, Change::Ending(reason));
                     self.end(claim).await;
                 }
@@ -186,6 +219,19 @@ impl<'a, O: Outside> Tick<'a, O> {
             None if claim.record.ending.is_some() => self.end(claim).await,
             None => self.join(claim).await,
         }
+    }
+
+    fn end_reason(&self, record: &ClaimRecord) -> Option<EndReason> {
+        let by_itself = end_reason(record, self.counterparts(record), self.now);
+        by_itself.or_else(|| {
+            let class = self.class_of(record);
+            is_expiring(record, class).then_some(EndReason::Disrupted(DisruptionReason::Expired))
+        })
+    }
+
+    fn class_of(&self, record: &ClaimRecord) -> Option<&'a Ec2NodeClass> {
+        let name = &record.launch.node_class;
+        self.observed.view.node_classes.iter().find(|class| class.name == *name)
     }
 
     /// When the drain is to end by force, where somebody has written that on the NodeClaim object.

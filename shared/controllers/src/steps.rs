@@ -4,6 +4,7 @@
 pub mod adopt;
 pub mod command;
 pub mod condition;
+pub mod consistency;
 pub mod create;
 pub mod drain;
 pub mod end;
@@ -11,5 +12,9 @@ pub mod join;
 pub mod launch;
 pub mod launched;
 pub mod mirror;
+pub mod node_class_status;
 pub mod pod_events;
+pub mod pool_status;
+pub mod reservation;
 pub mod snapshot;
+pub mod tagging;

@@ -11,6 +11,7 @@ use domain::label::{self, Labels};
 use domain::money::UsdPerHour;
 use domain::node::{Node, NodeCondition};
 use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim, NodeClaimStatus};
+use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
 use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef, NodePool};
 use domain::pod::{Pod, PodKey, PodPhase, PodSpec};
 use domain::resource::{CPU, MEMORY, PODS, Resources};
@@ -72,6 +73,17 @@ pub(crate) fn node_pool(name: &str) -> NodePool {
         limits: Resources::new(),
         weight: 0,
         replicas: None,
+    }
+}
+
+pub(crate) fn node_class(name: &str) -> Ec2NodeClass {
+    Ec2NodeClass {
+        name: name.into(),
+        uid: format!("uid-{name}").into(),
+        annotations: Labels::new(),
+        is_deleting: false,
+        spec: Ec2NodeClassSpec::default(),
+        status: Ec2NodeClassStatus::default(),
     }
 }
 

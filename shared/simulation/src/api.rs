@@ -89,6 +89,8 @@ pub struct WatchEvent {
 pub struct ApiServer {
     seed: Seed,
     revision: u64,
+    /// Of the latest write that the cluster's own controllers may act upon.
+    stirred: u64,
     tables: Tables,
     log: Vec<WatchEvent>,
 }
@@ -96,12 +98,18 @@ pub struct ApiServer {
 impl ApiServer {
     /// An empty one; uids come from the seed.
     pub fn new(seed: Seed) -> Self {
-        Self { seed, revision: 0, tables: Tables::default(), log: Vec::new() }
+        Self { seed, revision: 0, stirred: 0, tables: Tables::default(), log: Vec::new() }
     }
 
     /// The resource version of the latest write.
     pub fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// The resource version of the latest write that the scheduler or a workload controller may act upon:
+    /// NodePools, node classes and NodeClaims mean nothing to them.
+    pub(crate) fn stirred(&self) -> u64 {
+        self.stirred
     }
 
     /// What was written after a resource version, oldest first.
@@ -171,6 +179,13 @@ impl ApiServer {
         Ok(revision)
     }
 
+    /// Changes an object in place, where it is there: for what no longer matters once it is gone.
+    pub(crate) fn alter<T: Object>(&mut self, key: &T::Key, change: impl FnOnce(&mut T)) {
+        if self.get::<T>(key).is_some() {
+            let _not_missing = self.update(key, None, change);
+        }
+    }
+
     /// Stores an object whether it is there or not, as `kubectl apply` does: uid, creation time and
     /// what controllers wrote stay. Says whether anything changed.
     pub fn apply<T: Object>(&mut self, mut value: T, now: Timestamp) -> bool {
@@ -179,7 +194,7 @@ impl ApiServer {
         match self.get::<T>(&key) {
             Some(old) => {
                 value.keep_identity(old);
-                let _ = self.update::<T>(&key, None, |own| *own = value);
+                self.alter::<T>(&key, |own| *own = value);
             }
             None => {
                 let _ = self.create(value, now);
@@ -199,6 +214,9 @@ impl ApiServer {
 
     fn record<T: Object>(&mut self, key: &T::Key, change: Change) -> u64 {
         self.revision += 1;
+        if !matches!(T::KIND, Kind::NodePool | Kind::EC2NodeClass | Kind::NodeClaim) {
+            self.stirred = self.revision;
+        }
         self.log.push(WatchEvent {
             resource_version: self.revision,
             kind: T::KIND,

@@ -6,7 +6,7 @@
 mod fleet;
 mod instance;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Catalog, CatalogOptions};
 use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering};
@@ -58,6 +58,15 @@ pub struct Faults {
     pub call_millis_max: u32,
 }
 
+/// What came of the announcement that EC2 takes an instance back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reclaim {
+    /// It was announced before.
+    Announced,
+    /// It is news; the Node's name.
+    New(Text),
+}
+
 /// Where the facts about instance types come from.
 #[derive(Debug)]
 pub enum Supply {
@@ -84,6 +93,8 @@ pub struct Ec2 {
     node_classes: Vec<Ec2NodeClass>,
     types: InstanceTypes,
     instances: BTreeMap<Text, Instance>,
+    /// Ids of instances that are billed.
+    billed: BTreeSet<Text>,
     answers: BTreeMap<Text, FleetAnswer>,
     exhausted: BTreeMap<CapacityPool, Timestamp>,
     faults: Faults,
@@ -99,6 +110,7 @@ impl Ec2 {
             supply,
             node_classes: Vec::new(),
             instances: BTreeMap::new(),
+            billed: BTreeSet::new(),
             answers: BTreeMap::new(),
             exhausted: BTreeMap::new(),
             faults,
@@ -125,26 +137,49 @@ impl Ec2 {
         self.instances.values()
     }
 
+    /// All instances that are billed, by id.
+    pub fn billed(&self) -> impl Iterator<Item = &Instance> {
+        self.billed.iter().filter_map(|id| self.instances.get(id))
+    }
+
     /// An instance by id.
     pub fn instance(&self, id: &str) -> Option<&Instance> {
         self.instances.get(id)
     }
 
-    /// The token that an instance was launched with.
-    pub(crate) fn token_of(&self, id: &str) -> Option<&Text> {
-        self.answers
-            .iter()
-            .find(|(_, answer)| answer.instance.as_deref() == Some(id))
-            .map(|(token, _)| token)
+    /// Whether a launch with a token was carried out before.
+    pub(crate) fn has_answered(&self, token: &str) -> bool {
+        self.answers.contains_key(token)
     }
 
-    pub(crate) fn instance_mut(&mut self, id: &str) -> Option<&mut Instance> {
-        self.instances.get_mut(id)
+    /// The instance that was launched with a token.
+    pub(crate) fn launched_for(&self, token: &str) -> Option<&Text> {
+        self.answers.get(token)?.instance.as_ref()
+    }
+
+    /// Changes the state of an instance. False if there is none by that id.
+    pub(crate) fn set_state(&mut self, id: &str, state: InstanceState) -> bool {
+        let Some(own) = self.instances.get_mut(id) else { return false };
+        own.state = state;
+        if !own.is_billed() {
+            self.billed.remove(id);
+        }
+        true
+    }
+
+    /// Notes when EC2 takes an instance back. `None` if there is none that is billed.
+    pub(crate) fn reclaim(&mut self, id: &str, at: Timestamp) -> Option<Reclaim> {
+        let own = self.instances.get_mut(id).filter(|own| own.is_billed())?;
+        if own.reclaimed_at.is_some() {
+            return Some(Reclaim::Announced);
+        }
+        own.reclaimed_at = Some(at);
+        Some(Reclaim::New(own.registration.node_name.clone()))
     }
 
     /// What all instances that are billed cost.
     pub fn hourly(&self) -> UsdPerHour {
-        self.instances.values().filter(|own| own.is_billed()).map(|own| own.price).sum()
+        self.billed().map(|own| own.price).sum()
     }
 
     /// Takes capacity of a pool away until a moment.
@@ -159,6 +194,7 @@ impl Ec2 {
 
     /// Takes note of an instance that was there before.
     pub(crate) fn adopt(&mut self, instance: Instance) {
+        self.billed.insert(instance.id.clone());
         self.instances.insert(instance.id.clone(), instance);
     }
 

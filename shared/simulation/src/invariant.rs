@@ -4,6 +4,7 @@
 //! decisions, is a property of the planner and is tested there.
 
 use domain::Text;
+use domain::money::UsdPerHour;
 use domain::pod::PodKey;
 use domain::reason::DisruptionReason;
 
@@ -109,6 +110,16 @@ pub enum Violation {
         first: Text,
         /// A later one.
         second: Text,
+    },
+    /// Consolidation replaced nodes by what costs as much or more.
+    #[error("command {command} replaced {before} an hour by {after} an hour")]
+    DearerReplacement {
+        /// The command.
+        command: Text,
+        /// What its nodes cost.
+        before: UsdPerHour,
+        /// What its replacements cost.
+        after: UsdPerHour,
     },
     /// A plan failed its check, so that nothing of it was done.
     #[error("a plan failed its check: {0}")]

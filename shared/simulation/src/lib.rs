@@ -5,6 +5,7 @@
 
 mod agenda;
 pub mod api;
+pub mod day;
 pub mod ec2;
 pub mod invariant;
 mod journal;

@@ -16,6 +16,7 @@ use domain::{Text, Timestamp};
 use crate::report::Happening;
 use crate::world::World;
 pub(crate) use cloud::{CLAIM_TAG, CLAIM_UID_TAG};
+pub(crate) use cluster::view_of;
 
 /// A handle on a world: cluster, cloud, table and clock in one. Clones share the world; each stands for a
 /// process of its own, which watches for itself and may die.
@@ -75,6 +76,11 @@ impl SharedWorld {
         self.wakes_at.get()
     }
 
+    /// Forgets what it waited for: it is asked again.
+    pub(crate) fn wake(&self) {
+        self.wakes_at.set(None);
+    }
+
     /// Whether the process was killed.
     pub(crate) fn is_dead(&self) -> bool {
         self.is_dead.get()
@@ -117,9 +123,13 @@ impl SharedWorld {
     }
 
     fn poll_moment(&self, moment: Timestamp) -> Poll<()> {
-        let is_there = self.look().now >= moment;
-        self.wakes_at.set((!is_there).then_some(moment));
-        if is_there { Poll::Ready(()) } else { Poll::Pending }
+        if self.look().now >= moment {
+            return Poll::Ready(());
+        }
+        // Of several things that it waits for at once, the first wakes it.
+        let sooner = self.wakes_at.get().map_or(moment, |own| own.min(moment));
+        self.wakes_at.set(Some(sooner));
+        Poll::Pending
     }
 }
 

@@ -7,6 +7,7 @@
 //! Interruption acts on each notice.
 
 mod act;
+mod bound;
 mod clockwork;
 mod judge;
 mod process;

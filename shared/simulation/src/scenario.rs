@@ -37,6 +37,7 @@
 //!   - waiting: {pod: web-, because: limit nvidia.com/gpu}
 //!   - unplacedSeconds: {max: 120}                   # the longest wait of a pod that could be hosted
 //!   - withoutHomeSeconds: {max: 0}                  # after an eviction by choice
+//!   - percentOfBound: {max: 110}                    # all nodes against the least that the pods need
 //! ```
 //!
 //! Ranges take `count`, or `min` and `max`. Objects may be written in any version that

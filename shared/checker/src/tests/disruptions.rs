@@ -5,7 +5,7 @@ use domain::budget::{Budget, BudgetWindow};
 use domain::instance_type::CapacityType;
 use domain::label::{DO_NOT_DISRUPT, HOSTNAME, INITIALIZED, NODE_POOL, ZONE};
 use domain::node::Node;
-use domain::node_claim::{ConditionStatus, NodeClaim};
+use domain::node_claim::{Condition, ConditionStatus, ConditionType, NodeClaim};
 use domain::node_pool::{ConsolidationPolicy, Disruption, NeverOr, NodePool};
 use domain::pdb::{CountOrPercent, PodDisruptionBudget};
 use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim};
@@ -273,6 +273,24 @@ fn nodes_that_are_not_ready_or_going_use_up_the_budget() {
     let mut cluster = four(vec![count(1)]);
     cluster.nodes[3].deleted = Some(now());
     breaks(&cluster, &emptying_first(1), &[Rule::Budget]);
+}
+
+#[test]
+fn a_node_whose_instance_is_ending_counts_no_more() {
+    let mut cluster = four(vec![count(1)]);
+    cluster.nodes[3].deleted = Some(now());
+    let mut claim = claim_object("e3");
+    cluster.nodes[3].provider_id = Some("aws:///a/i-3".into());
+    claim.status.provider_id.clone_from(&cluster.nodes[3].provider_id);
+    claim.status.conditions = vec![Condition {
+        kind: ConditionType::InstanceTerminating,
+        status: ConditionStatus::True,
+        reason: "InstanceTerminating".into(),
+        message: "".into(),
+        changed: Some(now()),
+    }];
+    cluster.node_claims = vec![claim];
+    allows(&cluster, &emptying_first(1));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use domain::node::Node;
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::taint::Taint;
 use domain::{SignedDuration, Text};
+use futures_util::future::join_all;
 
 use super::{Change, Tick};
 use crate::event::{Event, EventReason, Subject};
@@ -26,6 +27,8 @@ const EXCLUDE_FROM_LOAD_BALANCERS: (&str, &str) =
 const DRAIN_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 /// While an instance shuts down (reference 4.3).
 const TERMINATION_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+/// So many pods are asked to go at once.
+const EVICTIONS_AT_ONCE: usize = 10;
 /// EC2 ends at most so many instances in one call that is answered item by item.
 const TERMINATIONS_MAX: usize = 500;
 
@@ -144,20 +147,32 @@ impl<O: Outside> Tick<'_, O> {
             self.pod_event(pod, EventReason::FailedDraining, message);
             self.note(record, Change::PodProtected(pod.key.clone()));
         }
-        for pod in &step.evict {
-            let answer = self.ports.cluster().evict_pod(pod).await;
-            let doing = || format!("evict pod {}", pod.key);
-            match self.report.problems.note(doing, answer) {
-                Some(Eviction::Accepted) => {
-                    self.pod_event(pod, EventReason::Evicted, "its node is to go".to_owned());
-                    self.note(record, Change::Evicted(pod.key.clone()));
-                }
-                Some(Eviction::Blocked { message }) => {
-                    self.pod_event(pod, EventReason::FailedDraining, message.to_string());
-                    self.note(record, Change::EvictionBlocked(pod.key.clone(), message));
-                }
-                Some(Eviction::Gone) | None => {}
+        let cluster = self.ports.cluster();
+        for batch in step.evict.chunks(EVICTIONS_AT_ONCE) {
+            let answers = join_all(batch.iter().map(|pod| cluster.evict_pod(pod))).await;
+            for (pod, answer) in batch.iter().zip(answers) {
+                self.note_eviction(record, pod, answer);
             }
+        }
+    }
+
+    fn note_eviction(
+        &mut self,
+        record: &ClaimRecord,
+        pod: &PodRef,
+        answer: Result<Eviction, PortError>,
+    ) {
+        let doing = || format!("evict pod {}", pod.key);
+        match self.report.problems.note(doing, answer) {
+            Some(Eviction::Accepted) => {
+                self.pod_event(pod, EventReason::Evicted, "its node is to go".to_owned());
+                self.note(record, Change::Evicted(pod.key.clone()));
+            }
+            Some(Eviction::Blocked { message }) => {
+                self.pod_event(pod, EventReason::FailedDraining, message.to_string());
+                self.note(record, Change::EvictionBlocked(pod.key.clone(), message));
+            }
+            Some(Eviction::Gone) | None => {}
         }
     }
 

@@ -11,9 +11,11 @@ use crate::ports::{ClaimStore, Cluster, NodeRef, Outside, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::nomination::{NOMINATION_LASTS, Nomination};
 use crate::run::after;
+use crate::steps::consistency::check_consistency;
 use crate::steps::join::{Registration, ambiguous, initialize, initialized_patch, register};
 use crate::steps::launched::launched;
 use crate::steps::pod_events::{consolidatable_in, note_pods, update_consolidatable};
+use crate::steps::reservation::demoted;
 
 /// While a node starts, it is looked at so often.
 const STARTING_PAUSE: SignedDuration = SignedDuration::from_secs(5);
@@ -64,6 +66,7 @@ impl<O: Outside> Tick<'_, O> {
             }
             if record.claim.is(ConditionType::Initialized) {
                 record = self.keep_up(record, node);
+                record = self.leave_reservation(record, node).await;
             }
         }
         self.save(claim, record).await;
@@ -84,7 +87,7 @@ impl<O: Outside> Tick<'_, O> {
             several => return ambiguous(record, several.len(), self.now),
         };
         let Registration { patch, record: registered, taint_was_missing } =
-            register(record.clone(), node, self.now);
+            register(record.clone(), node, self.observed.mirror_of(&record), self.now);
         let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
         let doing = || format!("register Node {}", node.name);
         // A Node that is gone again has not joined.
@@ -97,6 +100,7 @@ impl<O: Outside> Tick<'_, O> {
                            scheduled before its labels and taints were complete";
             self.events.push(Event::new(about, EventReason::UnregisteredTaintMissing, message));
         }
+        self.note_registration(&registered, true);
         self.note(&registered, Change::Registered(node.name.clone()));
         registered
     }
@@ -127,9 +131,28 @@ impl<O: Outside> Tick<'_, O> {
         initialized
     }
 
-    /// Notes pods that came or went, and whether the node may be consolidated.
+    /// A claim whose instance runs outside its capacity reservation by now is on-demand.
+    async fn leave_reservation(&mut self, record: ClaimRecord, node: &Node) -> ClaimRecord {
+        let types = &self.observed.instance_types;
+        let Some((demoted, patch)) = demoted(&record, self.instance(&record), types) else {
+            return record;
+        };
+        let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
+        let doing = || format!("relabel Node {}", node.name);
+        match self.report.problems.note(doing, found(patched)) {
+            Some(Some(())) => demoted,
+            _ => record,
+        }
+    }
+
+    /// Notes pods that came or went, whether the node may be consolidated, and whether it is as expected.
     fn keep_up(&mut self, record: ClaimRecord, node: &Node) -> ClaimRecord {
         let record = note_pods(record, self.pods_of(node), self.now);
+        let (record, lack) = check_consistency(record, node, self.now);
+        if let Some(lack) = lack {
+            let about = Subject::NodeClaim(record.claim.name.clone());
+            self.events.push(Event::new(about, EventReason::FailedConsistencyCheck, lack));
+        }
         let pool = record
             .claim
             .node_pool()

@@ -3,6 +3,8 @@
 use domain::node_claim::{Condition, ConditionStatus, ConditionType, NodeClaim};
 use domain::{SignedDuration, Text, Timestamp};
 
+use crate::status::ObjectCondition;
+
 /// Longest message of a condition, in characters (reference D1.2).
 const MESSAGE_CHARS_MAX: usize = 300;
 
@@ -33,6 +35,32 @@ pub fn set_condition(
 /// Sets a condition to True, with its own word as the reason.
 pub fn set_true(claim: &mut NodeClaim, kind: ConditionType, now: Timestamp) {
     set_condition(claim, kind, ConditionStatus::True, (kind.as_str(), ""), now);
+}
+
+/// Sets a condition of a NodePool or node class, for a generation of its specification. Its time moves only
+/// when its status does.
+pub fn set_object_condition<K: Copy + Ord>(
+    conditions: &mut Vec<ObjectCondition<K>>,
+    kind: K,
+    status: ConditionStatus,
+    (reason, message): (&str, &str),
+    observed_generation: i64,
+    now: Timestamp,
+) {
+    let before = conditions.iter().find(|own| own.kind == kind && own.status == status);
+    let changed = before.map_or(now, |own| own.changed);
+    let message: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
+    let (reason, message) = (reason.into(), message.into());
+    conditions.retain(|own| own.kind != kind);
+    conditions.push(ObjectCondition {
+        kind,
+        status,
+        reason,
+        message,
+        changed,
+        observed_generation,
+    });
+    conditions.sort_by_key(|own| own.kind);
 }
 
 /// Takes a condition away.

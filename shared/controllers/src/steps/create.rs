@@ -97,8 +97,13 @@ fn node_claim(
     labels.insert(label::NODE_POOL.into(), planned.node_pool.clone());
     labels.insert(label::NODE_CLASS.into(), planned.node_class.clone());
     let mut annotations = pool.template.annotations.clone();
-    copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH);
-    copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH_VERSION);
+    match pool.stamp() {
+        Some(stamp) => annotations.extend(stamp.node_pool_annotations()),
+        None => {
+            copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH);
+            copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH_VERSION);
+        }
+    }
     if let Some(class) = snapshot.node_classes.iter().find(|class| class.name == planned.node_class)
     {
         copy(&mut annotations, &class.annotations, label::NODE_CLASS_HASH);

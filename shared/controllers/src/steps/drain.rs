@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::pod::{ObjectKey, Pod, PodKey, VolumeUse};
+use domain::resource::{CPU, MEMORY};
 use domain::taint::{Taint, tolerated};
 use domain::volume::PersistentVolumeClaim;
 use domain::{SignedDuration, Text, Timestamp};
@@ -35,13 +36,17 @@ pub struct DrainStep {
 /// The next step of a drain, for the pods of a node.
 ///
 /// Pods go in four tiers, one after another: ordinary, ordinary DaemonSet, critical, critical DaemonSet.
-/// Only the first tier that has pods is asked; whom the deadline leaves no more than its grace period is
+/// Only the first tier that has pods is asked, the largest pods first: what is left of a place is more likely
+/// to fit small ones. Whom the deadline leaves no more than its grace period is
 /// forced in whatever tier. Not drained: pods that tolerate the taint `karpenter.sh/disrupted`, static
 /// ones, those that have ended, and those that have been stuck in deletion for over a minute.
 pub fn drain_step(pods: &[&Pod], deadline: Option<Timestamp>, now: Timestamp) -> DrainStep {
     let mut drainable: Vec<&Pod> =
         pods.iter().copied().filter(|pod| is_drained(pod, now)).collect();
-    drainable.sort_by(|a, b| (tier(a), &a.key).cmp(&(tier(b), &b.key)));
+    drainable.sort_by(|a, b| {
+        let size = |pod: &Pod| (pod.spec.requests.get(CPU), pod.spec.requests.get(MEMORY));
+        (tier(a), size(b), &a.key).cmp(&(tier(b), size(a), &b.key))
+    });
     let mut step = DrainStep { remaining: drainable.len(), ..DrainStep::default() };
     let current = drainable.first().map(|pod| tier(pod));
     for pod in drainable {

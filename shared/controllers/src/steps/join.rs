@@ -10,7 +10,7 @@ use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::condition::{set_condition, set_true, since, update_ready};
-use crate::ports::cluster::{FinalizerChange, NodePatch};
+use crate::ports::cluster::{FinalizerChange, NodeClaimObject, NodePatch, ObjectRef};
 use crate::record::claim::{ClaimRecord, EndReason};
 
 /// How long a claim may be without an instance.
@@ -43,12 +43,17 @@ pub struct Registration {
     pub taint_was_missing: bool,
 }
 
-/// Registers a Node: labels, annotations and taints of the claim, the finalizer, label
-/// `karpenter.sh/registered`; the taint `karpenter.sh/unregistered` goes.
+/// Registers a Node: labels, annotations and taints of the claim, the finalizer, the claim's object as owner,
+/// label `karpenter.sh/registered`; the taint `karpenter.sh/unregistered` goes.
 ///
 /// Taints are left alone where the Node says `karpenter.sh/do-not-sync-taints`: its kubelet set them, and
 /// startup taints that somebody has removed already must not come back (reference, trap 53).
-pub fn register(mut record: ClaimRecord, node: &Node, now: Timestamp) -> Registration {
+pub fn register(
+    mut record: ClaimRecord,
+    node: &Node,
+    object: Option<&NodeClaimObject>,
+    now: Timestamp,
+) -> Registration {
     let claim = &mut record.claim;
     let mut labels = claim.labels.clone();
     labels.insert(label::REGISTERED.into(), "true".into());
@@ -79,6 +84,10 @@ pub fn register(mut record: ClaimRecord, node: &Node, now: Timestamp) -> Registr
             add_taints,
             remove_taints,
             finalizer: FinalizerChange::Add,
+            owner: object.map(|object| ObjectRef {
+                name: object.claim.name.clone(),
+                uid: object.claim.uid.clone(),
+            }),
             ..NodePatch::default()
         },
         record,
@@ -155,7 +164,7 @@ mod tests {
     fn a_node_that_joins_gets_labels_taints_and_the_finalizer() {
         let mut claim = launched_record("web-1", at(0));
         claim.claim.taints = vec![taint("team")];
-        let registration = register(claim.clone(), &node_of(&claim), at(40));
+        let registration = register(claim.clone(), &node_of(&claim), None, at(40));
         assert_eq!(registration.patch.add_taints, [taint("team")]);
         assert_eq!(registration.patch.finalizer, FinalizerChange::Add);
         assert_eq!(registration.patch.remove_taints.len(), 1);
@@ -170,7 +179,7 @@ mod tests {
         claim.claim.startup_taints = vec![taint("cilium")];
         let mut node = node_of(&claim);
         node.labels.insert(label::DO_NOT_SYNC_TAINTS.into(), "true".into());
-        assert!(register(claim, &node, at(40)).patch.add_taints.is_empty());
+        assert!(register(claim, &node, None, at(40)).patch.add_taints.is_empty());
     }
 
     #[test]

@@ -4,18 +4,19 @@ use domain::Timestamp;
 use domain::node_claim::{NodeClaim, NodeClaimStatus};
 
 /// Whether an object says what its claim says. Times count in whole seconds, as the API keeps them;
-/// annotations that others set on the object do not count.
+/// annotations that others set on the object do not count, nor does what the API has no field for.
 pub fn is_shown(object: &NodeClaim, claim: &NodeClaim) -> bool {
     object.labels == claim.labels
         && claim.annotations.iter().all(|(key, value)| object.annotations.get(key) == Some(value))
-        && in_seconds(&object.status) == in_seconds(&claim.status)
+        && as_kept(&object.status) == as_kept(&claim.status)
 }
 
-fn in_seconds(status: &NodeClaimStatus) -> NodeClaimStatus {
+/// A status as the API keeps it.
+fn as_kept(status: &NodeClaimStatus) -> NodeClaimStatus {
     let whole = |time: Option<Timestamp>| {
         time.and_then(|time| Timestamp::from_second(time.as_second()).ok())
     };
-    let mut status = status.clone();
+    let mut status = NodeClaimStatus { network: None, ..status.clone() };
     status.last_pod_event = whole(status.last_pod_event);
     for condition in &mut status.conditions {
         condition.changed = whole(condition.changed);
@@ -29,6 +30,16 @@ mod tests {
     use super::*;
     use crate::testing::{at, initialized_record};
     use domain::SignedDuration;
+    use domain::node_claim::InstanceNetwork;
+
+    #[test]
+    fn what_the_api_has_no_field_for_makes_no_difference() {
+        let object = initialized_record("web-1", at(0)).claim;
+        let mut claim = object.clone();
+        let subnet = "subnet-1".into();
+        claim.status.network = Some(InstanceNetwork { subnet, security_groups: Vec::new() });
+        assert!(is_shown(&object, &claim));
+    }
 
     #[test]
     fn fractions_of_a_second_and_annotations_of_others_make_no_difference() {

@@ -106,6 +106,32 @@ macro_rules! object {
     };
 }
 
+/// The identity of a kind that keeps its uid.
+macro_rules! keeps_uid {
+    () => {
+        fn identify(&mut self, uid: Text, _now: Timestamp) {
+            fill(&mut self.uid, uid);
+        }
+        fn keep_identity(&mut self, old: &Self) {
+            self.uid = old.uid.clone();
+        }
+    };
+}
+
+/// The identity of a kind that keeps its uid and when it was made.
+macro_rules! keeps_uid_and_age {
+    () => {
+        fn identify(&mut self, uid: Text, now: Timestamp) {
+            fill(&mut self.uid, uid);
+            self.created.get_or_insert(now);
+        }
+        fn keep_identity(&mut self, old: &Self) {
+            self.uid = old.uid.clone();
+            self.created = old.created;
+        }
+    };
+}
+
 fn fill(own: &mut Text, uid: Text) {
     if own.is_empty() {
         *own = uid;
@@ -138,14 +164,7 @@ object!(
     Text,
     nodes,
     |node| node.name.clone(),
-    fn identify(&mut self, uid: Text, now: Timestamp) {
-        fill(&mut self.uid, uid);
-        self.created.get_or_insert(now);
-    },
-    fn keep_identity(&mut self, old: &Self) {
-        self.uid = old.uid.clone();
-        self.created = old.created;
-    }
+    keeps_uid_and_age!();
 );
 object!(
     NodeClaim,
@@ -153,14 +172,7 @@ object!(
     Text,
     node_claims,
     |claim| claim.name.clone(),
-    fn identify(&mut self, uid: Text, now: Timestamp) {
-        fill(&mut self.uid, uid);
-        self.created.get_or_insert(now);
-    },
-    fn keep_identity(&mut self, old: &Self) {
-        self.uid = old.uid.clone();
-        self.created = old.created;
-    }
+    keeps_uid_and_age!();
 );
 object!(
     NodePool,
@@ -168,12 +180,7 @@ object!(
     Text,
     node_pools,
     |pool| pool.name.clone(),
-    fn identify(&mut self, uid: Text, _now: Timestamp) {
-        fill(&mut self.uid, uid);
-    },
-    fn keep_identity(&mut self, old: &Self) {
-        self.uid = old.uid.clone();
-    }
+    keeps_uid!();
 );
 object!(
     Ec2NodeClass,
@@ -181,12 +188,7 @@ object!(
     Text,
     node_classes,
     |class| class.name.clone(),
-    fn identify(&mut self, uid: Text, _now: Timestamp) {
-        fill(&mut self.uid, uid);
-    },
-    fn keep_identity(&mut self, old: &Self) {
-        self.uid = old.uid.clone();
-    }
+    keeps_uid!();
 );
 object!(
     WorkloadObject,
@@ -194,12 +196,7 @@ object!(
     WorkloadId,
     workloads,
     |object| WorkloadId { kind: object.workload.kind, key: object.workload.key.clone() },
-    fn identify(&mut self, uid: Text, _now: Timestamp) {
-        fill(&mut self.uid, uid);
-    },
-    fn keep_identity(&mut self, old: &Self) {
-        self.uid = old.uid.clone();
-    }
+    keeps_uid!();
 );
 object!(
     DaemonSetObject,
@@ -207,12 +204,7 @@ object!(
     ObjectKey,
     daemon_sets,
     |object| object.daemon_set.key.clone(),
-    fn identify(&mut self, uid: Text, _now: Timestamp) {
-        fill(&mut self.uid, uid);
-    },
-    fn keep_identity(&mut self, old: &Self) {
-        self.uid = old.uid.clone();
-    }
+    keeps_uid!();
 );
 object!(PodTemplateObject, PodTemplate, ObjectKey, pod_templates, |template| template.key.clone());
 object!(PodDisruptionBudget, PodDisruptionBudget, ObjectKey, pod_disruption_budgets, |budget| {

@@ -119,11 +119,11 @@ impl Ec2 {
 
     /// Ends an instance; false if there is none by that id. One that is ending stays so.
     pub fn terminate(&mut self, id: &str) -> bool {
-        let Some(instance) = self.instances.get_mut(id) else { return false };
-        if instance.is_billed() {
-            instance.state = InstanceState::ShuttingDown;
+        match self.instances.get(id) {
+            None => false,
+            Some(own) if own.is_billed() => self.set_state(id, InstanceState::ShuttingDown),
+            Some(_) => true,
         }
-        true
     }
 
     fn choices(&self, request: &FleetRequest) -> Vec<Choice> {
@@ -185,6 +185,7 @@ impl Ec2 {
             registration,
         };
         self.instances.insert(id.clone(), instance);
+        self.billed.insert(id.clone());
         id
     }
 

@@ -33,6 +33,49 @@ fn list<T: Object>(world: &World) -> Vec<T> {
     world.api.list::<T>().cloned().collect()
 }
 
+/// Everything that decisions depend on.
+pub(crate) fn view_of(world: &World) -> ClusterView {
+    let node_claims = world
+        .api
+        .list::<NodeClaim>()
+        .map(|claim| NodeClaimObject {
+            claim: claim.clone(),
+            mirror_of: world.mirrors.get(&claim.name).cloned(),
+        })
+        .collect();
+    ClusterView {
+        node_pools: list(world),
+        node_classes: list(world),
+        node_overlays: list(world),
+        node_claims,
+        nodes: list(world),
+        pods: list(world),
+        daemon_sets: world
+            .api
+            .list::<DaemonSetObject>()
+            .filter(|object| object.deleted.is_none())
+            .map(|object| object.daemon_set.clone())
+            .collect(),
+        workloads: world
+            .api
+            .list::<WorkloadObject>()
+            .map(|object| object.workload.clone())
+            .collect(),
+        pod_templates: list(world),
+        pod_disruption_budgets: list(world),
+        persistent_volume_claims: list(world),
+        persistent_volumes: list(world),
+        storage_classes: list(world),
+        csi_nodes: list(world),
+        namespaces: list(world),
+        capacity_buffers: list(world),
+        scaled_objects: list(world),
+        prewarm_schedules: list(world),
+        node_pool_states: world.node_pool_states.clone(),
+        node_class_states: world.node_class_states.clone(),
+    }
+}
+
 /// Whether the Node that is meant is there.
 fn is_there(world: &World, node: &NodeRef) -> bool {
     world.api.get::<Node>(&node.name).is_some_and(|own| own.uid == node.uid)
@@ -44,45 +87,7 @@ impl Cluster for SharedWorld {
         // Controllers of the cluster are never behind: what was asked for a moment ago is done.
         world.settle();
         *self.demand.borrow_mut() = demanded(&world);
-        let node_claims = world
-            .api
-            .list::<NodeClaim>()
-            .map(|claim| NodeClaimObject {
-                claim: claim.clone(),
-                mirror_of: world.mirrors.get(&claim.name).cloned(),
-            })
-            .collect();
-        Ok(ClusterView {
-            node_pools: list(&world),
-            node_classes: list(&world),
-            node_overlays: list(&world),
-            node_claims,
-            nodes: list(&world),
-            pods: list(&world),
-            daemon_sets: world
-                .api
-                .list::<DaemonSetObject>()
-                .filter(|object| object.deleted.is_none())
-                .map(|object| object.daemon_set.clone())
-                .collect(),
-            workloads: world
-                .api
-                .list::<WorkloadObject>()
-                .map(|object| object.workload.clone())
-                .collect(),
-            pod_templates: list(&world),
-            pod_disruption_budgets: list(&world),
-            persistent_volume_claims: list(&world),
-            persistent_volumes: list(&world),
-            storage_classes: list(&world),
-            csi_nodes: list(&world),
-            namespaces: list(&world),
-            capacity_buffers: list(&world),
-            scaled_objects: list(&world),
-            prewarm_schedules: list(&world),
-            node_pool_states: world.node_pool_states.clone(),
-            node_class_states: world.node_class_states.clone(),
-        })
+        Ok(view_of(&world))
     }
 
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {

@@ -99,6 +99,16 @@ impl Clockwork {
         }
     }
 
+    /// Who decides.
+    pub(super) const fn core(&self) -> Core {
+        self.core
+    }
+
+    /// By which settings.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Lets the cluster settle and every invocation go on whose time has come.
     pub(super) fn turn(&mut self) {
         self.settle();

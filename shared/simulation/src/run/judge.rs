@@ -6,7 +6,7 @@ use domain::money::UsdPerHour;
 use domain::pod::Pod;
 use domain::{Text, Timestamp};
 
-use super::{Simulation, view};
+use super::{Simulation, bound, view};
 use crate::ec2::Instance;
 use crate::ports::CLAIM_TAG;
 use crate::report::{ExpectationOutcome, Waiting};
@@ -74,6 +74,11 @@ impl Simulation {
                 let found = seconds(waiting(&world).longest);
                 (!range.contains(found)).then(|| format!("{found} s"))
             }
+            Expected::PercentOfBound(range) => {
+                let found =
+                    bound::percent(&world, &self.clockwork.core(), self.clockwork.settings());
+                (!range.contains(found)).then(|| format!("{found} %"))
+            }
             Expected::WithoutHomeSeconds(range) => {
                 let found = seconds(waiting(&world).longest_without_home);
                 (!range.contains(found)).then(|| format!("{found} s"))
@@ -108,7 +113,7 @@ impl Simulation {
 }
 
 fn billed<'w>(world: &'w World, filter: &'w InstanceFilter) -> impl Iterator<Item = &'w Instance> {
-    world.ec2().instances().filter(move |own| own.is_billed() && filter.matches(own))
+    world.ec2().billed().filter(move |own| filter.matches(own))
 }
 
 fn pods(world: &World, workload: Option<&Text>, kind: PodCount) -> usize {

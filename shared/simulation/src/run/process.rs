@@ -46,6 +46,7 @@ impl Process {
     /// Lets it go on until it waits.
     pub(super) fn step(&mut self) -> Step {
         // Nobody wakes it: whatever it waits for is looked at again at every turn.
+        self.handle.wake();
         let mut context = Context::from_waker(Waker::noop());
         match self.future.as_mut().poll(&mut context) {
             Poll::Ready(()) => Step::Done,

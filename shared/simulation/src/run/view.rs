@@ -19,9 +19,8 @@ pub(super) fn view(world: &World, moment: Moment) -> View {
     let used = used_by_node(world);
     let mut nodes: Vec<NodeRow> =
         world.api().list::<Node>().map(|node| row_of_node(world, node, &used)).collect();
-    let is_on_its_way =
-        |own: &&Instance| own.is_billed() && world.node_of_instance(&own.id).is_none();
-    nodes.extend(world.ec2().instances().filter(is_on_its_way).map(|own| row_of(world, own)));
+    let is_on_its_way = |own: &&Instance| world.node_of_instance(&own.id).is_none();
+    nodes.extend(world.ec2().billed().filter(is_on_its_way).map(|own| row_of(world, own)));
     nodes.sort_by(|a, b| a.name.cmp(&b.name));
     View {
         moment,

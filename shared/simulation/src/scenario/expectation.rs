@@ -54,6 +54,8 @@ pub enum Expected {
     UnplacedSeconds(Range),
     /// The longest time, in seconds, without a node after an eviction by choice.
     WithoutHomeSeconds(Range),
+    /// What all nodes cost, in percent, rounded up, of what the same pods need at least on an empty cluster.
+    PercentOfBound(Range),
 }
 
 /// Which pods are counted.
@@ -147,6 +149,9 @@ pub(super) fn read(field: Field<'_>) -> Option<Expectation> {
         "withoutHomeSeconds" => with(body, &["count", "min", "max"], |body| {
             Expected::WithoutHomeSeconds(Range::of(body))
         }),
+        "percentOfBound" => {
+            with(body, &["count", "min", "max"], |body| Expected::PercentOfBound(Range::of(body)))
+        }
         _ => {
             body.note(Problem::UnknownField(None));
             return None;
@@ -259,6 +264,9 @@ impl fmt::Display for Expected {
             }
             Self::WithoutHomeSeconds(range) => {
                 write!(f, "longest time without a node after an eviction by choice: {range} s")
+            }
+            Self::PercentOfBound(range) => {
+                write!(f, "price in percent of the least for these pods: {range}")
             }
         }
     }

@@ -11,7 +11,8 @@ use domain::{SignedDuration, Text};
 use super::World;
 use crate::agenda::Due;
 use crate::ec2::{
-    CapacityPool, FleetAnswer, FleetError, FleetRequest, Instance, InstanceState, Registration,
+    CapacityPool, FleetAnswer, FleetError, FleetRequest, Instance, InstanceState, Reclaim,
+    Registration,
 };
 use crate::report::Happening;
 
@@ -37,29 +38,22 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 impl World {
     /// Asks EC2 for an instance; its Node joins after a while.
     pub(crate) fn launch(&mut self, request: &FleetRequest) -> Result<FleetAnswer, FleetError> {
-        let known: usize = self.ec2.instances().count();
+        let is_known = self.ec2.has_answered(&request.client_token);
         let answer = self.ec2.create_fleet(request, self.now);
         // The instance boots whether or not its caller hears of it.
-        if self.ec2.instances().count() > known {
-            let newest = self.ec2.instances().find(|own| {
-                own.launched == self.now
-                    && self.ec2.token_of(&own.id) == Some(&request.client_token)
-            });
-            if let Some(id) = newest.map(|own| own.id.clone()) {
-                let delay = self.seed.draw("boot", &id).between(JOINS_AFTER.0, JOINS_AFTER.1);
-                self.agenda.add(self.now + delay, Due::NodeJoins { instance: id });
-            }
+        if !is_known && let Some(id) = self.ec2.launched_for(&request.client_token).cloned() {
+            let delay = self.seed.draw("boot", &id).between(JOINS_AFTER.0, JOINS_AFTER.1);
+            self.agenda.add(self.now + delay, Due::NodeJoins { instance: id });
         }
         answer
     }
 
     pub(super) fn node_joins(&mut self, id: &Text) {
         let now = self.now;
-        let Some(instance) = self.ec2.instance_mut(id).filter(|own| own.is_billed()) else {
+        let Some(instance) = self.ec2.instance(id).filter(|own| own.is_billed()).cloned() else {
             return;
         };
-        instance.state = InstanceState::Running;
-        let instance = instance.clone();
+        self.ec2.set_state(id, InstanceState::Running);
         let node = self.node_for(&instance);
         let name = node.name.clone();
         if self.api.create(node, now).is_err() {
@@ -129,7 +123,7 @@ impl World {
             return;
         }
         self.set_ready(name, ConditionStatus::True);
-        let _ = self.api.update::<Node>(name, None, |node| {
+        self.api.alter::<Node>(name, |node| {
             node.taints.retain(|taint| &*taint.key != NOT_READY);
         });
         self.agenda.add(now + STARTUP_TAINTS_LAST, Due::StartupTaintsGo { node: name.clone() });
@@ -137,7 +131,7 @@ impl World {
 
     fn set_ready(&mut self, name: &Text, status: ConditionStatus) {
         let now = self.now;
-        let _ = self.api.update::<Node>(name, None, |node| {
+        self.api.alter::<Node>(name, |node| {
             if let Some(ready) = node.conditions.iter_mut().find(|own| &*own.kind == "Ready")
                 && ready.status != status
             {
@@ -156,7 +150,7 @@ impl World {
             return;
         };
         let startup = pool.template.startup_taints.clone();
-        let _ = self.api.update::<Node>(name, None, |node| {
+        self.api.alter::<Node>(name, |node| {
             node.taints.retain(|taint| !startup.contains(taint));
         });
     }
@@ -164,17 +158,14 @@ impl World {
     /// EC2 announces that it takes an instance back. False if there is no such instance to take.
     pub fn interrupt(&mut self, id: &Text) -> bool {
         let reclaimed_at = self.now + SPOT_NOTICE;
-        let Some(instance) = self.ec2.instance_mut(id).filter(|own| own.is_billed()) else {
-            return false;
+        let node = match self.ec2.reclaim(id, reclaimed_at) {
+            None => return false,
+            Some(Reclaim::Announced) => return true,
+            Some(Reclaim::New(node)) => node,
         };
-        if instance.reclaimed_at.is_some() {
-            return true;
-        }
-        instance.reclaimed_at = Some(reclaimed_at);
-        let instance = instance.registration.node_name.clone();
         self.interruptions.push(id.clone());
         self.agenda.add(reclaimed_at, Due::InstanceIsReclaimed { instance: id.clone() });
-        let warning = Happening::InterruptionWarning { node: instance, gone_in: SPOT_NOTICE };
+        let warning = Happening::InterruptionWarning { node, gone_in: SPOT_NOTICE };
         self.journal.add(self.now, warning);
         true
     }
@@ -204,9 +195,7 @@ impl World {
     }
 
     fn end_instance(&mut self, id: &Text) {
-        if let Some(instance) = self.ec2.instance_mut(id) {
-            instance.state = InstanceState::Terminated;
-        }
+        self.ec2.set_state(id, InstanceState::Terminated);
         if let Some(node) = self.node_of_instance(id).map(|node| node.name.clone()) {
             self.set_ready(&node, ConditionStatus::Unknown);
             self.agenda.add(self.now + FORGOTTEN_AFTER, Due::NodeIsForgotten { node });
@@ -217,7 +206,7 @@ impl World {
     pub(crate) fn ask_node_deletion(&mut self, name: &Text) {
         let now = self.now;
         if self.node_finalizers.contains(name) {
-            let _ = self.api.update::<Node>(name, None, |node| {
+            self.api.alter::<Node>(name, |node| {
                 node.deleted.get_or_insert(now);
             });
         } else {

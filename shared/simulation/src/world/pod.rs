@@ -83,7 +83,7 @@ impl World {
                 continue;
             }
             let is_daemon = pod.is_daemon();
-            let _ = self.api.update::<Pod>(&key, None, |pod| pod.marked_unschedulable = true);
+            self.api.alter::<Pod>(&key, |pod| pod.marked_unschedulable = true);
             if !is_daemon {
                 let pending = Happening::PodsPending(vec![key]);
                 self.journal.add_because(self.now, pending, Some(why));
@@ -131,7 +131,7 @@ impl World {
             return;
         }
         let works = pod.owner.as_ref().is_some_and(|owner| owner.kind == OwnerKind::Job);
-        let _ = self.api.update::<Pod>(key, None, |pod| {
+        self.api.alter::<Pod>(key, |pod| {
             pod.phase = PodPhase::Running;
             pod.ready = Some(true);
             pod.started.get_or_insert(now);
@@ -147,7 +147,7 @@ impl World {
         if !self.api.get::<Pod>(key).is_some_and(is_working) {
             return;
         }
-        let _ = self.api.update::<Pod>(key, None, |pod| {
+        self.api.alter::<Pod>(key, |pod| {
             pod.phase = PodPhase::Succeeded;
             pod.ready = Some(false);
         });
@@ -181,7 +181,7 @@ impl World {
             self.pod_events.insert(node, self.now);
         }
         let delay = self.seed.draw("pod-stop", &uid).between(STOPS_AFTER.0, STOPS_AFTER.1);
-        let _ = self.api.update::<Pod>(key, None, |pod| pod.deleted = Some(ends));
+        self.api.alter::<Pod>(key, |pod| pod.deleted = Some(ends));
         self.agenda.add(self.now + delay.min(grace), Due::PodStops { pod: key.clone(), uid });
     }
 

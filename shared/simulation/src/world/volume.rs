@@ -115,7 +115,7 @@ impl World {
             csi_handle: Some(format!("vol-{}", draw.hex(17)).into()),
         };
         if self.api.create(volume, self.now).is_ok() {
-            let _ = self.api.update::<PersistentVolumeClaim>(key, None, |claim| {
+            self.api.alter::<PersistentVolumeClaim>(key, |claim| {
                 claim.spec.volume_name = Some(name);
                 claim.is_binding = false;
             });

@@ -100,6 +100,7 @@ impl World {
         self.journal.add_because(self.now, launched, none_left(insufficient));
         self.check_limits(&request.node_pool);
         self.check_size(request, instance);
+        self.check_replacement(&request.claim);
     }
 
     pub(crate) fn note_launch_failed(&mut self, claim: &Text, insufficient: &[CapacityPool]) {
@@ -110,10 +111,8 @@ impl World {
     pub(crate) fn note_eviction_refused(&mut self, pod: &ObjectKey, error: &ApiError) {
         let refused = Happening::EvictionRefused(pod.clone());
         let why = Some(Text::from(error.to_string()));
-        let is_new =
-            !self.journal.entries().iter().any(|entry| entry.what == refused && entry.why == why);
         // A drain asks again and again; once is enough to read.
-        if is_new {
+        if self.told.insert((pod.clone(), error.to_string().into())) {
             self.journal.add_because(self.now, refused, why);
         }
     }
@@ -126,14 +125,8 @@ impl World {
             }
             _ => return,
         };
-        let is_known = self.journal.entries().iter().any(|entry| {
-            entry.why.as_ref() == Some(&why)
-                && matches!((&entry.what, &what), (
-                    Happening::PodsUnschedulable(known),
-                    Happening::PodsUnschedulable(pods),
-                ) if pods.iter().all(|pod| known.contains(pod)))
-        });
-        if !is_known {
+        let Subject::Pod(key, _) = &event.about else { return };
+        if self.told.insert((key.clone(), why.clone())) {
             self.journal.add_because(self.now, what, Some(why));
         }
     }
@@ -143,7 +136,7 @@ impl World {
         let mut alive: BTreeMap<Text, Text> = BTreeMap::new();
         let mut found = Vec::new();
         let mut orphans: BTreeMap<Text, Timestamp> = BTreeMap::new();
-        for instance in self.ec2.instances().filter(|own| own.is_billed()) {
+        for instance in self.ec2.billed() {
             let Some(uid) = instance.tags.get(CLAIM_UID_TAG) else { continue };
             let claim = instance.tags.get(CLAIM_TAG).cloned().unwrap_or_default();
             if let Some(first) = alive.insert(uid.clone(), instance.id.clone()) {
@@ -172,7 +165,7 @@ impl World {
             return;
         };
         let mut used = Resources::new();
-        for instance in self.ec2.instances().filter(|own| own.is_billed()) {
+        for instance in self.ec2.billed() {
             if instance.tags.get(label::NODE_POOL) == Some(pool) {
                 used.add(&instance.capacity);
                 used.add(&Resources::new().with(NODES, 1));
@@ -206,6 +199,33 @@ impl World {
                 instance_type: instance.pool.instance_type.clone(),
                 resource,
             });
+        }
+    }
+
+    /// No cycles: what consolidation launches costs less than what goes, once all of it is launched.
+    fn check_replacement(&mut self, claim: &Text) {
+        let replaces = self.store.claims.get(claim).and_then(|own| own.record.replaces.clone());
+        let Some(command) = replaces.and_then(|id| self.store.commands.get(&id)) else { return };
+        let command = &command.record;
+        if command.disruption.reason != DisruptionReason::Underutilized {
+            return;
+        }
+        let price = |token: Option<Text>| {
+            let id = self.ec2.launched_for(&token?)?;
+            self.ec2.instance(id).map(|own| own.price)
+        };
+        let token_of =
+            |name: &Text| self.store.claims.get(name).map(|own| own.record.launch.token.clone());
+        let sum = |names: Vec<&Text>| -> Option<UsdPerHour> {
+            names.into_iter().map(|name| price(token_of(name))).sum()
+        };
+        let before = sum(command.candidates.iter().collect());
+        let after = sum(command.disruption.replacements.iter().map(|own| &own.name).collect());
+        if let (Some(before), Some(after)) = (before, after)
+            && after >= before
+        {
+            let command = command.id.clone();
+            self.violate(Violation::DearerReplacement { command, before, after });
         }
     }
 

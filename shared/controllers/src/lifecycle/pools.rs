@@ -1,0 +1,113 @@
+//! NodePools: how their latest nodes registered, and what they say of themselves.
+
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::drift::Stamp;
+use domain::node_pool::NodePool;
+
+use super::Tick;
+use crate::ports::cluster::NodePoolUpdate;
+use crate::ports::error::found;
+use crate::ports::{ClaimStore, Cluster, ObjectRef, Outside, Version};
+use crate::record::claim::ClaimRecord;
+use crate::record::pool::{PoolRecord, REGISTRATIONS_KEPT};
+use crate::status::Observed;
+use crate::steps::pool_status::{Member, PoolFacts, node_pool_status};
+
+impl<O: Outside> Tick<'_, O> {
+    /// Takes note of how the registration of a claim's node went.
+    pub(super) fn note_registration(&mut self, record: &ClaimRecord, has_joined: bool) {
+        if let Some(pool) = record.claim.node_pool() {
+            self.registrations.entry(pool.clone()).or_default().push(has_joined);
+        }
+    }
+
+    /// Brings records and status of every NodePool up to date.
+    pub(super) async fn keep_pools(&mut self) {
+        let records = self.ports.store().pools().await;
+        let doing = || "read records of NodePools".to_owned();
+        let Some(records) = self.report.problems.note(doing, records) else { return };
+        let observed = self.observed;
+        for old in &records {
+            let name = &old.record.node_pool;
+            if !observed.view.node_pools.iter().any(|pool| pool.name == *name) {
+                let deleted = self.ports.store().delete_pool(name, old.version).await;
+                self.report.problems.note(|| format!("forget NodePool {name}"), deleted);
+            }
+        }
+        let known: BTreeMap<&Text, (&PoolRecord, Version)> =
+            records.iter().map(|own| (&own.record.node_pool, (&own.record, own.version))).collect();
+        for pool in &observed.view.node_pools {
+            let record = self.remember(pool, known.get(&pool.name).copied()).await;
+            self.show_pool(pool, record.as_ref()).await;
+        }
+    }
+
+    /// The pool's record with the registrations of this run; started anew where the pool or its node class
+    /// was changed.
+    async fn remember(
+        &mut self,
+        pool: &NodePool,
+        own: Option<(&PoolRecord, Version)>,
+    ) -> Option<PoolRecord> {
+        let class = &pool.template.node_class_ref.name;
+        let view = &self.observed.view;
+        let generation = view.node_pool_states.get(&pool.name).map_or(0, |own| own.generation);
+        let of_class = view.node_class_states.get(class).map_or(0, |own| own.generation);
+        let fresh = PoolRecord {
+            node_pool: pool.name.clone(),
+            uid: pool.uid.clone(),
+            generation,
+            node_class_generation: of_class,
+            registrations: Vec::new(),
+        };
+        let is_current = |record: &PoolRecord| {
+            record.uid == fresh.uid
+                && record.generation == generation
+                && record.node_class_generation == of_class
+        };
+        let before = own.map(|(record, _)| record);
+        let mut record = before.filter(|own| is_current(own)).unwrap_or(&fresh).clone();
+        record.registrations.extend(self.registrations.remove(&pool.name).unwrap_or_default());
+        let surplus = record.registrations.len().saturating_sub(REGISTRATIONS_KEPT);
+        record.registrations.drain(..surplus);
+        if before != Some(&record) {
+            let version = own.map(|(_, version)| version);
+            let written = self.ports.store().put_pool(&record, version).await;
+            self.report.problems.note(|| format!("remember NodePool {}", pool.name), written);
+        }
+        Some(record)
+    }
+
+    async fn show_pool(&mut self, pool: &NodePool, record: Option<&PoolRecord>) {
+        let observed = self.observed;
+        let nothing = Observed::default();
+        let before = observed.view.node_pool_states.get(&pool.name).unwrap_or(&nothing);
+        let members: Vec<Member<'_>> = observed
+            .claims
+            .iter()
+            .map(|claim| &claim.record)
+            .filter(|record| record.claim.node_pool() == Some(&pool.name))
+            .filter(|record| record.instance.is_some())
+            .map(|record| Member { claim: &record.claim, node: observed.node_of(record) })
+            .collect();
+        let class = observed
+            .view
+            .node_classes
+            .iter()
+            .find(|class| class.name == pool.template.node_class_ref.name);
+        let facts = PoolFacts { pool, class, record, before };
+        let status = node_pool_status(facts, &members, self.now);
+        let annotations = pool.stamp().map(|own: Stamp| own.node_pool_annotations());
+        let annotations = annotations.unwrap_or_default();
+        let is_annotated =
+            annotations.iter().all(|(key, value)| pool.annotations.get(key) == Some(value));
+        if status == before.status && is_annotated {
+            return;
+        }
+        let update = NodePoolUpdate { annotations, status: Some(status) };
+        let written = self.ports.cluster().update_node_pool(&ObjectRef::from(pool), &update).await;
+        self.report.problems.note(|| format!("write NodePool {}", pool.name), found(written));
+    }
+}

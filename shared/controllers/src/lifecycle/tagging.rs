@@ -1,0 +1,49 @@
+//! Tags of instances whose Nodes have joined.
+
+use super::Tick;
+use crate::ports::cloud::TagRequest;
+use crate::ports::error::found;
+use crate::ports::{Cloud, Outside, Versioned};
+use crate::record::claim::ClaimRecord;
+use crate::run::change_claim;
+use crate::steps::tagging::{missing_tags, tagged};
+
+/// So many instances are tagged in one run; the rest in the next.
+const TAGGED_MAX: usize = 100;
+
+impl<O: Outside> Tick<'_, O> {
+    /// Tags instances that still lack their names. What could not be tagged is tried again.
+    pub(super) async fn tag(&mut self, cluster: &str) {
+        let lacking: Vec<(&Versioned<ClaimRecord>, TagRequest)> = self
+            .observed
+            .claims
+            .iter()
+            .filter(|claim| claim.record.ending.is_none())
+            .filter_map(|claim| {
+                let class = self.class_of(&claim.record);
+                Some((claim, missing_tags(&claim.record, class, cluster)?))
+            })
+            .take(TAGGED_MAX)
+            .collect();
+        if lacking.is_empty() {
+            return;
+        }
+        let requests: Vec<TagRequest> =
+            lacking.iter().map(|(_, request)| request.clone()).collect();
+        let asked = self.ports.cloud().tag(&requests).await;
+        let doing = || format!("tag {} instances", requests.len());
+        let Some(outcomes) = self.report.problems.note(doing, asked) else { return };
+        for ((claim, request), outcome) in lacking.into_iter().zip(outcomes) {
+            let doing = || format!("tag instance {}", request.instance_id);
+            // An instance that is gone needs no tags; its claim ends by itself.
+            if self.report.problems.note(doing, found(outcome)).flatten().is_none() {
+                continue;
+            }
+            let changed = change_claim(self.ports.store(), claim.clone(), tagged).await;
+            let doing = || format!("note the tags of claim {}", claim.record.claim.name);
+            if let Some(Some(claim)) = self.report.problems.note(doing, changed) {
+                self.mirror(&claim.record).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Node classes: what their selectors mean, written where Karpenter's users look for it, and what was made for
+//! them taken away once nobody needs it.
+//!
+//! Needs no lease: what is written follows from what is seen, and writing it twice is writing it once.
+
+use domain::Text;
+use domain::node_claim::ConditionStatus;
+use domain::node_class::Ec2NodeClass;
+
+use crate::event::{Event, EventReason, Subject};
+use crate::ports::cluster::{FinalizerChange, NodeClassUpdate};
+use crate::ports::error::{PortError, found};
+use crate::ports::{ClaimStore, Clock, Cloud, Cluster, ClusterView, ObjectRef, Outside};
+use crate::run::{Problems, Run, is_over, record_events};
+use crate::status::{NodeClassCondition, Observed};
+use crate::steps::node_class_status::node_class_status;
+
+/// What became of node classes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct NodeClassReport {
+    /// Node classes that can be launched from.
+    pub ready: Vec<Text>,
+    /// Those that cannot, and what is wrong first.
+    pub not_ready: Vec<(Text, Text)>,
+    /// Those that were let go of.
+    pub released: Vec<Text>,
+    /// Those that are being deleted and are used still, by so many claims.
+    pub held: Vec<(Text, usize)>,
+    /// Those that were not looked at, the deadline being near.
+    pub left: usize,
+    /// What did not work.
+    pub problems: Problems,
+}
+
+/// Looks into every node class once.
+pub async fn resolve<O: Outside>(ports: &O, run: &Run<'_>) -> Result<NodeClassReport, PortError> {
+    let view = ports.cluster().observe().await?;
+    let mut tick =
+        Tick { ports, view: &view, report: NodeClassReport::default(), events: Vec::new() };
+    let total = view.node_classes.len();
+    for (done, class) in view.node_classes.iter().enumerate() {
+        if is_over(ports, run) {
+            tick.report.left = total - done;
+            break;
+        }
+        if class.is_deleting {
+            tick.let_go(class).await;
+        } else {
+            tick.resolve(class).await;
+        }
+    }
+    let Tick { mut report, events, .. } = tick;
+    record_events(ports.cluster(), &events, &mut report.problems).await;
+    Ok(report)
+}
+
+struct Tick<'a, O> {
+    ports: &'a O,
+    view: &'a ClusterView,
+    report: NodeClassReport,
+    events: Vec<Event>,
+}
+
+impl<O: Outside> Tick<'_, O> {
+    async fn resolve(&mut self, class: &Ec2NodeClass) {
+        let name = &class.name;
+        let resolution = self.ports.cloud().resolve_node_class(class).await;
+        let doing = || format!("resolve EC2NodeClass {name}");
+        let Some(resolution) = self.report.problems.note(doing, resolution) else { return };
+        let nothing = Observed::default();
+        let before = self.view.node_class_states.get(name).unwrap_or(&nothing);
+        let status = node_class_status(resolution, before, self.ports.clock().now());
+        let fault = status
+            .conditions
+            .iter()
+            .filter(|own| own.kind != NodeClassCondition::Ready)
+            .find(|own| own.status != ConditionStatus::True);
+        match fault {
+            None => self.report.ready.push(name.clone()),
+            Some(fault) => {
+                let what = format!("{}: {}", fault.kind.as_str(), fault.message);
+                self.report.not_ready.push((name.clone(), what.into()));
+            }
+        }
+        if status == before.status && before.has_finalizer {
+            return;
+        }
+        let update = NodeClassUpdate {
+            finalizer: FinalizerChange::Add,
+            status: Some(status),
+            ..NodeClassUpdate::default()
+        };
+        self.update(class, &update).await;
+    }
+
+    /// Removes what was made for a class that is being deleted, once no claim uses it.
+    async fn let_go(&mut self, class: &Ec2NodeClass) {
+        let name = &class.name;
+        if !self.view.node_class_states.get(name).is_some_and(|own| own.has_finalizer) {
+            return;
+        }
+        let claims = self.ports.store().claims().await;
+        let Some(claims) = self.report.problems.note(|| "read claims".to_owned(), claims) else {
+            return;
+        };
+        let recorded =
+            claims.iter().map(|claim| (&claim.record.claim.name, &claim.record.launch.node_class));
+        let shown = self
+            .view
+            .node_claims
+            .iter()
+            .map(|object| (&object.claim.name, &object.claim.node_class_ref.name));
+        let users: std::collections::BTreeSet<&Text> = recorded
+            .chain(shown)
+            .filter(|(_, class)| *class == name)
+            .map(|(claim, _)| claim)
+            .collect();
+        if !users.is_empty() {
+            let message = format!("{} NodeClaims use it still", users.len());
+            let about = Subject::NodeClass(name.clone());
+            let reason = EventReason::WaitingOnNodeClaimTermination;
+            self.events.push(Event::new(about, reason, message));
+            self.report.held.push((name.clone(), users.len()));
+            return;
+        }
+        let released = self.ports.cloud().release_node_class(class).await;
+        let doing = || format!("remove what was made for EC2NodeClass {name}");
+        if self.report.problems.note(doing, released).is_none() {
+            return;
+        }
+        let update =
+            NodeClassUpdate { finalizer: FinalizerChange::Remove, ..NodeClassUpdate::default() };
+        if self.update(class, &update).await {
+            self.report.released.push(name.clone());
+        }
+    }
+
+    async fn update(&mut self, class: &Ec2NodeClass, update: &NodeClassUpdate) -> bool {
+        let written = self.ports.cluster().update_node_class(&ObjectRef::from(class), update).await;
+        let doing = || format!("write EC2NodeClass {}", class.name);
+        self.report.problems.note(doing, found(written)).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::world::World;
+    use crate::testing::{at, launched_record, node_class};
+    use pollster::block_on;
+
+    fn world() -> World {
+        let world = World::new();
+        world.cluster.view.borrow_mut().node_classes.push(node_class("default"));
+        world
+    }
+
+    fn resolve_once(world: &World) -> NodeClassReport {
+        block_on(resolve(world, &world.run("run"))).unwrap()
+    }
+
+    #[test]
+    fn a_class_shows_what_its_selectors_mean_and_gets_the_finalizer() {
+        let world = world();
+        assert_eq!(resolve_once(&world).ready.len(), 1);
+        let view = world.cluster.view.borrow();
+        let state = &view.node_class_states["default"];
+        assert!(state.has_finalizer);
+        assert_eq!(state.status.subnets.len(), 1);
+    }
+
+    #[test]
+    fn a_class_that_is_deleted_waits_for_its_claims_and_then_goes_with_what_was_made_for_it() {
+        let world = world();
+        let _report = resolve_once(&world);
+        world.cluster.view.borrow_mut().node_classes[0].is_deleting = true;
+        world.store.put(launched_record("web-1", at(0)));
+        assert_eq!(resolve_once(&world).held, [("default".into(), 1)]);
+        assert!(world.cluster.has_event(EventReason::WaitingOnNodeClaimTermination));
+        assert!(world.cloud.released.borrow().is_empty());
+        world.store.forget("web-1");
+        assert_eq!(resolve_once(&world).released, ["default".into()] as [Text; 1]);
+        assert_eq!(*world.cloud.released.borrow(), ["default".into()] as [Text; 1]);
+        assert!(!world.cluster.view.borrow().node_class_states["default"].has_finalizer);
+    }
+}

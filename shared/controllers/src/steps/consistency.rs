@@ -1,0 +1,74 @@
+//! Whether a Node brought what its claim was to bring.
+//!
+//! Source: reference D3.3.
+
+use domain::Timestamp;
+use domain::node::Node;
+use domain::node_claim::{ConditionStatus, ConditionType};
+
+use super::condition::{set_condition, set_true};
+use crate::record::claim::ClaimRecord;
+
+/// A Node with less than this share of what was expected of it, in percent, is not as it should be.
+const ENOUGH_PERCENT: i128 = 90;
+
+/// The claim with condition ConsistentStateFound as its Node deserves, and what the Node lacks, if anything.
+pub fn check_consistency(
+    mut record: ClaimRecord,
+    node: &Node,
+    now: Timestamp,
+) -> (ClaimRecord, Option<String>) {
+    let lack = lacking(&record, node);
+    let claim = &mut record.claim;
+    let kind = ConditionType::ConsistentStateFound;
+    match &lack {
+        None => set_true(claim, kind, now),
+        Some(message) => {
+            let why = ("ConsistencyCheckFailed", message.as_str());
+            set_condition(claim, kind, ConditionStatus::False, why, now);
+        }
+    }
+    (record, lack)
+}
+
+fn lacking(record: &ClaimRecord, node: &Node) -> Option<String> {
+    record
+        .claim
+        .status
+        .capacity
+        .iter()
+        .filter(|(_, expected)| *expected > 0)
+        .find(|(name, expected)| {
+            i128::from(node.capacity.get(name)) * 100 < i128::from(*expected) * ENOUGH_PERCENT
+        })
+        .map(|(name, expected)| {
+            format!(
+                "the Node has {} of {name}, where {expected} was expected",
+                node.capacity.get(name)
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, initialized_record, node_of, room};
+    use domain::resource::MEMORY;
+
+    #[test]
+    fn a_node_may_have_a_tenth_less_than_expected_and_no_more() {
+        let mut record = initialized_record("web-1", at(0));
+        record.claim.status.capacity = room();
+        let mut node = node_of(&record);
+        let expected = room().get(MEMORY);
+        let check = |node: &Node| {
+            let (record, lack) = check_consistency(record.clone(), node, at(1));
+            (record.claim.is(ConditionType::ConsistentStateFound), lack.is_some())
+        };
+        assert_eq!(check(&node), (true, false));
+        node.capacity = node.capacity.with(MEMORY, expected / 10 * 9 + 10);
+        assert_eq!(check(&node), (true, false));
+        node.capacity = node.capacity.with(MEMORY, expected / 10 * 8);
+        assert_eq!(check(&node), (false, true));
+    }
+}

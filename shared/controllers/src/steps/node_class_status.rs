@@ -1,0 +1,145 @@
+//! What an EC2NodeClass says of itself, from what its selectors were found to mean.
+//!
+//! Source: reference A5.21.
+
+use domain::Timestamp;
+use domain::node_claim::ConditionStatus;
+
+use super::condition::set_object_condition;
+use crate::ports::cloud::{NodeClassResolution, Resolution};
+use crate::status::{NodeClassCondition, NodeClassStatus, Observed};
+
+/// The status that a node class should show.
+///
+/// A part that was not found is gone from the status, and its condition False; one that nobody could say
+/// anything about stays as it was, and its condition too, or is Unknown where there was none.
+pub fn node_class_status(
+    resolution: NodeClassResolution,
+    before: &Observed<NodeClassStatus>,
+    now: Timestamp,
+) -> NodeClassStatus {
+    let mut status = before.status.clone();
+    let mut conditions = std::mem::take(&mut status.conditions);
+    let mut judge = |kind, outcome: Outcome| {
+        let known = conditions.iter().any(|own| own.kind == kind);
+        let (value, reason, message) = match &outcome {
+            Outcome::Found => (ConditionStatus::True, kind.as_str(), ""),
+            Outcome::Missing(reason, message) => {
+                (ConditionStatus::False, reason.as_str(), message.as_str())
+            }
+            Outcome::Passing(_, _) if known => return,
+            Outcome::Passing(reason, message) => {
+                (ConditionStatus::Unknown, reason.as_str(), message.as_str())
+            }
+        };
+        let why = (reason, message);
+        set_object_condition(&mut conditions, kind, value, why, before.generation, now);
+    };
+    let NodeClassResolution {
+        subnets,
+        security_groups,
+        amis,
+        instance_profile,
+        capacity_reservations,
+        placement_group,
+        validation,
+    } = resolution;
+    judge(NodeClassCondition::SubnetsReady, take(subnets, &mut status.subnets));
+    judge(
+        NodeClassCondition::SecurityGroupsReady,
+        take(security_groups, &mut status.security_groups),
+    );
+    judge(NodeClassCondition::AmisReady, take(amis, &mut status.amis));
+    let profile = instance_profile.map(Some);
+    judge(NodeClassCondition::InstanceProfileReady, take(profile, &mut status.instance_profile));
+    judge(
+        NodeClassCondition::CapacityReservationsReady,
+        take(capacity_reservations, &mut status.capacity_reservations),
+    );
+    judge(NodeClassCondition::PlacementGroupReady, take(placement_group, &mut ()));
+    judge(NodeClassCondition::ValidationSucceeded, take(validation, &mut ()));
+    let worst = conditions
+        .iter()
+        .filter(|own| own.kind != NodeClassCondition::Ready)
+        .max_by_key(|own| match own.status {
+            ConditionStatus::True => 0,
+            ConditionStatus::Unknown => 1,
+            ConditionStatus::False => 2,
+        })
+        .map(|own| (own.kind, own.status));
+    let (value, message) = match worst {
+        None | Some((_, ConditionStatus::True)) => (ConditionStatus::True, String::new()),
+        Some((kind, status)) => (status, format!("{} is not True", kind.as_str())),
+    };
+    let reason = if value == ConditionStatus::True { "Ready" } else { "UnhealthyDependents" };
+    let why = (reason, message.as_str());
+    let kind = NodeClassCondition::Ready;
+    set_object_condition(&mut conditions, kind, value, why, before.generation, now);
+    status.conditions = conditions;
+    status
+}
+
+enum Outcome {
+    Found,
+    Missing(String, String),
+    Passing(String, String),
+}
+
+/// Takes a part over into the status.
+fn take<T: Default>(part: Resolution<T>, own: &mut T) -> Outcome {
+    match part {
+        Ok(found) => {
+            *own = found;
+            Outcome::Found
+        }
+        Err(why) if why.is_passing => {
+            Outcome::Passing(why.reason.to_string(), why.message.to_string())
+        }
+        Err(why) => {
+            *own = T::default();
+            Outcome::Missing(why.reason.to_string(), why.message.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::cloud::Unresolved;
+    use crate::testing::at;
+    use crate::testing::world::resolution;
+
+    fn unresolved<T>(is_passing: bool) -> Resolution<T> {
+        let (reason, message) = ("SubnetsNotFound".into(), "no subnet has these tags".into());
+        Err(Unresolved { reason, message, is_passing })
+    }
+
+    fn of(status: &NodeClassStatus, kind: NodeClassCondition) -> ConditionStatus {
+        status.conditions.iter().find(|own| own.kind == kind).unwrap().status
+    }
+
+    #[test]
+    fn a_class_is_ready_once_everything_was_found() {
+        let status = node_class_status(resolution(), &Observed::default(), at(0));
+        assert_eq!(of(&status, NodeClassCondition::Ready), ConditionStatus::True);
+        assert_eq!(status.subnets.len(), 1);
+        assert_eq!(status.instance_profile.as_deref(), Some("profile"));
+        assert_eq!(status.conditions.len(), NodeClassCondition::ALL.len());
+    }
+
+    #[test]
+    fn a_part_that_is_not_found_goes_and_one_that_nobody_can_say_stays() {
+        let first = node_class_status(resolution(), &Observed::default(), at(0));
+        let before = Observed { status: first, ..Observed::default() };
+        let missing = NodeClassResolution { subnets: unresolved(false), ..resolution() };
+        let status = node_class_status(missing, &before, at(60));
+        assert!(status.subnets.is_empty());
+        assert_eq!(of(&status, NodeClassCondition::SubnetsReady), ConditionStatus::False);
+        assert_eq!(of(&status, NodeClassCondition::Ready), ConditionStatus::False);
+        let throttled = NodeClassResolution { subnets: unresolved(true), ..resolution() };
+        let status = node_class_status(throttled.clone(), &before, at(60));
+        assert_eq!(status, before.status);
+        let status = node_class_status(throttled, &Observed::default(), at(0));
+        assert_eq!(of(&status, NodeClassCondition::Ready), ConditionStatus::Unknown);
+    }
+}

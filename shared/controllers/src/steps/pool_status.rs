@@ -1,0 +1,183 @@
+//! What a NodePool says of itself: how many nodes it has and what they hold, and whether it can be used.
+//!
+//! Source: reference A1.21, D1.8, D3.4.
+
+use domain::Timestamp;
+use domain::node::Node;
+use domain::node_claim::{ConditionStatus, NodeClaim};
+use domain::node_class::Ec2NodeClass;
+use domain::node_pool::NodePool;
+use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources};
+
+use super::condition::set_object_condition;
+use crate::record::pool::{PoolRecord, REGISTRATIONS_KEPT};
+use crate::status::{NodePoolCondition, NodePoolStatus, Observed};
+
+/// Resources that are shown also where there is nothing of them.
+const SHOWN: [&str; 5] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS, NODES];
+
+/// What stands for one node of a pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// The claim.
+    pub claim: &'a NodeClaim,
+    /// Its Node, once that has joined.
+    pub node: Option<&'a Node>,
+}
+
+/// A pool, and what its status follows from.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolFacts<'a> {
+    /// The pool. One that cannot be read is never looked at, so it makes sense.
+    pub pool: &'a NodePool,
+    /// Its node class, if that is there.
+    pub class: Option<&'a Ec2NodeClass>,
+    /// How its latest nodes registered.
+    pub record: Option<&'a PoolRecord>,
+    /// Its status as it stands.
+    pub before: &'a Observed<NodePoolStatus>,
+}
+
+/// The status that a pool should show. Conditions keep their time while their status stays.
+pub fn node_pool_status(
+    facts: PoolFacts<'_>,
+    members: &[Member<'_>],
+    now: Timestamp,
+) -> NodePoolStatus {
+    let before = &facts.before.status;
+    let mut status = NodePoolStatus {
+        resources: resources(members),
+        nodes: u32::try_from(members.len()).unwrap_or(u32::MAX),
+        node_class_observed_generation: facts
+            .record
+            .map_or(before.node_class_observed_generation, |record| record.node_class_generation),
+        conditions: before.conditions.clone(),
+    };
+    let mut set = |kind, value, why| {
+        let generation = facts.before.generation;
+        set_object_condition(&mut status.conditions, kind, value, why, generation, now);
+    };
+    let (class, why) = class_condition(facts.class);
+    set(NodePoolCondition::NodeClassReady, class, why);
+    set(NodePoolCondition::ValidationSucceeded, ConditionStatus::True, ("ValidationSucceeded", ""));
+    let (health, why) = registration_condition(facts.record);
+    set(NodePoolCondition::NodeRegistrationHealthy, health, why);
+    let why = match class {
+        ConditionStatus::True => ("Ready", ""),
+        _ => ("UnhealthyDependents", "NodeClassReady is not True"),
+    };
+    set(NodePoolCondition::Ready, class, why);
+    status
+}
+
+fn resources(members: &[Member<'_>]) -> Resources {
+    let mut total: Resources = SHOWN.iter().map(|name| ((*name).into(), 0)).collect();
+    for member in members {
+        let joined = member.node.map(|node| &node.capacity).filter(|own| !own.is_empty());
+        total.add(joined.unwrap_or(&member.claim.status.capacity));
+        total.add(&Resources::new().with(NODES, 1));
+    }
+    total
+}
+
+fn class_condition(
+    class: Option<&Ec2NodeClass>,
+) -> (ConditionStatus, (&'static str, &'static str)) {
+    match class {
+        None => (ConditionStatus::False, ("NodeClassNotFound", "its node class is not there")),
+        Some(class) if class.is_deleting => {
+            (ConditionStatus::False, ("NodeClassTerminating", "its node class is being deleted"))
+        }
+        Some(class) => match class.status.ready {
+            Some(true) => (ConditionStatus::True, ("NodeClassReady", "")),
+            Some(false) => {
+                (ConditionStatus::False, ("NodeClassNotReady", "its node class is not ready"))
+            }
+            None => (
+                ConditionStatus::Unknown,
+                ("NodeClassReadinessUnknown", "its node class has not been looked into yet"),
+            ),
+        },
+    }
+}
+
+/// Unhealthy once half of as many nodes as are remembered did not join, however few have been tried.
+fn registration_condition(
+    record: Option<&PoolRecord>,
+) -> (ConditionStatus, (&'static str, &'static str)) {
+    let registrations = record.map(|record| record.registrations.as_slice()).unwrap_or_default();
+    let failures = registrations.iter().filter(|joined| !**joined).count();
+    if registrations.is_empty() {
+        (ConditionStatus::Unknown, ("AwaitingReconciliation", "no node has registered yet"))
+    } else if failures * 2 >= REGISTRATIONS_KEPT {
+        (ConditionStatus::False, ("RegistrationFailed", "its latest nodes did not join"))
+    } else {
+        (ConditionStatus::True, ("NodeRegistrationHealthy", ""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, launched_record, node_class, node_of, node_pool};
+
+    fn status(class: Option<&Ec2NodeClass>, registrations: &[bool]) -> NodePoolStatus {
+        let record = PoolRecord { registrations: registrations.to_vec(), ..PoolRecord::default() };
+        let pool = node_pool("default");
+        let before = Observed::default();
+        let facts = PoolFacts { pool: &pool, class, record: Some(&record), before: &before };
+        node_pool_status(facts, &[], at(0))
+    }
+
+    fn condition(status: &NodePoolStatus, kind: NodePoolCondition) -> ConditionStatus {
+        status.conditions.iter().find(|own| own.kind == kind).unwrap().status
+    }
+
+    #[test]
+    fn a_pool_is_ready_when_its_node_class_is() {
+        let mut class = node_class("default");
+        let ready =
+            |class: Option<&Ec2NodeClass>| condition(&status(class, &[]), NodePoolCondition::Ready);
+        assert_eq!(ready(None), ConditionStatus::False);
+        assert_eq!(ready(Some(&class)), ConditionStatus::Unknown);
+        class.status.ready = Some(true);
+        assert_eq!(ready(Some(&class)), ConditionStatus::True);
+        class.is_deleting = true;
+        assert_eq!(ready(Some(&class)), ConditionStatus::False);
+    }
+
+    #[test]
+    fn registration_is_unhealthy_once_two_of_the_latest_four_failed() {
+        let health = |registrations: &[bool]| {
+            condition(&status(None, registrations), NodePoolCondition::NodeRegistrationHealthy)
+        };
+        assert_eq!(health(&[]), ConditionStatus::Unknown);
+        assert_eq!(health(&[false]), ConditionStatus::True);
+        assert_eq!(health(&[false, true, false]), ConditionStatus::False);
+        assert_eq!(health(&[true, true, true, false]), ConditionStatus::True);
+    }
+
+    #[test]
+    fn resources_are_those_of_nodes_and_of_claims_that_have_none_yet() {
+        let (one, two) = (launched_record("a", at(0)), launched_record("b", at(0)));
+        let mut booting = two.claim;
+        booting.status.capacity = Resources::new().with(CPU, 500);
+        let node = node_of(&one);
+        let members = [
+            Member { claim: &one.claim, node: Some(&node) },
+            Member { claim: &booting, node: None },
+        ];
+        let total = resources(&members);
+        assert_eq!(total.get(CPU), node.capacity.get(CPU) + 500);
+        assert_eq!((total.get(NODES), total.get(EPHEMERAL_STORAGE)), (2, 0));
+    }
+
+    #[test]
+    fn a_condition_keeps_its_time_until_its_status_changes() {
+        let pool = node_pool("default");
+        let first = status(None, &[]);
+        let before = Observed { status: first.clone(), ..Observed::default() };
+        let facts = PoolFacts { pool: &pool, class: None, record: None, before: &before };
+        assert_eq!(node_pool_status(facts, &[], at(60)).conditions, first.conditions);
+    }
+}

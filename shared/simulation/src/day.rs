@@ -1,0 +1,210 @@
+//! A day in the life of a cluster of about a hundred nodes, drawn from a seed: workloads of all sizes come and
+//! go, spot instances are taken back, capacity runs out, and calls, processes and events fail.
+//!
+//! The day has two halves that differ: until 22 o'clock anything may happen; the last two hours are quiet, so
+//! that what the cluster costs in the end can be held against what its pods need.
+
+use std::fmt::Write as _;
+
+use crate::scenario::{Scenario, ScenarioError};
+use crate::seed::{Draw, Seed};
+
+/// Minutes until things calm down.
+const BUSY_MINUTES: u64 = 22 * 60;
+const DEPLOYMENTS: u64 = 14;
+
+/// The scenario of a seed.
+pub fn day(seed: u64) -> Result<Scenario, ScenarioError> {
+    Scenario::read(&format!("day-{seed}.yaml"), &text(seed))
+}
+
+/// The scenario of a seed, as it is written.
+pub fn text(seed: u64) -> String {
+    let mut draw = Seed::new(seed).draw("day", "");
+    let workloads: Vec<Workload> =
+        (0..DEPLOYMENTS).map(|index| Workload::drawn(index, &mut draw)).collect();
+    let objects: Vec<String> = workloads.iter().map(Workload::objects).collect();
+    let mut text = format!(
+        "apiVersion: outrigger.dev/v1alpha1
+kind: Scenario
+metadata: {{name: day-{seed}}}
+spec:
+  about: A day drawn from seed {seed}.
+  start: 2026-01-05T00:00:00Z
+  duration: 24h
+  seed: {seed}
+  region: us-east-1
+  faults: {}
+  timeline:
+  - apply:
+{}{}",
+        faults(&mut draw),
+        pools(&mut draw),
+        objects.concat(),
+    );
+    text.push_str(&events(&workloads, &mut draw));
+    text.push_str(
+        "  expect:
+  - pods: {pending: 0}
+  - unplacedSeconds: {max: 600}
+  - percentOfBound: {max: 110}
+",
+    );
+    text
+}
+
+/// What goes wrong on a day; on some days a kind of fault does not happen at all.
+fn faults(draw: &mut Draw) -> String {
+    let mut share = |most: u64| if draw.happens(300) { 0 } else { draw.below(most + 1) };
+    let (throttled, lost, failed) = (share(10), share(50), share(50));
+    let (crashes, doubled, late) = (share(3), share(50), share(50));
+    let millis = 5 + share(95);
+    format!(
+        "{{throttledPerMille: {throttled}, answersLostPerMille: {lost}, launchesFailedPerMille: {failed}, \
+         crashesPerMille: {crashes}, eventsDoubledPerMille: {doubled}, eventsLatePerMille: {late}, \
+         callMillisMax: {millis}}}"
+    )
+}
+
+fn pools(draw: &mut Draw) -> String {
+    let after = ["0s", "30s", "1m", "5m"][index(draw, 4)];
+    let budget = ["\"10%\"", "\"5%\"", "\"3\""][index(draw, 3)];
+    let policy =
+        ["WhenEmptyOrUnderutilized", "WhenEmptyOrUnderutilized", "Balanced"][index(draw, 3)];
+    format!(
+        "    - apiVersion: karpenter.k8s.aws/v1
+      kind: EC2NodeClass
+      metadata: {{name: default}}
+      spec:
+        amiSelectorTerms: [{{alias: al2023@latest}}]
+        role: nodes
+        subnetSelectorTerms: [{{tags: {{a: b}}}}]
+        securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
+    - apiVersion: karpenter.sh/v1
+      kind: NodePool
+      metadata: {{name: default}}
+      spec:
+        template:
+          spec:
+            nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
+            expireAfter: Never
+            requirements:
+            - {{key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}}
+            - {{key: karpenter.k8s.aws/instance-family, operator: In, values: [c5, m5, r5, c6i, m6i]}}
+            - {{key: karpenter.k8s.aws/instance-size, operator: In, values: [large, xlarge]}}
+            - {{key: topology.kubernetes.io/zone, operator: In, values: [us-east-1a, us-east-1b, us-east-1c]}}
+        disruption: {{consolidateAfter: {after}, consolidationPolicy: {policy}, budgets: [{{nodes: {budget}}}]}}
+    - apiVersion: apps/v1
+      kind: DaemonSet
+      metadata: {{name: agent}}
+      spec:
+        selector: {{matchLabels: {{app: agent}}}}
+        template:
+          metadata: {{labels: {{app: agent}}}}
+          spec:
+            tolerations: [{{operator: Exists}}]
+            containers: [{{name: agent, image: agent, resources: {{requests: {{cpu: 50m, memory: 64Mi}}}}}}]
+"
+    )
+}
+
+/// A Deployment, and how many replicas it has at rest.
+struct Workload {
+    name: String,
+    replicas: u64,
+    cpu: u64,
+    memory: u64,
+    spreads: bool,
+    budget: Option<String>,
+}
+
+impl Workload {
+    fn drawn(number: u64, draw: &mut Draw) -> Self {
+        let cpu = [100, 250, 400, 500, 750, 1000, 1500][index(draw, 7)];
+        let per_core = [1024, 2048, 4096, 7000][index(draw, 4)];
+        let replicas = (20 + draw.below(30)) * 500 / cpu.max(250);
+        let budget = draw.happens(600).then(|| match draw.below(3) {
+            0 => "maxUnavailable: 10%".to_owned(),
+            1 => format!("maxUnavailable: {}", 1 + replicas / 8),
+            _ => "minAvailable: 80%".to_owned(),
+        });
+        Self {
+            name: format!("web-{number}"),
+            replicas,
+            cpu,
+            memory: (cpu * per_core / 1000).max(64),
+            spreads: draw.happens(300),
+            budget,
+        }
+    }
+
+    fn objects(&self) -> String {
+        let Self { name, replicas, cpu, memory, spreads, budget } = self;
+        let spread = if *spreads {
+            format!(
+                "
+            topologySpreadConstraints: [{{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, \
+                 whenUnsatisfiable: DoNotSchedule, labelSelector: {{matchLabels: {{app: {name}}}}}}}]"
+            )
+        } else {
+            String::new()
+        };
+        let guard = budget.as_ref().map_or_else(String::new, |budget| {
+            format!(
+                "    - apiVersion: policy/v1
+      kind: PodDisruptionBudget
+      metadata: {{name: {name}}}
+      spec: {{{budget}, selector: {{matchLabels: {{app: {name}}}}}}}
+"
+            )
+        });
+        format!(
+            "    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {{name: {name}}}
+      spec:
+        replicas: {replicas}
+        selector: {{matchLabels: {{app: {name}}}}}
+        template:
+          metadata: {{labels: {{app: {name}}}}}
+          spec:{spread}
+            containers: [{{name: web, image: web, resources: {{requests: {{cpu: {cpu}m, memory: {memory}Mi}}}}}}]
+{guard}"
+        )
+    }
+}
+
+/// What happens until 22 o'clock, by time.
+fn events(workloads: &[Workload], draw: &mut Draw) -> String {
+    let mut events: Vec<(u64, String)> = Vec::new();
+    let mut every = |minutes: u64, draw: &mut Draw, event: &mut dyn FnMut(&mut Draw) -> String| {
+        let mut at = 15 + draw.below(minutes);
+        while at < BUSY_MINUTES {
+            let event = event(draw);
+            events.push((at, event));
+            at += 1 + draw.below(2 * minutes);
+        }
+    };
+    every(25, draw, &mut |draw| {
+        let chosen = &workloads[index(draw, workloads.len() as u64)];
+        let replicas = chosen.replicas * (20 + draw.below(150)) / 100;
+        format!("scale: {{kind: Deployment, name: {}, replicas: {replicas}}}", chosen.name)
+    });
+    every(60, draw, &mut |draw| {
+        format!("interrupt: {{capacityType: spot, count: {}}}", 1 + draw.below(3))
+    });
+    every(150, draw, &mut |draw| {
+        let (cheapest, lasts) = (2 + draw.below(8), 5 + draw.below(55));
+        format!("outOfCapacity: {{capacityType: spot, cheapest: {cheapest}, for: {lasts}m}}")
+    });
+    events.sort();
+    let mut text = String::new();
+    for (at, event) in events {
+        let _infallible = writeln!(text, "  - at: {at}m\n    {event}");
+    }
+    text
+}
+
+fn index(draw: &mut Draw, bound: u64) -> usize {
+    usize::try_from(draw.below(bound)).unwrap_or_default()
+}

@@ -1,0 +1,182 @@
+//! A process dies after each of its calls in turn: whichever it was, the next invocations make it good.
+
+#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use domain::settings::Settings;
+use simulation::report::{Happening, Report};
+use simulation::scenario::Scenario;
+use telling::told;
+
+mod telling;
+
+/// Everything that functions do, once each: nodes are launched for two pods, one of which is guarded; one
+/// instance is taken back; a node that has become too large is replaced; one that is empty goes.
+fn scenario(after_call: u64) -> Scenario {
+    let text = format!(
+        "
+apiVersion: outrigger.dev/v1alpha1
+kind: Scenario
+metadata: {{name: crash}}
+spec:
+  start: 2026-01-05T09:00:00Z
+  duration: 30m
+  seed: 3
+  faults: {{crashAfterCall: {after_call}}}
+  catalog:
+    apiVersion: outrigger.dev/v1alpha1
+    kind: InstanceCatalog
+    metadata: {{name: two-types}}
+    spec:
+      region: us-east-1
+      instanceTypes:
+{}{}  timeline:
+  - apply:
+    - apiVersion: karpenter.k8s.aws/v1
+      kind: EC2NodeClass
+      metadata: {{name: default}}
+      spec:
+        amiSelectorTerms: [{{alias: al2023@latest}}]
+        role: nodes
+        subnetSelectorTerms: [{{tags: {{a: b}}}}]
+        securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
+    - apiVersion: karpenter.sh/v1
+      kind: NodePool
+      metadata: {{name: default}}
+      spec:
+        template:
+          spec:
+            nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
+            requirements: [{{key: karpenter.sh/capacity-type, operator: Exists}}]
+        disruption: {{consolidateAfter: 30s}}
+    - apiVersion: policy/v1
+      kind: PodDisruptionBudget
+      metadata: {{name: small}}
+      spec: {{maxUnavailable: 1, selector: {{matchLabels: {{app: small}}}}}}
+{}{}{}  - at: 5m
+    interrupt: {{count: 1}}
+  - at: 11m
+    scale: {{kind: Deployment, name: big, replicas: 0}}
+  - at: 20m
+    scale: {{kind: Deployment, name: lone, replicas: 0}}
+  expect:
+  - pods: {{running: 1, pending: 0}}
+  - nodes: {{count: 1, instanceType: small}}
+  - unplacedSeconds: {{max: 300}}
+",
+        instance_type("small", 2, 0.05),
+        instance_type("large", 8, 0.2),
+        deployment("small", 1200),
+        deployment("big", 5500),
+        deployment("lone", 1100),
+    );
+    Scenario::read("crash.yaml", &text).unwrap()
+}
+
+fn instance_type(name: &str, cores: u32, price: f64) -> String {
+    format!(
+        "      - name: {name}
+        architecture: amd64
+        operatingSystems: [linux]
+        capacity: {{cpu: '{cores}', memory: {}Gi, pods: '50'}}
+        allocatable: {{cpu: '{cores}', memory: {}Gi, pods: '50'}}
+        offerings:
+        - {{zone: us-east-1a, capacityType: spot, hourlyUsd: {price}, available: true}}
+        - {{zone: us-east-1b, capacityType: spot, hourlyUsd: {}, available: true}}
+",
+        cores * 4,
+        cores * 4,
+        price + 0.01
+    )
+}
+
+fn deployment(name: &str, cpu: u32) -> String {
+    format!(
+        "    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {{name: {name}}}
+      spec:
+        replicas: 1
+        selector: {{matchLabels: {{app: {name}}}}}
+        template:
+          metadata: {{labels: {{app: {name}}}}}
+          spec:
+            containers: [{{name: c, image: x, resources: {{requests: {{cpu: {cpu}m, memory: 1Gi}}}}}}]
+"
+    )
+}
+
+fn run(after_call: u64) -> Report {
+    simulation::run(scenario(after_call), &Settings::default()).unwrap()
+}
+
+fn has_died(report: &Report) -> bool {
+    let dies =
+        |what: &Happening| matches!(what, Happening::Fault(told) if told.contains(" dies after "));
+    report.timeline.iter().any(|entry| dies(&entry.what))
+}
+
+/// How many calls a run without a death makes, or a few more.
+const CALLS_MAX: u64 = 20_000;
+/// A run does not end with a call that counts, so that so many numbers in a row name nobody's last call
+/// but one: there are no more calls.
+const SILENT: u64 = 40;
+
+#[test]
+fn without_a_death_everything_happens_that_is_to_be_interrupted() {
+    let report = run(0);
+    assert!(report.is_as_expected(), "{}", told(&report));
+    let has = |expected: fn(&Happening) -> bool| report.timeline.iter().any(|own| expected(&own.what));
+    assert!(has(|own| matches!(own, Happening::InterruptionWarning { .. })), "{}", told(&report));
+    let replaced = |own: &Happening| {
+        matches!(own, Happening::Disrupting { replacements, .. } if !replacements.is_empty())
+    };
+    assert!(has(replaced), "{}", told(&report));
+    let emptied = |own: &Happening| {
+        matches!(own, Happening::Disrupting { replacements, .. } if replacements.is_empty())
+    };
+    assert!(has(emptied), "{}", told(&report));
+}
+
+#[test]
+fn a_process_may_die_after_any_of_its_calls() {
+    let (next, is_over) = (AtomicU64::new(1), AtomicBool::new(false));
+    let (silent, failures) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+    let deaths = AtomicU64::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let call = next.fetch_add(1, Ordering::Relaxed);
+                    let report = run(call);
+                    if has_died(&report) {
+                        deaths.fetch_add(1, Ordering::Relaxed);
+                        silent.store(0, Ordering::Relaxed);
+                    } else if silent.fetch_add(1, Ordering::Relaxed) > SILENT {
+                        is_over.store(true, Ordering::Relaxed);
+                    }
+                    if !report.is_as_expected() {
+                        failures.lock().unwrap().push((call, told(&report)));
+                    }
+                    if call > CALLS_MAX {
+                        is_over.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort();
+    let calls: Vec<u64> = failures.iter().map(|(call, _)| *call).collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {}: after calls {calls:?}: {}",
+        failures.len(),
+        deaths.load(Ordering::Relaxed),
+        failures[0].1
+    );
+    assert!(deaths.load(Ordering::Relaxed) > 100, "processes are really killed");
+}

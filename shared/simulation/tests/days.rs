@@ -1,0 +1,102 @@
+//! Simulated days of a cluster of about a hundred nodes: whatever happens, nothing happens that must never
+//! happen, every pod is placed within a bound, and what is left costs little more than it must.
+//!
+//! A few seeds run by default. All two hundred, the threads of the machine shared among them:
+//! `OUTRIGGER_DAYS=0..200 cargo test --release -p outrigger-simulation --test days -- --nocapture`.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests, which clippy does not exempt as it does tests"
+)]
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use domain::SignedDuration;
+use domain::settings::Settings;
+use simulation::day::day;
+use simulation::report::{ExpectationOutcome, Happening, Report};
+
+const BY_DEFAULT: Range<u64> = 0..2;
+/// At the end of a day all is quiet: for so long nothing is launched.
+const SETTLED: SignedDuration = SignedDuration::from_mins(30);
+
+/// The seeds that `OUTRIGGER_DAYS` names, as `FROM..TO`.
+fn seeds() -> Range<u64> {
+    let Ok(asked) = std::env::var("OUTRIGGER_DAYS") else { return BY_DEFAULT };
+    let (from, to) = asked.split_once("..").unwrap();
+    from.parse().unwrap()..to.parse().unwrap()
+}
+
+fn run(seed: u64) -> Report {
+    simulation::run(day(seed).unwrap(), &Settings::default()).unwrap()
+}
+
+/// What is wrong with a day; nothing for one that went as it should.
+fn wrongs(report: &Report) -> Vec<String> {
+    let unmet = report.expectations.iter().filter(|outcome| !outcome.holds());
+    let found = |outcome: &ExpectationOutcome| outcome.found.clone().unwrap_or_default();
+    let unmet = unmet.map(|outcome| format!("expected {}: {}", outcome.expected, found(outcome)));
+    let violations = report.violations.iter().map(|own| format!("{} {}", own.at, own.violation));
+    let settled = report.ended - SETTLED;
+    let restless = report
+        .timeline
+        .iter()
+        .filter(|entry| entry.at > settled)
+        .filter(|entry| matches!(entry.what, Happening::Launched { .. }))
+        .map(|entry| format!("{} {}, though nothing changed", entry.at, entry.what));
+    unmet.chain(violations).chain(restless).collect()
+}
+
+fn summary(seed: u64, report: &Report, took: std::time::Duration) -> String {
+    let launches =
+        report.timeline.iter().filter(|entry| matches!(entry.what, Happening::Launched { .. }));
+    let faults = report.timeline.iter().filter(|entry| matches!(entry.what, Happening::Fault(_)));
+    let peak = report.views.iter().map(|view| view.nodes.len()).max().unwrap_or_default();
+    format!(
+        "seed {seed}: {peak} nodes at the peak, {} launches, {} faults, longest wait {} s, without a home {} s, \
+         {} an hour in the end; {:.1} s",
+        launches.count(),
+        faults.count(),
+        report.waiting.longest.as_secs(),
+        report.waiting.longest_without_home.as_secs(),
+        report.cost.final_hourly,
+        took.as_secs_f64(),
+    )
+}
+
+#[test]
+fn whatever_happens_in_a_day_every_promise_is_kept() {
+    let seeds = seeds();
+    let next = AtomicU64::new(seeds.start);
+    let failures = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    let started = Instant::now();
+                    let report = run(seed);
+                    let mut told = summary(seed, &report, started.elapsed());
+                    let wrongs = wrongs(&report);
+                    for wrong in &wrongs {
+                        let _infallible = write!(told, "\n  {wrong}");
+                    }
+                    println!("{told}");
+                    if !wrongs.is_empty() {
+                        failures.lock().unwrap().push(told);
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
