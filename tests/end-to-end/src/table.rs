@@ -61,6 +61,23 @@ pub async fn put(endpoint: &str, name: &str, items: &[Value]) -> Result<()> {
     Ok(())
 }
 
+/// Has all leases run out: what time does to those of a process that was killed.
+pub async fn end_leases(endpoint: &str, name: &str) -> Result<()> {
+    for item in scan(endpoint, name).await? {
+        if item["record"]["S"].as_str().is_some_and(|key| key.starts_with("lease#")) {
+            let update = json!({
+                "TableName": name,
+                "Key": {"cluster": item["cluster"], "record": item["record"]},
+                "UpdateExpression": "SET #until = :now",
+                "ExpressionAttributeNames": {"#until": "until"},
+                "ExpressionAttributeValues": {":now": {"N": "0"}},
+            });
+            call(endpoint, "UpdateItem", &update).await?;
+        }
+    }
+    Ok(())
+}
+
 async fn call(endpoint: &str, action: &str, document: &Value) -> Result<Value> {
     let request = Request::post(endpoint)
         .header("content-type", "application/x-amz-json-1.0")

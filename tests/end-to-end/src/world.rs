@@ -244,6 +244,11 @@ impl World {
         table::scan(&self.dynamodb.endpoint, TABLE).await
     }
 
+    /// Has all leases run out: what time does to those of a process that was killed.
+    pub async fn end_leases(&self) -> Result<()> {
+        table::end_leases(&self.dynamodb.endpoint, TABLE).await
+    }
+
     /// Has the catalogue stored: by `gather` the first time, as it was then every other time.
     pub async fn store_catalogue(&self, gather: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
         let is_new = !self.catalogue.initialized();

@@ -34,6 +34,7 @@ async fn provisioning_may_be_killed_after_each_of_its_calls(world: Arc<World>) -
         world.apply(&pod(&format!("web-{nth}"), "1200m", "1Gi")).await?;
         let trap = world.traffic.trap(&access_key("provisioning"), nth, Moment::After);
         let killed = stack.provisioning.invoke_into(&poll(), trap).await?;
+        world.end_leases().await?;
         stack
             .until_running(&world, pods)
             .await
@@ -61,6 +62,7 @@ async fn lifecycle_may_be_killed_after_each_of_its_calls(world: Arc<World>) -> R
         stack.provisioning.invoke(&poll()).await?.answer()?;
         let trap = world.traffic.trap(&access_key("lifecycle"), nth, Moment::After);
         let killed = stack.lifecycle.invoke_into(&poll(), trap).await?;
+        world.end_leases().await?;
         let settled = async || {
             let nodes = world.nodes().await?;
             let (running, pods) = world.running().await?;

@@ -99,11 +99,16 @@ async fn users_see_what_happened_with_kubectl(world: Arc<World>) -> Result<()> {
     Ok(())
 }
 
-/// The functions, and a NodePool and an EC2NodeClass called `default`.
+/// The functions, and a NodePool and an EC2NodeClass called `default` that are ready.
 pub(super) async fn with_defaults(world: &World) -> Result<Stack> {
     world.apply(&node_class()).await?;
     world.apply(&node_pool().object()).await?;
-    Stack::deploy(world).await
+    let mut stack = Stack::deploy(world).await?;
+    let path = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
+    let ready =
+        async || world.control_plane.kubectl(&["get", "nodepool", "default", "-o", path]).await;
+    stack.until("the NodePool is ready", ready, |seen| seen == "True").await?;
+    Ok(stack)
 }
 
 /// Waits until controllers have made so many pods.
