@@ -45,6 +45,8 @@ pub const NODE_CLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-v
 pub const NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
 /// `karpenter.k8s.aws/capacity-reservation-id`.
 pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+/// `karpenter.k8s.aws/placement-group-id`.
+pub const PLACEMENT_GROUP_ID: &str = "karpenter.k8s.aws/placement-group-id";
 /// `karpenter.sh/do-not-sync-taints`.
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 /// `controller.kubernetes.io/pod-deletion-cost`, an annotation of pods.
@@ -92,7 +94,7 @@ pub const WELL_KNOWN: &[&str] = &[
     "karpenter.k8s.aws/instance-accelerator-manufacturer",
     "karpenter.k8s.aws/instance-accelerator-count",
     "karpenter.k8s.aws/instance-tenancy",
-    "karpenter.k8s.aws/placement-group-id",
+    PLACEMENT_GROUP_ID,
     "karpenter.k8s.aws/placement-group-partition",
     "karpenter.k8s.aws/nitro-sandbox",
 ];

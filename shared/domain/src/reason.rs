@@ -1,15 +1,18 @@
 //! Reasons: why a pod has no place, why a node goes, why a node stays. The command line, the
 //! Kubernetes events and the logs print the same values.
 
+mod consolidation;
 mod node;
 mod topology;
 
 use std::fmt;
 
 use crate::Text;
+use crate::drift::DriftReason;
 use crate::pod::PodKey;
 use crate::resource::RoundedAmount;
 use crate::taint::Taint;
+pub use consolidation::Unconsolidatable;
 pub use node::{NodeUnfit, NodeUnfitKind};
 use topology::Counts;
 pub use topology::DomainCount;
@@ -441,6 +444,20 @@ pub enum NotDisruptable {
     /// Its pods have no other place, nor on anything cheaper.
     #[error("{0}")]
     NotWorthIt(Text),
+    /// Consolidating it is not possible, or not worth it, or comes later.
+    #[error(transparent)]
+    Unconsolidatable(#[from] Unconsolidatable),
+    /// It has drifted, and a pod of its has no other place.
+    #[error("it has drifted ({drift}), but pod {pod} finds no other place")]
+    DriftWithoutPlace {
+        /// How it has drifted.
+        drift: DriftReason,
+        /// The pod.
+        pod: PodKey,
+    },
+    /// It has drifted, and another node is replaced first.
+    #[error("it has drifted ({0}): one node is replaced at a time, and another comes first")]
+    DriftLater(DriftReason),
     /// Something that this version does not do yet.
     #[error("{0} is not supported yet")]
     NotSupportedYet(Text),

@@ -2,7 +2,7 @@
 
 use domain::SignedDuration;
 use domain::plan::{BlockedNode, PlannedDisruption};
-use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
 
 use super::{CommandEvent, Tick};
 use crate::event::{Event, EventReason, Subject};
@@ -114,15 +114,20 @@ fn goes_at_once(disruption: &PlannedDisruption) -> bool {
 /// The reason of the event, for what users can do something about.
 fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
     match reason {
+        // It goes with one of the next commands: nothing to tell anybody.
+        NotDisruptable::Unconsolidatable(Unconsolidatable::Later { .. })
+        | NotDisruptable::DriftLater(_) => None,
         NotDisruptable::DoNotDisrupt
         | NotDisruptable::PodDoNotDisrupt(_)
         | NotDisruptable::Pdb { .. }
         | NotDisruptable::Budget { .. }
+        | NotDisruptable::DriftWithoutPlace { .. }
         | NotDisruptable::TooManyUnhealthy { .. } => Some(EventReason::DisruptionBlocked),
         NotDisruptable::Policy(..)
         | NotDisruptable::NoNodePool(_)
         | NotDisruptable::UnknownPrice(_)
         | NotDisruptable::NotWorthIt(_)
+        | NotDisruptable::Unconsolidatable(_)
         | NotDisruptable::NotSupportedYet(_) => Some(EventReason::Unconsolidatable),
         NotDisruptable::NotInitialized
         | NotDisruptable::Nominated

@@ -9,6 +9,7 @@ use domain::taint::{Taint, tolerated};
 use domain::{SignedDuration, Timestamp};
 
 use super::drift;
+use super::evaluation::count;
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::scheduling::Scheduling;
@@ -37,14 +38,57 @@ pub(super) struct Candidate {
     pub(super) consolidatable: Result<(), NotDisruptable>,
     /// Its pool consolidates nodes with pods.
     pub(super) consolidates_underutilized: bool,
-    /// What moving its pods costs; 1 for none.
-    pub(super) reschedule_cost: f64,
+    /// Whether it is to be repaired.
+    repair: Repair,
+}
+
+/// Whether a node reports trouble that has been waited out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    /// It does not.
+    NotNeeded,
+    /// It does, and is repaired.
+    Due,
+    /// It does, and so do too many others.
+    Held { unhealthy: u32, total: u32 },
+}
+
+impl Repair {
+    fn held(self) -> Option<NotDisruptable> {
+        match self {
+            Self::NotNeeded | Self::Due => None,
+            Self::Held { unhealthy, total } => {
+                Some(NotDisruptable::TooManyUnhealthy { unhealthy, total })
+            }
+        }
+    }
 }
 
 impl Candidate {
     /// Nothing keeps it from being consolidated.
     pub(super) fn is_graceful(&self) -> bool {
         self.forced.is_none() && self.blocked.is_none() && self.pod_block.is_none()
+    }
+
+    /// The first thing that keeps it.
+    pub(super) fn kept_by(&self) -> Option<NotDisruptable> {
+        let held_repair = self.repair.held();
+        let is_free = self.is_eventual();
+        let drift = self.drifted.clone().filter(|_| is_free).map(NotDisruptable::DriftLater);
+        let of_pool = || self.consolidatable.as_ref().err().cloned();
+        held_repair
+            .or(drift)
+            .or_else(|| self.blocked.clone())
+            .or_else(|| self.pod_block.clone())
+            .or_else(of_pool)
+    }
+
+    /// It holds pods, and nothing but budgets and its price keeps it from being consolidated.
+    pub(super) fn is_consolidatable(&self) -> bool {
+        self.is_graceful()
+            && !self.is_empty
+            && self.consolidatable.is_ok()
+            && self.consolidates_underutilized
     }
 
     /// Nothing keeps it from being replaced because it drifted.
@@ -61,7 +105,7 @@ pub(super) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidat
     for (_, node) in &scheduling.placed {
         expects_pods[*node] = true;
     }
-    let repair = repairable(model);
+    let repair = repairs(model);
     model
         .nodes
         .iter()
@@ -76,7 +120,7 @@ fn candidate(
     index: usize,
     node: &NodeView,
     expects_pods: bool,
-    needs_repair: bool,
+    repair: Repair,
 ) -> Candidate {
     let now = model.snapshot.now;
     let pods: Vec<&Pod> = node.bound.iter().map(|pod| model.pod(*pod)).collect();
@@ -86,7 +130,7 @@ fn candidate(
     let forced = if is_expired {
         Some(DisruptionReason::Expired)
     } else {
-        needs_repair.then_some(DisruptionReason::Unhealthy)
+        (repair == Repair::Due).then_some(DisruptionReason::Unhealthy)
     };
     let is_static = node.node_pool.is_some_and(|pool| pool.replicas.is_some());
     let drifted = if is_static { None } else { drift::reason(model, node) };
@@ -114,7 +158,7 @@ fn candidate(
         consolidates_underutilized: node.node_pool.is_some_and(|pool| {
             pool.disruption.consolidation_policy != ConsolidationPolicy::WhenEmpty
         }),
-        reschedule_cost,
+        repair,
     }
 }
 
@@ -225,28 +269,28 @@ pub(super) fn is_within_window(node: &NodeView, wait: SignedDuration, now: Times
 }
 
 /// Nodes that report trouble for longer than their kind of trouble is waited out, unless more than a
-/// fifth of their pool does.
-fn repairable(model: &Model) -> Vec<bool> {
-    let mut sick = vec![false; model.nodes.len()];
+/// fifth of their pool does; of the cluster, for nodes of no pool.
+fn repairs(model: &Model) -> Vec<Repair> {
+    let mut repairs = vec![Repair::NotNeeded; model.nodes.len()];
     if !model.snapshot.settings.feature_gates.node_repair {
-        return sick;
+        return repairs;
     }
-    for (index, node) in model.nodes.iter().enumerate() {
-        sick[index] = node.is_managed && is_sick(node, model.snapshot.now);
-    }
-    let mut repair = sick.clone();
+    let now = model.snapshot.now;
+    let sick: Vec<bool> =
+        model.nodes.iter().map(|node| node.is_managed && is_sick(node, now)).collect();
     for (index, node) in model.nodes.iter().enumerate().filter(|(index, _)| sick[*index]) {
         let pool = node.labels.get(label::NODE_POOL);
-        let peers = || {
-            model.nodes.iter().enumerate().filter(|(_, other)| {
-                other.node.is_some() && other.labels.get(label::NODE_POOL) == pool
-            })
+        let is_peer = |other: &NodeView| {
+            other.node.is_some()
+                && pool.is_none_or(|pool| other.labels.get(label::NODE_POOL) == Some(pool))
         };
-        let total = peers().count();
-        let unhealthy = peers().filter(|(other, _)| sick[*other]).count();
-        repair[index] = unhealthy <= (total * 20).div_ceil(100);
+        let peers = || model.nodes.iter().zip(&sick).filter(|(other, _)| is_peer(other));
+        let total = count(peers().count());
+        let unhealthy = count(peers().filter(|(_, is_sick)| **is_sick).count());
+        let is_held = unhealthy > (total * 20).div_ceil(100);
+        repairs[index] = if is_held { Repair::Held { unhealthy, total } } else { Repair::Due };
     }
-    repair
+    repairs
 }
 
 /// Source: the AWS provider's repair policies.

@@ -1,60 +1,69 @@
 //! Consolidation: nodes whose pods fit elsewhere, or together on something cheaper.
+//!
+//! Every candidate is looked at alone first: that gives the reason of each that stays, the nodes that can go
+//! without anything new, and the best single replacement. Then sets are built: nodes that go together without
+//! anything new ([`Search::deletions`]), and nodes whose pods are packed anew on fewer ([`Search::merges`]).
+//! Of the best of each kind, the one that saves most once moving is paid is the tick's command.
+//!
+//! Work grows with candidates, not with their combinations. Nodes of one command are bounded: a larger command
+//! would be hard to follow, and the next tick goes on where it ended.
 
-use std::fmt;
+use std::collections::BTreeSet;
 
 use domain::money::UsdPerHour;
-use domain::pod::PodKey;
-use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
 
 use super::Disruptor;
-use super::balanced;
-use super::replacement::{Removal, replacement};
-use super::trial::{Trial, Trials};
+use super::budget::Allowance;
+use super::evaluation::{Move, evaluate};
+use super::score::Scores;
+use super::trial::Trials;
+use crate::model::Model;
 
-/// Candidates that are merged at once; more would make one command too large to follow.
-const MERGED_MAX: usize = 100;
+/// Nodes that one command takes at most.
+const NODES_MAX: usize = 100;
 
-/// A move that holds.
-pub(super) struct Move {
-    /// The nodes that go.
-    nodes: Vec<usize>,
-    /// Where their pods go, with at most one new node.
-    pub(super) trial: Trial,
-    savings: UsdPerHour,
-}
+/// Up to so many candidates, every pair is tried.
+const PAIRED_MAX: usize = 16;
 
-/// Why nodes are not consolidated together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Unsuitable {
-    /// A pod of theirs finds no other place.
-    NoPlace(PodKey),
-    /// Their pods fit only with new nodes, and no single one costs less.
-    NoReplacement,
-    /// Nothing is saved.
-    NoSaving,
-    /// A `Balanced` pool finds the saving too small for the disruption.
-    TooSmallSaving,
-}
+/// A set that was found is extended by so many others at most.
+const EXTENDED_MAX: usize = 32;
 
-impl fmt::Display for Unsuitable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoPlace(pod) => write!(f, "pod {pod} finds no other place"),
-            Self::NoReplacement => write!(f, "its pods fit on no single cheaper node"),
-            Self::NoSaving => write!(f, "it saves nothing"),
-            Self::TooSmallSaving => {
-                write!(f, "it saves too little for its disruption (consolidationPolicy Balanced)")
+impl<'a> Disruptor<'_, 'a> {
+    /// Takes the best move, and says of every other candidate why it stays.
+    pub(super) fn underutilized(&mut self, trials: &mut Trials<'_, 'a>, is_turn: bool) {
+        let candidates = self.consolidatable();
+        if !is_turn {
+            return;
+        }
+        let mut search = Search {
+            model: self.model,
+            scores: &self.scores,
+            allowance: &self.allowance,
+            trials,
+            order: Vec::new(),
+            able: 0,
+            singles: Vec::new(),
+        };
+        search.look_at_each(candidates);
+        let best = search.best();
+        let Search { singles, .. } = search;
+        for single in singles {
+            let reason = match single.outcome {
+                Ok(saving) => Unconsolidatable::Later { saving },
+                Err(reason) => reason,
+            };
+            let is_going = best.as_ref().is_some_and(|best| best.nodes.contains(&single.node));
+            if !is_going {
+                self.block(single.node, reason.into());
             }
         }
+        if let Some(best) = best {
+            self.carry_out(trials, best);
+        }
     }
-}
 
-impl Disruptor<'_, '_> {
-    /// Several nodes together where that works, else the first single node in order.
-    pub(super) fn underutilized(&mut self, trials: &mut Trials, order: &[usize]) {
-        let Some(found) = self.merge(trials, order).or_else(|| single(trials, order)) else {
-            return;
-        };
+    fn carry_out(&mut self, trials: &mut Trials, found: Move) {
         for node in &found.nodes {
             self.allowance.count(self.model, *node);
         }
@@ -69,109 +78,204 @@ impl Disruptor<'_, '_> {
         trials.commit(&found.nodes, found.trial);
     }
 
-    /// Nodes that may be consolidated, the best saving for the least disruption first.
-    pub(super) fn consolidation_order(&mut self) -> Vec<usize> {
-        let mut order: Vec<(f64, usize)> = Vec::new();
+    /// Nodes that may be consolidated; what holds the others is noted.
+    fn consolidatable(&mut self) -> Vec<usize> {
+        let mut candidates = Vec::new();
         let mut held = Vec::new();
-        for candidate in &self.candidates {
-            if !candidate.is_graceful()
-                || candidate.is_empty
-                || candidate.consolidatable.is_err()
-                || !candidate.consolidates_underutilized
-            {
-                continue;
-            }
+        for candidate in self.candidates.iter().filter(|own| own.is_consolidatable()) {
             let node = candidate.node;
-            let Some(price) = self.model.nodes[node].price() else {
+            if self.model.nodes[node].price().is_none() {
                 let name = self.model.nodes[node].name.clone();
                 held.push((node, NotDisruptable::UnknownPrice(name)));
                 continue;
-            };
-            if let Err(reason) =
-                self.allowance.check(self.model, node, DisruptionReason::Underutilized)
-            {
-                held.push((node, reason));
-                continue;
             }
-            #[expect(clippy::cast_precision_loss, reason = "a ratio that only ranks")]
-            order.push((price.nanos() as f64 / candidate.reschedule_cost, node));
+            match self.allowance.check(self.model, node, DisruptionReason::Underutilized) {
+                Ok(()) => candidates.push(node),
+                Err(reason) => held.push((node, reason)),
+            }
         }
         for (node, reason) in held {
             self.block(node, reason);
         }
-        order.sort_by(|a, b| {
+        candidates
+    }
+}
+
+/// What taking one node alone comes to.
+struct Single {
+    node: usize,
+    /// What it saves, or why not.
+    outcome: Result<UsdPerHour, Unconsolidatable>,
+}
+
+/// The search for one tick's command.
+struct Search<'t, 's, 'a> {
+    model: &'t Model<'a>,
+    scores: &'t Scores<'a>,
+    allowance: &'t Allowance,
+    trials: &'t mut Trials<'s, 'a>,
+    /// Candidates, the best saving for the least disruption first.
+    order: Vec<usize>,
+    /// How many of them, the first ones, can go alone.
+    able: usize,
+    /// Of each candidate, what taking it alone comes to.
+    singles: Vec<Single>,
+}
+
+impl Search<'_, '_, '_> {
+    /// Tries each candidate alone and ranks them: by what they save for what they disrupt; those that cannot
+    /// go alone by what they would save at most, after all that can.
+    fn look_at_each(&mut self, candidates: Vec<usize>) {
+        let mut ranked: Vec<(bool, f64, usize)> = Vec::with_capacity(candidates.len());
+        for node in candidates {
+            let found = evaluate(self.trials, self.scores, &[node]);
+            let price = self.model.nodes[node].price().unwrap_or_default();
+            let outcome = found.map(|found| found.savings);
+            let saving = outcome.as_ref().copied().unwrap_or(price);
+            ranked.push((outcome.is_err(), self.scores.rank(&[node], saving), node));
+            self.singles.push(Single { node, outcome });
+        }
+        ranked.sort_by(|a, b| {
+            a.0.cmp(&b.0)
+                .then_with(|| b.1.total_cmp(&a.1))
+                .then_with(|| self.model.nodes[a.2].name.cmp(self.model.nodes[b.2].name))
+        });
+        self.able = ranked.iter().take_while(|(is_stuck, ..)| !is_stuck).count();
+        self.order = ranked.into_iter().map(|(.., node)| node).collect();
+    }
+
+    /// The move that saves most once moving is paid; of equal ones the one with fewer nodes.
+    fn best(&mut self) -> Option<Move> {
+        let moves = [self.single(), self.deletions(), self.merges()];
+        moves.into_iter().flatten().reduce(
+            |best, other| {
+                if other.is_better_than(&best) { other } else { best }
+            },
+        )
+    }
+
+    fn allows(&self, nodes: &[usize]) -> bool {
+        self.allowance.check_many(self.model, nodes, DisruptionReason::Underutilized).is_ok()
+    }
+
+    fn try_set(&mut self, nodes: &[usize]) -> Option<Move> {
+        if !self.allows(nodes) {
+            return None;
+        }
+        evaluate(self.trials, self.scores, nodes).ok()
+    }
+
+    /// The first in order that goes alone.
+    fn single(&mut self) -> Option<Move> {
+        let first = *self.order[..self.able].first()?;
+        self.try_set(&[first])
+    }
+
+    /// As many as can go together without anything new, in order. A node that has taken in another's pods
+    /// stays.
+    fn deletions(&mut self) -> Option<Move> {
+        let mut gradual = self.trials.gradual();
+        let mut chosen: Vec<usize> = Vec::new();
+        for index in 0..self.able {
+            let node = self.order[index];
+            if chosen.len() == NODES_MAX {
+                break;
+            }
+            chosen.push(node);
+            let goes = self.allows(&chosen)
+                && !gradual.has_taken_in(node)
+                && self.trials.take_more(&mut gradual, node);
+            if !goes {
+                chosen.pop();
+            }
+        }
+        // Together, pods may find places in another order: the smaller half is tried where all do not go.
+        while chosen.len() > 1 {
+            if let Some(found) = self.try_set(&chosen) {
+                return Some(found);
+            }
+            chosen.truncate(chosen.len() / 2);
+        }
+        None
+    }
+
+    /// Nodes whose pods fit on fewer new ones: prefixes of those that use their price worst, pairs where
+    /// there are few, and what can be added to the best of them.
+    fn merges(&mut self) -> Option<Move> {
+        let wasteful = self.by_waste();
+        let mut best: Option<Move> = None;
+        for set in prefixes(&wasteful).chain(pairs(&wasteful)) {
+            if let Some(found) = self.try_set(&set) {
+                keep_better(&mut best, found);
+            }
+        }
+        let mut best = best?;
+        for node in wasteful.iter().take(EXTENDED_MAX) {
+            if best.nodes.contains(node) || best.nodes.len() == NODES_MAX {
+                continue;
+            }
+            let mut more = best.nodes.clone();
+            more.push(*node);
+            if let Some(found) = self.try_set(&more)
+                && found.is_better_than(&best)
+            {
+                best = found;
+            }
+        }
+        Some(best)
+    }
+
+    /// Candidates by how much of their price their pods are not worth, for what they disrupt, as many as
+    /// budgets let go together.
+    fn by_waste(&mut self) -> Vec<usize> {
+        // A pool that finds a node's saving too small is not asked again in company.
+        let refused: BTreeSet<usize> = self
+            .singles
+            .iter()
+            .filter(|own| matches!(own.outcome, Err(Unconsolidatable::Unbalanced { .. })))
+            .map(|own| own.node)
+            .collect();
+        let mut ranked: Vec<(f64, usize)> = Vec::with_capacity(self.order.len());
+        for node in self.order.iter().filter(|node| !refused.contains(node)) {
+            let waste = self.trials.waste(*node);
+            ranked.push((self.scores.rank(&[*node], waste), *node));
+        }
+        ranked.sort_by(|a, b| {
             b.0.total_cmp(&a.0)
                 .then_with(|| self.model.nodes[a.1].name.cmp(self.model.nodes[b.1].name))
         });
-        order.into_iter().map(|(_, node)| node).collect()
-    }
-
-    /// Adds candidates one by one as long as all of them together can go for more savings.
-    fn merge(&self, trials: &mut Trials, order: &[usize]) -> Option<Move> {
-        let mut best: Option<Move> = None;
-        let mut nodes: Vec<usize> = Vec::new();
-        for node in order.iter().copied().take(MERGED_MAX) {
-            let mut more = nodes.clone();
-            more.push(node);
-            let allowed =
-                self.allowance.check_many(self.model, &more, DisruptionReason::Underutilized);
-            if allowed.is_err() {
-                continue;
+        let mut wasteful: Vec<usize> = Vec::new();
+        for (_, node) in ranked {
+            wasteful.push(node);
+            if !self.allows(&wasteful) {
+                wasteful.pop();
             }
-            if more.len() == 1 {
-                // The first may go alone or only with others: keep it to build on.
-                best = evaluate(trials, &more).ok();
-                nodes = more;
-                continue;
-            }
-            match evaluate(trials, &more) {
-                Ok(found) if best.as_ref().is_none_or(|best| found.savings > best.savings) => {
-                    best = Some(found);
-                    nodes = more;
-                }
-                _ if best.is_none() && nodes.len() == 1 => {
-                    // The first goes neither alone nor with this one: build on this one instead, unless
-                    // a later one goes with it.
-                    if let Ok(found) = evaluate(trials, &[node]) {
-                        best = Some(found);
-                        nodes = vec![node];
-                    }
-                }
-                _ => {}
+            if wasteful.len() == NODES_MAX {
+                break;
             }
         }
-        best.filter(|best| best.nodes.len() > 1)
+        wasteful
     }
 }
 
-/// The first node in order that goes alone.
-fn single(trials: &mut Trials, order: &[usize]) -> Option<Move> {
-    order.iter().find_map(|node| evaluate(trials, &[*node]).ok())
+fn keep_better(best: &mut Option<Move>, found: Move) {
+    if best.as_ref().is_none_or(|best| found.is_better_than(best)) {
+        *best = Some(found);
+    }
 }
 
-/// Whether the nodes can go for a saving: their pods fit on nodes that stay, or those that do not fit on
-/// one new node that costs less.
-pub(super) fn evaluate(trials: &mut Trials, nodes: &[usize]) -> Result<Move, Unsuitable> {
-    let mut trial = trials.try_without(nodes);
-    let model = trials.model;
-    if let Some(pod) = trial.failed.first() {
-        return Err(Unsuitable::NoPlace(model.pod(*pod).key.clone()));
-    }
-    let before: UsdPerHour = nodes.iter().filter_map(|node| model.nodes[*node].price()).sum();
-    let mut after = UsdPerHour::ZERO;
-    if !trial.items.is_empty() {
-        let removal = Removal { nodes, items: &trial.items, before };
-        let found = replacement(trials, &removal).ok_or(Unsuitable::NoReplacement)?;
-        after = found.price;
-        trial.packed = vec![found.packed];
-    }
-    let savings = before - after;
-    // Moving pods for nothing is churn.
-    if savings <= UsdPerHour::ZERO {
-        return Err(Unsuitable::NoSaving);
-    }
-    if !balanced::approves(model, nodes, savings.nanos()) {
-        return Err(Unsuitable::TooSmallSaving);
-    }
-    Ok(Move { nodes: nodes.to_vec(), trial, savings })
+/// The first two, three, four, and on in growing steps, to all.
+fn prefixes(order: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    let sizes = std::iter::successors(Some(2_usize), |size| Some(size + (size / 3).max(1)));
+    let within = sizes.take_while(|size| *size < order.len());
+    let all = (order.len() > 1).then_some(order.len());
+    within.chain(all).map(|size| order[..size].to_vec())
+}
+
+/// Every pair of few candidates.
+fn pairs(order: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    let few = if order.len() > PAIRED_MAX { &[] } else { order };
+    few.iter().enumerate().flat_map(move |(index, first)| {
+        few[..index].iter().map(move |second| vec![*second, *first])
+    })
 }

@@ -1,9 +1,15 @@
 //! Drift: how a node differs from what its NodePool and EC2NodeClass would make now.
+//!
+//! What is compared with what EC2 says (image, subnet, security groups, reservation, placement group) counts
+//! only where both sides are known: a class that nothing was resolved for yet makes no node drift.
+//!
+//! Source: Karpenter `pkg/controllers/nodeclaim/disruption/drift.go` and the AWS provider's `drift.go`.
 
-use domain::drift::DriftReason;
-use domain::label::{self, Labels};
+use domain::drift::{DriftReason, Stamp};
+use domain::instance_type::CapacityType;
+use domain::label;
 use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
-use domain::node_class::Ec2NodeClass;
+use domain::node_class::{Ec2NodeClass, PlacementGroupSelector, ResolvedAmi};
 use domain::node_pool::{NodeClaimTemplate, NodePool};
 use domain::requirement::Requirement;
 use domain::taint::Taint;
@@ -35,24 +41,26 @@ pub(super) fn reason(model: &Model, node: &NodeView) -> Option<DriftReason> {
     )
 }
 
-/// By the recorded hashes where both are there and of one version; else field by field.
+/// By hash where the claim has one, else field by field.
+///
+/// The pool's hash is that of its template as it was read; the annotation that Karpenter wrote on the pool
+/// counts beside it, since it was taken by Karpenter itself. A claim that was stamped by another version of
+/// the rules has not drifted for that: it is stamped anew ([`Stamp::restamped`]).
 fn is_template_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
-    if let Some(differs) = hashes_differ(
-        &claim.annotations,
-        &pool.annotations,
-        label::NODE_POOL_HASH,
-        label::NODE_POOL_HASH_VERSION,
-    ) {
-        return differs;
+    let Some(own) = Stamp::of_node_pool(&claim.annotations) else {
+        return differs(claim, &pool.template);
+    };
+    let same_rules = |stamp: &Stamp| stamp.version == own.version;
+    let computed = pool.stamp().filter(same_rules);
+    let recorded = Stamp::of_node_pool(&pool.annotations).filter(same_rules);
+    match (computed, recorded) {
+        (Some(computed), _) if computed.hash == own.hash => false,
+        (_, Some(recorded)) if recorded.hash != own.hash => true,
+        // The pool was changed and its annotation was not brought up to date, unless hashes were made up.
+        (Some(_), Some(_)) => differs(claim, &pool.template),
+        (Some(_), None) => true,
+        (None, _) => false,
     }
-    differs(claim, &pool.template)
-}
-
-/// Whether hashes recorded under one version differ; `None` where they cannot be compared.
-fn hashes_differ(own: &Labels, wanted: &Labels, hash: &str, version: &str) -> Option<bool> {
-    let same_version = own.get(version)? == wanted.get(version)?;
-    let differs = own.get(hash)? != wanted.get(hash)?;
-    same_version.then_some(differs)
 }
 
 fn differs(claim: &NodeClaim, template: &NodeClaimTemplate) -> bool {
@@ -87,6 +95,8 @@ fn requirement_drift(claim: &NodeClaim, pool: &NodePool) -> Option<DriftReason> 
         .map(|requirement| DriftReason::RequirementsDrifted(requirement.key.clone()))
 }
 
+/// Whether the type is sold no longer where and as the node was bought. Offerings count whether they can be
+/// launched now or not. A reservation that has ended leaves its instances running on demand.
 fn instance_type_drift(model: &Model, node: &NodeView, claim: &NodeClaim) -> Option<DriftReason> {
     let age = claim.created.map(|created| model.snapshot.now.duration_since(created))?;
     if age < INSTANCE_TYPE_GRACE || !node.labels.contains_key(label::INSTANCE_TYPE) {
@@ -96,49 +106,95 @@ fn instance_type_drift(model: &Model, node: &NodeView, claim: &NodeClaim) -> Opt
         return Some(DriftReason::InstanceTypeNotFound);
     };
     let zone = node.labels.get(label::ZONE)?;
-    let is_offered = instance_type.offerings.iter().any(|offering| offering.zone == *zone);
+    let is_bought_so = |sold: CapacityType| match node.capacity_type() {
+        Some(CapacityType::Reserved) => sold != CapacityType::Spot,
+        Some(own) => sold == own,
+        None => true,
+    };
+    let is_offered = instance_type
+        .offerings
+        .iter()
+        .any(|offering| offering.zone == *zone && is_bought_so(offering.capacity_type));
     (!is_offered).then_some(DriftReason::InstanceTypeNotFound)
 }
 
+/// What a node's instance has that its class would not give a new one.
 fn node_class_drift(
     claim: &NodeClaim,
     node: &NodeView,
     class: &Ec2NodeClass,
 ) -> Option<DriftReason> {
-    let changed = hashes_differ(
-        &claim.annotations,
-        &class.annotations,
-        label::NODE_CLASS_HASH,
-        label::NODE_CLASS_HASH_VERSION,
-    );
-    if changed == Some(true) {
-        return Some(DriftReason::NodeClassDrift);
-    }
-    if let Some(image) = &claim.status.image_id
-        && !class.status.amis.is_empty()
-        && !selects_image(class, node, image)
-    {
-        return Some(DriftReason::AmiDrift);
-    }
-    None
+    let ways = [
+        (is_class_changed(claim, class), DriftReason::NodeClassDrift),
+        (is_image_left(claim, node, class), DriftReason::AmiDrift),
+        (are_security_groups_left(claim, class), DriftReason::SecurityGroupDrift),
+        (is_subnet_left(claim, class), DriftReason::SubnetDrift),
+        (is_reservation_left(node, class), DriftReason::CapacityReservationDrift),
+        (is_placement_group_left(node, class), DriftReason::PlacementGroupDrift),
+    ];
+    ways.into_iter().find(|(has_drifted, _)| *has_drifted).map(|(_, reason)| reason)
 }
 
-/// Whether the image is the one that the class would choose for the node now.
-fn selects_image(class: &Ec2NodeClass, node: &NodeView, image: &Text) -> bool {
-    let meets = |requirement: &Requirement| match node.instance_type {
-        Some(instance_type) => match instance_type.labels.get(&requirement.key) {
+/// By the hashes recorded on both, where one version of the rules took them.
+fn is_class_changed(claim: &NodeClaim, class: &Ec2NodeClass) -> bool {
+    let own = Stamp::of_node_class(&claim.annotations);
+    let wanted = Stamp::of_node_class(&class.annotations);
+    own.zip(wanted)
+        .is_some_and(|(own, wanted)| own.version == wanted.version && own.hash != wanted.hash)
+}
+
+/// Whether a new node of the type would run another image: the first that is for the type.
+fn is_image_left(claim: &NodeClaim, node: &NodeView, class: &Ec2NodeClass) -> bool {
+    let Some(image) = &claim.status.image_id else { return false };
+    let meets = |requirement: &Requirement| {
+        let of_type = node.instance_type.and_then(|own| own.labels.get(&requirement.key));
+        match of_type {
             Some(values) => {
                 let wanted = requirement.value_set();
                 values.iter().any(|value| wanted.contains(value))
             }
             None => requirement.holds_for(&node.labels),
-        },
-        None => requirement.holds_for(&node.labels),
+        }
     };
-    class
-        .status
-        .amis
-        .iter()
-        .filter(|ami| ami.requirements.iter().all(meets))
-        .any(|ami| ami.id == *image)
+    let is_for_it = |ami: &&ResolvedAmi| ami.requirements.iter().all(meets);
+    class.status.amis.iter().find(is_for_it).is_some_and(|chosen| chosen.id != *image)
+}
+
+fn is_subnet_left(claim: &NodeClaim, class: &Ec2NodeClass) -> bool {
+    let Some(network) = &claim.status.network else { return false };
+    let selected = &class.status.subnets;
+    !selected.is_empty() && selected.iter().all(|subnet| subnet.id != network.subnet)
+}
+
+/// Whether the groups are not exactly those that are selected.
+fn are_security_groups_left(claim: &NodeClaim, class: &Ec2NodeClass) -> bool {
+    let Some(network) = &claim.status.network else { return false };
+    let sorted = |groups: &[Text]| {
+        let mut groups = groups.to_vec();
+        groups.sort();
+        groups.dedup();
+        groups
+    };
+    let selected = sorted(&class.status.security_groups);
+    !selected.is_empty() && selected != sorted(&network.security_groups)
+}
+
+fn is_reservation_left(node: &NodeView, class: &Ec2NodeClass) -> bool {
+    let selected = &class.status.capacity_reservations;
+    let is_resolved =
+        !selected.is_empty() || class.spec.capacity_reservation_selector_terms.is_empty();
+    let own = node.labels.get(label::RESERVATION_ID);
+    is_resolved
+        && node.capacity_type() == Some(CapacityType::Reserved)
+        && own.is_some_and(|own| selected.iter().all(|reservation| reservation.id != *own))
+}
+
+/// Only a group selected by id can be compared: the label holds the id.
+fn is_placement_group_left(node: &NodeView, class: &Ec2NodeClass) -> bool {
+    let own = node.labels.get(label::PLACEMENT_GROUP_ID);
+    match &class.spec.placement_group {
+        Some(PlacementGroupSelector::Id(selected)) => own.is_some_and(|own| own != selected),
+        Some(PlacementGroupSelector::Name(_)) => false,
+        None => own.is_some(),
+    }
 }

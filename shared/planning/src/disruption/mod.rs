@@ -4,17 +4,21 @@
 //! something to do has the tick: empty nodes, drifted nodes, then consolidation. Budgets hold over all
 //! of them together.
 
-mod balanced;
 mod budget;
 mod candidate;
 mod consolidation;
 mod drift;
+mod evaluation;
 mod replacement;
+mod score;
 #[cfg(test)]
 mod tests;
 mod trial;
 mod validation;
 
+use std::collections::BTreeSet;
+
+use domain::Text;
 use domain::money::UsdPerHour;
 use domain::plan::{BlockedNode, Plan, PlannedDisruption};
 use domain::reason::{DisruptionReason, NotDisruptable};
@@ -25,6 +29,7 @@ use crate::scheduling::claim::Names;
 use crate::scheduling::{For, Scheduling};
 use budget::Allowance;
 use candidate::{Candidate, candidates};
+use score::Scores;
 use trial::Trials;
 
 /// What one tick would take away or replace, nothing else.
@@ -50,10 +55,15 @@ pub fn validate(
 
 /// Adds disruptions and what blocks them to a plan for pending pods.
 pub(crate) fn add_disruptions(model: &Model, scheduling: Scheduling) -> Plan {
+    let candidates = candidates(model, &scheduling);
+    let scores = Scores::of(model);
+    let mut trials = Trials::of(model, &scheduling);
+    prefer_staying(&mut trials, &candidates, &scores);
     let mut planner = Disruptor {
         model,
         allowance: Allowance::of(model),
-        candidates: candidates(model, &scheduling),
+        scores,
+        candidates,
         names: Names::of(model),
         disruptions: Vec::new(),
         blocked: Vec::new(),
@@ -61,31 +71,50 @@ pub(crate) fn add_disruptions(model: &Model, scheduling: Scheduling) -> Plan {
     for claim in &scheduling.plan.node_claims {
         planner.names.take(&claim.name);
     }
-    planner.run(&mut Trials::of(model, &scheduling));
+    planner.run(&mut trials);
     planner.finish(scheduling.plan)
+}
+
+/// Has pods try nodes that stay before those that may go next, and of these the ones first whose pods are
+/// worth most of their price; empty ones last. Pods that move to a node that goes soon would move twice.
+fn prefer_staying(trials: &mut Trials, candidates: &[Candidate], scores: &Scores) {
+    let mut likely: Vec<(bool, f64)> = vec![(false, f64::NEG_INFINITY); trials.model.nodes.len()];
+    for candidate in candidates.iter().filter(|candidate| candidate.is_graceful()) {
+        let node = candidate.node;
+        let goes_next = candidate.consolidatable.is_ok()
+            && (candidate.is_empty || candidate.consolidates_underutilized);
+        if goes_next {
+            likely[node] = (candidate.is_empty, scores.rank(&[node], trials.waste(node)));
+        }
+    }
+    let mut order: Vec<usize> = (0..likely.len()).collect();
+    // The sort is stable: among equals, the model's order.
+    order.sort_by(|a, b| {
+        let (a, b) = (likely[*a], likely[*b]);
+        a.0.cmp(&b.0).then_with(|| a.1.total_cmp(&b.1))
+    });
+    trials.prefer(order);
 }
 
 struct Disruptor<'m, 'a> {
     model: &'m Model<'a>,
     allowance: Allowance,
+    scores: Scores<'a>,
     candidates: Vec<Candidate>,
     names: Names,
     disruptions: Vec<PlannedDisruption>,
     blocked: Vec<BlockedNode>,
 }
 
-impl Disruptor<'_, '_> {
-    fn run(&mut self, trials: &mut Trials) {
+impl<'a> Disruptor<'_, 'a> {
+    fn run(&mut self, trials: &mut Trials<'_, 'a>) {
         self.forced(trials);
         let done = self.disruptions.len();
         self.empty(trials);
         if self.disruptions.len() == done {
             self.drifted(trials);
         }
-        let order = self.consolidation_order();
-        if self.disruptions.len() == done {
-            self.underutilized(trials, &order);
-        }
+        self.underutilized(trials, self.disruptions.len() == done);
         self.report_blocked();
     }
 
@@ -102,7 +131,13 @@ impl Disruptor<'_, '_> {
     /// whether all do; a forced reason goes ahead regardless.
     fn replace_one(&mut self, trials: &mut Trials, node: usize, reason: DisruptionReason) -> bool {
         let trial = trials.rehome(&[node]);
-        if !trial.failed.is_empty() && reason.is_voluntary() {
+        let stranded = trial.failed.first().filter(|_| reason.is_voluntary());
+        if let Some(pod) = stranded {
+            let pod = self.model.pod(*pod).key.clone();
+            let drift = self.candidates.iter().find(|own| own.node == node);
+            if let Some(drift) = drift.and_then(|own| own.drifted.clone()) {
+                self.block(node, NotDisruptable::DriftWithoutPlace { drift, pod });
+            }
             return false;
         }
         let replacements = trials.launch(&[node], &trial, &mut self.names);
@@ -183,8 +218,6 @@ impl Disruptor<'_, '_> {
                 self.allowance.count(self.model, node);
                 return;
             }
-            let why = "it has drifted, but its pods find no other place".into();
-            self.block(node, NotDisruptable::NotWorthIt(why));
         }
     }
 
@@ -195,19 +228,15 @@ impl Disruptor<'_, '_> {
 
     /// What keeps each node that is not disrupted: the first thing found.
     fn report_blocked(&mut self) {
+        let mut told: BTreeSet<Text> =
+            self.blocked.iter().map(|blocked| blocked.node.clone()).collect();
+        told.extend(self.disruptions.iter().flat_map(|own| own.nodes.iter().cloned()));
         for index in 0..self.candidates.len() {
             let candidate = &self.candidates[index];
-            let name = &self.model.nodes[candidate.node].name;
-            let is_going = self
-                .disruptions
-                .iter()
-                .any(|disruption| disruption.nodes.iter().any(|node| node == *name));
-            let is_known = self.blocked.iter().any(|blocked| blocked.node == **name);
-            if is_going || is_known {
+            if told.contains(self.model.nodes[candidate.node].name) {
                 continue;
             }
-            if let Some(reason) = candidate.blocked.clone().or_else(|| candidate.pod_block.clone())
-            {
+            if let Some(reason) = candidate.kept_by() {
                 self.block(candidate.node, reason);
             }
         }

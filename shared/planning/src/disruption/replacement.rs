@@ -1,15 +1,22 @@
-//! The one new node that takes the pods of removed nodes for less than those cost.
+//! The new nodes that take the pods of removed nodes for less than those cost: one, or several but fewer than
+//! go.
+
+use std::rc::Rc;
 
 use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
+use domain::reason::Unconsolidatable;
 use fixedbitset::FixedBitSet;
 
+use super::evaluation::count;
 use super::trial::Trials;
 use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
+use crate::scheduling::fit::{Fit, PoolFit};
 use crate::scheduling::host::HostCounts;
-use crate::scheduling::packing::{Member, Packed, with_room};
+use crate::scheduling::packing::{Member, Packed, pack, with_room};
 use crate::scheduling::placement::Item;
+use crate::scheduling::state::State;
 
 /// A spot node is replaced by spot only where so many cheaper types are left to choose from.
 ///
@@ -23,37 +30,87 @@ pub(super) struct Removal<'t> {
     pub(super) nodes: &'t [usize],
     /// Pods that no node that stays takes.
     pub(super) items: &'t [Item],
+    /// Where the others are.
+    pub(super) state: &'t State,
     /// What the nodes cost together.
     pub(super) before: UsdPerHour,
 }
 
-/// A new node for all of a removal's items.
-pub(super) struct Replacement {
-    /// The node.
-    pub(super) packed: Packed,
-    /// What its cheapest offering costs.
+impl Removal<'_> {
+    fn pods(&self) -> u32 {
+        count(self.items.iter().map(|item| item.pods.len()).sum())
+    }
+
+    fn all_spot(&self, model: &Model) -> bool {
+        self.nodes.iter().all(|node| is_spot(model, *node))
+    }
+}
+
+fn is_spot(model: &Model, node: usize) -> bool {
+    model.nodes[node].capacity_type() == Some(CapacityType::Spot)
+}
+
+/// New nodes for all of a removal's items.
+pub(super) struct Replacements {
+    /// The nodes.
+    pub(super) packed: Vec<Packed>,
+    /// What their cheapest offerings cost together.
     pub(super) price: UsdPerHour,
 }
 
-/// The cheapest single node that hosts all items for less than the nodes cost.
-pub(super) fn replacement(trials: &Trials, removal: &Removal) -> Option<Replacement> {
-    let pools = &trials.model.pools;
-    let weight = removal
-        .items
-        .iter()
-        .filter_map(|item| item.fit.pools.first())
-        .map(|fit| pools[fit.pool].node_pool.weight)
-        .min()?;
-    (0..pools.len())
-        .filter(|pool| pools[*pool].node_pool.weight == weight)
-        .filter_map(|pool| in_pool(trials, removal, pool))
-        .min_by_key(|found| (found.price, found.packed.pool))
+/// The cheapest new nodes that host all items for less than the nodes cost: one, or several but fewer than
+/// go. Of equal ones, one node.
+pub(super) fn replacements(
+    trials: &Trials,
+    removal: &Removal,
+) -> Result<Replacements, Unconsolidatable> {
+    let one = single(trials, removal);
+    match (one, several(trials, removal)) {
+        (Ok(one), Some(several)) if several.price < one.price => Ok(several),
+        (Err(_), Some(several)) => Ok(several),
+        (one, _) => one,
+    }
 }
 
-fn in_pool(trials: &Trials, removal: &Removal, pool_index: usize) -> Option<Replacement> {
+/// The cheapest single node.
+fn single(trials: &Trials, removal: &Removal) -> Result<Replacements, Unconsolidatable> {
+    let mut reason = Unconsolidatable::NoReplacement { pods: removal.pods() };
+    let mut best: Option<(UsdPerHour, Packed)> = None;
+    for pool in heaviest_pools(trials.model, removal.items) {
+        match in_pool(trials, removal, pool) {
+            Ok(found) if best.as_ref().is_none_or(|(least, _)| found.0 < *least) => {
+                best = Some(found);
+            }
+            // What one pool says of prices tells more than that another hosts none of the pods.
+            Ok(_) | Err(Unconsolidatable::NoReplacement { .. }) => {}
+            Err(why) => reason = why,
+        }
+    }
+    best.map(|(price, packed)| Replacements { packed: vec![packed], price }).ok_or(reason)
+}
+
+/// Pools of the weight of the lightest pool that some item needs.
+fn heaviest_pools(model: &Model, items: &[Item]) -> Vec<usize> {
+    let weight = items
+        .iter()
+        .filter_map(|item| item.fit.pools.first())
+        .map(|fit| model.pools[fit.pool].node_pool.weight)
+        .min();
+    (0..model.pools.len())
+        .filter(|pool| Some(model.pools[*pool].node_pool.weight) == weight)
+        .collect()
+}
+
+fn in_pool(
+    trials: &Trials,
+    removal: &Removal,
+    pool_index: usize,
+) -> Result<(UsdPerHour, Packed), Unconsolidatable> {
     let model = trials.model;
     let pool = &model.pools[pool_index];
-    let Together { mut compatible, requests } = together(trials, removal.items, pool_index)?;
+    let none = || Unconsolidatable::NoReplacement { pods: removal.pods() };
+    let Together { mut compatible, requests } =
+        together(trials, removal.items, pool_index).ok_or_else(none)?;
     compatible.types = with_room(pool, &compatible.types, &requests);
     let limits = trials.limits(removal.nodes);
     for index in compatible.types.clone().ones() {
@@ -61,22 +118,25 @@ fn in_pool(trials: &Trials, removal: &Removal, pool_index: usize) -> Option<Repl
             compatible.types.set(index, false);
         }
     }
-    cheaper_only(model, pool, removal, &mut compatible)?;
-    let (type_index, price) = compatible
-        .types
-        .ones()
-        .filter_map(|index| {
-            let offering = pool.types[index].cheapest_in(compatible.zones, compatible.purchases)?;
-            Some((index, offering.price))
-        })
-        .min_by_key(|(index, price)| (*price, *index))?;
+    let hosting = compatible.clone();
+    cheaper_only(model, pool, removal, &mut compatible)
+        .map_err(|why| why.reason(pool, removal, &hosting))?;
+    let (type_index, price) = cheapest(pool, &compatible).ok_or_else(none)?;
     let members = removal
         .items
         .iter()
         .map(|item| Member { conjunction: item.conjunction, pods: item.pods.clone() })
         .collect();
     let packed = Packed { pool: pool_index, compatible, type_index, requests, members };
-    (price < removal.before).then_some(Replacement { packed, price })
+    Ok((price, packed))
+}
+
+/// The cheapest type that may be launched, and its price.
+fn cheapest(pool: &Pool, compatible: &Compatible) -> Option<(usize, UsdPerHour)> {
+    pool.cheapest(compatible.zones, compatible.purchases)
+        .iter()
+        .find(|priced| compatible.types.contains(priced.index))
+        .map(|priced| (priced.index, priced.offering.price))
 }
 
 /// What one node must be to host several items.
@@ -113,17 +173,46 @@ fn together(trials: &Trials, items: &[Item], pool_index: usize) -> Option<Togeth
     Some(Together { compatible: joint?, requests })
 }
 
-/// Leaves types whose worst price is below what the nodes cost, bought in one way; `None` where nothing
-/// is left.
+/// Why nothing cheaper is left.
+enum NotCheaper {
+    /// Nothing of what hosts the pods costs less.
+    Dearer,
+    SpotGate,
+    SpotTypes(usize),
+    MinValues(domain::Text),
+}
+
+impl NotCheaper {
+    fn reason(self, pool: &Pool, removal: &Removal, hosting: &Compatible) -> Unconsolidatable {
+        let pods = removal.pods();
+        match self {
+            Self::SpotGate => Unconsolidatable::SpotToSpot { pods },
+            Self::SpotTypes(found) => Unconsolidatable::TooFewSpotTypes {
+                found: count(found),
+                needed: count(SPOT_TO_SPOT_TYPES_MIN),
+            },
+            Self::MinValues(key) => Unconsolidatable::MinValues(key),
+            Self::Dearer => match cheapest(pool, hosting) {
+                Some((index, price)) => Unconsolidatable::NothingCheaper {
+                    pods,
+                    instance_type: pool.types[index].instance_type.name.clone(),
+                    price,
+                    before: removal.before,
+                },
+                None => Unconsolidatable::NoReplacement { pods },
+            },
+        }
+    }
+}
+
+/// Leaves types whose worst price is below what the nodes cost, bought in one way.
 fn cheaper_only(
     model: &Model,
     pool: &Pool,
     removal: &Removal,
     compatible: &mut Compatible,
-) -> Option<()> {
-    let nodes = removal.nodes;
-    let is_spot = |node: &usize| model.nodes[*node].capacity_type() == Some(CapacityType::Spot);
-    let all_spot = nodes.iter().all(is_spot);
+) -> Result<(), NotCheaper> {
+    let all_spot = removal.all_spot(model);
     for capacity_type in CapacityType::ALL {
         let purchases = compatible.purchases & bought_as(pool, capacity_type);
         let mut types = compatible.types.clone();
@@ -133,28 +222,29 @@ fn cheaper_only(
         }
         let is_spot_to_spot = all_spot && capacity_type == CapacityType::Spot;
         if is_spot_to_spot && !model.snapshot.settings.feature_gates.spot_to_spot_consolidation {
-            return None;
+            return Err(NotCheaper::SpotGate);
         }
-        keep_cheaper(pool, compatible.zones, purchases, removal.before, &mut types);
-        without_same_types(model, pool, nodes, &mut types);
-        if is_spot_to_spot && nodes.len() == 1 && types.count_ones(..) < SPOT_TO_SPOT_TYPES_MIN {
-            return None;
+        keep_cheaper(pool, (compatible.zones, purchases), removal.before, &mut types);
+        without_same_types(model, pool, removal.nodes, &mut types);
+        let found = types.count_ones(..);
+        if is_spot_to_spot && removal.nodes.len() == 1 && found < SPOT_TO_SPOT_TYPES_MIN {
+            return Err(NotCheaper::SpotTypes(found));
         }
         if types.is_clear() {
             // Dearer ways of buying are tried next only where this one is free of charge or sold out.
             if capacity_type == CapacityType::Reserved {
                 continue;
             }
-            return None;
+            return Err(NotCheaper::Dearer);
         }
-        if pool.min_values_unmet(&types, compatible.zones, purchases).is_some() {
-            return None;
+        if let Some(unmet) = pool.min_values_unmet(&types, compatible.zones, purchases) {
+            return Err(NotCheaper::MinValues(unmet.key));
         }
         compatible.types = types;
         compatible.purchases = purchases;
-        return Some(());
+        return Ok(());
     }
-    None
+    Err(NotCheaper::Dearer)
 }
 
 /// Ways of buying of one capacity type, a bit each.
@@ -166,11 +256,10 @@ fn bought_as(pool: &Pool, capacity_type: CapacityType) -> u64 {
         .fold(0, |mask, (index, _)| mask | 1 << index)
 }
 
-/// Types of which the dearest offering that a launch may get costs less.
+/// Leaves types of which the dearest offering that a launch may get costs less.
 fn keep_cheaper(
     pool: &Pool,
-    zones: u64,
-    purchases: u64,
+    (zones, purchases): (u64, u64),
     before: UsdPerHour,
     types: &mut FixedBitSet,
 ) {
@@ -199,5 +288,97 @@ fn without_same_types(model: &Model, pool: &Pool, nodes: &[usize], types: &mut F
         })
         .min();
     let Some(ceiling) = cheapest_same else { return };
-    keep_cheaper(pool, u64::MAX, u64::MAX, ceiling, types);
+    keep_cheaper(pool, (u64::MAX, u64::MAX), ceiling, types);
+}
+
+/// Several new nodes, fewer than go. No node is of a kind that goes: the pods could have moved to such a node
+/// without a launch. Spot nodes take part only where spot may replace spot.
+fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
+    let model = trials.model;
+    let nodes = removal.nodes;
+    let spot_may_go = model.snapshot.settings.feature_gates.spot_to_spot_consolidation;
+    let has_spot = nodes.iter().any(|node| is_spot(model, *node));
+    if nodes.len() < 3 || (has_spot && !spot_may_go) {
+        return None;
+    }
+    let pools = heaviest_pools(model, removal.items);
+    let items = removal
+        .items
+        .iter()
+        .map(|item| narrowed(model, item, &pools, nodes))
+        .collect::<Option<Vec<Item>>>()?;
+    let mut limits = trials.limits(nodes);
+    let packing = pack(model, trials.topology, removal.state, &mut limits, &items);
+    let count = packing.nodes.len();
+    if !packing.left.is_empty() || count < 2 || count >= nodes.len() {
+        return None;
+    }
+    within(model, packing.nodes, removal.before)
+}
+
+/// An item that may be launched in the given pools only, bought in one way, and as no kind that goes.
+fn narrowed(model: &Model, item: &Item, pools: &[usize], nodes: &[usize]) -> Option<Item> {
+    let gone = |name: &str| {
+        nodes
+            .iter()
+            .any(|node| model.nodes[*node].instance_type.is_some_and(|own| *own.name == *name))
+    };
+    let fits: Vec<PoolFit> = item
+        .fit
+        .pools
+        .iter()
+        .filter(|fit| pools.contains(&fit.pool))
+        .filter_map(|fit| {
+            let pool = &model.pools[fit.pool];
+            let mut compatible = (*fit.compatible).clone();
+            for index in fit.compatible.types.ones() {
+                if gone(&pool.types[index].instance_type.name) {
+                    compatible.types.set(index, false);
+                }
+            }
+            let is_sold = |purchases: u64| {
+                !compatible.types.is_disjoint(&pool.viable(compatible.zones, purchases))
+            };
+            compatible.purchases = CapacityType::ALL
+                .into_iter()
+                .map(|capacity_type| compatible.purchases & bought_as(pool, capacity_type))
+                .find(|purchases| is_sold(*purchases))?;
+            Some(PoolFit { pool: fit.pool, compatible: Rc::new(compatible), value: fit.value })
+        })
+        .collect();
+    let fit = Rc::new(Fit { pools: fits });
+    (!fit.pools.is_empty()).then(|| Item { fit, ..item.clone() })
+}
+
+/// The nodes with types whose worst prices together stay below what the old ones cost: what is left below
+/// that is shared out by price.
+fn within(model: &Model, nodes: Vec<Packed>, before: UsdPerHour) -> Option<Replacements> {
+    let prices: Vec<UsdPerHour> = nodes
+        .iter()
+        .map(|node| {
+            let pool = &model.pools[node.pool];
+            let types = with_room(pool, &node.compatible.types, &node.requests);
+            cheapest(pool, &Compatible { types, ..node.compatible.clone() }).map(|(_, price)| price)
+        })
+        .collect::<Option<_>>()?;
+    let price: UsdPerHour = prices.iter().copied().sum();
+    if price >= before {
+        return None;
+    }
+    let total = i128::from(price.nanos().max(1));
+    let mut packed = nodes;
+    for (node, own) in packed.iter_mut().zip(&prices) {
+        let pool = &model.pools[node.pool];
+        let share = i128::from(before.nanos()) * i128::from(own.nanos()) / total;
+        let ceiling = UsdPerHour::from_nanos(i64::try_from(share).ok()?);
+        let compatible = &mut node.compatible;
+        compatible.types = with_room(pool, &compatible.types, &node.requests);
+        let masks = (compatible.zones, compatible.purchases);
+        keep_cheaper(pool, masks, ceiling, &mut compatible.types);
+        node.type_index = cheapest(pool, compatible)?.0;
+        if pool.min_values_unmet(&compatible.types, masks.0, masks.1).is_some() {
+            return None;
+        }
+    }
+    Some(Replacements { packed, price })
 }

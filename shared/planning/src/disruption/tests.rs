@@ -8,3 +8,4 @@ mod drift;
 mod empty;
 mod forced;
 mod validation;
+mod worth;

@@ -29,6 +29,20 @@ pub(super) struct Trial {
     pub(super) state: State,
 }
 
+/// Nodes taken away one after the other, without anything new.
+pub(super) struct Gradual {
+    state: State,
+    /// Nodes that took pods of others in.
+    has_taken_in: Vec<bool>,
+}
+
+impl Gradual {
+    /// Whether the node took in pods of others.
+    pub(super) fn has_taken_in(&self, node: usize) -> bool {
+        self.has_taken_in[node]
+    }
+}
+
 /// Tries out removals, one after the other, on a state that keeps those decided on.
 pub(super) struct Trials<'s, 'a> {
     pub(super) model: &'s Model<'a>,
@@ -65,8 +79,48 @@ impl<'s, 'a> Trials<'s, 'a> {
         }
     }
 
+    /// Has pods try these nodes first, in order: those that stay.
+    pub(super) fn prefer(&mut self, order: Vec<usize>) {
+        self.placer.prefer(order);
+    }
+
+    /// How much of a node's price its pods are not worth: what is left of it once each of them costs what it
+    /// would cost at least on a new node.
+    #[expect(clippy::cast_possible_truncation, reason = "only ranks")]
+    pub(super) fn waste(&mut self, node: usize) -> UsdPerHour {
+        let price = self.model.nodes[node].price().unwrap_or_default();
+        let worth: f64 = self
+            .pods_of(&[node])
+            .iter()
+            .filter_map(|pod| self.model.shapes.of_pod[*pod])
+            .map(|shape| self.placer.value(shape))
+            .sum();
+        price - UsdPerHour::from_nanos(worth as i64)
+    }
+
+    /// A removal that has not begun.
+    pub(super) fn gradual(&self) -> Gradual {
+        Gradual { state: self.state.clone(), has_taken_in: vec![false; self.model.nodes.len()] }
+    }
+
+    /// Takes one more node away, if its pods fit on nodes that stay. Returns whether they do.
+    pub(super) fn take_more(&mut self, gradual: &mut Gradual, node: usize) -> bool {
+        let mut state = gradual.state.clone();
+        state.remove_node(self.model, self.topology, node);
+        self.placer.reset(state);
+        let outcome = self.placer.place(&self.pods_of(&[node]));
+        if !outcome.failed.is_empty() || !outcome.items.is_empty() {
+            return false;
+        }
+        for (_, host) in &outcome.placed {
+            gradual.has_taken_in[*host] = true;
+        }
+        std::mem::swap(&mut gradual.state, &mut self.placer.state);
+        true
+    }
+
     /// Pods of the nodes that need another place.
-    fn pods_of(&self, nodes: &[usize]) -> Vec<usize> {
+    pub(super) fn pods_of(&self, nodes: &[usize]) -> Vec<usize> {
         nodes
             .iter()
             .flat_map(|node| self.model.nodes[*node].bound.iter().copied())

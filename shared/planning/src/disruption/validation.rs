@@ -13,7 +13,9 @@ use domain::requirement::Requirements;
 
 use super::budget::Allowance;
 use super::candidate::{Candidate, candidates};
-use super::consolidation::evaluate;
+use super::evaluation::evaluate;
+use super::prefer_staying;
+use super::score::Scores;
 use super::trial::{Trial, Trials};
 use crate::model::Model;
 use crate::scheduling::Scheduling;
@@ -36,9 +38,11 @@ pub(super) fn validate(
         nodes.push(candidate.node);
     }
     Allowance::of(model).check_many(model, &nodes, disruption.reason)?;
+    let scores = Scores::of(model);
     let mut trials = Trials::of(model, scheduling);
+    prefer_staying(&mut trials, &candidates, &scores);
     remove_forced(&mut trials, &candidates, &nodes, disruption.reason);
-    let trial = trial(&mut trials, &nodes, disruption.reason)?;
+    let trial = trial(&mut trials, &scores, &nodes, disruption.reason)?;
     same_replacements(model, &trial, disruption)
 }
 
@@ -110,15 +114,13 @@ fn remove_forced(
 /// Where the pods of exactly these nodes go now.
 fn trial(
     trials: &mut Trials,
+    scores: &Scores,
     nodes: &[usize],
     reason: DisruptionReason,
 ) -> Result<Trial, NotDisruptable> {
     match reason {
         DisruptionReason::Empty => Ok(trials.rehome(&[])),
-        DisruptionReason::Underutilized => match evaluate(trials, nodes) {
-            Ok(found) => Ok(found.trial),
-            Err(unsuitable) => Err(changed(unsuitable.to_string())),
-        },
+        DisruptionReason::Underutilized => Ok(evaluate(trials, scores, nodes)?.trial),
         DisruptionReason::Drifted => {
             let trial = trials.rehome(nodes);
             match trial.failed.first() {

@@ -21,8 +21,10 @@ use super::domains::pinned_keys;
 use super::fit::{Fit, fit};
 use super::state::State;
 use super::topology::Topology;
+use super::wishes::Wishes;
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
+pub(crate) use existing::node_meets;
 use pin::Choice;
 use preference::Preferred;
 
@@ -57,10 +59,14 @@ type AllowedKey = (Vec<ConjunctionId>, Vec<Toleration>);
 pub(crate) struct Placer<'m, 'a> {
     model: &'m Model<'a>,
     topology: &'m Topology,
+    /// Whether spreads that need not hold settle where nodes are launched.
+    pub(crate) wishes: Wishes,
     /// What has changed so far: pods placed count.
     pub(crate) state: State,
     fits: FxHashMap<(usize, ConjunctionId), Rc<Fit>>,
     allowed: FxHashMap<AllowedKey, Rc<Vec<usize>>>,
+    /// By node, its place in the order in which pods try nodes; empty for the model's order.
+    rank: Vec<usize>,
     eligible: FxHashMap<(usize, usize), Rc<Vec<Text>>>,
     domains: FxHashMap<(usize, Text), Rc<Vec<Text>>>,
     /// At most so many pods of a shape for new nodes of one kind: more could not be launched.
@@ -78,9 +84,11 @@ impl<'m, 'a> Placer<'m, 'a> {
         Self {
             model,
             topology,
+            wishes: Wishes::Kept,
             state,
             fits: FxHashMap::default(),
             allowed: FxHashMap::default(),
+            rank: Vec::new(),
             eligible: FxHashMap::default(),
             domains: FxHashMap::default(),
             caps: FxHashMap::default(),
@@ -94,13 +102,37 @@ impl<'m, 'a> Placer<'m, 'a> {
         self.assigned.clear();
     }
 
+    /// Has pods try existing nodes in this order, before those that are not listed.
+    pub(crate) fn prefer(&mut self, order: Vec<usize>) {
+        let mut rank = vec![usize::MAX; self.model.nodes.len()];
+        for (place, node) in order.into_iter().enumerate() {
+            rank[node] = place;
+        }
+        self.rank = rank;
+        self.allowed.clear();
+    }
+
+    /// The least that a pod of the shape costs on a new node, in nano-USD an hour; 0 where none hosts it.
+    pub(crate) fn value(&mut self, shape: usize) -> f64 {
+        let ways = self.model.shape(shape).alternatives.clone();
+        let values = ways.into_iter().map(|way| self.fit(shape, way).value(self.model));
+        Some(values.fold(f64::INFINITY, f64::min)).filter(|value| value.is_finite()).unwrap_or(0.0)
+    }
+
+    /// Starts over with other wishes, forgetting what packings taught.
+    pub(crate) fn reset_with(&mut self, wishes: Wishes, state: State) {
+        self.reset(state);
+        self.caps.clear();
+        self.wishes = wishes;
+    }
+
     /// Learns from a packing that left pods of pinned items: next time no more are pinned there than found
     /// a node. Returns whether there was anything to learn.
     pub(crate) fn cap(&mut self, items: &[Item], left: &[usize]) -> bool {
         let left: BTreeSet<usize> = left.iter().copied().collect();
         let mut has_learnt = false;
         for item in items {
-            if pinned_keys(self.topology, item.shape).is_empty() {
+            if pinned_keys(self.topology, item.shape, self.wishes).is_empty() {
                 continue;
             }
             let key = (item.shape, item.conjunction);
@@ -183,7 +215,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         if rest.is_empty() || own.hopeless.is_some() {
             return rest;
         }
-        let keys = pinned_keys(self.topology, shape);
+        let keys = pinned_keys(self.topology, shape, self.wishes);
         // Pods that fight over a volume are taken one by one, as those that look at each other are.
         if keys.is_empty() && own.volumes.exclusive.is_empty() {
             let Some(Preferred { conjunction, fit, .. }) = self.unpinned(shape) else {

@@ -106,6 +106,39 @@ impl Cluster {
         self
     }
 
+    /// The cluster once a plan's disruptions are carried out: nodes are gone, replacements are there, and
+    /// pods are where the plan says.
+    pub(crate) fn after(&self, plan: &Plan) -> Self {
+        let mut world = self.clone();
+        for disruption in &plan.disruptions {
+            let is_gone = |name: &domain::Text| disruption.nodes.contains(name);
+            world
+                .0
+                .node_claims
+                .retain(|claim| !claim.status.node_name.as_ref().is_some_and(is_gone));
+            world.0.nodes.retain(|node| !is_gone(&node.name));
+            for claim in &disruption.replacements {
+                let offering = &claim.offering;
+                let maker = super::node(&claim.name)
+                    .of_type(&offering.instance_type)
+                    .in_zone(&offering.zone)
+                    .label(label::CAPACITY_TYPE, offering.capacity_type.as_str());
+                world = world.node(maker);
+            }
+            let of_claims = disruption
+                .replacements
+                .iter()
+                .flat_map(|claim| claim.pods.iter().map(|pod| (pod, &claim.name)));
+            let moves = disruption.moves.iter().map(|own| (&own.pod, &own.node));
+            for (key, to) in moves.chain(of_claims) {
+                for pod in world.0.pods.iter_mut().filter(|pod| pod.key == *key) {
+                    pod.node_name = Some(to.clone());
+                }
+            }
+        }
+        world
+    }
+
     /// What a whole tick would do; every plan that a test makes is also held against a second one.
     #[track_caller]
     pub(crate) fn plan(&self) -> Plan {

@@ -18,7 +18,7 @@ use crate::disruption::drift;
 use crate::model::Model;
 use crate::testing::{
     Cluster, NodeMaker, budget, cluster, going, minutes_ago, node, node_pool_of, node_pool_with,
-    now, pdb, pod, requirement,
+    now, pdb, pod, pod_key, requirement,
 };
 
 /// Why the first node of a cluster has drifted.
@@ -209,5 +209,11 @@ fn a_drifted_node_whose_pods_find_no_place_stays() {
         types.retain(|own| &*own.name != "m.2xlarge");
         snapshot.now = now();
     });
-    assert!(matches!(unplaceable.blocked("n1"), NotDisruptable::NotWorthIt(_)));
+    assert_eq!(
+        unplaceable.blocked("n1"),
+        NotDisruptable::DriftWithoutPlace {
+            drift: DriftReason::NodePoolDrifted,
+            pod: pod_key("a")
+        }
+    );
 }

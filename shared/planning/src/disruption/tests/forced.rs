@@ -6,7 +6,7 @@ use domain::node::NodeCondition;
 use domain::node_claim::ConditionStatus;
 use domain::node_pool::NeverOr;
 use domain::pdb::CountOrPercent;
-use domain::reason::DisruptionReason;
+use domain::reason::{DisruptionReason, NotDisruptable};
 
 use crate::testing::{Cluster, NodeMaker, budget, cluster, going, minutes_ago, node, pod};
 
@@ -91,6 +91,8 @@ fn where_more_than_a_fifth_is_unhealthy_none_is_repaired() {
     // A fifth of six is two, rounded up; a fifth of five is one.
     assert_eq!(repaired(4), 2);
     assert_eq!(repaired(3), 0);
+    let held = with_healthy(3).node(sick("s1", 40)).node(sick("s2", 40)).blocked("s1");
+    assert_eq!(held, NotDisruptable::TooManyUnhealthy { unhealthy: 2, total: 5 });
 }
 
 #[test]

@@ -161,7 +161,9 @@ fn a_replacement_that_is_not_needed_any_more_ends_the_command() {
 fn a_planned_type_that_is_too_small_or_too_dear_now_ends_the_command() {
     let (world, command) = replacing();
     let grown = world.clone().pod(pod("b").cpu(800).on("n1"));
-    check(&grown, &command, "its pods fit on no single cheaper node");
+    let dearer = "2 of its pods would need a new node: the cheapest, m.xlarge, costs $0.2000/h, \
+                  and $0.2000/h would be saved";
+    check(&grown, &command, dearer);
     let dear = vec![
         instance_type("m.large", 2, 0.25),
         instance_type("n.large", 2, 0.12),

@@ -89,7 +89,8 @@ impl Placer<'_, '_> {
                 !node.is_leaving() && admitted(node)
             })
             .collect();
-        nodes.sort_by_key(|node| is_avoided(&self.model.nodes[*node]));
+        let rank = |node: &usize| self.rank.get(*node).copied().unwrap_or(0);
+        nodes.sort_by_cached_key(|node| (is_avoided(&self.model.nodes[*node]), rank(node)));
         let nodes = Rc::new(nodes);
         self.allowed.insert(key, nodes.clone());
         nodes
@@ -235,7 +236,7 @@ impl Placer<'_, '_> {
 }
 
 /// Whether a node's labels and name meet the requirements.
-fn node_meets(model: &Model, node: &NodeView, conjunction: ConjunctionId) -> bool {
+pub(crate) fn node_meets(model: &Model, node: &NodeView, conjunction: ConjunctionId) -> bool {
     let sets = model.sets.borrow();
     sets.rules(conjunction).iter().all(|rule| {
         let value = if &*rule.key == NODE_NAME_FIELD {

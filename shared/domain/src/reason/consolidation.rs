@@ -1,0 +1,79 @@
+//! Why a node is not consolidated, with the figures: where its pods stand, what would be saved, and what
+//! moving them costs.
+
+use crate::Text;
+use crate::money::UsdPerHour;
+use crate::pod::PodKey;
+
+/// Why taking nodes away together is not worth it, or not possible.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum Unconsolidatable {
+    /// A pod has no other place, be it on a new node.
+    #[error("pod {0} finds no other place")]
+    NoPlace(PodKey),
+    /// Pods would need new nodes, and none that holds them together may be launched.
+    #[error("{pods} of its pods fit on no node that stays, and on no single new one")]
+    NoReplacement {
+        /// Pods without a place on nodes that stay.
+        pods: u32,
+    },
+    /// Pods would need a new node, and that costs as much or more.
+    #[error(
+        "{pods} of its pods would need a new node: the cheapest, {instance_type}, costs {price}, and {before} would be saved"
+    )]
+    NothingCheaper {
+        /// Pods without a place on nodes that stay.
+        pods: u32,
+        /// The cheapest type that holds them.
+        instance_type: Text,
+        /// What it costs.
+        price: UsdPerHour,
+        /// What the nodes that go cost.
+        before: UsdPerHour,
+    },
+    /// A spot node is not replaced by a spot node, unless the gate says so.
+    #[error(
+        "{pods} of its pods would need a new spot node, and feature gate SpotToSpotConsolidation is off"
+    )]
+    SpotToSpot {
+        /// Pods without a place on nodes that stay.
+        pods: u32,
+    },
+    /// A spot node is replaced by a spot node only where there are many kinds to choose from.
+    #[error("only {found} cheaper spot types would hold its pods, and {needed} are needed")]
+    TooFewSpotTypes {
+        /// Types left.
+        found: u32,
+        /// Types needed.
+        needed: u32,
+    },
+    /// Too few distinct values of a key would be left of what is cheaper.
+    #[error("what is cheaper has too few values of {0} for minValues")]
+    MinValues(Text),
+    /// It would save less than moving its pods costs.
+    #[error("it would save {saving}, and moving {pods} pods has to save {needed}")]
+    TooLittle {
+        /// What it saves.
+        saving: UsdPerHour,
+        /// Pods that move.
+        pods: u32,
+        /// What it has to save.
+        needed: UsdPerHour,
+    },
+    /// A `Balanced` pool finds the saving too small for the disruption.
+    #[error(
+        "it would save {saving}, which scores {score_percent} of 50 needed (consolidationPolicy Balanced)"
+    )]
+    Unbalanced {
+        /// What it saves.
+        saving: UsdPerHour,
+        /// The score, in hundredths.
+        score_percent: u32,
+    },
+    /// It is worth it, and another move comes first.
+    #[error("it can go and would save {saving}: another move comes first")]
+    Later {
+        /// What it saves.
+        saving: UsdPerHour,
+    },
+}

@@ -1,0 +1,152 @@
+//! What moves are worth: what they save for what they disrupt, and what they cost once.
+//!
+//! The score is that of the `Balanced` policy: the share of the cost that a move saves, over the share of all
+//! disruption that it causes. It decides under that policy, and ranks moves under every policy.
+//!
+//! Source: Karpenter `pkg/controllers/disruption/balanced.go`, with k = 2.
+
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::label;
+use domain::money::UsdPerHour;
+use domain::node_pool::ConsolidationPolicy;
+use domain::reason::Unconsolidatable;
+
+use super::candidate::{eviction_cost, lifetime_left};
+use crate::model::Model;
+
+/// A `Balanced` pool approves a move when its score is at least one half.
+const SCORE_MIN: f64 = 0.5;
+
+/// What evicting an ordinary pod is taken to cost, in nano-USD: a hundredth of a cent, for work that is lost
+/// and requests that fail or wait. More with a deletion cost or a priority.
+const EVICTION_NANOS: f64 = 100_000.0;
+
+/// Hours that a new node is paid for while the nodes that it replaces still are: five minutes.
+const OVERLAP_HOURS: f64 = 5.0 / 60.0;
+
+/// A move must have paid for itself after so many hours.
+const PAYBACK_HOURS: f64 = 24.0;
+
+/// Prices and disruption of all nodes, summed up by pool.
+pub(super) struct Scores<'a> {
+    pools: BTreeMap<&'a Text, PoolTotal>,
+    by_node: Vec<NodeShare>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct NodeShare {
+    /// Nano-USD an hour; 0 where it is not known.
+    price: f64,
+    /// Sum of what evicting each of its pods costs, 1 for an ordinary one.
+    evictions: f64,
+    /// That, one for the node itself, by the share of its life left.
+    disruption: f64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct PoolTotal {
+    price: f64,
+    disruption: f64,
+    is_balanced: bool,
+}
+
+impl<'a> Scores<'a> {
+    /// Over all nodes of a model.
+    pub(super) fn of(model: &Model<'a>) -> Self {
+        let mut pools: BTreeMap<&Text, PoolTotal> = BTreeMap::new();
+        for pool in &model.snapshot.node_pools {
+            let policy = pool.disruption.consolidation_policy;
+            let is_balanced = policy == ConsolidationPolicy::Balanced;
+            pools.insert(&pool.name, PoolTotal { is_balanced, ..PoolTotal::default() });
+        }
+        let by_node: Vec<NodeShare> =
+            (0..model.nodes.len()).map(|node| NodeShare::of(model, node)).collect();
+        for (node, share) in model.nodes.iter().zip(&by_node) {
+            let pool = node.labels.get(label::NODE_POOL).and_then(|name| pools.get_mut(name));
+            if let Some(total) = pool.filter(|_| node.node.is_some()) {
+                total.price += share.price;
+                total.disruption += share.disruption;
+            }
+        }
+        Self { pools, by_node }
+    }
+
+    /// What a saving is worth for the disruption of nodes: comparable between moves of one plan only.
+    #[expect(clippy::cast_precision_loss, reason = "only ranks")]
+    pub(super) fn rank(&self, nodes: &[usize], savings: UsdPerHour) -> f64 {
+        let disruption: f64 = nodes.iter().map(|node| self.by_node[*node].disruption).sum();
+        savings.nanos() as f64 / disruption.max(f64::MIN_POSITIVE)
+    }
+
+    /// What a move has to save at least: what its evictions cost, and new nodes beside the old ones while
+    /// they start, over the time in which it must have paid for itself. Never nothing.
+    pub(super) fn needed(&self, nodes: &[usize], launched: UsdPerHour) -> UsdPerHour {
+        let evictions: f64 = nodes.iter().map(|node| self.by_node[*node].evictions).sum();
+        let overlap = launched.to_f64() * 1e9 * OVERLAP_HOURS;
+        let once = evictions.mul_add(EVICTION_NANOS, overlap);
+        UsdPerHour::from_f64(once / PAYBACK_HOURS / 1e9)
+            .unwrap_or(UsdPerHour::MAX)
+            .max(UsdPerHour::from_nanos(1))
+    }
+
+    /// Whether every `Balanced` pool among the nodes' approves a move with such a saving.
+    #[expect(clippy::cast_precision_loss, reason = "scores are ratios")]
+    pub(super) fn approve(
+        &self,
+        model: &Model,
+        nodes: &[usize],
+        saving: UsdPerHour,
+    ) -> Result<(), Unconsolidatable> {
+        let total: f64 = nodes.iter().map(|node| self.by_node[*node].price).sum();
+        let mut own: BTreeMap<&Text, (f64, f64)> = BTreeMap::new();
+        for node in nodes {
+            if let Some(pool) = model.nodes[*node].labels.get(label::NODE_POOL) {
+                let (price, disruption) = own.entry(pool).or_default();
+                *price += self.by_node[*node].price;
+                *disruption += self.by_node[*node].disruption;
+            }
+        }
+        for (name, (price, disruption)) in own {
+            let Some(pool) = self.pools.get(name).filter(|pool| pool.is_balanced) else { continue };
+            let share = saving.nanos() as f64 * price / total / pool.price;
+            let disrupted = disruption / pool.disruption;
+            let score = match () {
+                () if pool.price <= 0.0 || pool.disruption <= 0.0 || total <= 0.0 => 0.0,
+                () if share <= 0.0 => 0.0,
+                () if disrupted <= 0.0 => f64::INFINITY,
+                () => share / disrupted,
+            };
+            if score < SCORE_MIN {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "between 0 and 50"
+                )]
+                let score_percent = (score * 100.0) as u32;
+                return Err(Unconsolidatable::Unbalanced { saving, score_percent });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl NodeShare {
+    #[expect(clippy::cast_precision_loss, reason = "shares are ratios")]
+    fn of(model: &Model, node: usize) -> Self {
+        let view = &model.nodes[node];
+        let evictions: f64 = view
+            .bound
+            .iter()
+            .map(|pod| model.pod(*pod))
+            .filter(|pod| pod.is_reschedulable())
+            .map(|pod| eviction_cost(pod).max(0.0))
+            .sum();
+        Self {
+            price: view.price().map_or(0.0, |price| price.nanos() as f64),
+            evictions,
+            disruption: (1.0 + evictions) * lifetime_left(view.claim, model.snapshot.now),
+        }
+    }
+}

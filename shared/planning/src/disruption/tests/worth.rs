@@ -1,0 +1,151 @@
+//! Which moves are worth it: what must be saved, how many nodes may come for how many, what comes first, and
+//! what is said of those that stay.
+
+use domain::node_pool::ConsolidationPolicy;
+use domain::pdb::CountOrPercent;
+use domain::plan::Plan;
+use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
+
+use crate::testing::{Cluster, budget, cluster, going, instance_type, node, pod, usd};
+
+/// Why a node is not consolidated.
+#[track_caller]
+fn unconsolidatable(world: &Cluster, node: &str) -> Unconsolidatable {
+    match world.blocked(node) {
+        NotDisruptable::Unconsolidatable(reason) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nodes_of_one_price_are_never_swapped() {
+    let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("n.xlarge", 4, 0.20)];
+    let world = cluster().selling(sold).node(node("n1")).pod(pod("a").cpu(3000).on("n1"));
+    assert_eq!(
+        unconsolidatable(&world, "n1"),
+        Unconsolidatable::NothingCheaper {
+            pods: 1,
+            instance_type: "m.xlarge".into(),
+            price: usd(0.20),
+            before: usd(0.20),
+        }
+    );
+}
+
+#[test]
+fn a_saving_smaller_than_what_moving_costs_is_left() {
+    let priced = |price| {
+        let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("n.xlarge", 4, price)];
+        cluster().selling(sold).node(node("n1")).pod(pod("a").cpu(3000).on("n1"))
+    };
+    // Five minutes of both nodes and an eviction, paid back within a day: 0.07 cents an hour.
+    assert!(matches!(
+        unconsolidatable(&priced(0.1995), "n1"),
+        Unconsolidatable::TooLittle { pods: 1, saving, needed }
+            if saving == usd(0.0005) && needed > saving && needed < usd(0.001)
+    ));
+    assert_eq!(priced(0.199).disruption().savings, usd(0.001));
+}
+
+/// So many nodes of four CPUs with two pods each that no other node has room for, and larger nodes on sale
+/// that cost a little less for what they hold.
+fn full(nodes: usize) -> Cluster {
+    let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("n.4xlarge", 12, 0.45)];
+    (0..nodes).fold(cluster().selling(sold), |world, index| {
+        let name = format!("n{index}");
+        let pod = pod(&format!("p{index}")).cpu(1900).on(&name);
+        world.node(node(&name)).pods(2, &pod)
+    })
+}
+
+#[test]
+fn several_nodes_become_fewer() {
+    let disruption = full(6).disruption();
+    assert_eq!((disruption.nodes.len(), disruption.replacements.len()), (6, 2));
+    assert_eq!(disruption.savings, usd(6.0 * 0.20 - 2.0 * 0.45));
+    let placed: usize = disruption.replacements.iter().map(|claim| claim.pods.len()).sum();
+    assert_eq!(placed, 12);
+}
+
+#[test]
+fn one_node_is_never_spread_over_two() {
+    let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("n.large", 2, 0.05)];
+    let world = cluster().selling(sold).node(node("n1")).pods(2, &pod("a").cpu(1500).on("n1"));
+    assert!(matches!(
+        unconsolidatable(&world, "n1"),
+        Unconsolidatable::NothingCheaper { pods: 2, .. }
+    ));
+}
+
+#[test]
+fn more_than_a_hundred_candidates_are_looked_at() {
+    // Two hundred full nodes of a high price, and the only one whose pods fit elsewhere comes last by price.
+    let sold = vec![instance_type("m.large", 2, 0.10), instance_type("m.xlarge", 4, 0.20)];
+    let world = (0..200).fold(cluster().selling(sold), |world, index| {
+        let name = format!("full-{index:03}");
+        let pod = pod(&format!("p{index}")).cpu(3600).on(&name);
+        world.node(node(&name)).pod(pod)
+    });
+    let world = world.node(node("small").of_type("m.large")).pod(pod("s").cpu(200).on("small"));
+    assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["small"]);
+}
+
+/// Two nodes that could go and two that stay.
+fn two_that_can_go() -> Cluster {
+    cluster()
+        .node(node("cheap").of_type("m.large"))
+        .node(node("dear"))
+        .node(node("roomy").of_type("m.2xlarge"))
+        .pod(pod("a").cpu(300).on("cheap"))
+        .pod(pod("b").cpu(300).on("dear"))
+        .pod(pod("c").cpu(6500).on("roomy"))
+}
+
+#[test]
+fn the_best_saving_for_the_least_disruption_goes_first() {
+    let policies = [ConsolidationPolicy::WhenEmptyOrUnderutilized, ConsolidationPolicy::Balanced];
+    for policy in policies {
+        let world = two_that_can_go().default_pool(|pool| {
+            pool.disruption.consolidation_policy = policy;
+            pool.disruption.budgets = vec![budget(CountOrPercent::Count(1))];
+        });
+        assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["dear"]);
+    }
+}
+
+#[test]
+fn a_node_that_goes_with_a_later_command_says_what_it_saves() {
+    let world = two_that_can_go()
+        .default_pool(|pool| pool.disruption.budgets = vec![budget(CountOrPercent::Count(1))]);
+    let saving = usd(0.10);
+    assert_eq!(unconsolidatable(&world, "cheap"), Unconsolidatable::Later { saving });
+}
+
+#[test]
+fn a_balanced_pool_tells_the_score_it_refuses() {
+    let world = two_that_can_go().default_pool(|pool| {
+        pool.disruption.consolidation_policy = ConsolidationPolicy::Balanced;
+    });
+    // A seventh of the cost for a third of the disruption.
+    assert_eq!(
+        unconsolidatable(&world, "cheap"),
+        Unconsolidatable::Unbalanced { saving: usd(0.10), score_percent: 42 }
+    );
+}
+
+#[test]
+fn pods_move_to_nodes_that_stay() {
+    // `cheap` has room too, and would be tried first by name: it goes itself.
+    let plan: Plan = two_that_can_go().plan();
+    assert_eq!(going(&plan, DisruptionReason::Underutilized), ["cheap", "dear"]);
+    assert!(plan.disruptions[0].moves.iter().all(|own| &*own.node == "roomy"));
+}
+
+#[test]
+fn a_tick_leaves_nothing_for_the_next() {
+    for world in [full(6), two_that_can_go()] {
+        let settled = world.after(&world.plan());
+        let plan = settled.plan();
+        assert!(plan.disruptions.is_empty(), "{:?}", plan.disruptions);
+    }
+}
