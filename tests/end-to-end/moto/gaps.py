@@ -1,7 +1,7 @@
 """Smaller things that EC2 does and moto does not."""
 
 from moto.core.responses import ActionResult
-from moto.ec2.exceptions import InvalidInstanceIdError
+from moto.ec2.exceptions import EC2ClientError, InvalidInstanceIdError
 from moto.ec2.models import EC2Backend
 from moto.ec2.responses import EC2Response
 
@@ -11,7 +11,7 @@ import market
 def install() -> None:
     EC2Response.describe_spot_price_history = _describe_spot_price_history
     EC2Response.describe_capacity_reservations = lambda _: ActionResult({"CapacityReservations": []})
-    EC2Response.describe_placement_groups = lambda _: ActionResult({"PlacementGroups": []})
+    EC2Response.describe_placement_groups = _describe_placement_groups
     _refuse_tags_of_what_is_gone()
 
 
@@ -23,6 +23,12 @@ def _describe_spot_price_history(self: EC2Response) -> ActionResult:
     size = min(int(self._get_param("MaxResults") or 1000), 1000)
     token = str(start + size) if start + size < len(rows) else ""
     return ActionResult({"SpotPriceHistory": rows[start : start + size], "NextToken": token})
+
+
+def _describe_placement_groups(self: EC2Response) -> ActionResult:
+    if names := self._get_param("GroupNames", []):
+        raise EC2ClientError("InvalidPlacementGroup.Unknown", f"The Placement Group '{names[0]}' is unknown.")
+    return ActionResult({"PlacementGroups": []})
 
 
 def _refuse_tags_of_what_is_gone() -> None:

@@ -2,6 +2,7 @@
 
 mod capacity;
 mod crashes;
+mod lambda;
 mod lifecycle;
 mod measures;
 mod outages;
@@ -15,6 +16,7 @@ use crate::Case;
 pub(super) fn all() -> impl Iterator<Item = (String, crate::Steps)> {
     [
         ("rig", rig::CASES),
+        ("lambda", lambda::CASES),
         ("provisioning", provisioning::CASES),
         ("lifecycle", lifecycle::CASES),
         ("capacity", capacity::CASES),

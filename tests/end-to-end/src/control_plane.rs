@@ -101,6 +101,21 @@ impl ControlPlane {
         Ok(Client::try_from(config)?)
     }
 
+    /// A client that finds the API server at another endpoint and shows a token.
+    pub async fn bearer(&self, endpoint: &str, token: &str) -> Result<Client> {
+        let mut kubeconfig = Kubeconfig::read_from(&self.kubeconfig)?;
+        for named in &mut kubeconfig.clusters {
+            if let Some(cluster) = &mut named.cluster {
+                cluster.server = Some(endpoint.to_owned());
+            }
+        }
+        for named in &mut kubeconfig.auth_infos {
+            named.auth_info = Some(serde_json::from_value(json!({ "token": token }))?);
+        }
+        let options = KubeConfigOptions::default();
+        Ok(Client::try_from(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?)?)
+    }
+
     /// What kubectl prints.
     pub async fn kubectl(&self, arguments: &[&str]) -> Result<String> {
         let output = tokio::process::Command::new(&self.kubectl)

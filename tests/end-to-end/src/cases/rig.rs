@@ -1,5 +1,6 @@
 //! The rig itself: what it stands on is there, before any function is asked.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,10 @@ use end_to_end::aws::Aws;
 use end_to_end::gate::Side;
 use end_to_end::objects::{deployment, pod};
 use end_to_end::world::{CLUSTER, World, eventually};
-use kube::ResourceExt as _;
+use futures_util::TryStreamExt as _;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 use super::provisioning::wait_for_pods;
@@ -21,6 +25,8 @@ crate::cases![
     a_node_may_not_give_itself_labels_that_nodes_may_not_have,
     an_instance_that_ends_takes_its_node_along,
     a_side_that_is_cut_off_cannot_be_reached,
+    a_watch_through_the_gate_brings_events_until_it_expires,
+    a_token_that_eks_did_not_make_is_refused,
 ];
 
 /// User data of AL2023 for the rig's cluster.
@@ -120,5 +126,57 @@ async fn a_side_that_is_cut_off_cannot_be_reached(world: Arc<World>) -> Result<(
     world.traffic.deny("ec2:DescribeVpcs");
     let denied = aws.ask("DescribeVpcs", &[]).await.err().context("it was allowed")?;
     ensure!(denied.to_string().contains("UnauthorizedOperation"), "{denied}");
+    Ok(())
+}
+
+async fn a_watch_through_the_gate_brings_events_until_it_expires(world: Arc<World>) -> Result<()> {
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "rig-view"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "default"}],
+    });
+    world.apply(&binding).await?;
+    let token = world.control_plane.kubectl(&["create", "token", "default"]).await?;
+    let client = world.control_plane.bearer(world.cluster_endpoint(), token.trim()).await?;
+    let pods: Api<Pod> = Api::namespaced(client, "default");
+    let from =
+        pods.list(&ListParams::default()).await?.metadata.resource_version.context("a version")?;
+
+    let mut watch = pin!(pods.watch(&WatchParams::default(), &from).await?);
+    world.apply(&pod("web", "1", "1Gi")).await?;
+    let event = watch.try_next().await?.context("an event")?;
+    ensure!(matches!(&event, WatchEvent::Added(pod) if pod.name_any() == "web"), "{event:?}");
+    world.traffic.expire_watches();
+    // Events that were on their way come first.
+    let expired = loop {
+        let event = watch.try_next().await?.context("the watch ended without a word")?;
+        if let WatchEvent::Error(status) = event {
+            break status;
+        }
+    };
+    ensure!(expired.code == 410, "{expired:?}");
+    let mut again = pin!(pods.watch(&WatchParams::default(), &from).await?);
+    let event = again.try_next().await?.context("an event")?;
+    ensure!(matches!(&event, WatchEvent::Error(status) if status.code == 410), "{event:?}");
+    let from =
+        pods.list(&ListParams::default()).await?.metadata.resource_version.context("a version")?;
+    let mut fresh = pin!(pods.watch(&WatchParams::default(), &from).await?);
+    world.control_plane.kubectl(&["label", "pod", "web", "seen=true"]).await?;
+    let event = fresh.try_next().await?.context("an event")?;
+    ensure!(matches!(&event, WatchEvent::Modified(_)), "{event:?}");
+    Ok(())
+}
+
+async fn a_token_that_eks_did_not_make_is_refused(world: Arc<World>) -> Result<()> {
+    let client = world
+        .control_plane
+        .bearer(world.cluster_endpoint(), "k8s-aws-v1.aHR0cHM6Ly9leGFtcGxl")
+        .await?;
+    let refused = Api::<Pod>::namespaced(client, "default").list(&ListParams::default()).await;
+    ensure!(matches!(&refused, Err(kube::Error::Api(status)) if status.code == 401), "{refused:?}");
+    let why = world.cloud.refusals().await?;
+    ensure!(why.iter().any(|why| why.contains("not to STS")), "{why:?}");
     Ok(())
 }
