@@ -5,6 +5,7 @@ mod block;
 mod budget;
 mod consolidation;
 mod drift;
+mod drift_of_instances;
 mod empty;
 mod forced;
 mod validation;
