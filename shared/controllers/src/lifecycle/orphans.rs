@@ -10,7 +10,7 @@ use domain::{SignedDuration, Text};
 
 use super::{Orphan, Tick};
 use crate::ports::cloud::{Instance, Termination};
-use crate::ports::{Cloud, Cluster, Outside};
+use crate::ports::{ClaimStore, Cloud, Cluster, Outside};
 use crate::steps::end::INSTANCE_GRACE;
 
 impl<'a, O: Outside> Tick<'a, O> {
@@ -31,12 +31,14 @@ impl<'a, O: Outside> Tick<'a, O> {
     }
 
     async fn end_instances(&mut self) {
+        let unreadable = self.ports.store().unreadable_claims();
         let orphans: Vec<&'a Instance> = self
             .instances
             .values()
             .copied()
             .filter(|instance| instance.state.is_alive() && !self.belongs(instance))
             .filter(|instance| !self.is_adoptable(instance))
+            .filter(|instance| !instance.claim.as_ref().is_some_and(|own| unreadable.contains(own)))
             .collect();
         let (ripe, young): (Vec<&Instance>, Vec<&Instance>) = orphans
             .into_iter()
@@ -76,8 +78,12 @@ impl<'a, O: Outside> Tick<'a, O> {
     /// Objects that show a claim which is gone: their removal had failed, or come too early for them.
     async fn remove_objects(&mut self) {
         let observed = self.observed;
+        let unreadable = self.ports.store().unreadable_claims();
         for object in &observed.view.node_claims {
             let Some(uid) = &object.mirror_of else { continue };
+            if unreadable.contains(&object.claim.name) {
+                continue;
+            }
             if observed.claims.iter().any(|claim| claim.record.claim.uid == *uid) {
                 continue;
             }

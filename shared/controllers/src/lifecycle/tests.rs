@@ -141,6 +141,22 @@ fn an_instance_without_a_claim_is_ended_after_thirty_seconds() {
 }
 
 #[test]
+fn what_belongs_to_a_claim_that_cannot_be_read_is_no_orphan() {
+    let world = World::new();
+    let unread = record("unread");
+    let own = instance("i-1", &unread, at(0));
+    world.cloud.instances.borrow_mut().insert("token".into(), own);
+    let mirror =
+        NodeClaimObject { claim: unread.claim.clone(), mirror_of: Some(unread.claim.uid) };
+    world.cluster.view.borrow_mut().node_claims.push(mirror);
+    world.store.unreadable.borrow_mut().push("unread".into());
+    world.advance(60);
+    assert!(tick(&world).orphans.is_empty());
+    assert!(has_instance(&world));
+    assert_eq!(world.cluster.view.borrow().node_claims.len(), 1);
+}
+
+#[test]
 fn deleting_the_node_claim_drains_the_node_and_ends_everything() {
     let world = initialized_world();
     delete_object(&world);

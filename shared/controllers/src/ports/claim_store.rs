@@ -23,6 +23,12 @@ pub trait ClaimStore {
     /// All claims, by name.
     async fn claims(&self) -> Result<Vec<Versioned<ClaimRecord>>, PortError>;
 
+    /// Names of claims that the last [`ClaimStore::claims`] left out because they could not be read, such as
+    /// those that a later version wrote. They are there all the same: what is theirs is no orphan.
+    fn unreadable_claims(&self) -> Vec<Text> {
+        Vec::new()
+    }
+
     /// A claim by name.
     async fn claim(&self, name: &str) -> Result<Option<Versioned<ClaimRecord>>, PortError>;
 

@@ -24,6 +24,8 @@ pub(crate) struct FakeStore {
     pub(crate) unavailable: RefCell<Vec<UnavailableOffering>>,
     pub(crate) nominations: RefCell<Vec<Nomination>>,
     leases: RefCell<BTreeMap<FunctionName, Lease>>,
+    /// Claims that are there and cannot be read.
+    pub(crate) unreadable: RefCell<Vec<Text>>,
     /// The next change of a claim fails as if somebody else had been faster.
     pub(crate) loses_next_race: Cell<bool>,
 }
@@ -100,6 +102,10 @@ fn delete<T>(rows: &Rows<T>, key: &str, expected: Version) -> Result<(), PortErr
 impl ClaimStore for FakeStore {
     async fn claims(&self) -> Result<Vec<Versioned<ClaimRecord>>, PortError> {
         Ok(self.claims.borrow().values().cloned().collect())
+    }
+
+    fn unreadable_claims(&self) -> Vec<Text> {
+        self.unreadable.borrow().clone()
     }
 
     async fn claim(&self, name: &str) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
