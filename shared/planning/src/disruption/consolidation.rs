@@ -26,8 +26,8 @@ const NODES_MAX: usize = 100;
 /// Up to so many candidates, every pair is tried.
 const PAIRED_MAX: usize = 16;
 
-/// A set that was found is extended by so many others at most.
-const EXTENDED_MAX: usize = 32;
+/// A set of so few nodes is extended by others, as long as that saves more.
+const EXTENDED_MAX: usize = 8;
 
 impl<'a> Disruptor<'_, 'a> {
     /// Takes the best move, and says of every other candidate why it stays.
@@ -210,8 +210,8 @@ impl Search<'_, '_, '_> {
             }
         }
         let mut best = best?;
-        for node in wasteful.iter().take(EXTENDED_MAX) {
-            if best.nodes.contains(node) || best.nodes.len() == NODES_MAX {
+        for node in wasteful.iter().take(PAIRED_MAX) {
+            if best.nodes.contains(node) || best.nodes.len() > EXTENDED_MAX {
                 continue;
             }
             let mut more = best.nodes.clone();
@@ -266,7 +266,7 @@ fn keep_better(best: &mut Option<Move>, found: Move) {
 
 /// The first two, three, four, and on in growing steps, to all.
 fn prefixes(order: &[usize]) -> impl Iterator<Item = Vec<usize>> {
-    let sizes = std::iter::successors(Some(2_usize), |size| Some(size + (size / 3).max(1)));
+    let sizes = std::iter::successors(Some(2_usize), |size| Some(size + (size / 2).max(1)));
     let within = sizes.take_while(|size| *size < order.len());
     let all = (order.len() > 1).then_some(order.len());
     within.chain(all).map(|size| order[..size].to_vec())

@@ -1,6 +1,7 @@
 //! The new nodes that take the pods of removed nodes for less than those cost: one, or several but fewer than
 //! go.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use domain::instance_type::CapacityType;
@@ -301,11 +302,14 @@ fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
     if nodes.len() < 3 || (has_spot && !spot_may_go) {
         return None;
     }
-    let pools = heaviest_pools(model, removal.items);
+    if worth(model, removal.items) >= removal.before {
+        return None;
+    }
+    let allowed = new_kinds(model, removal);
     let items = removal
         .items
         .iter()
-        .map(|item| narrowed(model, item, &pools, nodes))
+        .map(|item| narrowed(model, item, &allowed))
         .collect::<Option<Vec<Item>>>()?;
     let mut limits = trials.limits(nodes);
     let packing = pack(model, trials.topology, removal.state, &mut limits, &items);
@@ -316,26 +320,40 @@ fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
     within(model, packing.nodes, removal.before)
 }
 
-/// An item that may be launched in the given pools only, bought in one way, and as no kind that goes.
-fn narrowed(model: &Model, item: &Item, pools: &[usize], nodes: &[usize]) -> Option<Item> {
-    let gone = |name: &str| {
-        nodes
-            .iter()
-            .any(|node| model.nodes[*node].instance_type.is_some_and(|own| *own.name == *name))
+/// What the items cost at the very least: no new nodes can host them for less.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "an estimate")]
+fn worth(model: &Model, items: &[Item]) -> UsdPerHour {
+    let nanos: f64 = items.iter().map(|item| item.fit.value(model) * item.pods.len() as f64).sum();
+    UsdPerHour::from_nanos(nanos as i64)
+}
+
+/// By pool that may launch nodes for the removal, types of which none goes.
+fn new_kinds(model: &Model, removal: &Removal) -> BTreeMap<usize, FixedBitSet> {
+    let gone: BTreeSet<&str> = removal
+        .nodes
+        .iter()
+        .filter_map(|node| model.nodes[*node].instance_type.map(|own| &*own.name))
+        .collect();
+    let kinds = |pool: usize| {
+        let mut kinds = FixedBitSet::with_capacity(model.pools[pool].types.len());
+        for (index, own) in model.pools[pool].types.iter().enumerate() {
+            kinds.set(index, !gone.contains(&*own.instance_type.name));
+        }
+        kinds
     };
+    heaviest_pools(model, removal.items).into_iter().map(|pool| (pool, kinds(pool))).collect()
+}
+
+/// An item that may be launched as the given types only, and bought in one way.
+fn narrowed(model: &Model, item: &Item, allowed: &BTreeMap<usize, FixedBitSet>) -> Option<Item> {
     let fits: Vec<PoolFit> = item
         .fit
         .pools
         .iter()
-        .filter(|fit| pools.contains(&fit.pool))
         .filter_map(|fit| {
             let pool = &model.pools[fit.pool];
             let mut compatible = (*fit.compatible).clone();
-            for index in fit.compatible.types.ones() {
-                if gone(&pool.types[index].instance_type.name) {
-                    compatible.types.set(index, false);
-                }
-            }
+            compatible.types.intersect_with(allowed.get(&fit.pool)?);
             let is_sold = |purchases: u64| {
                 !compatible.types.is_disjoint(&pool.viable(compatible.zones, purchases))
             };

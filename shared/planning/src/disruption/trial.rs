@@ -141,7 +141,8 @@ impl<'s, 'a> Trials<'s, 'a> {
             items: outcome.items,
             packed: Vec::new(),
             failed: outcome.failed,
-            state: self.placer.state.clone(),
+            // Every placement starts over from a state of its own.
+            state: std::mem::take(&mut self.placer.state),
         }
     }
 

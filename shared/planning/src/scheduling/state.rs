@@ -49,7 +49,7 @@ fn changed(count: u32, by: i64) -> u32 {
 }
 
 /// What changes while pods find their places.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct State {
     /// Free room of each node, resource by resource.
     pub(crate) free: Vec<i64>,
