@@ -1,4 +1,7 @@
 //! A process dies after each of its calls in turn: whichever it was, the next invocations make it good.
+//!
+//! By default every seventh call is the last of its process; every single one with
+//! `OUTRIGGER_EVERY_CALL=1 cargo test --release -p outrigger-simulation --test crashes`.
 
 #![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
 
@@ -83,8 +86,8 @@ fn instance_type(name: &str, cores: u32, price: f64) -> String {
         capacity: {{cpu: '{cores}', memory: {}Gi, pods: '50'}}
         allocatable: {{cpu: '{cores}', memory: {}Gi, pods: '50'}}
         offerings:
-        - {{zone: us-east-1a, capacityType: spot, hourlyUsd: {price}, available: true}}
-        - {{zone: us-east-1b, capacityType: spot, hourlyUsd: {}, available: true}}
+        - {{zone: us-east-1a, capacityType: on-demand, hourlyUsd: {price}, available: true}}
+        - {{zone: us-east-1b, capacityType: on-demand, hourlyUsd: {}, available: true}}
 ",
         cores * 4,
         cores * 4,
@@ -118,31 +121,31 @@ fn has_died(report: &Report) -> bool {
     report.timeline.iter().any(|entry| dies(&entry.what))
 }
 
-/// How many calls a run without a death makes, or a few more.
+/// More calls than a run makes.
 const CALLS_MAX: u64 = 20_000;
-/// A run does not end with a call that counts, so that so many numbers in a row name nobody's last call
-/// but one: there are no more calls.
+/// Not every call is a process's last but one: after so many in a row without a death there are no more.
 const SILENT: u64 = 40;
+
+fn stride() -> u64 {
+    if std::env::var_os("OUTRIGGER_EVERY_CALL").is_some() { 1 } else { 7 }
+}
 
 #[test]
 fn without_a_death_everything_happens_that_is_to_be_interrupted() {
     let report = run(0);
     assert!(report.is_as_expected(), "{}", told(&report));
-    let has = |expected: fn(&Happening) -> bool| report.timeline.iter().any(|own| expected(&own.what));
+    let has =
+        |expected: fn(&Happening) -> bool| report.timeline.iter().any(|own| expected(&own.what));
     assert!(has(|own| matches!(own, Happening::InterruptionWarning { .. })), "{}", told(&report));
-    let replaced = |own: &Happening| {
-        matches!(own, Happening::Disrupting { replacements, .. } if !replacements.is_empty())
-    };
+    let replaced = |own: &Happening| matches!(own, Happening::Disrupting { replacements, .. } if !replacements.is_empty());
     assert!(has(replaced), "{}", told(&report));
-    let emptied = |own: &Happening| {
-        matches!(own, Happening::Disrupting { replacements, .. } if replacements.is_empty())
-    };
+    let emptied = |own: &Happening| matches!(own, Happening::Disrupting { replacements, .. } if replacements.is_empty());
     assert!(has(emptied), "{}", told(&report));
 }
 
 #[test]
 fn a_process_may_die_after_any_of_its_calls() {
-    let (next, is_over) = (AtomicU64::new(1), AtomicBool::new(false));
+    let (next, is_over, stride) = (AtomicU64::new(1), AtomicBool::new(false), stride());
     let (silent, failures) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let deaths = AtomicU64::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -150,12 +153,12 @@ fn a_process_may_die_after_any_of_its_calls() {
         for _ in 0..threads {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    let call = next.fetch_add(1, Ordering::Relaxed);
+                    let call = next.fetch_add(stride, Ordering::Relaxed);
                     let report = run(call);
                     if has_died(&report) {
                         deaths.fetch_add(1, Ordering::Relaxed);
                         silent.store(0, Ordering::Relaxed);
-                    } else if silent.fetch_add(1, Ordering::Relaxed) > SILENT {
+                    } else if silent.fetch_add(stride, Ordering::Relaxed) > SILENT {
                         is_over.store(true, Ordering::Relaxed);
                     }
                     if !report.is_as_expected() {
@@ -178,5 +181,5 @@ fn a_process_may_die_after_any_of_its_calls() {
         deaths.load(Ordering::Relaxed),
         failures[0].1
     );
-    assert!(deaths.load(Ordering::Relaxed) > 100, "processes are really killed");
+    assert!(deaths.load(Ordering::Relaxed) > 20, "processes are really killed");
 }

@@ -1,8 +1,9 @@
 //! Simulated days of a cluster of about a hundred nodes: whatever happens, nothing happens that must never
 //! happen, every pod is placed within a bound, and what is left costs little more than it must.
 //!
-//! A few seeds run by default. All two hundred, the threads of the machine shared among them:
-//! `OUTRIGGER_DAYS=0..200 cargo test --release -p outrigger-simulation --test days -- --nocapture`.
+//! A day takes minutes of processor time, so that it is not run by default. All two hundred, shared among the
+//! machine's threads:
+//! `OUTRIGGER_DAYS=0..200 cargo test --release -p outrigger-simulation --test days -- --ignored --nocapture`.
 
 #![expect(
     clippy::unwrap_used,
@@ -69,6 +70,7 @@ fn summary(seed: u64, report: &Report, took: std::time::Duration) -> String {
 }
 
 #[test]
+#[ignore = "minutes of processor time a seed: see above"]
 fn whatever_happens_in_a_day_every_promise_is_kept() {
     let seeds = seeds();
     let next = AtomicU64::new(seeds.start);

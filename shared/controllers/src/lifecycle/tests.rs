@@ -146,8 +146,7 @@ fn what_belongs_to_a_claim_that_cannot_be_read_is_no_orphan() {
     let unread = record("unread");
     let own = instance("i-1", &unread, at(0));
     world.cloud.instances.borrow_mut().insert("token".into(), own);
-    let mirror =
-        NodeClaimObject { claim: unread.claim.clone(), mirror_of: Some(unread.claim.uid) };
+    let mirror = NodeClaimObject { claim: unread.claim.clone(), mirror_of: Some(unread.claim.uid) };
     world.cluster.view.borrow_mut().node_claims.push(mirror);
     world.store.unreadable.borrow_mut().push("unread".into());
     world.advance(60);

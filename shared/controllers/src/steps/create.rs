@@ -97,12 +97,11 @@ fn node_claim(
     labels.insert(label::NODE_POOL.into(), planned.node_pool.clone());
     labels.insert(label::NODE_CLASS.into(), planned.node_class.clone());
     let mut annotations = pool.template.annotations.clone();
-    match pool.stamp() {
-        Some(stamp) => annotations.extend(stamp.node_pool_annotations()),
-        None => {
-            copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH);
-            copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH_VERSION);
-        }
+    if let Some(stamp) = pool.stamp() {
+        annotations.extend(stamp.node_pool_annotations());
+    } else {
+        copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH);
+        copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH_VERSION);
     }
     if let Some(class) = snapshot.node_classes.iter().find(|class| class.name == planned.node_class)
     {
