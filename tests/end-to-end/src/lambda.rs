@@ -16,10 +16,12 @@ use jiff::Timestamp;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
 
+use crate::cloud::REGION;
 use crate::gate::{Call, Trap};
 use crate::process::{Workplace, end_of};
-use runtime_api::{Event, RuntimeApi};
+use runtime_api::{Answered, Event, RuntimeApi};
 
 pub use runtime_api::FunctionError;
 
@@ -59,6 +61,7 @@ struct Process {
     api: RuntimeApi,
     log: PathBuf,
     read: u64,
+    started: Instant,
     init: Option<Duration>,
 }
 
@@ -168,36 +171,28 @@ impl Function {
         trap: Option<Trap>,
     ) -> Result<Invocation> {
         self.invocations += 1;
+        let (mut sprung, released) = trap.map(|trap| (trap.sprung, trap.released)).unzip();
         let is_cold = self.process.is_none();
         if is_cold {
             self.process = Some(self.start().await?);
         }
-        let name = &self.deployment.name;
         let process = self.process.as_mut().context("a process")?;
-        process.signal(Signal::CONT)?;
-        let started = Instant::now();
-        let deadline = Timestamp::now() + timeout;
-        let answer = process.api.deliver(Event {
-            request_id: format!("00000000-0000-4000-8000-{:012}", self.invocations),
-            body: event.to_string(),
-            deadline_ms: deadline.as_millisecond(),
-            arn: format!("arn:aws:lambda:{}:123456789012:function:{name}", crate::cloud::REGION),
-        })?;
-        let (sprung, released) = match trap {
-            Some(trap) => (Some(trap.sprung), Some(trap.released)),
-            None => (None, None),
+        let early = if is_cold { process.initialise(&mut sprung).await? } else { None };
+        let begun = Instant::now();
+        let outcome = if let Some(outcome) = early {
+            outcome
+        } else {
+            let name = &self.deployment.name;
+            process.signal(Signal::CONT)?;
+            let answer = process.api.deliver(Event {
+                request_id: format!("00000000-0000-4000-8000-{:012}", self.invocations),
+                body: event.to_string(),
+                deadline_ms: (Timestamp::now() + timeout).as_millisecond(),
+                arn: format!("arn:aws:lambda:{REGION}:123456789012:function:{name}"),
+            })?;
+            process.invoke(answer, timeout, &mut sprung).await?
         };
-        let outcome = tokio::select! {
-            answer = answer => match answer {
-                Ok(Ok(answer)) => Outcome::Answered(answer),
-                Ok(Err(error)) => Outcome::Failed(error),
-                Err(_) => Outcome::Exited("the runtime API is gone".to_owned()),
-            },
-            call = until_sprung(sprung) => Outcome::Killed(Box::new(call)),
-            status = process.child.wait() => Outcome::Exited(status?.to_string()),
-            () = tokio::time::sleep(timeout) => Outcome::TimedOut,
-        };
-        let duration = started.elapsed();
+        let duration = begun.elapsed();
         let peak_memory_kib = process.peak_memory_kib();
         let goes_on = matches!(outcome, Outcome::Answered(_) | Outcome::Failed(_));
         if goes_on {
@@ -219,6 +214,7 @@ impl Function {
         Ok(Invocation { outcome, duration, init, peak_memory_kib, logs, output })
     }
 
+    /// Starts the process; it has not asked for anything yet.
     async fn start(&self) -> Result<Process> {
         let Deployment { name, handler, binary, environment, memory_mib, timeout: _ } =
             &self.deployment;
@@ -240,8 +236,8 @@ impl Function {
             .env("AWS_LAMBDA_LOG_LEVEL", "INFO")
             .env("AWS_LAMBDA_LOG_GROUP_NAME", format!("/aws/lambda/{name}"))
             .env("AWS_LAMBDA_LOG_STREAM_NAME", "2026/01/01/[$LATEST]rig")
-            .env("AWS_REGION", crate::cloud::REGION)
-            .env("AWS_DEFAULT_REGION", crate::cloud::REGION)
+            .env("AWS_REGION", REGION)
+            .env("AWS_DEFAULT_REGION", REGION)
             // Tells `run` whose process it is.
             .env("OUTRIGGER_END_TO_END_WORKPLACE", self.workplace.folder())
             .env("_HANDLER", handler)
@@ -256,21 +252,12 @@ impl Function {
             .with_context(|| format!("start function {name}: {}", binary.display()))?;
         let id = child.id().context("a process that runs")?;
         self.workplace.note_process(id, name)?;
-        let mut process = Process { child, id, api, log, read: 0, init: None };
-        tokio::select! {
-            first = process.api.first_request(INIT_WITHIN) => {
-                let at = first.with_context(|| format!("{name}: {}", end_of(&process.log, 30)))?;
-                process.init = Some(at.duration_since(started));
-            }
-            status = process.child.wait() => {
-                bail!("{name} ended during init with {}:\n{}", status?, end_of(&process.log, 30));
-            }
-        }
-        Ok(process)
+        Ok(Process { child, id, api, log, read: 0, started, init: None })
     }
 }
 
-async fn until_sprung(sprung: Option<tokio::sync::oneshot::Receiver<Call>>) -> Call {
+/// The call that a trap was sprung in.
+async fn until_sprung(sprung: &mut Option<oneshot::Receiver<Call>>) -> Call {
     if let Some(sprung) = sprung
         && let Ok(call) = sprung.await
     {
@@ -281,6 +268,41 @@ async fn until_sprung(sprung: Option<tokio::sync::oneshot::Receiver<Call>>) -> C
 }
 
 impl Process {
+    /// Waits until it asks for its first event. An outcome is how it ended before.
+    async fn initialise(
+        &mut self,
+        sprung: &mut Option<oneshot::Receiver<Call>>,
+    ) -> Result<Option<Outcome>> {
+        tokio::select! {
+            first = self.api.first_request(INIT_WITHIN) => {
+                let at = first.with_context(|| end_of(&self.log, 30))?;
+                self.init = Some(at.duration_since(self.started));
+                Ok(None)
+            }
+            call = until_sprung(sprung) => Ok(Some(Outcome::Killed(Box::new(call)))),
+            status = self.child.wait() => Ok(Some(Outcome::Exited(status?.to_string()))),
+        }
+    }
+
+    /// Waits until it has answered, or is at its end.
+    async fn invoke(
+        &mut self,
+        answer: Answered,
+        timeout: Duration,
+        sprung: &mut Option<oneshot::Receiver<Call>>,
+    ) -> Result<Outcome> {
+        Ok(tokio::select! {
+            answer = answer => match answer {
+                Ok(Ok(answer)) => Outcome::Answered(answer),
+                Ok(Err(error)) => Outcome::Failed(error),
+                Err(_) => Outcome::Exited("the runtime API is gone".to_owned()),
+            },
+            call = until_sprung(sprung) => Outcome::Killed(Box::new(call)),
+            status = self.child.wait() => Outcome::Exited(status?.to_string()),
+            () = tokio::time::sleep(timeout) => Outcome::TimedOut,
+        })
+    }
+
     fn signal(&self, signal: Signal) -> Result<()> {
         let pid = i32::try_from(self.id).ok().and_then(Pid::from_raw).context("a process id")?;
         // Not waited for yet, so the id is still this process's.

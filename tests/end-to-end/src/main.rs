@@ -52,7 +52,7 @@ fn main() -> Result<ExitCode> {
 }
 
 fn failed(error: &anyhow::Error) -> Failed {
-    Failed::from(format!("{error:?}"))
+    Failed::from(format!("{error:#}"))
 }
 
 fn start(runtime: &Runtime) -> Result<World> {

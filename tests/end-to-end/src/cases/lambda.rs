@@ -17,6 +17,7 @@ crate::cases![
     a_function_that_oversteps_its_time_is_gone,
     a_function_can_be_killed_in_a_call_that_took_effect,
     a_function_can_be_killed_before_a_call_takes_effect,
+    a_function_can_be_killed_before_it_is_ready,
 ];
 
 /// Does what its event says: answers, fails, sleeps, or calls EC2.
@@ -28,6 +29,14 @@ root = f"http://{os.environ['AWS_LAMBDA_RUNTIME_API']}/2018-06-01/runtime/invoca
 def call(url, body=None, headers={}):
     return urllib.request.urlopen(urllib.request.Request(url, body, headers))
 
+def create(name):
+    form = f"Action=CreateKeyPair&Version=2016-11-15&KeyName={name}".encode()
+    scope = "AWS4-HMAC-SHA256 Credential=AKIARIGPROBE/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=0"
+    call(os.environ["AWS_ENDPOINT_URL"], form, {"Authorization": scope})
+
+if "EARLY" in os.environ:
+    create("early")
+
 while True:
     event = call(f"{root}/next")
     request = event.headers["Lambda-Runtime-Aws-Request-Id"]
@@ -37,9 +46,7 @@ while True:
     if "sleep" in do:
         time.sleep(do["sleep"])
     for name in do.get("create", []):
-        form = f"Action=CreateKeyPair&Version=2016-11-15&KeyName={name}".encode()
-        scope = "AWS4-HMAC-SHA256 Credential=AKIARIGPROBE/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=0"
-        call(os.environ["AWS_ENDPOINT_URL"], form, {"Authorization": scope})
+        create(name)
     if "fail" in do:
         error = json.dumps({"errorType": "Probe", "errorMessage": do["fail"]}).encode()
         call(f"{root}/{request}/error", error)
@@ -121,4 +128,16 @@ async fn killed_in_the_second_call(world: &World, moment: Moment) -> Result<(boo
     let next = function.invoke(&json!({})).await?;
     ensure!(next.init.is_some(), "it was not killed");
     Ok((keys.contains(&names[1]), keys.contains(&names[2])))
+}
+
+async fn a_function_can_be_killed_before_it_is_ready(world: Arc<World>) -> Result<()> {
+    let mut function = probe(&world)?;
+    function.deployment().environment.insert("EARLY".to_owned(), "true".to_owned());
+    let trap = world.traffic.trap("AKIARIGPROBE", 1, Moment::Before);
+    let killed = function.invoke_into(&json!({}), trap).await?;
+    ensure!(was_killed(&killed) && killed.init.is_none(), "{killed:?}");
+    let next = function.invoke(&json!({})).await?;
+    next.answer()?;
+    ensure!(next.init.is_some(), "it was not killed");
+    Ok(())
 }

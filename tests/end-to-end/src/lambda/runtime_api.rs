@@ -41,6 +41,9 @@ pub(super) struct Event {
 
 type Answer = Result<Value, FunctionError>;
 
+/// Where the answer of a function comes in.
+pub(super) type Answered = oneshot::Receiver<Answer>;
+
 /// The API for one process.
 #[derive(Debug)]
 pub(super) struct RuntimeApi {
@@ -103,7 +106,7 @@ impl RuntimeApi {
     }
 
     /// Hands an event over; the receiver gets what the function answers.
-    pub(super) fn deliver(&self, event: Event) -> Result<oneshot::Receiver<Answer>> {
+    pub(super) fn deliver(&self, event: Event) -> Result<Answered> {
         let (sender, receiver) = oneshot::channel();
         self.shared
             .answers
