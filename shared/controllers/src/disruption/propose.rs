@@ -114,9 +114,12 @@ fn goes_at_once(disruption: &PlannedDisruption) -> bool {
 /// The reason of the event, for what users can do something about.
 fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
     match reason {
-        // It goes with one of the next commands: nothing to tell anybody.
+        // It starts, is in use, or goes with one of the next commands: nothing to tell anybody.
         NotDisruptable::Unconsolidatable(Unconsolidatable::Later { .. })
-        | NotDisruptable::DriftLater(_) => None,
+        | NotDisruptable::DriftLater(_)
+        | NotDisruptable::NotInitialized
+        | NotDisruptable::Nominated
+        | NotDisruptable::ConsolidateAfter(_) => None,
         NotDisruptable::DoNotDisrupt
         | NotDisruptable::PodDoNotDisrupt(_)
         | NotDisruptable::Pdb { .. }
@@ -129,8 +132,5 @@ fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
         | NotDisruptable::NotWorthIt(_)
         | NotDisruptable::Unconsolidatable(_)
         | NotDisruptable::NotSupportedYet(_) => Some(EventReason::Unconsolidatable),
-        NotDisruptable::NotInitialized
-        | NotDisruptable::Nominated
-        | NotDisruptable::ConsolidateAfter(_) => None,
     }
 }
