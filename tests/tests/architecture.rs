@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["planning", "checker"],
     &["controllers"],
     &["aws", "kubernetes", "simulation"],
+    &["lambda"],
 ];
 
 /// Crates without I/O, clock, environment, global state and unseeded randomness.
@@ -74,12 +75,13 @@ fn the_checker_and_the_planner_do_not_know_each_other() {
 fn vendors_are_named_in_one_crate_each() {
     for package in packages() {
         for (name, _) in package.dependencies() {
-            let home = match name {
-                _ if name.starts_with("aws-") => "shared/aws",
-                "kube" | "k8s-openapi" => "shared/kubernetes",
+            // The rig plays the kubelet and the user: it may not judge our adapter by our adapter.
+            let homes: &[&str] = match name {
+                _ if name.starts_with("aws-") => &["shared/aws"],
+                "kube" | "k8s-openapi" => &["shared/kubernetes", "tests/end-to-end"],
                 _ => continue,
             };
-            assert!(package.folder == home, "{} depends on {name}", package.folder);
+            assert!(homes.contains(&&*package.folder), "{} depends on {name}", package.folder);
         }
     }
 }
