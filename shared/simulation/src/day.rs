@@ -47,6 +47,7 @@ spec:
         "  expect:
   - pods: {pending: 0}
   - unplacedSeconds: {max: 600}
+  - withoutHomeSeconds: {max: 300}
   - percentOfBound: {max: 110}
 ",
     );

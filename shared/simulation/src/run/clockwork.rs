@@ -78,12 +78,15 @@ impl Clockwork {
         mode: ProvisioningMode,
         start: Timestamp,
     ) -> Self {
-        // Schedules of EventBridge fall anywhere in the minute, each on its own.
+        // Schedules of EventBridge fall anywhere in the minute, each on its own. Whoever watches was there
+        // before anything happened.
         let seed = world.look().seed;
-        let scheduled = |function: FunctionName| Scheduled {
-            function,
-            due: start
-                + seed.draw("first-tick", function.as_str()).between(SignedDuration::ZERO, TICK),
+        let scheduled = |function: FunctionName| {
+            let is_there =
+                function == FunctionName::Provisioning && mode == ProvisioningMode::Watch;
+            let mut draw = seed.draw("first-tick", function.as_str());
+            let first = draw.between(SignedDuration::ZERO, TICK);
+            Scheduled { function, due: if is_there { start } else { start + first } }
         };
         let functions =
             [FunctionName::Provisioning, FunctionName::Lifecycle, FunctionName::Disruption];

@@ -9,6 +9,7 @@ use controllers::record::launch::LaunchRequest;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
+use domain::node_claim::ConditionType;
 use domain::node_pool::NodePool;
 use domain::pdb::PodDisruptionBudget;
 use domain::pod::{ObjectKey, Pod};
@@ -283,12 +284,15 @@ impl World {
             .map(|pod| format!("pod {}", pod.key).into())
     }
 
-    /// Counts nodes of a pool that go by choice against what its budgets allow.
+    /// Counts nodes of a pool that go by choice against what its budgets allow. One whose instance is ending
+    /// has no pods left to disturb and counts no more, as in Karpenter (reference C4.1).
     fn check_budget(&mut self, pool: &Text, reason: DisruptionReason) {
         let mut going: BTreeSet<Text> = BTreeSet::new();
         let mut total = 0;
         for record in self.store.claims.iter() {
-            if record.claim.node_pool() != Some(pool) {
+            if record.claim.node_pool() != Some(pool)
+                || record.claim.is(ConditionType::InstanceTerminating)
+            {
                 continue;
             }
             total += u32::from(record.phase() >= ClaimPhase::Initialized);
@@ -305,7 +309,9 @@ impl World {
                     self.store
                         .claims
                         .get(claim)
-                        .is_some_and(|own| own.record.claim.node_pool() == Some(pool))
+                        .map(|own| &own.record.claim)
+                        .filter(|own| !own.is(ConditionType::InstanceTerminating))
+                        .is_some_and(|own| own.node_pool() == Some(pool))
                 };
                 going.extend(command.candidates.iter().filter(of_pool).cloned());
             }
