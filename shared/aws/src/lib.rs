@@ -4,6 +4,11 @@
 //! document, so that a function starts from that instead of a hundred calls. This is the only crate that
 //! names an AWS SDK.
 
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "paths of generated types hide what the closure says"
+)]
+
 pub mod budget;
 pub mod calls;
 pub mod catalogue;

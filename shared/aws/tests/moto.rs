@@ -2,6 +2,13 @@
 //!
 //! Where `moto_server` is not installed (PyPI: `moto[server]`), each test says so and passes.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests, which clippy does not exempt as it does tests"
+)]
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -31,7 +38,7 @@ use domain::{Text, Timestamp};
 
 const REGION: &str = "us-east-1";
 /// How long moto may take to answer for the first time.
-const START_MAX: Duration = Duration::from_secs(60);
+const START_MAX: Duration = Duration::from_mins(1);
 
 /// A moto server of its own, which ends with the test.
 struct Moto {

@@ -47,12 +47,12 @@ pub(super) fn parts(text: &str) -> Result<Option<Vec<Part>>, UserDataError> {
 /// An archive of the parts, in their order.
 pub(super) fn archive(parts: &[Part]) -> String {
     let boundary = boundary(parts);
-    let mut text =
-        format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{boundary}\"\n\n");
-    for Part(part) in parts {
-        text += &format!("--{boundary}\n{part}\n");
-    }
-    text + &format!("--{boundary}--\n")
+    let part = |Part(part): &Part| format!("--{boundary}\n{part}\n");
+    let parts = parts.iter().map(part).collect::<Vec<_>>().concat();
+    format!(
+        "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{boundary}\"\n\n\
+         {parts}--{boundary}--\n"
+    )
 }
 
 /// A boundary that no part contains.
