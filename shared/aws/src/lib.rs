@@ -14,8 +14,11 @@ pub mod calls;
 pub mod catalogue;
 pub mod cluster;
 pub mod ec2;
+pub mod eks;
 pub mod error;
 pub mod sdk;
+pub mod store;
 #[cfg(test)]
 mod testkit;
+pub mod throttle;
 pub mod user_data;

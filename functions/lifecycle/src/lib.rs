@@ -1,0 +1,73 @@
+//! Function `lifecycle`: claims through Launched, Registered and Initialized, and to their end. Wakes every
+//! minute for each cluster, and stays while work is in flight.
+
+use controllers::lifecycle::{Change, ClaimChange, LifecycleReport, Orphan, advance};
+use controllers::stay::stay;
+use lambda::{Failure, Reaction, Tick};
+
+/// The function's name.
+pub const NAME: &str = "lifecycle";
+
+/// One invocation.
+pub async fn run(tick: &Tick<'_>) -> Result<(), Failure> {
+    let (ports, terms) = (tick.adapters().await?, tick.run()?);
+    let tell = |result| tick.round(result, |report| told(tick, report));
+    match tick.reaction {
+        Reaction::Watch => Box::pin(stay(&*ports, &terms, advance, tell)).await,
+        Reaction::Poll => tell(Box::pin(advance(&*ports, &terms)).await),
+    }
+    Ok(())
+}
+
+fn told(tick: &Tick<'_>, report: &LifecycleReport) {
+    for change in &report.changes {
+        changed(tick, change);
+    }
+    for orphan in &report.orphans {
+        match orphan {
+            Orphan::Instance(id) => {
+                tracing::warn!(instance = %id, "an instance without a claim was ended");
+            }
+            Orphan::NodeClaim(name) => {
+                tracing::info!(%name, "a NodeClaim without a claim was removed");
+            }
+            Orphan::Node(name) => tracing::info!(%name, "a Node without an instance was released"),
+        }
+    }
+    tick.done("orphans", report.orphans.len());
+    if report.left > 0 {
+        tracing::info!(left = report.left, "claims wait for the next round");
+    }
+    tick.problems(&report.problems);
+}
+
+fn changed(tick: &Tick<'_>, ClaimChange { claim, what }: &ClaimChange) {
+    tracing::info!(%claim, change = ?what, "a claim changed");
+    let count = |name| tick.metrics.count(name, &[], 1);
+    match what {
+        Change::Registered(_) => {
+            count("karpenter_nodes_created_total");
+            tick.done("registered", 1);
+        }
+        Change::Initialized(_) => tick.done("initialized", 1),
+        Change::Ending(reason) => {
+            let labels = [("reason", reason.as_str())];
+            tick.metrics.count("karpenter_nodeclaims_disrupted_total", &labels, 1);
+            tick.done("ending", 1);
+        }
+        Change::Evicted(_) => {
+            tick.metrics.count("karpenter_pods_eviction_requests_total", &[("code", "201")], 1);
+        }
+        Change::EvictionBlocked(..) => {
+            tick.metrics.count("karpenter_pods_eviction_requests_total", &[("code", "429")], 1);
+        }
+        Change::Drained => count("karpenter_nodes_drained_total"),
+        Change::Ended(_) => {
+            count("karpenter_nodeclaims_terminated_total");
+            count("karpenter_nodes_terminated_total");
+            tick.done("ended", 1);
+        }
+        // Seen in the log; nothing to count.
+        _ => {}
+    }
+}

@@ -1,0 +1,249 @@
+//! The port `ClaimStore` on the table.
+
+use controllers::ports::{
+    ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, Version, Versioned,
+};
+use controllers::record::claim::ClaimRecord;
+use controllers::record::command::CommandRecord;
+use controllers::record::nomination::Nomination;
+use controllers::record::pool::PoolRecord;
+use controllers::record::unavailable::UnavailableOffering;
+use domain::{SignedDuration, Text, Timestamp};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::expression::Condition;
+use super::item::{Stored, item, key_of, record, word};
+use super::schema::{self, CLUSTER, WRITE};
+use super::table::{Attributes, Place, Written, number};
+use super::wire::DocumentError;
+use super::{DynamoStore, lease};
+
+/// Writes under way at once.
+const CONCURRENT_WRITES: usize = 16;
+
+impl DynamoStore {
+    fn place<'a>(&'a self, key: &'a str) -> Place<'a> {
+        Place { partition: &self.cluster, key }
+    }
+
+    /// All records of a kind, by key. One that cannot be read is reported in the log and left out.
+    async fn all<R: Stored>(&self) -> Result<Vec<Versioned<R>>, PortError> {
+        let items = self.table.query(&self.cluster, R::PREFIX).await?;
+        let mut records = Vec::with_capacity(items.len());
+        let mut unreadable = Vec::new();
+        for item in &items {
+            match record(item) {
+                Ok(record) => records.push(record),
+                Err(error) => {
+                    tracing::error!(cluster = %self.cluster, record = key_of(item), %error, "a record cannot be read");
+                    unreadable.extend(key_of(item).strip_prefix(R::PREFIX).map(Into::into));
+                }
+            }
+        }
+        if R::PREFIX == schema::CLAIMS {
+            self.unreadable_claims.replace(unreadable);
+        }
+        Ok(records)
+    }
+
+    async fn one<R: Stored>(&self, key: &str) -> Result<Option<Versioned<R>>, PortError> {
+        let item = self.table.get(self.place(key)).await?;
+        item.map(|item| record(&item).map_err(|error| unreadable(key, &error))).transpose()
+    }
+
+    async fn create<R: Stored>(&self, new: &R, fence: &Lease) -> Result<Version, PortError> {
+        let (version, write) = (Version(1), new_write());
+        let item = item(&self.cluster, new, version, &write)?;
+        let lease_key = schema::lease(fence.function);
+        let written = self
+            .table
+            .put_fenced(item, Condition::absent(), self.place(&lease_key), lease::in_force(fence))
+            .await?;
+        settled("create", &new.key(), &write, written).map(|()| version)
+    }
+
+    async fn update<R: Stored>(&self, new: &R, expected: Version) -> Result<Version, PortError> {
+        let (version, write) = (Version(expected.0.saturating_add(1)), new_write());
+        let item = item(&self.cluster, new, version, &write)?;
+        let written = self.table.put(item, is_version(expected)).await?;
+        settled("update", &new.key(), &write, written).map(|()| version)
+    }
+
+    async fn delete(&self, key: &str, expected: Version) -> Result<(), PortError> {
+        let condition = Condition::new("attribute_not_exists(#record) OR #version = :version")
+            .with(":version", number(expected.0));
+        let written = self.table.delete(self.place(key), condition).await?;
+        settled("delete", key, "", written)
+    }
+}
+
+impl ClaimStore for DynamoStore {
+    async fn claims(&self) -> Result<Vec<Versioned<ClaimRecord>>, PortError> {
+        self.all().await
+    }
+
+    fn unreadable_claims(&self) -> Vec<Text> {
+        self.unreadable_claims.borrow().clone()
+    }
+
+    async fn claim(&self, name: &str) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
+        self.one(&schema::claim(name)).await
+    }
+
+    async fn claim_of_instance(
+        &self,
+        instance_id: &str,
+    ) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
+        let keys = self.table.query_instance(instance_id).await?;
+        for key in keys.iter().filter(|key| word(key, CLUSTER) == Some(&self.cluster)) {
+            let claim: Option<Versioned<ClaimRecord>> = self.one(key_of(key)).await?;
+            // The index lags: what it leads to may be gone, or changed.
+            if let Some(claim) = claim
+                && claim.record.instance() == Some(instance_id)
+            {
+                return Ok(Some(claim));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn create_claim(
+        &self,
+        record: &ClaimRecord,
+        fence: &Lease,
+    ) -> Result<Version, PortError> {
+        self.create(record, fence).await
+    }
+
+    async fn update_claim(
+        &self,
+        record: &ClaimRecord,
+        expected: Version,
+    ) -> Result<Version, PortError> {
+        self.update(record, expected).await
+    }
+
+    async fn delete_claim(&self, name: &str, expected: Version) -> Result<(), PortError> {
+        self.delete(&schema::claim(name), expected).await
+    }
+
+    async fn commands(&self) -> Result<Vec<Versioned<CommandRecord>>, PortError> {
+        self.all().await
+    }
+
+    async fn create_command(
+        &self,
+        record: &CommandRecord,
+        fence: &Lease,
+    ) -> Result<Version, PortError> {
+        self.create(record, fence).await
+    }
+
+    async fn update_command(
+        &self,
+        record: &CommandRecord,
+        expected: Version,
+    ) -> Result<Version, PortError> {
+        self.update(record, expected).await
+    }
+
+    async fn delete_command(&self, id: &str, expected: Version) -> Result<(), PortError> {
+        self.delete(&schema::command(id), expected).await
+    }
+
+    async fn unavailable_offerings(&self) -> Result<Vec<UnavailableOffering>, PortError> {
+        Ok(self.all().await?.into_iter().map(|own| own.record).collect())
+    }
+
+    async fn mark_unavailable(&self, offerings: &[UnavailableOffering]) -> Result<(), PortError> {
+        stream::iter(offerings)
+            .map(|offering| async move {
+                let item = item(&self.cluster, offering, Version(1), &new_write())?;
+                let is_later = Condition::new("attribute_not_exists(#record) OR #until <= :until")
+                    .with(":until", number(offering.until.as_millisecond()));
+                // Refused: it is marked for longer already.
+                let (Written::Done | Written::Refused(_)) = self.table.put(item, is_later).await?;
+                Ok(())
+            })
+            .buffer_unordered(CONCURRENT_WRITES)
+            .try_collect()
+            .await
+    }
+
+    async fn nominations(&self) -> Result<Vec<Nomination>, PortError> {
+        Ok(self.all().await?.into_iter().map(|own| own.record).collect())
+    }
+
+    async fn nominate(&self, nominations: &[Nomination]) -> Result<(), PortError> {
+        let items: Result<Vec<Attributes>, PortError> = nominations
+            .iter()
+            .map(|nomination| item(&self.cluster, nomination, Version(1), &new_write()))
+            .collect();
+        self.table.put_all(items?).await
+    }
+
+    async fn pools(&self) -> Result<Vec<Versioned<PoolRecord>>, PortError> {
+        self.all().await
+    }
+
+    async fn put_pool(
+        &self,
+        record: &PoolRecord,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError> {
+        let Some(expected) = expected else {
+            let write = new_write();
+            let item = item(&self.cluster, record, Version(1), &write)?;
+            let written = self.table.put(item, Condition::absent()).await?;
+            return settled("create", &record.key(), &write, written).map(|()| Version(1));
+        };
+        self.update(record, expected).await
+    }
+
+    async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError> {
+        self.delete(&schema::pool(node_pool), expected).await
+    }
+
+    async fn acquire_lease(
+        &self,
+        function: FunctionName,
+        holder: &str,
+        now: Timestamp,
+        term: SignedDuration,
+    ) -> Result<LeaseAnswer, PortError> {
+        lease::acquire(&self.table, &self.cluster, function, holder, (now, term)).await
+    }
+
+    async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
+        lease::release(&self.table, &self.cluster, lease).await
+    }
+}
+
+fn is_version(expected: Version) -> Condition {
+    Condition::new("#version = :version").with(":version", number(expected.0))
+}
+
+/// Unique to one write, however often it is sent.
+fn new_write() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}
+
+/// Whether a write took effect. It did as well where it is refused because it is there already: then it
+/// was sent again after its answer had been lost.
+fn settled(doing: &'static str, key: &str, write: &str, written: Written) -> Result<(), PortError> {
+    match written {
+        Written::Done => Ok(()),
+        Written::Refused(Some(item)) if word(&item, WRITE) == Some(write) => Ok(()),
+        Written::Refused(there) => {
+            let why = match there {
+                Some(_) => "it is not as expected, or the lease is not in force any more",
+                None => "it is gone, or the lease is not in force any more",
+            };
+            Err(PortError::new(ErrorKind::Conflict, format!("{doing} {key}"), why))
+        }
+    }
+}
+
+fn unreadable(key: &str, error: &DocumentError) -> PortError {
+    PortError::new(ErrorKind::Invalid, format!("read {key}"), error.to_string())
+}

@@ -1,0 +1,96 @@
+//! Leases: who may run a function, with a token that grows with every change of holder.
+
+use controllers::ports::{ErrorKind, FunctionName, Lease, LeaseAnswer, PortError};
+use domain::{SignedDuration, Text, Timestamp};
+
+use super::expression::Condition;
+use super::item::{whole, word};
+use super::schema::{self, HOLDER, TOKEN, UNTIL};
+use super::table::{Attributes, Place, Table, Updated, number, text};
+use super::wire::DocumentError;
+
+/// How often a lease is asked for while others give it up or take it in between.
+const ATTEMPTS_MAX: usize = 4;
+
+/// Takes over a lease that nobody has, or whose term is over. The holder's own is extended instead.
+const TAKE: &str = "SET #holder = :holder, #until = :until ADD #token :one";
+const IS_FREE: &str = "attribute_not_exists(#record) OR (#holder <> :holder AND #until <= :now)";
+const EXTEND: &str = "SET #until = :until";
+const IS_OURS: &str = "#holder = :holder AND #token = :token";
+/// The token stays, so that the next holder gets a newer one.
+const RELEASE: &str = "SET #until = :never, #holder = :nobody";
+
+/// The condition under which a lease is still in force.
+pub(super) fn in_force(lease: &Lease) -> Condition {
+    Condition::new("#token = :token").with(":token", number(lease.token))
+}
+
+pub(super) async fn acquire(
+    table: &Table,
+    cluster: &str,
+    function: FunctionName,
+    holder: &str,
+    (now, term): (Timestamp, SignedDuration),
+) -> Result<LeaseAnswer, PortError> {
+    let key = schema::lease(function);
+    let place = Place { partition: cluster, key: &key };
+    let until = now.checked_add(term).unwrap_or(Timestamp::MAX);
+    let lease = |token| Lease { function, holder: holder.into(), token, until };
+    for _ in 0..ATTEMPTS_MAX {
+        let free = Condition::new(IS_FREE)
+            .with(":holder", text(holder))
+            .with(":until", number(until.as_millisecond()))
+            .with(":now", number(now.as_millisecond()))
+            .with(":one", number(1));
+        let standing = match table.update(place, TAKE, free).await? {
+            Updated::Done(item) => {
+                let token = whole(&item, TOKEN).map_err(|error| unreadable(&key, &error))?;
+                return Ok(LeaseAnswer::Acquired(lease(token)));
+            }
+            Updated::Refused(Some(item)) => standing(function, &item),
+            // It was there a moment ago, or the answer does not say: ask again.
+            Updated::Refused(None) => continue,
+        };
+        let standing = standing.map_err(|error| unreadable(&key, &error))?;
+        if &*standing.holder != holder {
+            return Ok(LeaseAnswer::Held(standing));
+        }
+        let ours = Condition::new(IS_OURS)
+            .with(":holder", text(holder))
+            .with(":token", number(standing.token))
+            .with(":until", number(until.as_millisecond()));
+        if let Updated::Done(_) = table.update(place, EXTEND, ours).await? {
+            return Ok(LeaseAnswer::Acquired(lease(standing.token)));
+        }
+    }
+    let why = "it keeps changing hands";
+    Err(PortError::new(ErrorKind::Conflict, format!("acquire {key}"), why))
+}
+
+pub(super) async fn release(table: &Table, cluster: &str, lease: &Lease) -> Result<(), PortError> {
+    let key = schema::lease(lease.function);
+    let ours = Condition::new(IS_OURS)
+        .with(":holder", text(&*lease.holder))
+        .with(":token", number(lease.token))
+        .with(":never", number(0))
+        .with(":nobody", text(""));
+    // Refused: somebody else has it by now, and keeps it.
+    let (Updated::Done(_) | Updated::Refused(_)) =
+        table.update(Place { partition: cluster, key: &key }, RELEASE, ours).await?;
+    Ok(())
+}
+
+/// A lease as an item has it.
+fn standing(function: FunctionName, item: &Attributes) -> Result<Lease, DocumentError> {
+    let until = Timestamp::from_millisecond(whole(item, UNTIL)?);
+    Ok(Lease {
+        function,
+        holder: Text::from(word(item, HOLDER).ok_or(DocumentError::Attribute(HOLDER))?),
+        token: whole(item, TOKEN)?,
+        until: until.map_err(|_| DocumentError::Attribute(UNTIL))?,
+    })
+}
+
+fn unreadable(key: &str, error: &DocumentError) -> PortError {
+    PortError::new(ErrorKind::Invalid, format!("read {key}"), error.to_string())
+}

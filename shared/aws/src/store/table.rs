@@ -1,0 +1,443 @@
+//! The few things that are done to the table: conditional writes, strongly consistent reads.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ConditionCheck, DeleteRequest, Put, PutRequest, ReturnValue,
+    ReturnValuesOnConditionCheckFailure as OnFailure, TransactWriteItem, WriteRequest,
+};
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use backon::{BackoffBuilder, ExponentialBuilder};
+use controllers::ports::{ErrorKind, PortError};
+
+use super::expression::{Condition, names_in, some};
+use super::retry::Contention;
+use super::schema::{CLUSTER, INSTANCE, INSTANCE_INDEX, KEY};
+use crate::error::{Action, port_error};
+
+/// Attempts of one call, the first among them.
+const ATTEMPTS_MAX: u32 = 6;
+const BACKOFF_INITIAL: Duration = Duration::from_millis(50);
+const BACKOFF_MAX: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// A page is at most 1 MB: a longer silence is a connection that is gone.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
+const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// BatchWriteItem takes no more.
+const BATCH_MAX: usize = 25;
+
+/// An item as DynamoDB has it.
+pub(crate) type Attributes = HashMap<String, AttributeValue>;
+
+pub(crate) const fn action(name: &'static str) -> Action {
+    Action { service: "dynamodb", name }
+}
+
+pub(crate) fn text(value: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(value.into())
+}
+
+pub(crate) fn number(value: impl ToString) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+/// What became of a conditional write.
+#[derive(Clone, Debug)]
+#[must_use]
+pub(crate) enum Written {
+    /// It is done.
+    Done,
+    /// Its condition does not hold for what is there, if anything is.
+    Refused(Option<Attributes>),
+}
+
+/// What became of a conditional update.
+#[derive(Clone, Debug)]
+#[must_use]
+pub(crate) enum Updated {
+    /// It is done; this is how the item is now.
+    Done(Attributes),
+    /// Its condition does not hold for what is there, if anything is.
+    Refused(Option<Attributes>),
+}
+
+/// An item's place: partition and sort key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) partition: &'a str,
+    pub(crate) key: &'a str,
+}
+
+impl Place<'_> {
+    pub(crate) fn attributes(self) -> Attributes {
+        HashMap::from([
+            (CLUSTER.to_owned(), text(self.partition)),
+            (KEY.to_owned(), text(self.key)),
+        ])
+    }
+}
+
+/// A DynamoDB table of the given name. Clones share the client.
+#[derive(Clone, Debug)]
+pub struct Table {
+    client: Client,
+    name: Arc<str>,
+}
+
+impl Table {
+    /// The table of that name, in the account and region of the configuration.
+    pub fn new(config: &SdkConfig, name: &str) -> Self {
+        let retries = RetryConfig::standard()
+            .with_max_attempts(ATTEMPTS_MAX)
+            .with_initial_backoff(BACKOFF_INITIAL)
+            .with_max_backoff(BACKOFF_MAX);
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+            .operation_timeout(CALL_TIMEOUT)
+            .build();
+        let config = aws_sdk_dynamodb::config::Builder::from(config)
+            .retry_config(retries)
+            .timeout_config(timeouts)
+            .retry_classifier(Contention)
+            .build();
+        Self { client: Client::from_conf(config), name: name.into() }
+    }
+
+    /// The table of that name on a DynamoDB that takes any credentials, such as DynamoDB Local.
+    pub fn local(endpoint: &str, name: &str) -> Self {
+        let config = SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::from_static("us-east-1"))
+            .endpoint_url(endpoint)
+            .credentials_provider(SharedCredentialsProvider::new(Credentials::new(
+                "local", "local", None, None, "local",
+            )))
+            .build();
+        Self::new(&config, name)
+    }
+
+    /// Makes the table where it is missing: see [`super::schema::create`].
+    pub async fn create(&self) -> Result<(), PortError> {
+        super::schema::create(&self.client, &self.name).await
+    }
+
+    /// Opens the connection, so that the first call need not.
+    pub async fn warm_up(&self) -> Result<(), PortError> {
+        self.get(Place { partition: "region/", key: "warm-up" }).await.map(drop)
+    }
+
+    pub(crate) async fn get(&self, place: Place<'_>) -> Result<Option<Attributes>, PortError> {
+        let answer = self
+            .client
+            .get_item()
+            .table_name(&*self.name)
+            .set_key(Some(place.attributes()))
+            .consistent_read(true)
+            .send()
+            .await
+            .map_err(|error| self.error("GetItem", &error))?;
+        Ok(answer.item)
+    }
+
+    /// All items of a partition whose sort key begins so, by sort key.
+    pub(crate) async fn query(
+        &self,
+        partition: &str,
+        prefix: &str,
+    ) -> Result<Vec<Attributes>, PortError> {
+        let condition = "#cluster = :cluster AND begins_with(#record, :prefix)";
+        let mut items = self
+            .client
+            .query()
+            .table_name(&*self.name)
+            .consistent_read(true)
+            .key_condition_expression(condition)
+            .set_expression_attribute_names(Some(names_in(&[condition])))
+            .expression_attribute_values(":cluster", text(partition))
+            .expression_attribute_values(":prefix", text(prefix))
+            .into_paginator()
+            .items()
+            .send();
+        let mut found = Vec::new();
+        while let Some(item) = items.next().await {
+            found.push(item.map_err(|error| self.error("Query", &error))?);
+        }
+        Ok(found)
+    }
+
+    /// Keys of the items of an instance. The index may lag by a moment.
+    pub(crate) async fn query_instance(
+        &self,
+        instance_id: &str,
+    ) -> Result<Vec<Attributes>, PortError> {
+        let condition = "#instanceId = :instance";
+        let answer = self
+            .client
+            .query()
+            .table_name(&*self.name)
+            .index_name(INSTANCE_INDEX)
+            .key_condition_expression(condition)
+            .expression_attribute_names("#instanceId", INSTANCE)
+            .expression_attribute_values(":instance", text(instance_id))
+            .send()
+            .await
+            .map_err(|error| self.error("Query", &error))?;
+        Ok(answer.items.unwrap_or_default())
+    }
+
+    pub(crate) async fn put(
+        &self,
+        item: Attributes,
+        condition: Condition,
+    ) -> Result<Written, PortError> {
+        let answer = self
+            .client
+            .put_item()
+            .table_name(&*self.name)
+            .set_item(Some(item))
+            .set_expression_attribute_names(Some(names_in(&[&condition.text])))
+            .condition_expression(condition.text)
+            .set_expression_attribute_values(some(condition.values))
+            .return_values_on_condition_check_failure(OnFailure::AllOld)
+            .send()
+            .await;
+        match answer {
+            Ok(_) => Ok(Written::Done),
+            Err(error) => match refused(&error) {
+                Some(item) => Ok(Written::Refused(item)),
+                None => Err(self.error("PutItem", &error)),
+            },
+        }
+    }
+
+    /// Writes an item whatever was there, and gives back what was.
+    pub(crate) async fn replace(&self, item: Attributes) -> Result<Option<Attributes>, PortError> {
+        let answer = self
+            .client
+            .put_item()
+            .table_name(&*self.name)
+            .set_item(Some(item))
+            .return_values(ReturnValue::AllOld)
+            .send()
+            .await
+            .map_err(|error| self.error("PutItem", &error))?;
+        Ok(answer.attributes)
+    }
+
+    /// Writes an item under its own condition, if a condition on another item holds at that moment.
+    pub(crate) async fn put_fenced(
+        &self,
+        item: Attributes,
+        condition: Condition,
+        fence: Place<'_>,
+        fence_condition: Condition,
+    ) -> Result<Written, PortError> {
+        let put = Put::builder()
+            .table_name(&*self.name)
+            .set_item(Some(item))
+            .set_expression_attribute_names(Some(names_in(&[&condition.text])))
+            .condition_expression(condition.text)
+            .set_expression_attribute_values(some(condition.values))
+            .return_values_on_condition_check_failure(OnFailure::AllOld)
+            .build();
+        let check = ConditionCheck::builder()
+            .table_name(&*self.name)
+            .set_key(Some(fence.attributes()))
+            .set_expression_attribute_names(Some(names_in(&[&fence_condition.text])))
+            .condition_expression(fence_condition.text)
+            .set_expression_attribute_values(some(fence_condition.values))
+            .build();
+        let (Ok(put), Ok(check)) = (put, check) else {
+            let why = "the request could not be built";
+            return Err(PortError::new(ErrorKind::Invalid, "TransactWriteItems", why));
+        };
+        let answer = self
+            .client
+            .transact_write_items()
+            .transact_items(TransactWriteItem::builder().put(put).build())
+            .transact_items(TransactWriteItem::builder().condition_check(check).build())
+            .send()
+            .await;
+        match answer {
+            Ok(_) => Ok(Written::Done),
+            Err(error) => match refused_transaction(&error) {
+                Some(item) => Ok(Written::Refused(item)),
+                None => Err(self.error("TransactWriteItems", &error)),
+            },
+        }
+    }
+
+    /// Changes attributes of an item by an update expression.
+    pub(crate) async fn update(
+        &self,
+        place: Place<'_>,
+        expression: &str,
+        condition: Condition,
+    ) -> Result<Updated, PortError> {
+        let answer = self
+            .client
+            .update_item()
+            .table_name(&*self.name)
+            .set_key(Some(place.attributes()))
+            .update_expression(expression)
+            .set_expression_attribute_names(Some(names_in(&[expression, &condition.text])))
+            .condition_expression(condition.text)
+            .set_expression_attribute_values(some(condition.values))
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(OnFailure::AllOld)
+            .send()
+            .await;
+        match answer {
+            Ok(answer) => Ok(Updated::Done(answer.attributes.unwrap_or_default())),
+            Err(error) => match refused(&error) {
+                Some(item) => Ok(Updated::Refused(item)),
+                None => Err(self.error("UpdateItem", &error)),
+            },
+        }
+    }
+
+    pub(crate) async fn delete(
+        &self,
+        place: Place<'_>,
+        condition: Condition,
+    ) -> Result<Written, PortError> {
+        let answer = self
+            .client
+            .delete_item()
+            .table_name(&*self.name)
+            .set_key(Some(place.attributes()))
+            .set_expression_attribute_names(Some(names_in(&[&condition.text])))
+            .condition_expression(condition.text)
+            .set_expression_attribute_values(some(condition.values))
+            .return_values_on_condition_check_failure(OnFailure::AllOld)
+            .send()
+            .await;
+        match answer {
+            Ok(_) => Ok(Written::Done),
+            Err(error) => match refused(&error) {
+                Some(item) => Ok(Written::Refused(item)),
+                None => Err(self.error("DeleteItem", &error)),
+            },
+        }
+    }
+
+    /// Writes items whatever was there, in batches; what DynamoDB leaves for later is asked again.
+    pub(crate) async fn put_all(&self, items: Vec<Attributes>) -> Result<(), PortError> {
+        let requests = items.into_iter().filter_map(|item| {
+            let put = PutRequest::builder().set_item(Some(item)).build().ok()?;
+            Some(WriteRequest::builder().put_request(put).build())
+        });
+        self.write_all(requests.collect()).await
+    }
+
+    /// Deletes items whatever they are, in batches.
+    pub(crate) async fn delete_all(&self, keys: Vec<Attributes>) -> Result<(), PortError> {
+        let requests = keys.into_iter().filter_map(|key| {
+            let delete = DeleteRequest::builder().set_key(Some(key)).build().ok()?;
+            Some(WriteRequest::builder().delete_request(delete).build())
+        });
+        self.write_all(requests.collect()).await
+    }
+
+    async fn write_all(&self, requests: Vec<WriteRequest>) -> Result<(), PortError> {
+        for batch in requests.chunks(BATCH_MAX) {
+            self.write_batch(batch.to_vec()).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_batch(&self, mut rest: Vec<WriteRequest>) -> Result<(), PortError> {
+        let mut pauses = ExponentialBuilder::new()
+            .with_min_delay(BACKOFF_INITIAL)
+            .with_max_delay(BACKOFF_MAX)
+            .with_max_times(ATTEMPTS_MAX as usize)
+            .with_jitter()
+            .build();
+        loop {
+            let answer = self
+                .client
+                .batch_write_item()
+                .request_items(&*self.name, rest)
+                .send()
+                .await
+                .map_err(|error| self.error("BatchWriteItem", &error))?;
+            rest = answer
+                .unprocessed_items
+                .unwrap_or_default()
+                .remove(&*self.name)
+                .unwrap_or_default();
+            if rest.is_empty() {
+                return Ok(());
+            }
+            let Some(pause) = pauses.next() else {
+                let message = format!("{} items were not written in time", rest.len());
+                return Err(PortError::new(ErrorKind::Throttled, "BatchWriteItem", message));
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn error<E>(&self, operation: &'static str, error: &SdkError<E>) -> PortError
+    where
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+    {
+        let mut port_error = port_error(action(operation), error);
+        // A table that is missing is no record that is missing.
+        if port_error.kind == ErrorKind::NotFound {
+            port_error.kind = ErrorKind::Invalid;
+            port_error.message = format!("table {}: {}", self.name, port_error.message).into();
+        }
+        port_error
+    }
+}
+
+/// Errors of writes that may say that their condition does not hold.
+trait Conditional {
+    fn refusal(&self) -> Option<&ConditionalCheckFailedException>;
+}
+
+macro_rules! conditional {
+    ($($error:ident),+) => {$(
+        impl Conditional for $error {
+            fn refusal(&self) -> Option<&ConditionalCheckFailedException> {
+                match self {
+                    Self::ConditionalCheckFailedException(refusal) => Some(refusal),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+conditional!(PutItemError, UpdateItemError, DeleteItemError);
+
+/// What is there instead, where a condition did not hold; `None` for any other error.
+fn refused<E: Conditional>(error: &SdkError<E>) -> Option<Option<Attributes>> {
+    Some(error.as_service_error()?.refusal()?.item.clone())
+}
+
+/// The same of a transaction: what is there in place of its first write whose condition did not hold.
+fn refused_transaction(error: &SdkError<TransactWriteItemsError>) -> Option<Option<Attributes>> {
+    match error.as_service_error()? {
+        TransactWriteItemsError::TransactionCanceledException(canceled) => canceled
+            .cancellation_reasons()
+            .iter()
+            .find(|reason| reason.code() == Some("ConditionalCheckFailed"))
+            .map(|reason| reason.item.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,204 @@
+//! One token bucket an account and region for each kind of call, shared by all clusters through DynamoDB.
+//!
+//! EC2 meters an account and region (`RequestLimitExceeded`), not a cluster: without this, the clusters of
+//! an installation would starve each other. The buckets hold three quarters of what EC2 gives, so that
+//! people and other programs find some left. Tokens are taken in batches that are good for a moment, so
+//! that most calls cost no write. A bucket that cannot be asked lets calls through: AWS refuses what is
+//! too much, and that is answered by trying again.
+
+mod bucket;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::{SignedDuration, Timestamp};
+
+use crate::budget::{Acquired, Bucket, CallBudget};
+use crate::store::schema::{THROTTLES, region_partition};
+use crate::store::{Condition, Place, Table, Updated, number, whole};
+use bucket::{Grant, Limit, grant, wait_for};
+
+/// Tokens taken together are good for so long: a process that is frozen must not spend old ones.
+const BATCH_LASTS: SignedDuration = SignedDuration::from_secs(2);
+/// No call waits for longer.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// The bucket answers in milliseconds, or not at all.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// A bucket that could not be asked is not asked again for so long.
+const OPEN_FOR: SignedDuration = SignedDuration::from_secs(10);
+
+/// Takes tokens off a bucket that is somewhat empty: its moment of fullness moves.
+const SPEND: &str = "SET #full_at = #full_at + :cost";
+const HAS_ROOM: &str = "#full_at BETWEEN :now AND :limit";
+/// Takes tokens off a bucket that is full.
+const OPEN: &str = "SET #full_at = :next";
+const IS_FULL: &str = "attribute_not_exists(#full_at) OR #full_at < :now";
+/// Until when the bucket is not full, in microseconds since 1970.
+const FULL_AT: &str = "full_at";
+
+type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The budget of one region, in a table.
+pub struct SharedBudget {
+    table: Table,
+    partition: String,
+    now: Now,
+    local: Mutex<HashMap<Bucket, Local>>,
+}
+
+/// What this process has of a bucket.
+#[derive(Clone, Copy, Debug, Default)]
+struct Local {
+    /// Tokens taken and not spent.
+    tokens: u32,
+    /// When they were taken.
+    taken: Option<Timestamp>,
+    /// Calls go through unasked until then.
+    open_until: Option<Timestamp>,
+}
+
+/// What a bucket answered.
+enum Answer {
+    /// So many tokens, at least one.
+    Taken(u32),
+    /// None before so long.
+    Wait(Duration),
+    /// Others were faster.
+    Again,
+}
+
+impl SharedBudget {
+    /// The budget of a region in the table's account.
+    pub fn new(table: Table, region: &str) -> Self {
+        Self::with_clock(table, region, Arc::new(Timestamp::now))
+    }
+
+    fn with_clock(table: Table, region: &str, now: Now) -> Self {
+        Self { table, partition: region_partition(region), now, local: Mutex::default() }
+    }
+
+    fn local(&self) -> MutexGuard<'_, HashMap<Bucket, Local>> {
+        self.local.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Spends tokens of the batch in hand; how many are still wanted.
+    fn spend(&self, bucket: Bucket, wanted: u32) -> u32 {
+        let now = (self.now)();
+        let mut all = self.local();
+        let own = all.entry(bucket).or_default();
+        if own.open_until.is_some_and(|until| now < until) {
+            return 0;
+        }
+        if own.taken.is_none_or(|taken| now.duration_since(taken) > BATCH_LASTS) {
+            own.tokens = 0;
+        }
+        let spent = wanted.min(own.tokens);
+        own.tokens -= spent;
+        wanted - spent
+    }
+
+    fn keep(&self, bucket: Bucket, tokens: u32) {
+        let now = (self.now)();
+        let mut all = self.local();
+        let own = all.entry(bucket).or_default();
+        own.tokens = own.tokens.saturating_add(tokens);
+        own.taken = Some(now);
+    }
+
+    fn let_through(&self, bucket: Bucket, why: &dyn fmt::Display) {
+        tracing::warn!(bucket = bucket.as_str(), %why, "the shared call budget cannot be asked: calls go out unmetered");
+        let until = (self.now)().checked_add(OPEN_FOR).ok();
+        self.local().entry(bucket).or_default().open_until = until;
+    }
+
+    async fn wait_for_tokens(&self, bucket: Bucket, tokens: u32) {
+        let limit = Limit::of(bucket);
+        let mut wanted = tokens.min(limit.burst);
+        let mut waited = Duration::ZERO;
+        loop {
+            wanted = self.spend(bucket, wanted);
+            if wanted == 0 {
+                return;
+            }
+            let asked = self.take(bucket, limit, wanted.max(limit.batch()));
+            match tokio::time::timeout(ANSWER_MAX, asked).await {
+                Ok(Ok(Answer::Taken(tokens))) => self.keep(bucket, tokens),
+                Ok(Ok(Answer::Again)) => {}
+                Ok(Ok(Answer::Wait(pause))) => {
+                    if waited + pause > WAIT_MAX {
+                        tracing::warn!(
+                            bucket = bucket.as_str(),
+                            "the shared call budget is used up: a call goes out all the same"
+                        );
+                        return;
+                    }
+                    waited += pause;
+                    tokio::time::sleep(pause).await;
+                }
+                Ok(Err(error)) => return self.let_through(bucket, &error),
+                Err(elapsed) => return self.let_through(bucket, &elapsed),
+            }
+        }
+    }
+
+    /// Takes up to so many tokens off the bucket.
+    async fn take(
+        &self,
+        bucket: Bucket,
+        limit: Limit,
+        wanted: u32,
+    ) -> Result<Answer, controllers::ports::PortError> {
+        let key = format!("{THROTTLES}{}", bucket.as_str());
+        let place = Place { partition: &self.partition, key: &key };
+        let now = (self.now)().as_microsecond();
+        let cost = limit.cost(wanted);
+        let room = Condition::new(HAS_ROOM)
+            .with(":cost", number(cost))
+            .with(":now", number(now))
+            .with(":limit", number(limit.latest_full_at(now, wanted)));
+        let there = match self.table.update(place, SPEND, room).await? {
+            Updated::Done(_) => return Ok(Answer::Taken(wanted)),
+            Updated::Refused(item) => item.and_then(|item| whole::<i64>(&item, FULL_AT).ok()),
+        };
+        match grant(there, now, limit, wanted) {
+            Grant::Full => {
+                let full = Condition::new(IS_FULL)
+                    .with(":now", number(now))
+                    .with(":next", number(now.saturating_add(cost)));
+                Ok(match self.table.update(place, OPEN, full).await? {
+                    Updated::Done(_) => Answer::Taken(wanted),
+                    Updated::Refused(_) => Answer::Again,
+                })
+            }
+            Grant::Part(fewer) if fewer < wanted => {
+                let room = Condition::new(HAS_ROOM)
+                    .with(":cost", number(limit.cost(fewer)))
+                    .with(":now", number(now))
+                    .with(":limit", number(limit.latest_full_at(now, fewer)));
+                Ok(match self.table.update(place, SPEND, room).await? {
+                    Updated::Done(_) => Answer::Taken(fewer),
+                    Updated::Refused(_) => Answer::Again,
+                })
+            }
+            Grant::Part(_) => Ok(Answer::Again),
+            Grant::Empty { full_at } => Ok(Answer::Wait(wait_for(full_at, now, limit))),
+        }
+    }
+}
+
+impl CallBudget for SharedBudget {
+    fn acquire<'a>(&'a self, bucket: Bucket, tokens: u32) -> Acquired<'a> {
+        Box::pin(self.wait_for_tokens(bucket, tokens))
+    }
+}
+
+impl fmt::Debug for SharedBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedBudget").field("partition", &self.partition).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

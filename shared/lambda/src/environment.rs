@@ -1,0 +1,360 @@
+//! Environment variables: all that a function can be told, read once, wrong ones reported together.
+//!
+//! Names and defaults are Karpenter's where it has them (reference F). A test compares [`VARIABLES`] with
+//! the template, so that neither knows a name that the other does not.
+
+use std::fmt;
+use std::str::FromStr;
+
+use aws::ec2::Ec2Settings;
+use domain::Text;
+use domain::settings::{MinValuesPolicy, PreferencePolicy, Settings};
+
+/// A variable and what it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What is taken where it is not set; `None` where there is no such value.
+    pub default: Option<&'static str>,
+    /// What it does.
+    pub meaning: &'static str,
+}
+
+/// The DynamoDB table.
+pub const TABLE_NAME: &str = "TABLE_NAME";
+/// The cluster of events that name none.
+pub const CLUSTER_NAME: &str = "CLUSTER_NAME";
+/// Whether provisioning stays and watches.
+pub const REACTION_MODE: &str = "REACTION_MODE";
+/// What is logged.
+pub const LOG_LEVEL: &str = "LOG_LEVEL";
+/// Where CloudWatch puts metrics.
+pub const METRICS_NAMESPACE: &str = "METRICS_NAMESPACE";
+/// Features, switched.
+pub const FEATURE_GATES: &str = "FEATURE_GATES";
+/// What preferences of pods are worth.
+pub const PREFERENCE_POLICY: &str = "PREFERENCE_POLICY";
+/// What happens where `minValues` cannot be met.
+pub const MIN_VALUES_POLICY: &str = "MIN_VALUES_POLICY";
+/// What the hypervisor keeps of an instance's memory.
+pub const VM_MEMORY_OVERHEAD_PERCENT: &str = "VM_MEMORY_OVERHEAD_PERCENT";
+/// Network interfaces that pods do not get.
+pub const RESERVED_ENIS: &str = "RESERVED_ENIS";
+/// Whether node classes are believed untried.
+pub const DISABLE_DRY_RUN: &str = "DISABLE_DRY_RUN";
+
+/// All variables that are read, beside those of Lambda (`_HANDLER`) and of the AWS SDK (`AWS_REGION`, …).
+pub const VARIABLES: &[Variable] = &[
+    Variable {
+        name: TABLE_NAME,
+        default: None,
+        meaning: "The DynamoDB table that holds what is remembered between runs. Required.",
+    },
+    Variable {
+        name: CLUSTER_NAME,
+        default: None,
+        meaning: "The EKS cluster of events that name none. Connections to it are opened before the \
+                  first event.",
+    },
+    Variable {
+        name: REACTION_MODE,
+        default: Some("watch"),
+        meaning: "`watch`: provisioning stays until just before the next tick and acts within the \
+                  batching window; `poll`: it looks once. An event's `mode` comes first.",
+    },
+    Variable {
+        name: LOG_LEVEL,
+        default: Some("info"),
+        meaning: "`error`, `warn`, `info`, `debug` or `trace`, or directives such as `info,aws=debug`.",
+    },
+    Variable {
+        name: METRICS_NAMESPACE,
+        default: Some("Outrigger"),
+        meaning: "The CloudWatch namespace of metrics.",
+    },
+    Variable {
+        name: FEATURE_GATES,
+        default: Some(""),
+        meaning: "Features by name, such as `NodeRepair=true,SpotToSpotConsolidation=true`.",
+    },
+    Variable {
+        name: PREFERENCE_POLICY,
+        default: Some("Respect"),
+        meaning: "`Respect`: preferences of pods count as required until they cannot be met; `Ignore`: \
+                  they do not count.",
+    },
+    Variable {
+        name: MIN_VALUES_POLICY,
+        default: Some("Strict"),
+        meaning: "`Strict`: a NodePool whose minValues cannot be met launches nothing; `BestEffort`: as \
+                  many values as there are.",
+    },
+    Variable {
+        name: VM_MEMORY_OVERHEAD_PERCENT,
+        default: Some("0.075"),
+        meaning: "The share of an instance's memory that pods never get, for the hypervisor.",
+    },
+    Variable {
+        name: RESERVED_ENIS,
+        default: Some("0"),
+        meaning: "Network interfaces of each instance that pods get no addresses from.",
+    },
+    Variable {
+        name: DISABLE_DRY_RUN,
+        default: Some("false"),
+        meaning: "`true`: EC2NodeClasses count as ready without a dry run of their permissions.",
+    },
+];
+
+/// Whether provisioning stays and watches, or looks once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// It stays until just before the next tick.
+    Watch,
+    /// It looks once.
+    Poll,
+}
+
+impl FromStr for Reaction {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "watch" => Ok(Self::Watch),
+            "poll" => Ok(Self::Poll),
+            other => Err(format!("{other:?} is neither watch nor poll")),
+        }
+    }
+}
+
+/// All that a function can be told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Environment {
+    /// [`TABLE_NAME`].
+    pub table_name: String,
+    /// [`CLUSTER_NAME`].
+    pub cluster: Option<Text>,
+    /// [`REACTION_MODE`].
+    pub reaction: Reaction,
+    /// [`LOG_LEVEL`].
+    pub log_level: String,
+    /// [`METRICS_NAMESPACE`].
+    pub metrics_namespace: String,
+    /// [`FEATURE_GATES`], [`PREFERENCE_POLICY`], [`MIN_VALUES_POLICY`].
+    pub settings: Settings,
+    /// [`VM_MEMORY_OVERHEAD_PERCENT`], [`RESERVED_ENIS`], [`DISABLE_DRY_RUN`].
+    pub ec2: Ec2Settings,
+}
+
+/// Variables that are missing or make no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct EnvironmentError {
+    /// Names, and what is wrong with each; at least one.
+    pub problems: Vec<(&'static str, String)>,
+}
+
+impl fmt::Display for EnvironmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("environment variables: ")?;
+        for (index, (name, problem)) in self.problems.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{name}: {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Environment {
+    /// Of this process.
+    pub fn of_process() -> Result<Self, EnvironmentError> {
+        Self::read(|name| std::env::var(name).ok())
+    }
+
+    /// From a way to look variables up. One that is empty counts as not set.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, EnvironmentError> {
+        let mut reader = Reader { lookup, problems: Vec::new() };
+        let table_name = reader.required(TABLE_NAME);
+        let environment = Self {
+            table_name,
+            cluster: reader.given(CLUSTER_NAME).map(Into::into),
+            reaction: reader.parsed(REACTION_MODE, str::parse, Reaction::Watch),
+            log_level: reader.text(LOG_LEVEL),
+            metrics_namespace: reader.text(METRICS_NAMESPACE),
+            settings: reader.settings(),
+            ec2: reader.ec2(),
+        };
+        match reader.problems {
+            problems if problems.is_empty() => Ok(environment),
+            problems => Err(EnvironmentError { problems }),
+        }
+    }
+}
+
+struct Reader<L> {
+    lookup: L,
+    problems: Vec<(&'static str, String)>,
+}
+
+impl<L: Fn(&str) -> Option<String>> Reader<L> {
+    fn given(&self, name: &'static str) -> Option<String> {
+        (self.lookup)(name).filter(|value| !value.is_empty())
+    }
+
+    /// As given, or the default of [`VARIABLES`].
+    fn text(&self, name: &'static str) -> String {
+        let default = VARIABLES.iter().find(|own| own.name == name).and_then(|own| own.default);
+        self.given(name).unwrap_or_else(|| default.unwrap_or_default().to_owned())
+    }
+
+    fn required(&mut self, name: &'static str) -> String {
+        self.given(name).unwrap_or_else(|| {
+            self.problems.push((name, "is not set".to_owned()));
+            String::new()
+        })
+    }
+
+    fn parsed<T, E: fmt::Display>(
+        &mut self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Result<T, E>,
+        otherwise: T,
+    ) -> T {
+        parse(&self.text(name)).unwrap_or_else(|error| {
+            self.problems.push((name, error.to_string()));
+            otherwise
+        })
+    }
+
+    fn settings(&mut self) -> Settings {
+        let default = Settings::default();
+        Settings {
+            feature_gates: self.parsed(
+                FEATURE_GATES,
+                |text| default.feature_gates.with(text),
+                default.feature_gates,
+            ),
+            preference_policy: self.parsed(
+                PREFERENCE_POLICY,
+                |text| match text {
+                    "Respect" => Ok(PreferencePolicy::Respect),
+                    "Ignore" => Ok(PreferencePolicy::Ignore),
+                    other => Err(format!("{other:?} is neither Respect nor Ignore")),
+                },
+                default.preference_policy,
+            ),
+            min_values_policy: self.parsed(
+                MIN_VALUES_POLICY,
+                |text| match text {
+                    "Strict" => Ok(MinValuesPolicy::Strict),
+                    "BestEffort" => Ok(MinValuesPolicy::BestEffort),
+                    other => Err(format!("{other:?} is neither Strict nor BestEffort")),
+                },
+                default.min_values_policy,
+            ),
+        }
+    }
+
+    fn ec2(&mut self) -> Ec2Settings {
+        let default = Ec2Settings::default();
+        Ec2Settings {
+            vm_memory_overhead_ppm: self.parsed(
+                VM_MEMORY_OVERHEAD_PERCENT,
+                millionths,
+                default.vm_memory_overhead_ppm,
+            ),
+            reserved_enis: self.parsed(RESERVED_ENIS, str::parse, default.reserved_enis),
+            dry_runs: !self.parsed(DISABLE_DRY_RUN, str::parse::<bool>, !default.dry_runs),
+        }
+    }
+}
+
+/// A share of one as a decimal number, in millionths.
+fn millionths(text: &str) -> Result<u32, String> {
+    let share: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+    if !(0.0..1.0).contains(&share) {
+        return Err(format!("{text} is not a share of one, such as 0.075"));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and a million"
+    )]
+    let ppm = (share * 1e6).round() as u32;
+    Ok(ppm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Environment, EnvironmentError> {
+        Environment::read(|name| {
+            variables.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_table_is_all_that_must_be_said() {
+        let environment = read(&[("TABLE_NAME", "outrigger")]).unwrap();
+        assert_eq!(environment.table_name, "outrigger");
+        assert_eq!(environment.reaction, Reaction::Watch);
+        assert_eq!(environment.log_level, "info");
+        assert_eq!(environment.settings, Settings::default());
+        assert_eq!(environment.ec2, Ec2Settings::default());
+        assert_eq!(environment.cluster, None);
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said_at_once() {
+        let error = read(&[
+            ("REACTION_MODE", "nap"),
+            ("FEATURE_GATES", "Nonsense=true"),
+            ("VM_MEMORY_OVERHEAD_PERCENT", "7.5"),
+            ("PREFERENCE_POLICY", "respect"),
+        ])
+        .unwrap_err();
+        let names: Vec<_> = error.problems.iter().map(|(name, _)| *name).collect();
+        let wrong = [
+            "TABLE_NAME",
+            "REACTION_MODE",
+            "FEATURE_GATES",
+            "PREFERENCE_POLICY",
+            "VM_MEMORY_OVERHEAD_PERCENT",
+        ];
+        assert_eq!(names, wrong);
+        assert!(error.to_string().contains("\"nap\" is neither watch nor poll"), "{error}");
+    }
+
+    #[test]
+    fn what_is_set_counts() {
+        let environment = read(&[
+            ("TABLE_NAME", "t"),
+            ("CLUSTER_NAME", "prod"),
+            ("REACTION_MODE", "poll"),
+            ("FEATURE_GATES", "NodeRepair=true"),
+            ("MIN_VALUES_POLICY", "BestEffort"),
+            ("VM_MEMORY_OVERHEAD_PERCENT", "0.05"),
+            ("RESERVED_ENIS", "1"),
+            ("DISABLE_DRY_RUN", "true"),
+            ("LOG_LEVEL", ""),
+        ])
+        .unwrap();
+        assert_eq!(environment.cluster.as_deref(), Some("prod"));
+        assert_eq!(environment.reaction, Reaction::Poll);
+        assert!(environment.settings.feature_gates.node_repair);
+        assert_eq!(environment.settings.min_values_policy, MinValuesPolicy::BestEffort);
+        assert_eq!(environment.ec2.vm_memory_overhead_ppm, 50_000);
+        assert_eq!((environment.ec2.reserved_enis, environment.ec2.dry_runs), (1, false));
+        assert_eq!(environment.log_level, "info", "an empty variable is not set");
+    }
+
+    #[test]
+    fn defaults_that_are_written_down_are_those_that_hold() {
+        for variable in VARIABLES.iter().filter(|own| own.default.is_some()) {
+            let default = variable.default.unwrap();
+            let told = read(&[("TABLE_NAME", "t"), (variable.name, default)]);
+            assert_eq!(told, read(&[("TABLE_NAME", "t")]), "{}", variable.name);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The event that wakes a function: it names a cluster.
+//!
+//! `{"cluster": "NAME"}`, with `"mode": "watch"` or `"poll"` where the function's own does not hold; or
+//! EventBridge's envelope with the same in `detail`. Everything else in it is passed over. What a function
+//! does for all clusters of the region needs no name.
+
+use domain::Text;
+use serde_json::Value;
+
+use crate::environment::Reaction;
+
+/// What a function is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterEvent {
+    /// The EKS cluster, where one is named.
+    pub cluster: Option<Text>,
+    /// Whether to stay; `None` leaves it to the environment.
+    pub reaction: Option<Reaction>,
+}
+
+/// Why an event is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// It names no cluster, and one is needed.
+    #[error("the event names no cluster: {{\"cluster\": \"NAME\"}} is expected")]
+    NoCluster,
+    /// Its cluster is no name.
+    #[error("the event's cluster is no name of an EKS cluster")]
+    NoName,
+    /// Its mode is unknown.
+    #[error("the event's mode: {0}")]
+    Mode(String),
+}
+
+/// EKS takes no longer names.
+///
+/// Source: <https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html>.
+const NAME_LENGTH_MAX: usize = 100;
+
+impl ClusterEvent {
+    /// From the event's document. `otherwise` is the cluster of events that name none.
+    pub fn of(event: &Value, otherwise: Option<&Text>) -> Result<Self, EventError> {
+        let field = |name: &str| event.get(name).or_else(|| event.get("detail")?.get(name));
+        let cluster = match field("cluster") {
+            Some(Value::String(name)) => Some(name.as_str().into()),
+            Some(_) => return Err(EventError::NoName),
+            None => otherwise.cloned(),
+        };
+        if cluster.as_ref().is_some_and(|name: &Text| !is_name(name)) {
+            return Err(EventError::NoName);
+        }
+        let reaction = match field("mode") {
+            None => None,
+            Some(mode) => {
+                let word = mode.as_str().unwrap_or_default();
+                Some(word.parse().map_err(EventError::Mode)?)
+            }
+        };
+        Ok(Self { cluster, reaction })
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.len() <= NAME_LENGTH_MAX
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(event: &Value) -> Result<(String, Option<Reaction>), EventError> {
+        let event = ClusterEvent::of(event, None)?;
+        Ok((event.cluster.as_deref().unwrap_or("none").to_owned(), event.reaction))
+    }
+
+    #[test]
+    fn a_cluster_is_named_at_the_top_or_in_the_detail() {
+        let envelope = json!({"source": "aws.scheduler", "detail": {"cluster": "prod"}});
+        assert_eq!(of(&envelope), Ok(("prod".to_owned(), None)));
+        let plain = json!({"cluster": "prod", "mode": "poll", "time": "2026-01-01T00:00:00Z"});
+        assert_eq!(of(&plain), Ok(("prod".to_owned(), Some(Reaction::Poll))));
+    }
+
+    #[test]
+    fn an_event_that_names_none_is_for_the_cluster_of_the_environment() {
+        let otherwise = Text::from("only");
+        let event = ClusterEvent::of(&json!({}), Some(&otherwise)).unwrap();
+        assert_eq!(event.cluster, Some(otherwise));
+        assert_eq!(of(&json!({})), Ok(("none".to_owned(), None)));
+    }
+
+    #[test]
+    fn what_no_cluster_can_be_called_is_refused() {
+        for name in [json!(""), json!("region/eu-west-1"), json!("a#b"), json!(7), json!("-a")] {
+            assert_eq!(of(&json!({ "cluster": name })), Err(EventError::NoName));
+        }
+        let mode = of(&json!({"cluster": "prod", "mode": "nap"}));
+        assert!(matches!(mode, Err(EventError::Mode(_))), "{mode:?}");
+    }
+}

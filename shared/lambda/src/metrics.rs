@@ -1,0 +1,222 @@
+//! Metrics in CloudWatch's embedded metric format: JSON lines on standard output, which CloudWatch Logs
+//! turns into metrics without any call
+//! (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>).
+//!
+//! Names and labels are Karpenter's where it has the metric (reference E11), with the cluster's name as one
+//! more dimension; ours begin with `outrigger_`.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use domain::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// CloudWatch takes no more metrics in one line, …
+const METRICS_A_LINE: usize = 100;
+/// … and no more values of one metric.
+const VALUES_A_METRIC: usize = 100;
+
+/// What the numbers of a metric are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// So many.
+    Count,
+    /// So long.
+    Seconds,
+    /// Something else, such as dollars an hour.
+    None,
+}
+
+impl Unit {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Count => "Count",
+            Self::Seconds => "Seconds",
+            Self::None => "None",
+        }
+    }
+}
+
+/// Label names and values of a metric, sorted.
+type Dimensions = BTreeMap<&'static str, String>;
+
+/// Units and values by the metric's name.
+type Named = BTreeMap<&'static str, (Unit, Vec<f64>)>;
+
+/// The metrics of one invocation.
+#[derive(Debug)]
+pub struct Metrics {
+    namespace: String,
+    cluster: String,
+    sets: RefCell<BTreeMap<Dimensions, Named>>,
+}
+
+impl Metrics {
+    /// None yet, about a cluster.
+    pub fn new(namespace: &str, cluster: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            cluster: cluster.to_owned(),
+            sets: RefCell::default(),
+        }
+    }
+
+    /// Adds to what is counted.
+    pub fn count(&self, name: &'static str, labels: &[(&'static str, &str)], by: usize) {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let by = by as f64;
+        self.with(name, labels, Unit::Count, |values| match values.as_mut_slice() {
+            [sum] => *sum += by,
+            _ => values.push(by),
+        });
+    }
+
+    /// Notes how something is now; the last word counts.
+    pub fn gauge(&self, name: &'static str, labels: &[(&'static str, &str)], unit: Unit, is: f64) {
+        self.with(name, labels, unit, |values| *values = vec![is]);
+    }
+
+    /// Notes how long something took.
+    pub fn duration(&self, name: &'static str, labels: &[(&'static str, &str)], seconds: f64) {
+        self.with(name, labels, Unit::Seconds, |values| {
+            // Of more than CloudWatch takes, the latest count.
+            if values.len() == VALUES_A_METRIC {
+                values.remove(0);
+            }
+            values.push(seconds);
+        });
+    }
+
+    fn with(
+        &self,
+        name: &'static str,
+        labels: &[(&'static str, &str)],
+        unit: Unit,
+        change: impl FnOnce(&mut Vec<f64>),
+    ) {
+        let mut dimensions: Dimensions =
+            labels.iter().map(|(label, value)| (*label, (*value).to_owned())).collect();
+        dimensions.insert("cluster", self.cluster.clone());
+        // CloudWatch drops a line with an empty dimension.
+        dimensions.retain(|_, value| !value.is_empty());
+        let mut sets = self.sets.borrow_mut();
+        let (_, values) =
+            sets.entry(dimensions).or_default().entry(name).or_insert_with(|| (unit, Vec::new()));
+        change(values);
+    }
+
+    /// The lines to write, one for each set of labels.
+    pub fn lines(&self, now: Timestamp) -> Vec<Value> {
+        let sets = self.sets.borrow();
+        let mut lines = Vec::new();
+        for (dimensions, metrics) in sets.iter() {
+            let metrics: Vec<_> = metrics.iter().collect();
+            lines.extend(
+                metrics.chunks(METRICS_A_LINE).map(|chunk| self.line(now, dimensions, chunk)),
+            );
+        }
+        lines
+    }
+
+    fn line(
+        &self,
+        now: Timestamp,
+        dimensions: &Dimensions,
+        metrics: &[(&&'static str, &(Unit, Vec<f64>))],
+    ) -> Value {
+        let mut line = Map::new();
+        for (label, value) in dimensions {
+            line.insert((*label).to_owned(), json!(value));
+        }
+        let mut definitions = Vec::with_capacity(metrics.len());
+        for (name, (unit, values)) in metrics {
+            definitions.push(json!({"Name": name, "Unit": unit.as_str()}));
+            let value = match values.as_slice() {
+                [one] => json!(one),
+                many => json!(many),
+            };
+            line.insert((**name).to_owned(), value);
+        }
+        let names: Vec<_> = dimensions.keys().collect();
+        line.insert(
+            "_aws".to_owned(),
+            json!({
+                "Timestamp": now.as_millisecond(),
+                "CloudWatchMetrics": [{
+                    "Namespace": self.namespace,
+                    "Dimensions": [names],
+                    "Metrics": definitions,
+                }],
+            }),
+        );
+        Value::Object(line)
+    }
+
+    /// Writes what was noted to standard output.
+    pub fn write(&self, now: Timestamp) {
+        let mut out = std::io::stdout().lock();
+        for line in self.lines(now) {
+            if let Err(error) = writeln!(out, "{line}") {
+                tracing::warn!(%error, "metrics could not be written");
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    #[test]
+    fn a_line_says_what_cloudwatch_needs_to_make_metrics_of_it() {
+        let metrics = Metrics::new("Outrigger", "prod");
+        metrics.count("karpenter_nodeclaims_created_total", &[("nodepool", "default")], 2);
+        metrics.count("karpenter_nodeclaims_created_total", &[("nodepool", "default")], 1);
+        let lines = metrics.lines(NOW);
+        let expected = json!({
+            "_aws": {
+                "Timestamp": 0,
+                "CloudWatchMetrics": [{
+                    "Namespace": "Outrigger",
+                    "Dimensions": [["cluster", "nodepool"]],
+                    "Metrics": [{"Name": "karpenter_nodeclaims_created_total", "Unit": "Count"}],
+                }],
+            },
+            "cluster": "prod",
+            "nodepool": "default",
+            "karpenter_nodeclaims_created_total": 3.0,
+        });
+        assert_eq!(lines, [expected]);
+    }
+
+    #[test]
+    fn other_labels_are_another_line() {
+        let metrics = Metrics::new("Outrigger", "prod");
+        metrics.count("a", &[("nodepool", "x")], 1);
+        metrics.count("a", &[("nodepool", "y")], 1);
+        metrics.gauge("b", &[], Unit::None, 0.5);
+        assert_eq!(metrics.lines(NOW).len(), 3);
+    }
+
+    #[test]
+    fn durations_are_kept_one_by_one_as_far_as_cloudwatch_takes_them() {
+        let metrics = Metrics::new("Outrigger", "prod");
+        for second in 0..130_u32 {
+            metrics.duration("t", &[], f64::from(second));
+        }
+        let values = metrics.lines(NOW)[0]["t"].as_array().unwrap().clone();
+        assert_eq!((values.len(), values[0].as_f64()), (VALUES_A_METRIC, Some(30.0)));
+    }
+
+    #[test]
+    fn a_gauge_is_what_was_noted_last() {
+        let metrics = Metrics::new("Outrigger", "prod");
+        metrics.gauge("g", &[], Unit::Count, 1.0);
+        metrics.gauge("g", &[], Unit::Count, 2.0);
+        assert_eq!(metrics.lines(NOW)[0]["g"], json!(2.0));
+    }
+}

@@ -1,0 +1,218 @@
+//! What a process keeps from one invocation to the next: clients, connections, and what they remember. All
+//! of it only saves time; a process that has just started is as right.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use aws::calls::Calls;
+use aws::catalogue::Catalogue;
+use aws::cluster::ClusterFacts;
+use aws::ec2::Ec2;
+use aws::eks::Eks;
+use aws::store::{DynamoStore, RegionBlobs, Table};
+use aws::throttle::SharedBudget;
+use controllers::ports::{Clock as _, Outside, PortError};
+use domain::{SignedDuration, Text, Timestamp};
+use kubernetes::{Connection, Endpoint, KubernetesCluster, Reading, Token};
+
+use crate::clock::SystemClock;
+use crate::environment::Environment;
+use crate::failure::Failure;
+
+/// The catalogue is renewed every hour, by function `catalog`; a process looks for a newer one so often.
+const CATALOGUE_LASTS: SignedDuration = SignedDuration::from_mins(15);
+/// What EKS says of a cluster is asked again so often: its version changes once in months.
+const FACTS_LAST: SignedDuration = SignedDuration::from_mins(15);
+
+/// The clients of one process.
+#[derive(Debug)]
+pub struct Process {
+    environment: Environment,
+    calls: Calls,
+    eks: Eks,
+    table: Table,
+    blobs: RegionBlobs,
+    clock: SystemClock,
+    clusters: RefCell<BTreeMap<Text, Rc<Adapters>>>,
+}
+
+/// The ports of one cluster.
+#[derive(Debug)]
+pub struct Adapters {
+    cluster: KubernetesCluster,
+    cloud: Ec2,
+    store: DynamoStore,
+    clock: SystemClock,
+    facts: ClusterFacts,
+    facts_checked: Cell<Timestamp>,
+    catalogue_checked: Cell<Timestamp>,
+}
+
+impl Outside for Adapters {
+    type Cluster = KubernetesCluster;
+    type Cloud = Ec2;
+    type Store = DynamoStore;
+    type Clock = SystemClock;
+
+    fn cluster(&self) -> &KubernetesCluster {
+        &self.cluster
+    }
+
+    fn cloud(&self) -> &Ec2 {
+        &self.cloud
+    }
+
+    fn store(&self) -> &DynamoStore {
+        &self.store
+    }
+
+    fn clock(&self) -> &SystemClock {
+        &self.clock
+    }
+}
+
+impl Process {
+    /// The clients that an environment asks for. Nothing is called yet.
+    pub async fn new(environment: Environment) -> Result<Self, Failure> {
+        let config = aws::sdk::config().await;
+        let table = Table::new(&config, &environment.table_name);
+        let region = config.region().map(ToString::to_string).unwrap_or_default();
+        let budget = SharedBudget::new(table.clone(), &region);
+        Ok(Self {
+            calls: Calls::new(&config, Arc::new(budget))?,
+            eks: Eks::new(&config),
+            blobs: RegionBlobs::new(table.clone(), &region),
+            table,
+            clock: SystemClock::default(),
+            clusters: RefCell::default(),
+            environment,
+        })
+    }
+
+    /// What the process was told.
+    pub const fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The clients of EC2 and its kin.
+    pub const fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    /// Where the catalogue is kept.
+    pub const fn blobs(&self) -> &RegionBlobs {
+        &self.blobs
+    }
+
+    /// The table.
+    pub const fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The time.
+    pub const fn clock(&self) -> &SystemClock {
+        &self.clock
+    }
+
+    /// Opens what the first event would have to wait for. What fails is tried again by that event.
+    pub async fn warm_up(&self) {
+        let table = self.table.warm_up();
+        let cluster = async {
+            match &self.environment.cluster {
+                Some(name) => self.adapters(name).await.map(drop),
+                None => Ok(()),
+            }
+        };
+        let (table, cluster) = tokio::join!(table, cluster);
+        if let Err(error) = table.map_err(Failure::from).and(cluster) {
+            tracing::warn!(%error, "a connection could not be opened ahead of the first event");
+        }
+    }
+
+    /// The ports of a cluster.
+    pub async fn adapters(&self, cluster: &Text) -> Result<Rc<Adapters>, Failure> {
+        let known = self.clusters.borrow().get(cluster).cloned();
+        if let Some(known) = known
+            && self.is_current(&known).await
+        {
+            self.renew_catalogue(&known).await;
+            return Ok(known);
+        }
+        let adapters = Rc::new(self.open(cluster).await?);
+        self.clusters.borrow_mut().insert(cluster.clone(), Rc::clone(&adapters));
+        Ok(adapters)
+    }
+
+    async fn open(&self, cluster: &Text) -> Result<Adapters, Failure> {
+        let (facts, catalogue) = tokio::join!(self.eks.describe(cluster), self.catalogue());
+        let facts = facts?;
+        let connection = self.connect(&facts).await?;
+        if let Err(error) = connection.warm_up().await {
+            tracing::warn!(%error, %cluster, "the API server does not answer");
+        }
+        let now = self.clock.now();
+        Ok(Adapters {
+            cluster: KubernetesCluster::new(connection, Reading::Watch),
+            cloud: Ec2::new(self.calls.clone(), facts.clone(), catalogue?, self.environment.ec2),
+            store: DynamoStore::new(self.table.clone(), cluster),
+            clock: SystemClock::default(),
+            facts,
+            facts_checked: Cell::new(now),
+            catalogue_checked: Cell::new(now),
+        })
+    }
+
+    async fn connect(&self, facts: &ClusterFacts) -> Result<Connection, PortError> {
+        let endpoint = Endpoint {
+            url: facts.endpoint.clone(),
+            certificate_authority: Some(facts.certificate_authority.clone()),
+        };
+        let (eks, cluster) = (self.eks.clone(), facts.name.clone());
+        let tokens = move || {
+            let (eks, cluster) = (eks.clone(), cluster.clone());
+            async move {
+                let token = eks.token(&cluster).await?;
+                Ok(Token { secret: token.secret, expires: token.expires })
+            }
+        };
+        Connection::with_tokens(&endpoint, tokens).await
+    }
+
+    async fn catalogue(&self) -> Result<Catalogue, Failure> {
+        Ok(Catalogue::load(&self.blobs, self.calls.region()).await?)
+    }
+
+    /// Whether a cluster is still as its adapters know it. Where nobody can say, it is.
+    async fn is_current(&self, adapters: &Adapters) -> bool {
+        let now = self.clock.now();
+        if now.duration_since(adapters.facts_checked.get()) < FACTS_LAST {
+            return true;
+        }
+        match self.eks.describe(&adapters.facts.name).await {
+            Ok(facts) => {
+                adapters.facts_checked.set(now);
+                facts == adapters.facts
+            }
+            Err(error) => {
+                tracing::warn!(%error, "what EKS said of the cluster could not be renewed");
+                true
+            }
+        }
+    }
+
+    async fn renew_catalogue(&self, adapters: &Adapters) {
+        let now = self.clock.now();
+        if now.duration_since(adapters.catalogue_checked.get()) < CATALOGUE_LASTS {
+            return;
+        }
+        match self.catalogue().await {
+            Ok(catalogue) => {
+                adapters.catalogue_checked.set(now);
+                adapters.cloud.set_catalogue(catalogue);
+            }
+            Err(error) => tracing::warn!(%error, "the catalogue could not be renewed"),
+        }
+    }
+}

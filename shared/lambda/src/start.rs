@@ -1,0 +1,112 @@
+//! Under the Lambda runtime: one process, one invocation after another.
+
+use std::process::ExitCode;
+
+use controllers::ports::Clock as _;
+use domain::Timestamp;
+use lambda_runtime::{LambdaEvent, service_fn};
+use serde_json::Value;
+
+use crate::environment::Environment;
+use crate::event::ClusterEvent;
+use crate::failure::Failure;
+use crate::logs;
+use crate::metrics::Metrics;
+use crate::process::Process;
+use crate::tick::{Order, Summary, Tick, deadline};
+
+/// Runs a function under the Lambda runtime until that ends the process.
+///
+/// Clients are made and connections opened before the first event is asked for, so that the time it takes
+/// is part of init. An environment that makes no sense ends the process with a log line that says why.
+pub fn start(
+    name: &'static str,
+    function: impl AsyncFn(&Tick<'_>) -> Result<(), Failure>,
+) -> ExitCode {
+    let environment = match Environment::of_process() {
+        Ok(environment) => environment,
+        Err(error) => {
+            logs::init("info");
+            return gave_up(&error);
+        }
+    };
+    logs::init(&environment.log_level);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let served = match runtime {
+        Ok(runtime) => runtime.block_on(serve(name, environment, function)),
+        Err(error) => return gave_up(&error),
+    };
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => gave_up(&*error),
+    }
+}
+
+fn gave_up(error: &dyn std::error::Error) -> ExitCode {
+    tracing::error!(%error, "the process cannot go on");
+    ExitCode::FAILURE
+}
+
+async fn serve(
+    name: &'static str,
+    environment: Environment,
+    function: impl AsyncFn(&Tick<'_>) -> Result<(), Failure>,
+) -> Result<(), lambda_runtime::Error> {
+    let process = Process::new(environment).await?;
+    process.warm_up().await;
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| {
+        let (process, function) = (&process, &function);
+        async move {
+            let result = invoke(name, process, function, event).await;
+            if let Err(failure) = &result {
+                tracing::error!(error = %failure, kind = failure.kind(), "the invocation failed");
+            }
+            result
+        }
+    }))
+    .await
+}
+
+async fn invoke(
+    name: &'static str,
+    process: &Process,
+    function: &impl AsyncFn(&Tick<'_>) -> Result<(), Failure>,
+    LambdaEvent { payload, context }: LambdaEvent<Value>,
+) -> Result<Summary, Failure> {
+    let environment = process.environment();
+    let started = process.clock().now();
+    let event = ClusterEvent::of(&payload, environment.cluster.as_ref())?;
+    let metrics =
+        Metrics::new(&environment.metrics_namespace, event.cluster.as_deref().unwrap_or_default());
+    let lambda_deadline =
+        i64::try_from(context.deadline).ok().and_then(|end| Timestamp::from_millisecond(end).ok());
+    // Unique to this process too: an event that is delivered twice has one request id.
+    let id = format!("{}/{}", context.request_id, uuid::Uuid::new_v4().simple());
+    let order = Order {
+        cluster: event.cluster.as_ref(),
+        id: &id,
+        reaction: event.reaction.unwrap_or(environment.reaction),
+        deadline: deadline(started, lambda_deadline.unwrap_or(started)),
+    };
+    let tick = Tick::new(process, order, &metrics);
+    let result = match function(&tick).await {
+        Ok(()) => tick.outcome(),
+        Err(failure) => Err(failure),
+    };
+    let ended = process.clock().now();
+    let labels = [("function", name)];
+    metrics.count("outrigger_invocations_total", &labels, 1);
+    metrics.count("outrigger_invocation_errors_total", &labels, usize::from(result.is_err()));
+    let seconds = ended.duration_since(started).as_secs_f64();
+    metrics.duration("outrigger_invocation_duration_seconds", &labels, seconds);
+    metrics.write(ended);
+    result
+}
+
+/// Ends a process whose handler (`_HANDLER`) is none of the functions.
+pub fn unknown_handler(handler: &str, functions: &[&str]) -> ExitCode {
+    logs::init("info");
+    let functions = functions.join(", ");
+    tracing::error!(handler, functions, "the handler (_HANDLER) names none of the functions");
+    ExitCode::FAILURE
+}
