@@ -5,6 +5,7 @@
 
 pub mod builder;
 pub mod conformance;
+pub mod fleet;
 pub mod generator;
 pub mod mutation;
 pub mod plan_document;
