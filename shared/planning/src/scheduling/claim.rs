@@ -18,9 +18,16 @@ use crate::model::pool::{MinValuesUnmet, Pool, PricedType};
 /// CreateFleet is offered at most so many types (Karpenter's limit for one launch).
 const INSTANCE_TYPES_MAX: usize = 60;
 
-/// Types are listed while they cost at most so many percent of the cheapest: enough for spot to choose
-/// from, without paying much more than was planned.
+/// Types are listed while they cost at most so many percent of the cheapest: without paying much more than
+/// was planned, spot has a choice. All of them are, so a claim keeps the five that on-demand wants and the
+/// fifteen that spot wants wherever its NodePool and its pods leave so many within this price.
 const PRICE_PERCENT_MAX: i64 = 150;
+
+/// Karpenter wants so many types for a replacement of spot by spot, so that interruptions do not follow one
+/// another. (What launches on demand is warned about below five.)
+const SPOT_TYPES_WANTED: usize = 15;
+
+const _: () = assert!(SPOT_TYPES_WANTED <= INSTANCE_TYPES_MAX, "a launch takes what spot wants");
 
 /// Names that are taken, and how new ones are drawn.
 pub(crate) struct Names {

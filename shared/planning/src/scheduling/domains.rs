@@ -7,20 +7,28 @@ use domain::taint::first_untolerated;
 
 use super::fit::Fit;
 use super::topology::{Rule, Topology};
+use super::wishes::Wishes;
 use crate::model::Model;
 use crate::model::intern::KeyKind;
 use crate::model::pool::{Compatible, Pool};
 
 /// Keys other than the host name of which a pod's new node needs a settled value, because the pod
 /// carries a constraint on it or another pod's constraint looks at the pod.
-pub(crate) fn pinned_keys(topology: &Topology, shape: usize) -> Vec<Text> {
+///
+/// With open wishes, a spread that need not hold settles nothing.
+pub(crate) fn pinned_keys(topology: &Topology, shape: usize, wishes: Wishes) -> Vec<Text> {
     let ties = &topology.ties[shape];
     let mut keys: Vec<Text> = ties
         .owned
         .iter()
+        .filter(|owned| wishes == Wishes::Kept || !topology.is_wished_spread(owned))
         .map(|owned| owned.group)
         .chain(ties.selected_by.iter().copied().filter(|group| {
-            topology.is_awaited[*group] || topology.groups[*group].rule == Rule::AntiAffinity
+            topology.groups[*group].rule == Rule::AntiAffinity
+                || match wishes {
+                    Wishes::Kept => topology.is_awaited[*group],
+                    Wishes::Open => topology.is_needed[*group],
+                }
         }))
         .map(|group| &topology.groups[group])
         .filter(|group| !group.is_by_host())

@@ -128,7 +128,8 @@ fn weigh(
     }
 }
 
-fn price_of(model: &Model, packed: &Packed) -> Option<UsdPerHour> {
+/// What the cheapest type that its pods fit on costs.
+pub(crate) fn price_of(model: &Model, packed: &Packed) -> Option<UsdPerHour> {
     let types = with_room(&model.pools[packed.pool], &packed.compatible.types, &packed.requests);
     let compatible = &packed.compatible;
     model.pools[packed.pool]

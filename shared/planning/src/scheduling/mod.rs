@@ -4,6 +4,8 @@
 //! topology domains of nodes still to be launched. [`packing`] then chooses those nodes at the lowest
 //! price. Karpenter's semantics decide what is allowed, cost decides what is chosen.
 
+mod attempt;
+pub(crate) mod bound;
 pub(crate) mod claim;
 mod domains;
 pub(crate) mod fit;
@@ -15,6 +17,7 @@ pub(crate) mod placement;
 pub(crate) mod reason;
 pub(crate) mod state;
 pub(crate) mod topology;
+mod wishes;
 
 #[cfg(test)]
 mod tests;
@@ -27,9 +30,11 @@ use domain::snapshot::ClusterSnapshot;
 
 use crate::model::Model;
 use crate::model::node::NodeView;
+use attempt::{Attempt, attempt, demand};
+use bound::Budget;
 use claim::Names;
 use limits::Limits;
-use packing::{Packed, pack};
+use packing::Packed;
 use placement::{Placements, Placer};
 use state::State;
 use topology::Topology;
@@ -81,30 +86,20 @@ impl Scheduling {
         let topology = Topology::of(model, &to_place, &waits);
         let state = State::of(model, &topology);
         let mut placer = Placer::new(model, &topology, state.clone());
-        let mut limits = Limits::of(model, |_| false);
-        let mut outcome = placer.place(&waiting);
-        let mut packing = pack(model, &topology, &placer.state, &mut limits, &outcome.items);
-        for _ in 0..REPLACEMENTS_MAX {
-            // Pods that were counted in a domain and found no node there hold others back, or let too
-            // many in: count them out and place all again.
-            if packing.left.is_empty() || !placer.cap(&outcome.items, &packing.left) {
-                break;
-            }
-            placer.reset(state.clone());
-            limits = Limits::of(model, |_| false);
-            outcome = placer.place(&waiting);
-            packing = pack(model, &topology, &placer.state, &mut limits, &outcome.items);
-        }
+        let Attempt { mut outcome, packing, mut limits, mut relaxation } =
+            attempt(model, &topology, &mut placer, &state, &waiting);
         outcome.failed.extend(packing.left);
-        let (plan, launched) =
+        let demand = demand(model, &outcome, &packing.nodes);
+        let lower_bound = relaxation
+            .as_mut()
+            .map_or(UsdPerHour::ZERO, |relaxation| relaxation.bound(model, &demand, &Budget::PLAN));
+        let (mut plan, launched) =
             plan(model, &mut placer, &mut limits, &outcome, &packing.nodes, &waiting);
+        plan.totals.lower_bound = Some(lower_bound);
         let state = placer.state;
         Self { plan, topology, state, launched, placed: outcome.placed }
     }
 }
-
-/// Placements are made again at most so often; each time fewer pods are counted where none is launched.
-const REPLACEMENTS_MAX: usize = 16;
 
 /// What counts against a pool's limits for a node that is still to be launched: its pool, and the most of
 /// each resource that any listed type has.
@@ -220,6 +215,7 @@ fn plan(
             pending_pods: u32::try_from(pending).unwrap_or(u32::MAX),
             hourly_before: before,
             hourly_after: before + added,
+            // Said by who knows what the nodes were held against.
             lower_bound: None,
         },
         node_claims,

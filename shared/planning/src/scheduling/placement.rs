@@ -21,8 +21,10 @@ use super::domains::pinned_keys;
 use super::fit::{Fit, fit};
 use super::state::State;
 use super::topology::Topology;
+use super::wishes::Wishes;
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
+pub(crate) use existing::node_meets;
 use pin::Choice;
 use preference::Preferred;
 
@@ -57,6 +59,8 @@ type AllowedKey = (Vec<ConjunctionId>, Vec<Toleration>);
 pub(crate) struct Placer<'m, 'a> {
     model: &'m Model<'a>,
     topology: &'m Topology,
+    /// Whether spreads that need not hold settle where nodes are launched.
+    pub(crate) wishes: Wishes,
     /// What has changed so far: pods placed count.
     pub(crate) state: State,
     fits: FxHashMap<(usize, ConjunctionId), Rc<Fit>>,
@@ -80,6 +84,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         Self {
             model,
             topology,
+            wishes: Wishes::Kept,
             state,
             fits: FxHashMap::default(),
             allowed: FxHashMap::default(),
@@ -114,13 +119,20 @@ impl<'m, 'a> Placer<'m, 'a> {
         Some(values.fold(f64::INFINITY, f64::min)).filter(|value| value.is_finite()).unwrap_or(0.0)
     }
 
+    /// Starts over with other wishes, forgetting what packings taught.
+    pub(crate) fn reset_with(&mut self, wishes: Wishes, state: State) {
+        self.reset(state);
+        self.caps.clear();
+        self.wishes = wishes;
+    }
+
     /// Learns from a packing that left pods of pinned items: next time no more are pinned there than found
     /// a node. Returns whether there was anything to learn.
     pub(crate) fn cap(&mut self, items: &[Item], left: &[usize]) -> bool {
         let left: BTreeSet<usize> = left.iter().copied().collect();
         let mut has_learnt = false;
         for item in items {
-            if pinned_keys(self.topology, item.shape).is_empty() {
+            if pinned_keys(self.topology, item.shape, self.wishes).is_empty() {
                 continue;
             }
             let key = (item.shape, item.conjunction);
@@ -203,7 +215,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         if rest.is_empty() || own.hopeless.is_some() {
             return rest;
         }
-        let keys = pinned_keys(self.topology, shape);
+        let keys = pinned_keys(self.topology, shape, self.wishes);
         // Pods that fight over a volume are taken one by one, as those that look at each other are.
         if keys.is_empty() && own.volumes.exclusive.is_empty() {
             let Some(Preferred { conjunction, fit, .. }) = self.unpinned(shape) else {

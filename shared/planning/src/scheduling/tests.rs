@@ -1,6 +1,7 @@
 //! What `plan` does with pods that need a place, subject by subject.
 
 mod affinity;
+mod bound;
 mod buffer;
 mod claim;
 mod daemon;
@@ -15,3 +16,4 @@ mod reservation;
 mod spread;
 mod volume;
 mod weight;
+mod wish;

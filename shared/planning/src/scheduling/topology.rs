@@ -148,6 +148,8 @@ pub(crate) struct Topology {
     pub(crate) first_owner: Vec<usize>,
     /// Groups that some waiting pod carries: where pods that they select go makes a difference.
     pub(crate) is_awaited: Vec<bool>,
+    /// The same, left out where they carry it as a spread that need not hold.
+    pub(crate) is_needed: Vec<bool>,
 }
 
 impl Topology {
@@ -197,6 +199,7 @@ impl Topology {
             })
             .collect();
         let mut is_awaited = vec![false; builder.groups.len()];
+        let mut is_needed = is_awaited.clone();
         for owned in ties
             .iter()
             .zip(waiting)
@@ -205,9 +208,20 @@ impl Topology {
             .flat_map(|ties: &ShapeTies| &ties.owned)
         {
             is_awaited[owned.group] = true;
+            is_needed[owned.group] |= !is_wished_spread(&builder.groups, owned);
         }
-        Self { groups: builder.groups, ties, first_owner: builder.first_owner, is_awaited }
+        let Builder { groups, first_owner, .. } = builder;
+        Self { groups, ties, first_owner, is_awaited, is_needed }
     }
+
+    /// Whether it is a spread with `ScheduleAnyway`.
+    pub(crate) fn is_wished_spread(&self, owned: &Owned) -> bool {
+        is_wished_spread(&self.groups, owned)
+    }
+}
+
+fn is_wished_spread(groups: &[Group], owned: &Owned) -> bool {
+    owned.weight > 0 && matches!(groups[owned.group].rule, Rule::Spread { .. })
 }
 
 /// Finds the groups that may select a pod by one of its labels, so that not every group is held against

@@ -236,7 +236,7 @@ impl Placer<'_, '_> {
 }
 
 /// Whether a node's labels and name meet the requirements.
-fn node_meets(model: &Model, node: &NodeView, conjunction: ConjunctionId) -> bool {
+pub(crate) fn node_meets(model: &Model, node: &NodeView, conjunction: ConjunctionId) -> bool {
     let sets = model.sets.borrow();
     sets.rules(conjunction).iter().all(|rule| {
         let value = if &*rule.key == NODE_NAME_FIELD {

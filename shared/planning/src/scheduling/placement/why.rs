@@ -146,7 +146,7 @@ impl Placer<'_, '_> {
     /// shape; `None` where none does, or none is known to.
     pub(crate) fn topology_unfit(&mut self, shape: usize, pool: usize) -> Option<NodePoolUnfit> {
         let topology = self.topology;
-        let keys = pinned_keys(topology, shape);
+        let keys = pinned_keys(topology, shape, self.wishes);
         for key in &keys {
             let launchable = self.launchable_in(shape, pool, key);
             if launchable.is_empty() {

@@ -85,3 +85,27 @@ fn prices_of_a_plan_add_up() {
     assert_eq!(plan.totals.hourly_before, usd(0.20));
     assert_eq!(plan.totals.hourly_after, usd(0.30));
 }
+
+#[test]
+fn a_claim_keeps_five_types_while_they_cost_at_most_half_more() {
+    let sold: Vec<_> = (0..8)
+        .map(|index| instance_type(&format!("m{index}"), 2, 0.10 + 0.01 * f64::from(index)))
+        .collect();
+    let plan = cluster().selling(sold).pod(pod("a").cpu(1500)).plan();
+    let claim = claim_of(&plan, "a");
+    assert_eq!(claim.instance_types, texts(&["m0", "m1", "m2", "m3", "m4", "m5"]));
+}
+
+#[test]
+fn a_claim_that_may_be_spot_keeps_fifteen_types() {
+    let sold: Vec<_> = (10..40)
+        .map(|index| {
+            let dearer = f64::from(index - 10);
+            with_spot(instance_type(&format!("m{index}"), 2, 0.50), 0.10 + 0.003 * dearer)
+        })
+        .collect();
+    let plan =
+        cluster().selling(sold).pod(pod("a").cpu(1500).on_nodes_with(CAPACITY_TYPE, "spot")).plan();
+    let claim = claim_of(&plan, "a");
+    assert_eq!(claim.instance_types.len(), 17, "up to 0.15");
+}

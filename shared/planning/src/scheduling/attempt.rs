@@ -1,0 +1,139 @@
+//! Placing and packing, again where the first answer does not hold or costs too much.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use domain::money::UsdPerHour;
+
+use super::bound::{Budget, Relaxation};
+use super::limits::Limits;
+use super::packing::{Packed, Packing, Search, pack_for_less};
+use super::placement::{Item, Placements, Placer};
+use super::state::State;
+use super::topology::Topology;
+use super::wishes::Wishes;
+use super::{merge, wishes};
+use crate::model::Model;
+
+/// With more nodes than this, wishes are left to the choice of zones: packing again would take too long.
+const COMPARED_NODES_MAX: usize = 500;
+
+/// Places for pods, and nodes to launch.
+pub(super) struct Attempt {
+    /// Where pods go.
+    pub(super) outcome: Placements,
+    /// Nodes to launch.
+    pub(super) packing: Packing,
+    /// What is left of the limits.
+    pub(super) limits: Limits,
+    /// What the nodes were held against; none where no pod needs a new one.
+    pub(super) relaxation: Option<Relaxation>,
+}
+
+/// Finds places twice where pods wish to be spread: with the wish kept, and open. Which counts is up to the
+/// price.
+pub(super) fn attempt<'m>(
+    model: &Model,
+    topology: &'m Topology,
+    placer: &mut Placer<'m, '_>,
+    state: &State,
+    waiting: &[usize],
+) -> Attempt {
+    let shapes: BTreeMap<usize, u32> = counted(model, waiting.iter());
+    let pods: Vec<(usize, u32)> = shapes.into_iter().collect();
+    let has_open = wishes::has_open(topology, pods.iter().map(|(shape, _)| *shape));
+    if has_open {
+        placer.reset_with(Wishes::Open, state.clone());
+    }
+    let solved: OnceCell<Option<Relaxation>> = OnceCell::new();
+    let relaxation = |items: &[Item]| {
+        if items.is_empty() {
+            return Search::Quick;
+        }
+        let solve = || Relaxation::of(model, topology, &pods, &Budget::PLAN);
+        solved.get_or_init(solve).as_ref().map_or(Search::Alone, Search::With)
+    };
+    let (outcome, mut packing, limits) =
+        fitted(model, topology, placer, (state, waiting), relaxation);
+    if !has_open || packing.nodes.is_empty() {
+        let relaxation = solved.into_inner().flatten();
+        return Attempt { outcome, packing, limits, relaxation };
+    }
+    let price = |nodes: &[Packed]| -> UsdPerHour {
+        nodes.iter().filter_map(|node| merge::price_of(model, node)).sum()
+    };
+    wishes::settle_zones(model, topology, &placer.state, &mut packing.nodes);
+    let open = (outcome, packing, limits);
+    let open_state = std::mem::replace(&mut placer.state, state.clone());
+    placer.reset_with(Wishes::Kept, state.clone());
+    let known = (price(&open.1.nodes), open.1.nodes.len());
+    if known.1 > COMPARED_NODES_MAX {
+        let (outcome, packing, limits) = open;
+        placer.reset_with(Wishes::Open, open_state);
+        return Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() };
+    }
+    let quick = fitted(model, topology, placer, (state, waiting), |_| Search::Quick);
+    let is_near = wishes::may_be_worth(price(&quick.1.nodes), known);
+    let kept = if is_near {
+        placer.reset(state.clone());
+        fitted(model, topology, placer, (state, waiting), relaxation)
+    } else {
+        quick
+    };
+    let is_complete =
+        kept.1.left.len() + kept.0.failed.len() <= open.1.left.len() + open.0.failed.len();
+    let is_kept = is_complete && wishes::are_worth(price(&kept.1.nodes), known);
+    let (outcome, packing, limits) = if is_kept { kept } else { open };
+    if !is_kept {
+        placer.reset_with(Wishes::Open, open_state);
+    }
+    Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() }
+}
+
+/// Places pods and packs nodes; where a domain that pods were counted in got no node for them, again.
+fn fitted<'m, 'r>(
+    model: &Model,
+    topology: &'m Topology,
+    placer: &mut Placer<'m, '_>,
+    (state, waiting): (&State, &[usize]),
+    search: impl Fn(&[Item]) -> Search<'r>,
+) -> (Placements, Packing, Limits) {
+    let mut limits = Limits::of(model, |_| false);
+    let mut outcome = placer.place(waiting);
+    let known = search(&outcome.items);
+    let items = (outcome.items.as_slice(), known);
+    let mut packing = pack_for_less(model, topology, &placer.state, &mut limits, items);
+    for _ in 0..REPLACEMENTS_MAX {
+        // Pods that were counted in a domain and found no node there hold others back, or let too
+        // many in: count them out and place all again.
+        if packing.left.is_empty() || !placer.cap(&outcome.items, &packing.left) {
+            break;
+        }
+        placer.reset(state.clone());
+        limits = Limits::of(model, |_| false);
+        outcome = placer.place(waiting);
+        let items = (outcome.items.as_slice(), known);
+        packing = pack_for_less(model, topology, &placer.state, &mut limits, items);
+    }
+    (outcome, packing, limits)
+}
+
+/// By shape, how many of the pods someone waits for.
+fn counted<'p>(model: &Model, pods: impl Iterator<Item = &'p usize>) -> BTreeMap<usize, u32> {
+    let mut counts = BTreeMap::new();
+    for pod in pods.filter(|pod| model.pod(**pod).virtual_of.is_none()) {
+        if let Some(shape) = model.shapes.of_pod[*pod] {
+            *counts.entry(shape).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// By shape, how many pods the plan found a place for; virtual pods, which no one waits for, left out.
+pub(super) fn demand(model: &Model, outcome: &Placements, nodes: &[Packed]) -> Vec<(usize, u32)> {
+    let launched = nodes.iter().flat_map(|node| &node.members).flat_map(|member| &member.pods);
+    counted(model, launched.chain(outcome.placed.iter().map(|(pod, _)| pod))).into_iter().collect()
+}
+
+/// Placements are made again at most so often; each time fewer pods are counted where none is launched.
+const REPLACEMENTS_MAX: usize = 16;

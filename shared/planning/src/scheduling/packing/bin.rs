@@ -1,0 +1,113 @@
+//! Bins: the offerings that packing and the lower bound look at.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::model::pool::{Compatible, Pool};
+
+/// An offering of an instance type in a NodePool that could be launched.
+#[derive(Clone)]
+pub(crate) struct Bin {
+    /// Index of the pool.
+    pub(crate) pool: usize,
+    /// Index of the type.
+    pub(crate) type_index: usize,
+    /// Index of the way of buying.
+    pub(crate) purchase: u32,
+    /// Nano-USD an hour.
+    pub(crate) price: f64,
+    /// Classes of items that it accepts, a bit each.
+    accepts: Rc<[u64]>,
+}
+
+impl Bin {
+    /// Whether pods of a class may go there.
+    pub(crate) fn accepts_class(&self, class: usize) -> bool {
+        self.accepts.get(class / 64).is_some_and(|word| word >> (class % 64) & 1 == 1)
+    }
+}
+
+/// Offerings of a pool worth a look: of those that the same classes accept, none that another beats in
+/// room and price.
+pub(crate) fn bins(pool_index: usize, pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
+    let mut alike: BTreeMap<(Vec<u64>, Option<u32>), Vec<Bin>> = BTreeMap::new();
+    if classes.is_empty() {
+        return Vec::new();
+    }
+    for (type_index, one) in pool.types.iter().enumerate() {
+        let mut cheapest: BTreeMap<(Vec<u64>, Option<u32>), Bin> = BTreeMap::new();
+        for offering in &one.offerings {
+            let accepts = accepting(classes, type_index, (offering.zone, offering.purchase));
+            if accepts.iter().all(|word| *word == 0) {
+                continue;
+            }
+            #[expect(clippy::cast_precision_loss, reason = "only ranks")]
+            let bin = Bin {
+                pool: pool_index,
+                type_index,
+                purchase: offering.purchase,
+                price: offering.price.nanos() as f64,
+                accepts: accepts.as_slice().into(),
+            };
+            // Reservations run out, so they never stand in for others.
+            let is_reserved = pool.purchases[offering.purchase as usize].reservation.is_some();
+            let apart = is_reserved.then_some(offering.purchase);
+            let known = cheapest.entry((accepts, apart)).or_insert_with(|| bin.clone());
+            if bin.price < known.price {
+                *known = bin;
+            }
+        }
+        for (key, bin) in cheapest {
+            alike.entry(key).or_default().push(bin);
+        }
+    }
+    alike.into_values().flat_map(|own| undominated(pool, own)).collect()
+}
+
+/// Which classes accept an offering of a type, by zone and purchase; a bit each.
+fn accepting(
+    classes: &[Rc<Compatible>],
+    type_index: usize,
+    (zone, purchase): (u32, u32),
+) -> Vec<u64> {
+    let mut words = vec![0; classes.len().div_ceil(64)];
+    for (index, class) in classes.iter().enumerate() {
+        let accepts = class.types.contains(type_index)
+            && class.zones >> zone & 1 == 1
+            && class.purchases >> purchase & 1 == 1;
+        if accepts {
+            words[index / 64] |= 1 << (index % 64);
+        }
+    }
+    words
+}
+
+/// Leaves out bins that another beats or equals in everything that counts.
+fn undominated(pool: &Pool, mut bins: Vec<Bin>) -> Vec<Bin> {
+    bins.sort_by(|a, b| {
+        a.price.total_cmp(&b.price).then_with(|| {
+            let names = (
+                &pool.types[a.type_index].instance_type.name,
+                &pool.types[b.type_index].instance_type.name,
+            );
+            names.0.cmp(names.1)
+        })
+    });
+    let mut kept: Vec<Bin> = Vec::new();
+    for bin in bins {
+        let own = &pool.types[bin.type_index];
+        let is_beaten = kept.iter().any(|other| {
+            let other = &pool.types[other.type_index];
+            own.room.iter().zip(&other.room).all(|(own, other)| own <= other)
+                && pool
+                    .node_pool
+                    .limits
+                    .iter()
+                    .all(|(name, _)| other.capacity.get(name) <= own.capacity.get(name))
+        });
+        if !is_beaten {
+            kept.push(bin);
+        }
+    }
+    kept
+}

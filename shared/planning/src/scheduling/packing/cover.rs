@@ -1,0 +1,215 @@
+//! The greedy covering: the best-used bin is launched, until nothing is left.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use super::bin::Bin;
+use super::fill::Pattern;
+use super::packer::Packer;
+use super::queue::Queue;
+use crate::scheduling::bound::Blend;
+use crate::scheduling::host::host_affinity;
+
+/// Which bins a covering looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Those that the relaxation finds well used, while they are.
+    WellUsed,
+    /// All of them, until nothing is left.
+    All,
+}
+
+struct Ranked {
+    score: f64,
+    bin: usize,
+    round: u64,
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Ranked {}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ranked {
+    /// The lowest score is the greatest, for a heap that gives its greatest first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then_with(|| other.bin.cmp(&self.bin))
+    }
+}
+
+impl Packer<'_, '_, '_, '_> {
+    /// Nodes for pods that must share a host with others: each time the bin that takes most of them (what
+    /// it leaves may have no other place), then of the heaviest pool, then the cheapest.
+    pub(super) fn bundle(&mut self) {
+        let joining: Vec<usize> = self
+            .order
+            .iter()
+            .copied()
+            .filter(|item| {
+                host_affinity(self.setup.topology, self.items[*item].shape).next().is_some()
+            })
+            .collect();
+        for item in joining {
+            let pools: Vec<usize> = self.items[item].fit.pools.iter().map(|fit| fit.pool).collect();
+            while !self.items[item].pods.is_empty() {
+                let queue = self.queue(&self.order);
+                let mut best: Option<(u32, Bin, Pattern)> = None;
+                for bin in pools.iter().flat_map(|pool| &self.setup.bins[*pool]) {
+                    if !self.accepts(item, bin) || !self.is_allowed(bin) {
+                        continue;
+                    }
+                    let Some(pattern) = self.fill(bin, &queue, Some(item)) else { continue };
+                    let is_own = |(own, _): &&(usize, u32)| *own == item;
+                    let taken = pattern.counts.iter().find(is_own).map_or(0, |(_, count)| *count);
+                    let is_better = taken > 0
+                        && best.as_ref().is_none_or(|(most, other, _)| {
+                            (taken, self.weight(bin)).cmp(&(*most, self.weight(other))).is_gt()
+                                || ((taken, self.weight(bin)) == (*most, self.weight(other))
+                                    && bin.price < other.price)
+                        });
+                    if is_better {
+                        best = Some((taken, bin.clone(), pattern));
+                    }
+                }
+                let Some((_, bin, pattern)) = best else { break };
+                self.launch(&bin, &pattern, 1);
+            }
+        }
+    }
+
+    /// Launches nodes of the pools of one weight until no bin of theirs takes any pod, or as far as is asked.
+    pub(super) fn cover(&mut self, weight: u32, reach: Reach) {
+        let pools: Vec<usize> = (0..self.setup.model.pools.len())
+            .filter(|pool| self.setup.model.pools[*pool].node_pool.weight == weight)
+            .collect();
+        let waiting: Vec<usize> = self
+            .order
+            .iter()
+            .copied()
+            .filter(|item| !self.items[*item].pods.is_empty())
+            .filter(|item| pools.iter().any(|pool| self.setup.class_of[*item][*pool].is_some()))
+            .collect();
+        if waiting.is_empty() {
+            return;
+        }
+        let mut queue = self.queue(&waiting);
+        let is_within = |bin: &&Bin| {
+            let source = (bin.pool, bin.type_index, bin.purchase);
+            reach == Reach::All
+                || self.relaxation.is_none_or(|relaxation| relaxation.is_worthwhile(source))
+        };
+        let bins: Vec<&Bin> =
+            pools.iter().flat_map(|pool| &self.setup.bins[*pool]).filter(is_within).collect();
+        let mut heap = BinaryHeap::with_capacity(bins.len());
+        let mut patterns: Vec<Option<Pattern>> = Vec::with_capacity(bins.len());
+        for (index, bin) in bins.iter().enumerate() {
+            let pattern = if self.is_allowed(bin) { self.fill(bin, &queue, None) } else { None };
+            if let Some(pattern) = &pattern {
+                heap.push(Ranked { score: pattern.score, bin: index, round: self.round });
+            }
+            patterns.push(pattern);
+        }
+        while let Some(Ranked { bin: index, round, .. }) = heap.pop() {
+            let bin = bins[index];
+            if !self.is_allowed(bin) {
+                continue;
+            }
+            if round == self.round
+                && let Some(pattern) = patterns[index].take()
+            {
+                if reach == Reach::WellUsed && pattern.score > SCORE_MAX {
+                    return;
+                }
+                let times = self.repeats(bin, &pattern);
+                self.launch(bin, &pattern, times);
+                self.shorten(&mut queue);
+            }
+            if let Some(pattern) = self.fill(bin, &queue, None) {
+                heap.push(Ranked { score: pattern.score, bin: index, round: self.round });
+                patterns[index] = Some(pattern);
+            }
+        }
+    }
+
+    /// Launches one node of a bin, if it may be and takes anything.
+    pub(super) fn launch_once(&mut self, bin: &Bin) {
+        let queue = self.queue(&self.order);
+        if self.is_allowed(bin)
+            && let Some(pattern) = self.fill(bin, &queue, None)
+        {
+            self.launch(bin, &pattern, 1);
+        }
+    }
+
+    /// Launches nodes of the relaxation's patterns: as many as it uses wholly, then one more of each as long
+    /// as it is nearly as well used.
+    pub(super) fn launch_mix(&mut self, mix: &[Blend], of_demand: &BTreeMap<usize, Vec<usize>>) {
+        let mut queue = self.queue(&self.order);
+        let mut rest: Vec<(f64, &Blend)> = Vec::new();
+        for blend in mix {
+            let whole = blend.level.floor();
+            for _ in 0..count(whole) {
+                if !self.launch_blend(blend, of_demand, &queue) {
+                    break;
+                }
+            }
+            self.shorten(&mut queue);
+            rest.push((blend.level - whole, blend));
+        }
+        rest.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, blend) in rest {
+            self.launch_blend(blend, of_demand, &queue);
+            self.shorten(&mut queue);
+        }
+    }
+
+    fn launch_blend(
+        &mut self,
+        blend: &Blend,
+        of_demand: &BTreeMap<usize, Vec<usize>>,
+        queue: &Queue,
+    ) -> bool {
+        let pods: Vec<(Vec<usize>, u32)> = blend
+            .pods
+            .iter()
+            .map(|(demand, count)| (of_demand.get(demand).cloned().unwrap_or_default(), *count))
+            .collect();
+        let (pool, type_index, purchase) = blend.source;
+        let mut best: Option<(&Bin, Pattern)> = None;
+        for bin in &self.setup.bins[pool] {
+            if bin.type_index != type_index || bin.purchase != purchase || !self.is_allowed(bin) {
+                continue;
+            }
+            let Some(pattern) = self.fill_as(bin, &pods, queue) else { continue };
+            if best.as_ref().is_none_or(|(_, best)| pattern.score < best.score) {
+                best = Some((bin, pattern));
+            }
+        }
+        let Some((bin, pattern)) = best.filter(|(_, pattern)| pattern.score <= SCORE_MAX) else {
+            return false;
+        };
+        self.launch(bin, &pattern, 1);
+        true
+    }
+}
+
+/// A node of the relaxation's patterns is launched while its pods are worth nearly what it costs.
+const SCORE_MAX: f64 = 1.04;
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "of a level, at least nothing"
+)]
+fn count(whole: f64) -> u32 {
+    whole as u32
+}

@@ -1,0 +1,276 @@
+//! Filling one node with what is left to place.
+
+use domain::settings::MinValuesPolicy;
+
+use super::bin::Bin;
+use super::packer::Packer;
+use super::queue::Queue;
+use super::with_room;
+use crate::model::pool::Compatible;
+use crate::scheduling::host::{HostCounts, host_affinity};
+use crate::scheduling::state::room_for;
+
+/// What each node costs beyond its price, in nano-USD an hour: between offers that cost the same, fewer
+/// nodes are better.
+const NODE_COST_NANOS: f64 = 100_000.0;
+
+/// How many pods of which items fill a node.
+pub(super) struct Pattern {
+    pub(super) counts: Vec<(usize, u32)>,
+    pub(super) score: f64,
+}
+
+/// Pods of one item are put in by this part of those that fit, where they compete.
+const CHUNKS: u32 = 3;
+
+/// What shares a node so far: classes, and what may be launched for all of them.
+struct Joint {
+    compatible: Compatible,
+    classes: Vec<usize>,
+}
+
+/// A node while it is filled.
+struct Filling {
+    room: Vec<i64>,
+    hosts: HostCounts,
+    joint: Option<Joint>,
+    counts: Vec<(usize, u32)>,
+    value: f64,
+}
+
+impl Packer<'_, '_, '_, '_> {
+    /// Fills a bin with what is left. `None` if it takes nothing. With `first`, that item goes in before
+    /// all it does not depend on.
+    pub(super) fn fill(&self, bin: &Bin, queue: &Queue, first: Option<usize>) -> Option<Pattern> {
+        let in_order = self.fill_in_order(bin, queue, first);
+        let source = (bin.pool, bin.type_index, bin.purchase);
+        let is_close = self.relaxation.is_some_and(|relaxation| relaxation.is_worthwhile(source));
+        if !is_close || first.is_some() {
+            return in_order;
+        }
+        let balanced = self.fill_balanced(bin, queue, self.empty(bin));
+        match (in_order, balanced) {
+            (Some(a), Some(b)) if b.score < a.score => Some(b),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// A node with nothing in it.
+    fn empty(&self, bin: &Bin) -> Filling {
+        Filling {
+            room: self.setup.model.pools[bin.pool].types[bin.type_index].room.clone(),
+            hosts: HostCounts::default(),
+            joint: None,
+            counts: Vec::new(),
+            value: 0.0,
+        }
+    }
+
+    /// Puts the pods of a pattern of the relaxation in, as far as there are any left, and fills up.
+    pub(super) fn fill_as(
+        &self,
+        bin: &Bin,
+        pods: &[(Vec<usize>, u32)],
+        queue: &Queue,
+    ) -> Option<Pattern> {
+        let mut filling = self.empty(bin);
+        for (items, count) in pods {
+            let mut left = *count;
+            for item in items {
+                if left == 0 {
+                    break;
+                }
+                if !self.items[*item].pods.is_empty() {
+                    left -= self.add(bin, *item, left, &mut filling);
+                }
+            }
+        }
+        self.fill_balanced(bin, queue, filling)
+    }
+
+    /// Fills a bin with what is worth most for what it takes of what is left: of a resource that runs short,
+    /// the same amount weighs more.
+    #[expect(clippy::cast_precision_loss, reason = "only ranks")]
+    fn fill_balanced(&self, bin: &Bin, queue: &Queue, mut filling: Filling) -> Option<Pattern> {
+        let mut open: Vec<(usize, usize)> = queue
+            .items
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(position, item)| {
+                queue.fits(*position, &filling.room)
+                    && !self.items[*item].pods.is_empty()
+                    && self.accepts(*item, bin)
+                    && filling.counts.iter().all(|(own, _)| own != item)
+            })
+            .collect();
+        let mut scarcity = vec![0.0_f64; filling.room.len()];
+        loop {
+            for (scarcity, room) in scarcity.iter_mut().zip(&filling.room) {
+                *scarcity = 1.0 / (*room).max(1) as f64;
+            }
+            let mut best: Option<(usize, f64)> = None;
+            let mut kept = 0;
+            for at in 0..open.len() {
+                let (position, item) = open[at];
+                let requests = queue.requests_at(position);
+                let mut taken = 1e-12;
+                let mut fits = true;
+                for ((amount, room), scarcity) in requests.iter().zip(&filling.room).zip(&scarcity)
+                {
+                    fits &= amount <= room || *amount == 0;
+                    taken += *amount as f64 * scarcity;
+                }
+                if !fits {
+                    continue;
+                }
+                let density = self.values[item] / taken;
+                if best.is_none_or(|(_, most)| density > most) {
+                    best = Some((kept, density));
+                }
+                open[kept] = (position, item);
+                kept += 1;
+            }
+            open.truncate(kept);
+            let Some((index, _)) = best else { break };
+            let (_, item) = open[index];
+            let own = &self.items[item];
+            let taken = filling
+                .counts
+                .iter()
+                .find(|(other, _)| *other == item)
+                .map_or(0, |(_, count)| *count);
+            let fitting = room_for(&filling.room, &self.setup.model.shape(own.shape).requests);
+            let left = u32::try_from(own.pods.len()).unwrap_or(u32::MAX).saturating_sub(taken);
+            let chunk = (fitting.min(left) / CHUNKS).max(1);
+            if left == 0 || self.add(bin, item, chunk, &mut filling) == 0 {
+                open.swap_remove(index);
+            }
+        }
+        if filling.counts.is_empty() {
+            return None;
+        }
+        let score = (bin.price + NODE_COST_NANOS) / filling.value.max(1.0);
+        Some(Pattern { counts: filling.counts, score })
+    }
+
+    fn fill_in_order(&self, bin: &Bin, queue: &Queue, first: Option<usize>) -> Option<Pattern> {
+        let mut filling = self.empty(bin);
+        if let Some(first) = first {
+            self.fill_targets(bin, first, &mut filling);
+        }
+        for (position, item) in queue.items.iter().copied().enumerate() {
+            if queue.nothing_fits_from(position, &filling.room) {
+                break;
+            }
+            if queue.fits(position, &filling.room) && self.accepts(item, bin) {
+                self.add(bin, item, u32::MAX, &mut filling);
+            }
+        }
+        if filling.counts.is_empty() {
+            return None;
+        }
+        let score = (bin.price + NODE_COST_NANOS) / filling.value.max(1.0);
+        Some(Pattern { counts: filling.counts, score })
+    }
+
+    /// Puts as many pods of an item as fit, at most so many, into a node; returns how many.
+    fn add(&self, bin: &Bin, item: usize, most: u32, filling: &mut Filling) -> u32 {
+        let own = &self.items[item];
+        let shape = self.setup.model.shape(own.shape);
+        let mut count = u32::try_from(own.pods.len()).unwrap_or(u32::MAX);
+        let is_own = |(other, _): &&(usize, u32)| *other == item;
+        count -= filling.counts.iter().find(is_own).map_or(0, |(_, taken)| *taken);
+        count = count.min(most).min(room_for(&filling.room, &shape.requests));
+        if count == 0 || !self.accepts(item, bin) {
+            return 0;
+        }
+        if !self.setup.topology.ties[own.shape].is_free() || !shape.shares_hosts_freely() {
+            let is_open = |group: usize| self.is_open(group);
+            let room =
+                filling.hosts.room_for(self.setup.model, self.setup.topology, own.shape, &is_open);
+            count = count.min(room);
+        }
+        if count == 0 || !self.join(bin, item, count, filling) {
+            return 0;
+        }
+        for (room, amount) in filling.room.iter_mut().zip(&shape.requests) {
+            *room -= amount * i64::from(count);
+        }
+        filling.hosts.add(self.setup.model, self.setup.topology, own.shape, count);
+        match filling.counts.iter_mut().find(|(other, _)| *other == item) {
+            Some((_, known)) => *known += count,
+            None => filling.counts.push((item, count)),
+        }
+        filling.value += self.values[item] * f64::from(count);
+        count
+    }
+
+    /// Puts in an item that must join others: one pod of something that each of its groups selects, then
+    /// the item itself.
+    fn fill_targets(&self, bin: &Bin, item: usize, filling: &mut Filling) {
+        for (group, selects_itself) in host_affinity(self.setup.topology, self.items[item].shape) {
+            if selects_itself && self.is_open(group) {
+                continue;
+            }
+            for target in self.order.iter().copied() {
+                let ties = &self.setup.topology.ties[self.items[target].shape];
+                if target != item
+                    && ties.selected_by.contains(&group)
+                    && self.add(bin, target, 1, filling) > 0
+                {
+                    break;
+                }
+            }
+        }
+        self.add(bin, item, u32::MAX, filling);
+    }
+
+    /// Whether the item can share the node with those in it: labels that neither type nor offering
+    /// settles must agree, and `minValues` must still be met.
+    fn join(&self, bin: &Bin, item: usize, count: u32, filling: &mut Filling) -> bool {
+        let pool = &self.setup.model.pools[bin.pool];
+        let Some(class) = self.setup.class_of[item][bin.pool] else { return false };
+        let own = &self.setup.classes[bin.pool][class];
+        let is_known = filling.joint.as_ref().is_some_and(|joint| joint.classes.contains(&class));
+        if is_known && pool.min_values.is_empty() {
+            return true;
+        }
+        let next = match &filling.joint {
+            None => (**own).clone(),
+            Some(joint) if is_known => joint.compatible.clone(),
+            Some(joint) => {
+                let both =
+                    pool.both(&joint.compatible, own, &mut self.setup.model.sets.borrow_mut());
+                match both {
+                    Some(both) if both.types.contains(bin.type_index) => both,
+                    _ => return false,
+                }
+            }
+        };
+        if !pool.min_values.is_empty() && self.is_strict() {
+            let requests = &self.setup.model.shape(self.items[item].shape).requests;
+            let total: Vec<i64> = pool.types[bin.type_index]
+                .room
+                .iter()
+                .zip(&filling.room)
+                .zip(requests)
+                .map(|((all, left), amount)| all - left + amount * i64::from(count))
+                .collect();
+            let types = with_room(pool, &next.types, &total);
+            if pool.min_values_unmet(&types, next.zones, next.purchases).is_some() {
+                return false;
+            }
+        }
+        let mut classes = filling.joint.take().map(|joint| joint.classes).unwrap_or_default();
+        if !is_known {
+            classes.push(class);
+        }
+        filling.joint = Some(Joint { compatible: next, classes });
+        true
+    }
+
+    fn is_strict(&self) -> bool {
+        self.setup.model.snapshot.settings.min_values_policy == MinValuesPolicy::Strict
+    }
+}

@@ -1,0 +1,213 @@
+//! Which new nodes to launch for the pods that need one.
+//!
+//! A bin is an offering of an instance type in a NodePool. Filling a bin with what is left to place
+//! gives a pattern; its score is its price over the sum of what its pods cost at the very least (see
+//! [`super::fit::PoolFit::value`]). The best pattern is launched, as often in a row as there are pods
+//! for it, until nothing is left. A fill only gets worse as pods run out, so scores are worked out
+//! again only when a bin comes to the front (lazy greedy, as for submodular covering).
+//!
+//! Work is bounded by the number of bins and claims times that of items: pods of one shape are one
+//! item however many they are. Ties go to the bin that comes first: heavier pool, then by name.
+
+pub(crate) mod bin;
+mod cover;
+mod fill;
+mod packer;
+mod queue;
+mod setup;
+
+use fixedbitset::FixedBitSet;
+
+use super::bound::Relaxation;
+use super::limits::Limits;
+use super::merge::{dissolve, merge};
+use super::placement::Item;
+use super::state::State;
+use super::topology::Topology;
+use crate::model::Model;
+use crate::model::pool::{Compatible, Pool};
+use setup::Setup;
+
+/// A node to launch, before its instance types are listed.
+#[derive(Clone)]
+pub(crate) struct Packed {
+    /// Index of the pool.
+    pub(crate) pool: usize,
+    /// What may be launched for all its pods together.
+    pub(crate) compatible: Compatible,
+    /// The type it was packed for.
+    pub(crate) type_index: usize,
+    /// What its pods ask for, by resource index.
+    pub(crate) requests: Vec<i64>,
+    /// Its pods, with what each must have met.
+    pub(crate) members: Vec<Member>,
+}
+
+/// Pods of one item on a node.
+#[derive(Clone)]
+pub(crate) struct Member {
+    /// What the node must meet for them.
+    pub(crate) conjunction: crate::model::intern::ConjunctionId,
+    /// The pods.
+    pub(crate) pods: Vec<usize>,
+}
+
+/// What packing came to.
+pub(crate) struct Packing {
+    /// Nodes to launch, in the order in which they were chosen.
+    pub(crate) nodes: Vec<Packed>,
+    /// Pods that no node could be launched for.
+    pub(crate) left: Vec<usize>,
+}
+
+/// How a cheap packing is searched for.
+#[derive(Clone, Copy)]
+pub(crate) enum Search<'r> {
+    /// Not at all: one packing, to know what it comes to.
+    Quick,
+    /// By what pods cost in the packing before.
+    Alone,
+    /// By what the relaxation says pods cost.
+    With(&'r Relaxation),
+}
+
+/// Packs items into new nodes within the pools' limits, as [`pack_for_less`] does without a relaxation.
+pub(crate) fn pack(
+    model: &Model,
+    topology: &Topology,
+    state: &State,
+    limits: &mut Limits,
+    items: &[Item],
+) -> Packing {
+    pack_for_less(model, topology, state, limits, (items, Search::Alone))
+}
+
+/// Packs items into new nodes within the pools' limits, as cheaply as the search budget finds.
+///
+/// The first packing values each pod at its cheapest share. In a packing, pods that end on nodes that
+/// are used badly cost more than their share: the next round values them at what they cost, so that bins
+/// that serve them well come to the front. The cheapest packing of all rounds counts, so the answer is
+/// never dearer than the first. Rounds are bounded by work, not by time: the same input, the same answer.
+pub(crate) fn pack_for_less(
+    model: &Model,
+    topology: &Topology,
+    state: &State,
+    limits: &mut Limits,
+    (items, search): (&[Item], Search),
+) -> Packing {
+    if items.is_empty() {
+        return Packing { nodes: Vec::new(), left: Vec::new() };
+    }
+    let setup = Setup::of(model, topology, state, items);
+    let mut values = setup.values.clone();
+    let mut best = setup.pack(limits.clone(), items.to_vec(), &values);
+    if let Search::With(relaxation) = search
+        && items.len() <= PRICED_ITEMS_MAX
+    {
+        let priced: Vec<f64> = items
+            .iter()
+            .zip(&setup.values)
+            .map(|(item, share)| {
+                relaxation.value(item.shape).filter(|value| *value > 0.0).unwrap_or(*share * 0.1)
+            })
+            .collect();
+        let next = setup.pack_mix(relaxation, limits.clone(), items.to_vec(), &priced);
+        if next.is_better_than(&best) {
+            best = next;
+        }
+    }
+    let rounds = match search {
+        Search::With(_) if items.len() <= PRICED_ITEMS_MAX => 1,
+        Search::Quick => 1,
+        Search::With(_) | Search::Alone => {
+            rounds_within_budget(items.len(), best.packing.nodes.len())
+        }
+    };
+    let mut last_paid: Option<Vec<f64>> = None;
+    for _ in 1..rounds {
+        let paid = last_paid.take().unwrap_or_else(|| best.paid.clone());
+        for (value, paid) in values.iter_mut().zip(&paid) {
+            if *paid > 0.0 {
+                *value = value.mul_add(1.0 - STEP, paid * STEP);
+            }
+        }
+        let next = setup.pack(limits.clone(), items.to_vec(), &values);
+        last_paid = Some(next.paid.clone());
+        if next.is_better_than(&best) {
+            best = next;
+        }
+    }
+    if matches!(search, Search::Quick) {
+        return best.packing;
+    }
+    for bin in setup.first_moves(items, &values, first_moves_within_budget(items.len(), &best)) {
+        if bin.price >= best.cost {
+            continue;
+        }
+        let next = setup.pack_after(Some(&bin), limits.clone(), items.to_vec(), &setup.values);
+        if next.is_better_than(&best) {
+            best = next;
+        }
+    }
+    *limits = best.limits;
+    let Packing { nodes, left } = best.packing;
+    let nodes = dissolve(model, topology, merge(model, topology, nodes));
+    Packing { nodes, left }
+}
+
+/// How far values move towards what pods cost, each round.
+const STEP: f64 = 0.5;
+
+/// Among more items than this each is too small a part for values to be worth what they cost to use.
+const PRICED_ITEMS_MAX: usize = 1_000;
+
+/// Rounds at most; on the sample workloads later ones find less than half a percent.
+const ROUNDS_MAX: usize = 3;
+
+/// Items tried against nodes, over all rounds.
+const WORK_MAX: usize = 400_000;
+
+/// First moves tried at most.
+const FIRST_MOVES_MAX: usize = 48;
+
+/// Past so many nodes one of them hardly changes what the others come to.
+const NODES_FOR_FIRST_MOVES_MAX: usize = 16;
+
+fn first_moves_within_budget(items: usize, best: &Outcome) -> usize {
+    let nodes = best.packing.nodes.len();
+    if nodes > NODES_FOR_FIRST_MOVES_MAX {
+        return 0;
+    }
+    (WORK_MAX / (items * nodes).max(1)).min(FIRST_MOVES_MAX)
+}
+
+fn rounds_within_budget(items: usize, nodes: usize) -> usize {
+    (WORK_MAX / (items * nodes).max(1)).clamp(1, ROUNDS_MAX)
+}
+
+/// A packing with what it comes to.
+struct Outcome {
+    packing: Packing,
+    limits: Limits,
+    /// Nano-USD an hour.
+    cost: f64,
+    /// By item, what one pod costs: its share of the nodes its pods are on. Zero where it has no node.
+    paid: Vec<f64>,
+}
+
+impl Outcome {
+    fn is_better_than(&self, other: &Self) -> bool {
+        (self.packing.left.len(), self.cost) < (other.packing.left.len(), other.cost)
+    }
+}
+
+/// Types that have room for the requests.
+pub(crate) fn with_room(pool: &Pool, types: &FixedBitSet, requests: &[i64]) -> FixedBitSet {
+    let mut left = types.clone();
+    for index in types.ones() {
+        if !pool.types[index].has_room_for(requests) {
+            left.set(index, false);
+        }
+    }
+    left
+}

@@ -1,0 +1,131 @@
+//! The lower bound: never above what a plan can cost, and near it.
+
+use domain::label::{CAPACITY_TYPE, HOSTNAME, ZONE};
+use domain::money::UsdPerHour;
+use domain::plan::Plan;
+
+use crate::testing::{
+    cluster, daemon_set, instance_type, near, node, pod, reserved, spread_over, usd,
+};
+
+fn bound(plan: &Plan) -> UsdPerHour {
+    plan.totals.lower_bound.unwrap()
+}
+
+fn price(plan: &Plan) -> UsdPerHour {
+    plan.node_claims.iter().map(|claim| claim.offering.price).sum()
+}
+
+/// The bound is at most the price, and at least this many percent of it.
+#[track_caller]
+fn assert_near(plan: &Plan, percent: i64) {
+    let (bound, price) = (bound(plan), price(plan));
+    assert!(bound <= price, "{bound} is above {price}");
+    assert!(bound * 100 >= price * percent, "{bound} is far below {price}");
+}
+
+#[test]
+fn nothing_to_launch_has_nothing_to_cost() {
+    assert_eq!(bound(&cluster().plan()), UsdPerHour::ZERO);
+    let plan = cluster().node(node("n1")).pod(pod("a")).plan();
+    assert_eq!(bound(&plan), UsdPerHour::ZERO);
+}
+
+#[test]
+fn one_pod_costs_at_least_the_cheapest_node_that_hosts_it() {
+    assert_near(&cluster().pod(pod("a").cpu(100)).plan(), 99);
+    assert_near(&cluster().pod(pod("a").cpu(5000)).plan(), 99);
+}
+
+#[test]
+fn pods_that_fill_nodes_cost_what_the_nodes_do() {
+    assert_near(&cluster().pods(100, &pod("a").cpu(1000)).plan(), 97);
+}
+
+#[test]
+fn pods_too_large_to_share_nodes_are_not_counted_in_parts() {
+    // Two fifths of the largest node are left over by each, and nothing can use them.
+    let sold = vec![instance_type("m", 5, 0.50)];
+    let plan = cluster().selling(sold).pods(10, &pod("a").cpu(3000)).plan();
+    assert_near(&plan, 99);
+}
+
+#[test]
+fn pods_of_two_kinds_that_fill_a_node_together_are_counted_together() {
+    let sold = vec![instance_type("m", 10, 1.0)];
+    let plan =
+        cluster().selling(sold).pods(6, &pod("a").cpu(6000)).pods(6, &pod("b").cpu(4000)).plan();
+    assert_eq!(plan.node_claims.len(), 6);
+    assert_near(&plan, 99);
+}
+
+#[test]
+fn pods_that_keep_off_each_other_need_a_node_each() {
+    let shy = pod("a").cpu(100).label("app", "shy").anti_affinity(near(HOSTNAME, ("app", "shy")));
+    assert_near(&cluster().pods(12, &shy).plan(), 99);
+}
+
+#[test]
+fn daemon_sets_take_their_part() {
+    let world = cluster().selling(vec![instance_type("m", 4, 0.40)]);
+    let without = world.clone().pods(30, &pod("a").cpu(2000)).plan();
+    let with = world.daemon_set(daemon_set("agent", 500)).pods(30, &pod("a").cpu(2000)).plan();
+    assert_near(&with, 99);
+    assert!(bound(&with) > bound(&without));
+}
+
+#[test]
+fn room_on_nodes_that_are_there_is_free() {
+    let wanted = pod("a").cpu(2000);
+    let without = cluster().pods(20, &wanted).plan();
+    let with = cluster().node(node("n1")).pods(20, &wanted).plan();
+    assert!(bound(&with) < bound(&without));
+    assert_near(&with, 90);
+}
+
+#[test]
+fn a_reservation_is_only_as_large_as_it_is() {
+    let mut sold = instance_type("m", 4, 0.40);
+    sold.offerings.push(reserved("a", "cr-1", 2));
+    let plan = cluster().selling(vec![sold]).pods(10, &pod("a").cpu(4000)).plan();
+    assert_near(&plan, 95);
+    assert!(bound(&plan) > usd(3.0));
+}
+
+#[test]
+fn a_limit_does_not_raise_it() {
+    let world = cluster().pods(8, &pod("a").cpu(2000));
+    let limited = world.clone().default_pool(|pool| {
+        pool.limits = domain::resource::Resources::new().with(domain::resource::CPU, 16_000);
+    });
+    assert!(bound(&limited.plan()) <= bound(&world.plan()));
+}
+
+#[test]
+fn pods_without_a_place_are_left_out_of_it() {
+    let plan = cluster().pod(pod("a").cpu(1000)).pod(pod("huge").cpu(1_000_000)).plan();
+    assert_eq!(plan.unschedulable.len(), 1);
+    assert_near(&plan, 99);
+}
+
+#[test]
+fn a_spread_that_need_not_hold_does_not_raise_it() {
+    let wish = || {
+        let mut constraint = spread_over(ZONE, ("app", "web"));
+        constraint.when_unsatisfiable = domain::pod::WhenUnsatisfiable::ScheduleAnyway;
+        constraint
+    };
+    let wishing = cluster().pods(3, &pod("a").label("app", "web").spread(wish())).plan();
+    let plain = cluster().pods(3, &pod("a").label("app", "web")).plan();
+    assert_eq!(bound(&wishing), bound(&plain));
+}
+
+#[test]
+fn what_is_sold_cheaper_elsewhere_counts_only_where_pods_may_go() {
+    let sold = vec![crate::testing::with_spot(instance_type("m", 4, 0.40), 0.04)];
+    let plan = cluster()
+        .selling(sold)
+        .pods(10, &pod("a").cpu(4000).on_nodes_with(CAPACITY_TYPE, "on-demand"))
+        .plan();
+    assert_near(&plan, 99);
+}

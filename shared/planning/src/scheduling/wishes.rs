@@ -1,0 +1,142 @@
+//! Wishes about topology, and what they may cost.
+//!
+//! A spread with `ScheduleAnyway` is a wish: the scheduler scores it, and no pod waits for it. Karpenter
+//! launches nodes as if it had to hold. That is kept here for a few nodes, and while it is cheap; else nodes
+//! are packed as if there were no such wish, and then each is launched in the zone that serves the wishes of
+//! its pods best among those that cost hardly more.
+
+use std::collections::BTreeMap;
+
+use domain::Text;
+use domain::label;
+use domain::money::UsdPerHour;
+
+use super::merge::price_of;
+use super::packing::Packed;
+use super::state::State;
+use super::topology::Topology;
+use crate::model::Model;
+
+/// Whether spreads that need not hold settle where nodes are launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wishes {
+    /// They do, like those that must hold.
+    Kept,
+    /// They do not.
+    Open,
+}
+
+/// All wishes together may raise the price of new nodes by so many percent.
+const PERCENT_MAX: i128 = 2;
+
+/// Fewer nodes than this cannot be spread by choosing their zones: the wish then decides how many there are.
+const SPREADABLE_MIN: usize = 8;
+
+/// The zone of one node may raise its price by one part in so many.
+const ZONE_PREMIUM_PART: i64 = 100;
+
+/// Whether nodes that keep all wishes are worth their price beside those that keep none.
+pub(crate) fn are_worth(kept: UsdPerHour, (open, nodes): (UsdPerHour, usize)) -> bool {
+    let premium = i128::from((kept - open).nanos());
+    nodes < SPREADABLE_MIN || premium * 100 <= i128::from(open.nanos()) * PERCENT_MAX
+}
+
+/// Whether a search could bring nodes that keep all wishes so far down that they are worth their price: it
+/// seldom finds a tenth.
+pub(crate) fn may_be_worth(kept: UsdPerHour, open: (UsdPerHour, usize)) -> bool {
+    are_worth(UsdPerHour::from_nanos(kept.nanos() / 10 * 9), open)
+}
+
+/// Whether some pod of the items wishes for a spread over zones.
+pub(crate) fn has_open(topology: &Topology, shapes: impl IntoIterator<Item = usize>) -> bool {
+    shapes.into_iter().any(|shape| wished(topology, shape).next().is_some())
+}
+
+/// Groups by zone that pods of the shape wish to be spread by.
+fn wished(topology: &Topology, shape: usize) -> impl Iterator<Item = usize> {
+    topology.ties[shape]
+        .owned
+        .iter()
+        .filter(|owned| topology.is_wished_spread(owned) && owned.selects_itself)
+        .map(|owned| owned.group)
+        .filter(|group| &*topology.groups[*group].key == label::ZONE)
+}
+
+/// Settles the zone of each node whose pods wish to be spread over zones, the fullest nodes first: of the
+/// zones that cost hardly more than the cheapest, the one that holds the fewest of their kind.
+pub(crate) fn settle_zones(
+    model: &Model,
+    topology: &Topology,
+    state: &State,
+    nodes: &mut [Packed],
+) {
+    let mut counts: BTreeMap<(usize, Text), u32> = BTreeMap::new();
+    let mut order: Vec<(usize, Vec<(usize, u32)>)> = Vec::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let own = wishes_of(model, topology, node);
+        if own.is_empty() {
+            continue;
+        }
+        if node.compatible.zones.is_power_of_two() {
+            count(model, node.compatible.zones.trailing_zeros(), &own, &mut counts);
+        } else {
+            order.push((index, own));
+        }
+    }
+    order.sort_by_key(|(index, own)| {
+        (std::cmp::Reverse(own.iter().map(|(_, count)| *count).max()), *index)
+    });
+    for (index, own) in order {
+        let node = &mut nodes[index];
+        let pool = &model.pools[node.pool];
+        let Some(cheapest) = price_of(model, node) else { continue };
+        let most = cheapest + UsdPerHour::from_nanos(cheapest.nanos() / ZONE_PREMIUM_PART);
+        let mut best: Option<((u32, UsdPerHour), Packed, u32)> = None;
+        for zone in (0..64).filter(|zone| node.compatible.zones >> zone & 1 == 1) {
+            let mut there = node.clone();
+            there.compatible.zones = 1 << zone;
+            let viable = pool.viable(there.compatible.zones, there.compatible.purchases);
+            there.compatible.types.intersect_with(&viable);
+            let Some(price) = price_of(model, &there).filter(|price| *price <= most) else {
+                continue;
+            };
+            let crowd = own
+                .iter()
+                .map(|(group, _)| {
+                    let name = pool.zone(zone);
+                    let known = state.matched[*group].by_domain.get(name).copied().unwrap_or(0);
+                    known + counts.get(&(*group, name.clone())).copied().unwrap_or(0)
+                })
+                .sum();
+            if best.as_ref().is_none_or(|(least, ..)| (crowd, price) < *least) {
+                best = Some(((crowd, price), there, zone));
+            }
+        }
+        let Some((_, settled, zone)) = best else { continue };
+        *node = settled;
+        count(model, zone, &own, &mut counts);
+    }
+}
+
+/// Groups that the node's pods wish to be spread by, with how many of its pods do.
+fn wishes_of(model: &Model, topology: &Topology, node: &Packed) -> Vec<(usize, u32)> {
+    let mut own: BTreeMap<usize, u32> = BTreeMap::new();
+    for member in &node.members {
+        let shape = member.pods.first().and_then(|pod| model.shapes.of_pod[*pod]);
+        for group in shape.into_iter().flat_map(|shape| wished(topology, shape)) {
+            *own.entry(group).or_default() += u32::try_from(member.pods.len()).unwrap_or(u32::MAX);
+        }
+    }
+    own.into_iter().collect()
+}
+
+fn count(
+    model: &Model,
+    zone: u32,
+    own: &[(usize, u32)],
+    counts: &mut BTreeMap<(usize, Text), u32>,
+) {
+    for (group, pods) in own {
+        *counts.entry((*group, model.zones[zone as usize].clone())).or_default() += pods;
+    }
+}
