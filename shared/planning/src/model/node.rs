@@ -244,6 +244,7 @@ impl<'a> Index<'a> {
 
     /// Takes what bound pods use and keeps room for DaemonSet pods that have not come yet.
     fn take_bound(&self, view: &mut NodeView<'a>, resources: &ResourceNames) {
+        let has: Vec<bool> = view.free.iter().map(|free| *free > 0).collect();
         let daemons = Daemons::tolerating(&self.snapshot.daemon_sets, &view.taints, resources);
         let mut to_come = daemons.requests_on(&view.labels, resources.len());
         for pod in view.bound.iter().map(|index| &self.snapshot.pods[*index]) {
@@ -257,8 +258,12 @@ impl<'a> Index<'a> {
                 }
             }
         }
-        for (free, amount) in view.free.iter_mut().zip(&to_come) {
+        for ((free, amount), has) in view.free.iter_mut().zip(&to_come).zip(has) {
             *free -= (*amount).max(0);
+            // What a node does not have it cannot run short of: whoever asks for it will wait.
+            if !has {
+                *free = (*free).max(0);
+            }
         }
     }
 }

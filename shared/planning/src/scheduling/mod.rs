@@ -9,11 +9,13 @@ pub(crate) mod bound;
 pub(crate) mod claim;
 mod domains;
 pub(crate) mod fit;
+mod fixed;
 pub(crate) mod host;
 pub(crate) mod limits;
 mod merge;
 pub(crate) mod packing;
 pub(crate) mod placement;
+mod priority;
 pub(crate) mod reason;
 pub(crate) mod state;
 pub(crate) mod topology;
@@ -88,6 +90,13 @@ impl Scheduling {
         let mut placer = Placer::new(model, &topology, state.clone());
         let Attempt { mut outcome, packing, mut limits, mut relaxation } =
             attempt(model, &topology, &mut placer, &state, &waiting);
+        let packing = priority::settle(
+            model,
+            &topology,
+            &placer.state,
+            &mut limits,
+            (&outcome.items, packing),
+        );
         outcome.failed.extend(packing.left);
         let demand = demand(model, &outcome, &packing.nodes);
         let lower_bound = relaxation
@@ -176,11 +185,15 @@ fn plan(
     let mut names = Names::of(model);
     let mut node_claims: Vec<PlannedNodeClaim> =
         packed.iter().map(|packed| claim::claim(model, packed, limits, &mut names)).collect();
-    let launched = packed
+    let mut counted: Vec<Launched> = packed
         .iter()
         .zip(&node_claims)
         .map(|(packed, claim)| launched(model, packed.pool, claim))
         .collect();
+    for (pool, claim) in fixed::claims(model, limits, &mut names) {
+        counted.push(launched(model, pool, &claim));
+        node_claims.push(claim);
+    }
     node_claims.sort_by(|a, b| a.name.cmp(&b.name));
     let is_listed = |pod: &usize| model.pod(*pod).virtual_of.is_none();
     let mut placements: Vec<Placement> = outcome
@@ -224,5 +237,5 @@ fn plan(
         disruptions: Vec::new(),
         blocked: Vec::new(),
     };
-    (plan, launched)
+    (plan, counted)
 }

@@ -116,9 +116,14 @@ impl State {
         &self.free[node * width..(node + 1) * width]
     }
 
-    /// How many pods of these requests the node has room for.
+    /// How many pods of these requests the node has room for. One that is over-committed takes none, not even
+    /// those that ask for nothing of what is short (Karpenter, `resources.Fits`).
     pub(crate) fn room_for(&self, model: &Model, node: usize, requests: &[i64]) -> u32 {
-        room_for(self.free(model, node), requests)
+        let free = self.free(model, node);
+        if free.iter().any(|free| *free < 0) {
+            return 0;
+        }
+        room_for(free, requests)
     }
 
     /// Counts pods of a shape in or out on an existing node.

@@ -1,11 +1,13 @@
 //! What `plan` does with pods that need a place, subject by subject.
 
 mod affinity;
+mod better;
 mod bound;
 mod buffer;
 mod claim;
 mod daemon;
 mod existing;
+mod fixed;
 mod limit;
 mod min_values;
 mod overlay;
@@ -14,6 +16,7 @@ mod reason;
 mod requirement;
 mod reservation;
 mod spread;
+mod trap;
 mod volume;
 mod weight;
 mod wish;

@@ -74,7 +74,7 @@ impl Placer<'_, '_> {
             .iter()
             .zip(requests)
             .enumerate()
-            .filter(|(_, (free, needed))| **needed > 0 && free < needed);
+            .filter(|(_, (free, needed))| **free < 0 || **needed > 0 && free < needed);
         let (resource, (free, needed)) = missing.min_by(|(_, a), (_, b)| {
             let share = |free: i64, of: i64| i128::from(free) * i128::from(of);
             share(*a.0, *b.1).cmp(&share(*b.0, *a.1))

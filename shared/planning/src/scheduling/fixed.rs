@@ -1,0 +1,68 @@
+//! NodePools of a fixed size (`spec.replicas`): claims for the nodes that they lack, whatever pods wait.
+//!
+//! Source: Karpenter's static provisioning, which counts nodes that are being replaced and leaves out those that are
+//! being deleted.
+
+use domain::label;
+use domain::plan::PlannedNodeClaim;
+
+use super::claim::{Names, claim};
+use super::limits::Limits;
+use super::packing::Packed;
+use crate::model::Model;
+use crate::model::pool::Pool;
+
+/// More nodes than this are not launched for one pool in one tick; the next launches the rest.
+const LAUNCHES_MAX: u32 = 500;
+
+/// Claims for what static pools lack, each with the index of its pool: within `limits.nodes`, of the cheapest types.
+pub(crate) fn claims(
+    model: &Model,
+    limits: &mut Limits,
+    names: &mut Names,
+) -> Vec<(usize, PlannedNodeClaim)> {
+    let mut claims = Vec::new();
+    if !model.snapshot.settings.feature_gates.static_capacity {
+        return claims;
+    }
+    for (index, pool) in model.pools.iter().enumerate() {
+        let Some(packed) = empty_node(model, index, pool) else { continue };
+        let capacity = &pool.types[packed.type_index].capacity;
+        for _ in 0..missing(model, pool).min(LAUNCHES_MAX) {
+            if limits.allow(index, capacity) == 0 {
+                break;
+            }
+            limits.take(index, capacity);
+            claims.push((index, claim(model, &packed, limits, names)));
+        }
+    }
+    claims
+}
+
+/// How many nodes the pool lacks; none where it may launch nothing.
+fn missing(model: &Model, pool: &Pool) -> u32 {
+    let own = pool.node_pool;
+    let Some(replicas) = own.replicas.filter(|_| !own.is_deleting && own.ready != Some(false))
+    else {
+        return 0;
+    };
+    let is_own = |node: &&crate::model::node::NodeView| {
+        node.is_managed && !node.is_deleting && node.labels.get(label::NODE_POOL) == Some(&own.name)
+    };
+    let there = model.nodes.iter().filter(is_own).count();
+    replicas.saturating_sub(u32::try_from(there).unwrap_or(u32::MAX))
+}
+
+/// A node of the pool with nothing but its DaemonSets, of the cheapest type; `None` where none is offered.
+fn empty_node(model: &Model, index: usize, pool: &Pool) -> Option<Packed> {
+    let compatible = pool.everything();
+    let cheapest = pool.cheapest(compatible.zones, compatible.purchases);
+    let requests = vec![0; model.resources.len()];
+    let fitting = cheapest
+        .iter()
+        .filter(|priced| compatible.types.contains(priced.index))
+        .find(|priced| pool.types[priced.index].room.iter().all(|room| *room >= 0))
+        .or(cheapest.first())?;
+    let type_index = fitting.index;
+    Some(Packed { pool: index, compatible, type_index, requests, members: Vec::new() })
+}

@@ -1,0 +1,57 @@
+//! NodePools of a fixed size.
+
+use domain::resource::{NODES, Resources};
+
+use crate::testing::{Cluster, cluster, node, now, place_of, pod};
+
+fn fixed(replicas: u32) -> Cluster {
+    cluster().default_pool(|pool| pool.replicas = Some(replicas))
+}
+
+#[test]
+fn nodes_that_are_lacking_are_launched_though_no_pod_waits() {
+    let plan = fixed(3).node(node("n1")).in_flight(node("n2")).plan();
+    assert_eq!(plan.node_claims.len(), 1);
+    assert_eq!(plan.node_claims[0].pods, []);
+    assert_eq!(&*plan.node_claims[0].offering.instance_type, "m.large", "the cheapest");
+}
+
+#[test]
+fn none_is_launched_where_there_are_enough() {
+    assert_eq!(fixed(1).node(node("n1")).plan().node_claims, []);
+    assert_eq!(fixed(0).plan().node_claims, []);
+}
+
+#[test]
+fn a_node_that_is_being_deleted_is_lacking() {
+    let deleted = node("n1").with(|node| node.deleted = Some(now()));
+    assert_eq!(fixed(1).node(deleted).plan().node_claims.len(), 1);
+}
+
+#[test]
+fn the_limit_on_nodes_holds() {
+    let limited = fixed(5).default_pool(|pool| pool.limits = Resources::new().with(NODES, 2));
+    assert_eq!(limited.plan().node_claims.len(), 2);
+}
+
+#[test]
+fn a_pool_that_may_launch_nothing_launches_nothing() {
+    let not_ready = fixed(2).default_pool(|pool| pool.ready = Some(false));
+    assert_eq!(not_ready.plan().node_claims, []);
+    let gated = fixed(2).with(|snapshot| snapshot.settings.feature_gates.static_capacity = false);
+    assert_eq!(gated.plan().node_claims, []);
+}
+
+#[test]
+fn names_of_its_claims_differ() {
+    let plan = fixed(3).plan();
+    let mut names: Vec<_> = plan.node_claims.iter().map(|claim| claim.name.clone()).collect();
+    names.dedup();
+    assert_eq!(names.len(), 3);
+}
+
+#[test]
+fn pods_use_nodes_that_are_there() {
+    let plan = fixed(1).node(node("n1")).pod(pod("a")).plan();
+    assert_eq!(place_of(&plan, "a"), Some("n1"));
+}
