@@ -50,7 +50,7 @@ pub(super) fn attempt<'m>(
         if items.is_empty() {
             return Search::Quick;
         }
-        let solve = || Relaxation::of(model, topology, &pods, &Budget::PLAN);
+        let solve = || Relaxation::of(model, topology, &pods, budget(&pods));
         solved.get_or_init(solve).as_ref().map_or(Search::Alone, Search::With)
     };
     let (outcome, mut packing, limits) =
@@ -127,6 +127,11 @@ fn counted<'p>(model: &Model, pods: impl Iterator<Item = &'p usize>) -> BTreeMap
         }
     }
     counts
+}
+
+/// What to spend on a relaxation for pods, by shape.
+pub(super) fn budget(pods: &[(usize, u32)]) -> &'static Budget {
+    Budget::of(pods.iter().map(|(_, count)| count).sum())
 }
 
 /// By shape, how many pods the plan found a place for; virtual pods, which no one waits for, left out.

@@ -32,8 +32,7 @@ use domain::snapshot::ClusterSnapshot;
 
 use crate::model::Model;
 use crate::model::node::NodeView;
-use attempt::{Attempt, attempt, demand};
-use bound::Budget;
+use attempt::{Attempt, attempt, budget, demand};
 use claim::Names;
 use limits::Limits;
 use packing::Packed;
@@ -99,9 +98,9 @@ impl Scheduling {
         );
         outcome.failed.extend(packing.left);
         let demand = demand(model, &outcome, &packing.nodes);
-        let lower_bound = relaxation
-            .as_mut()
-            .map_or(UsdPerHour::ZERO, |relaxation| relaxation.bound(model, &demand, &Budget::PLAN));
+        let lower_bound = relaxation.as_mut().map_or(UsdPerHour::ZERO, |relaxation| {
+            relaxation.bound(model, &demand, budget(&demand))
+        });
         let (mut plan, launched) =
             plan(model, &mut placer, &mut limits, &outcome, &packing.nodes, &waiting);
         plan.totals.lower_bound = Some(lower_bound);

@@ -200,24 +200,22 @@ impl Relaxation {
 
     /// The dearest of the cheapest nodes for pods that no node there is, and no reservation, could host.
     fn one_node(&self, free: &[Offer]) -> f64 {
-        let hosts =
-            |offer: &Offer, demand: u32| offer.room.rows.iter().any(|(row, _)| *row == demand);
-        let mut most = 0.0_f64;
-        for (demand, own) in (0_u32..).zip(&self.demands) {
-            if own.count == 0 || self.scarce.iter().chain(free).any(|offer| hosts(offer, demand)) {
-                continue;
-            }
-            let cheapest = self
-                .offers
-                .iter()
-                .filter(|offer| hosts(offer, demand))
-                .map(|offer| offer.room.price)
-                .fold(f64::INFINITY, f64::min);
-            if cheapest.is_finite() {
-                most = most.max(cheapest);
+        let mut cheapest = vec![f64::INFINITY; self.demands.len()];
+        for Offer { room, .. } in &self.offers {
+            for (row, _) in &room.rows {
+                let own = &mut cheapest[*row as usize];
+                *own = own.min(room.price);
             }
         }
-        most
+        for (row, _) in self.scarce.iter().chain(free).flat_map(|offer| &offer.room.rows) {
+            cheapest[*row as usize] = 0.0;
+        }
+        self.demands
+            .iter()
+            .zip(cheapest)
+            .filter(|(demand, price)| demand.count > 0 && price.is_finite())
+            .map(|(_, price)| price)
+            .fold(0.0, f64::max)
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// What planning spends.
-    pub(crate) const PLAN: Self = Self {
+    const PLAN: Self = Self {
         demands: 256,
         pivot_work: 40_000_000,
         rounds: 10,
@@ -39,6 +39,16 @@ impl Budget {
         proof_nodes: 1_500,
         weight_steps: 16,
     };
+
+    /// The same for more pods than [`Self::MANY_PODS`]: speed counts there, and one round proves most of it.
+    const MANY: Self = Self { rounds: 1, cuts: 1, proof_nodes: 200, ..Self::PLAN };
+
+    const MANY_PODS: u32 = 5_000;
+
+    /// What planning spends on so many pods.
+    pub(crate) fn of(pods: u32) -> &'static Self {
+        if pods > Self::MANY_PODS { &Self::MANY } else { &Self::PLAN }
+    }
 }
 
 /// A pattern comes in if it is worth more than its price by this part.

@@ -102,7 +102,7 @@ pub(crate) fn pack_for_less(
     let mut values = setup.values.clone();
     let mut best = setup.pack(limits.clone(), items.to_vec(), &values);
     if let Search::With(relaxation) = search
-        && items.len() <= PRICED_ITEMS_MAX
+        && is_priced(items.len(), &best)
     {
         let priced: Vec<f64> = items
             .iter()
@@ -117,7 +117,7 @@ pub(crate) fn pack_for_less(
         }
     }
     let rounds = match search {
-        Search::With(_) if items.len() <= PRICED_ITEMS_MAX => 1,
+        Search::With(_) if is_priced(items.len(), &best) => 1,
         Search::Quick => 1,
         Search::With(_) | Search::Alone => {
             rounds_within_budget(items.len(), best.packing.nodes.len())
@@ -158,8 +158,10 @@ pub(crate) fn pack_for_less(
 /// How far values move towards what pods cost, each round.
 const STEP: f64 = 0.5;
 
-/// Among more items than this each is too small a part for values to be worth what they cost to use.
-const PRICED_ITEMS_MAX: usize = 1_000;
+/// Whether a packing at the relaxation's values is within the budget: each node looks at most items.
+fn is_priced(items: usize, best: &Outcome) -> bool {
+    items * best.packing.nodes.len() <= WORK_MAX
+}
 
 /// Rounds at most; on the sample workloads later ones find less than half a percent.
 const ROUNDS_MAX: usize = 3;
