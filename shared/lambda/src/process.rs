@@ -154,7 +154,7 @@ impl Process {
         }
         let now = self.clock.now();
         Ok(Adapters {
-            cluster: KubernetesCluster::new(connection, Reading::Watch),
+            cluster: KubernetesCluster::new(connection, Reading::WATCH),
             cloud: Ec2::new(self.calls.clone(), facts.clone(), catalogue?, self.environment.ec2),
             store: DynamoStore::new(self.table.clone(), cluster),
             clock: SystemClock::default(),
