@@ -2,6 +2,7 @@
 //! minute for each cluster, and stays while work is in flight.
 
 use controllers::lifecycle::{Change, ClaimChange, LifecycleReport, Orphan, advance};
+use controllers::node_classes::{NodeClassReport, resolve};
 use controllers::stay::stay;
 use lambda::{Failure, Reaction, Tick};
 
@@ -9,14 +10,33 @@ use lambda::{Failure, Reaction, Tick};
 pub const NAME: &str = "lifecycle";
 
 /// One invocation.
+///
+/// Node classes come first: a NodePool is ready once its class is, and nothing is launched before.
 pub async fn run(tick: &Tick<'_>) -> Result<(), Failure> {
     let (ports, terms) = (tick.adapters().await?, tick.run()?);
+    match Box::pin(resolve(&*ports, &terms)).await {
+        Ok(report) => classes(tick, &report),
+        Err(error) => tick.problem("resolve node classes", &error),
+    }
     let tell = |result| tick.round(result, |report| told(tick, report));
     match tick.reaction {
         Reaction::Watch => Box::pin(stay(&*ports, &terms, advance, tell)).await,
         Reaction::Poll => tell(Box::pin(advance(&*ports, &terms)).await),
     }
     Ok(())
+}
+
+fn classes(tick: &Tick<'_>, report: &NodeClassReport) {
+    for (class, why) in &report.not_ready {
+        tracing::warn!(%class, %why, "a node class cannot be launched from");
+    }
+    for (class, claims) in &report.held {
+        tracing::info!(%class, claims, "a node class that is being deleted is used still");
+    }
+    for class in &report.released {
+        tracing::info!(%class, "a node class was released");
+    }
+    tick.problems(&report.problems);
 }
 
 fn told(tick: &Tick<'_>, report: &LifecycleReport) {
