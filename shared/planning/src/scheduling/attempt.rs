@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use domain::money::UsdPerHour;
+use domain::pod::PodKey;
 
 use super::bound::{Budget, Relaxation};
 use super::limits::Limits;
@@ -39,8 +40,16 @@ pub(super) fn attempt<'m>(
     state: &State,
     waiting: &[usize],
 ) -> Attempt {
-    let shapes: BTreeMap<usize, u32> = counted(model, waiting.iter());
-    let pods: Vec<(usize, u32)> = shapes.into_iter().collect();
+    let mut first: BTreeMap<usize, &PodKey> = BTreeMap::new();
+    for pod in waiting {
+        if let Some(shape) = model.shapes.of_pod[*pod] {
+            let own = first.entry(shape).or_insert(&model.pod(*pod).key);
+            *own = (*own).min(&model.pod(*pod).key);
+        }
+    }
+    let mut pods: Vec<(usize, u32)> = counted(model, waiting.iter()).into_iter().collect();
+    // Shapes are numbered as the snapshot lists pods.
+    pods.sort_by_key(|(shape, _)| first.get(shape).copied());
     let has_open = wishes::has_open(topology, pods.iter().map(|(shape, _)| *shape));
     if has_open {
         placer.reset_with(Wishes::Open, state.clone());

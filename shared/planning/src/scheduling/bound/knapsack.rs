@@ -62,10 +62,9 @@ impl Room {
 
     /// Whether all pods that fit into the other fit in here.
     pub(super) fn is_at_least(&self, other: &Self) -> bool {
-        let mut own = self.resources.iter().zip(&self.amounts);
         let is_larger = other.resources.iter().zip(&other.amounts).all(|(resource, amount)| {
-            // Both lists are sorted; a resource that no row here asks for is one that no row there may ask for.
-            own.by_ref().find(|(own, _)| *own == resource).is_some_and(|(_, own)| own >= amount)
+            let own = self.resources.iter().position(|own| own == resource);
+            own.is_some_and(|own| self.amounts[own] >= *amount)
         });
         if !is_larger {
             return false;

@@ -53,8 +53,8 @@ pub(crate) struct Relaxation {
     worthwhile: FxHashSet<Source>,
 }
 
-/// Pool, type and way of buying.
-pub(crate) type Source = (usize, usize, u32);
+/// Pool and type. (Ways of buying are numbered in the order in which the catalogue happens to name them.)
+pub(crate) type Source = (usize, usize);
 
 /// A node is well used if its pods can be worth this part of its price.
 const WELL_USED: f64 = 0.93;

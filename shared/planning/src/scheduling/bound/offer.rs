@@ -43,7 +43,10 @@ impl Offer {
         if rows.is_empty() {
             return None;
         }
-        let kept: Vec<usize> = (0..amounts.len()).filter(|resource| is_asked[*resource]).collect();
+        let mut kept: Vec<usize> =
+            (0..amounts.len()).filter(|resource| is_asked[*resource]).collect();
+        // They are numbered as pods name them; sums must not depend on that.
+        kept.sort_by_key(|resource| model.resources.name(*resource));
         let mut requests = Vec::with_capacity(rows.len() * kept.len());
         for (row, _) in &rows {
             let all = &model.shape(demands[*row as usize].shape).requests;
@@ -80,7 +83,7 @@ pub(super) fn offers(
             let amounts = (room.as_slice(), bin.price, remaining.unwrap_or(u32::MAX));
             let accepts = |demand: &Demand| is_accepted(&bin, demand);
             let Some(mut offer) = Offer::new(model, demands, amounts, accepts) else { continue };
-            offer.source = Some((bin.pool, bin.type_index, bin.purchase));
+            offer.source = Some((bin.pool, bin.type_index));
             if remaining.is_some() { scarce.push(offer) } else { offers.push(offer) }
         }
     }

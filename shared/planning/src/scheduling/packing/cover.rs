@@ -103,7 +103,7 @@ impl Packer<'_, '_, '_, '_> {
         }
         let mut queue = self.queue(&waiting);
         let is_within = |bin: &&Bin| {
-            let source = (bin.pool, bin.type_index, bin.purchase);
+            let source = (bin.pool, bin.type_index);
             reach == Reach::All
                 || self.relaxation.is_none_or(|relaxation| relaxation.is_worthwhile(source))
         };
@@ -183,10 +183,10 @@ impl Packer<'_, '_, '_, '_> {
             .iter()
             .map(|(demand, count)| (of_demand.get(demand).cloned().unwrap_or_default(), *count))
             .collect();
-        let (pool, type_index, purchase) = blend.source;
+        let (pool, type_index) = blend.source;
         let mut best: Option<(&Bin, Pattern)> = None;
         for bin in &self.setup.bins[pool] {
-            if bin.type_index != type_index || bin.purchase != purchase || !self.is_allowed(bin) {
+            if bin.type_index != type_index || !self.is_allowed(bin) {
                 continue;
             }
             let Some(pattern) = self.fill_as(bin, &pods, queue) else { continue };
