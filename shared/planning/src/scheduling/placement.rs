@@ -7,6 +7,7 @@
 mod existing;
 mod pin;
 mod preference;
+mod ties;
 mod why;
 
 use std::cmp::Ordering;

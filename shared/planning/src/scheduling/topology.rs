@@ -150,6 +150,33 @@ pub(crate) struct Topology {
     pub(crate) is_awaited: Vec<bool>,
     /// The same, left out where they carry it as a spread that need not hold.
     pub(crate) is_needed: Vec<bool>,
+    /// Domains of existing nodes, by key.
+    keys: Vec<NodeDomains>,
+    /// By group: which of `keys` is its own.
+    key_of: Vec<usize>,
+}
+
+/// Domains that nodes of the snapshot are in, for one key.
+struct NodeDomains {
+    /// Values of the key that nodes have, in the order of the nodes.
+    values: Vec<Text>,
+    /// By node: the number of its value; `None` for a node without the label.
+    of_node: Vec<Option<usize>>,
+}
+
+impl NodeDomains {
+    fn of(model: &Model, key: &Text) -> Self {
+        let mut values: Vec<Text> = Vec::new();
+        let mut numbers: FxHashMap<&Text, usize> = FxHashMap::default();
+        let of_node = model.nodes.iter().map(|node| {
+            let value = node.labels.get(key)?;
+            Some(*numbers.entry(value).or_insert_with(|| {
+                values.push(value.clone());
+                values.len() - 1
+            }))
+        });
+        Self { of_node: of_node.collect(), values }
+    }
 }
 
 impl Topology {
@@ -211,7 +238,26 @@ impl Topology {
             is_needed[owned.group] |= !is_wished_spread(&builder.groups, owned);
         }
         let Builder { groups, first_owner, .. } = builder;
-        Self { groups, ties, first_owner, is_awaited, is_needed }
+        let mut keys: Vec<NodeDomains> = Vec::new();
+        let mut numbers: FxHashMap<Text, usize> = FxHashMap::default();
+        let mut key_of = Vec::with_capacity(groups.len());
+        for group in &groups {
+            key_of.push(*numbers.entry(group.key.clone()).or_insert_with(|| {
+                keys.push(NodeDomains::of(model, &group.key));
+                keys.len() - 1
+            }));
+        }
+        Self { groups, ties, first_owner, is_awaited, is_needed, keys, key_of }
+    }
+
+    /// Domains of existing nodes that the group tells apart; [`Topology::domain_of`] numbers them.
+    pub(crate) fn domains(&self, group: usize) -> impl Iterator<Item = &Text> {
+        self.keys[self.key_of[group]].values.iter()
+    }
+
+    /// The number of the node's domain; `None` for a node without the group's label.
+    pub(crate) fn domain_of(&self, group: usize, node: usize) -> Option<usize> {
+        self.keys[self.key_of[group]].of_node[node]
     }
 
     /// Whether it is a spread with `ScheduleAnyway`.

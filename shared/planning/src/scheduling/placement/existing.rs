@@ -5,6 +5,7 @@ use std::rc::Rc;
 use domain::pod::HostPort;
 use domain::taint::{TaintEffect, first_untolerated, tolerated};
 
+use super::ties::Tie;
 use super::{Placements, Placer};
 use crate::model::Model;
 use crate::model::daemon::NODE_NAME_FIELD;
@@ -101,12 +102,13 @@ impl Placer<'_, '_> {
         let own = self.model.shape(shape);
         let has_wishes = !own.preferences.is_empty()
             || self.topology.ties[shape].owned.iter().any(|owned| owned.weight > 0);
+        let ties = self.ties_of(shape);
         let mut best: Option<(usize, i64)> = None;
         for node in self.allowed_nodes(shape).iter().copied() {
-            if !self.accepts(shape, node) {
+            if !self.has_room(shape, node) || !self.keeps_required(&ties, node) {
                 continue;
             }
-            let penalty = if has_wishes { self.penalty_on(shape, node) } else { 0 };
+            let penalty = if has_wishes { self.penalty_on(shape, &ties, node) } else { 0 };
             if best.is_none_or(|(_, least)| penalty < least) {
                 best = Some((node, penalty));
             }
@@ -117,8 +119,8 @@ impl Placer<'_, '_> {
         best.map(|(node, _)| node)
     }
 
-    /// Whether the node has room, ports, volume slots and allowed domains for one more pod of the shape.
-    pub(super) fn accepts(&mut self, shape: usize, node: usize) -> bool {
+    /// Whether the node has room, ports and volume slots for one more pod of the shape.
+    fn has_room(&self, shape: usize, node: usize) -> bool {
         let own = self.model.shape(shape);
         if self.state.closed[node] || self.state.room_for(self.model, node, &own.requests) == 0 {
             return false;
@@ -132,10 +134,7 @@ impl Placer<'_, '_> {
         if !own.spec.host_ports.is_empty() && self.state.ports.get(&node).is_some_and(conflicts) {
             return false;
         }
-        if !own.spec.volumes.is_empty() && !self.attaches(shape, node) {
-            return false;
-        }
-        self.ties_allow(shape, node)
+        own.spec.volumes.is_empty() || self.attaches(shape, node)
     }
 
     /// Whether the node can attach the shape's volumes, and nobody else uses those of one pod only.
@@ -161,20 +160,6 @@ impl Placer<'_, '_> {
             new.sort();
             new.dedup();
             new.is_empty() || before + new.len() <= *limit as usize
-        })
-    }
-
-    /// Whether every required constraint of the shape holds there, and nobody's anti-affinity repels it.
-    fn ties_allow(&mut self, shape: usize, node: usize) -> bool {
-        let topology = self.topology;
-        for owned in topology.ties[shape].owned.iter().filter(|owned| owned.weight == 0) {
-            if !self.group_allows(shape, *owned, node) {
-                return false;
-            }
-        }
-        topology.ties[shape].selected_by.iter().all(|group| {
-            let own = &topology.groups[*group];
-            own.rule != Rule::AntiAffinity || self.owners_at(*group, node) == 0
         })
     }
 
@@ -218,20 +203,12 @@ impl Placer<'_, '_> {
     }
 
     /// The weight of wishes that one more pod of the shape on the node would break.
-    fn penalty_on(&mut self, shape: usize, node: usize) -> i64 {
-        let mut penalty = 0;
-        for (weight, preference) in &self.model.shape(shape).preferences {
-            if !node_meets(self.model, &self.model.nodes[node], *preference) {
-                penalty += i64::from(*weight);
-            }
-        }
-        let topology = self.topology;
-        for owned in topology.ties[shape].owned.iter().filter(|owned| owned.weight > 0) {
-            if !self.group_allows(shape, *owned, node) {
-                penalty += i64::from(owned.weight);
-            }
-        }
-        penalty
+    fn penalty_on(&self, shape: usize, ties: &[Tie], node: usize) -> i64 {
+        let view = &self.model.nodes[node];
+        let preferences = self.model.shape(shape).preferences.iter();
+        let unmet = preferences.filter(|(_, wish)| !node_meets(self.model, view, *wish));
+        let unmet: i64 = unmet.map(|(weight, _)| i64::from(*weight)).sum();
+        unmet + self.broken_wishes(ties, node)
     }
 }
 
