@@ -1,7 +1,6 @@
 //! The cases.
 
 use std::error::Error;
-use std::fmt::Debug;
 
 use controllers::ports::{
     ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, Version, Versioned,
@@ -45,8 +44,8 @@ async fn provisioning<S: ClaimStore>(store: &S) -> Result<Lease, Box<dyn Error>>
 }
 
 #[track_caller]
-fn is_conflict<T: Debug>(result: Result<T, PortError>) {
-    assert_eq!(result.unwrap_err().kind, ErrorKind::Conflict);
+fn is_conflict<T>(result: Result<T, PortError>) {
+    assert_eq!(result.map_err(|error| error.kind).err(), Some(ErrorKind::Conflict));
 }
 
 /// A claim is there after it was written, and not written over by another of its name.
@@ -117,7 +116,9 @@ pub async fn an_instance_leads_to_its_claim<S: ClaimStore>(store: &S) -> Outcome
 }
 
 /// Claims are written under the lease that was taken, not under one that was lost since.
-pub async fn a_writer_whose_lease_was_taken_over_is_fenced_off<S: ClaimStore>(store: &S) -> Outcome {
+pub async fn a_writer_whose_lease_was_taken_over_is_fenced_off<S: ClaimStore>(
+    store: &S,
+) -> Outcome {
     let old = provisioning(store).await?;
     let later = at(0) + TERM;
     let answer = store.acquire_lease(FunctionName::Provisioning, "run-2", later, TERM).await;
@@ -167,7 +168,9 @@ pub async fn a_lease_is_held_by_one_until_its_term_is_over<S: ClaimStore>(store:
 }
 
 /// Giving back frees the lease; giving back what another has by now does nothing.
-pub async fn a_released_lease_is_free_and_a_stale_release_takes_nothing<S: ClaimStore>(store: &S) -> Outcome {
+pub async fn a_released_lease_is_free_and_a_stale_release_takes_nothing<S: ClaimStore>(
+    store: &S,
+) -> Outcome {
     let first = provisioning(store).await?;
     store.release_lease(&first).await?;
     let second = lease_of(store, FunctionName::Provisioning, "run-2").await?;
