@@ -2,6 +2,7 @@
 //! is the outcome. The figures stand in `docs/benchmarks.md`.
 
 #![expect(clippy::expect_used, clippy::print_stderr, reason = "a benchmark reports to a terminal")]
+#![expect(missing_docs, reason = "what criterion's macros make cannot be documented")]
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -189,7 +189,7 @@ impl SharedBudget {
 }
 
 impl CallBudget for SharedBudget {
-    fn acquire<'a>(&'a self, bucket: Bucket, tokens: u32) -> Acquired<'a> {
+    fn acquire(&self, bucket: Bucket, tokens: u32) -> Acquired<'_> {
         Box::pin(self.wait_for_tokens(bucket, tokens))
     }
 }

@@ -128,9 +128,10 @@ pub(crate) fn node(
     page.line(node_table(std::slice::from_ref(row), canvas));
     page.line("");
     if let Some((claim, explanation)) = claim {
-        page.line(match plan.node_claims.contains(claim) {
-            true => "  It is launched for pods that wait:",
-            false => "  It is launched to replace nodes that go:",
+        page.line(if plan.node_claims.contains(claim) {
+            "  It is launched for pods that wait:"
+        } else {
+            "  It is launched to replace nodes that go:"
         });
         launch(&mut page, claim, "    ");
         if let Some(explanation) = explanation {

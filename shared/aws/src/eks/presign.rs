@@ -15,7 +15,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 const CLUSTER_HEADER: &str = "x-k8s-aws-id";
 const QUERY: &str = "/?Action=GetCallerIdentity&Version=2011-06-15";
 /// EKS asks for one minute; the token is good for longer than the address.
-const ADDRESS_LASTS: Duration = Duration::from_secs(60);
+const ADDRESS_LASTS: Duration = Duration::from_mins(1);
 /// What RFC 3986 leaves as it is.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 

@@ -62,7 +62,7 @@ fn passes(reasons: &[CancellationReason]) -> bool {
         match reason.code() {
             None | Some("None") => {}
             Some("TransactionConflict" | "ThrottlingError" | "ProvisionedThroughputExceeded") => {
-                is_contended = true
+                is_contended = true;
             }
             Some(_) => return false,
         }

@@ -50,7 +50,7 @@ pub(crate) fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }
 
-pub(crate) fn number(value: impl ToString) -> AttributeValue {
+pub(crate) fn number(value: impl ToString + Copy) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
@@ -218,7 +218,7 @@ impl Table {
         match answer {
             Ok(_) => Ok(Written::Done),
             Err(error) => match refused(&error) {
-                Some(item) => Ok(Written::Refused(item)),
+                Some(Refusal(item)) => Ok(Written::Refused(item)),
                 None => Err(self.error("PutItem", &error)),
             },
         }
@@ -275,7 +275,7 @@ impl Table {
         match answer {
             Ok(_) => Ok(Written::Done),
             Err(error) => match refused_transaction(&error) {
-                Some(item) => Ok(Written::Refused(item)),
+                Some(Refusal(item)) => Ok(Written::Refused(item)),
                 None => Err(self.error("TransactWriteItems", &error)),
             },
         }
@@ -304,7 +304,7 @@ impl Table {
         match answer {
             Ok(answer) => Ok(Updated::Done(answer.attributes.unwrap_or_default())),
             Err(error) => match refused(&error) {
-                Some(item) => Ok(Updated::Refused(item)),
+                Some(Refusal(item)) => Ok(Updated::Refused(item)),
                 None => Err(self.error("UpdateItem", &error)),
             },
         }
@@ -329,7 +329,7 @@ impl Table {
         match answer {
             Ok(_) => Ok(Written::Done),
             Err(error) => match refused(&error) {
-                Some(item) => Ok(Written::Refused(item)),
+                Some(Refusal(item)) => Ok(Written::Refused(item)),
                 None => Err(self.error("DeleteItem", &error)),
             },
         }
@@ -425,19 +425,22 @@ macro_rules! conditional {
 
 conditional!(PutItemError, UpdateItemError, DeleteItemError);
 
-/// What is there instead, where a condition did not hold; `None` for any other error.
-fn refused<E: Conditional>(error: &SdkError<E>) -> Option<Option<Attributes>> {
-    Some(error.as_service_error()?.refusal()?.item.clone())
+/// That a condition did not hold: what is there instead, if anything is.
+struct Refusal(Option<Attributes>);
+
+/// The refusal that an error is, if it is one.
+fn refused<E: Conditional>(error: &SdkError<E>) -> Option<Refusal> {
+    Some(Refusal(error.as_service_error()?.refusal()?.item.clone()))
 }
 
-/// The same of a transaction: what is there in place of its first write whose condition did not hold.
-fn refused_transaction(error: &SdkError<TransactWriteItemsError>) -> Option<Option<Attributes>> {
+/// The same of a transaction, of its first write whose condition did not hold.
+fn refused_transaction(error: &SdkError<TransactWriteItemsError>) -> Option<Refusal> {
     match error.as_service_error()? {
         TransactWriteItemsError::TransactionCanceledException(canceled) => canceled
             .cancellation_reasons()
             .iter()
             .find(|reason| reason.code() == Some("ConditionalCheckFailed"))
-            .map(|reason| reason.item.clone()),
+            .map(|reason| Refusal(reason.item.clone())),
         _ => None,
     }
 }
