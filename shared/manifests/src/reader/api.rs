@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn strict_kinds_do_not_mind_that_managed_fields_were_left_out() {
-        let overlay = r#"{"metadata": {"name": "a", "managedFields": []}, "spec": {"price": "1"}}"#;
+        let overlay = r#"{"metadata": {"name": "a", "managedFields": []}, "spec": {"price": "1",
+            "requirements": [{"key": "karpenter.sh/nodepool", "operator": "In", "values": ["a"]}]}}"#;
         read(overlay, "NodeOverlay", "karpenter.sh/v1alpha1").result.unwrap();
     }
 
