@@ -158,9 +158,11 @@ pub(crate) fn pack_for_less(
 /// How far values move towards what pods cost, each round.
 const STEP: f64 = 0.5;
 
-/// Whether a packing at the relaxation's values is within the budget: each node looks at most items.
+/// Whether a packing at the relaxation's values is worth a try and within the budget: each node looks at most
+/// items. For a few nodes first moves find as much, and leave less for the next tick to consolidate.
 fn is_priced(items: usize, best: &Outcome) -> bool {
-    items * best.packing.nodes.len() <= WORK_MAX
+    let nodes = best.packing.nodes.len();
+    nodes > NODES_FOR_FIRST_MOVES_MAX && items * nodes <= WORK_MAX
 }
 
 /// Rounds at most; on the sample workloads later ones find less than half a percent.
