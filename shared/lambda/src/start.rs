@@ -53,7 +53,7 @@ async fn serve(
     function: impl AsyncFn(&Tick<'_>) -> Result<(), Failure>,
 ) -> Result<(), lambda_runtime::Error> {
     let process = Process::new(environment).await?;
-    process.warm_up().await;
+    Box::pin(process.warm_up()).await;
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| {
         let (process, function) = (&process, &function);
         async move {

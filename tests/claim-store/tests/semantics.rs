@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
+    clippy::print_stderr,
     reason = "helpers of tests, which clippy does not exempt as it does tests"
 )]
 

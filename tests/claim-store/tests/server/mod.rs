@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use aws::store::Table;
 
-const STARTS_WITHIN: Duration = Duration::from_secs(60);
+const STARTS_WITHIN: Duration = Duration::from_mins(1);
 
 /// A server, ended with the value if it was started for it.
-pub struct Server {
+pub(crate) struct Server {
     endpoint: String,
     child: Option<Child>,
 }
 
 impl Server {
     /// `None` where there is none.
-    pub fn at_hand() -> Option<Self> {
+    pub(crate) fn at_hand() -> Option<Self> {
         if let Some(endpoint) =
             std::env::var("DYNAMODB_ENDPOINT").ok().filter(|own| !own.is_empty())
         {
@@ -45,12 +45,12 @@ impl Server {
     }
 
     /// Whether a conditional update is one step, as on DynamoDB. In moto another may come in between.
-    pub fn has_atomic_updates(&self) -> bool {
+    pub(crate) fn has_atomic_updates(&self) -> bool {
         self.child.is_none()
     }
 
     /// A table that nobody has written to.
-    pub async fn new_table(&self) -> Table {
+    pub(crate) async fn new_table(&self) -> Table {
         let name = format!("outrigger-{}", uuid::Uuid::new_v4().simple());
         let table = Table::local(&self.endpoint, &name);
         table.create().await.unwrap();
