@@ -1,5 +1,6 @@
 //! Under the Lambda runtime: one process, one invocation after another.
 
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use controllers::ports::Clock as _;
@@ -89,7 +90,9 @@ async fn invoke(
         deadline: deadline(started, lambda_deadline.unwrap_or(started)),
     };
     let tick = Tick::new(process, order, &metrics);
-    let result = match function(&tick).await {
+    // Without its type: what functions await nests deeper than the compiler follows.
+    let running: Pin<Box<dyn Future<Output = Result<(), Failure>>>> = Box::pin(function(&tick));
+    let result = match running.await {
         Ok(()) => tick.outcome(),
         Err(failure) => Err(failure),
     };
