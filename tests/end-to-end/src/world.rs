@@ -328,10 +328,10 @@ fn entry(function: &str) -> AccessEntry {
     }
 }
 
-/// Where the binary of all functions is: in the folder that `run` names, else where cargo puts builds of their profile.
+/// Where the binary of all functions is: in the folder that `run` names, else where cargo puts it.
 fn binary() -> PathBuf {
     let folder = std::env::var_os("OUTRIGGER_FUNCTIONS")
-        .map_or_else(|| repository().join("target/lambda"), PathBuf::from);
+        .map_or_else(|| repository().join("target/debug"), PathBuf::from);
     folder.join("bootstrap")
 }
 
