@@ -1,7 +1,7 @@
 //! The new nodes that take the pods of removed nodes for less than those cost: one, or several but fewer than
 //! go.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use domain::instance_type::CapacityType;
@@ -90,13 +90,14 @@ fn single(trials: &Trials, removal: &Removal) -> Result<Replacements, Unconsolid
     best.map(|(price, packed)| Replacements { packed: vec![packed], price }).ok_or(reason)
 }
 
-/// Pools of the weight of the lightest pool that some item needs.
+/// Pools of the weight of the heaviest pool that some item may be launched from: a weight is a wish of the
+/// user's to pay more, which a replacement does not undo. Items whose heaviest pools differ share no new node.
 fn heaviest_pools(model: &Model, items: &[Item]) -> Vec<usize> {
     let weight = items
         .iter()
         .filter_map(|item| item.fit.pools.first())
         .map(|fit| model.pools[fit.pool].node_pool.weight)
-        .min();
+        .max();
     (0..model.pools.len())
         .filter(|pool| Some(model.pools[*pool].node_pool.weight) == weight)
         .collect()
@@ -327,8 +328,8 @@ fn worth(model: &Model, items: &[Item]) -> UsdPerHour {
     UsdPerHour::from_nanos(nanos as i64)
 }
 
-/// By pool that may launch nodes for the removal, types of which none goes.
-fn new_kinds(model: &Model, removal: &Removal) -> BTreeMap<usize, FixedBitSet> {
+/// By pool, types of which none goes.
+fn new_kinds(model: &Model, removal: &Removal) -> Vec<FixedBitSet> {
     let gone: BTreeSet<&str> = removal
         .nodes
         .iter()
@@ -341,19 +342,22 @@ fn new_kinds(model: &Model, removal: &Removal) -> BTreeMap<usize, FixedBitSet> {
         }
         kinds
     };
-    heaviest_pools(model, removal.items).into_iter().map(|pool| (pool, kinds(pool))).collect()
+    (0..model.pools.len()).map(kinds).collect()
 }
 
-/// An item that may be launched as the given types only, and bought in one way.
-fn narrowed(model: &Model, item: &Item, allowed: &BTreeMap<usize, FixedBitSet>) -> Option<Item> {
+/// An item that may be launched from its heaviest pools as the given types only, and bought in one way.
+fn narrowed(model: &Model, item: &Item, allowed: &[FixedBitSet]) -> Option<Item> {
+    let weight = |fit: &PoolFit| model.pools[fit.pool].node_pool.weight;
+    let heaviest = item.fit.pools.iter().map(weight).max();
     let fits: Vec<PoolFit> = item
         .fit
         .pools
         .iter()
+        .filter(|fit| Some(weight(fit)) == heaviest)
         .filter_map(|fit| {
             let pool = &model.pools[fit.pool];
             let mut compatible = (*fit.compatible).clone();
-            compatible.types.intersect_with(allowed.get(&fit.pool)?);
+            compatible.types.intersect_with(&allowed[fit.pool]);
             let is_sold = |purchases: u64| {
                 !compatible.types.is_disjoint(&pool.viable(compatible.zones, purchases))
             };

@@ -4,9 +4,11 @@ use domain::instance_type::InstanceType;
 use domain::label::CAPACITY_TYPE;
 use domain::node_pool::ConsolidationPolicy;
 use domain::reason::DisruptionReason;
+use domain::taint::TaintEffect;
 
 use crate::testing::{
-    Cluster, cluster, instance_type, is_disrupted, minutes_ago, node, pod, usd, with_spot,
+    Cluster, cluster, instance_type, is_disrupted, minutes_ago, node, node_pool_with, pod, taint,
+    usd, with_spot,
 };
 
 #[test]
@@ -47,6 +49,30 @@ fn several_nodes_are_merged_into_one_cheaper_one() {
     assert_eq!(disruption.nodes.len(), 2);
     assert_eq!(disruption.replacements.len(), 1);
     assert_eq!(disruption.savings, usd(0.60));
+}
+
+/// Two nodes that one would do for, of a pool of the given weight that only one of their pods may be launched
+/// from, and of the default pool, that both may be launched from.
+fn apart_by_weight(weight: u32) -> Cluster {
+    let taints = vec![taint("dedicated", TaintEffect::NoSchedule)];
+    let mut dedicated = node_pool_with("dedicated", |template| template.taints = taints.clone());
+    dedicated.weight = weight;
+    let of_dedicated = node("n1").of_pool("dedicated");
+    let both = |name| pod(name).cpu(1900).tolerating("dedicated");
+    cluster()
+        .selling(vec![instance_type("m.xlarge", 4, 0.20), instance_type("n.xlarge", 5, 0.25)])
+        .pool(dedicated)
+        .node(of_dedicated.with_claim(|claim| claim.taints = taints))
+        .node(node("n2"))
+        .pod(both("a").on("n1"))
+        .pod(pod("b").cpu(2200).on("n2"))
+}
+
+#[test]
+fn a_replacement_does_not_undo_the_weight_of_a_pool() {
+    let freely = apart_by_weight(0).disruption();
+    assert_eq!((freely.reason, freely.nodes.len()), (DisruptionReason::Underutilized, 2));
+    assert!(apart_by_weight(10).plan().disruptions.is_empty());
 }
 
 #[test]
