@@ -18,12 +18,17 @@ use domain::{SignedDuration, Text};
 use crate::event::Event;
 use crate::launching::LaunchReport;
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{ClaimStore, FunctionName, Lease, LeaseAnswer, Outside, Versioned};
+use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Outside, Versioned};
 use crate::record::command::{CommandPhase, CommandRecord};
-use crate::run::{Problems, Run, RunOutcome, acquire, is_over, observe, record_events};
+use crate::run::{Problems, Run, RunOutcome, acquire, after, is_over, observe, record_events};
 use crate::steps::command::{Proposal, proposal};
 use crate::steps::pod_events::consolidatable_in;
 use crate::steps::snapshot::{Observation, snapshot};
+
+/// The lease under which claims are written is asked for so often, …
+const LEASE_ATTEMPTS: usize = 4;
+/// … with such a pause: whoever has it has it for a round.
+const LEASE_ATTEMPT_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
 /// What a disruption run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,9 +113,12 @@ pub async fn disrupt<O: Outside>(
 /// The lease under which claims are written, where a command is about to start. It is taken before the
 /// look at the cluster, so that no other run launches for the same pods, or under the same limits,
 /// between that look and the launch of replacements.
+///
+/// Schedules wake provisioning in the same second, every minute: who does not wait for its round to end would
+/// find the lease taken each time.
 async fn launching_lease<O: Outside>(ports: &O, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
     let commands = ports.store().commands().await?;
-    let now = crate::ports::Clock::now(ports.clock());
+    let now = ports.clock().now();
     let is_starting = commands.iter().any(|command| match command.record.phase {
         CommandPhase::Proposed => proposal(&command.record, now) == Proposal::Due,
         CommandPhase::Starting { .. } => true,
@@ -119,10 +127,17 @@ async fn launching_lease<O: Outside>(ports: &O, run: &Run<'_>) -> Result<Option<
     if !is_starting {
         return Ok(None);
     }
-    match acquire(ports, run, FunctionName::Provisioning).await? {
-        LeaseAnswer::Acquired(lease) => Ok(Some(lease)),
-        LeaseAnswer::Held(_) => Ok(None),
+    for attempt in 1..=LEASE_ATTEMPTS {
+        match acquire(ports, run, FunctionName::Provisioning).await? {
+            LeaseAnswer::Acquired(lease) => return Ok(Some(lease)),
+            LeaseAnswer::Held(_) if attempt == LEASE_ATTEMPTS || is_over(ports, run) => break,
+            LeaseAnswer::Held(_) => {
+                let next = after(ports.clock().now(), LEASE_ATTEMPT_PAUSE);
+                ports.clock().sleep_until(next).await;
+            }
+        }
     }
+    Ok(None)
 }
 
 async fn disrupt_under<O: Outside>(

@@ -223,19 +223,20 @@ fn a_taint_that_nobody_accounts_for_is_removed() {
     assert!(!is_tainted(&world));
 }
 
+/// Provisioning takes its lease for so long.
+fn provisioning_is_at_work(world: &World, seconds: i64) {
+    let term = SignedDuration::from_secs(seconds);
+    let now = world.clock.now();
+    let held = world.store.acquire_lease(FunctionName::Provisioning, "provisioning", now, term);
+    assert!(matches!(block_on(held), Ok(LeaseAnswer::Acquired(_))));
+}
+
 #[test]
 fn nothing_starts_while_provisioning_is_at_work() {
     let world = world_with_an_empty_node();
     let _report = tick(&world, "run-1");
     world.advance(15);
-    let term = SignedDuration::from_mins(1);
-    let held = world.store.acquire_lease(
-        FunctionName::Provisioning,
-        "provisioning",
-        world.clock.now(),
-        term,
-    );
-    assert!(matches!(block_on(held), Ok(LeaseAnswer::Acquired(_))));
+    provisioning_is_at_work(&world, 60);
     assert_eq!(what(&tick(&world, "run-2")), [&CommandEvent::StartDelayed]);
     assert!(!is_tainted(&world));
     world.advance(61);
@@ -253,4 +254,14 @@ fn a_proposal_that_nobody_validates_is_forgotten_after_ten_minutes() {
     let proposed: Vec<Timestamp> =
         world.store.command_records().iter().map(|command| command.proposed).collect();
     assert_eq!(proposed, [at(600)], "and proposed anew");
+}
+
+#[test]
+fn a_start_waits_for_a_round_of_provisioning_that_began_in_the_same_second() {
+    let world = world_with_an_empty_node();
+    let _report = tick(&world, "run-1");
+    world.advance(15);
+    provisioning_is_at_work(&world, 2);
+    let report = tick(&world, "run-2");
+    assert!(!what(&report).contains(&&CommandEvent::StartDelayed), "{:?}", what(&report));
 }
