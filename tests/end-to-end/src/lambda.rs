@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -27,6 +28,9 @@ pub use runtime_api::FunctionError;
 
 /// How long a binary may take until it asks for its first event; Lambda's own limit.
 const INIT_WITHIN: Duration = Duration::from_secs(10);
+
+/// Numbers logs in the order in which processes are started, whatever case they are of.
+static STARTS: AtomicU32 = AtomicU32::new(1);
 
 /// What a function is deployed with.
 #[derive(Clone, Debug)]
@@ -219,7 +223,9 @@ impl Function {
         let Deployment { name, handler, binary, environment, memory_mib, timeout: _ } =
             &self.deployment;
         let api = RuntimeApi::start().await?;
-        let log = self.workplace.path(&format!("function-{name}-{}.log", self.invocations));
+        let log = self
+            .workplace
+            .path(&format!("function-{:03}-{name}.log", STARTS.fetch_add(1, Ordering::Relaxed)));
         let output = std::fs::File::create(&log)?;
         let started = Instant::now();
         let child = Command::new(binary)

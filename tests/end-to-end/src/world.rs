@@ -131,6 +131,8 @@ impl World {
             ("AWS_ENDPOINT_URL_DYNAMODB", self.gates.dynamodb.endpoint.clone()),
             ("TABLE_NAME", TABLE.to_owned()),
             ("CLUSTER_NAME", CLUSTER.to_owned()),
+            // Why nodes stay is told in debug.
+            ("LOG_LEVEL", "info,disruption=debug".to_owned()),
         ];
         let deployment = Deployment {
             name: name.to_owned(),
