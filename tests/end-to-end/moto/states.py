@@ -3,6 +3,7 @@
 from threading import Timer
 
 from moto.ec2.models.instances import Instance
+from moto.ec2.responses import EC2Response
 
 PENDING, RUNNING, SHUTTING_DOWN, TERMINATED = ("pending", 0), ("running", 16), ("shutting-down", 32), ("terminated", 48)
 
@@ -37,6 +38,21 @@ def install() -> None:
         return previous
 
     Instance.terminate = terminate
+    _tell_the_state_that_is()
+
+
+def _tell_the_state_that_is() -> None:
+    """TerminateInstances of moto says `shutting-down` also of what ended long ago."""
+    originally = EC2Response.terminate_instances
+
+    def terminate_instances(self):
+        answer = originally(self)
+        for row in answer.result["TerminatingInstances"]:
+            state = self.ec2_backend.get_instance(row["InstanceId"])._state
+            row["CurrentState"] = {"Code": state.code, "Name": state.name}
+        return answer
+
+    EC2Response.terminate_instances = terminate_instances
 
 
 def start(instance: Instance) -> None:
