@@ -1,0 +1,206 @@
+"""Translates template.yaml as SAM does on deployment, and has moto's CloudFormation create the result.
+
+    translate.py TEMPLATE NESTED OUT_FOLDER
+
+Writes OUT_FOLDER/template.json, the translated template, and OUT_FOLDER/policies.json, which holds the policies of every
+function's role with all references resolved. Fails where a resource is not created, or created other than it was asked for.
+"""
+
+import io
+import json
+import logging
+import os
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+# Nothing here may reach AWS, whatever the environment holds.
+os.environ.update(
+    AWS_DEFAULT_REGION="eu-west-1",
+    AWS_ACCESS_KEY_ID="testing",
+    AWS_SECRET_ACCESS_KEY="testing",
+    AWS_SESSION_TOKEN="testing",
+)
+
+import boto3
+from moto import mock_aws
+from moto.core import DEFAULT_ACCOUNT_ID
+from samcli.yamlhelper import yaml_parse
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+
+BUCKET = "artefacts"
+CODE = f"s3://{BUCKET}/bootstrap.zip"
+NESTED = f"https://s3.amazonaws.com/{BUCKET}/cluster.json"
+# What it does not make it says at length; see NOT_MADE_BY_MOTO.
+logging.getLogger("moto").setLevel(logging.ERROR)
+
+STACK = "outrigger"
+FUNCTIONS = ["provisioning", "lifecycle", "disruption", "interruption", "catalog"]
+PARAMETERS = {
+    "ClusterNames": "shop,team-*",
+    "OtherNodeRoleArns": f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:role/KarpenterNodeRole-shop",
+    "AlarmTopicArn": f"arn:aws:sns:eu-west-1:{DEFAULT_ACCOUNT_ID}:operators",
+}
+# What moto takes note of without making it.
+NOT_MADE_BY_MOTO = {
+    "AWS::CloudWatch::Alarm",
+    "AWS::EKS::AccessEntry",
+    "AWS::Lambda::EventInvokeConfig",
+    "AWS::SQS::QueuePolicy",
+    "AWS::Scheduler::Schedule",
+}
+
+
+def translated(path):
+    template = yaml_parse(path.read_text())
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::Serverless::Function":
+            resource["Properties"]["CodeUri"] = CODE
+    template["Globals"]["Function"].pop("CodeUri")
+    parameters = {
+        name: PARAMETERS.get(name, declared.get("Default", ""))
+        for name, declared in template["Parameters"].items()
+    }
+    template = Translator({}, Parser()).translate(template, parameters)
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::CloudFormation::Stack":
+            resource["Properties"]["TemplateURL"] = NESTED
+    return template
+
+
+def archive():
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr("bootstrap", b"")
+    return held.getvalue()
+
+
+def create(template, nested):
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+    s3.put_object(Bucket=BUCKET, Key="bootstrap.zip", Body=archive())
+    s3.put_object(Bucket=BUCKET, Key="cluster.json", Body=json.dumps(yaml_parse(nested.read_text())))
+    stacks = boto3.client("cloudformation")
+    stacks.create_stack(
+        StackName=STACK,
+        TemplateBody=json.dumps(template),
+        Parameters=[{"ParameterKey": k, "ParameterValue": v} for k, v in PARAMETERS.items()],
+        Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+    )
+    return stacks
+
+
+def resources(stacks, stack):
+    paginator = stacks.get_paginator("list_stack_resources")
+    return [own for page in paginator.paginate(StackName=stack) for own in page["StackResourceSummaries"]]
+
+
+class Problems(list):
+    def unless(self, holds, what):
+        if not holds:
+            self.append(what)
+
+
+def check_stack(stacks, name, declared, problems):
+    """Whether every declared resource stands; the physical ids by logical id."""
+    described = stacks.describe_stacks(StackName=name)["Stacks"][0]
+    problems.unless(described["StackStatus"] == "CREATE_COMPLETE", f"{name}: {described['StackStatus']}")
+    made = {own["LogicalResourceId"]: own.get("PhysicalResourceId") for own in resources(stacks, name)}
+    for logical_id, resource in declared.items():
+        if resource["Type"] not in NOT_MADE_BY_MOTO:
+            problems.unless(made.get(logical_id), f"{name}: {logical_id} ({resource['Type']}) was not made")
+    return made
+
+
+def check_queues(made, problems):
+    sqs = boto3.client("sqs")
+    queue = sqs.get_queue_attributes(QueueUrl=made["InterruptionQueue"], AttributeNames=["All"])["Attributes"]
+    dead = sqs.get_queue_attributes(QueueUrl=made["InterruptionDeadLetters"], AttributeNames=["All"])["Attributes"]
+    redrive = json.loads(queue["RedrivePolicy"])
+    problems.unless(redrive["deadLetterTargetArn"] == dead["QueueArn"], "notices are not redriven")
+    sources = boto3.client("lambda").list_event_source_mappings(EventSourceArn=queue["QueueArn"])
+    taken_by = [own["FunctionArn"].rsplit(":", 1)[-1] for own in sources["EventSourceMappings"]]
+    problems.unless(taken_by == [f"{STACK}-interruption"], f"notices are taken by {taken_by}")
+    # From here on nobody takes them: they are looked at.
+    for own in sources["EventSourceMappings"]:
+        boto3.client("lambda").update_event_source_mapping(UUID=own["UUID"], Enabled=False)
+
+
+def check_notices_arrive(made, problems):
+    """Each kind of notice, sent to the bus, reaches the queue; the same about other things does not."""
+    samples = [
+        ("EC2 Spot Instance Interruption Warning", "aws.ec2", {"instance-id": "i-1"}, True),
+        ("EC2 Instance Rebalance Recommendation", "aws.ec2", {"instance-id": "i-1"}, True),
+        ("EC2 Instance State-change Notification", "aws.ec2", {"state": "stopping"}, True),
+        ("EC2 Instance State-change Notification", "aws.ec2", {"state": "running"}, False),
+        ("AWS Health Event", "aws.health", {"service": "EC2", "eventTypeCategory": "scheduledChange"}, True),
+        ("AWS Health Event", "aws.health", {"service": "RDS", "eventTypeCategory": "scheduledChange"}, False),
+        ("EC2 Capacity Reservation Instance Interruption Warning", "aws.ec2", {"instance-id": "i-1"}, True),
+    ]
+    events, sqs = boto3.client("events"), boto3.client("sqs")
+    for detail_type, source, detail, arrives in samples:
+        events.put_events(Entries=[{"Source": source, "DetailType": detail_type, "Detail": json.dumps(detail)}])
+        got = sqs.receive_message(QueueUrl=made["InterruptionQueue"], MaxNumberOfMessages=10).get("Messages", [])
+        problems.unless(len(got) == arrives, f"{detail_type} {detail}: {len(got)} messages")
+        for message in got:
+            problems.unless(json.loads(message["Body"])["detail-type"] == detail_type, "another notice came")
+            sqs.delete_message(QueueUrl=made["InterruptionQueue"], ReceiptHandle=message["ReceiptHandle"])
+
+
+def check_dashboard(problems):
+    cloudwatch = boto3.client("cloudwatch")
+    body = json.loads(cloudwatch.get_dashboard(DashboardName=f"{STACK}-shop")["DashboardBody"])
+    unresolved = [own["properties"]["title"] for own in body["widgets"] if "${M" in json.dumps(own)]
+    problems.unless(body["widgets"] and not unresolved, f"widgets with names that stand for nothing: {unresolved}")
+
+
+def check_functions(problems):
+    client = boto3.client("lambda")
+    for name in FUNCTIONS:
+        own = client.get_function_configuration(FunctionName=f"{STACK}-{name}")
+        problems.unless(own["Handler"] == name, f"{name}: handler {own['Handler']}")
+        problems.unless(own["Environment"]["Variables"].get("TABLE_NAME"), f"{name}: no table")
+
+
+def policies_of(functions):
+    """The policies of each function's role, by the function's name."""
+    iam, client = boto3.client("iam"), boto3.client("lambda")
+    found = {}
+    for name in functions:
+        role = client.get_function_configuration(FunctionName=f"{STACK}-{name}")["Role"].rsplit("/", 1)[-1]
+        own = iam.list_role_policies(RoleName=role)["PolicyNames"]
+        found[name] = {
+            policy: iam.get_role_policy(RoleName=role, PolicyName=policy)["PolicyDocument"] for policy in own
+        }
+    return found
+
+
+def main():
+    source, nested, out = (Path(argument) for argument in sys.argv[1:4])
+    out.mkdir(parents=True, exist_ok=True)
+    template = translated(source)
+    (out / "template.json").write_text(json.dumps(template, indent=1, sort_keys=True))
+    started, problems = time.monotonic(), Problems()
+    with mock_aws(config={"lambda": {"use_docker": False}}):
+        stacks = create(template, nested)
+        made = check_stack(stacks, STACK, template["Resources"], problems)
+        check_stack(stacks, made["Cluster"], yaml_parse(nested.read_text())["Resources"], problems)
+        check_functions(problems)
+        check_dashboard(problems)
+        check_queues(made, problems)
+        check_notices_arrive(made, problems)
+        policies = policies_of(FUNCTIONS)
+    (out / "policies.json").write_text(json.dumps(policies, indent=1, sort_keys=True))
+    for name, own in policies.items():
+        problems.unless(own, f"{name}: its role has no policy")
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    count = len(template["Resources"])
+    print(f"moto created {count} resources, and those of one cluster, in {time.monotonic() - started:.1f} s")
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
