@@ -4,6 +4,7 @@
 use controllers::lifecycle::{Change, ClaimChange, LifecycleReport, Orphan, advance};
 use controllers::node_classes::{NodeClassReport, resolve};
 use controllers::stay::stay;
+use lambda::metrics::Unit;
 use lambda::{Failure, Reaction, Tick};
 
 /// The function's name.
@@ -55,6 +56,13 @@ fn told(tick: &Tick<'_>, report: &LifecycleReport) {
         }
     }
     tick.done("orphans", report.orphans.len());
+    for ((instance_type, capacity_type), count) in &report.instances {
+        let labels =
+            [("capacity_type", capacity_type.as_str()), ("instance_type", &**instance_type)];
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let count = *count as f64;
+        tick.metrics.gauge("outrigger_nodes", &labels, Unit::Count, count);
+    }
     if report.left > 0 {
         tracing::info!(left = report.left, "claims wait for the next round");
     }

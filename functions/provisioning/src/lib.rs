@@ -3,6 +3,7 @@
 
 use controllers::launching::{LaunchReport, LaunchResult};
 use controllers::provisioning::{ProvisioningReport, provision, watch};
+use domain::plan::Totals;
 use lambda::metrics::Unit;
 use lambda::{Failure, Reaction, Tick};
 
@@ -47,8 +48,19 @@ fn told(tick: &Tick<'_>, report: &ProvisioningReport) {
     count("karpenter_scheduler_unschedulable_pods_count", plan.unschedulable.len());
     let pending = usize::try_from(plan.totals.pending_pods).unwrap_or(usize::MAX);
     count("karpenter_scheduler_queue_depth", pending);
-    let hourly = plan.totals.hourly_after.to_f64();
-    tick.metrics.gauge("outrigger_cluster_cost_hourly_usd", &[], Unit::None, hourly);
+    let wait = report.longest_wait.unwrap_or_default().as_secs_f64();
+    tick.metrics.gauge("outrigger_pods_wait_longest_seconds", &[], Unit::Seconds, wait);
+    costs(tick, &plan.totals);
+}
+
+fn costs(tick: &Tick<'_>, totals: &Totals) {
+    let gauge = |name, hourly: f64| tick.metrics.gauge(name, &[], Unit::None, hourly);
+    let (before, after) = (totals.hourly_before.to_f64(), totals.hourly_after.to_f64());
+    gauge("outrigger_cluster_cost_hourly_usd", after);
+    gauge("outrigger_launch_hourly_usd", (after - before).max(0.0));
+    if let Some(bound) = totals.lower_bound {
+        gauge("outrigger_launch_lower_bound_hourly_usd", bound.to_f64());
+    }
 }
 
 /// Launches, told to logs and metrics. `reason` is why claims were made.

@@ -13,6 +13,7 @@ mod tagging;
 
 use std::collections::BTreeMap;
 
+use domain::instance_type::CapacityType;
 use domain::label::TERMINATION_TIMESTAMP;
 use domain::node::Node;
 use domain::node_class::Ec2NodeClass;
@@ -41,6 +42,8 @@ pub struct LifecycleReport {
     pub changes: Vec<ClaimChange>,
     /// What belonged to no claim and was removed.
     pub orphans: Vec<Orphan>,
+    /// Instances of the cluster when the run began, by type and by how they are bought.
+    pub instances: BTreeMap<(Text, CapacityType), usize>,
     /// Work is in flight: come back after so long. `None` when nothing waits.
     pub requeue_after: Option<SignedDuration>,
     /// Claims that were not looked at, the deadline being near.
@@ -148,7 +151,7 @@ async fn advance_under<O: Outside>(
         observed: &observed,
         instances: instances.iter().map(|instance| (&*instance.id, instance)).collect(),
         pods: observed.pods_by_node(),
-        report: LifecycleReport::default(),
+        report: LifecycleReport { instances: census(&instances), ..LifecycleReport::default() },
         events: Vec::new(),
         to_terminate: Vec::new(),
         registrations: BTreeMap::new(),
@@ -178,6 +181,14 @@ async fn advance_under<O: Outside>(
         report.requeue_after = Some(SignedDuration::ZERO);
     }
     Ok(report)
+}
+
+fn census(instances: &[Instance]) -> BTreeMap<(Text, CapacityType), usize> {
+    let mut counts = BTreeMap::new();
+    for own in instances {
+        *counts.entry((own.instance_type.clone(), own.capacity_type)).or_default() += 1;
+    }
+    counts
 }
 
 /// One run at work.

@@ -7,7 +7,7 @@
 pub mod batch;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::plan::Plan;
 use domain::pod::PodKey;
@@ -44,6 +44,9 @@ pub struct ProvisioningReport {
     pub launched: LaunchReport,
     /// Pods wait, or nodes go away whose pods will: look again after so long. `None` when neither.
     pub requeue_after: Option<SignedDuration>,
+    /// How long the pod that waits the longest has been there, one that has a place on a node that is still
+    /// to come included; `None` when no pod waits.
+    pub longest_wait: Option<SignedDuration>,
     /// What else did not work.
     pub problems: Problems,
 }
@@ -80,6 +83,7 @@ async fn provision_under<O: Outside>(
     report.plan = (run.core.schedule)(&snapshot);
     report.requeue_after =
         (is_waited_for(&report.plan) || is_any_ending(&observed)).then_some(WAITING_PAUSE);
+    report.longest_wait = longest_wait(&report.plan, &observed);
     report.refused = (run.core.check)(&snapshot, &report.plan);
     if !report.refused.is_empty() {
         return Ok(report);
@@ -108,6 +112,16 @@ async fn provision_under<O: Outside>(
 /// Whether a pod waits, with a place or without.
 fn is_waited_for(plan: &Plan) -> bool {
     !plan.placements.is_empty() || !plan.node_claims.is_empty() || !plan.unschedulable.is_empty()
+}
+
+fn longest_wait(plan: &Plan, observed: &Observation) -> Option<SignedDuration> {
+    let placed = plan.placements.iter().map(|placement| &placement.pod);
+    let launched_for = plan.node_claims.iter().flat_map(|claim| &claim.pods);
+    let without = plan.unschedulable.iter().map(|unschedulable| &unschedulable.pod);
+    let waiting: BTreeSet<&PodKey> = placed.chain(launched_for).chain(without).collect();
+    let pods = observed.view.pods.iter().filter(|pod| waiting.contains(&pod.key));
+    let oldest = pods.filter_map(|pod| pod.created).min()?;
+    Some(observed.now.duration_since(oldest))
 }
 
 /// Whether the pods of a node will wait soon.

@@ -129,6 +129,14 @@ fn an_instance_whose_launch_was_never_answered_finds_its_claim() {
 }
 
 #[test]
+fn instances_are_counted_by_type_and_capacity_type() {
+    let world = launched_world();
+    let instance = world.store.only_record().instance.unwrap();
+    let counted = tick(&world).instances;
+    assert_eq!(counted, [((instance.instance_type, instance.capacity_type), 1)].into());
+}
+
+#[test]
 fn an_instance_without_a_claim_is_ended_after_thirty_seconds() {
     let world = World::new();
     let stranger = instance("i-1", &record("gone"), at(0));

@@ -48,6 +48,8 @@ fn pods_that_a_claim_in_flight_has_room_for_are_not_launched_for_again() {
     world.advance(60);
     let again = provision_once(&world, "run-2");
     assert_eq!(again.plan.placements.len(), 1);
+    let waited = again.longest_wait.expect("the pod waits for the node to come");
+    assert!(waited >= SignedDuration::from_secs(60), "{waited}");
     assert_eq!(world.cloud.instances.borrow().len(), 1);
 }
 
