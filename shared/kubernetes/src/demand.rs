@@ -38,6 +38,8 @@ pub(crate) struct DemandWatch {
     disrupted: BTreeSet<Text>,
     /// Nothing has been missed since somebody last looked.
     is_gapless: bool,
+    /// What was missed has been answered as a change: until somebody looks there is nothing to add.
+    is_gap_told: bool,
 }
 
 /// A kind whose events are followed.
@@ -66,6 +68,7 @@ impl Default for DemandWatch {
             nodes: Following::new(&NODE, ""),
             disrupted: BTreeSet::new(),
             is_gapless: false,
+            is_gap_told: false,
         }
     }
 }
@@ -78,6 +81,7 @@ impl DemandWatch {
         let disrupted = view.nodes.iter().filter(|node| node.is_disrupted());
         self.disrupted = disrupted.map(|node| node.uid.clone()).collect();
         self.is_gapless = true;
+        self.is_gap_told = false;
     }
 
     /// Waits for a change, or until a moment.
@@ -88,12 +92,16 @@ impl DemandWatch {
         until: Timestamp,
     ) -> Result<Demand, PortError> {
         if !self.is_gapless {
-            // Nobody has looked yet, or something was missed; the look to come closes the gap.
+            // Nobody has looked yet, or something was missed; the look to come closes the gap. Told once: whoever
+            // waits for a window to close would ask in a circle.
+            if std::mem::replace(&mut self.is_gap_told, true) {
+                sleep(left(until)).await;
+                return Ok(Demand::Unchanged);
+            }
             return Ok(Demand::Changed);
         }
         loop {
-            let left = until.duration_since(Timestamp::now());
-            let left = Duration::try_from(left).unwrap_or(Duration::ZERO);
+            let left = left(until);
             let Self { pods, nodes, .. } = self;
             let happened = tokio::select! {
                 biased;
@@ -118,13 +126,13 @@ impl DemandWatch {
                 Ok(false)
             }
             Ok(Happened::Bookmark(_)) => Ok(false),
-            Err(Missed::Expired) => {
+            Err(missed) => {
                 self.is_gapless = false;
-                Ok(true)
-            }
-            Err(Missed::Failed(error)) => {
-                self.is_gapless = false;
-                Err(error)
+                self.is_gap_told = true;
+                match missed {
+                    Missed::Expired => Ok(true),
+                    Missed::Failed(error) => Err(error),
+                }
             }
         }
     }
@@ -154,6 +162,11 @@ impl DemandWatch {
             let _: Result<bool, PortError> = self.is_change(Ok(happened));
         }
     }
+}
+
+/// How long it is until a moment; nothing where it is past.
+fn left(until: Timestamp) -> Duration {
+    Duration::try_from(until.duration_since(Timestamp::now())).unwrap_or(Duration::ZERO)
 }
 
 fn node_of(item: &Item) -> Option<&Node> {
@@ -220,7 +233,11 @@ impl Following {
                         return Ok(happened);
                     }
                 }
-                Ok(Some(Err(failure))) if failure.is_expired() => return Err(Missed::Expired),
+                Ok(Some(Err(failure))) if failure.is_expired() => {
+                    // The next one starts from what the next look sees.
+                    self.stream = None;
+                    return Err(Missed::Expired);
+                }
                 ended => {
                     tracing::debug!(kind = self.kind.name, ?ended, "watch ended, and goes on");
                     self.stream = None;

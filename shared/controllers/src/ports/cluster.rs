@@ -37,8 +37,8 @@ pub trait Cluster {
     /// A change is: a pod without a node was marked unschedulable by the scheduler, or changed while it
     /// was; or a Node was given the taint `karpenter.sh/disrupted`. None is missed that happened since the
     /// last [`Cluster::observe`] of this value or the last answer of this method, whichever is later;
-    /// where an adapter cannot tell (its watch expired), it answers [`Demand::Changed`], since looking
-    /// once too often does no harm. An error means that nobody can say: the caller looks again.
+    /// where an adapter cannot tell (its watch expired), it answers [`Demand::Changed`] once, since looking
+    /// once too often does no harm, and waits from then on until somebody looks. An error means that nobody can say: the caller looks again.
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError>;
 
     /// VolumeAttachments (`storage.k8s.io/v1`) of a Node, in any order.

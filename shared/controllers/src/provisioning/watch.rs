@@ -53,7 +53,7 @@ async fn await_demand<O: Outside>(ports: &O, latest: Timestamp) {
                 return ports.clock().sleep_until(calm.min(latest)).await;
             }
         }
-        if window.is_some_and(|window| ports.clock().now() >= window.closes()) {
+        if window.is_some_and(|window| ports.clock().now() >= window.closes().min(latest)) {
             return;
         }
     }

@@ -81,14 +81,46 @@ async fn a_watch_that_broke_off_goes_on_where_it_stood() {
 }
 
 #[tokio::test]
-async fn an_expired_watch_counts_as_a_change_until_somebody_looks() {
+async fn an_expired_watch_counts_as_one_change_until_somebody_looks() {
     let gone = json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old" });
     let (_server, cluster) = watched(vec![vec![("ERROR", gone)]]).await;
     cluster.observe().await.unwrap();
     assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
-    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+    let start = Instant::now();
+    assert_eq!(cluster.demand_changed(in_millis(300)).await.unwrap(), Demand::Unchanged);
+    assert!(start.elapsed() >= Duration::from_millis(250), "it answered before its time");
     cluster.observe().await.unwrap();
     assert_eq!(cluster.demand_changed(in_millis(200)).await.unwrap(), Demand::Unchanged);
+}
+
+#[tokio::test]
+async fn a_watch_that_expired_starts_anew_from_what_was_seen_since() {
+    let gone = json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old" });
+    let lists = AtomicU32::new(0);
+    let server = Server::start(move |request| {
+        if !request.is_watch() {
+            let looks =
+                lists.fetch_add(u32::from(request.path.ends_with("/pods")), Ordering::Relaxed);
+            return Reply::list(&[], if looks == 0 { 10 } else { 20 });
+        }
+        if !request.path.ends_with("/pods") {
+            return Reply::events(&[], Duration::from_secs(30));
+        }
+        if request.query.contains("resourceVersion=10") {
+            return Reply::events(&[("ERROR", gone.clone())], Duration::from_millis(300));
+        }
+        Reply::events(&[("ADDED", waiting_pod("late", 21))], Duration::from_secs(9))
+    })
+    .await;
+    let cluster = KubernetesCluster::new(server.connection().await, Reading::WATCH);
+    cluster.observe().await.unwrap();
+    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+    cluster.observe().await.unwrap();
+    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+    let expired = |it: &crate::server::Request| {
+        it.is_watch() && it.path.ends_with("/pods") && it.query.contains("resourceVersion=10")
+    };
+    assert_eq!(server.count(expired), 1, "it asked again for what is no longer known");
 }
 
 #[tokio::test]
