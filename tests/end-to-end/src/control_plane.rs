@@ -208,6 +208,8 @@ const CONTROLLER_MANAGER_FLAGS: &[&str] = &[
     // Each controller has the rights of its own service account, as in every real cluster.
     "--use-service-account-credentials=true",
     "--cloud-provider=external",
+    // Half of what is usual, so that nodes whose machine is gone are seen to be.
+    "--node-monitor-grace-period=25s",
     "--kube-api-qps=500",
     "--kube-api-burst=1000",
     "--concurrent-deployment-syncs=5",

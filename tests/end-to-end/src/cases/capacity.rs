@@ -17,7 +17,7 @@ crate::cases![
 ];
 
 const TYPES: [&str; 6] =
-    ["c5.large", "c6i.large", "m5.large", "m6i.large", "r5.large", "r6i.large"];
+    ["c5.large", "c6i.large", "m5.large", "m6i.large", "r5.large", "r6a.large"];
 const ZONE: &str = "us-east-1a";
 
 /// The five cheapest of six offerings run out.
@@ -28,7 +28,7 @@ async fn five_run_out(world: &World) -> Result<()> {
         .requiring("karpenter.sh/capacity-type", &["on-demand"]);
     world.apply(&pool.object()).await?;
     // Memory makes the price among types of two CPUs: `r6i` is the dearest.
-    let cheapest = TYPES.iter().filter(|name| **name != "r6i.large");
+    let cheapest = TYPES.iter().filter(|name| **name != "r6a.large");
     let shortages: Vec<_> = cheapest
         .map(|name| Shortage { instance_type: Some((*name).to_owned()), ..Shortage::default() })
         .collect();
@@ -42,7 +42,7 @@ async fn the_sixth_offering_is_launched_when_five_have_none_left(world: Arc<Worl
     stack.until_running(&world, 1).await?;
     let types: BTreeSet<_> =
         world.cloud.alive().await?.into_iter().map(|instance| instance.instance_type).collect();
-    ensure!(types == BTreeSet::from(["r6i.large".to_owned()]), "launched {types:?}");
+    ensure!(types == BTreeSet::from(["r6a.large".to_owned()]), "launched {types:?}");
     stack.tick().await?;
     is_consistent(&world).await
 }
@@ -61,7 +61,7 @@ async fn offerings_that_had_none_left_are_not_asked_for_again_at_once(
     ensure!(calls.len() > before, "nothing was launched for the second pod");
     for call in &calls[before..] {
         let asked: Vec<_> = TYPES.iter().filter(|name| call.detail.contains(**name)).collect();
-        ensure!(asked == [&"r6i.large"], "asked again for {asked:?}");
+        ensure!(asked == [&"r6a.large"], "asked again for {asked:?}");
     }
     stack.until_running(&world, 2).await?;
     is_consistent(&world).await
