@@ -16,6 +16,7 @@ mod node_class;
 mod placement_group;
 mod profile;
 mod reservation;
+mod status;
 mod tags;
 mod template;
 mod templates;
@@ -28,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use catalog::CatalogOptions;
 use controllers::ports::PortError;
 use controllers::ports::cloud::{
-    Cloud, Instance, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
+    Cloud, Instance, InstanceStatus, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
 };
 use controllers::record::launch::LaunchRequest;
 use domain::Text;
@@ -152,6 +153,10 @@ impl Cloud for Ec2 {
 
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         self.list_instances().await
+    }
+
+    async fn instance_statuses(&self) -> Result<Vec<InstanceStatus>, PortError> {
+        self.failing_statuses().await
     }
 
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError> {

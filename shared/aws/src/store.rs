@@ -17,6 +17,7 @@ mod wire;
 
 use std::cell::RefCell;
 
+pub use controllers::ports::ClaimPlace;
 use controllers::ports::PortError;
 use domain::Text;
 
@@ -43,15 +44,6 @@ impl DynamoStore {
     pub fn new(table: Table, cluster: &str) -> Self {
         Self { table, cluster: cluster.into(), unreadable_claims: RefCell::default() }
     }
-}
-
-/// A claim's cluster and name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimPlace {
-    /// The cluster.
-    pub cluster: Text,
-    /// The claim's name.
-    pub claim: Text,
 }
 
 impl Table {

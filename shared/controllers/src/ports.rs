@@ -12,7 +12,9 @@ pub mod cloud;
 pub mod cluster;
 pub mod error;
 
-pub use claim_store::{ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned};
+pub use claim_store::{
+    ClaimPlace, ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned,
+};
 pub use clock::Clock;
 pub use cloud::{Cloud, Instance, InstanceState, LaunchOutcome, Termination};
 pub use cluster::{Cluster, ClusterView, Demand, Eviction, NodeRef, ObjectRef, PodRef};

@@ -73,9 +73,21 @@ async fn provision_under<O: Outside>(
     run: &Run<'_>,
     lease: &Lease,
 ) -> Result<ProvisioningReport, PortError> {
-    let mut report = ProvisioningReport::default();
-    let mut observed = observe(ports, lease).await?;
-    report.resumed = resume(ports, run, &observed).await;
+    let observed = observe(ports, lease).await?;
+    provision_for(ports, run, lease, observed).await
+}
+
+/// Provisions for what was seen under a lease that is held.
+pub(crate) async fn provision_for<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    lease: &Lease,
+    mut observed: Observation,
+) -> Result<ProvisioningReport, PortError> {
+    let mut report = ProvisioningReport {
+        resumed: resume(ports, run, &observed).await,
+        ..ProvisioningReport::default()
+    };
     if !report.resumed.launches.is_empty() {
         observed = observe(ports, lease).await?;
     }

@@ -8,6 +8,7 @@ pub mod consistency;
 pub mod create;
 pub mod drain;
 pub mod end;
+pub mod home;
 pub mod join;
 pub mod launch;
 pub mod launched;

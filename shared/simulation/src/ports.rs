@@ -3,6 +3,7 @@
 mod claim_store;
 mod cloud;
 mod cluster;
+mod clusters;
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use crate::report::Happening;
 use crate::world::World;
 pub(crate) use cloud::{CLAIM_TAG, CLAIM_UID_TAG};
 pub(crate) use cluster::view_of;
+pub use clusters::Worlds;
 
 /// A handle on a world: cluster, cloud, table and clock in one. Clones share the world; each stands for a
 /// process of its own, which watches for itself and may die.

@@ -151,6 +151,13 @@ pub enum Happening {
         /// When it goes.
         gone_in: SignedDuration,
     },
+    /// AWS announced something else of an instance.
+    Announced {
+        /// Its Node, or the instance's id before it joined.
+        node: Text,
+        /// What, before the Node's name.
+        what: Text,
+    },
     /// A Node takes no more pods and its pods are being moved.
     Draining(Text),
     /// Pods were evicted from a Node.
@@ -251,6 +258,7 @@ impl fmt::Display for Happening {
             Self::InterruptionWarning { node, gone_in } => {
                 write!(f, "EC2 takes {node} back in {} s", gone_in.as_secs())
             }
+            Self::Announced { node, what } => write!(f, "{what} {node}"),
             Self::Draining(node) => write!(f, "drain {node}"),
             Self::PodsEvicted { node, pods } => {
                 write!(f, "{} evicted from {node}", count_of(pods.len(), "pod"))

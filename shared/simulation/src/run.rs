@@ -53,6 +53,8 @@ pub fn run_with(
         scoring: scenario.scoring,
         faults: scenario.faults,
         job_duration: scenario.job_duration,
+        boot: scenario.boot,
+        pod_stop: scenario.pod_stop,
         ..WorldOptions::new(scenario.seed, scenario.start)
     };
     let world = SharedWorld::new(World::new(options, supply));

@@ -14,6 +14,8 @@
 //!   scoring: LeastAllocated       # or MostAllocated
 //!   provisioning: watch           # within seconds of a pod's wait, or poll: once a minute
 //!   jobDuration: 5m               # how long a Job's pod works
+//!   boot: 50s                     # from launch to a ready node; drawn (40 to 65 s) when unset
+//!   podStop: 60s                  # from a pod's deletion to its end, within its grace period; drawn when unset
 //!   settings: {featureGates: "SpotToSpotConsolidation=true", preferencePolicy: Respect, minValuesPolicy: Strict}
 //!   faults: {throttledPerMille: 0, answersLostPerMille: 0, launchesFailedPerMille: 0, crashesPerMille: 0,
 //!            crashAfterCall: 7, eventsDoubledPerMille: 0, eventsLatePerMille: 0, callMillisMax: 0}
@@ -26,6 +28,9 @@
 //!   - mark: busy                  # a name for this moment
 //!   - delete: {kind: Deployment, namespace: default, name: web}
 //!   - interrupt: {count: 1, node: NAME, nodePool: NAME, zone: NAME, instanceType: NAME, capacityType: spot}
+//!   - recommendRebalance: {count: 1}                # and the same filter
+//!   - retire: {count: 1, in: 1h}                    # AWS Health announces it; the instance ends then
+//!   - impair: {count: 1}                            # EC2's system checks fail from now on
 //!   - outOfCapacity: {cheapest: 3, instanceType: NAME, zone: NAME, capacityType: spot, for: 10m}
 //!   expect:                       # held against the world at `at`, or at the end
 //!   - {at: 9m, nodes: {min: 3, zone: us-east-1a, capacityType: spot, instanceType: m5.large, nodePool: default}}
@@ -82,6 +87,10 @@ pub struct Scenario {
     pub provisioning: ProvisioningMode,
     /// How long a Job's pod works.
     pub job_duration: SignedDuration,
+    /// From an instance's launch to a ready Node, where it is not drawn.
+    pub boot: Option<SignedDuration>,
+    /// From a pod's deletion to its containers' end, where it is not drawn.
+    pub pod_stop: Option<SignedDuration>,
     /// Settings that it needs.
     pub settings: SettingsChange,
     /// How often calls fail.
@@ -179,6 +188,15 @@ pub enum Action {
         /// How many, the oldest first.
         count: usize,
     },
+    /// AWS announces something else of instances, or finds it out.
+    Announce {
+        /// What.
+        what: Announcement,
+        /// Of which.
+        filter: InstanceFilter,
+        /// Of how many, the oldest first.
+        count: usize,
+    },
     /// EC2 runs out of offerings for a while.
     OutOfCapacity {
         /// Which.
@@ -190,6 +208,17 @@ pub enum Action {
     },
     /// Names the moment.
     Mark(Text),
+}
+
+/// What may be announced of instances beside a spot interruption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// EC2 recommends to replace them.
+    RebalanceRecommendation,
+    /// They are retired after a while.
+    Retirement(SignedDuration),
+    /// Their system checks fail.
+    Impairment,
 }
 
 /// Why a scenario cannot be run.

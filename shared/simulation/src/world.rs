@@ -15,6 +15,8 @@ mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use controllers::interruption::NoticeKind;
+use controllers::ports::cloud::InstanceStatus;
 use controllers::status::{NodeClassStatus, NodePoolStatus, Observed};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
@@ -49,6 +51,11 @@ pub struct WorldOptions {
     pub faults: Faults,
     /// How long a Job's pod works.
     pub job_duration: SignedDuration,
+    /// From an instance's launch to a ready Node; drawn for each where this is `None`.
+    pub boot: Option<SignedDuration>,
+    /// From a pod's deletion to its containers' end, if its grace period lets them; drawn for each where this
+    /// is `None`.
+    pub pod_stop: Option<SignedDuration>,
 }
 
 impl WorldOptions {
@@ -60,6 +67,8 @@ impl WorldOptions {
             scoring: Scoring::default(),
             faults: Faults::default(),
             job_duration: SignedDuration::from_mins(5),
+            boot: None,
+            pod_stop: None,
         }
     }
 }
@@ -89,8 +98,10 @@ pub struct World {
     pub(crate) priority_classes: BTreeMap<Text, PriorityClass>,
     /// How many pods each workload has had, so that names are drawn for each workload apart.
     pub(crate) pods_made: BTreeMap<WorkloadId, u64>,
-    /// Instances that EC2 has announced to take back and that nobody has been told of yet.
-    pub(crate) interruptions: Vec<Text>,
+    /// What EC2 has announced of instances and nobody has been told of yet.
+    pub(crate) announcements: Vec<(Text, NoticeKind)>,
+    /// What EC2's checks find wrong, by instance.
+    pub(crate) statuses: BTreeMap<Text, InstanceStatus>,
     pub(crate) violations: Vec<Occurrence>,
     /// What the timeline has said of pods, so that it is said once.
     pub(crate) told: BTreeSet<(ObjectKey, Text)>,
@@ -138,7 +149,8 @@ impl World {
             keda: BTreeMap::new(),
             priority_classes: BTreeMap::new(),
             pods_made: BTreeMap::new(),
-            interruptions: Vec::new(),
+            announcements: Vec::new(),
+            statuses: BTreeMap::new(),
             violations: Vec::new(),
             told: BTreeSet::new(),
             unschedulable: BTreeMap::new(),

@@ -87,6 +87,7 @@ pub(crate) fn role(what: &Happening) -> Option<Role> {
         | Happening::Draining(_)
         | Happening::NodeRemoved { .. }
         | Happening::InterruptionWarning { .. }
+        | Happening::Announced { .. }
         | Happening::CapacityRanOut(_)
         | Happening::EvictionRefused(_) => Some(Role::Warning),
         Happening::PodsUnschedulable(_)

@@ -1,74 +1,308 @@
+use std::rc::Rc;
+
+use domain::label::REBALANCE_RECOMMENDED;
+use domain::taint::DISRUPTED;
 use pollster::block_on;
 
 use super::*;
-use crate::testing::world::World;
-use crate::testing::{at, initialized_record};
+use crate::event::EventReason;
+use crate::lifecycle::advance;
+use crate::ports::cloud::{InstanceStatus, StatusCheck};
+use crate::ports::{ClaimStore as _, Clock as _, FunctionName};
+use crate::testing::world::{World, Worlds, crash};
+use crate::testing::{at, initialized_record, node_of, pod_on};
+use domain::{SignedDuration, node::Node};
 
-fn world_with_a_node() -> World {
+/// A cluster with claims, the Node of each, and a pod on each Node.
+fn world_with(claims: &[&str]) -> Rc<World> {
     let world = World::new();
-    world.store.put(initialized_record("web-1", at(0)));
+    for name in claims {
+        let record = initialized_record(name, at(0));
+        let instance = record.instance.clone().unwrap();
+        world.cloud.instances.borrow_mut().insert(record.claim.uid.clone(), instance);
+        world.cluster.finalizers.borrow_mut().push(node_of(&record).name);
+        world.store.put(record);
+    }
+    world.boot();
+    let nodes: Vec<Node> = world.cluster.view.borrow().nodes.clone();
+    world.cluster.add_pods(nodes.iter().map(|node| pod_on(&format!("pod-{}", node.name), node)));
     world.advance(100);
-    world
+    Rc::new(world)
+}
+
+fn one(world: &Rc<World>) -> Worlds {
+    Worlds([("one".into(), Rc::clone(world))].into())
+}
+
+fn notice_of(instance: &str, kind: NoticeKind) -> Notice {
+    Notice { instance_id: instance.into(), at: at(95), kind }
 }
 
 fn notice(kind: NoticeKind) -> Notice {
-    Notice { instance_id: "i-web-1".into(), at: at(95), kind }
+    notice_of("i-web-1", kind)
+}
+
+fn all_handled(worlds: &Worlds, notices: &[Notice]) -> InterruptionReport {
+    let world = worlds.0.values().next().unwrap();
+    block_on(handle(worlds, &world.terms("run"), notices))
 }
 
 #[track_caller]
-fn handled(world: &World, notice: &Notice) -> NoticeOutcome {
-    let report = block_on(handle(world, notice)).unwrap();
-    assert_eq!(report.problems, Problems::default());
-    report.outcome
+fn handled(world: &Rc<World>, notice: &Notice) -> NoticeOutcome {
+    let mut report = all_handled(&one(world), std::slice::from_ref(notice));
+    for cluster in &report.clusters {
+        assert_eq!(cluster.problems, Problems::default());
+    }
+    report.outcomes.remove(0).unwrap()
 }
+
+#[track_caller]
+fn deadline(outcome: &NoticeOutcome) -> Option<Timestamp> {
+    let NoticeOutcome::Ending { deadline, .. } = outcome else { panic!("it stays: {outcome:?}") };
+    *deadline
+}
+
+const SPOT: NoticeKind = NoticeKind::SpotInterruption;
 
 #[test]
 fn a_spot_interruption_ends_the_claim_within_the_notice_and_avoids_its_offering() {
-    let world = world_with_a_node();
-    let outcome = handled(&world, &notice(NoticeKind::SpotInterruption));
-    let deadline = Some(at(95 + 120));
-    assert_eq!(outcome, NoticeOutcome::Ending { claim: "web-1".into(), deadline });
+    let world = world_with(&["web-1"]);
+    let outcome = handled(&world, &notice(SPOT));
+    assert_eq!(deadline(&outcome), Some(at(95 + 120)));
     let record = world.store.only_record();
     assert!(record.claim.annotations.contains_key(domain::label::TERMINATION_TIMESTAMP));
     let avoided = world.store.unavailable.borrow()[0].clone();
     assert_eq!((&*avoided.instance_type, &*avoided.zone), ("m5.large", "a"));
     assert!(world.cluster.has_event(EventReason::SpotInterrupted));
+    assert!(world.cluster.has_event(EventReason::TerminatingOnInterruption));
+}
+
+#[test]
+fn the_node_takes_no_more_pods_and_no_more_traffic_at_once_and_its_pods_stay_until_they_have_a_home()
+ {
+    let world = world_with(&["web-1"]);
+    let report = all_handled(&one(&world), &[notice(SPOT)]);
+    assert_eq!(report.clusters[0].tainted, [world.node().name]);
+    assert!(report.clusters[0].provisioning.is_some() && report.clusters[0].lifecycle.is_some());
+    let node = world.node();
+    assert!(node.taints.iter().any(|taint| &*taint.key == DISRUPTED));
+    assert!(node.labels.contains_key("node.kubernetes.io/exclude-from-external-load-balancers"));
+    assert!(world.cluster.evicted.borrow().is_empty(), "nothing hosts its pod yet");
+    // 30 s of grace: they are asked to go 33 s before the end, home or not.
+    world.advance(81);
+    let _report = block_on(advance(&*world, &world.run("lifecycle"))).unwrap();
+    assert!(world.cluster.evicted.borrow().is_empty());
+    world.advance(1);
+    let _report = block_on(advance(&*world, &world.run("lifecycle"))).unwrap();
+    assert_eq!(world.cluster.evicted.borrow().len(), 1);
 }
 
 #[test]
 fn a_notice_that_comes_twice_or_late_changes_nothing_more() {
-    let world = world_with_a_node();
-    let _outcome = handled(&world, &notice(NoticeKind::SpotInterruption));
-    let before = world.store.only_record();
+    let world = world_with(&["web-1"]);
+    let _outcome = handled(&world, &notice(SPOT));
+    let ending = world.store.only_record().ending;
+    let events = world.cluster.events.borrow().len();
     world.advance(30);
-    let _outcome = handled(&world, &notice(NoticeKind::SpotInterruption));
-    let _outcome = handled(&world, &notice(NoticeKind::Terminated));
-    assert_eq!(world.store.only_record(), before);
+    let NoticeOutcome::Ending { is_news, .. } = handled(&world, &notice(SPOT)) else {
+        panic!("it ends still")
+    };
+    assert!(!is_news);
+    assert_eq!(world.store.only_record().ending, ending);
+    assert_eq!(world.cluster.events.borrow().len(), events);
 }
 
 #[test]
 fn a_later_notice_may_bring_the_deadline_forward() {
-    let world = world_with_a_node();
-    let outcome = handled(&world, &notice(NoticeKind::ScheduledChange));
-    assert_eq!(outcome, NoticeOutcome::Ending { claim: "web-1".into(), deadline: None });
-    let _outcome = handled(&world, &notice(NoticeKind::SpotInterruption));
+    let world = world_with(&["web-1"]);
+    let starts = Some(at(3600));
+    let outcome = handled(&world, &notice(NoticeKind::ScheduledChange { starts }));
+    assert_eq!(deadline(&outcome), Some(at(3600)), "it is drained ahead of the date");
+    let _outcome = handled(&world, &notice(SPOT));
     let ending = world.store.only_record().ending.unwrap();
     assert_eq!((ending.since, ending.deadline), (at(100), Some(at(215))));
 }
 
 #[test]
-fn a_rebalance_recommendation_is_only_told() {
-    let world = world_with_a_node();
+fn a_change_whose_date_is_past_or_unknown_forces_nothing() {
+    for starts in [None, Some(at(50))] {
+        let world = world_with(&["web-1"]);
+        let outcome = handled(&world, &notice(NoticeKind::ScheduledChange { starts }));
+        assert_eq!(deadline(&outcome), None);
+    }
+}
+
+#[test]
+fn a_reservation_that_is_taken_back_ends_its_claim_by_then_and_is_not_tried() {
+    let world = world_with(&["web-1"]);
+    let mut record = world.store.only_record();
+    let instance = record.instance.as_mut().unwrap();
+    instance.capacity_type = domain::instance_type::CapacityType::Reserved;
+    world.store.put(record);
+    let kind = NoticeKind::ReservationInterruption { ends: Some(at(200)) };
+    assert_eq!(deadline(&handled(&world, &notice(kind))), Some(at(200)));
+    let avoided = world.store.unavailable.borrow()[0].capacity_type;
+    assert_eq!(avoided, domain::instance_type::CapacityType::Reserved);
+}
+
+#[test]
+fn an_instance_that_has_ended_is_cleaned_up_at_once() {
+    let world = world_with(&["web-1"]);
+    world.cloud.instances.borrow_mut().clear();
+    let outcome = handled(&world, &notice(NoticeKind::Terminated));
+    assert_eq!(deadline(&outcome), Some(at(100)));
+    assert!(world.store.records().is_empty(), "the claim is gone");
+    assert!(world.cluster.view.borrow().nodes.is_empty(), "its Node is gone");
+    assert!(world.cluster.has_event(EventReason::InstanceTerminating));
+}
+
+#[test]
+fn the_end_of_an_instance_that_we_ended_ourselves_is_no_news() {
+    let world = world_with(&["web-1"]);
+    let mut record = world.store.only_record();
+    record = record.ended(at(90), crate::record::claim::EndReason::NodeClaimDeleted, None);
+    let kind = domain::node_claim::ConditionType::InstanceTerminating;
+    crate::steps::condition::set_true(&mut record.claim, kind, at(90));
+    world.store.put(record.clone());
+    let report = all_handled(&one(&world), &[notice(NoticeKind::Terminated)]);
+    assert!(matches!(report.outcomes[0], Ok(NoticeOutcome::AlreadyGone(_))));
+    assert!(report.clusters.is_empty(), "nobody looks at the cluster");
+    assert_eq!(world.store.only_record(), record);
+}
+
+#[test]
+fn a_rebalance_recommendation_is_told_and_remembered() {
+    let world = world_with(&["web-1"]);
     let outcome = handled(&world, &notice(NoticeKind::RebalanceRecommendation));
-    assert_eq!(outcome, NoticeOutcome::Noted { claim: "web-1".into() });
-    assert!(world.store.only_record().ending.is_none());
+    assert!(matches!(outcome, NoticeOutcome::Noted(_)));
+    let record = world.store.only_record();
+    assert!(record.ending.is_none());
+    assert_eq!(record.claim.annotations[REBALANCE_RECOMMENDED], at(95).to_string().into());
     assert!(world.cluster.has_event(EventReason::SpotRebalanceRecommendation));
+    assert!(world.node().taints.iter().all(|taint| &*taint.key != DISRUPTED));
 }
 
 #[test]
 fn an_instance_of_somebody_else_is_none_of_our_business() {
-    let world = world_with_a_node();
-    let stranger = Notice { instance_id: "i-other".into(), ..notice(NoticeKind::SpotInterruption) };
-    assert_eq!(handled(&world, &stranger), NoticeOutcome::NotOurs);
+    let world = world_with(&["web-1"]);
+    assert_eq!(handled(&world, &notice_of("i-other", SPOT)), NoticeOutcome::NotOurs);
     assert!(world.cluster.events.borrow().is_empty());
+}
+
+#[test]
+fn notices_for_several_clusters_are_handled_together_and_each_cluster_plans_once() {
+    let (first, second) = (world_with(&["a-1", "a-2"]), world_with(&["b-1"]));
+    let worlds = Worlds([("a".into(), Rc::clone(&first)), ("b".into(), Rc::clone(&second))].into());
+    let notices = ["i-a-1", "i-b-1", "i-a-2", "i-a-1"].map(|id| notice_of(id, SPOT));
+    let report = all_handled(&worlds, &notices);
+    assert!(
+        report.outcomes.iter().all(|outcome| matches!(outcome, Ok(NoticeOutcome::Ending { .. })))
+    );
+    let told: Vec<_> =
+        report.clusters.iter().map(|own| (&*own.cluster, own.tainted.len())).collect();
+    assert_eq!(told, [("a", 2), ("b", 1)]);
+    assert!(report.clusters.iter().all(|own| own.provisioning.is_some()));
+}
+
+#[test]
+fn a_cluster_that_cannot_be_reached_fails_nobody_and_its_claims_end_all_the_same() {
+    let (first, second) = (world_with(&["a-1"]), world_with(&["b-1"]));
+    first.is_closed.set(true);
+    let worlds = Worlds([("a".into(), Rc::clone(&first)), ("b".into(), Rc::clone(&second))].into());
+    let report = all_handled(&worlds, &["i-a-1", "i-b-1"].map(|id| notice_of(id, SPOT)));
+    assert!(report.outcomes.iter().all(Result::is_ok));
+    assert!(first.store.only_record().ending.is_some());
+    assert_eq!(report.clusters[0].problems.0.len(), 1);
+    assert_eq!(report.clusters[1].tainted.len(), 1);
+}
+
+#[test]
+fn while_another_run_holds_the_lease_nodes_are_tainted_and_the_plan_waits_for_it() {
+    let world = world_with(&["web-1"]);
+    let held = SignedDuration::from_secs(2);
+    let acquired =
+        world.store.acquire_lease(FunctionName::Provisioning, "other", world.clock.now(), held);
+    let _lease = block_on(acquired).unwrap();
+    let report = all_handled(&one(&world), &[notice(SPOT)]);
+    assert_eq!(report.clusters[0].tainted.len(), 1);
+    assert!(report.clusters[0].provisioning.is_some(), "the other's term was over");
+
+    let world = world_with(&["web-1"]);
+    let held = SignedDuration::from_secs(60);
+    let acquired =
+        world.store.acquire_lease(FunctionName::Provisioning, "other", world.clock.now(), held);
+    let _lease = block_on(acquired).unwrap();
+    let report = all_handled(&one(&world), &[notice(SPOT)]);
+    assert_eq!((report.clusters[0].tainted.len(), report.outcomes[0].is_ok()), (1, true));
+    assert!(report.clusters[0].provisioning.is_none(), "it is left to whoever holds the lease");
+}
+
+#[test]
+fn an_invocation_that_dies_after_the_mark_is_made_good_by_the_message_that_comes_again() {
+    let world = world_with(&["web-1"]);
+    let mut waiting = pod_on("waits", &world.node());
+    waiting.node_name = None;
+    world.cluster.add_pods([waiting]);
+    world.cloud.next(crate::testing::world::Launch::Hangs);
+    let worlds = one(&world);
+    let (terms, notices) = (world.terms("first"), [notice(SPOT)]);
+    crash(handle(&worlds, &terms, &notices));
+    assert!(world.store.records().iter().any(|record| record.ending.is_some()));
+    world.advance(80);
+    let report = all_handled(&worlds, &notices);
+    assert!(report.outcomes[0].is_ok());
+    let provisioning = report.clusters[0].provisioning.as_ref().unwrap();
+    assert_eq!(provisioning.resumed.launches.len(), 1, "the launch is asked for again");
+}
+
+fn impaired(seconds: i64) -> InstanceStatus {
+    InstanceStatus {
+        instance_id: "i-web-1".into(),
+        impaired: vec![(StatusCheck::System, at(seconds))],
+        scheduled: Vec::new(),
+    }
+}
+
+fn checked(world: &World) -> HealthReport {
+    let report = block_on(check_health(world, &world.run("health"))).unwrap();
+    assert_eq!(report.acted.problems, Problems::default());
+    report
+}
+
+#[test]
+fn a_check_that_has_failed_for_two_minutes_ends_the_node_by_force() {
+    let world = world_with(&["web-1"]);
+    world.cloud.statuses.borrow_mut().push(impaired(0));
+    assert_eq!(
+        checked(&world),
+        HealthReport {
+            acted: ClusterReport { cluster: "test".into(), ..ClusterReport::default() },
+            ..HealthReport::default()
+        }
+    );
+    world.advance(20);
+    let report = checked(&world);
+    assert_eq!(report.unhealthy[0].category, "SystemStatus");
+    assert_eq!(world.store.only_record().ending.unwrap().deadline, Some(at(120)));
+    assert_eq!(world.cluster.forced.borrow().len(), 1, "its pod is not asked");
+    assert!(world.cluster.has_event(EventReason::InstanceUnhealthy));
+    assert!(checked(&world).unhealthy.is_empty(), "it is told once");
+}
+
+#[test]
+fn an_event_that_is_scheduled_drains_the_node_ahead_of_its_date() {
+    let world = world_with(&["web-1"]);
+    let scheduled = vec![None, Some(at(9000)), Some(at(7200))];
+    let status = InstanceStatus { scheduled, impaired: Vec::new(), ..impaired(0) };
+    world.cloud.statuses.borrow_mut().push(status);
+    assert_eq!(checked(&world).unhealthy[0].category, "EventStatus");
+    assert_eq!(world.store.only_record().ending.unwrap().deadline, Some(at(7200)));
+}
+
+#[test]
+fn instances_of_others_may_be_as_impaired_as_they_like() {
+    let world = world_with(&["web-1"]);
+    let other = InstanceStatus { instance_id: "i-other".into(), ..impaired(-500) };
+    world.cloud.statuses.borrow_mut().push(other);
+    assert!(checked(&world).unhealthy.is_empty());
 }

@@ -4,27 +4,28 @@
 
 use domain::node::Node;
 use domain::node_claim::{ConditionStatus, ConditionType};
-use domain::taint::Taint;
 use domain::{SignedDuration, Text};
 use futures_util::future::join_all;
 
 use super::{Change, Tick};
 use crate::event::{Event, EventReason, Subject};
-use crate::ports::cloud::{InstanceState, Termination};
+use crate::ports::cloud::{Instance, InstanceState, Termination};
 use crate::ports::cluster::{Eviction, FinalizerChange, NodePatch};
 use crate::ports::error::{PortError, found};
 use crate::ports::{ClaimStore, Cloud, Cluster, NodeRef, Outside, PodRef, Versioned};
 use crate::record::claim::{ClaimRecord, EndReason};
 use crate::steps::condition::{set_condition, set_true};
 use crate::steps::drain::{
-    DrainStep, awaited_attachments, drain_step, drained_status, is_drain_over,
+    DrainStep, awaited_attachments, drain_step, drained_status, is_drain_over, leaving,
 };
+use crate::steps::home::drain_terms;
 
-/// Keeps load balancers from sending to a node that goes away (reference D2.2).
-const EXCLUDE_FROM_LOAD_BALANCERS: (&str, &str) =
-    ("node.kubernetes.io/exclude-from-external-load-balancers", "karpenter");
 /// While pods or volumes are waited for (reference 4.3).
 const DRAIN_PAUSE: SignedDuration = SignedDuration::from_secs(1);
+/// While all pods that are left wait for a place elsewhere, and …
+const HOME_PAUSE: SignedDuration = SignedDuration::from_secs(10);
+/// … the deadline is further off than this.
+const NOTICE_LONG: SignedDuration = SignedDuration::from_mins(10);
 /// While an instance shuts down (reference 4.3).
 const TERMINATION_PAUSE: SignedDuration = SignedDuration::from_secs(5);
 /// So many pods are asked to go at once.
@@ -45,9 +46,7 @@ impl<O: Outside> Tick<'_, O> {
             self.to_terminate.push(claim);
             return;
         };
-        let is_gone = self.instance(record).is_none_or(|instance| !instance.state.is_alive());
-        if node.is_not_ready() && is_gone {
-            // Nobody is left there to end pods.
+        if self.is_deserted(record, node) {
             self.to_terminate.push(claim);
             return;
         }
@@ -56,16 +55,21 @@ impl<O: Outside> Tick<'_, O> {
         }
     }
 
+    /// Whether nobody is left there to end pods: the instance does not run, and the Node says so or nothing
+    /// is to be waited for.
+    fn is_deserted(&self, record: &ClaimRecord, node: &Node) -> bool {
+        let runs = |instance: &Instance| {
+            matches!(instance.state, InstanceState::Pending | InstanceState::Running)
+        };
+        let deadline = record.ending.as_ref().and_then(|ending| ending.deadline);
+        let is_late = deadline.is_some_and(|deadline| self.now >= deadline);
+        !self.instance(record).is_some_and(runs) && (node.is_not_ready() || is_late)
+    }
+
     /// Taints the Node and asks for its deletion, which our finalizer holds up. Whether that worked.
     async fn mark_leaving(&mut self, node: &Node) -> bool {
         let reference = NodeRef::from(node);
-        let (key, value) = EXCLUDE_FROM_LOAD_BALANCERS;
-        if !node.is_disrupted() || !node.labels.contains_key(key) {
-            let patch = NodePatch {
-                labels: [(key.into(), value.into())].into(),
-                add_taints: vec![Taint::disrupted()],
-                ..NodePatch::default()
-            };
+        if let Some(patch) = leaving(node) {
             let patched = self.ports.cluster().patch_node(&reference, &patch).await;
             let doing = || format!("taint Node {}", node.name);
             if self.report.problems.note(doing, found(patched)).is_none() {
@@ -83,7 +87,8 @@ impl<O: Outside> Tick<'_, O> {
     async fn drain(&mut self, claim: Versioned<ClaimRecord>, node: &Node) {
         let mut record = claim.record.clone();
         let deadline = record.ending.as_ref().and_then(|ending| ending.deadline);
-        let step = drain_step(self.pods_of(node), deadline, self.now);
+        let pods = self.pods_of(node);
+        let step = drain_step(pods, &drain_terms(self.observed, &record, pods), self.now);
         self.evict(&record, &step).await;
         let was_drained = record.claim.is(ConditionType::Drained);
         let is_over = is_drain_over(&record, &step, self.now);
@@ -103,7 +108,9 @@ impl<O: Outside> Tick<'_, O> {
         if volumes == Some(0) {
             self.to_terminate.push(claim);
         } else {
-            self.come_back_after(DRAIN_PAUSE);
+            let is_patient = step.homeless.len() == step.remaining && step.remaining > 0;
+            let is_long = deadline.is_none_or(|own| own.duration_since(self.now) > NOTICE_LONG);
+            self.come_back_after(if is_patient && is_long { HOME_PAUSE } else { DRAIN_PAUSE });
         }
     }
 

@@ -113,6 +113,15 @@ pub trait ClaimStore {
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError>;
 }
 
+/// Where a claim is: EC2's events name neither.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClaimPlace {
+    /// The cluster.
+    pub cluster: Text,
+    /// The claim's name.
+    pub claim: Text,
+}
+
 /// Which write of a record this is: 1 for the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);

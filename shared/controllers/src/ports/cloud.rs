@@ -35,6 +35,10 @@ pub trait Cloud {
     /// All instances that bear this cluster's tags, except those that are terminated.
     async fn instances(&self) -> Result<Vec<Instance>, PortError>;
 
+    /// Instances of this account whose status checks fail, or for which an event is scheduled, whoever
+    /// launched them.
+    async fn instance_statuses(&self) -> Result<Vec<InstanceStatus>, PortError>;
+
     /// Ends instances. The answer has one outcome an id, in order.
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError>;
 
@@ -179,6 +183,29 @@ pub struct Instance {
     pub claim_uid: Option<Text>,
     /// Tag `karpenter.sh/nodepool`.
     pub node_pool: Option<Text>,
+}
+
+/// What EC2 finds wrong with an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceStatus {
+    /// `i-…`.
+    pub instance_id: Text,
+    /// Checks that fail, and since when.
+    pub impaired: Vec<(StatusCheck, Timestamp)>,
+    /// Events that take the instance away from its pods (a reboot, a stop, a retirement, maintenance), by when
+    /// each begins; `None` where EC2 does not say. Those that are over or were called off are left out.
+    pub scheduled: Vec<Option<Timestamp>>,
+}
+
+/// A check that EC2 runs every minute.
+///
+/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html>.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StatusCheck {
+    /// Of the instance's own software and network.
+    Instance,
+    /// Of the host it runs on.
+    System,
 }
 
 /// The state of an instance, as EC2 words it.

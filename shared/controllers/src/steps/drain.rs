@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::node::Node;
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::pod::{ObjectKey, Pod, PodKey, VolumeUse};
 use domain::resource::{CPU, MEMORY};
@@ -12,13 +13,43 @@ use domain::volume::PersistentVolumeClaim;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::condition::since;
-use crate::ports::cluster::{PodRef, VolumeAttachment};
+use crate::ports::cluster::{NodePatch, PodRef, VolumeAttachment};
 use crate::record::claim::ClaimRecord;
 
 /// Every drain lasts at least this long: pods that were being bound as it began are caught.
 pub const DRAIN_MIN: SignedDuration = SignedDuration::from_secs(5);
 /// A pod that should have been gone for so long is not waited for.
 const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
+
+/// Keeps load balancers from sending to a node that goes away (reference D2.2).
+const EXCLUDE_FROM_LOAD_BALANCERS: (&str, &str) =
+    ("node.kubernetes.io/exclude-from-external-load-balancers", "karpenter");
+/// A pod that waits for a home is asked to go so long before nothing but its own grace period is left, so
+/// that PodDisruptionBudgets are asked at least once before the deadline forces.
+const ASKED_BEFORE: SignedDuration = SignedDuration::from_secs(3);
+
+/// What to write on a Node that is to go, so that it takes no more pods and no more traffic; `None` where
+/// that is written.
+pub fn leaving(node: &Node) -> Option<NodePatch> {
+    let (key, value) = EXCLUDE_FROM_LOAD_BALANCERS;
+    let is_written = node.is_disrupted() && node.labels.contains_key(key);
+    (!is_written).then(|| NodePatch {
+        labels: [(key.into(), value.into())].into(),
+        add_taints: vec![Taint::disrupted()],
+        ..NodePatch::default()
+    })
+}
+
+/// How a drain goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DrainTerms {
+    /// When pods are ended by force.
+    pub deadline: Option<Timestamp>,
+    /// Pods without a place elsewhere that is ready. They stay until they have one, …
+    pub homeless: BTreeSet<PodKey>,
+    /// … but no longer than lets them have their grace period until this moment.
+    pub homes_until: Option<Timestamp>,
+}
 
 /// What to do about the pods of a node now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +60,8 @@ pub struct DrainStep {
     pub force: Vec<(PodRef, u32)>,
     /// Protected by `karpenter.sh/do-not-disrupt`: the drain waits for them.
     pub protected: Vec<PodRef>,
+    /// Their place elsewhere is not ready: the drain waits for that.
+    pub homeless: Vec<PodRef>,
     /// Pods that still have to go, those above among them.
     pub remaining: usize,
 }
@@ -38,9 +71,9 @@ pub struct DrainStep {
 /// Pods go in four tiers, one after another: ordinary, ordinary DaemonSet, critical, critical DaemonSet.
 /// Only the first tier that has pods is asked, the largest pods first: what is left of a place is more likely
 /// to fit small ones. Whom the deadline leaves no more than its grace period is
-/// forced in whatever tier. Not drained: pods that tolerate the taint `karpenter.sh/disrupted`, static
+/// forced in whatever tier. Who has no place elsewhere yet is let be as long as time allows. Not drained: pods that tolerate the taint `karpenter.sh/disrupted`, static
 /// ones, those that have ended, and those that have been stuck in deletion for over a minute.
-pub fn drain_step(pods: &[&Pod], deadline: Option<Timestamp>, now: Timestamp) -> DrainStep {
+pub fn drain_step(pods: &[&Pod], terms: &DrainTerms, now: Timestamp) -> DrainStep {
     let mut drainable: Vec<&Pod> =
         pods.iter().copied().filter(|pod| is_drained(pod, now)).collect();
     drainable.sort_by(|a, b| {
@@ -50,15 +83,28 @@ pub fn drain_step(pods: &[&Pod], deadline: Option<Timestamp>, now: Timestamp) ->
     let mut step = DrainStep { remaining: drainable.len(), ..DrainStep::default() };
     let current = drainable.first().map(|pod| tier(pod));
     for pod in drainable {
-        if let Some(grace) = forced_grace(pod, deadline, now) {
+        if let Some(grace) = forced_grace(pod, terms.deadline, now) {
             step.force.push((pod.into(), grace));
         } else if Some(tier(pod)) == current && !pod.is_terminating() {
-            let list =
-                if pod.refuses_disruption(now) { &mut step.protected } else { &mut step.evict };
+            let list = if pod.refuses_disruption(now) {
+                &mut step.protected
+            } else if terms.lets_be(pod, now) {
+                &mut step.homeless
+            } else {
+                &mut step.evict
+            };
             list.push(pod.into());
         }
     }
     step
+}
+
+impl DrainTerms {
+    fn lets_be(&self, pod: &Pod, now: Timestamp) -> bool {
+        let own = SignedDuration::from_secs(pod.spec.termination_grace.0) + ASKED_BEFORE;
+        self.homeless.contains(&pod.key)
+            && self.homes_until.is_some_and(|until| until.duration_since(now) > own)
+    }
 }
 
 /// Whether a drain that left no pod has also lasted long enough.
@@ -149,7 +195,8 @@ mod tests {
     }
 
     fn step(pods: &[Pod], deadline: Option<Timestamp>, now: Timestamp) -> DrainStep {
-        drain_step(&pods.iter().collect::<Vec<_>>(), deadline, now)
+        let terms = DrainTerms { deadline, ..DrainTerms::default() };
+        drain_step(&pods.iter().collect::<Vec<_>>(), &terms, now)
     }
 
     fn with_spec(mut pod: Pod, change: impl FnOnce(&mut PodSpec)) -> Pod {
@@ -241,5 +288,31 @@ mod tests {
         protected.do_not_disrupt = Some(DoNotDisrupt::Always);
         let next = step(&[protected], None, at(0));
         assert_eq!((next.evict.len(), next.protected.len(), next.remaining), (0, 1, 1));
+    }
+
+    #[test]
+    fn a_pod_without_a_place_stays_as_long_as_its_grace_period_allows() {
+        let pods = [pod_on("a", &node()), pod_on("b", &node())];
+        let pods: Vec<&Pod> = pods.iter().collect();
+        let terms = DrainTerms {
+            deadline: Some(at(120)),
+            homeless: [pods[0].key.clone()].into(),
+            homes_until: Some(at(120)),
+        };
+        let next = drain_step(&pods, &terms, at(86));
+        assert_eq!((names(&next.homeless), names(&next.evict)), (vec!["a"], vec!["b"]));
+        let next = drain_step(&pods, &terms, at(87));
+        assert_eq!(names(&next.evict), ["a", "b"], "30 s of grace, and 3 s to ask budgets in");
+        assert!(next.homeless.is_empty() && next.force.is_empty());
+    }
+
+    #[test]
+    fn a_node_is_marked_once() {
+        let mut node = node();
+        let patch = leaving(&node).unwrap();
+        node.labels.extend(patch.labels);
+        assert!(leaving(&node).is_some(), "the taint is missing still");
+        node.taints.extend(patch.add_taints);
+        assert_eq!(leaving(&node), None);
     }
 }

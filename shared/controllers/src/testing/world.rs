@@ -18,15 +18,17 @@ use domain::{SignedDuration, Text, Timestamp};
 
 use super::{at, instance, instance_type, node_pool, offering};
 use crate::event::{Event, EventReason};
+use crate::interruption::{Clusters, Terms};
 use crate::ports::cloud::{
-    Cloud, Instance, InstanceState, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
+    Cloud, Instance, InstanceState, InstanceStatus, LaunchOutcome, NodeClassResolution, TagRequest,
+    Termination,
 };
 use crate::ports::cluster::{
     Cluster, ClusterView, Demand, Eviction, FinalizerChange, NodeClaimObject, NodeClassUpdate,
     NodePatch, NodePoolUpdate, ObjectRef, VolumeAttachment,
 };
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{Clock, NodeRef, Outside, PodRef};
+use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, Outside, PodRef};
 use crate::record::launch::LaunchRequest;
 use crate::run::Run;
 use crate::status::ResolvedSecurityGroup;
@@ -36,8 +38,10 @@ use crate::testing::store::FakeStore;
 pub(crate) struct World {
     pub(crate) cluster: FakeCluster,
     pub(crate) cloud: FakeCloud,
-    pub(crate) store: FakeStore,
+    pub(crate) store: Rc<FakeStore>,
     pub(crate) clock: FakeClock,
+    /// The cluster cannot be reached.
+    pub(crate) is_closed: Cell<bool>,
     settings: Settings,
 }
 
@@ -81,10 +85,17 @@ impl World {
         Self {
             cluster,
             cloud,
-            store: FakeStore::default(),
+            store: Rc::default(),
             clock: FakeClock(time),
+            is_closed: Cell::new(false),
             settings: Settings::default(),
         }
+    }
+
+    /// The terms of a run for several clusters that has a minute.
+    pub(crate) fn terms<'a>(&'a self, id: &'a str) -> Terms<'a> {
+        let Run { settings, core, id, deadline, .. } = self.run(id);
+        Terms { settings, core, id, deadline }
     }
 
     /// The terms of a run that has a minute.
@@ -126,6 +137,40 @@ impl World {
 
     pub(crate) fn node(&self) -> Node {
         self.cluster.view.borrow().nodes[0].clone()
+    }
+}
+
+/// Clusters by name, as whoever serves all of them sees them.
+pub(crate) struct Worlds(pub(crate) BTreeMap<Text, Rc<World>>);
+
+impl Clusters for Worlds {
+    type Ports = World;
+    type Records = FakeStore;
+
+    async fn claim_of_instance(&self, instance_id: &str) -> Result<Option<ClaimPlace>, PortError> {
+        for (cluster, world) in &self.0 {
+            if let Some(found) = world.store.claim_of_instance(instance_id).await? {
+                let claim = found.record.claim.name;
+                return Ok(Some(ClaimPlace { cluster: cluster.clone(), claim }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn records(&self, cluster: &Text) -> Result<Rc<FakeStore>, PortError> {
+        Ok(Rc::clone(&self.0[cluster].store))
+    }
+
+    async fn open(&self, cluster: &Text) -> Result<Rc<World>, PortError> {
+        let world = &self.0[cluster];
+        if world.is_closed.get() {
+            return Err(failure(ErrorKind::Unavailable));
+        }
+        Ok(Rc::clone(world))
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.values().next().map_or(at(0), |world| world.clock.now())
     }
 }
 
@@ -173,6 +218,7 @@ pub(crate) struct FakeCloud {
     /// Tokens asked for, in order.
     pub(crate) tokens: RefCell<Vec<Text>>,
     pub(crate) tagged: RefCell<Vec<TagRequest>>,
+    pub(crate) statuses: RefCell<Vec<InstanceStatus>>,
     /// What node classes mean; everything is found where this is `None`.
     pub(crate) resolution: RefCell<Option<NodeClassResolution>>,
     /// Node classes whose launch templates were removed.
@@ -243,6 +289,10 @@ impl Cloud for FakeCloud {
 
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         Ok(self.instances.borrow().values().cloned().collect())
+    }
+
+    async fn instance_statuses(&self) -> Result<Vec<InstanceStatus>, PortError> {
+        Ok(self.statuses.borrow().clone())
     }
 
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError> {

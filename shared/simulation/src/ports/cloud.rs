@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use controllers::ports::cloud::{
-    Exhausted, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
+    Exhausted, InstanceStatus, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
 };
 use controllers::ports::{Cloud, ErrorKind, Instance, InstanceState, PortError};
 use controllers::record::launch::LaunchRequest;
@@ -60,6 +60,10 @@ impl Cloud for SharedWorld {
             .filter(is_ours)
             .map(|own| Instance { price: None, ..shown(own) })
             .collect())
+    }
+
+    async fn instance_statuses(&self) -> Result<Vec<InstanceStatus>, PortError> {
+        Ok(self.call("DescribeInstanceStatus").await?.statuses.values().cloned().collect())
     }
 
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError> {

@@ -10,7 +10,7 @@ use manifests::Object;
 use super::Simulation;
 use crate::ec2::CapacityPool;
 use crate::report::Happening;
-use crate::scenario::{Action, InstanceFilter, ScenarioError, Step};
+use crate::scenario::{Action, Announcement, InstanceFilter, ScenarioError, Step};
 use crate::world::World;
 
 impl Simulation {
@@ -46,6 +46,21 @@ impl Simulation {
                 }
                 for id in chosen {
                     world.interrupt(&id);
+                }
+            }
+            Action::Announce { what, filter, count } => {
+                let chosen = instances(&world, filter, *count);
+                if chosen.is_empty() {
+                    return Err(not_there(format!("instance{}", filter.shown()).into()));
+                }
+                for id in chosen {
+                    match what {
+                        Announcement::RebalanceRecommendation => world.recommend_rebalance(&id),
+                        Announcement::Retirement(gone_in) => {
+                            world.schedule_retirement(&id, *gone_in)
+                        }
+                        Announcement::Impairment => world.impair(&id),
+                    }
                 }
             }
             Action::OutOfCapacity { filter, cheapest, lasts } => {

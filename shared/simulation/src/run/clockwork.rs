@@ -1,11 +1,11 @@
 //! When each function is invoked, and what it is told.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use controllers::core::Core;
-use controllers::interruption::{self, Notice, NoticeKind};
-use controllers::ports::{FunctionName, Ports};
+use controllers::interruption::{self, Notice, Terms, check_health};
+use controllers::ports::FunctionName;
 use controllers::record::claim::ClaimPhase;
 use controllers::run::Run;
 use controllers::stay::stay;
@@ -15,7 +15,7 @@ use domain::{SignedDuration, Text, Timestamp};
 
 use super::process::{Process, Step};
 use super::told;
-use crate::ports::SharedWorld;
+use crate::ports::{SharedWorld, Worlds};
 use crate::report::Happening;
 use crate::scenario::ProvisioningMode;
 
@@ -25,6 +25,8 @@ const TICK: SignedDuration = SignedDuration::from_mins(1);
 const RUN_MAX: SignedDuration = SignedDuration::from_secs(55);
 /// From a function's asking for lifecycle to its start.
 const INVOKED_AFTER: SignedDuration = SignedDuration::from_secs(1);
+/// SQS hands over so many messages at once, unless told otherwise.
+const NOTICES_AT_ONCE: usize = 10;
 /// A notice that was not handled comes again after so long: the visibility timeout of its queue.
 const VISIBLE_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(30);
 /// An event that is late is so late at most.
@@ -66,8 +68,8 @@ struct Running {
 
 enum Invocation {
     Function(FunctionName),
-    /// The cell says whether the notice was handled, and may be deleted from its queue.
-    Notice(Notice, Rc<Cell<bool>>),
+    /// The cell says which of the notices were handled, and may be deleted from their queue.
+    Notices(Vec<Notice>, Rc<RefCell<Vec<bool>>>),
 }
 
 impl Clockwork {
@@ -151,9 +153,9 @@ impl Clockwork {
     fn collect_notices(&mut self) {
         let mut world = self.world.change();
         let (now, seed, faults) = (world.now(), world.seed, world.options.faults);
-        for instance_id in std::mem::take(&mut world.interruptions) {
+        for (instance_id, kind) in std::mem::take(&mut world.announcements) {
             let mut draw = seed.draw("notice", &instance_id);
-            let notice = Notice { instance_id, at: now, kind: NoticeKind::SpotInterruption };
+            let notice = Notice { instance_id, at: now, kind };
             let copies = 1 + usize::from(draw.happens(faults.events_doubled_per_mille));
             for _ in 0..copies {
                 let is_late = draw.happens(faults.events_late_per_mille);
@@ -166,9 +168,10 @@ impl Clockwork {
 
     fn invoke_due(&mut self) {
         let now = self.now();
-        let notices: Vec<Queued> = self.queue.extract_if(.., |own| own.visible <= now).collect();
-        for queued in notices {
-            let running = self.notified(queued.notice);
+        let visible = self.queue.extract_if(.., |own| own.visible <= now);
+        let notices: Vec<Notice> = visible.map(|own| own.notice).collect();
+        for batch in notices.chunks(NOTICES_AT_ONCE) {
+            let running = self.notified(batch.to_vec());
             self.running.push(running);
         }
         for index in 0..self.schedule.len() {
@@ -202,39 +205,45 @@ impl Clockwork {
         let deadline = self.now() + RUN_MAX;
         let (settings, core, mode) = (Rc::clone(&self.settings), self.core, self.mode);
         let process = Process::start(&self.world, |handle| async move {
-            let ports = ports(&handle);
+            let ports = &*handle;
             let run = Run { cluster: CLUSTER, settings: &settings, core, id: &id, deadline };
             match function {
                 FunctionName::Provisioning if mode == ProvisioningMode::Watch => {
                     let tell = |result| told::provisioning(&handle, result);
-                    provisioning::watch(&ports, &run, tell).await;
+                    provisioning::watch(ports, &run, tell).await;
                 }
                 FunctionName::Provisioning => {
-                    told::provisioning(&handle, provisioning::provision(&ports, &run).await);
+                    told::provisioning(&handle, provisioning::provision(ports, &run).await);
                 }
                 FunctionName::Lifecycle => {
+                    told::health(&handle, &check_health(ports, &run).await);
                     let tell = |result| told::lifecycle(&handle, result);
-                    stay(&ports, &run, lifecycle::advance, tell).await;
+                    stay(ports, &run, lifecycle::advance, tell).await;
                 }
                 FunctionName::Disruption => {
                     let tell = |result| told::disruption(&handle, result);
-                    stay(&ports, &run, disruption::disrupt, tell).await;
+                    stay(ports, &run, disruption::disrupt, tell).await;
                 }
             }
         });
         Running { what: Invocation::Function(function), process }
     }
 
-    fn notified(&self, notice: Notice) -> Running {
-        let is_handled = Rc::new(Cell::new(false));
-        let (own, told) = (notice.clone(), Rc::clone(&is_handled));
+    fn notified(&mut self, notices: Vec<Notice>) -> Running {
+        self.invocations += 1;
+        let id = format!("run-{}", self.invocations);
+        let deadline = self.now() + RUN_MAX;
+        let (settings, core) = (Rc::clone(&self.settings), self.core);
+        let are_handled = Rc::new(RefCell::new(Vec::new()));
+        let (own, told) = (notices.clone(), Rc::clone(&are_handled));
         let process = Process::start(&self.world, |handle| async move {
-            match interruption::handle(&ports(&handle), &own).await {
-                Ok(_report) => told.set(true),
-                Err(error) => told::failed(&handle, "interruption", &error),
-            }
+            let worlds = Worlds::new([(CLUSTER.into(), Rc::clone(&handle))]);
+            let terms = Terms { settings: &settings, core, id: &id, deadline };
+            let report = interruption::handle(&worlds, &terms, &own).await;
+            told.borrow_mut().extend(report.outcomes.iter().map(Result::is_ok));
+            told::interruption(&handle, &report);
         });
-        Running { what: Invocation::Notice(notice, is_handled), process }
+        Running { what: Invocation::Notices(notices, are_handled), process }
     }
 
     /// Lets every invocation go on until it waits.
@@ -260,18 +269,20 @@ impl Clockwork {
     }
 
     fn ended(&mut self, what: &Invocation) {
-        if let Invocation::Notice(notice, is_handled) = what
-            && !is_handled.get()
-        {
-            let visible = self.now() + VISIBLE_AGAIN_AFTER;
-            self.queue.push(Queued { notice: notice.clone(), visible });
+        let Invocation::Notices(notices, are_handled) = what else { return };
+        let visible = self.now() + VISIBLE_AGAIN_AFTER;
+        // None are where the process died.
+        for (index, notice) in notices.iter().enumerate() {
+            if are_handled.borrow().get(index) != Some(&true) {
+                self.queue.push(Queued { notice: notice.clone(), visible });
+            }
         }
     }
 
     fn note_death(&self, what: &Invocation) {
         let name = match what {
             Invocation::Function(function) => function.as_str(),
-            Invocation::Notice(..) => "interruption",
+            Invocation::Notices(..) => "interruption",
         };
         let mut world = self.world.change();
         let (now, call) = (world.now(), world.calls());
@@ -297,10 +308,4 @@ impl Clockwork {
             own.due = own.due.min(soon);
         }
     }
-}
-
-fn ports(
-    handle: &Rc<SharedWorld>,
-) -> Ports<'_, SharedWorld, SharedWorld, SharedWorld, SharedWorld> {
-    Ports { cluster: handle, cloud: handle, store: handle, clock: handle }
 }

@@ -1,6 +1,7 @@
 //! What invocations report, for the timeline and the invariants.
 
 use controllers::disruption::{CommandEvent, DisruptionReport};
+use controllers::interruption::{ClusterReport, HealthReport, InterruptionReport};
 use controllers::lifecycle::LifecycleReport;
 use controllers::ports::PortError;
 use controllers::provisioning::ProvisioningReport;
@@ -33,7 +34,29 @@ pub(super) fn disruption(world: &SharedWorld, result: Told<DisruptionReport>) {
     }
 }
 
-pub(super) fn failed(world: &SharedWorld, controller: &'static str, error: &PortError) {
+pub(super) fn interruption(world: &SharedWorld, report: &InterruptionReport) {
+    for error in report.outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
+        failed(world, "interruption", error);
+    }
+    for report in &report.clusters {
+        acted(world, report);
+    }
+}
+
+pub(super) fn health(world: &SharedWorld, result: &Result<HealthReport, PortError>) {
+    match result {
+        Ok(report) => acted(world, &report.acted),
+        Err(error) => failed(world, "lifecycle", error),
+    }
+}
+
+fn acted(world: &SharedWorld, report: &ClusterReport) {
+    if let Some(provisioning) = &report.provisioning {
+        refused(world, &provisioning.refused);
+    }
+}
+
+fn failed(world: &SharedWorld, controller: &'static str, error: &PortError) {
     let mut world = world.change();
     let now = world.now();
     let failed = Happening::ControllerFailed { controller: controller.into() };

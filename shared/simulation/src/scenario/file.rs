@@ -13,8 +13,8 @@ use manifests::{
 
 use super::filter::{FILTER_FIELDS, InstanceFilter};
 use super::{
-    Action, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange, Step,
-    expectation,
+    Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,
+    Step, expectation,
 };
 use crate::api::{Kind, WorkloadId};
 use crate::ec2::Faults;
@@ -27,7 +27,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 const DEFAULT_JOB_DURATION: SignedDuration = SignedDuration::from_mins(5);
 const DEFAULT_NAMESPACE: &str = "default";
 
-const SPEC_FIELDS: [&str; 13] = [
+const SPEC_FIELDS: [&str; 15] = [
     "about",
     "start",
     "duration",
@@ -37,6 +37,8 @@ const SPEC_FIELDS: [&str; 13] = [
     "scoring",
     "provisioning",
     "jobDuration",
+    "boot",
+    "podStop",
     "settings",
     "faults",
     "timeline",
@@ -166,6 +168,8 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
             .choice(&[(ProvisioningMode::Watch, "watch"), (ProvisioningMode::Poll, "poll")])
             .unwrap_or_default(),
         job_duration: spec.get("jobDuration").parsed(duration).unwrap_or(DEFAULT_JOB_DURATION),
+        boot: spec.get("boot").parsed(duration),
+        pod_stop: spec.get("podStop").parsed(duration),
         settings: settings(spec.get("settings")),
         faults: faults(spec.get("faults")),
         timeline,
@@ -276,6 +280,12 @@ fn action(kind: &str, body: Field<'_>, folder: &mut Folder<'_>) -> Option<Action
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             Some(Action::Interrupt { filter: InstanceFilter::of(body), count })
         }
+        "recommendRebalance" => Some(announce(body, Announcement::RebalanceRecommendation, &[])),
+        "impair" => Some(announce(body, Announcement::Impairment, &[])),
+        "retire" => {
+            let after = body.get("in").required().parsed(duration)?;
+            Some(announce(body, Announcement::Retirement(after), &["in"]))
+        }
         "outOfCapacity" => {
             body.only(&["instanceType", "zone", "capacityType", "cheapest", "for"]);
             let cheapest = body.get("cheapest").count();
@@ -291,6 +301,15 @@ fn action(kind: &str, body: Field<'_>, folder: &mut Folder<'_>) -> Option<Action
             None
         }
     }
+}
+
+fn announce(body: Field<'_>, what: Announcement, own: &[&'static str]) -> Action {
+    let known: Vec<&str> =
+        FILTER_FIELDS.into_iter().chain(["count"]).chain(own.iter().copied()).collect();
+    body.only(&known);
+    let count = body.get("count").count().unwrap_or(1);
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    Action::Announce { what, filter: InstanceFilter::of(body), count }
 }
 
 const WORKLOADS: [(WorkloadKind, &str); 4] = [

@@ -1,5 +1,7 @@
 //! Instances and their Nodes: boot, register, become ready, end.
 
+use controllers::interruption::NoticeKind;
+use controllers::ports::cloud::{InstanceStatus, StatusCheck};
 use domain::instance_type::CapacityType;
 use domain::label::{self, Labels};
 use domain::node::{Node, NodeCondition};
@@ -16,7 +18,7 @@ use crate::ec2::{
 };
 use crate::report::Happening;
 
-/// From launch to the Node's joining. With [`READY_AFTER`] it is 40 to 65 seconds to a ready Node,
+/// From launch to the Node's joining, where the world's options do not say. With [`READY_AFTER`] it is 40 to 65 seconds to a ready Node,
 /// which is what AL2023 nodes on EKS take.
 const JOINS_AFTER: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(35), SignedDuration::from_secs(55));
@@ -42,7 +44,9 @@ impl World {
         let answer = self.ec2.create_fleet(request, self.now);
         // The instance boots whether or not its caller hears of it.
         if !is_known && let Some(id) = self.ec2.launched_for(&request.client_token).cloned() {
-            let delay = self.seed.draw("boot", &id).between(JOINS_AFTER.0, JOINS_AFTER.1);
+            let drawn = self.seed.draw("boot", &id).between(JOINS_AFTER.0, JOINS_AFTER.1);
+            let told = self.options.boot.map(|boot| boot - READY_AFTER.0);
+            let delay = told.unwrap_or(drawn).max(SignedDuration::ZERO);
             self.agenda.add(self.now + delay, Due::NodeJoins { instance: id });
         }
         answer
@@ -61,7 +65,8 @@ impl World {
         }
         let after = now.duration_since(instance.launched);
         self.journal.add(now, Happening::NodeJoined { node: name.clone(), after });
-        let delay = self.seed.draw("ready", id).between(READY_AFTER.0, READY_AFTER.1);
+        let drawn = self.seed.draw("ready", id).between(READY_AFTER.0, READY_AFTER.1);
+        let delay = self.options.boot.map_or(drawn, |boot| boot.min(READY_AFTER.0));
         self.agenda.add(now + delay, Due::NodeBecomesReady { node: name });
     }
 
@@ -163,11 +168,42 @@ impl World {
             Some(Reclaim::Announced) => return true,
             Some(Reclaim::New(node)) => node,
         };
-        self.interruptions.push(id.clone());
+        self.announcements.push((id.clone(), NoticeKind::SpotInterruption));
         self.agenda.add(reclaimed_at, Due::InstanceIsReclaimed { instance: id.clone() });
         let warning = Happening::InterruptionWarning { node, gone_in: SPOT_NOTICE };
         self.journal.add(self.now, warning);
         true
+    }
+
+    /// EC2 recommends to replace a spot instance.
+    pub(crate) fn recommend_rebalance(&mut self, id: &Text) {
+        self.announcements.push((id.clone(), NoticeKind::RebalanceRecommendation));
+        self.announced(id, "EC2 recommends to replace");
+    }
+
+    /// AWS Health announces that an instance is retired after a while; then it ends.
+    pub(crate) fn schedule_retirement(&mut self, id: &Text, gone_in: SignedDuration) {
+        let at = self.now + gone_in;
+        self.announcements.push((id.clone(), NoticeKind::ScheduledChange { starts: Some(at) }));
+        self.agenda.add(at, Due::InstanceIsReclaimed { instance: id.clone() });
+        self.announced(id, &format!("AWS Health retires in {} s", gone_in.as_secs()));
+    }
+
+    /// The checks of an instance begin to fail.
+    pub(crate) fn impair(&mut self, id: &Text) {
+        let status = InstanceStatus {
+            instance_id: id.clone(),
+            impaired: vec![(StatusCheck::System, self.now)],
+            scheduled: Vec::new(),
+        };
+        self.statuses.insert(id.clone(), status);
+        self.announced(id, "system checks fail for");
+    }
+
+    fn announced(&mut self, id: &Text, what: &str) {
+        let node = self.node_of_instance(id).map_or_else(|| id.clone(), |node| node.name.clone());
+        let announced = Happening::Announced { node, what: what.into() };
+        self.journal.add(self.now, announced);
     }
 
     pub(super) fn instance_is_reclaimed(&mut self, id: &Text) {
@@ -196,6 +232,7 @@ impl World {
 
     fn end_instance(&mut self, id: &Text) {
         self.ec2.set_state(id, InstanceState::Terminated);
+        self.statuses.remove(id);
         if let Some(node) = self.node_of_instance(id).map(|node| node.name.clone()) {
             self.set_ready(&node, ConditionStatus::Unknown);
             self.agenda.add(self.now + FORGOTTEN_AFTER, Due::NodeIsForgotten { node });

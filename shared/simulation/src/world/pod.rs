@@ -14,7 +14,8 @@ use crate::scheduler;
 /// From a pod's binding to its being ready: images are small and near.
 const STARTS_AFTER: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(1000), SignedDuration::from_millis(3000));
-/// From a pod's deletion to its containers' end, unless its grace period is shorter.
+/// From a pod's deletion to its containers' end, where the world's options do not say; its grace period may be
+/// shorter.
 const STOPS_AFTER: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(1000), SignedDuration::from_millis(4000));
 
@@ -180,7 +181,8 @@ impl World {
         if let (Some(node), false) = (pod.node_name.clone(), pod.is_daemon()) {
             self.pod_events.insert(node, self.now);
         }
-        let delay = self.seed.draw("pod-stop", &uid).between(STOPS_AFTER.0, STOPS_AFTER.1);
+        let drawn = self.seed.draw("pod-stop", &uid).between(STOPS_AFTER.0, STOPS_AFTER.1);
+        let delay = self.options.pod_stop.unwrap_or(drawn);
         self.api.alter::<Pod>(key, |pod| pod.deleted = Some(ends));
         self.agenda.add(self.now + delay.min(grace), Due::PodStops { pod: key.clone(), uid });
     }

@@ -2,6 +2,7 @@ use super::*;
 use crate::api::ApiError;
 use crate::ec2::{FleetOverride, FleetRequest, Registration};
 use crate::testing::{instance_types, node, pod, start};
+use controllers::interruption::NoticeKind;
 use domain::instance_type::CapacityType;
 use domain::label::{self, Labels};
 use domain::pdb::{CountOrPercent, PodDisruptionBudget};
@@ -101,7 +102,7 @@ fn a_spot_instance_goes_two_minutes_after_its_warning_with_its_node_and_pods() {
     wait(&mut world, 90);
     assert!(world.api.list::<Pod>().all(|pod| pod.node_name.is_some()));
     assert!(world.interrupt(&id));
-    assert_eq!(world.interruptions, [id]);
+    assert_eq!(world.announcements, [(id, NoticeKind::SpotInterruption)]);
     wait(&mut world, 119);
     assert!(!world.api.list::<Node>().next().unwrap().is_not_ready());
     wait(&mut world, 15);

@@ -1,0 +1,120 @@
+//! What is done in a cluster as soon as notices are stored: taint, launch, drain.
+
+use std::collections::BTreeSet;
+
+use domain::{SignedDuration, Text};
+use futures_util::future::join_all;
+
+use super::ClusterReport;
+use crate::lifecycle::advance;
+use crate::ports::error::{PortError, found};
+use crate::ports::{
+    ClaimStore, Clock, Cluster, FunctionName, Lease, LeaseAnswer, NodeRef, Outside,
+};
+use crate::provisioning::{ProvisioningReport, provision_for};
+use crate::run::{Run, acquire, after, is_over, observe};
+use crate::steps::drain::leaving;
+use crate::steps::snapshot::Observation;
+
+/// A round of provisioning or disruption that holds the lease is over within so long, mostly.
+const LEASE_WAIT: SignedDuration = SignedDuration::from_secs(5);
+const LEASE_PAUSE: SignedDuration = SignedDuration::from_millis(250);
+
+/// Taints the Nodes of claims, launches what their pods need, and takes the first step of their drain.
+///
+/// Every part goes on without this run, so that what fails is told and no more: the taint and the drain by
+/// lifecycle, the launch by provisioning, which the taint wakes.
+pub(super) async fn react<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    claims: &BTreeSet<Text>,
+    report: &mut ClusterReport,
+) {
+    let planned = plan(ports, run, claims, report).await;
+    report.provisioning =
+        report.problems.note(|| "launch replacements".to_owned(), planned).flatten();
+    if is_over(ports, run) {
+        return;
+    }
+    let advanced = advance(ports, run).await;
+    let advanced = report.problems.note(|| "begin to drain".to_owned(), advanced);
+    report.lifecycle = advanced.and_then(crate::run::RunOutcome::ran);
+}
+
+/// One look, one plan. Nodes are tainted whoever holds the lease.
+async fn plan<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    claims: &BTreeSet<Text>,
+    report: &mut ClusterReport,
+) -> Result<Option<ProvisioningReport>, PortError> {
+    let lease = match acquire(ports, run, FunctionName::Provisioning).await? {
+        LeaseAnswer::Acquired(lease) => lease,
+        LeaseAnswer::Held(other) => {
+            let observed = observe(ports, &other).await?;
+            taint(ports, &observed, claims, report).await;
+            let Some(lease) = await_lease(ports, run).await? else { return Ok(None) };
+            let looked = observe(ports, &lease).await;
+            return under(ports, run, &lease, looked, report).await.map(Some);
+        }
+    };
+    let looked = observe(ports, &lease).await;
+    if let Ok(observed) = &looked {
+        taint(ports, observed, claims, report).await;
+    }
+    under(ports, run, &lease, looked, report).await.map(Some)
+}
+
+/// Plans for what was seen, and gives the lease back.
+async fn under<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    lease: &Lease,
+    looked: Result<Observation, PortError>,
+    report: &mut ClusterReport,
+) -> Result<ProvisioningReport, PortError> {
+    let result = match looked {
+        Ok(observed) => provision_for(ports, run, lease, observed).await,
+        Err(error) => Err(error),
+    };
+    let released = ports.store().release_lease(lease).await;
+    report.problems.note(|| "release the lease".to_owned(), released);
+    result
+}
+
+/// The lease, once whoever holds it has done its round; `None` where that takes longer.
+async fn await_lease<O: Outside>(ports: &O, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
+    let until = after(ports.clock().now(), LEASE_WAIT).min(run.deadline);
+    while ports.clock().now() < until {
+        ports.clock().sleep_until(after(ports.clock().now(), LEASE_PAUSE)).await;
+        if let LeaseAnswer::Acquired(lease) =
+            acquire(ports, run, FunctionName::Provisioning).await?
+        {
+            return Ok(Some(lease));
+        }
+    }
+    Ok(None)
+}
+
+async fn taint<O: Outside>(
+    ports: &O,
+    observed: &Observation,
+    claims: &BTreeSet<Text>,
+    report: &mut ClusterReport,
+) {
+    let leaving: Vec<_> = claims
+        .iter()
+        .filter_map(|name| observed.node_of(&observed.claim(name)?.record))
+        .filter_map(|node| Some((node, leaving(node)?)))
+        .collect();
+    let patched = join_all(leaving.iter().map(|(node, patch)| async move {
+        ports.cluster().patch_node(&NodeRef::from(*node), patch).await
+    }))
+    .await;
+    for ((node, _), patched) in leaving.iter().zip(patched) {
+        let doing = || format!("taint Node {}", node.name);
+        if let Some(Some(())) = report.problems.note(doing, found(patched)) {
+            report.tainted.push(node.name.clone());
+        }
+    }
+}

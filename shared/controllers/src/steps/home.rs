@@ -1,0 +1,157 @@
+//! Where the pods of a node go that EC2 takes away: who has a place elsewhere that is ready, and who has not.
+//!
+//! Provisioning plans for the pods of a node as soon as that is to end, and what it plans is on record: new
+//! claims name the pods they are for, and nodes that are there are nominated. So a drain knows whom it would
+//! leave without a home, without planning anything itself.
+
+use std::collections::BTreeSet;
+
+use domain::pod::{Pod, PodKey};
+use domain::reason::DisruptionReason;
+use domain::{SignedDuration, Timestamp};
+
+use super::drain::DrainTerms;
+use super::snapshot::Observation;
+use crate::record::claim::{ClaimPhase, ClaimRecord, EndReason, Ending, later};
+
+/// Where no deadline is set, places are waited for no longer than this: a node takes about a minute, and
+/// pods that nothing can host would hold the drain up for ever.
+const HOMES_TAKE: SignedDuration = SignedDuration::from_mins(10);
+
+/// How the node of a claim is drained. Pods are let be until they have a place elsewhere only where EC2 takes
+/// the instance: every other end has its replacements first, or is somebody's will.
+pub fn drain_terms(observed: &Observation, record: &ClaimRecord, pods: &[&Pod]) -> DrainTerms {
+    let Some(ending) = &record.ending else { return DrainTerms::default() };
+    let terms = DrainTerms { deadline: ending.deadline, ..DrainTerms::default() };
+    if ending.reason != EndReason::Disrupted(DisruptionReason::Interrupted) {
+        return terms;
+    }
+    DrainTerms {
+        homeless: homeless(observed, ending, pods),
+        homes_until: ending.deadline.or_else(|| later(ending.since, HOMES_TAKE)),
+        ..terms
+    }
+}
+
+fn homeless(observed: &Observation, ending: &Ending, pods: &[&Pod]) -> BTreeSet<PodKey> {
+    pods.iter()
+        .filter(|pod| pod.is_reschedulable())
+        .filter(|pod| !has_home(observed, ending.since, &pod.key))
+        .map(|pod| pod.key.clone())
+        .collect()
+}
+
+fn has_home(observed: &Observation, since: Timestamp, pod: &PodKey) -> bool {
+    let is_launched_for_it = observed.claims.iter().map(|claim| &claim.record).any(|record| {
+        record.phase() == ClaimPhase::Initialized
+            && record.claim.created.is_some_and(|created| created >= since)
+            && record.pods.contains(pod)
+    });
+    is_launched_for_it
+        || observed
+            .nominations
+            .iter()
+            .filter(|nomination| nomination.until > observed.now && nomination.pods.contains(pod))
+            .any(|nomination| takes_pods(observed, &nomination.node))
+}
+
+/// Whether what is nominated by a name, a Node's or a claim's, takes pods now.
+fn takes_pods(observed: &Observation, name: &str) -> bool {
+    let claim = observed.claim(name).or_else(|| observed.claim_of_node(name));
+    match claim {
+        Some(claim) => claim.record.phase() == ClaimPhase::Initialized,
+        None => observed
+            .view
+            .nodes
+            .iter()
+            .any(|node| *node.name == *name && !node.is_not_ready() && !node.is_disrupted()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::cluster::ClusterView;
+    use crate::ports::{Version, Versioned};
+    use crate::record::nomination::Nomination;
+    use crate::testing::{at, initialized_record, launched_record, node_of, pod_on};
+    use domain::Text;
+    use domain::instance_type::InstanceTypes;
+
+    fn interrupted() -> ClaimRecord {
+        let reason = EndReason::Disrupted(DisruptionReason::Interrupted);
+        initialized_record("old", at(0)).ended(at(100), reason, Some(at(220)))
+    }
+
+    fn observed(claims: Vec<ClaimRecord>, nominations: Vec<Nomination>) -> Observation {
+        let nodes = claims.iter().map(node_of).collect();
+        Observation {
+            now: at(160),
+            seed: 0,
+            view: ClusterView { nodes, ..ClusterView::default() },
+            claims: claims
+                .into_iter()
+                .map(|record| Versioned { record, version: Version(1) })
+                .collect(),
+            commands: Vec::new(),
+            unavailable: Vec::new(),
+            nominations,
+            instance_types: InstanceTypes::default(),
+        }
+    }
+
+    fn created(mut record: ClaimRecord, when: i64, pods: &[&str]) -> ClaimRecord {
+        record.claim.created = Some(at(when));
+        record.pods = pods.iter().map(|name| PodKey::new("default", *name)).collect();
+        record
+    }
+
+    fn nominated(node: &Text, pod: &str, until: i64) -> Nomination {
+        let pods = vec![PodKey::new("default", pod)];
+        Nomination { node: node.clone(), pods, until: at(until) }
+    }
+
+    /// Which of pods `a` and `b` on the old node have no home.
+    fn homeless(claims: Vec<ClaimRecord>, nominations: Vec<Nomination>) -> Vec<Text> {
+        let old = interrupted();
+        let pods = [pod_on("a", &node_of(&old)), pod_on("b", &node_of(&old))];
+        let pods: Vec<&Pod> = pods.iter().collect();
+        let all = claims.into_iter().chain([old.clone()]).collect();
+        let terms = drain_terms(&observed(all, nominations), &old, &pods);
+        assert_eq!(terms.homes_until, Some(at(220)));
+        terms.homeless.into_iter().map(|pod| pod.name).collect()
+    }
+
+    #[test]
+    fn a_pod_has_a_home_once_the_node_launched_for_it_takes_pods() {
+        let booting = created(launched_record("new", at(101)), 101, &["a"]);
+        assert_eq!(homeless(vec![booting], Vec::new()), ["a".into(), "b".into()]);
+        let ready = created(initialized_record("new", at(101)), 101, &["a"]);
+        assert_eq!(homeless(vec![ready], Vec::new()), ["b".into()]);
+        let earlier = created(initialized_record("new", at(50)), 50, &["a"]);
+        assert_eq!(homeless(vec![earlier], Vec::new()).len(), 2, "that was for another need");
+    }
+
+    #[test]
+    fn a_nomination_is_a_home_where_its_node_takes_pods() {
+        let other = initialized_record("other", at(0));
+        let node = node_of(&other).name;
+        let homes = |nomination| homeless(vec![other.clone()], vec![nomination]).len();
+        assert_eq!(homes(nominated(&node, "a", 170)), 1);
+        assert_eq!(homes(nominated(&node, "a", 150)), 2, "it has expired");
+        let booting = launched_record("other", at(150));
+        let nomination = nominated(&"other".into(), "a", 170);
+        assert_eq!(homeless(vec![booting], vec![nomination]).len(), 2);
+        let own = nominated(&node_of(&interrupted()).name, "a", 170);
+        assert_eq!(homes(own), 2, "the node that goes is no home");
+    }
+
+    #[test]
+    fn only_what_ec2_takes_away_waits_for_homes() {
+        let mut deleted = initialized_record("old", at(0));
+        deleted = deleted.ended(at(100), EndReason::NodeClaimDeleted, None);
+        let pod = pod_on("a", &node_of(&deleted));
+        let terms = drain_terms(&observed(vec![deleted.clone()], Vec::new()), &deleted, &[&pod]);
+        assert_eq!(terms, DrainTerms::default());
+    }
+}
