@@ -9,4 +9,5 @@ pub mod fleet;
 pub mod generator;
 pub mod mutation;
 pub mod plan_document;
+pub mod template;
 pub mod workspace;

@@ -1,0 +1,116 @@
+//! What the roles of `template.yaml` allow, against what the code calls.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests, which clippy does not exempt as it does tests"
+)]
+
+use std::collections::BTreeSet;
+
+use outrigger_tests::template::{Template, strings};
+use outrigger_tests::workspace::{production, root, sources_under};
+use serde_json::json;
+
+fn installation() -> Template {
+    Template::read("template.yaml").unwrap()
+}
+
+/// `ec2:CreateFleet` and the like, as the code names what it calls.
+fn calls() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for source in production(sources_under(&root().join("shared/aws/src"))) {
+        for service in ["ec2", "iam", "ssm", "pricing"] {
+            let opening = format!("{service}(\"");
+            let named =
+                source.text.split(&opening).skip(1).filter_map(|rest| rest.split('"').next());
+            found.extend(named.map(|action| format!("{service}:{action}")));
+        }
+        let named =
+            source.text.split("self.error(\"").skip(1).filter_map(|rest| rest.split('"').next());
+        found.extend(named.map(|action| format!("dynamodb:{action}")));
+        let named = source.text.split("service: \"eks\", name: \"").skip(1);
+        found.extend(
+            named.filter_map(|rest| rest.split('"').next()).map(|own| format!("eks:{own}")),
+        );
+    }
+    // A transaction is allowed by what it is made of: a put that is allowed already, and a check.
+    assert!(found.remove("dynamodb:TransactWriteItems"));
+    found.insert("dynamodb:ConditionCheckItem".to_owned());
+    found
+}
+
+#[test]
+fn what_the_code_calls_is_allowed_and_nothing_else_is() {
+    let template = installation();
+    let allowed: BTreeSet<String> = template
+        .statements()
+        .iter()
+        .flat_map(|(_, statement)| strings(&statement["Action"]))
+        .map(str::to_owned)
+        .collect();
+    let called = calls();
+    let denied: Vec<_> = called.difference(&allowed).collect();
+    assert!(denied.is_empty(), "no role may {denied:?}");
+    // What AWS does on behalf of a call, or Lambda on behalf of a function.
+    let implied = [
+        "iam:PassRole",
+        "iam:TagInstanceProfile",
+        "lambda:InvokeFunction",
+        "logs:CreateLogStream",
+        "logs:PutLogEvents",
+        "sqs:DeleteMessage",
+        "sqs:GetQueueAttributes",
+        "sqs:ReceiveMessage",
+        "sqs:SendMessage",
+    ];
+    let unused: Vec<_> =
+        allowed.difference(&called).filter(|action| !implied.contains(&action.as_str())).collect();
+    assert!(unused.is_empty(), "nobody calls {unused:?}");
+}
+
+#[test]
+fn rights_over_everything_are_rights_to_look() {
+    for path in ["template.yaml", "infra/cluster.yaml"] {
+        let template = Template::read(path).unwrap();
+        for (holder, statement) in template.statements() {
+            let sid = statement["Sid"].as_str().unwrap_or_default();
+            assert!(!sid.is_empty(), "{holder}: a statement says what it is for");
+            for action in strings(&statement["Action"]) {
+                assert!(!action.contains('*'), "{holder} {sid}: {action}");
+                let verb = action.split(':').nth(1).unwrap();
+                let looks = ["Describe", "Get", "List"].iter().any(|own| verb.starts_with(own));
+                let is_everything = strings(&statement["Resource"]).contains(&"*");
+                assert!(looks || !is_everything, "{holder} {sid}: {action} on everything");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_changes_instances_is_bound_to_the_clusters_by_tags() {
+    let template = installation();
+    let bound = json!({"Ref": "ClusterNames"});
+    let unconditional = ["LaunchIntoWhatIsThere"];
+    for (holder, statement) in template.statements() {
+        let sid = statement["Sid"].as_str().unwrap();
+        let changes = strings(&statement["Action"])
+            .into_iter()
+            .any(|action| action.starts_with("ec2:") && !action.starts_with("ec2:Describe"));
+        if !changes || unconditional.contains(&sid) {
+            continue;
+        }
+        let tags = statement["Condition"]["StringLike"].as_object().into_iter().flatten();
+        let is_bound = tags.into_iter().any(|(key, value)| key.contains("Tag/") && *value == bound);
+        assert!(is_bound, "{holder} {sid} is not bound to clusters");
+    }
+}
+
+#[test]
+fn records_are_kept_apart_by_partition() {
+    for (holder, statement) in installation().statements() {
+        let on_table = strings(&statement["Action"]).iter().any(|own| own.starts_with("dynamodb:"))
+            && statement["Resource"] == json!({"Fn::GetAtt": ["Table", "Arn"]});
+        let keys = &statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
+        assert!(!on_table || !keys.is_null(), "{holder} {} sees all partitions", statement["Sid"]);
+    }
+}

@@ -1,0 +1,454 @@
+//! What holds for `template.yaml` and `infra/cluster.yaml`, against the code that they install.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy does not exempt as it does tests"
+)]
+
+use std::collections::BTreeSet;
+
+use outrigger_tests::template::{Resource, Template, strings};
+use outrigger_tests::workspace::{Package, Source, production, root};
+use serde_json::{Value, json};
+
+fn installation() -> Template {
+    Template::read("template.yaml").unwrap()
+}
+
+fn cluster() -> Template {
+    Template::read("infra/cluster.yaml").unwrap()
+}
+
+fn both() -> [Template; 2] {
+    [installation(), cluster()]
+}
+
+fn source(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// Sources of what runs in Lambda.
+fn function_sources() -> Vec<Source> {
+    let packages = Package::all().unwrap();
+    let deployed = packages.iter().filter(|package| {
+        package.folder != "functions/cli" && !package.folder.starts_with("tests")
+    });
+    deployed.flat_map(|package| production(package.sources())).collect()
+}
+
+/// `ProvisioningFunction` is `provisioning`.
+fn name_of(function: &Resource<'_>) -> String {
+    function.id.strip_suffix("Function").unwrap().to_lowercase()
+}
+
+fn functions(template: &Template) -> Vec<Resource<'_>> {
+    template.resources("AWS::Serverless::Function").collect()
+}
+
+fn sources_of_queues<'a>(function: &Resource<'a>) -> Vec<&'a Value> {
+    let events = function.properties["Events"].as_object().into_iter().flatten();
+    events
+        .filter(|(_, event)| event["Type"] == "SQS")
+        .map(|(_, event)| &event["Properties"])
+        .collect()
+}
+
+/// The resource that `!Ref x` or `!GetAtt x.Arn` names.
+fn target(reference: &Value) -> &str {
+    reference["Ref"].as_str().or_else(|| reference["Fn::GetAtt"][0].as_str()).unwrap()
+}
+
+fn property<'a>(template: &'a Template, kind: &str, id: &str) -> &'a Value {
+    let found = template.body["Resources"].get(id).filter(|own| own["Type"] == kind);
+    &found.unwrap_or_else(|| panic!("{}: no {kind} {id}", template.path))["Properties"]
+}
+
+fn own_timeout(template: &Template, function: &Resource<'_>) -> i64 {
+    let all = &template.body["Globals"]["Function"]["Timeout"];
+    function.properties["Timeout"].as_i64().or(all.as_i64()).unwrap()
+}
+
+#[test]
+fn a_function_is_called_alike_in_every_place() {
+    let template = installation();
+    for function in functions(&template) {
+        let name = name_of(&function);
+        assert_eq!(function.properties["Handler"], *name);
+        assert_eq!(
+            function.properties["FunctionName"]["Fn::Sub"],
+            json!(format!("${{AWS::StackName}}-{name}"))
+        );
+        let dispatch = source("functions/bootstrap/src/main.rs");
+        let krate = if name == "catalog" { "catalog_function" } else { &name };
+        // Tolerated until the function is there: whoever adds it need not touch this test.
+        if root().join("functions").join(&name).exists() {
+            assert!(dispatch.contains(&format!("{krate}::NAME")), "bootstrap does not know {name}");
+        }
+    }
+    assert_eq!(functions(&template).len(), 5);
+}
+
+#[test]
+fn every_function_has_a_log_group_that_forgets_and_a_role_of_its_own() {
+    let template = installation();
+    let mut roles = BTreeSet::new();
+    for function in functions(&template) {
+        let group = target(&function.properties["LoggingConfig"]["LogGroup"]);
+        let group = property(&template, "AWS::Logs::LogGroup", group);
+        assert_eq!(group["RetentionInDays"], json!({"Ref": "LogRetentionDays"}), "{}", function.id);
+        let name = format!("/aws/lambda/${{AWS::StackName}}-{}", name_of(&function));
+        assert_eq!(group["LogGroupName"]["Fn::Sub"], *name);
+        assert!(
+            roles.insert(target(&function.properties["Role"])),
+            "{} shares a role",
+            function.id
+        );
+    }
+}
+
+#[test]
+fn every_function_has_an_alarm_about_errors() {
+    let template = installation();
+    let watched: BTreeSet<&str> = template
+        .resources("AWS::CloudWatch::Alarm")
+        .filter(|alarm| alarm.properties["Namespace"] == "AWS/Lambda")
+        .filter(|alarm| alarm.properties["MetricName"] == "Errors")
+        .map(|alarm| target(&alarm.properties["Dimensions"][0]["Value"]))
+        .collect();
+    let all: BTreeSet<&str> = functions(&template).iter().map(|function| function.id).collect();
+    assert_eq!(watched, all);
+}
+
+#[test]
+fn throttles_of_every_function_are_watched() {
+    let template = installation();
+    let alarm = property(&template, "AWS::CloudWatch::Alarm", "ThrottlesAlarm");
+    let metrics = alarm["Metrics"].as_array().unwrap().iter();
+    let watched: BTreeSet<&str> = metrics
+        .filter_map(|metric| metric["MetricStat"]["Metric"]["Dimensions"].get(0))
+        .map(|dimension| target(&dimension["Value"]))
+        .collect();
+    let all: BTreeSet<&str> = functions(&template).iter().map(|function| function.id).collect();
+    assert_eq!(watched, all);
+}
+
+#[test]
+fn a_message_comes_back_only_after_its_function_has_given_up() {
+    let template = installation();
+    let mut seen = 0;
+    for function in functions(&template) {
+        for event in sources_of_queues(&function) {
+            let queue = property(&template, "AWS::SQS::Queue", target(&event["Queue"]));
+            let hidden = queue["VisibilityTimeout"].as_i64().unwrap();
+            assert!(own_timeout(&template, &function) < hidden, "{}", function.id);
+            assert_eq!(event["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]));
+            // EC2 gives two minutes: what failed once must have another chance within them.
+            assert!(2 * hidden < 120, "a notice is over before its second attempt");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 1, "notices have one taker");
+}
+
+#[test]
+fn a_tick_ends_before_lambda_ends_it() {
+    let template = installation();
+    let tick = source("shared/lambda/src/tick.rs");
+    let stay = tick.split("STAY_MAX: SignedDuration = SignedDuration::from_secs(").nth(1).unwrap();
+    let stay: i64 = stay.split(')').next().unwrap().parse().unwrap();
+    let margin = tick.split("MARGIN: SignedDuration = SignedDuration::from_secs(").nth(1).unwrap();
+    let margin: i64 = margin.split(')').next().unwrap().parse().unwrap();
+    for function in functions(&template).iter().filter(|own| sources_of_queues(own).is_empty()) {
+        let timeout = own_timeout(&template, function);
+        assert!(stay + margin < timeout, "{} is ended while it may still begin work", function.id);
+    }
+}
+
+#[test]
+fn what_cannot_be_handled_is_kept_by_a_dead_letter_queue() {
+    let template = installation();
+    for function in functions(&template) {
+        let queues = sources_of_queues(&function);
+        for event in &queues {
+            let queue = property(&template, "AWS::SQS::Queue", target(&event["Queue"]));
+            let dead = target(&queue["RedrivePolicy"]["deadLetterTargetArn"]);
+            property(&template, "AWS::SQS::Queue", dead);
+        }
+        if queues.is_empty() {
+            let kept = &function.properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"];
+            assert_eq!(kept["Type"], "SQS", "{} loses events that fail", function.id);
+            property(&template, "AWS::SQS::Queue", target(&kept["Destination"]));
+        }
+    }
+    for rule in template.resources("AWS::Events::Rule") {
+        for own in rule.properties["Targets"].as_array().unwrap() {
+            let dead = target(&own["DeadLetterConfig"]["Arn"]);
+            property(&template, "AWS::SQS::Queue", dead);
+        }
+    }
+    for template in both() {
+        for schedule in template.resources("AWS::Scheduler::Schedule") {
+            let dead = &schedule.properties["Target"]["DeadLetterConfig"]["Arn"];
+            assert!(dead.is_object(), "{} loses ticks", schedule.id);
+        }
+    }
+}
+
+#[test]
+fn every_dead_letter_queue_raises_an_alarm() {
+    let template = installation();
+    let watched: BTreeSet<&str> = template
+        .resources("AWS::CloudWatch::Alarm")
+        .filter(|alarm| alarm.properties["MetricName"] == "ApproximateNumberOfMessagesVisible")
+        .map(|alarm| target(&alarm.properties["Dimensions"][0]["Value"]))
+        .collect();
+    let fed: BTreeSet<&str> = template
+        .resources("AWS::SQS::Queue")
+        .filter(|queue| queue.properties.get("RedrivePolicy").is_none())
+        .map(|queue| queue.id)
+        .collect();
+    assert_eq!(watched, fed);
+}
+
+#[test]
+fn every_tick_names_its_cluster() {
+    let template = cluster();
+    let ticks: Vec<_> = template.resources("AWS::Scheduler::Schedule").collect();
+    let mut woken = BTreeSet::new();
+    for tick in &ticks {
+        let input = tick.properties["Target"]["Input"]["Fn::Sub"].as_str().unwrap();
+        let input: Value = serde_json::from_str(input).unwrap();
+        assert_eq!(input, json!({"cluster": "${ClusterName}", "mode": "${ReactionMode}"}));
+        let arn = tick.properties["Target"]["Arn"]["Fn::Sub"].as_str().unwrap();
+        woken.insert(arn.rsplit_once("${Installation}-").unwrap().1.to_owned());
+        assert_eq!(tick.properties["State"], json!({"Ref": "SchedulesState"}));
+    }
+    assert_eq!(woken, ["disruption", "lifecycle", "provisioning"].map(str::to_owned).into());
+}
+
+#[test]
+fn the_environment_is_what_the_code_reads() {
+    let code = source("shared/lambda/src/environment.rs");
+    let read: BTreeSet<&str> = code
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("pub const ")?.split_once(": &str = \"")?.1.strip_suffix("\";")
+        })
+        .collect();
+    let template = installation();
+    let mut given = BTreeSet::new();
+    let globals = &template.body["Globals"]["Function"];
+    for holder in functions(&template).iter().map(|own| own.properties).chain([globals]) {
+        let variables = holder["Environment"]["Variables"].as_object().into_iter().flatten();
+        given.extend(variables.map(|(name, _)| name.as_str()));
+    }
+    assert_eq!(given, read);
+    // Nobody else reads any, but which function it is.
+    for source in function_sources() {
+        for (number, line) in
+            source.production_lines().filter(|(_, line)| line.contains("env::var("))
+        {
+            let known = line.contains("_HANDLER") || source.path.ends_with("environment.rs");
+            assert!(known, "{}:{number} reads the environment", source.path.display());
+        }
+    }
+}
+
+/// The names of metrics in the sources: ours, and Karpenter's that we emit.
+fn emitted() -> BTreeSet<String> {
+    let sources = function_sources();
+    let literals = sources.iter().flat_map(|source| {
+        source.production_lines().flat_map(|(_, line)| line.split('"').skip(1).step_by(2))
+    });
+    literals
+        .filter(|text| text.starts_with("outrigger_") || text.starts_with("karpenter_"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Every `{Namespace, MetricName, Dimensions}` of an alarm.
+fn metrics_of<'a>(alarm: &Resource<'a>) -> Vec<&'a Value> {
+    let several = alarm.properties["Metrics"].as_array().into_iter().flatten();
+    let several = several.filter_map(|own| own["MetricStat"].get("Metric"));
+    let one = alarm.properties.get("MetricName").map(|_| alarm.properties);
+    several.chain(one).collect()
+}
+
+#[test]
+fn every_alarm_is_about_a_metric_that_somebody_emits() {
+    let emitted = emitted();
+    let of_aws = [
+        ("AWS/Lambda", "Errors"),
+        ("AWS/Lambda", "Throttles"),
+        ("AWS/SQS", "ApproximateAgeOfOldestMessage"),
+        ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
+    ];
+    for template in both() {
+        for alarm in template.resources("AWS::CloudWatch::Alarm") {
+            for metric in metrics_of(&alarm) {
+                let name = metric["MetricName"].as_str().unwrap();
+                if let Some(namespace) = metric["Namespace"].as_str() {
+                    assert!(of_aws.contains(&(namespace, name)), "{}", alarm.id);
+                } else {
+                    assert_eq!(metric["Namespace"], json!({"Ref": "MetricsNamespace"}));
+                    assert!(emitted.contains(name), "{} is about {name}", alarm.id);
+                }
+            }
+            let missing = alarm.properties["TreatMissingData"].as_str().unwrap();
+            let is_about_silence = alarm.id.starts_with("No");
+            assert_eq!(missing == "breaching", is_about_silence, "{}", alarm.id);
+        }
+    }
+}
+
+/// The labels that the code gives a metric, where the call spells them out: `&[("kind", …)]`, or `labels` as the file binds it.
+fn labels_of(metric: &str) -> BTreeSet<String> {
+    let quoted = format!("\"{metric}\"");
+    let sources = function_sources();
+    let holder = sources.iter().find(|source| source.text.contains(&quoted)).unwrap();
+    let (before, after) = holder.text.split_once(&quoted).unwrap();
+    let argument = after.trim_start_matches([',', ' ', '\n']);
+    let written = match argument.strip_prefix("&[") {
+        Some(list) => list.split(']').next().unwrap(),
+        None => before.rsplit_once("let labels =").unwrap().1.split(';').next().unwrap(),
+    };
+    written.split("(\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn alarms_ask_for_metrics_with_the_dimensions_that_they_have() {
+    // A metric with other dimensions is another metric: such an alarm would never see a figure.
+    for alarm in cluster().resources("AWS::CloudWatch::Alarm") {
+        for metric in metrics_of(&alarm) {
+            let asked = metric["Dimensions"].as_array().unwrap().iter();
+            let mut asked: BTreeSet<_> =
+                asked.map(|own| own["Name"].as_str().unwrap().to_owned()).collect();
+            assert!(asked.remove("cluster"), "{}", alarm.id);
+            assert_eq!(asked, labels_of(metric["MetricName"].as_str().unwrap()), "{}", alarm.id);
+        }
+    }
+}
+
+#[test]
+fn the_dashboard_shows_metrics_that_somebody_emits() {
+    let template = cluster();
+    let dashboard = property(&template, "AWS::CloudWatch::Dashboard", "Dashboard");
+    let body = dashboard["DashboardBody"]["Fn::Sub"].as_str().unwrap();
+    let body: Value = serde_json::from_str(&body.replace("${PodWaitSecondsMax}", "600")).unwrap();
+    let mut shown = BTreeSet::new();
+    for widget in body["widgets"].as_array().unwrap() {
+        for metric in widget["properties"]["metrics"].as_array().unwrap() {
+            let searched = metric[0]["expression"].as_str();
+            let searched =
+                searched.and_then(|own| own.split("MetricName=\"").nth(1)?.split('"').next());
+            let named = (metric[0] == "${MetricsNamespace}").then(|| metric[1].as_str().unwrap());
+            shown.extend(searched.or(named).map(str::to_owned));
+        }
+    }
+    let missing: Vec<_> = shown.difference(&emitted()).cloned().collect();
+    assert!(missing.is_empty(), "nobody emits {missing:?}");
+    for figure in [
+        "karpenter_scheduler_queue_depth",
+        "outrigger_nodes",
+        "outrigger_launch_lower_bound_hourly_usd",
+        "karpenter_nodeclaims_disrupted_total",
+        "karpenter_voluntary_disruption_decisions_total",
+        "outrigger_plans_refused_total",
+    ] {
+        assert!(shown.contains(figure), "{figure} is not shown");
+    }
+}
+
+#[test]
+fn every_parameter_says_what_it_is_for_and_what_it_takes() {
+    for template in both() {
+        let references = template.references();
+        let groups =
+            &template.body["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"];
+        let grouped: Vec<&str> = groups
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|group| strings(&group["Parameters"]))
+            .collect();
+        for (name, parameter) in template.parameters() {
+            let at = format!("{}: {name}", template.path);
+            assert!(
+                parameter["Description"].as_str().is_some_and(|text| text.ends_with('.')),
+                "{at}"
+            );
+            let constraint = parameter["ConstraintDescription"].as_str();
+            assert!(constraint.is_some_and(|text| text.starts_with("must be ")), "{at}");
+            let bounds = ["AllowedPattern", "AllowedValues", "MaxValue"];
+            assert!(
+                bounds.iter().any(|bound| parameter.get(bound).is_some()),
+                "{at} takes anything"
+            );
+            assert!(references.contains(name), "{at} does nothing");
+            assert_eq!(grouped.iter().filter(|own| **own == name).count(), 1, "{at} in groups");
+        }
+    }
+}
+
+#[test]
+fn the_installation_gives_its_first_cluster_everything_that_it_asks_for() {
+    let (installation, cluster) = both().into();
+    let nested = property(&installation, "AWS::CloudFormation::Stack", "Cluster");
+    assert_eq!(nested["TemplateURL"], "infra/cluster.yaml");
+    let given: BTreeSet<_> = nested["Parameters"].as_object().unwrap().keys().cloned().collect();
+    let asked: BTreeSet<_> = cluster.parameters().map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(given, asked);
+    // Where both have a parameter, it takes the same and has the same default.
+    for (name, theirs) in cluster.parameters() {
+        let ours = &installation.body["Parameters"][name];
+        for field in ["Type", "Default", "AllowedPattern", "AllowedValues", "MinValue", "MaxValue"]
+        {
+            assert!(ours.is_null() || ours[field] == theirs[field], "{name}: {field}");
+        }
+    }
+}
+
+#[test]
+fn functions_enter_a_cluster_as_the_group_that_has_rights() {
+    let template = cluster();
+    let entries: Vec<_> = template.resources("AWS::EKS::AccessEntry").collect();
+    let of_functions = entries.iter().filter(|entry| entry.properties.get("Type").is_none());
+    let groups: Vec<_> = of_functions.map(|entry| &entry.properties["KubernetesGroups"]).collect();
+    assert_eq!(groups, [&json!(["outrigger"]); 4]);
+    assert!(source("infra/kubernetes/rbac.yaml").contains("kind: Group\n  name: outrigger\n"));
+    let nodes: Vec<_> =
+        entries.iter().filter(|entry| entry.properties["Type"] == "EC2_LINUX").collect();
+    assert_eq!(nodes.len(), 1);
+}
+
+#[test]
+fn the_table_is_laid_out_as_the_code_has_it() {
+    let schema = source("shared/aws/src/store/schema.rs");
+    let named = |constant: &str| {
+        let after = schema.split(&format!("pub const {constant}: &str = \"")).nth(1).unwrap();
+        after.split('"').next().unwrap().to_owned()
+    };
+    let template = installation();
+    let table = property(&template, "AWS::DynamoDB::Table", "Table");
+    assert_eq!(table["KeySchema"][0]["AttributeName"], named("CLUSTER"));
+    assert_eq!(table["KeySchema"][1]["AttributeName"], named("KEY"));
+    assert_eq!(table["TimeToLiveSpecification"]["AttributeName"], named("EXPIRES"));
+    let index = &table["GlobalSecondaryIndexes"][0];
+    assert_eq!(index["IndexName"], named("INSTANCE_INDEX"));
+    assert_eq!(index["KeySchema"][0]["AttributeName"], named("INSTANCE"));
+    assert_eq!(table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"], true);
+    assert_eq!(template.body["Resources"]["Table"]["DeletionPolicy"], "Retain");
+}
+
+#[test]
+fn no_account_is_named() {
+    for template in both() {
+        let text = source(&template.path);
+        let mut digits = 0;
+        for character in text.chars() {
+            digits = if character.is_ascii_digit() { digits + 1 } else { 0 };
+            assert!(digits < 12, "{} holds an account id", template.path);
+        }
+    }
+}
