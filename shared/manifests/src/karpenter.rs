@@ -2,6 +2,7 @@
 
 mod block_device;
 mod capacity_buffer;
+mod crd;
 mod disruption;
 mod duration;
 mod kubelet;
@@ -27,6 +28,8 @@ mod tests;
 
 use crate::object::Object;
 use crate::reader::ReadKind;
+
+pub use crd::{CustomResource, custom_resources};
 
 /// The API group of a kind, and what reads it; `None` for other kinds.
 pub(crate) fn reader_of(kind: &str) -> Option<(&'static str, ReadKind)> {

@@ -23,6 +23,7 @@ pub use document::{Document, Source, documents};
 pub use error::{ManifestError, Place, Problem, Warning};
 pub use field::{Field, ObjectReader, Origin};
 pub use intern::Interner;
+pub use karpenter::{CustomResource, custom_resources};
 pub use kubernetes::{
     ClaimTemplate, DaemonSetObject, PodObject, PodTraits, PriorityClass, PriorityRef,
     WorkloadObject,

@@ -6,13 +6,13 @@ use domain::quantity::Quantity;
 use crate::field::Field;
 
 /// Most volumes.
-const MAPPINGS_MAX: usize = 50;
+pub(super) const MAPPINGS_MAX: usize = 50;
 /// What `volumeInitializationRate` may be, in MiB/s.
-const INITIALIZATION_RATE: std::ops::RangeInclusive<u32> = 100..=300;
+pub(super) const INITIALIZATION_RATE: std::ops::RangeInclusive<u32> = 100..=300;
 /// Units of `volumeSize`, each with its largest number: what EBS makes of one volume.
 const SIZES: [(&str, i64); 4] = [("Gi", 59_000), ("G", 64_000), ("Ti", 58), ("T", 64)];
 /// Kinds of volume.
-const VOLUME_TYPES: [((), &str); 7] = [
+pub(super) const VOLUME_TYPES: [((), &str); 7] = [
     ((), "standard"),
     ((), "io1"),
     ((), "io2"),

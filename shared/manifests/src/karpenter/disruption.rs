@@ -11,10 +11,10 @@ use super::duration;
 use crate::field::Field;
 
 /// Most budgets, and most reasons of a budget.
-const LIST_MAX: usize = 50;
+pub(super) const LIST_MAX: usize = 50;
 
 /// Reasons that a budget can name: those that Karpenter weighs against it.
-const REASONS: [(DisruptionReason, &str); 3] = [
+pub(super) const REASONS: [(DisruptionReason, &str); 3] = [
     (DisruptionReason::Underutilized, "Underutilized"),
     (DisruptionReason::Empty, "Empty"),
     (DisruptionReason::Drifted, "Drifted"),

@@ -7,7 +7,7 @@ use domain::node_class::{ConnectionTracking, MetadataOptions, NetworkInterface};
 use crate::field::Field;
 
 /// Most interfaces.
-const INTERFACES_MAX: usize = 150;
+pub(super) const INTERFACES_MAX: usize = 150;
 
 /// Which rule a network setting breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

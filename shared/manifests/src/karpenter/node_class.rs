@@ -43,7 +43,7 @@ pub(crate) enum NodeClassRule {
     EmptyTag,
 }
 
-const SPEC_FIELDS: [&str; 20] = [
+pub(super) const SPEC_FIELDS: [&str; 20] = [
     "subnetSelectorTerms",
     "securityGroupSelectorTerms",
     "capacityReservationSelectorTerms",
@@ -67,14 +67,14 @@ const SPEC_FIELDS: [&str; 20] = [
 ];
 
 /// Tags by which instances are found again; users may not set them.
-const RESTRICTED_TAGS: [&str; 4] = [
+pub(super) const RESTRICTED_TAGS: [&str; 4] = [
     "eks:eks-cluster-name",
     "karpenter.sh/nodepool",
     "karpenter.sh/nodeclaim",
     "karpenter.k8s.aws/ec2nodeclass",
 ];
 /// Start of tags that tie an instance to a cluster.
-const RESTRICTED_TAG_PREFIX: &str = "kubernetes.io/cluster";
+pub(super) const RESTRICTED_TAG_PREFIX: &str = "kubernetes.io/cluster";
 
 /// Reads an EC2NodeClass. Whatever is left out has Karpenter's default.
 pub(crate) fn read_node_class(root: Field<'_>) -> Option<Ec2NodeClass> {

@@ -13,7 +13,7 @@ use crate::field::Field;
 use crate::template_hash::node_pool_hash;
 
 /// Most labels of a template.
-const LABELS_MAX: usize = 100;
+pub(super) const LABELS_MAX: usize = 100;
 /// What `weight` may be.
 const WEIGHT: std::ops::RangeInclusive<i64> = 1..=100;
 

@@ -5,11 +5,11 @@ use domain::node_class::{AmiFamily, PlacementGroupSelector, SelectorTerm};
 use crate::field::Field;
 
 /// Most terms of a selector.
-const TERMS_MAX: usize = 30;
+pub(super) const TERMS_MAX: usize = 30;
 /// Most tags of a term.
-const TAGS_MAX: usize = 20;
+pub(super) const TAGS_MAX: usize = 20;
 /// Longest alias.
-const ALIAS_MAX: usize = 30;
+pub(super) const ALIAS_MAX: usize = 30;
 
 /// Which rule a selector breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -17,7 +17,7 @@ const SELECTOR_OPERATORS: [(SelectorOperator, &str); 4] = [
     (SelectorOperator::DoesNotExist, "DoesNotExist"),
 ];
 
-const TAINT_EFFECTS: [(TaintEffect, &str); 3] = [
+pub(crate) const TAINT_EFFECTS: [(TaintEffect, &str); 3] = [
     (TaintEffect::NoSchedule, "NoSchedule"),
     (TaintEffect::PreferNoSchedule, "PreferNoSchedule"),
     (TaintEffect::NoExecute, "NoExecute"),

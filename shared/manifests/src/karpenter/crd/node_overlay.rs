@@ -1,0 +1,49 @@
+//! NodeOverlay.
+
+use super::common::{Requirements, requirements, resources, status};
+use super::schema::Schema;
+use super::{AGE, Kind, READY, wide};
+
+/// Resources that an instance type has by itself.
+const OWN: &str = "['cpu', 'memory', 'ephemeral-storage', 'pods']";
+
+pub(super) fn kind() -> Kind {
+    let adjustment = r"^(([+-]\d+(\.\d+)?)|(\+\d+(\.\d+)?%)|(-\d{1,2}(\.\d+)?%)|(-100%))$";
+    let spec = Schema::object([
+        ("requirements", requirements(Requirements::Overlay)),
+        ("price", Schema::text().pattern(r"^\d+(\.\d+)?$").about("Dollars an hour.")),
+        ("priceAdjustment", Schema::text().pattern(adjustment)),
+        (
+            "capacity",
+            resources().entries_at_most(100).rule(
+                &format!("self.all(name, !(name in {OWN}))"),
+                "only extended resources can be added",
+            ),
+        ),
+        (
+            "weight",
+            Schema::count_32(1)
+                .at_most(10_000)
+                .about("Of overlays that differ, the one of more weight counts."),
+        ),
+    ])
+    .required(&["requirements"])
+    .rule(
+        "!has(self.price) || !has(self.priceAdjustment)",
+        "price and priceAdjustment exclude each other",
+    );
+    Kind {
+        group: "karpenter.sh",
+        version: "v1alpha1",
+        name: "NodeOverlay",
+        plural: "nodeoverlays",
+        short_names: &["overlays"],
+        categories: &["karpenter"],
+        is_namespaced: false,
+        about: "Prices and extended resources that differ from what the cloud says.",
+        spec,
+        status: Some(status([])),
+        scale: None,
+        columns: vec![READY, AGE, wide("Weight", "integer", ".spec.weight")],
+    }
+}
