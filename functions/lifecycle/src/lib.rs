@@ -1,6 +1,7 @@
 //! Function `lifecycle`: claims through Launched, Registered and Initialized, and to their end. Wakes every
 //! minute for each cluster, and stays while work is in flight.
 
+use controllers::interruption::{HealthReport, Unhealthy, check_health};
 use controllers::lifecycle::{Change, ClaimChange, LifecycleReport, Orphan, advance};
 use controllers::node_classes::{NodeClassReport, resolve};
 use controllers::stay::stay;
@@ -12,12 +13,17 @@ pub const NAME: &str = "lifecycle";
 
 /// One invocation.
 ///
-/// Node classes come first: a NodePool is ready once its class is, and nothing is launched before.
+/// Node classes come first: a NodePool is ready once its class is, and nothing is launched before. Then what
+/// EC2's own checks say, which no queue brings.
 pub async fn run(tick: &Tick<'_>) -> Result<(), Failure> {
     let (ports, terms) = (tick.adapters().await?, tick.run()?);
     match Box::pin(resolve(&*ports, &terms)).await {
         Ok(report) => classes(tick, &report),
         Err(error) => tick.problem("resolve node classes", &error),
+    }
+    match Box::pin(check_health(&*ports, &terms)).await {
+        Ok(report) => health(tick, &report),
+        Err(error) => tick.problem("ask for status checks", &error),
     }
     let tell = |result| tick.round(result, |report| told(tick, report));
     match tick.reaction {
@@ -38,6 +44,27 @@ fn classes(tick: &Tick<'_>, report: &NodeClassReport) {
         tracing::info!(%class, "a node class was released");
     }
     tick.problems(&report.problems);
+}
+
+fn health(tick: &Tick<'_>, report: &HealthReport) {
+    for Unhealthy { claim, instance_id, category } in &report.unhealthy {
+        tracing::warn!(%claim, instance = %instance_id, category, "EC2 finds an instance impaired, or is to change it: its claim ends");
+        let labels = [("category", *category)];
+        let name = "karpenter_interruption_instance_status_unhealthy_total";
+        tick.metrics.count(name, &labels, 1);
+    }
+    tick.done("unhealthy", report.unhealthy.len());
+    let acted = &report.acted;
+    if let Some(provisioning) = &acted.provisioning {
+        tick.refused(&provisioning.refused);
+        provisioning::launches(tick, &provisioning.resumed, "resumed");
+        provisioning::launches(tick, &provisioning.launched, "unhealthy");
+        tick.problems(&provisioning.problems);
+    }
+    if let Some(lifecycle) = &acted.lifecycle {
+        told(tick, lifecycle);
+    }
+    tick.problems(&acted.problems);
 }
 
 fn told(tick: &Tick<'_>, report: &LifecycleReport) {

@@ -30,6 +30,8 @@ pub enum DriftReason {
     CapacityReservationDrift,
     /// Its placement group is no longer the one that is selected.
     PlacementGroupDrift,
+    /// EC2 recommended to replace its instance, and its pool wants that done.
+    RebalanceRecommended,
 }
 
 impl fmt::Display for DriftReason {
@@ -44,6 +46,7 @@ impl fmt::Display for DriftReason {
             Self::SecurityGroupDrift => write!(f, "SecurityGroupDrift"),
             Self::CapacityReservationDrift => write!(f, "CapacityReservationDrift"),
             Self::PlacementGroupDrift => write!(f, "PlacementGroupDrift"),
+            Self::RebalanceRecommended => write!(f, "RebalanceRecommended"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::label::Labels;
+use crate::label::{Labels, ON_REBALANCE_RECOMMENDATION};
 use crate::reason::DisruptionReason;
 use crate::requirement::Requirement;
 use crate::resource::Resources;
@@ -39,6 +39,12 @@ impl NodePool {
     /// Whether pending pods may get new nodes from it.
     pub fn serves_pending_pods(&self) -> bool {
         !self.is_deleting && self.replicas.is_none() && self.ready != Some(false)
+    }
+
+    /// Whether its nodes are replaced when EC2 recommends to rebalance: annotation
+    /// `outrigger.dev/on-rebalance-recommendation: replace`.
+    pub fn replaces_on_rebalance(&self) -> bool {
+        self.annotations.get(ON_REBALANCE_RECOMMENDATION).is_some_and(|own| &**own == "replace")
     }
 
     /// The smallest number of nodes, of a total, that its budgets let go for a reason at a moment;

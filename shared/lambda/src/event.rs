@@ -30,6 +30,16 @@ pub enum EventError {
     /// Its mode is unknown.
     #[error("the event's mode: {0}")]
     Mode(String),
+    /// It is no batch of a queue's messages.
+    #[error("the event is no batch of messages: {kind:?} at line {line}, column {column}")]
+    NoBatch {
+        /// What is wrong; never the event itself, which may hold anything.
+        kind: serde_json::error::Category,
+        /// Counted from 1; 0 where that is not known.
+        line: usize,
+        /// Counted from 1; 0 where that is not known.
+        column: usize,
+    },
 }
 
 /// EKS takes no longer names.

@@ -2,15 +2,18 @@
 //! deadline, logs, metrics and errors.
 //!
 //! A function is a name and an async function from a [`Tick`] to a [`Summary`]; [`start`] runs it under the
-//! Lambda runtime.
+//! Lambda runtime. One that a queue wakes is a function from a [`Batch`] and its event to what the queue is
+//! answered; [`start_queue`] runs it.
 
 pub mod clock;
+mod clusters;
 pub mod environment;
 pub mod event;
 pub mod failure;
 pub mod logs;
 pub mod metrics;
 pub mod process;
+mod queue;
 mod start;
 pub mod tick;
 
@@ -18,5 +21,6 @@ pub use environment::{Environment, Reaction};
 pub use failure::Failure;
 pub use metrics::Metrics;
 pub use process::{Adapters, Process};
-pub use start::{start, unknown_handler};
+pub use queue::Batch;
+pub use start::{start, start_queue, unknown_handler};
 pub use tick::{Order, Summary, Tick};

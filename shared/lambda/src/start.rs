@@ -4,16 +4,19 @@ use std::pin::Pin;
 use std::process::ExitCode;
 
 use controllers::ports::Clock as _;
-use domain::Timestamp;
-use lambda_runtime::{LambdaEvent, service_fn};
+use domain::{SignedDuration, Timestamp};
+use lambda_runtime::{Context, LambdaEvent, service_fn};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::environment::Environment;
-use crate::event::ClusterEvent;
+use crate::event::{ClusterEvent, EventError};
 use crate::failure::Failure;
 use crate::logs;
 use crate::metrics::Metrics;
 use crate::process::Process;
+use crate::queue::Batch;
 use crate::tick::{Order, Summary, Tick, deadline};
 
 /// Runs a function under the Lambda runtime until that ends the process.
@@ -23,6 +26,21 @@ use crate::tick::{Order, Summary, Tick, deadline};
 pub fn start(
     name: &'static str,
     function: impl AsyncFn(&Tick<'_>) -> Result<(), Failure>,
+) -> ExitCode {
+    launch(async |process: &Process, event| invoke(name, process, &function, event).await)
+}
+
+/// Runs a function that a queue wakes, as [`start`] does: it is handed the event and says what the queue is
+/// answered. What is no event of the kind fails the invocation, and comes back as a whole.
+pub fn start_queue<E: DeserializeOwned, R: Serialize>(
+    name: &'static str,
+    function: impl AsyncFn(&Batch<'_>, E) -> R,
+) -> ExitCode {
+    launch(async |process: &Process, event| invoke_queue(name, process, &function, event).await)
+}
+
+fn launch<R: Serialize>(
+    invocation: impl AsyncFn(&Process, LambdaEvent<Value>) -> Result<R, Failure>,
 ) -> ExitCode {
     let environment = match Environment::of_process() {
         Ok(environment) => environment,
@@ -34,7 +52,7 @@ pub fn start(
     logs::init(&environment.log_level);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let served = match runtime {
-        Ok(runtime) => runtime.block_on(serve(name, environment, function)),
+        Ok(runtime) => runtime.block_on(serve(environment, invocation)),
         Err(error) => return gave_up(&error),
     };
     match served {
@@ -48,17 +66,16 @@ fn gave_up(error: &dyn std::error::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-async fn serve(
-    name: &'static str,
+async fn serve<R: Serialize>(
     environment: Environment,
-    function: impl AsyncFn(&Tick<'_>) -> Result<(), Failure>,
+    invocation: impl AsyncFn(&Process, LambdaEvent<Value>) -> Result<R, Failure>,
 ) -> Result<(), lambda_runtime::Error> {
     let process = Process::new(environment).await?;
     Box::pin(process.warm_up()).await;
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| {
-        let (process, function) = (&process, &function);
+        let (process, invocation) = (&process, &invocation);
         async move {
-            let result = invoke(name, process, function, event).await;
+            let result = invocation(process, event).await;
             if let Err(failure) = &result {
                 tracing::error!(error = %failure, kind = failure.kind(), "the invocation failed");
             }
@@ -79,15 +96,12 @@ async fn invoke(
     let event = ClusterEvent::of(&payload, environment.cluster.as_ref())?;
     let metrics =
         Metrics::new(&environment.metrics_namespace, event.cluster.as_deref().unwrap_or_default());
-    let lambda_deadline =
-        i64::try_from(context.deadline).ok().and_then(|end| Timestamp::from_millisecond(end).ok());
-    // Unique to this process too: an event that is delivered twice has one request id.
-    let id = format!("{}/{}", context.request_id, uuid::Uuid::new_v4().simple());
+    let id = run_id(&context);
     let order = Order {
         cluster: event.cluster.as_ref(),
         id: &id,
         reaction: event.reaction.unwrap_or(environment.reaction),
-        deadline: deadline(started, lambda_deadline.unwrap_or(started)),
+        deadline: deadline(started, lambda_deadline(&context).unwrap_or(started)),
     };
     let tick = Tick::new(process, order, &metrics);
     // Without its type: what functions await nests deeper than the compiler follows.
@@ -97,13 +111,52 @@ async fn invoke(
         Err(failure) => Err(failure),
     };
     let ended = process.clock().now();
-    let labels = [("function", name)];
-    metrics.count("outrigger_invocations_total", &labels, 1);
-    metrics.count("outrigger_invocation_errors_total", &labels, usize::from(result.is_err()));
-    let seconds = ended.duration_since(started).as_secs_f64();
-    metrics.duration("outrigger_invocation_duration_seconds", &labels, seconds);
+    note_invocation(&metrics, name, result.is_err(), ended.duration_since(started));
     metrics.write(ended);
     result
+}
+
+async fn invoke_queue<E: DeserializeOwned, R>(
+    name: &'static str,
+    process: &Process,
+    function: &impl AsyncFn(&Batch<'_>, E) -> R,
+    LambdaEvent { payload, context }: LambdaEvent<Value>,
+) -> Result<R, Failure> {
+    let started = process.clock().now();
+    let event: E = serde_json::from_value(payload).map_err(|error| EventError::NoBatch {
+        kind: error.classify(),
+        line: error.line(),
+        column: error.column(),
+    })?;
+    let id = run_id(&context);
+    let deadline = deadline(started, lambda_deadline(&context).unwrap_or(started));
+    let batch = Batch::new(process, &id, deadline);
+    // Without its type, as above.
+    let running: Pin<Box<dyn Future<Output = R>>> = Box::pin(function(&batch, event));
+    let answer = running.await;
+    let ended = process.clock().now();
+    batch.measure(None, |metrics| {
+        note_invocation(metrics, name, false, ended.duration_since(started));
+    });
+    batch.write_metrics(ended);
+    Ok(answer)
+}
+
+/// Unique to this process too: an event that is delivered twice has one request id.
+fn run_id(context: &Context) -> String {
+    format!("{}/{}", context.request_id, uuid::Uuid::new_v4().simple())
+}
+
+fn lambda_deadline(context: &Context) -> Option<Timestamp> {
+    let end = i64::try_from(context.deadline).ok()?;
+    Timestamp::from_millisecond(end).ok()
+}
+
+fn note_invocation(metrics: &Metrics, name: &'static str, is_error: bool, lasted: SignedDuration) {
+    let labels = [("function", name)];
+    metrics.count("outrigger_invocations_total", &labels, 1);
+    metrics.count("outrigger_invocation_errors_total", &labels, usize::from(is_error));
+    metrics.duration("outrigger_invocation_duration_seconds", &labels, lasted.as_secs_f64());
 }
 
 /// Ends a process whose handler (`_HANDLER`) is none of the functions.

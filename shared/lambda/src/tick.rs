@@ -124,11 +124,7 @@ impl<'a> Tick<'a> {
             }
             Err(error) => {
                 tracing::error!(%error, kind = %error.kind, "a round could not take place");
-                self.metrics.count(
-                    "outrigger_errors_total",
-                    &[("kind", kind_label(error.kind))],
-                    1,
-                );
+                self.metrics.count("outrigger_errors_total", &[("kind", error.kind.label())], 1);
                 let mut ledger = self.ledger.borrow_mut();
                 ledger.summary.failed += 1;
                 if is_grave(error.kind) {
@@ -149,7 +145,7 @@ impl<'a> Tick<'a> {
     /// Notes something that did not work.
     pub fn problem(&self, doing: &str, error: &PortError) {
         tracing::warn!(%error, kind = %error.kind, doing, "something did not work");
-        self.metrics.count("outrigger_errors_total", &[("kind", kind_label(error.kind))], 1);
+        self.metrics.count("outrigger_errors_total", &[("kind", error.kind.label())], 1);
         if is_grave(error.kind) {
             self.ledger.borrow_mut().grave.get_or_insert_with(|| error.clone().into());
         }
@@ -190,19 +186,6 @@ impl<'a> Tick<'a> {
 /// Whether the same call fails again until somebody changes something.
 const fn is_grave(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Denied | ErrorKind::Invalid)
-}
-
-const fn kind_label(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::NotFound => "not-found",
-        ErrorKind::Conflict => "conflict",
-        ErrorKind::Throttled => "throttled",
-        ErrorKind::NoCapacity => "no-capacity",
-        ErrorKind::Denied => "denied",
-        ErrorKind::Unavailable => "unavailable",
-        ErrorKind::Invalid => "invalid",
-        ErrorKind::Unknown => "unknown",
-    }
 }
 
 #[cfg(test)]

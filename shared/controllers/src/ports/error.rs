@@ -34,6 +34,20 @@ impl ErrorKind {
         matches!(self, Self::Throttled | Self::NoCapacity | Self::Unavailable | Self::Unknown)
     }
 
+    /// The word in metrics.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::NotFound => "not-found",
+            Self::Conflict => "conflict",
+            Self::Throttled => "throttled",
+            Self::NoCapacity => "no-capacity",
+            Self::Denied => "denied",
+            Self::Unavailable => "unavailable",
+            Self::Invalid => "invalid",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// In words.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -32,13 +32,21 @@ pub(super) fn reason(model: &Model, node: &NodeView) -> Option<DriftReason> {
     if is_template_changed(claim, pool) {
         return Some(DriftReason::NodePoolDrifted);
     }
-    requirement_drift(claim, pool).or_else(|| instance_type_drift(model, node, claim)).or_else(
-        || {
-            let name = &pool.template.node_class_ref.name;
-            let class = model.snapshot.node_classes.iter().find(|class| class.name == *name)?;
-            node_class_drift(claim, node, class)
-        },
-    )
+    let of_class = || {
+        let name = &pool.template.node_class_ref.name;
+        let class = model.snapshot.node_classes.iter().find(|class| class.name == *name)?;
+        node_class_drift(claim, node, class)
+    };
+    requirement_drift(claim, pool)
+        .or_else(|| instance_type_drift(model, node, claim))
+        .or_else(of_class)
+        .or_else(|| is_rebalanced(claim, pool).then_some(DriftReason::RebalanceRecommended))
+}
+
+/// Whether EC2 recommended to replace the instance and the pool wants that done: replacements first, within
+/// budgets, as everything that has drifted.
+fn is_rebalanced(claim: &NodeClaim, pool: &NodePool) -> bool {
+    pool.replaces_on_rebalance() && claim.annotations.contains_key(label::REBALANCE_RECOMMENDED)
 }
 
 /// By hash where the claim has one, else field by field.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::drift::DriftReason;
 use domain::label::{
     INSTANCE_TYPE, Labels, NODE_CLASS_HASH, NODE_CLASS_HASH_VERSION, NODE_POOL_HASH,
-    NODE_POOL_HASH_VERSION,
+    NODE_POOL_HASH_VERSION, ON_REBALANCE_RECOMMENDATION, REBALANCE_RECOMMENDED,
 };
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus, ResolvedAmi};
 use domain::node_pool::ConsolidationPolicy;
@@ -132,6 +132,20 @@ fn an_image_that_is_not_selected_any_more_is_drift() {
 }
 
 /// A node that has drifted.
+#[test]
+fn a_rebalance_recommendation_is_drift_where_the_pool_says_so() {
+    let world = |policy: Option<&str>| {
+        let policy = policy.map(|policy| (ON_REBALANCE_RECOMMENDATION.into(), policy.into()));
+        let recommended = [(REBALANCE_RECOMMENDED.into(), "2026-01-05T09:00:00Z".into())];
+        cluster()
+            .default_pool(|pool| pool.annotations = policy.into_iter().collect())
+            .node(node("n1").with_claim(|claim| claim.annotations = recommended.into()))
+    };
+    assert_eq!(reason(&world(Some("replace"))), Some(DriftReason::RebalanceRecommended));
+    assert_eq!(reason(&world(Some("ignore"))), None);
+    assert_eq!(reason(&world(None)), None);
+}
+
 fn drifted(name: &str) -> NodeMaker {
     node(name).with_claim(|claim| claim.termination_grace_period = None)
 }
