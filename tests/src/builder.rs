@@ -116,6 +116,12 @@ impl PodBuilder {
         self
     }
 
+    /// Changes whatever else it asks for.
+    pub fn with(mut self, change: impl FnOnce(&mut PodSpec)) -> Self {
+        change(&mut self.spec);
+        self
+    }
+
     /// The pod, waiting.
     pub fn pending(self) -> Pod {
         Pod {

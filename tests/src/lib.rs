@@ -6,8 +6,10 @@
 pub mod builder;
 pub mod conformance;
 pub mod fleet;
+pub mod fuzzing;
 pub mod generator;
 pub mod mutation;
 pub mod plan_document;
 pub mod template;
+pub mod workload;
 pub mod workspace;

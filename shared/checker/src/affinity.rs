@@ -77,12 +77,11 @@ fn check_term(
 ) {
     let term = &scene.pods().pod_terms[term];
     let key = term.topology_key;
-    let goes = |pod: PodId, place: PlaceId| !state.is_new(pod) && scene.places[place].is_leaving();
     let mut occupied: FxHashMap<Where<'_>, Occupants> = FxHashMap::default();
     let mut groups: Vec<GroupId> = term.selected.iter().copied().collect();
     groups.sort_unstable();
     for (pod, place) in state.members(groups.into_iter()) {
-        if goes(pod, place) {
+        if state.is_going(scene, pod) {
             continue;
         }
         for domain in possible(scene, place, key) {
@@ -91,7 +90,8 @@ fn check_term(
         }
     }
     for pod in owners {
-        let Some(place) = state.place_of(*pod).filter(|place| !goes(*pod, *place)) else {
+        let stays = !state.is_going(scene, *pod);
+        let Some(place) = state.place_of(*pod).filter(|_| stays) else {
             continue;
         };
         let other = possible(scene, place, key)
@@ -112,7 +112,7 @@ fn check_term(
 /// Some order of arrival lets every pod find, in its domain, a pod that each of its terms selects.
 ///
 /// The first pod of a group that selects itself needs no other, but only while no pod of the cluster that was
-/// there before matches.
+/// there before, and stays, matches.
 pub(crate) fn check_affinity(scene: &Scene<'_>, state: &State, report: &mut Report) {
     let waiting: Vec<PodId> = state
         .new_pods(scene)
@@ -303,11 +303,11 @@ impl<'s, 'w> Arrivals<'s, 'w> {
         None
     }
 
-    /// Whether a pod that was there before the plan matches all the terms.
+    /// Whether a pod that was there before the plan, and stays, matches all the terms.
     fn is_matched_before(&self, terms: &[PodTermId], selects: impl Fn(GroupId) -> bool) -> bool {
         let Some(term) = terms.first() else { return true };
         let groups = self.scene.pods().pod_terms[*term].selected.iter().copied();
         let mut members = self.state.members(groups.filter(|group| selects(*group)));
-        members.any(|(pod, _)| !self.state.is_new(pod))
+        members.any(|(pod, _)| !self.state.is_new(pod) && !self.state.is_going(self.scene, pod))
     }
 }

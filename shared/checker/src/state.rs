@@ -112,6 +112,12 @@ impl State {
         self.is_new[pod]
     }
 
+    /// Whether the pod is on its way out with its node, and the plan gives it no other place.
+    pub(crate) fn is_going(&self, scene: &Scene<'_>, pod: PodId) -> bool {
+        let is_leaving = |place: PlaceId| scene.places[place].is_leaving();
+        !self.is_new[pod] && self.place_of[pod].is_some_and(is_leaving)
+    }
+
     /// Where the pod is.
     pub(crate) fn place_of(&self, pod: PodId) -> Option<PlaceId> {
         self.place_of[pod]

@@ -233,10 +233,10 @@ pub(crate) fn check_limits(
     }
 }
 
-/// A ReadWriteOncePod claim is used by one pod.
+/// A ReadWriteOncePod claim is used by one pod. One on a node that is going gives it up.
 pub(crate) fn check_exclusive(scene: &Scene<'_>, state: &State, report: &mut Report) {
     let mut users: BTreeMap<&ObjectKey, Vec<PodId>> = BTreeMap::new();
-    for pod in state.pods() {
+    for pod in state.pods().filter(|pod| !state.is_going(scene, *pod)) {
         for claim in scene.world.volumes(pod).iter().flat_map(|needs| &needs.exclusive) {
             users.entry(claim).or_default().push(pod);
         }

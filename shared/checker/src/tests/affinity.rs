@@ -111,6 +111,13 @@ fn a_bound_pod_is_joined_where_it_is() {
 }
 
 #[test]
+fn a_group_whose_only_member_is_going_may_start_anew() {
+    let going = Node { taints: vec![Taint::disrupted()], ..node("e", "small", "b") };
+    let cluster = with_node(going, [pod("r").app().on("e"), pod("p").app().near(ZONE)]);
+    allows(&cluster, &plan([claim("n", &["p"])]));
+}
+
+#[test]
 fn pods_may_follow_one_another_in_a_chain() {
     let link = |name: &str, own: &str, after: &str| {
         pod(name).labelled(&[("app", own)]).near(ZONE).with(|spec| {

@@ -1,9 +1,11 @@
 //! Volumes.
 
 use domain::label::{HOSTNAME, Labels, ZONE};
+use domain::node::Node;
 use domain::pod::{NodeSelectorTerm, VolumeUse};
 use domain::requirement::Operator;
 use domain::snapshot::ClusterSnapshot;
+use domain::taint::Taint;
 use domain::volume::{ClaimSpec, CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 
 use crate::Rule;
@@ -159,6 +161,24 @@ fn a_read_write_once_pod_claim_has_one_user() {
     let together = plan([claim("n", &["p0", "p1"])]);
     allows(&cluster(false), &together);
     breaks(&cluster(true), &together, &[Rule::VolumeExclusive]);
+}
+
+#[test]
+fn a_pod_that_is_going_leaves_its_volume_to_another() {
+    let staying = node("e", "small", "a");
+    let going = Node { taints: vec![Taint::disrupted()], ..staying.clone() };
+    let cluster = |node| ClusterSnapshot {
+        nodes: vec![node],
+        persistent_volume_claims: vec![volume_claim(
+            "c",
+            ClaimSpec { one_pod_only: true, ..bound_to("v") },
+        )],
+        persistent_volumes: vec![volume("v")],
+        ..pooled([pod("r").mounting("c").on("e"), pod("p").mounting("c")])
+    };
+    let launching = plan([claim("n", &["p"])]);
+    breaks(&cluster(staying), &launching, &[Rule::VolumeExclusive]);
+    allows(&cluster(going), &launching);
 }
 
 #[test]

@@ -64,10 +64,13 @@ impl<'a> Disruptor<'_, 'a> {
     }
 
     fn carry_out(&mut self, trials: &mut Trials, found: Move) {
+        let replacements = trials.launch(&found.nodes, &found.trial, &mut self.names);
+        if replacements.len() < found.trial.packed.len() {
+            return;
+        }
         for node in &found.nodes {
             self.allowance.count(self.model, *node);
         }
-        let replacements = trials.launch(&found.nodes, &found.trial, &mut self.names);
         let disruption = trials.disruption(
             DisruptionReason::Underutilized,
             &found.nodes,

@@ -141,6 +141,9 @@ impl<'a> Disruptor<'_, 'a> {
             return false;
         }
         let replacements = trials.launch(&[node], &trial, &mut self.names);
+        if reason.is_voluntary() && replacements.len() < trial.packed.len() {
+            return false;
+        }
         self.disruptions.push(trials.disruption(reason, &[node], &trial, replacements));
         trials.commit(&[node], trial);
         true

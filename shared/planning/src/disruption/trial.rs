@@ -167,7 +167,8 @@ impl<'s, 'a> Trials<'s, 'a> {
         limits
     }
 
-    /// The new nodes of a trial without the nodes, as claims; they count against limits from here on.
+    /// The new nodes of a trial without the nodes, as claims; they count against limits from here on. Fewer
+    /// than the trial has where limits leave one too few types for `minValues`.
     pub(super) fn launch(
         &mut self,
         nodes: &[usize],
@@ -179,13 +180,12 @@ impl<'s, 'a> Trials<'s, 'a> {
             let pool = &self.model.pools[packed.pool];
             limits.take(packed.pool, &pool.types[packed.type_index].capacity);
         }
-        let mut claims: Vec<PlannedNodeClaim> = trial
-            .packed
-            .iter()
-            .map(|packed| claim(self.model, packed, &mut limits, names))
-            .collect();
-        for (packed, claim) in trial.packed.iter().zip(&claims) {
-            self.launched.push(launched(self.model, packed.pool, claim));
+        let mut claims: Vec<PlannedNodeClaim> = Vec::with_capacity(trial.packed.len());
+        for packed in &trial.packed {
+            if let Some(claim) = claim(self.model, packed, &mut limits, names) {
+                self.launched.push(launched(self.model, packed.pool, &claim));
+                claims.push(claim);
+            }
         }
         claims.sort_by(|a, b| a.name.cmp(&b.name));
         claims

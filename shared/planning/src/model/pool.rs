@@ -83,6 +83,8 @@ pub(crate) struct Pool<'a> {
     pub(crate) min_values: Vec<(Text, u32)>,
     /// Why it can launch nothing whatever the pod asks for.
     pub(crate) unfit: Option<NodePoolUnfit>,
+    /// Whether no node could meet the pool's own requirements.
+    pub(crate) has_no_node: bool,
     fixed: Labels,
     zones: Vec<Text>,
     zone_ids: BTreeMap<Text, Text>,

@@ -7,6 +7,7 @@ use domain::label::{self, Labels};
 use domain::plan::{PlannedNodeClaim, PlannedOffering};
 use domain::pod::PodKey;
 use domain::requirement::{Requirement, Requirements};
+use domain::settings::MinValuesPolicy;
 use fixedbitset::FixedBitSet;
 
 use super::limits::Limits;
@@ -79,15 +80,24 @@ impl Names {
 }
 
 /// Turns a packed node into a claim. Types beyond the one it was packed for are listed as far as the
-/// pool's limits leave room for them.
+/// pool's limits leave room for them; `None` where that leaves fewer values than `minValues` strictly asks for.
 pub(crate) fn claim(
     model: &Model,
     packed: &Packed,
     limits: &mut Limits,
     names: &mut Names,
-) -> PlannedNodeClaim {
+) -> Option<PlannedNodeClaim> {
     let pool = &model.pools[packed.pool];
+    let is_strict = model.snapshot.settings.min_values_policy == MinValuesPolicy::Strict;
+    let untouched = (is_strict && !pool.min_values.is_empty()).then(|| limits.clone());
     let listed = listed_types(pool, packed, limits);
+    if let Some(before) = untouched
+        && unmet(pool, packed, &listed).is_some()
+    {
+        *limits = before;
+        limits.give_back(packed.pool, &pool.types[packed.type_index].capacity);
+        return None;
+    }
     let compatible = &packed.compatible;
     let mut pods: Vec<&domain::pod::Pod> = packed
         .members
@@ -111,7 +121,7 @@ pub(crate) fn claim(
         listed.iter().map(|priced| pool.types[priced.index].instance_type.name.clone()).collect();
     let (requirements, labels) = requirements_and_labels(model, pool, packed, &listed);
     let template = &pool.node_pool.template;
-    PlannedNodeClaim {
+    Some(PlannedNodeClaim {
         name: names.draw(&pool.node_pool.name, &content),
         node_pool: pool.node_pool.name.clone(),
         node_class: template.node_class_ref.name.clone(),
@@ -129,7 +139,16 @@ pub(crate) fn claim(
         startup_taints: template.startup_taints.clone(),
         requests: model.resources.resources(&requests),
         pods: keys,
+    })
+}
+
+/// What `minValues` asks for beyond the listed types.
+fn unmet(pool: &Pool, packed: &Packed, listed: &[PricedType]) -> Option<MinValuesUnmet> {
+    let mut types = FixedBitSet::with_capacity(pool.types.len());
+    for priced in listed {
+        types.insert(priced.index);
     }
+    pool.min_values_unmet(&types, packed.compatible.zones, packed.compatible.purchases)
 }
 
 /// Types that can host all its pods, cheapest first, each with its cheapest offering.
@@ -160,14 +179,7 @@ fn listed_types(pool: &Pool, packed: &Packed, limits: &mut Limits) -> Vec<Priced
 
 /// The cheapest offers up to a price, and dearer ones as far as `minValues` needs them.
 fn flexible(pool: &Pool, packed: &Packed, offers: &[PricedType], ceiling: i128) -> Vec<PricedType> {
-    let compatible = &packed.compatible;
-    let is_unmet = |listed: &[PricedType]| {
-        let mut types = FixedBitSet::with_capacity(pool.types.len());
-        for priced in listed {
-            types.insert(priced.index);
-        }
-        pool.min_values_unmet(&types, compatible.zones, compatible.purchases)
-    };
+    let is_unmet = |listed: &[PricedType]| unmet(pool, packed, listed);
     let within = offers
         .iter()
         .take(INSTANCE_TYPES_MAX)

@@ -33,7 +33,8 @@ pub(crate) fn claims(
                 break;
             }
             limits.take(index, capacity);
-            claims.push((index, claim(model, &packed, limits, names)));
+            let Some(claim) = claim(model, &packed, limits, names) else { break };
+            claims.push((index, claim));
         }
     }
     claims
@@ -53,10 +54,14 @@ fn missing(model: &Model, pool: &Pool) -> u32 {
     replicas.saturating_sub(u32::try_from(there).unwrap_or(u32::MAX))
 }
 
-/// A node of the pool with nothing but its DaemonSets, of the cheapest type; `None` where none is offered.
+/// A node of the pool with nothing but its DaemonSets, of the cheapest type; `None` where none is offered or the
+/// pool contradicts itself.
 fn empty_node(model: &Model, index: usize, pool: &Pool) -> Option<Packed> {
     let compatible = pool.everything();
     let cheapest = pool.cheapest(compatible.zones, compatible.purchases);
+    if pool.has_no_node {
+        return None;
+    }
     let requests = vec![0; model.resources.len()];
     let fitting = cheapest
         .iter()

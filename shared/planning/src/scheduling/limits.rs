@@ -3,8 +3,10 @@
 use domain::Text;
 use domain::label;
 use domain::resource::{NODES, Resources};
+use fixedbitset::FixedBitSet;
 
 use crate::model::Model;
+use crate::model::pool::Pool;
 
 /// What each pool may still launch, resource by resource that it limits.
 #[derive(Clone)]
@@ -52,6 +54,23 @@ impl Limits {
             }
         }
         u32::try_from(most).unwrap_or(u32::MAX)
+    }
+
+    /// Leaves types of which the pool may still launch one.
+    pub(crate) fn keep_allowed(&self, index: usize, pool: &Pool, types: &mut FixedBitSet) {
+        if self.left.get(index).is_none_or(Vec::is_empty) {
+            return;
+        }
+        for own in types.clone().ones() {
+            types.set(own, self.allow(index, &pool.types[own].capacity) > 0);
+        }
+    }
+
+    /// Counts one node of this capacity out again: it is not launched after all.
+    pub(crate) fn give_back(&mut self, pool: usize, capacity: &Resources) {
+        for (name, left) in &mut self.left[pool] {
+            *left += if &**name == NODES { 1 } else { capacity.get(name) };
+        }
     }
 
     /// Counts one node of this capacity in.

@@ -182,13 +182,18 @@ fn plan(
     waiting: &[usize],
 ) -> (Plan, Vec<Launched>) {
     let mut names = Names::of(model);
-    let mut node_claims: Vec<PlannedNodeClaim> =
-        packed.iter().map(|packed| claim::claim(model, packed, limits, &mut names)).collect();
-    let mut counted: Vec<Launched> = packed
-        .iter()
-        .zip(&node_claims)
-        .map(|(packed, claim)| launched(model, packed.pool, claim))
-        .collect();
+    let mut node_claims: Vec<PlannedNodeClaim> = Vec::with_capacity(packed.len());
+    let mut counted: Vec<Launched> = Vec::with_capacity(packed.len());
+    let mut failed = outcome.failed.clone();
+    for packed in packed {
+        match claim::claim(model, packed, limits, &mut names) {
+            Some(claim) => {
+                counted.push(launched(model, packed.pool, &claim));
+                node_claims.push(claim);
+            }
+            None => failed.extend(packed.members.iter().flat_map(|own| own.pods.iter().copied())),
+        }
+    }
     for (pool, claim) in fixed::claims(model, limits, &mut names) {
         counted.push(launched(model, pool, &claim));
         node_claims.push(claim);
@@ -207,8 +212,7 @@ fn plan(
     placements.sort();
     let mut reasons: Vec<Option<Vec<domain::reason::PodUnschedulable>>> =
         vec![None; model.shapes.list.len()];
-    let mut unschedulable: Vec<UnschedulablePod> = outcome
-        .failed
+    let mut unschedulable: Vec<UnschedulablePod> = failed
         .iter()
         .filter(|pod| is_listed(pod))
         .filter_map(|pod| {

@@ -3,13 +3,16 @@
 use domain::Text;
 use domain::label;
 use domain::reason::{NodePoolUnfit, PodUnschedulable, VolumeProblem};
+use domain::settings::MinValuesPolicy;
 
 use super::fit::pool_fit;
 use super::limits::Limits;
+use super::packing::with_room;
 use super::placement::Placer;
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
-use crate::model::pool::Pool;
+use crate::model::pool::{Compatible, MinValuesUnmet, Pool};
+use crate::model::shape::Shape;
 
 /// Reasons for one pod of a shape, at least one.
 pub(crate) fn reasons(
@@ -65,33 +68,48 @@ pub(crate) fn pool_reason(
                 first_unfit.get_or_insert_with(|| explained(model, pool, Some(*way), unfit));
             }
             Ok(compatible) => {
-                let held_back = compatible
-                    .types
-                    .ones()
-                    .map(|index| &pool.types[index])
-                    .filter(|one| one.has_room_for(&shape.requests))
-                    .map(|one| limits.exceeded(pool_index, &one.capacity))
-                    .collect::<Option<Vec<(Text, i64)>>>()
-                    .and_then(|exceeded| exceeded.into_iter().next());
-                return match held_back {
-                    Some((resource, left)) => {
-                        let limit = pool.node_pool.limits.get(&resource);
-                        NodePoolUnfit::Limit { resource, limit, used: limit - left }
-                    }
-                    None => placer.topology_unfit(shape_index, pool_index).unwrap_or(
-                        if shape.volumes.exclusive.is_empty() {
-                            NodePoolUnfit::NoOffering
-                        } else {
-                            NodePoolUnfit::VolumeTopology
-                        },
-                    ),
+                let other = if shape.volumes.exclusive.is_empty() {
+                    NodePoolUnfit::NoOffering
+                } else {
+                    NodePoolUnfit::VolumeTopology
                 };
+                return held_back(model, limits, shape, (pool_index, &compatible))
+                    .or_else(|| placer.topology_unfit(shape_index, pool_index))
+                    .unwrap_or(other);
             }
         }
     }
     // Without any alternative the pod's own terms contradict each other.
     first_unfit
         .unwrap_or_else(|| NodePoolUnfit::NoInstanceType { requirement: None, offered: "".into() })
+}
+
+/// What the pool's limits leave is too little for any type, or has too few values for `minValues`.
+fn held_back(
+    model: &Model,
+    limits: &Limits,
+    shape: &Shape,
+    (index, compatible): (usize, &Compatible),
+) -> Option<NodePoolUnfit> {
+    let pool = &model.pools[index];
+    let mut types = with_room(pool, &compatible.types, &shape.requests);
+    let exceeded =
+        types.ones().next().and_then(|first| limits.exceeded(index, &pool.types[first].capacity));
+    limits.keep_allowed(index, pool, &mut types);
+    match exceeded {
+        Some((resource, left)) if types.is_clear() => {
+            let limit = pool.node_pool.limits.get(&resource);
+            Some(NodePoolUnfit::Limit { resource, limit, used: limit - left })
+        }
+        _ if model.snapshot.settings.min_values_policy == MinValuesPolicy::Strict => pool
+            .min_values_unmet(&types, compatible.zones, compatible.purchases)
+            .map(|MinValuesUnmet { key, wanted, found }| NodePoolUnfit::MinValues {
+                key,
+                wanted,
+                found,
+            }),
+        _ => None,
+    }
 }
 
 /// The same, with what the node class says of it: offerings in zones without a subnet are there and cannot

@@ -81,7 +81,8 @@ impl<'a> Builder<'a, '_> {
                 .iter()
                 .filter_map(|(key, rule)| rule.min_values.map(|wanted| (key.clone(), wanted)))
                 .collect(),
-            unfit: unfit(node_pool, &own, &types),
+            unfit: unfit(node_pool, has_no_node(&own, &types)),
+            has_no_node: has_no_node(&own, &types),
             types,
             own,
             purchases,
@@ -264,7 +265,7 @@ fn index_of(purchases: &mut Vec<Purchase>, offering: &Offering) -> usize {
 }
 
 /// Why the pool can launch nothing whatever a pod asks for.
-fn unfit(node_pool: &NodePool, own: &Requirements, types: &[PoolType]) -> Option<NodePoolUnfit> {
+fn unfit(node_pool: &NodePool, has_no_node: bool) -> Option<NodePoolUnfit> {
     if node_pool.is_deleting {
         return Some(NodePoolUnfit::Deleting);
     }
@@ -274,9 +275,14 @@ fn unfit(node_pool: &NodePool, own: &Requirements, types: &[PoolType]) -> Option
     if node_pool.ready == Some(false) {
         return Some(NodePoolUnfit::NotReady);
     }
+    has_no_node.then(|| NodePoolUnfit::NoInstanceType { requirement: None, offered: "".into() })
+}
+
+/// Whether no node could meet the pool's own requirements: none is sold, they contradict each other, or they name
+/// a host, which no node is before it is launched.
+fn has_no_node(own: &Requirements, types: &[PoolType]) -> bool {
     let names_a_host = own.get(label::HOSTNAME).is_some();
-    (types.is_empty() || own.contradiction().is_some() || names_a_host)
-        .then(|| NodePoolUnfit::NoInstanceType { requirement: None, offered: "".into() })
+    types.is_empty() || own.contradiction().is_some() || names_a_host
 }
 
 /// Labels that every node of the pool has whatever is launched: of the pool, its class, and a node's life.

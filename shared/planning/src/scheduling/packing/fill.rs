@@ -257,7 +257,8 @@ impl Packer<'_, '_, '_, '_> {
                 .zip(requests)
                 .map(|((all, left), amount)| all - left + amount * i64::from(count))
                 .collect();
-            let types = with_room(pool, &next.types, &total);
+            let mut types = with_room(pool, &next.types, &total);
+            self.limits.keep_allowed(bin.pool, pool, &mut types);
             if pool.min_values_unmet(&types, next.zones, next.purchases).is_some() {
                 return false;
             }

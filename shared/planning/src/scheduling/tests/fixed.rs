@@ -1,8 +1,13 @@
 //! NodePools of a fixed size.
 
+use domain::label::{self, Labels};
+use domain::node_pool::NodePool;
+use domain::requirement::{Operator, Requirement};
 use domain::resource::{NODES, Resources};
 
-use crate::testing::{Cluster, cluster, node, now, place_of, pod};
+use crate::testing::{
+    Cluster, cluster, node, node_pool_of, node_pool_with, now, place_of, pod, requirement,
+};
 
 fn fixed(replicas: u32) -> Cluster {
     cluster().default_pool(|pool| pool.replicas = Some(replicas))
@@ -32,6 +37,31 @@ fn a_node_that_is_being_deleted_is_lacking() {
 fn the_limit_on_nodes_holds() {
     let limited = fixed(5).default_pool(|pool| pool.limits = Resources::new().with(NODES, 2));
     assert_eq!(limited.plan().node_claims.len(), 2);
+}
+
+#[test]
+fn min_values_that_its_types_cannot_meet_keep_a_pool_from_launching() {
+    let asking = |count| {
+        let own = requirement(label::INSTANCE_TYPE, Operator::Exists, &[]);
+        let own = Requirement { min_values: Some(count), ..own };
+        let pool = node_pool_of("default", &[own]);
+        cluster().pool(NodePool { replicas: Some(1), ..pool })
+    };
+    assert_eq!(asking(2).plan().node_claims.len(), 1);
+    assert_eq!(asking(50).plan().node_claims, []);
+}
+
+#[test]
+fn a_pool_that_contradicts_itself_launches_nothing() {
+    let fixed = |labels: Labels| {
+        let pool = node_pool_with("default", |template| {
+            template.requirements = vec![requirement("team", Operator::DoesNotExist, &[])];
+            template.labels = labels;
+        });
+        cluster().pool(NodePool { replicas: Some(1), ..pool })
+    };
+    assert_eq!(fixed(Labels::new()).plan().node_claims.len(), 1);
+    assert_eq!(fixed([("team".into(), "red".into())].into()).plan().node_claims, []);
 }
 
 #[test]

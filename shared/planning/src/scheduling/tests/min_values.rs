@@ -4,6 +4,7 @@ use domain::label::{INSTANCE_TYPE, ZONE};
 use domain::node_pool::NodePool;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::{Operator, Requirement};
+use domain::resource::{CPU, Resources};
 use domain::settings::MinValuesPolicy;
 
 use crate::testing::{claim_of, cluster, listed, node_pool_of, pod, requirement, unfit};
@@ -49,5 +50,19 @@ fn zones_are_counted_by_offerings() {
     assert_eq!(
         unfit(&plan, "a", "default"),
         NodePoolUnfit::MinValues { key: ZONE.into(), wanted: 3, found: 1 }
+    );
+}
+
+#[test]
+fn what_limits_rule_out_does_not_count() {
+    let limited = |cpus: i64| {
+        let pool = wanting(INSTANCE_TYPE, 2);
+        let limits = Resources::new().with(CPU, cpus * 1000);
+        cluster().pool(NodePool { limits, ..pool }).pod(pod("a")).plan()
+    };
+    assert_eq!(claim_of(&limited(4), "a").instance_types.len(), 2);
+    assert_eq!(
+        unfit(&limited(2), "a", "default"),
+        NodePoolUnfit::MinValues { key: INSTANCE_TYPE.into(), wanted: 2, found: 1 }
     );
 }

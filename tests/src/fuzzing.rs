@@ -1,0 +1,71 @@
+//! What a fuzzer feeds: any bytes at all, and clusters drawn from bytes.
+//!
+//! The targets under `tests/fuzz` are these two functions and nothing else, so that `cargo test` can run them too, over
+//! inputs drawn from a seed and over those that once failed (`tests/tests/fuzzing.rs`).
+
+mod cluster;
+mod draw;
+mod workload;
+
+use domain::Timestamp;
+use domain::settings::Settings;
+use domain::snapshot::ClusterSnapshot;
+use manifests::{Object, Source};
+
+pub use cluster::cluster;
+
+use crate::generator::Catalog;
+
+/// With more pods than this a snapshot is made but not planned: a fuzzer finds more in many small ones.
+const PODS_PLANNED_MAX: usize = 64;
+
+/// Reads bytes as manifests, puts them together and plans: whatever they are, nothing may panic.
+///
+/// Bytes that are no UTF-8 are read with replacement characters, as nothing would be learnt from turning them down.
+pub fn manifests(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let objects = manifests::read(&[Source::new("fuzz.yaml", text)]);
+    for error in &objects.errors {
+        // Errors are printed with their place: that must work for all of them.
+        let _ = error.to_string();
+    }
+    for located in &objects.objects {
+        if let Object::InstanceCatalog(document) = &located.value {
+            let _ = catalog::document::from_value(document);
+        }
+    }
+    let Ok(instance_types) = Catalog::Five.instance_types() else { return };
+    let now = Timestamp::from_second(1_767_268_800).unwrap_or_default();
+    let (snapshot, _) = manifests::snapshot(objects, now, Settings::default(), instance_types);
+    if snapshot.pods.len() <= PODS_PLANNED_MAX {
+        let plan = planning::plan(&snapshot);
+        let _ = checker::check(&snapshot, &plan);
+    }
+}
+
+/// Draws a cluster from bytes and plans: the checker must find nothing wrong, and a second look must say the same.
+///
+/// # Panics
+/// Where a rule is broken, with the rules and the plan: that is how a fuzzer is told.
+pub fn plan_then_check(bytes: &[u8]) {
+    let Some(snapshot) = cluster(bytes) else { return };
+    let plan = planning::plan(&snapshot);
+    let violations = checker::check(&snapshot, &plan);
+    let shown = Shown(&snapshot);
+    assert!(violations.is_empty(), "{violations:#?}\n{plan:#?}\n{shown:#?}");
+    let is_same = planning::plan(&snapshot) == plan;
+    assert!(is_same, "two plans of one snapshot differ\n{shown:#?}");
+}
+
+/// A snapshot without its catalogue, which is always one of two.
+struct Shown<'a>(&'a ClusterSnapshot);
+
+impl std::fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let without = ClusterSnapshot {
+            instance_types: domain::instance_type::InstanceTypes::default(),
+            ..self.0.clone()
+        };
+        without.fmt(f)
+    }
+}
