@@ -14,7 +14,7 @@ pub(crate) const QUICK_START: Bundled =
     Bundled { name: "consolidation", text: include_str!("../scenarios/consolidation.yaml") };
 
 /// All of them.
-pub(crate) const ALL: [Bundled; 6] = [
+pub(crate) const ALL: [Bundled; 7] = [
     QUICK_START,
     Bundled { name: "inflate", text: include_str!("../scenarios/inflate.yaml") },
     Bundled { name: "notebooks", text: include_str!("../scenarios/notebooks.yaml") },
@@ -24,6 +24,7 @@ pub(crate) const ALL: [Bundled; 6] = [
         name: "capacity-runs-out",
         text: include_str!("../scenarios/capacity-runs-out.yaml"),
     },
+    Bundled { name: "spot-notice", text: include_str!("../scenarios/spot-notice.yaml") },
 ];
 
 /// The scenario of that name.

@@ -102,6 +102,10 @@ pub struct Ec2 {
 }
 
 impl Ec2 {
+    pub(crate) fn set_faults(&mut self, faults: Faults) {
+        self.faults = faults;
+    }
+
     /// With what it offers; everything is available.
     pub fn new(seed: Seed, supply: Supply, faults: Faults) -> Self {
         Self {

@@ -74,17 +74,17 @@ impl SharedWorld {
     }
 
     /// When the process goes on, where it waits for a moment.
-    pub(crate) fn wakes_at(&self) -> Option<Timestamp> {
+    pub fn wakes_at(&self) -> Option<Timestamp> {
         self.wakes_at.get()
     }
 
     /// Forgets what it waited for: it is asked again.
-    pub(crate) fn wake(&self) {
+    pub fn wake(&self) {
         self.wakes_at.set(None);
     }
 
     /// Whether the process was killed.
-    pub(crate) fn is_dead(&self) -> bool {
+    pub fn is_dead(&self) -> bool {
         self.is_dead.get()
     }
 

@@ -40,7 +40,8 @@
 //!   - costUsd: {max: 0.5}                           # all of it so far
 //!   - pods: {workload: web, running: 10, pending: 0}
 //!   - waiting: {pod: web-, because: limit nvidia.com/gpu}
-//!   - unplacedSeconds: {max: 120}                   # the longest wait of a pod that could be hosted
+//!   - unplacedSeconds: {max: 120, since: 10m}       # the longest wait of a pod that could be hosted, of those
+//!                                                   # made after a while where `since` is set
 //!   - withoutHomeSeconds: {max: 0}                  # after an eviction by choice
 //!   - percentOfBound: {max: 110}                    # all nodes against the least that the pods need
 //! ```

@@ -113,6 +113,8 @@ pub struct World {
     pub(crate) disrupting: BTreeMap<Text, Timestamp>,
     /// Instances without a claim, and since when.
     pub(crate) orphans: BTreeMap<Text, Timestamp>,
+    /// The longest wait of pods that were bound, by when they were made.
+    pub(crate) waits: BTreeMap<Timestamp, SignedDuration>,
     /// How long pods waited so far.
     pub(crate) waiting: Waiting,
     /// Owners of pods that were evicted by choice, and when last.
@@ -157,6 +159,7 @@ impl World {
             pod_events: BTreeMap::new(),
             disrupting: BTreeMap::new(),
             orphans: BTreeMap::new(),
+            waits: BTreeMap::new(),
             waiting: Waiting::default(),
             moved: BTreeMap::new(),
             cost_nano_usd_millis_per_hour: 0,
@@ -178,6 +181,11 @@ impl World {
     /// The cloud.
     pub fn ec2(&self) -> &Ec2 {
         &self.ec2
+    }
+
+    /// What happened so far that must never happen.
+    pub fn violations(&self) -> &[Occurrence] {
+        &self.violations
     }
 
     /// When something happens next by itself.

@@ -9,12 +9,16 @@ use telling::told;
 
 mod telling;
 
-fn run(name: &str) -> Report {
+fn read(name: &str) -> Scenario {
     let path = format!("{}/../../functions/cli/scenarios/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
     let scenario = Scenario::read(&path, &text).unwrap();
     assert!(scenario.expectations.len() >= 3, "a scenario that expects nothing shows nothing");
-    simulation::run(scenario, &Settings::default()).unwrap()
+    scenario
+}
+
+fn run(name: &str) -> Report {
+    simulation::run(read(name), &Settings::default()).unwrap()
 }
 
 #[track_caller]
@@ -46,6 +50,24 @@ fn evening_peak_comes_and_goes_on_spot() {
 #[test]
 fn capacity_that_runs_out_is_passed_over_and_tried_again() {
     check("capacity-runs-out");
+}
+
+#[test]
+fn spot_notice_leaves_no_pod_without_a_node() {
+    check("spot-notice");
+}
+
+/// Seeds draw when functions wake, which call takes how long, and which messages come twice.
+#[test]
+fn spot_notice_holds_whenever_functions_wake() {
+    for seed in 1..6 {
+        let mut scenario = read("spot-notice");
+        scenario.seed = seed;
+        scenario.faults.call_millis_max = 200;
+        scenario.faults.events_doubled_per_mille = 300;
+        let report = simulation::run(scenario, &Settings::default()).unwrap();
+        assert!(report.is_as_expected(), "seed {seed}: {}", told(&report));
+    }
 }
 
 #[test]

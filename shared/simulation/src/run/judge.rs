@@ -70,8 +70,11 @@ impl Simulation {
                 (!range.contains(found)).then(|| format!("{found} {}", word(*kind)))
             }),
             Expected::Waiting { pod, because } => waits(&world, pod, because),
-            Expected::UnplacedSeconds(range) => {
-                let found = seconds(waiting(&world).longest);
+            Expected::UnplacedSeconds { since, range } => {
+                let found = seconds(match since {
+                    None => waiting(&world).longest,
+                    Some(since) => longest_since(&world, self.scenario.start + *since),
+                });
                 (!range.contains(found)).then(|| format!("{found} s"))
             }
             Expected::PercentOfBound(range) => {
@@ -168,6 +171,17 @@ pub(super) fn waiting(world: &World) -> Waiting {
         }
     }
     waiting
+}
+
+/// The longest wait of pods made from a moment on, as [`waiting`] counts them.
+fn longest_since(world: &World, since: Timestamp) -> domain::SignedDuration {
+    let bound = world.waits.range(since..).map(|(_, waited)| *waited);
+    let is_meant = |pod: &&Pod| {
+        pod.created.is_some_and(|created| created >= since)
+            && !world.unschedulable.contains_key(&pod.key)
+    };
+    let pending = view::pods_pending(world).filter(is_meant).map(|pod| world.waited(pod));
+    bound.chain(pending).max().unwrap_or_default()
 }
 
 fn seconds(duration: domain::SignedDuration) -> u32 {

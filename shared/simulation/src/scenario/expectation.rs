@@ -51,7 +51,12 @@ pub enum Expected {
         because: Text,
     },
     /// The longest wait, in seconds, of a pod that some NodePool could host.
-    UnplacedSeconds(Range),
+    UnplacedSeconds {
+        /// Only pods made at least so long after the start.
+        since: Option<SignedDuration>,
+        /// How long.
+        range: Range,
+    },
     /// The longest time, in seconds, without a node after an eviction by choice.
     WithoutHomeSeconds(Range),
     /// What all nodes cost, in percent, rounded up, of what the same pods need at least on an empty cluster.
@@ -144,7 +149,10 @@ pub(super) fn read(field: Field<'_>) -> Option<Expectation> {
             }
         }
         "unplacedSeconds" => {
-            with(body, &["count", "min", "max"], |body| Expected::UnplacedSeconds(Range::of(body)))
+            with(body, &["count", "min", "max", "since"], |body| Expected::UnplacedSeconds {
+                since: body.get("since").parsed(duration),
+                range: Range::of(body),
+            })
         }
         "withoutHomeSeconds" => with(body, &["count", "min", "max"], |body| {
             Expected::WithoutHomeSeconds(Range::of(body))
@@ -259,8 +267,9 @@ impl fmt::Display for Expected {
                 Ok(())
             }
             Self::Waiting { pod, because } => write!(f, "pod {pod}… waits because {because}"),
-            Self::UnplacedSeconds(range) => {
-                write!(f, "longest wait of a pod that can be hosted: {range} s")
+            Self::UnplacedSeconds { since, range } => {
+                write!(f, "longest wait of a pod that can be hosted: {range} s")?;
+                since.map_or(Ok(()), |since| write!(f, ", of those made after {since:#}"))
             }
             Self::WithoutHomeSeconds(range) => {
                 write!(f, "longest time without a node after an eviction by choice: {range} s")

@@ -4,8 +4,15 @@
 use domain::SignedDuration;
 
 use super::World;
+use crate::ec2::Faults;
 
 impl World {
+    /// Changes what goes wrong from now on.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.options.faults = faults;
+        self.ec2.set_faults(faults);
+    }
+
     /// Counts one more call from outside, and says which it is: 1 for the first.
     pub(crate) fn count_call(&mut self) -> u64 {
         self.calls += 1;

@@ -104,6 +104,10 @@ impl World {
         }
         let waited = self.waited(pod);
         self.waiting.longest = self.waiting.longest.max(waited);
+        if let Some(created) = pod.created {
+            let longest = self.waits.entry(created).or_default();
+            *longest = (*longest).max(waited);
+        }
         if self.is_successor_of_moved(pod) {
             let longest = &mut self.waiting.longest_without_home;
             *longest = (*longest).max(waited);
