@@ -1,5 +1,6 @@
 //! By what they are about.
 
+mod adoption;
 mod capacity;
 mod crashes;
 mod lambda;
@@ -19,6 +20,7 @@ pub(super) fn all() -> impl Iterator<Item = (String, crate::Steps)> {
         ("lambda", lambda::CASES),
         ("provisioning", provisioning::CASES),
         ("lifecycle", lifecycle::CASES),
+        ("adoption", adoption::CASES),
         ("capacity", capacity::CASES),
         ("outages", outages::CASES),
         ("permissions", permissions::CASES),

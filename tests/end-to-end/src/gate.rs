@@ -5,10 +5,12 @@
 mod answer;
 mod call;
 mod traffic;
+mod usage;
 mod watch;
 
 pub use call::{Call, Side};
 pub use traffic::{Moment, Traffic, Trap};
+pub use usage::{Asked, Usage};
 
 use std::sync::Arc;
 

@@ -78,6 +78,8 @@ pub struct Invocation {
     pub duration: Duration,
     /// From the start of the process to its first request for an event; `None` for a warm one.
     pub init: Option<Duration>,
+    /// What it computed in that time, init included: to hundredths of a second, and the same on a busy machine.
+    pub cpu: Duration,
     /// Peak of resident memory of the process so far, in KiB.
     pub peak_memory_kib: u64,
     /// Lines the function wrote that are JSON.
@@ -116,6 +118,12 @@ impl Invocation {
             Outcome::Failed(error) => Ok(error),
             other => bail!("not an error but {other:?}:\n{}", self.output),
         }
+    }
+
+    /// What Lambda would bill with a share of a CPU: what was computed takes longer by it, waiting does not.
+    pub fn billed_with(&self, cpus: f64) -> Duration {
+        let total = self.duration + self.init.unwrap_or_default();
+        total.saturating_sub(self.cpu) + self.cpu.div_f64(cpus)
     }
 
     /// What Lambda bills: whole milliseconds, and init since it is part of an on-demand cold start.
@@ -181,6 +189,7 @@ impl Function {
             self.process = Some(self.start().await?);
         }
         let process = self.process.as_mut().context("a process")?;
+        let cpu_before = if is_cold { Duration::ZERO } else { process.cpu() };
         let early = if is_cold { process.initialise(&mut sprung).await? } else { None };
         let begun = Instant::now();
         let outcome = if let Some(outcome) = early {
@@ -198,6 +207,7 @@ impl Function {
         };
         let duration = begun.elapsed();
         let peak_memory_kib = process.peak_memory_kib();
+        let cpu = process.cpu().saturating_sub(cpu_before);
         let goes_on = matches!(outcome, Outcome::Answered(_) | Outcome::Failed(_));
         if goes_on {
             // Lambda freezes what has asked for its next event.
@@ -215,7 +225,7 @@ impl Function {
             self.process = None;
         }
         let logs = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        Ok(Invocation { outcome, duration, init, peak_memory_kib, logs, output })
+        Ok(Invocation { outcome, duration, init, cpu, peak_memory_kib, logs, output })
     }
 
     /// Starts the process; it has not asked for anything yet.
@@ -321,6 +331,16 @@ impl Process {
             std::fs::read_to_string(format!("/proc/{}/status", self.id)).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         line.and_then(|value| value.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
+    }
+
+    /// `utime` and `stime` of `/proc/ID/stat`.
+    fn cpu(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id)).unwrap_or_default();
+        // The name before may hold anything, also spaces.
+        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let ticks = rest.split_whitespace().skip(11).take(2);
+        let ticks: u64 = ticks.filter_map(|field| field.parse::<u64>().ok()).sum();
+        Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
     }
 
     /// What it wrote since the last time.

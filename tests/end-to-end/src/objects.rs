@@ -27,6 +27,7 @@ pub struct NodePool {
     requirements: Vec<Value>,
     limits: Value,
     expire_after: &'static str,
+    consolidate_after: &'static str,
 }
 
 /// The NodePool `default`: on-demand instances of current generations.
@@ -40,6 +41,7 @@ pub fn node_pool() -> NodePool {
         ],
         limits: json!({}),
         expire_after: "Never",
+        consolidate_after: "0s",
     }
 }
 
@@ -48,6 +50,13 @@ impl NodePool {
     #[must_use]
     pub fn requiring(mut self, key: &str, values: &[&str]) -> Self {
         self.requirements.push(json!({"key": key, "operator": "In", "values": values}));
+        self
+    }
+
+    /// Whose nodes are not consolidated.
+    #[must_use]
+    pub const fn settled(mut self) -> Self {
+        self.consolidate_after = "Never";
         self
     }
 
@@ -72,7 +81,7 @@ impl NodePool {
                 }},
                 "disruption": {
                     "consolidationPolicy": "WhenEmptyOrUnderutilized",
-                    "consolidateAfter": "0s",
+                    "consolidateAfter": self.consolidate_after,
                     "budgets": [{"nodes": "100%"}],
                 },
                 "limits": self.limits,
@@ -94,6 +103,23 @@ pub fn deployment(name: &str, replicas: u32, cpu: &str, memory: &str) -> Value {
                 "metadata": {"labels": {"app": name}},
                 "spec": pod_spec(cpu, memory),
             },
+        },
+    })
+}
+
+/// A ReplicaSet of the namespace `default` with one pod.
+///
+/// Not a pod alone: the controller of taints may see a pod bound to a new node before it sees that the node's taint is
+/// gone, and then deletes it, as in any cluster. Here it comes again.
+pub fn one_pod(name: &str, cpu: &str, memory: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": pod_spec(cpu, memory)},
         },
     })
 }

@@ -52,6 +52,15 @@ impl Stack {
         Ok(stack)
     }
 
+    /// Ends all processes, so that the next invocations start cold.
+    pub async fn cool(&mut self) -> Result<()> {
+        let Self { provisioning, lifecycle, disruption, catalog } = self;
+        for function in [provisioning, lifecycle, disruption, catalog] {
+            function.cool().await?;
+        }
+        Ok(())
+    }
+
     /// Invokes provisioning, lifecycle and disruption side by side, as their schedules do. An error that a function
     /// reports is an error here.
     pub async fn tick(&mut self) -> Result<()> {

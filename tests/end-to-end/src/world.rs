@@ -272,6 +272,21 @@ impl World {
         table::put(&self.dynamodb.endpoint, TABLE, items).await
     }
 
+    /// Empties the table of all but the catalogue: as in a cluster that somebody else has looked after so far.
+    pub async fn forget_records(&self) -> Result<()> {
+        table::create(&self.dynamodb.endpoint, TABLE).await?;
+        let catalogue = self.catalogue.get().context("no catalogue was stored")?;
+        table::put(&self.dynamodb.endpoint, TABLE, catalogue).await
+    }
+
+    /// What each function has called since the start; see [`crate::gate::Usage`].
+    pub fn usage(&self) -> Value {
+        let name_of = |caller: &str| {
+            FUNCTIONS.into_iter().find(|name| access_key(name) == caller).map(str::to_owned)
+        };
+        self.traffic.usage().document(name_of)
+    }
+
     /// A folder for what a case wants to keep.
     pub const fn workplace(&self) -> &Workplace {
         &self.workplace

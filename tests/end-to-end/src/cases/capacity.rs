@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use end_to_end::cloud::Shortage;
-use end_to_end::objects::{node_pool, pod};
+use end_to_end::objects::node_pool;
 use end_to_end::stack::{is_consistent, poll};
 use end_to_end::world::World;
 
-use super::provisioning::with_defaults;
+use super::provisioning::{start_pod, with_defaults};
 
 crate::cases![
     the_sixth_offering_is_launched_when_five_have_none_left,
@@ -38,7 +38,7 @@ async fn five_run_out(world: &World) -> Result<()> {
 async fn the_sixth_offering_is_launched_when_five_have_none_left(world: Arc<World>) -> Result<()> {
     let mut stack = with_defaults(&world).await?;
     five_run_out(&world).await?;
-    world.apply(&pod("web", "1", "1Gi")).await?;
+    start_pod(&world, "web", "1", "1Gi").await?;
     stack.until_running(&world, 1).await?;
     let types: BTreeSet<_> =
         world.cloud.alive().await?.into_iter().map(|instance| instance.instance_type).collect();
@@ -52,10 +52,10 @@ async fn offerings_that_had_none_left_are_not_asked_for_again_at_once(
 ) -> Result<()> {
     let mut stack = with_defaults(&world).await?;
     five_run_out(&world).await?;
-    world.apply(&pod("one", "1200m", "1Gi")).await?;
+    start_pod(&world, "one", "1200m", "1Gi").await?;
     stack.until_running(&world, 1).await?;
     let before = world.traffic.calls_of("ec2:CreateFleet").len();
-    world.apply(&pod("two", "1200m", "1Gi")).await?;
+    start_pod(&world, "two", "1200m", "1Gi").await?;
     stack.provisioning.invoke(&poll()).await?.answer()?;
     let calls = world.traffic.calls_of("ec2:CreateFleet");
     ensure!(calls.len() > before, "nothing was launched for the second pod");

@@ -1,15 +1,16 @@
 //! A function is killed in the middle of its work, and the next tick makes it whole.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use end_to_end::gate::Moment;
-use end_to_end::objects::{node_pool, pod};
+use end_to_end::objects::node_pool;
 use end_to_end::stack::{Stack, is_consistent, poll, was_killed};
-use end_to_end::world::{World, access_key};
-use kube::ResourceExt;
+use end_to_end::world::{World, access_key, eventually};
+use kube::ResourceExt as _;
 
-use super::provisioning::with_defaults;
+use super::provisioning::{start_pod, with_defaults};
 
 crate::cases![
     provisioning_may_be_killed_after_each_of_its_calls,
@@ -18,11 +19,13 @@ crate::cases![
 
 /// More calls than a tick with one new pod can need; reaching it means that the loop does not end.
 const MOST_CALLS: u32 = 300;
+/// After so many kills everything is left to settle, and looked at as a whole.
+const SETTLED_EVERY: u32 = 10;
 
-/// Each pod needs a node of its own.
+/// Each pod needs a node of its own, and keeps it.
 async fn one_node_a_pod(world: &World) -> Result<Stack> {
     let stack = with_defaults(world).await?;
-    let pool = node_pool().requiring("node.kubernetes.io/instance-type", &["m5.large"]);
+    let pool = node_pool().requiring("node.kubernetes.io/instance-type", &["m5.large"]).settled();
     world.apply(&pool.object()).await?;
     Ok(stack)
 }
@@ -30,19 +33,16 @@ async fn one_node_a_pod(world: &World) -> Result<Stack> {
 async fn provisioning_may_be_killed_after_each_of_its_calls(world: Arc<World>) -> Result<()> {
     let mut stack = one_node_a_pod(&world).await?;
     for nth in 1..MOST_CALLS {
-        let pods = nth as usize;
-        world.apply(&pod(&format!("web-{nth}"), "1200m", "1Gi")).await?;
+        start_pod(&world, &format!("web-{nth}"), "1200m", "1Gi").await?;
         let trap = world.traffic.trap(&access_key("provisioning"), nth, Moment::After);
         let killed = stack.provisioning.invoke_into(&poll(), trap).await?;
         world.end_leases().await?;
-        stack
-            .until_running(&world, pods)
+        let is_last = !was_killed(&killed);
+        let is_settled = is_last || nth.is_multiple_of(SETTLED_EVERY);
+        made_good(&mut stack, &world, nth as usize, is_settled)
             .await
             .with_context(|| format!("killed in call {nth}: {:?}", killed.outcome))?;
-        is_consistent(&world)
-            .await
-            .with_context(|| format!("killed in call {nth}: {:?}", killed.outcome))?;
-        if !was_killed(&killed) {
+        if is_last {
             crate::say(format!("provisioning makes {} calls when it launches a node", nth - 1));
             return Ok(());
         }
@@ -50,33 +50,44 @@ async fn provisioning_may_be_killed_after_each_of_its_calls(world: Arc<World>) -
     anyhow::bail!("provisioning makes more than {MOST_CALLS} calls")
 }
 
+/// Ticks until there is an instance for each pod, and not one more; where it is to settle, until all pods run.
+async fn made_good(stack: &mut Stack, world: &World, pods: usize, is_settled: bool) -> Result<()> {
+    let claims = async || {
+        let alive = world.cloud.alive().await?;
+        Ok(alive.iter().filter_map(|instance| instance.claim().map(str::to_owned)).collect())
+    };
+    let claims: Vec<String> =
+        stack.until("an instance for each pod", claims, |seen: &Vec<_>| seen.len() >= pods).await?;
+    let distinct: BTreeSet<&String> = claims.iter().collect();
+    ensure!(distinct.len() == claims.len(), "a claim has two instances: {claims:?}");
+    ensure!(claims.len() == pods, "{} instances for {pods} pods", claims.len());
+    if is_settled {
+        stack.until_running(world, pods).await?;
+        is_consistent(world).await?;
+    }
+    Ok(())
+}
+
 async fn lifecycle_may_be_killed_after_each_of_its_calls(world: Arc<World>) -> Result<()> {
     let mut stack = one_node_a_pod(&world).await?;
-    world.apply(&pod("web-0", "1200m", "1Gi")).await?;
+    start_pod(&world, "web", "1200m", "1Gi").await?;
     stack.until_running(&world, 1).await?;
     for nth in 1..MOST_CALLS {
-        // One node has to join and another to go in the tick that is cut short.
-        let going = world.nodes().await?.first().map(ResourceExt::name_any).context("a node")?;
+        // One node has joined and another is to go in the tick that is cut short.
+        let going = node_of_the_pod(&world).await?.context("the pod is not bound")?;
         world.control_plane.kubectl(&["delete", "node", &going, "--wait=false"]).await?;
-        world.apply(&pod(&format!("web-{nth}"), "1200m", "1Gi")).await?;
         stack.provisioning.invoke(&poll()).await?.answer()?;
+        let is_new = async || Ok(world.nodes().await?.iter().any(|node| node.name_any() != going));
+        eventually("the node that takes its place has joined", is_new, |seen| *seen).await?;
         let trap = world.traffic.trap(&access_key("lifecycle"), nth, Moment::After);
         let killed = stack.lifecycle.invoke_into(&poll(), trap).await?;
         world.end_leases().await?;
-        let settled = async || {
-            let nodes = world.nodes().await?;
-            let (running, pods) = world.running().await?;
-            Ok((nodes.iter().any(|node| node.name_any() == going), running, pods, nodes.len()))
-        };
-        // The pod of the node that went is nobody's, so it is gone with it: one pod and one node are left.
-        stack
-            .until("one node went and one came", settled, |seen| *seen == (false, 1, 1, 1))
+        let is_last = !was_killed(&killed);
+        let is_settled = is_last || nth.is_multiple_of(SETTLED_EVERY);
+        moved_on(&mut stack, &world, &going, is_settled)
             .await
             .with_context(|| format!("killed in call {nth}: {:?}", killed.outcome))?;
-        is_consistent(&world)
-            .await
-            .with_context(|| format!("killed in call {nth}: {:?}", killed.outcome))?;
-        if !was_killed(&killed) {
+        if is_last {
             crate::say(format!(
                 "lifecycle makes {} calls when a node joins and another goes",
                 nth - 1
@@ -85,4 +96,28 @@ async fn lifecycle_may_be_killed_after_each_of_its_calls(world: Arc<World>) -> R
         }
     }
     anyhow::bail!("lifecycle makes more than {MOST_CALLS} calls")
+}
+
+/// Ticks until the pod runs elsewhere; where it is to settle, until its node is the only one.
+async fn moved_on(stack: &mut Stack, world: &World, going: &str, is_settled: bool) -> Result<()> {
+    let elsewhere = async || node_of_the_pod(world).await;
+    let has_moved = |seen: &Option<String>| seen.as_ref().is_some_and(|node| node != going);
+    stack.until("the pod runs on another node", elsewhere, has_moved).await?;
+    if is_settled {
+        let left = async || Ok((world.nodes().await?.len(), world.cloud.alive().await?.len()));
+        stack.until("one node is left", left, |seen| *seen == (1, 1)).await?;
+        stack.until_running(world, 1).await?;
+        is_consistent(world).await?;
+    }
+    Ok(())
+}
+
+/// The node on which the only pod runs that is not ending.
+async fn node_of_the_pod(world: &World) -> Result<Option<String>> {
+    let pods = world.pods().await?;
+    Ok(pods.into_iter().find_map(|pod| {
+        let status = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        let runs = status == Some("Running") && pod.metadata.deletion_timestamp.is_none();
+        pod.spec?.node_name.filter(|_| runs)
+    }))
 }

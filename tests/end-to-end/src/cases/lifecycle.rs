@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
-use end_to_end::objects::{deployment, disruption_budget, pod};
+use end_to_end::objects::{deployment, disruption_budget};
 use end_to_end::stack::is_consistent;
 use end_to_end::world::World;
 use kube::ResourceExt as _;
 
-use super::provisioning::{wait_for_pods, with_defaults};
+use super::provisioning::{start_pod, wait_for_pods, with_defaults};
 
 crate::cases![
     a_node_deleted_with_kubectl_is_drained_before_its_instance_ends,
@@ -87,7 +87,7 @@ async fn an_instance_that_ends_by_itself_takes_its_claim_along(world: Arc<World>
 async fn a_machine_that_has_not_joined_yet_is_waited_for(world: Arc<World>) -> Result<()> {
     world.kubelets.change(|habits| habits.never_joins = true);
     let mut stack = with_defaults(&world).await?;
-    world.apply(&pod("web", "1", "1Gi")).await?;
+    start_pod(&world, "web", "1", "1Gi").await?;
     stack.provisioning.invoke(&end_to_end::stack::poll()).await?.answer()?;
     ensure!(!world.cloud.alive().await?.is_empty(), "nothing was launched");
     // The time-out is 15 minutes of the clock: here it is only seen that nothing gives up earlier, and that the claim

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use end_to_end::gate::Side;
+use end_to_end::lambda::Invocation;
 use end_to_end::objects::pod;
 use end_to_end::stack::{poll, watch};
 use end_to_end::world::{World, eventually};
@@ -23,6 +24,21 @@ crate::cases![
 ];
 
 const MEMORY_KIB: u64 = 512 * 1024;
+
+/// The share of a CPU that Lambda gives for 512 MB: a whole one comes with 1,769 MB.
+///
+/// Source: <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
+const CPUS: f64 = 512.0 / 1769.0;
+
+/// What an invocation took here, what of that it computed, and what it would take with Lambda's share of a CPU.
+fn time_of(invocation: &Invocation) -> String {
+    format!(
+        "{:.0?} ({:.0?} CPU, {:.0?} with {CPUS:.2} CPU)",
+        invocation.billed(),
+        invocation.cpu,
+        invocation.billed_with(CPUS)
+    )
+}
 
 /// A hundred pods in bursts, as rollouts make them, while provisioning watches.
 async fn a_pod_that_comes_is_launched_for_within_seconds(world: Arc<World>) -> Result<()> {
@@ -95,11 +111,11 @@ async fn a_cold_start_is_short_and_memory_stays_small(world: Arc<World>) -> Resu
         let warm = function.invoke(&poll()).await?;
         warm.answer()?;
         crate::say(format!(
-            "{name}: init {:.0?}, first call after {:.0?}, billed cold {:.0?}, warm {:.0?}, peak memory {} MiB",
+            "{name}: init {:.0?}, first call after {:.0?}, cold {}, warm {}, peak memory {} MiB",
             cold.init.unwrap_or_default(),
             first_call.unwrap_or_default(),
-            cold.billed(),
-            warm.billed(),
+            time_of(&cold),
+            time_of(&warm),
             warm.peak_memory_kib / 1024
         ));
         ensure!(warm.peak_memory_kib < MEMORY_KIB, "{name} takes {} KiB", warm.peak_memory_kib);
@@ -130,13 +146,14 @@ async fn a_tick_stays_cheap_as_the_cluster_grows(world: Arc<World>) -> Result<()
             let warm = function.invoke(&poll()).await?;
             warm.answer()?;
             let calls = world.traffic.calls();
-            let asked = calls[before..].iter().filter(|call| call.side == Side::Kubernetes).count();
+            let [aws, dynamodb, kubernetes] = [Side::Aws, Side::DynamoDb, Side::Kubernetes]
+                .map(|side| calls[before..].iter().filter(|call| call.side == side).count());
             crate::say(format!(
-                "{size} nodes, {} pods: {name} billed cold {:.0?}, warm {:.0?} ({asked} calls to Kubernetes), \
-                 peak memory {} MiB",
+                "{size} nodes, {} pods: {name} cold {}, warm {}; warm calls: {aws} AWS, {dynamodb} DynamoDB, \
+                 {kubernetes} Kubernetes; peak memory {} MiB",
                 size * 10,
-                cold.billed(),
-                warm.billed(),
+                time_of(&cold),
+                time_of(&warm),
                 warm.peak_memory_kib / 1024
             ));
             ensure!(warm.peak_memory_kib < MEMORY_KIB, "{name} takes {} KiB", warm.peak_memory_kib);

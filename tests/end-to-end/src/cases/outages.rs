@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use end_to_end::gate::Side;
 use end_to_end::lambda::Outcome;
-use end_to_end::objects::{deployment, pod};
+use end_to_end::objects::deployment;
 use end_to_end::stack::{is_consistent, poll, watch};
 use end_to_end::world::{World, eventually};
 
-use super::provisioning::{wait_for_pods, with_defaults};
+use super::provisioning::{start_pod, wait_for_pods, with_defaults};
 
 crate::cases![
     an_api_server_that_cannot_be_reached_is_reported_and_then_caught_up_with,
@@ -57,7 +57,7 @@ async fn nothing_is_launched_while_claims_cannot_be_recorded(world: Arc<World>) 
 
 async fn a_throttled_launch_is_tried_again(world: Arc<World>) -> Result<()> {
     let mut stack = with_defaults(&world).await?;
-    world.apply(&pod("web", "1", "1Gi")).await?;
+    start_pod(&world, "web", "1", "1Gi").await?;
     world.traffic.throttle("ec2:CreateFleet", 2);
     stack.until_running(&world, 1).await?;
     let refused = world.traffic.calls_of("ec2:CreateFleet");
@@ -76,7 +76,7 @@ async fn a_watch_that_has_expired_is_taken_up_again(world: Arc<World>) -> Result
         eventually("provisioning watches", watching, |seen| *seen > 0).await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
         traffic.expire_watches();
-        world.apply(&pod("web", "1", "1Gi")).await?;
+        start_pod(&world, "web", "1", "1Gi").await?;
         let launched = async || Ok(cloud.alive().await?.len());
         eventually("an instance for a pod that came after", launched, |seen| *seen == 1).await
     };
@@ -92,7 +92,7 @@ async fn a_watch_that_has_expired_is_taken_up_again(world: Arc<World>) -> Result
 async fn a_warm_process_goes_on_after_it_was_frozen(world: Arc<World>) -> Result<()> {
     let mut stack = with_defaults(&world).await?;
     for (count, name) in ["one", "two", "three"].into_iter().enumerate() {
-        world.apply(&pod(name, "1200m", "1Gi")).await?;
+        start_pod(&world, name, "1200m", "1Gi").await?;
         let invocation = stack.provisioning.invoke(&poll()).await?;
         invocation.answer()?;
         ensure!(invocation.init.is_none() || count == 0, "the process was not kept");

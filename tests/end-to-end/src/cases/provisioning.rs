@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use end_to_end::objects::{deployment, node_class, node_pool, pod};
+use end_to_end::objects::{deployment, node_class, node_pool, one_pod};
 use end_to_end::stack::{Stack, is_consistent, poll};
 use end_to_end::world::{World, eventually};
+use kube::ResourceExt as _;
 
 crate::cases![
     a_hundred_pending_pods_get_nodes_and_run,
@@ -62,7 +63,7 @@ async fn two_runs_at_once_launch_no_more_than_one(world: Arc<World>) -> Result<(
     let pool = node_pool().requiring("node.kubernetes.io/instance-type", &["m5.large"]);
     world.apply(&pool.object()).await?;
     for name in ["a", "b", "c"] {
-        world.apply(&pod(name, "1200m", "1Gi")).await?;
+        start_pod(&world, name, "1200m", "1Gi").await?;
     }
     let mut other = stack.provisioning.another();
     let event = poll();
@@ -77,10 +78,10 @@ async fn two_runs_at_once_launch_no_more_than_one(world: Arc<World>) -> Result<(
 
 async fn users_see_what_happened_with_kubectl(world: Arc<World>) -> Result<()> {
     let mut stack = with_defaults(&world).await?;
-    world.apply(&pod("web", "1", "1Gi")).await?;
+    start_pod(&world, "web", "1", "1Gi").await?;
     stack.until_running(&world, 1).await?;
     stack.tick().await?;
-    let described = world.control_plane.kubectl(&["describe", "pod", "web"]).await?;
+    let described = world.control_plane.kubectl(&["describe", "pod", "--selector=app=web"]).await?;
     ensure!(described.contains("Nominated"), "no nomination in:\n{described}");
     let claims =
         world.control_plane.kubectl(&["get", "nodeclaims", "--no-headers", "-o", "wide"]).await?;
@@ -109,6 +110,16 @@ pub(super) async fn with_defaults(world: &World) -> Result<Stack> {
         async || world.control_plane.kubectl(&["get", "nodepool", "default", "-o", path]).await;
     stack.until("the NodePool is ready", ready, |seen| seen == "True").await?;
     Ok(stack)
+}
+
+/// Makes a pod that comes again when it is deleted; see [`one_pod`].
+pub(super) async fn start_pod(world: &World, name: &str, cpu: &str, memory: &str) -> Result<()> {
+    world.apply(&one_pod(name, cpu, memory)).await?;
+    let is_there = async || {
+        let pods = world.pods().await?;
+        Ok(pods.iter().any(|pod| pod.labels().get("app").is_some_and(|app| app == name)))
+    };
+    eventually("a pod is made", is_there, |seen| *seen).await.map(drop)
 }
 
 /// Waits until controllers have made so many pods.

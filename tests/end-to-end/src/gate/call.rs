@@ -36,7 +36,10 @@ pub struct Call {
 pub(super) struct Head {
     pub(super) side: Side,
     pub(super) caller: String,
+    /// What its signature is for; empty for Kubernetes.
+    pub(super) region: String,
     pub(super) action: String,
+    pub(super) path: String,
     pub(super) detail: String,
     pub(super) received: Instant,
 }
@@ -53,31 +56,26 @@ impl Head {
         } else {
             query.to_owned()
         };
-        let (caller, action) = match side {
-            Side::Kubernetes => (
-                bearer_key(authorization).unwrap_or_default(),
-                format!("{} {}", head.method, head.uri.path()),
-            ),
+        let path = head.uri.path().to_owned();
+        let (caller, region, action) = match side {
+            Side::Kubernetes => {
+                let caller = bearer_key(authorization).unwrap_or_default();
+                (caller, String::new(), format!("{} {path}", head.method))
+            }
             Side::Aws | Side::DynamoDb => {
-                let (caller, service) = credential(authorization).unwrap_or_default();
-                let name = action_name(header("x-amz-target"), body).unwrap_or_else(|| {
-                    rest_action(&service, head.method.as_str(), head.uri.path())
-                });
-                (caller, format!("{service}:{name}"))
+                let Scope { key, region, service } = Scope::of(authorization).unwrap_or_default();
+                let name = action_name(header("x-amz-target"), body)
+                    .unwrap_or_else(|| rest_action(&service, head.method.as_str(), &path));
+                (key, region, format!("{service}:{name}"))
             }
         };
-        Self { side, caller, action, detail, received: Instant::now() }
+        Self { side, caller, region, action, path, detail, received: Instant::now() }
     }
 
     /// A watch of the Kubernetes API.
     pub(super) fn is_watch(&self) -> bool {
         self.side == Side::Kubernetes
             && self.detail.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
-    }
-
-    /// The path of a call to Kubernetes.
-    pub(super) fn path(&self) -> &str {
-        self.action.split_once(' ').map_or("", |(_, path)| path)
     }
 
     pub(super) fn call(&self) -> Call {
@@ -92,12 +90,21 @@ impl Head {
     }
 }
 
-/// Access key and service of `AWS4-HMAC-SHA256 Credential=KEY/DATE/REGION/SERVICE/aws4_request, …`.
-fn credential(authorization: &str) -> Option<(String, String)> {
-    let scope = authorization.split_once("Credential=")?.1;
-    let mut parts = scope.split([',', '/']);
-    let key = parts.next()?.to_owned();
-    Some((key, parts.nth(2)?.to_owned()))
+/// What `AWS4-HMAC-SHA256 Credential=KEY/DATE/REGION/SERVICE/aws4_request, …` says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Scope {
+    key: String,
+    region: String,
+    service: String,
+}
+
+impl Scope {
+    fn of(authorization: &str) -> Option<Self> {
+        let scope = authorization.split_once("Credential=")?.1;
+        let mut parts = scope.split([',', '/']).map(str::to_owned);
+        let (key, _date) = (parts.next()?, parts.next()?);
+        Some(Self { key, region: parts.next()?, service: parts.next()? })
+    }
 }
 
 /// The access key inside a token of EKS.
@@ -137,8 +144,9 @@ mod tests {
     #[test]
     fn a_signed_call_names_its_caller_and_service() {
         let header = "AWS4-HMAC-SHA256 Credential=AKIA1/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=0";
-        assert_eq!(credential(header), Some(("AKIA1".to_owned(), "ec2".to_owned())));
-        assert_eq!(credential("Bearer x"), None);
+        let [key, region, service] = ["AKIA1", "us-east-1", "ec2"].map(str::to_owned);
+        assert_eq!(Scope::of(header), Some(Scope { key, region, service }));
+        assert_eq!(Scope::of("Bearer x"), None);
     }
 
     #[test]

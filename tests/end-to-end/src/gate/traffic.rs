@@ -10,6 +10,7 @@ use tokio::sync::{broadcast, oneshot, watch};
 
 use super::answer::{self, Refusal};
 use super::call::{Call, Head, Side};
+use super::usage::Usage;
 
 /// The record of calls, and the rules for them, shared by all gates.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub struct Traffic {
     cut: watch::Sender<BTreeSet<Side>>,
     expired: broadcast::Sender<()>,
     closing: broadcast::Sender<()>,
+    usage: Mutex<Usage>,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +79,7 @@ impl Default for Traffic {
             cut: watch::Sender::new(BTreeSet::new()),
             expired: broadcast::Sender::new(1),
             closing: broadcast::Sender::new(1),
+            usage: Mutex::default(),
         }
     }
 }
@@ -111,6 +114,11 @@ impl Traffic {
     /// Calls of one action, such as `ec2:CreateFleet`.
     pub fn calls_of(&self, action: &str) -> Vec<Call> {
         self.state().calls.iter().filter(|call| call.action == action).cloned().collect()
+    }
+
+    /// What was called since the start, forgotten or not.
+    pub fn usage(&self) -> Usage {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Has an action of AWS denied from now on.
@@ -194,6 +202,7 @@ impl Traffic {
     }
 
     fn judge(&self, head: &Head) -> (Verdict, Option<SetTrap>) {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner).note(head);
         let mut state = self.state();
         state.calls.push(head.call());
         let number = state.forgotten + state.calls.len() - 1;
@@ -267,7 +276,7 @@ impl State {
     }
 
     fn expiry(&mut self, head: &Head) -> Option<Response<String>> {
-        let path = head.path().to_owned();
+        let path = head.path.clone();
         if !head.is_watch() {
             self.listed.insert(path, head.received);
             return None;
