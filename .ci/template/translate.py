@@ -3,9 +3,10 @@
     translate.py TEMPLATE NESTED OUT_FOLDER
 
 Writes OUT_FOLDER/template.json, the translated template, and OUT_FOLDER/policies.json, which holds the policies of every
-function's role with all references resolved. Fails where a resource is not created, or created other than it was asked for.
+function's role with all references resolved, and the names of what they are about. Fails where a resource is not created, or created other than it was asked for.
 """
 
+import ast
 import io
 import json
 import logging
@@ -171,10 +172,27 @@ def policies_of(functions):
     for name in functions:
         role = client.get_function_configuration(FunctionName=f"{STACK}-{name}")["Role"].rsplit("/", 1)[-1]
         own = iam.list_role_policies(RoleName=role)["PolicyNames"]
-        found[name] = {
-            policy: iam.get_role_policy(RoleName=role, PolicyName=policy)["PolicyDocument"] for policy in own
-        }
+        documents = (iam.get_role_policy(RoleName=role, PolicyName=policy)["PolicyDocument"] for policy in own)
+        # Of a role's own policies moto keeps what Python prints.
+        found[name] = [ast.literal_eval(it) if isinstance(it, str) else it for it in documents]
+    for statement in (own for documents in found.values() for it in documents for own in it["Statement"]):
+        # CloudFormation's ARN of a log group stands for its streams too; moto's does not.
+        if ":log-group:" in str(statement["Resource"]):
+            statement["Resource"] += ":*"
     return found
+
+
+def names_of(made):
+    """What the resources that policies are about are called here; see judge/cases.mjs."""
+    queue = f"arn:aws:sqs:eu-west-1:{DEFAULT_ACCOUNT_ID}:"
+    return {
+        "FAILED_EVENTS": queue + made["FailedEvents"].rsplit("/", 1)[-1],
+        "QUEUE": queue + made["InterruptionQueue"].rsplit("/", 1)[-1],
+        "TABLE": f"arn:aws:dynamodb:eu-west-1:{DEFAULT_ACCOUNT_ID}:table/{made['Table']}",
+        "NODE_ROLE": boto3.client("iam").get_role(RoleName=made["NodeRole"])["Role"]["Arn"],
+        "ACCOUNT": DEFAULT_ACCOUNT_ID,
+        "REGION": "eu-west-1",
+    }
 
 
 def main():
@@ -192,7 +210,8 @@ def main():
         check_queues(made, problems)
         check_notices_arrive(made, problems)
         policies = policies_of(FUNCTIONS)
-    (out / "policies.json").write_text(json.dumps(policies, indent=1, sort_keys=True))
+        names = names_of(made)
+    (out / "policies.json").write_text(json.dumps({"policies": policies, "names": names}, indent=1, sort_keys=True))
     for name, own in policies.items():
         problems.unless(own, f"{name}: its role has no policy")
     for problem in problems:

@@ -1,0 +1,152 @@
+// What each function asks AWS for, as `shared/aws` sends it, and what it must not get.
+//
+// A case is {may, action, resource, context}: `may` names the functions that are allowed; all others are denied. Resources are
+// of names in capitals that are put in later: REGION, ACCOUNT, TABLE and others; SHARER is another account.
+
+const CLUSTER = 'shop'
+const SERVES = ['provisioning', 'lifecycle', 'disruption', 'interruption']
+export const FUNCTIONS = [...SERVES, 'catalog']
+
+const tags = (kind, values) => Object.fromEntries(Object.entries(values).map(([key, value]) => [`aws:${kind}Tag/${key}`, value]))
+const NODE = { 'eks:eks-cluster-name': CLUSTER, 'karpenter.k8s.aws/ec2nodeclass': 'default' }
+const TEMPLATE = { 'outrigger.dev/cluster': CLUSTER }
+const HERE = { 'aws:RequestedRegion': 'REGION' }
+const ec2 = (path, account = 'ACCOUNT') => `arn:aws:ec2:REGION:${account}:${path}`
+const keys = (...partitions) => ({ 'dynamodb:LeadingKeys': partitions })
+
+const cases = []
+const allow = (may, action, resource, context = {}) => cases.push({ may, action, resource, context })
+const deny = (action, resource, context = {}) => cases.push({ may: [], action, resource, context })
+
+// --- Launches, and the dry runs of them.
+const MADE = ['fleet/fleet-1', 'instance/*', 'volume/*', 'network-interface/*', 'spot-instances-request/*']
+const USED = [
+  [ec2('subnet/subnet-1', 'SHARER')],
+  [ec2('security-group/sg-1')],
+  [ec2('image/ami-1', '')],
+  [ec2('snapshot/snap-1', '')],
+  [ec2('placement-group/near')],
+  [ec2('capacity-reservation/cr-1', 'SHARER')],
+]
+const NOT_OF_FLEETS = ['network-interface', 'security-group', 'snapshot', 'capacity-reservation', 'spot-instances-request']
+for (const action of ['ec2:CreateFleet', 'ec2:RunInstances']) {
+  const knows = (resource) => action === 'ec2:RunInstances' ? !resource.includes(':fleet/') : !NOT_OF_FLEETS.some((own) => resource.includes(`:${own}/`))
+  for (const resource of MADE.map((path) => ec2(path)).filter(knows)) {
+    allow(SERVES, action, resource, tags('Request', NODE))
+    deny(action, resource, {})
+    deny(action, resource, tags('Request', { ...NODE, 'eks:eks-cluster-name': 'other' }))
+    deny(action, resource, tags('Request', { 'eks:eks-cluster-name': CLUSTER }))
+  }
+  for (const [resource] of USED.filter(([resource]) => knows(resource))) allow(SERVES, action, resource)
+  allow(SERVES, action, ec2('launch-template/lt-1'), tags('Resource', TEMPLATE))
+  deny(action, ec2('launch-template/lt-1'), tags('Resource', { 'outrigger.dev/cluster': 'other' }))
+}
+allow(SERVES, 'ec2:CreateLaunchTemplate', ec2('launch-template/*'), tags('Request', TEMPLATE))
+deny('ec2:CreateLaunchTemplate', ec2('launch-template/*'), tags('Request', { 'outrigger.dev/cluster': 'other' }))
+for (const action of ['CreateFleet', 'RunInstances']) {
+  for (const path of MADE) {
+    allow(SERVES, 'ec2:CreateTags', ec2(path), { ...tags('Request', NODE), 'ec2:CreateAction': action })
+  }
+}
+allow(SERVES, 'ec2:CreateTags', ec2('launch-template/*'), { ...tags('Request', TEMPLATE), 'ec2:CreateAction': 'CreateLaunchTemplate' })
+deny('ec2:CreateTags', ec2('launch-template/lt-1'), tags('Request', TEMPLATE))
+deny('ec2:CreateTags', ec2('launch-template/*'), { ...tags('Request', { 'outrigger.dev/cluster': 'other' }), 'ec2:CreateAction': 'CreateLaunchTemplate' })
+deny('ec2:CreateTags', ec2('volume/vol-1'), tags('Request', NODE))
+deny('ec2:CreateTags', ec2('volume/*'), { ...tags('Request', { 'eks:eks-cluster-name': 'other' }), 'ec2:CreateAction': 'RunInstances' })
+const pass = (service) => ({ 'iam:PassedToService': service })
+allow(SERVES, 'iam:PassRole', 'NODE_ROLE', pass('ec2.amazonaws.com'))
+allow(SERVES, 'iam:PassRole', 'arn:aws:iam::ACCOUNT:role/KarpenterNodeRole-shop', pass('ec2.amazonaws.com'))
+allow(SERVES, 'iam:PassRole', 'NODE_ROLE', pass('ec2.amazonaws.com.cn'))
+deny('iam:PassRole', 'NODE_ROLE', pass('lambda.amazonaws.com'))
+deny('iam:PassRole', 'arn:aws:iam::ACCOUNT:role/Administrator', pass('ec2.amazonaws.com'))
+
+// --- What is looked at.
+for (const action of ['DescribeCapacityReservations', 'DescribeInstances', 'DescribeInstanceStatus', 'DescribeLaunchTemplates', 'DescribeSubnets']) {
+  allow(SERVES, `ec2:${action}`, '*', HERE)
+}
+for (const action of ['DescribeImages', 'DescribePlacementGroups', 'DescribeSecurityGroups']) {
+  allow(['lifecycle'], `ec2:${action}`, '*', HERE)
+}
+for (const action of ['DescribeInstanceTypes', 'DescribeInstanceTypeOfferings', 'DescribeSpotPriceHistory']) {
+  allow(['catalog'], `ec2:${action}`, '*', HERE)
+}
+for (const action of ['DescribeSubnets', 'DescribeImages', 'DescribeInstanceTypes']) {
+  deny(`ec2:${action}`, '*', { 'aws:RequestedRegion': 'us-west-2' })
+}
+allow(['catalog'], 'pricing:GetProducts', '*')
+// AWS's own parameters are of no account, which the simulator does not know: only what is denied can be judged.
+export const NOT_JUDGED = new Set(['ReadImageParametersOfAws'])
+deny('ssm:GetParameters', 'arn:aws:ssm:REGION:ACCOUNT:parameter/password')
+allow(SERVES, 'eks:DescribeCluster', 'arn:aws:eks:REGION:ACCOUNT:cluster/shop')
+deny('eks:UpdateClusterConfig', 'arn:aws:eks:REGION:ACCOUNT:cluster/shop')
+
+// --- Instances and templates at their end.
+const LIFE = ['lifecycle']
+allow(LIFE, 'ec2:TerminateInstances', ec2('instance/i-1'), tags('Resource', NODE))
+allow(LIFE, 'ec2:TerminateInstances', ec2('instance/i-1'), tags('Resource', { ...NODE, 'eks:eks-cluster-name': 'team-a' }))
+deny('ec2:TerminateInstances', ec2('instance/i-1'), {})
+deny('ec2:TerminateInstances', ec2('instance/i-1'), tags('Resource', { ...NODE, 'eks:eks-cluster-name': 'other' }))
+deny('ec2:TerminateInstances', ec2('instance/i-1'), tags('Resource', { 'eks:eks-cluster-name': CLUSTER }))
+const naming = (extra) => ({
+  ...tags('Resource', NODE), ...tags('Request', { Name: 'ip-1', 'karpenter.sh/nodeclaim': 'c', 'eks:eks-cluster-name': CLUSTER }),
+  'aws:TagKeys': ['Name', 'karpenter.sh/nodeclaim', 'eks:eks-cluster-name'], ...extra,
+})
+allow(LIFE, 'ec2:CreateTags', ec2('instance/i-1'), naming({}))
+deny('ec2:CreateTags', ec2('instance/i-1'), naming({ 'aws:TagKeys': ['Name', 'owner', 'eks:eks-cluster-name'] }))
+deny('ec2:CreateTags', ec2('instance/i-1'), naming({ 'aws:RequestTag/eks:eks-cluster-name': 'other' }))
+deny('ec2:CreateTags', ec2('instance/i-1'), naming({ 'aws:ResourceTag/eks:eks-cluster-name': 'other' }))
+const withoutClass = naming({})
+delete withoutClass['aws:ResourceTag/karpenter.k8s.aws/ec2nodeclass']
+deny('ec2:CreateTags', ec2('instance/i-1'), withoutClass)
+allow(LIFE, 'ec2:DeleteLaunchTemplate', ec2('launch-template/lt-1'), tags('Resource', TEMPLATE))
+deny('ec2:DeleteLaunchTemplate', ec2('launch-template/lt-1'), tags('Resource', NODE))
+deny('ec2:StopInstances', ec2('instance/i-1'), tags('Resource', NODE))
+
+// --- Instance profiles.
+const OWN = 'arn:aws:iam::ACCOUNT:instance-profile/karpenter/REGION/shop/uid/shop_1'
+const REGION_TAG = { 'topology.kubernetes.io/region': 'REGION' }
+const profile = (kind, cluster = CLUSTER, region = REGION_TAG) => tags(kind, { 'eks:eks-cluster-name': cluster, ...region })
+allow(LIFE, 'iam:GetInstanceProfile', 'arn:aws:iam::ACCOUNT:instance-profile/shop_1')
+allow(LIFE, 'iam:ListInstanceProfiles', '*')
+for (const action of ['iam:CreateInstanceProfile', 'iam:TagInstanceProfile']) {
+  allow(LIFE, action, OWN, profile('Request'))
+  deny(action, 'arn:aws:iam::ACCOUNT:instance-profile/Administrator', profile('Request'))
+  deny(action, OWN, profile('Request', 'other'))
+  deny(action, OWN, profile('Request', CLUSTER, { 'topology.kubernetes.io/region': 'us-west-2' }))
+}
+for (const action of ['iam:AddRoleToInstanceProfile', 'iam:RemoveRoleFromInstanceProfile', 'iam:DeleteInstanceProfile']) {
+  allow(LIFE, action, OWN, profile('Resource'))
+  deny(action, OWN, profile('Resource', 'other'))
+  deny(action, OWN, profile('Resource', CLUSTER, { 'topology.kubernetes.io/region': 'us-west-2' }))
+}
+deny('iam:CreateRole', 'arn:aws:iam::ACCOUNT:role/any')
+
+// --- Records.
+for (const action of ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem', 'BatchWriteItem']) {
+  allow(SERVES, `dynamodb:${action}`, 'TABLE', keys(CLUSTER))
+  deny(`dynamodb:${action}`, 'TABLE', keys('other'))
+  deny(`dynamodb:${action}`, 'arn:aws:dynamodb:REGION:ACCOUNT:table/another', keys(CLUSTER))
+}
+for (const action of ['GetItem', 'Query', 'UpdateItem']) allow(FUNCTIONS, `dynamodb:${action}`, 'TABLE', keys('region/eu-west-1'))
+for (const action of ['PutItem', 'BatchWriteItem']) allow(['catalog'], `dynamodb:${action}`, 'TABLE', keys('region/eu-west-1'))
+allow(['interruption'], 'dynamodb:Query', 'TABLE/index/instance', keys('i-1'))
+for (const action of ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem']) {
+  deny(`dynamodb:${action}`, 'arn:aws:dynamodb:REGION:ACCOUNT:table/another', keys('region/eu-west-1'))
+}
+deny('dynamodb:Query', 'arn:aws:dynamodb:REGION:ACCOUNT:table/another/index/instance', keys('i-1'))
+deny('dynamodb:DeleteItem', 'TABLE', keys('region/eu-west-1'))
+deny('dynamodb:Scan', 'TABLE', {})
+deny('dynamodb:DeleteTable', 'TABLE', {})
+
+// --- Messages and logs.
+for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']) allow(['interruption'], `sqs:${action}`, 'QUEUE')
+allow(FUNCTIONS.filter((own) => own !== 'interruption'), 'sqs:SendMessage', 'FAILED_EVENTS')
+for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'SendMessage']) deny(`sqs:${action}`, 'arn:aws:sqs:REGION:ACCOUNT:another')
+deny('sqs:SendMessage', 'QUEUE')
+for (const own of FUNCTIONS) {
+  const stream = `arn:aws:logs:REGION:ACCOUNT:log-group:/aws/lambda/outrigger-${own}:log-stream:x`
+  for (const action of ['CreateLogStream', 'PutLogEvents']) allow([own], `logs:${action}`, stream)
+}
+deny('logs:CreateLogGroup', 'arn:aws:logs:REGION:ACCOUNT:log-group:/aws/lambda/any')
+
+export { cases }
