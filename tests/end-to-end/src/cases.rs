@@ -3,6 +3,7 @@
 mod adoption;
 mod capacity;
 mod crashes;
+mod interruption;
 mod lambda;
 mod lifecycle;
 mod measures;
@@ -22,6 +23,7 @@ pub(super) fn all() -> impl Iterator<Item = (String, crate::Steps)> {
         ("lifecycle", lifecycle::CASES),
         ("adoption", adoption::CASES),
         ("capacity", capacity::CASES),
+        ("interruption", interruption::CASES),
         ("outages", outages::CASES),
         ("permissions", permissions::CASES),
         ("crashes", crashes::CASES),

@@ -37,7 +37,8 @@ pub const TABLE: &str = "outrigger";
 pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The functions that there are.
-pub const FUNCTIONS: [&str; 4] = ["provisioning", "lifecycle", "disruption", "catalog"];
+pub const FUNCTIONS: [&str; 5] =
+    ["provisioning", "lifecycle", "disruption", "interruption", "catalog"];
 
 /// The running world.
 pub struct World {
