@@ -52,7 +52,7 @@ pub async fn run<C: Clusters>(clusters: &C, terms: &Terms<'_>, event: &SqsEvent)
         telling::message(own, mine, ended, &mut figures);
         if mine.iter().any(Result::is_err) {
             let mut failure = BatchItemFailure::default();
-            failure.item_identifier = own.id.to_owned();
+            own.id.clone_into(&mut failure.item_identifier);
             response.batch_item_failures.push(failure);
         }
     }

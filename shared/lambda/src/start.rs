@@ -27,7 +27,7 @@ pub fn start(
     name: &'static str,
     function: impl AsyncFn(&Tick<'_>) -> Result<(), Failure>,
 ) -> ExitCode {
-    launch(async |process: &Process, event| invoke(name, process, &function, event).await)
+    launch(async move |process: &Process, event| invoke(name, process, &function, event).await)
 }
 
 /// Runs a function that a queue wakes, as [`start`] does: it is handed the event and says what the queue is
@@ -36,7 +36,9 @@ pub fn start_queue<E: DeserializeOwned, R: Serialize>(
     name: &'static str,
     function: impl AsyncFn(&Batch<'_>, E) -> R,
 ) -> ExitCode {
-    launch(async |process: &Process, event| invoke_queue(name, process, &function, event).await)
+    launch(async move |process: &Process, event| {
+        invoke_queue(name, process, &function, event).await
+    })
 }
 
 fn launch<R: Serialize>(

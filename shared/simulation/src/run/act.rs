@@ -57,7 +57,7 @@ impl Simulation {
                     match what {
                         Announcement::RebalanceRecommendation => world.recommend_rebalance(&id),
                         Announcement::Retirement(gone_in) => {
-                            world.schedule_retirement(&id, *gone_in)
+                            world.schedule_retirement(&id, *gone_in);
                         }
                         Announcement::Impairment => world.impair(&id),
                     }

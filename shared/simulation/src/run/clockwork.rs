@@ -216,7 +216,7 @@ impl Clockwork {
                     told::provisioning(&handle, provisioning::provision(ports, &run).await);
                 }
                 FunctionName::Lifecycle => {
-                    told::health(&handle, &check_health(ports, &run).await);
+                    told::health(&handle, &Box::pin(check_health(ports, &run)).await);
                     let tell = |result| told::lifecycle(&handle, result);
                     stay(ports, &run, lifecycle::advance, tell).await;
                 }
