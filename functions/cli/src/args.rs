@@ -29,8 +29,8 @@ pub(crate) enum Command {
     Catalog(CatalogArgs),
     /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
     Convert(ConvertArgs),
-    /// Watch the nodes of a live cluster
-    Top,
+    /// Show the nodes of a live cluster: what they hold, and what they cost
+    Top(TopArgs),
 }
 
 /// `outrigger plan`.
@@ -79,6 +79,38 @@ pub(crate) enum ExplainedKind {
     Node,
 }
 
+/// `outrigger top`.
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Files or folders of YAML or JSON, instead of the live cluster; - reads standard input
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIR", num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The context of the kubeconfig; the current one without it
+    #[arg(long, value_name = "NAME", conflicts_with = "files")]
+    pub(crate) context: Option<String>,
+    /// An InstanceCatalog to take prices from, instead of the embedded one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) catalog: Option<PathBuf>,
+    /// The region whose prices count; the nodes say it without it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+    /// The moment to tell ages at; the wall clock without it
+    #[arg(long, value_name = "RFC3339")]
+    pub(crate) now: Option<Timestamp>,
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = TopFormat::Text)]
+    pub(crate) output: TopFormat,
+}
+
+/// How to print nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopFormat {
+    /// For people
+    Text,
+    /// One JSON document
+    Json,
+}
+
 /// What a plan is made from.
 #[derive(Debug, Args)]
 pub(crate) struct ObservationArgs {
@@ -88,9 +120,15 @@ pub(crate) struct ObservationArgs {
         long = "filename",
         value_name = "FILE|DIR",
         num_args = 1..,
-        required = true
+        required_unless_present = "live"
     )]
     pub(crate) files: Vec<PathBuf>,
+    /// Look at the live cluster of the kubeconfig instead of files; nothing is changed in it
+    #[arg(long, conflicts_with = "files")]
+    pub(crate) live: bool,
+    /// The context of the kubeconfig; the current one without it
+    #[arg(long, value_name = "NAME", requires = "live", conflicts_with = "files")]
+    pub(crate) context: Option<String>,
     /// An InstanceCatalog to plan with, instead of the embedded one
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
@@ -264,6 +302,17 @@ mod tests {
         let expected: Vec<PathBuf> = vec!["a".into(), "b".into(), "-".into()];
         assert_eq!(plan_args("plan -f a b - --strict").observation.files, expected);
         assert_eq!(plan_args("plan -f a -f b -f -").observation.files, expected);
+    }
+
+    #[test]
+    fn a_plan_is_of_files_or_of_the_live_cluster() {
+        let args = plan_args("plan --live --context prod").observation;
+        assert!(args.live && args.files.is_empty());
+        assert_eq!(args.context.as_deref(), Some("prod"));
+        for wrong in ["plan", "plan --live -f a", "plan -f a --context prod"] {
+            let words = std::iter::once("outrigger").chain(wrong.split_whitespace());
+            assert!(Arguments::try_parse_from(words).is_err(), "{wrong}");
+        }
     }
 
     #[test]

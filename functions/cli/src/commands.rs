@@ -5,6 +5,7 @@ pub(crate) mod convert;
 pub(crate) mod explain;
 pub(crate) mod plan;
 pub(crate) mod simulate;
+pub(crate) mod top;
 
 use std::io;
 
@@ -47,12 +48,6 @@ pub(crate) enum CommandError {
     /// The file of `--nodeclass` holds none.
     #[error("no EC2NodeClass in {0}")]
     NoNodeClass(String),
-    /// A live cluster is not within reach.
-    #[error(
-        "top needs a connection to a live cluster, which this version does not have; \
-         `outrigger plan -f` shows the same table from `kubectl get nodes,pods -A -o yaml`"
-    )]
-    NoLiveCluster,
 }
 
 impl CommandError {

@@ -8,6 +8,7 @@ mod commands;
 mod console;
 mod html;
 mod input;
+mod live;
 mod observation;
 mod status;
 mod terminal;
@@ -43,6 +44,6 @@ fn run(command: Option<Command>) -> Result<Status, CommandError> {
         Some(Command::Explain(args)) => commands::explain::run(&args),
         Some(Command::Catalog(args)) => commands::catalog::run(&args),
         Some(Command::Convert(args)) => commands::convert::run(&args),
-        Some(Command::Top) => Err(CommandError::NoLiveCluster),
+        Some(Command::Top(args)) => commands::top::run(&args),
     }
 }

@@ -1,13 +1,14 @@
 //! From files to the snapshot that plans are made from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use catalog::{CatalogError, CatalogOptions};
 use domain::instance_type::InstanceTypes;
 use domain::label::Labels;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
+use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
 use domain::{Text, Timestamp};
 use manifests::{Located, Object, Objects};
@@ -15,6 +16,7 @@ use manifests::{Located, Object, Objects};
 use crate::args::ObservationArgs;
 use crate::console;
 use crate::input::{self, InputError};
+use crate::live::{self, LiveError};
 
 /// One look at what the files say.
 #[derive(Debug)]
@@ -42,14 +44,56 @@ pub(crate) enum ObservationError {
         #[source]
         source: CatalogError,
     },
+    /// The live cluster cannot be looked at.
+    #[error(transparent)]
+    Live(#[from] LiveError),
     /// The embedded catalogue has nothing to offer.
     #[error("the embedded catalogue cannot be used")]
     EmbeddedCatalog(#[source] CatalogError),
 }
 
+/// What to observe, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Sight<'a> {
+    /// Files; none for the live cluster.
+    pub(crate) files: &'a [PathBuf],
+    /// `--context`.
+    #[cfg_attr(
+        not(feature = "live"),
+        expect(dead_code, reason = "without a Kubernetes client no context is looked up")
+    )]
+    pub(crate) context: Option<&'a str>,
+    /// `--catalog`.
+    pub(crate) catalog: Option<&'a Path>,
+    /// `--region`.
+    pub(crate) region: Option<&'a str>,
+    /// `--now`.
+    pub(crate) now: Option<Timestamp>,
+    /// What the core is told.
+    pub(crate) settings: Settings,
+}
+
+impl<'a> From<&'a ObservationArgs> for Sight<'a> {
+    fn from(args: &'a ObservationArgs) -> Self {
+        let ObservationArgs { files, live: _, context, catalog, now, settings } = args;
+        Self {
+            files,
+            context: context.as_deref(),
+            catalog: catalog.as_deref(),
+            region: settings.region.as_deref(),
+            now: *now,
+            settings: settings.settings(),
+        }
+    }
+}
+
 /// Reads everything; tells errors, warnings and skipped kinds on standard error.
-pub(crate) fn observe(args: &ObservationArgs) -> Result<Observation, ObservationError> {
-    let sources = input::sources(&args.files)?;
+pub(crate) fn observe(sight: &Sight<'_>) -> Result<Observation, ObservationError> {
+    if sight.files.is_empty() { live::observe(sight) } else { observe_files(sight) }
+}
+
+fn observe_files(sight: &Sight<'_>) -> Result<Observation, ObservationError> {
+    let sources = input::sources(sight.files)?;
     let mut objects = manifests::read(&sources);
     let has_bad_input = !objects.errors.is_empty();
     tell(&objects);
@@ -60,8 +104,8 @@ pub(crate) fn observe(args: &ObservationArgs) -> Result<Observation, Observation
         warnings.push(warning);
     }
     let node_classes = node_classes(&objects);
-    let region = args.settings.region.as_deref();
-    let mut instance_types = match (&args.catalog, inline_catalog(&objects)) {
+    let region = sight.region;
+    let mut instance_types = match (sight.catalog, inline_catalog(&objects)) {
         (Some(path), _) => catalog_file(path)?,
         (None, Some((file, document))) => catalog::document::from_value(document)
             .map_err(|source| ObservationError::CatalogFile { path: file.to_owned(), source })?,
@@ -71,9 +115,9 @@ pub(crate) fn observe(args: &ObservationArgs) -> Result<Observation, Observation
         console::warning(&warning);
         warnings.push(warning);
     }
-    let now = args.now.unwrap_or_else(Timestamp::now);
+    let now = sight.now.unwrap_or_else(Timestamp::now);
     let (snapshot, more) =
-        manifests::snapshot(objects, now, args.settings.settings(), instance_types);
+        manifests::snapshot(objects, now, sight.settings.clone(), instance_types);
     for warning in more {
         console::warning(&warning);
         warnings.push(warning.to_string());
@@ -106,7 +150,7 @@ fn skipped(objects: &Objects) -> Option<String> {
 
 /// Sets the region of a catalogue that names none. One that names another keeps it, with a warning: its zones and
 /// prices are of there.
-fn settle_region(instance_types: &mut InstanceTypes, wanted: &str) -> Option<String> {
+pub(crate) fn settle_region(instance_types: &mut InstanceTypes, wanted: &str) -> Option<String> {
     match &instance_types.region {
         Some(own) if **own == *wanted => None,
         Some(own) => {

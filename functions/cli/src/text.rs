@@ -13,3 +13,4 @@ pub(crate) mod page;
 pub(crate) mod paint;
 pub(crate) mod plan;
 pub(crate) mod simulation;
+pub(crate) mod top;

@@ -5,6 +5,7 @@ pub(crate) mod claim;
 pub(crate) mod explanation;
 pub(crate) mod plan;
 pub(crate) mod simulation;
+pub(crate) mod top;
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use planning::explain::{explain_claim, explain_pod};
 use crate::args::{ExplainArgs, ExplainFormat, ExplainedKind};
 use crate::commands::{CommandError, json, plan};
 use crate::console;
-use crate::observation::observe;
+use crate::observation::{Sight, observe};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::text::explain;
@@ -17,7 +17,7 @@ use crate::wire::explanation::{NodeDocument, PodDocument};
 
 /// Plans, and tells what the plan says about the object.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Status, CommandError> {
-    let observation = observe(&args.observation)?;
+    let observation = observe(&Sight::from(&args.observation))?;
     let planned = planning::plan(&observation.snapshot);
     plan::violations(&observation, &planned);
     let (kind, told) = match args.kind {

@@ -5,7 +5,7 @@ use domain::plan::Plan;
 use crate::args::{OutputFormat, PlanArgs};
 use crate::commands::{CommandError, json};
 use crate::console::{self, Progress};
-use crate::observation::{Observation, observe};
+use crate::observation::{Observation, Sight, observe};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::pod_names::counted;
@@ -14,7 +14,7 @@ use crate::{html, text};
 
 /// Observes, plans, checks and renders.
 pub(crate) fn run(args: &PlanArgs) -> Result<Status, CommandError> {
-    let observation = observe(&args.observation)?;
+    let observation = observe(&Sight::from(&args.observation))?;
     let plan = {
         let _progress = Progress::start(&format!(
             "planning for {}",

@@ -6,7 +6,10 @@
 )]
 
 mod convert;
+#[cfg(feature = "live")]
+mod live;
 mod plan;
 mod simulate;
 mod support;
+mod top;
 mod usage;

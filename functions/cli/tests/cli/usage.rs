@@ -37,11 +37,18 @@ fn help_is_not_an_error() {
     }
 }
 
+#[cfg(not(feature = "live"))]
 #[test]
-fn top_says_that_it_needs_a_live_cluster() {
-    let run = Workspace::with(&[]).run("top");
-    assert_eq!(run.status, 2);
-    assert!(run.err.starts_with("error: top needs a connection to a live cluster"), "{run:?}");
+fn without_a_kubernetes_client_it_is_said_how_to_get_one() {
+    for command in ["top", "plan --live", "explain pod web --live"] {
+        let run = Workspace::with(&[]).run(command);
+        assert_eq!(run.status, 2);
+        let how = "`cargo install --path functions/cli --features live`";
+        assert!(
+            run.err.starts_with("error: a live cluster needs a build") && run.err.contains(how),
+            "{run:?}"
+        );
+    }
 }
 
 #[test]

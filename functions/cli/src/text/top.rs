@@ -1,0 +1,71 @@
+//! The nodes of a cluster for people: sums first, then a row a node.
+
+use domain::resource::{CPU, MEMORY, ShownAmount};
+
+use crate::terminal::Canvas;
+use crate::text::node_table::node_table;
+use crate::text::page::Page;
+use crate::view::cluster_use::ClusterUse;
+use crate::view::money::Monthly;
+use crate::view::node_row::Usage;
+use crate::view::pod_names::counted;
+
+/// The whole page.
+pub(crate) fn top(seen: &ClusterUse, canvas: Canvas) -> String {
+    let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type } = seen;
+    let mut page = Page::new(canvas);
+    let kinds = by_capacity_type.iter().map(|(capacity_type, count)| {
+        format!("{count} {}", capacity_type.map_or("of another kind", |own| own.as_str()))
+    });
+    let kinds: Vec<String> = kinds.collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    page.heading("NODES", &format!("{}{kinds}", counted(rows.len(), "node")));
+    page.line(format!("  cpu     {}", share(CPU, *cpu)));
+    page.line(format!("  memory  {}", share(MEMORY, *memory)));
+    page.line(format!("  pods    {pods} on nodes, {pending} pending"));
+    page.line(format!("  cost    {price}, {} a month", Monthly(*price)));
+    if *unpriced > 0 {
+        page.faint(format!(
+            "  without {} that the catalogue does not price",
+            counted(*unpriced, "node")
+        ));
+    }
+    page.line("");
+    if !rows.is_empty() {
+        page.line(node_table(rows, canvas));
+    }
+    page.into_text()
+}
+
+/// `8500m of 12 (70%)`.
+fn share(resource: &str, usage: Usage) -> String {
+    let shown = |amount| ShownAmount { name: resource, amount };
+    let percent = usage.percent().map(|percent| format!(" ({percent}%)")).unwrap_or_default();
+    format!("{} of {}{percent}", shown(usage.used), shown(usage.allocatable))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use domain::plan::Plan;
+
+    #[test]
+    fn sums_come_before_the_rows() {
+        let seen = ClusterUse::of(&testing::snapshot(), &Plan::default());
+        let page = top(&seen, Canvas::PLAIN);
+        let mut lines = page.lines();
+        assert!(lines.next().unwrap().starts_with("NODES  "), "{page}");
+        assert!(page.contains(" a month\n") && page.contains("NODE "), "{page}");
+        for row in &seen.rows {
+            assert!(page.contains(&*row.name), "{} in {page}", row.name);
+        }
+    }
+
+    #[test]
+    fn a_cluster_without_nodes_costs_nothing() {
+        let empty = domain::snapshot::ClusterSnapshot::empty(testing::now());
+        let page = top(&ClusterUse::of(&empty, &Plan::default()), Canvas::PLAIN);
+        assert!(page.starts_with("NODES  0 nodes\n") && page.contains("$0.00 a month"), "{page}");
+    }
+}

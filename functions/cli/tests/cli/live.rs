@@ -1,0 +1,186 @@
+//! Commands that look at a live cluster, against an API server that plays by a script.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::support::Workspace;
+
+/// Lists by the last part of their path; anything else is not installed.
+fn objects(path: &str) -> Option<Vec<Value>> {
+    let node = |name: &str, zone: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {
+                "name": name, "uid": name, "resourceVersion": "1",
+                "creationTimestamp": "2026-01-01T10:00:00Z",
+                "labels": {
+                    "karpenter.sh/nodepool": "default", "karpenter.sh/capacity-type": "spot",
+                    "node.kubernetes.io/instance-type": "small",
+                    "topology.kubernetes.io/zone": zone, "topology.kubernetes.io/region": "us-east-1",
+                },
+            },
+            "spec": {"providerID": format!("aws:///{zone}/i-{name}")},
+            "status": {
+                "allocatable": {"cpu": "2", "memory": "4Gi", "pods": "20"},
+                "capacity": {"cpu": "2", "memory": "4Gi", "pods": "20"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        })
+    };
+    let pod = |name: &str, on: Option<&str>, cpu: &str| {
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default", "uid": name, "resourceVersion": "1",
+                "creationTimestamp": "2026-01-01T11:00:00Z"},
+            "spec": {"containers": [{"name": "web", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]},
+            "status": {"phase": if on.is_some() { "Running" } else { "Pending" }},
+        });
+        if let Some(node) = on {
+            pod["spec"]["nodeName"] = json!(node);
+        } else {
+            let waits =
+                json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable"});
+            pod["status"]["conditions"] = json!([waits]);
+        }
+        pod
+    };
+    let pool = json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool",
+        "metadata": {"name": "default", "uid": "pool", "resourceVersion": "1"},
+        "spec": {"template": {"spec": {
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+            "requirements": [],
+        }}},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready",
+            "lastTransitionTime": "2026-01-01T10:00:00Z"}]},
+    });
+    let class = json!({
+        "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass",
+        "metadata": {"name": "default", "uid": "class", "resourceVersion": "1"},
+        "spec": {"role": "nodes", "amiSelectorTerms": [{"alias": "al2023@latest"}],
+            "subnetSelectorTerms": [{"id": "subnet-1"}], "securityGroupSelectorTerms": [{"id": "sg-1"}]},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready",
+            "lastTransitionTime": "2026-01-01T10:00:00Z"}]},
+    });
+    Some(match path.rsplit('/').next()? {
+        "nodes" => vec![node("one", "us-east-1a")],
+        "pods" => vec![pod("web-0", Some("one"), "500m"), pod("web-1", None, "6")],
+        "nodepools" => vec![pool],
+        "ec2nodeclasses" => vec![class],
+        "prewarmschedules" | "scaledobjects" | "capacitybuffers" | "nodeoverlays" => return None,
+        _ => Vec::new(),
+    })
+}
+
+/// A server that runs until the tests end, and what it was asked.
+struct Server {
+    url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let seen = Arc::clone(&seen);
+                std::thread::spawn(move || serve(stream, &seen));
+            }
+        });
+        Self { url, asked }
+    }
+
+    /// A folder whose kubeconfig leads here.
+    fn workspace(&self) -> Workspace {
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "elsewhere",
+            "clusters": [
+                {"name": "here", "cluster": {"server": self.url}},
+                {"name": "elsewhere", "cluster": {"server": "http://127.0.0.1:9"}},
+            ],
+            "users": [{"name": "me", "user": {"token": "secret"}}],
+            "contexts": [
+                {"name": "here", "context": {"cluster": "here", "user": "me"}},
+                {"name": "elsewhere", "context": {"cluster": "elsewhere", "user": "me"}},
+            ],
+        });
+        let workspace = Workspace::with(&[("kubeconfig", &kubeconfig.to_string())]);
+        workspace.environment("KUBECONFIG", "kubeconfig")
+    }
+}
+
+fn serve(stream: TcpStream, asked: &Mutex<Vec<String>>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+            return;
+        }
+        loop {
+            let mut header = String::new();
+            if reader.read_line(&mut header).unwrap_or(0) == 0 || header == "\r\n" {
+                break;
+            }
+        }
+        asked.lock().unwrap().push(line.trim().to_owned());
+        let path = line.split(' ').nth(1).unwrap().split('?').next().unwrap();
+        let (code, body) = match objects(path) {
+            Some(items) => {
+                (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": items}))
+            }
+            None => (
+                404,
+                json!({"kind": "Status", "code": 404, "reason": "NotFound", "message": "none"}),
+            ),
+        };
+        let body = body.to_string();
+        let head = format!(
+            "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        if stream.write_all(format!("{head}{body}").as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn top_shows_the_nodes_of_the_context() {
+    let server = Server::start();
+    let line = "top --context here --catalog catalog.yaml --now 2026-01-01T12:00:00Z -o json";
+    let run = server.workspace().run(line);
+    assert_eq!(run.status, 0, "{run:?}");
+    let document = run.json();
+    assert_eq!(document["nodes"][0]["name"], "one");
+    assert_eq!(document["nodes"][0]["hourlyUsd"], 0.031);
+    assert_eq!(document["totals"]["pendingPods"], 1);
+}
+
+#[test]
+fn a_plan_of_the_live_cluster_changes_nothing_in_it() {
+    let server = Server::start();
+    let line =
+        "plan --live --context here --catalog catalog.yaml --now 2026-01-01T12:00:00Z -o json";
+    let run = server.workspace().run(line);
+    assert_eq!(run.status, 0, "{run:?}");
+    let plan = run.json();
+    assert_eq!(plan["nodeClaims"][0]["pods"], json!(["default/web-1"]), "{run:?}");
+    let asked = server.asked.lock().unwrap().clone();
+    assert!(!asked.is_empty() && asked.iter().all(|line| line.starts_with("GET ")), "{asked:?}");
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_is_named() {
+    let run = Server::start().workspace().run("top");
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.err.starts_with("error: cannot look at the cluster: "), "{run:?}");
+    let run = Server::start().workspace().run("top --context nowhere");
+    assert!(run.err.contains("nowhere"), "{run:?}");
+}
