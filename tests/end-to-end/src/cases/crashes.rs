@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use end_to_end::gate::Moment;
@@ -22,8 +23,13 @@ const MOST_CALLS: u32 = 300;
 /// After so many kills everything is left to settle, and looked at as a whole.
 const SETTLED_EVERY: u32 = 10;
 
-/// Each pod needs a node of its own, and keeps it.
+/// Each pod needs a node of its own, and keeps it. Machines are quick: a hundred come and go.
 async fn one_node_a_pod(world: &World) -> Result<Stack> {
+    world.kubelets.change(|habits| {
+        habits.boot = Duration::from_millis(100);
+        habits.ready = Duration::from_millis(100);
+        habits.pod_ends = Duration::from_millis(100);
+    });
     let stack = with_defaults(world).await?;
     let pool = node_pool().requiring("node.kubernetes.io/instance-type", &["m5.large"]).settled();
     world.apply(&pool.object()).await?;

@@ -152,3 +152,54 @@ fn unnumbered(name: &str) -> String {
     let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
     name.split('.').filter(|part| !is_number(part)).collect::<Vec<_>>().join(".")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn asked(method: &str, path: &str, query: &str) -> String {
+        let Asked { verb, group, resource, subresource, path } = Asked::of(method, path, query);
+        format!("{verb} {group} {resource} {subresource} {path}")
+    }
+
+    #[test]
+    fn paths_of_the_kubernetes_api_are_read_as_rbac_does() {
+        let pods = "/api/v1/namespaces/default/pods";
+        assert_eq!(asked("GET", pods, "limit=500"), "list  pods  ");
+        assert_eq!(asked("GET", "/api/v1/pods", "watch=true"), "watch  pods  ");
+        assert_eq!(asked("POST", &format!("{pods}/a/eviction"), ""), "create  pods eviction ");
+        assert_eq!(asked("PATCH", "/api/v1/nodes/a", ""), "patch  nodes  ");
+        assert_eq!(asked("GET", "/api/v1/namespaces/a", ""), "get  namespaces  ");
+        let status = "/apis/karpenter.sh/v1/nodepools/a/status";
+        assert_eq!(asked("PATCH", status, ""), "patch karpenter.sh nodepools status ");
+        assert_eq!(asked("GET", "/version", ""), "get    /version");
+    }
+
+    #[test]
+    fn calls_that_differ_in_values_alone_are_one_with_an_example() {
+        let mut usage = Usage::default();
+        for id in ["InstanceId.1=i-1", "InstanceId.1=i-1&InstanceId.2=i-2"] {
+            usage.note(&Head {
+                side: Side::Aws,
+                caller: "AKIA1".to_owned(),
+                region: "us-east-1".to_owned(),
+                action: "ec2:TerminateInstances".to_owned(),
+                path: "/".to_owned(),
+                detail: format!("Action=TerminateInstances&Version=2016-11-15&{id}"),
+                received: Instant::now(),
+            });
+        }
+        let expected = json!({"kubernetes": [], "aws": [{
+            "function": "lifecycle",
+            "service": "ec2",
+            "action": "TerminateInstances",
+            "region": "us-east-1",
+            "parameters": {"InstanceId.1": "i-1"},
+            "times": 2,
+        }]});
+        assert_eq!(usage.document(|_| Some("lifecycle".to_owned())), expected);
+        assert_eq!(usage.document(|_| None)["aws"], json!([]), "nobody's");
+    }
+}
