@@ -464,6 +464,11 @@ impl Queue {
         }
     }
 
+    /// Whether one of the messages would be a dead letter after one more failure or two.
+    pub(crate) fn is_last_chance(&self, batch: &[usize]) -> bool {
+        batch.iter().any(|index| self.messages[index].1 + 1 >= RECEIVES_MAX)
+    }
+
     pub(crate) fn delete(&mut self, batch: &[usize], failed: &BTreeSet<&str>) {
         for index in batch {
             if !failed.contains(&*index.to_string()) {
