@@ -44,16 +44,24 @@ pub(super) fn best(room: &Room, values: &[f64]) -> Option<(f64, Option<Pattern>)
     }
     let mut worth = vec![0.0_f64; cells];
     let mut taken = vec![false; bundles.len() * cells];
+    let mut same_row = vec![0.0_f64; width];
     for (bundle, taken) in bundles.iter().zip(taken.chunks_exact_mut(cells)) {
-        let shift = bundle.steps[0] * width + bundle.steps[1];
-        for first in (bundle.steps[0]..=grid.steps[0]).rev() {
+        let [down, along] = bundle.steps;
+        // From the last row on, so that each row is made of one that the bundle has not been put in yet.
+        for first in (down..=grid.steps[0]).rev() {
             let row = first * width;
-            for cell in (row + bundle.steps[1]..row + width).rev() {
-                let with = worth[cell - shift] + bundle.worth;
-                if with > worth[cell] {
-                    worth[cell] = with;
-                    taken[cell] = true;
-                }
+            let (before, own) = worth.split_at_mut(row);
+            let without = if down == 0 {
+                same_row.copy_from_slice(&own[..width]);
+                &same_row[..]
+            } else {
+                &before[row - down * width..]
+            };
+            let cells = own[along..width].iter_mut().zip(&mut taken[row + along..row + width]);
+            for ((most, taken), without) in cells.zip(without) {
+                let with = without + bundle.worth;
+                *taken = with > *most;
+                *most = most.max(with);
             }
         }
     }

@@ -5,6 +5,8 @@
 //! as much as any pods that fit. The weights are moved until the surrogate's filling overdraws no resource
 //! much, where it says most.
 
+use std::cmp::Ordering;
+
 use super::exact;
 use super::master::Pattern;
 
@@ -47,6 +49,14 @@ struct Entry {
     most: u32,
     /// Index into the room's rows.
     index: usize,
+}
+
+/// So few rows are sorted rather than halved.
+const SORTED_MAX: usize = 12;
+
+/// The denser of two rows comes first.
+fn denser(a: &Entry, b: &Entry) -> Ordering {
+    b.density.total_cmp(&a.density).then_with(|| a.index.cmp(&b.index))
 }
 
 /// Searches stop after so many nodes; what they have not seen counts at its surrogate.
@@ -95,48 +105,75 @@ impl Room {
         used.map(|((row, _), count)| (*row, *count)).collect()
     }
 
+    /// Rows worth anything, as the weights have them.
+    fn weighed(&self, values: &[f64], entries: &mut Vec<Entry>) {
+        let width = self.width();
+        entries.clear();
+        for (index, (row, most)) in self.rows.iter().enumerate() {
+            let value = values[*row as usize];
+            if value <= 0.0 {
+                continue;
+            }
+            let shares = &self.shares[index * width..(index + 1) * width];
+            let weight: f64 = shares.iter().zip(&self.weights).map(|(a, b)| a * b).sum();
+            // A pod that the surrogate does not feel is as dense as any.
+            let density = if weight > 0.0 { value / weight } else { f64::MAX };
+            entries.push(Entry { value, weight, density, most: *most, index });
+        }
+    }
+
     /// Rows worth anything, the densest first under the weights.
     fn entries(&self, values: &[f64]) -> Vec<Entry> {
-        let width = self.width();
-        let mut entries: Vec<Entry> = self
-            .rows
-            .iter()
-            .enumerate()
-            .filter(|(_, (row, _))| values[*row as usize] > 0.0)
-            .map(|(index, (row, most))| {
-                let value = values[*row as usize];
-                let shares = &self.shares[index * width..(index + 1) * width];
-                let weight: f64 = shares.iter().zip(&self.weights).map(|(a, b)| a * b).sum();
-                // A pod that the surrogate does not feel is as dense as any.
-                let density = if weight > 0.0 { value / weight } else { f64::MAX };
-                Entry { value, weight, density, most: *most, index }
-            })
-            .collect();
-        entries.sort_unstable_by(|a, b| {
-            b.density.total_cmp(&a.density).then_with(|| a.index.cmp(&b.index))
-        });
+        let mut entries = Vec::new();
+        self.weighed(values, &mut entries);
+        entries.sort_unstable_by(denser);
         entries
     }
 
     /// The surrogate's worth of the whole node, and what its filling takes of each resource.
-    fn surrogate(&self, entries: &[Entry], usage: &mut [f64]) -> f64 {
-        let width = self.width();
+    ///
+    /// Only the row that is put in in part has to be found, so rows are not sorted: halves are told apart by
+    /// density, and the search goes on in the one where the node is full.
+    fn surrogate(&self, entries: &mut [Entry], usage: &mut [f64]) -> f64 {
         usage.fill(0.0);
         let (mut left, mut worth) = (1.0_f64, 0.0);
-        for entry in entries {
+        let mut open = entries;
+        while open.len() > SORTED_MAX {
+            let middle = open.len() / 2;
+            open.select_nth_unstable_by(middle, denser);
+            let (dense, rest) = open.split_at_mut(middle);
+            let all: f64 = dense.iter().map(|own| own.weight * f64::from(own.most)).sum();
+            if all <= left {
+                left -= all;
+                for entry in &*dense {
+                    worth += self.put(entry, f64::from(entry.most), usage);
+                }
+                open = rest;
+            } else {
+                open = dense;
+            }
+        }
+        open.sort_unstable_by(denser);
+        for entry in &*open {
             let all = entry.weight * f64::from(entry.most);
             let count = if all <= left { f64::from(entry.most) } else { left / entry.weight };
-            worth += entry.value * count;
-            let shares = &self.shares[entry.index * width..(entry.index + 1) * width];
-            for (sum, share) in usage.iter_mut().zip(shares) {
-                *sum += share * count;
-            }
+            worth += self.put(entry, count, usage);
             left -= all;
             if left <= 0.0 {
                 break;
             }
         }
         worth
+    }
+
+    /// Counts so many pods of a row in, and says what they are worth.
+    fn put(&self, entry: &Entry, count: f64, usage: &mut [f64]) -> f64 {
+        let width = self.width();
+        let shares = &self.shares[entry.index * width..(entry.index + 1) * width];
+        for (sum, share) in usage.iter_mut().zip(shares) {
+            *sum += share * count;
+        }
+        entry.value * count
     }
 
     /// The pods of the surrogate's filling; the last is in part.
@@ -157,14 +194,20 @@ impl Room {
         pods
     }
 
-    /// Moves the weights towards resources that the surrogate's filling overdraws. Returns the least worth
-    /// that any weights gave, an upper bound; keeps the weights that gave it.
-    pub(super) fn settle_weights(&mut self, values: &[f64], steps: u32) -> f64 {
+    /// Moves the weights towards resources that the surrogate's filling overdraws, until that is worth no more
+    /// than `enough`. Returns the least worth that any weights gave, an upper bound; keeps the weights that
+    /// gave it.
+    pub(super) fn settle_weights(&mut self, values: &[f64], enough: f64, steps: u32) -> f64 {
         let mut usage = vec![0.0; self.width()];
-        let mut best = self.surrogate(&self.entries(values), &mut usage);
+        let mut entries = Vec::with_capacity(self.rows.len());
+        self.weighed(values, &mut entries);
+        let mut best = self.surrogate(&mut entries, &mut usage);
         let mut best_usage = usage.clone();
         let mut pace = 1.0;
         for _ in 1..steps {
+            if best <= enough {
+                break;
+            }
             let before = self.weights.clone();
             let mut sum = 0.0;
             for (weight, usage) in self.weights.iter_mut().zip(&best_usage) {
@@ -175,7 +218,8 @@ impl Room {
             for weight in &mut self.weights {
                 *weight /= sum;
             }
-            let worth = self.surrogate(&self.entries(values), &mut usage);
+            self.weighed(values, &mut entries);
+            let worth = self.surrogate(&mut entries, &mut usage);
             if worth < best {
                 best = worth;
                 best_usage.clone_from(&usage);

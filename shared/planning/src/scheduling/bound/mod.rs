@@ -106,7 +106,7 @@ impl Relaxation {
             b.level.total_cmp(&a.level).then_with(|| (a.source, &a.pods).cmp(&(b.source, &b.pods)))
         });
         for offer in &mut relaxation.offers {
-            let at_most = offer.room.settle_weights(&relaxation.values, 1);
+            let at_most = offer.room.settle_weights(&relaxation.values, 0.0, 1);
             if at_most >= offer.room.price * WELL_USED {
                 relaxation.worthwhile.extend(offer.source);
             }
@@ -222,13 +222,13 @@ impl Relaxation {
 impl Offer {
     /// No pods that fit are worth more than this.
     fn at_most(&mut self, values: &[f64], enough: f64, budget: &Budget) -> f64 {
-        let quick = self.room.settle_weights(values, 1);
+        let quick = self.room.settle_weights(values, enough, 1);
         if quick <= enough {
             return quick;
         }
         let is_searched = self.room.rows.len() <= budget.demands;
         let steps = if is_searched { budget.weight_steps } else { 3 };
-        let better = self.room.settle_weights(values, steps);
+        let better = self.room.settle_weights(values, enough, steps);
         if better <= enough || !is_searched {
             return better;
         }

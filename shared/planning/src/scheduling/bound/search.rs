@@ -203,7 +203,7 @@ impl ColumnSearch<'_> {
             let room = &mut self.offers[index].room;
             let price = room.price;
             let enough = price * (1.0 + GAIN_MIN);
-            let at_most = room.settle_weights(&values, steps);
+            let at_most = room.settle_weights(&values, price * COLD, steps);
             self.is_cold[index] = at_most < price * COLD;
             if at_most <= enough {
                 continue;
@@ -247,8 +247,9 @@ impl ColumnSearch<'_> {
     /// Patterns that show up on the way come in.
     fn cut_down(&mut self, mut values: Vec<f64>, budget: &Budget) -> (f64, Vec<f64>) {
         let mut found = Vec::new();
+        let mut is_done = vec![false; self.offers.len()];
         for _ in 0..budget.cuts {
-            if !self.cut(&mut values, budget, &mut found) {
+            if !self.cut(&mut values, budget, (&mut found, &mut is_done)) {
                 break;
             }
         }
@@ -266,25 +267,31 @@ impl ColumnSearch<'_> {
     }
 
     /// Cuts values where a pattern is worth more than its price, of the rows where that costs the bound the
-    /// least. Returns whether there were any.
+    /// least. Returns whether there were any. Values only fall, so an offer that is done stays so.
     fn cut(
         &mut self,
         values: &mut [f64],
         budget: &Budget,
-        found: &mut Vec<(usize, Pattern)>,
+        (found, is_done): (&mut Vec<(usize, Pattern)>, &mut [bool]),
     ) -> bool {
         let mut has_cut = false;
         for index in 0..self.offers.len() {
+            if is_done[index] {
+                continue;
+            }
             let room = &mut self.offers[index].room;
             let enough = room.price * (1.0 + GAIN_MIN);
             for _ in 0..CUTS_MAX {
-                if room.settle_weights(values, 1) <= enough
-                    || room.settle_weights(values, WEIGHT_STEPS) <= enough
-                {
-                    break;
-                }
                 let nodes = (budget.pricing_nodes_max, true);
-                let Some(pattern) = room.worth_more(values, enough, nodes) else { break };
+                let better = if room.settle_weights(values, enough, WEIGHT_STEPS) <= enough {
+                    None
+                } else {
+                    room.worth_more(values, enough, nodes)
+                };
+                let Some(pattern) = better else {
+                    is_done[index] = true;
+                    break;
+                };
                 let price = room.price;
                 found.push((index, pattern.clone()));
                 let mut pods: Vec<(u32, f64)> =
@@ -306,14 +313,17 @@ pub(super) fn prove(demands: &[Demand], offers: &mut [Offer], values: &mut [f64]
         return;
     }
     let counts: Vec<u32> = demands.iter().map(|demand| demand.count).collect();
+    let mut is_done = vec![false; offers.len()];
     for _ in 0..budget.cuts {
         let mut has_cut = false;
-        for offer in &mut *offers {
+        // Values only fall, so an offer that is done stays so.
+        for (offer, is_done) in offers.iter_mut().zip(&mut is_done).filter(|(_, done)| !**done) {
             let price = offer.room.price;
             let enough = price * (1.0 + GAIN_MIN);
             for _ in 0..CUTS_MAX {
                 let at_most = offer.at_most(values, enough, budget);
                 if at_most <= enough {
+                    *is_done = true;
                     break;
                 }
                 let mut pods = offer.room.surrogate_pods(values);
