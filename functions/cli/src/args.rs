@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use domain::Timestamp;
-use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, Settings};
+use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
 
 /// Gives an EKS cluster the nodes that its pods need, from outside the cluster.
 ///
@@ -157,6 +157,9 @@ pub(crate) struct SettingsArgs {
     /// What happens where minValues cannot be met
     #[arg(long, value_enum, default_value_t = MinValuesPolicyArg::Strict)]
     min_values_policy: MinValuesPolicyArg,
+    /// How much work a plan may take to become cheaper; the functions take all that pays off
+    #[arg(long, value_enum, default_value_t = SearchEffortArg::Quick)]
+    search_effort: SearchEffortArg,
     /// The cluster's name
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
@@ -177,6 +180,10 @@ impl SettingsArgs {
             min_values_policy: match self.min_values_policy {
                 MinValuesPolicyArg::Strict => MinValuesPolicy::Strict,
                 MinValuesPolicyArg::BestEffort => MinValuesPolicy::BestEffort,
+            },
+            search_effort: match self.search_effort {
+                SearchEffortArg::Quick => SearchEffort::Quick,
+                SearchEffortArg::Full => SearchEffort::Full,
             },
         }
     }
@@ -204,6 +211,15 @@ enum MinValuesPolicyArg {
     Strict,
     /// As many values as there are
     BestEffort,
+}
+
+/// `--search-effort`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SearchEffortArg {
+    /// An answer at once
+    Quick,
+    /// As much as pays off for nodes that run for hours
+    Full,
 }
 
 /// How to print a plan or a simulation.

@@ -9,6 +9,8 @@ pub struct Settings {
     pub min_values_policy: MinValuesPolicy,
     /// `--feature-gates`.
     pub feature_gates: FeatureGates,
+    /// `--search-effort`.
+    pub search_effort: SearchEffort,
 }
 
 impl Default for Settings {
@@ -17,6 +19,7 @@ impl Default for Settings {
             preference_policy: PreferencePolicy::Respect,
             min_values_policy: MinValuesPolicy::Strict,
             feature_gates: FeatureGates::default(),
+            search_effort: SearchEffort::Full,
         }
     }
 }
@@ -37,6 +40,15 @@ pub enum MinValuesPolicy {
     Strict,
     /// As many as there are.
     BestEffort,
+}
+
+/// How much work a plan may take to become cheaper, and to prove how cheap any plan could be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchEffort {
+    /// So much that an answer comes at once: no patterns are looked for among many different pods.
+    Quick,
+    /// As much as pays off for nodes that run for hours; what the functions take.
+    Full,
 }
 
 /// Features that can be switched.

@@ -252,6 +252,7 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
                 },
                 default.min_values_policy,
             ),
+            search_effort: default.search_effort,
         }
     }
 

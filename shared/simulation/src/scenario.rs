@@ -150,6 +150,7 @@ impl SettingsChange {
             feature_gates: gates.unwrap_or(settings.feature_gates),
             preference_policy: preference.unwrap_or(settings.preference_policy),
             min_values_policy: min_values.unwrap_or(settings.min_values_policy),
+            search_effort: settings.search_effort,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use domain::money::UsdPerHour;
 use domain::pod::PodKey;
+use domain::settings::SearchEffort;
 
 use super::bound::{Budget, Relaxation};
 use super::limits::Limits;
@@ -17,7 +18,12 @@ use super::{merge, wishes};
 use crate::model::Model;
 
 /// With more nodes than this, wishes are left to the choice of zones: packing again would take too long.
-const COMPARED_NODES_MAX: usize = 500;
+const fn compared_nodes_max(effort: SearchEffort) -> usize {
+    match effort {
+        SearchEffort::Quick => 64,
+        SearchEffort::Full => 500,
+    }
+}
 
 /// Places for pods, and nodes to launch.
 pub(super) struct Attempt {
@@ -59,8 +65,9 @@ pub(super) fn attempt<'m>(
         if items.is_empty() {
             return Search::Quick;
         }
-        let solve = || Relaxation::of(model, topology, &pods, budget(&pods));
-        solved.get_or_init(solve).as_ref().map_or(Search::Alone, Search::With)
+        let solve = || Relaxation::of(model, topology, &pods, budget(model, &pods));
+        let relaxation = solved.get_or_init(solve).as_ref();
+        relaxation.filter(|own| own.has_patterns()).map_or(Search::Alone, Search::With)
     };
     let (outcome, mut packing, limits) =
         fitted(model, topology, placer, (state, waiting), relaxation);
@@ -76,7 +83,7 @@ pub(super) fn attempt<'m>(
     let open_state = std::mem::replace(&mut placer.state, state.clone());
     placer.reset_with(Wishes::Kept, state.clone());
     let known = (price(&open.1.nodes), open.1.nodes.len());
-    if known.1 > COMPARED_NODES_MAX {
+    if known.1 > compared_nodes_max(model.snapshot.settings.search_effort) {
         let (outcome, packing, limits) = open;
         placer.reset_with(Wishes::Open, open_state);
         return Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() };
@@ -139,8 +146,9 @@ fn counted<'p>(model: &Model, pods: impl Iterator<Item = &'p usize>) -> BTreeMap
 }
 
 /// What to spend on a relaxation for pods, by shape.
-pub(super) fn budget(pods: &[(usize, u32)]) -> &'static Budget {
-    Budget::of(pods.iter().map(|(_, count)| count).sum())
+pub(super) fn budget(model: &Model, pods: &[(usize, u32)]) -> &'static Budget {
+    let count = pods.iter().map(|(_, count)| count).sum();
+    Budget::of(count, model.snapshot.settings.search_effort)
 }
 
 /// By shape, how many pods the plan found a place for; virtual pods, which no one waits for, left out.

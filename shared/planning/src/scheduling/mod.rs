@@ -99,7 +99,7 @@ impl Scheduling {
         outcome.failed.extend(packing.left);
         let demand = demand(model, &outcome, &packing.nodes);
         let lower_bound = relaxation.as_mut().map_or(UsdPerHour::ZERO, |relaxation| {
-            relaxation.bound(model, &demand, budget(&demand))
+            relaxation.bound(model, &demand, budget(model, &demand))
         });
         let (mut plan, launched) =
             plan(model, &mut placer, &mut limits, &outcome, &packing.nodes, &waiting);

@@ -124,6 +124,11 @@ impl Relaxation {
         &self.mix
     }
 
+    /// Whether patterns were found, and values with them that are better than a guess.
+    pub(crate) fn has_patterns(&self) -> bool {
+        !self.mix.is_empty()
+    }
+
     /// Whether nodes of a source can be well used.
     pub(crate) fn is_worthwhile(&self, source: Source) -> bool {
         self.worthwhile.contains(&source)

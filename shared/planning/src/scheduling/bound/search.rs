@@ -1,5 +1,7 @@
 //! Finding values: patterns come in as they are found, until none is worth more than its price.
 
+use domain::settings::SearchEffort;
+
 use super::demand::Demand;
 use super::master::{Master, Pattern};
 use super::offer::Offer;
@@ -32,7 +34,7 @@ impl Budget {
         demands: 256,
         pivot_work: 40_000_000,
         rounds: 10,
-        passes: 4,
+        passes: 5,
         pricing_nodes: 60,
         pricing_nodes_max: 300,
         cuts: 3,
@@ -45,9 +47,21 @@ impl Budget {
 
     const MANY_PODS: u32 = 5_000;
 
+    /// What a quick answer spends: patterns among many demands take longer to find than all else together.
+    const QUICK: Self = Self { demands: Self::QUICK_DEMANDS, ..Self::PLAN };
+
+    const QUICK_MANY: Self = Self { demands: Self::QUICK_DEMANDS, ..Self::MANY };
+
+    const QUICK_DEMANDS: usize = 64;
+
     /// What planning spends on so many pods.
-    pub(crate) fn of(pods: u32) -> &'static Self {
-        if pods > Self::MANY_PODS { &Self::MANY } else { &Self::PLAN }
+    pub(crate) fn of(pods: u32, effort: SearchEffort) -> &'static Self {
+        match effort {
+            SearchEffort::Quick if pods > Self::MANY_PODS => &Self::QUICK_MANY,
+            SearchEffort::Quick => &Self::QUICK,
+            SearchEffort::Full if pods > Self::MANY_PODS => &Self::MANY,
+            SearchEffort::Full => &Self::PLAN,
+        }
     }
 }
 
@@ -210,6 +224,8 @@ impl ColumnSearch<'_> {
             }
             let Some(pattern) = room.worth_more(&values, enough, (self.pricing_nodes, false))
             else {
+                // Values move little from pass to pass: what was not found now is not found next time.
+                self.is_cold[index] = true;
                 continue;
             };
             let own = self.master.values();
