@@ -291,10 +291,7 @@ impl ColumnSearch<'_> {
         (found, is_done): (&mut Vec<(usize, Pattern)>, &mut [bool]),
     ) -> bool {
         let mut has_cut = false;
-        for index in 0..self.offers.len() {
-            if is_done[index] {
-                continue;
-            }
+        for (index, is_done) in is_done.iter_mut().enumerate().filter(|(_, is_done)| !**is_done) {
             let room = &mut self.offers[index].room;
             let enough = room.price * (1.0 + GAIN_MIN);
             for _ in 0..CUTS_MAX {
@@ -305,7 +302,7 @@ impl ColumnSearch<'_> {
                     room.worth_more(values, enough, nodes)
                 };
                 let Some(pattern) = better else {
-                    is_done[index] = true;
+                    *is_done = true;
                     break;
                 };
                 let price = room.price;
