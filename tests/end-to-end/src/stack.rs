@@ -101,6 +101,12 @@ impl Stack {
         }
     }
 
+    /// Ticks until nothing is in flight that [`is_consistent`] minds.
+    pub async fn until_consistent(&mut self, world: &World) -> Result<()> {
+        let wrong = async || Ok(is_consistent(world).await.err().map(|error| format!("{error:#}")));
+        self.until("claims and instances agree", wrong, Option::is_none).await.map(drop)
+    }
+
     /// Ticks until all pods run, so many of them.
     pub async fn until_running(&mut self, world: &World, pods: usize) -> Result<()> {
         let what = format!("{pods} pods run");
@@ -120,15 +126,22 @@ pub async fn is_consistent(world: &World) -> Result<()> {
     let failures = world.kubelets.failures();
     ensure!(failures.is_empty(), "machines that did not join: {failures:?}");
     let claims = node_claims(world).await?;
-    let mut seen = BTreeSet::new();
-    for instance in world.cloud.alive().await? {
-        let Some(claim) = instance.claim() else { bail!("{} bears no claim's name", instance.id) };
-        ensure!(seen.insert(claim.to_owned()), "claim {claim} has two instances");
-        ensure!(claims.contains(claim), "{} is there for claim {claim}, which is not", instance.id);
-    }
+    let seen = launched_claims(world).await?;
+    let orphans: Vec<_> = seen.difference(&claims).collect();
+    ensure!(orphans.is_empty(), "instances are there for claims that are not: {orphans:?}");
     let without: Vec<_> = claims.difference(&seen).collect();
     ensure!(without.is_empty(), "claims without an instance: {without:?}");
     Ok(())
+}
+
+/// The claims that instances were launched for, each of which must be there once at any time.
+pub async fn launched_claims(world: &World) -> Result<BTreeSet<String>> {
+    let mut claims = BTreeSet::new();
+    for instance in world.cloud.alive().await? {
+        let Some(claim) = instance.claim() else { bail!("{} bears no claim's name", instance.id) };
+        ensure!(claims.insert(claim.to_owned()), "claim {claim} has two instances");
+    }
+    Ok(claims)
 }
 
 /// The names of NodeClaim objects.

@@ -86,7 +86,8 @@ async fn a_node_claim_deleted_with_kubectl_is_drained_before_its_instance_ends(
 async fn with_nodes_of_karpenter(world: &World) -> Result<Stack> {
     let mut stack = with_defaults(world).await?;
     let pool = end_to_end::objects::node_pool()
-        .requiring("node.kubernetes.io/instance-type", &["m5.large"]);
+        .requiring("node.kubernetes.io/instance-type", &["m5.large"])
+        .settled();
     world.apply(&pool.object()).await?;
     world.apply(&deployment("web", 2, "1200m", "1Gi")).await?;
     wait_for_pods(world, 2).await?;

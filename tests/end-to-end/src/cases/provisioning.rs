@@ -91,13 +91,12 @@ async fn users_see_what_happened_with_kubectl(world: Arc<World>) -> Result<()> {
         claims.contains(&node) && claims.contains("True"),
         "no ready claim with its node in:\n{claims}"
     );
-    let pools = world.control_plane.kubectl(&["get", "nodepools", "--no-headers"]).await?;
-    let fields: Vec<_> = pools.split_whitespace().collect();
-    ensure!(
-        fields[..4] == ["default", "default", "1", "True"],
-        "a pool with one node, ready: {pools}"
-    );
-    Ok(())
+    let pools = async || {
+        let pools = world.control_plane.kubectl(&["get", "nodepools", "--no-headers"]).await?;
+        Ok(pools.split_whitespace().take(4).map(str::to_owned).collect::<Vec<_>>())
+    };
+    let is_right = |seen: &Vec<String>| *seen == ["default", "default", "1", "True"];
+    stack.until("a pool with one node, ready", pools, is_right).await.map(drop)
 }
 
 /// The functions, and a NodePool and an EC2NodeClass called `default` that are ready.

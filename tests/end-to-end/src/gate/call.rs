@@ -24,7 +24,7 @@ pub struct Call {
     pub caller: String,
     /// `ec2:CreateFleet`, `dynamodb:PutItem`, `GET /api/v1/pods`.
     pub action: String,
-    /// Query string or body, as far as it is text.
+    /// Query string and body, each on a line of its own, as far as they are text.
     pub detail: String,
     /// When it was received.
     pub received: Instant,
@@ -51,11 +51,10 @@ impl Head {
         };
         let authorization = header("authorization");
         let query = head.uri.query().unwrap_or_default();
-        let detail = if query.is_empty() {
-            String::from_utf8_lossy(body).into_owned()
-        } else {
-            query.to_owned()
-        };
+        let body_text = String::from_utf8_lossy(body);
+        let parts = [query, &body_text];
+        let detail =
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
         let path = head.uri.path().to_owned();
         let (caller, region, action) = match side {
             Side::Kubernetes => {
@@ -76,6 +75,18 @@ impl Head {
     pub(super) fn is_watch(&self) -> bool {
         self.side == Side::Kubernetes
             && self.detail.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
+    }
+
+    /// Whether it may leave a trace on the other side.
+    pub(super) fn is_change(&self) -> bool {
+        if self.side == Side::Kubernetes {
+            return !self.action.starts_with("GET ");
+        }
+        let name = self.action.split_once(':').map_or("", |(_, name)| name);
+        let is_read = ["Describe", "Get", "List", "Query", "Scan", "BatchGet", "TransactGet"]
+            .into_iter()
+            .any(|prefix| name.starts_with(prefix));
+        !is_read && !self.detail.contains("DryRun=true")
     }
 
     pub(super) fn call(&self) -> Call {

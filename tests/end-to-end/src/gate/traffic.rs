@@ -48,9 +48,17 @@ struct SetTrap {
     caller: String,
     /// Calls of the caller still to let pass.
     left: u32,
+    /// Only calls that may leave a trace count.
+    changes_only: bool,
     moment: Moment,
     sprung: oneshot::Sender<Call>,
     released: oneshot::Receiver<()>,
+}
+
+impl SetTrap {
+    fn is_for(&self, head: &Head) -> bool {
+        self.caller == head.caller && (!self.changes_only || head.is_change())
+    }
 }
 
 /// A trap that was set: tells when the caller is in it, and holds the call until it is released.
@@ -165,11 +173,21 @@ impl Traffic {
 
     /// Sets a trap for the call number `nth` (from 1) that a caller makes from now on.
     pub fn trap(&self, caller: &str, nth: u32, moment: Moment) -> Trap {
+        self.set_trap(caller, nth, moment, false)
+    }
+
+    /// The same for the change number `nth`: who dies after a read leaves the world as after the change before it.
+    pub fn trap_change(&self, caller: &str, nth: u32, moment: Moment) -> Trap {
+        self.set_trap(caller, nth, moment, true)
+    }
+
+    fn set_trap(&self, caller: &str, nth: u32, moment: Moment, changes_only: bool) -> Trap {
         let (sprung, sprung_receiver) = oneshot::channel();
         let (released, released_receiver) = oneshot::channel();
         self.state().trap = Some(SetTrap {
             caller: caller.to_owned(),
             left: nth,
+            changes_only,
             moment,
             sprung,
             released: released_receiver,
@@ -251,14 +269,14 @@ async fn hold(trap: SetTrap, call: Call) {
 impl State {
     /// Counts a call of the trap's caller; takes the trap where it is the one, and it springs before the call.
     fn count_towards_trap(&mut self, head: &Head, moment: Moment) -> Option<SetTrap> {
-        let trap = self.trap.as_mut().filter(|trap| trap.caller == head.caller && trap.left > 0)?;
+        let trap = self.trap.as_mut().filter(|trap| trap.is_for(head) && trap.left > 0)?;
         trap.left -= 1;
         (trap.left == 0 && trap.moment == moment).then(|| self.trap.take()).flatten()
     }
 
     fn spring_after(&mut self, head: &Head) -> Option<SetTrap> {
         let is_due = self.trap.as_ref().is_some_and(|trap| {
-            trap.caller == head.caller && trap.left == 0 && trap.moment == Moment::After
+            trap.is_for(head) && trap.left == 0 && trap.moment == Moment::After
         });
         is_due.then(|| self.trap.take()).flatten()
     }
