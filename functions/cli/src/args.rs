@@ -347,7 +347,10 @@ mod tests {
     }
 
     #[test]
-    fn settings_left_out_are_karpenters_defaults() {
-        assert_eq!(plan_args("plan -f a").observation.settings.settings(), Settings::default());
+    fn settings_left_out_are_karpenters_defaults_and_a_quick_search() {
+        let settings = |line: &str| plan_args(line).observation.settings.settings();
+        let quick = Settings { search_effort: SearchEffort::Quick, ..Settings::default() };
+        assert_eq!(settings("plan -f a"), quick);
+        assert_eq!(settings("plan -f a --search-effort full"), Settings::default());
     }
 }
