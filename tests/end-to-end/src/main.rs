@@ -41,7 +41,13 @@ fn main() -> Result<ExitCode> {
         Trial::test(name.clone(), move || {
             let world =
                 world.context("no world to list cases in").map_err(|error| failed(&error))?;
-            runtime.block_on(run(world, &name, steps)).map_err(|error| failed(&error))
+            let mut result = runtime.block_on(run(Arc::clone(&world), &name, steps));
+            for attempt in 2..=attempts() {
+                let Err(error) = &result else { break };
+                say(format!("UNSTEADY {name}: attempt {attempt} after: {error:#}"));
+                result = runtime.block_on(run(Arc::clone(&world), &name, steps));
+            }
+            result.map_err(|error| failed(&error))
         })
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
@@ -93,6 +99,13 @@ async fn run(world: Arc<World>, name: &str, steps: Steps) -> Result<()> {
         started.elapsed().as_secs_f64()
     ));
     result
+}
+
+/// How often a case may begin before it counts as failed. Real servers on a busy machine now and then miss a moment that a
+/// case waits for; what needed another attempt is reported as unsteady.
+fn attempts() -> u32 {
+    let attempts = std::env::var("OUTRIGGER_END_TO_END_ATTEMPTS").ok();
+    attempts.and_then(|attempts| attempts.parse().ok()).unwrap_or(1)
 }
 
 /// How long something may take that is promised: a machine that does other things as well gets three times as long,
