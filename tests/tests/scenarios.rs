@@ -53,6 +53,7 @@ scenarios! {
     evening_peak_goes_as_expected: "evening-peak",
     quarter_hours_goes_as_expected: "quarter-hours",
     capacity_runs_out_goes_as_expected: "capacity-runs-out",
+    spot_notice_goes_as_expected: "spot-notice",
 }
 
 #[test]
