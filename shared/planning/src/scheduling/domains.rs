@@ -94,9 +94,15 @@ fn pool_domains(
         || fitting().flat_map(|one| one.offerings_in(compatible.zones, compatible.purchases));
     match model.key_kinds.get(key) {
         Some(KeyKind::Zone | KeyKind::ZoneId) => {
+            let known = model.zones.len();
+            let all = if known >= 64 { u64::MAX } else { (1 << known) - 1 };
             let mut zones = 0_u64;
             for offering in offerings() {
                 zones |= 1 << offering.zone;
+                // Types are many and zones few: hardly any has to be looked at.
+                if zones == compatible.zones & all {
+                    break;
+                }
             }
             let is_zone = model.key_kinds.get(key) == Some(&KeyKind::Zone);
             let ids = &model.snapshot.instance_types.zone_ids;

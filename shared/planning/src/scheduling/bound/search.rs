@@ -42,24 +42,23 @@ impl Budget {
         weight_steps: 16,
     };
 
-    /// The same for more pods than [`Self::MANY_PODS`]: speed counts there, and one round proves most of it.
-    const MANY: Self = Self { rounds: 1, cuts: 1, proof_nodes: 200, ..Self::PLAN };
+    /// The same for more pods than [`Self::MANY_PODS`]: speed counts there, and patterns among many demands change
+    /// nothing about the plan.
+    const MANY: Self =
+        Self { demands: Self::QUICK_DEMANDS, rounds: 1, cuts: 1, proof_nodes: 200, ..Self::PLAN };
 
     const MANY_PODS: u32 = 5_000;
 
     /// What a quick answer spends: patterns among many demands take longer to find than all else together.
     const QUICK: Self = Self { demands: Self::QUICK_DEMANDS, ..Self::PLAN };
 
-    const QUICK_MANY: Self = Self { demands: Self::QUICK_DEMANDS, ..Self::MANY };
-
     const QUICK_DEMANDS: usize = 64;
 
     /// What planning spends on so many pods.
     pub(crate) fn of(pods: u32, effort: SearchEffort) -> &'static Self {
         match effort {
-            SearchEffort::Quick if pods > Self::MANY_PODS => &Self::QUICK_MANY,
+            _ if pods > Self::MANY_PODS => &Self::MANY,
             SearchEffort::Quick => &Self::QUICK,
-            SearchEffort::Full if pods > Self::MANY_PODS => &Self::MANY,
             SearchEffort::Full => &Self::PLAN,
         }
     }
