@@ -32,10 +32,12 @@ pub enum DisruptionReason {
     Unhealthy,
     /// EC2 takes it back.
     Interrupted,
+    /// Its NodePool is to have fewer nodes than it has (`spec.replicas`).
+    ScaledDown,
 }
 
 impl DisruptionReason {
-    /// The word of the API.
+    /// The word of the API; `ScaledDown` is ours, for what upstream does without giving a reason.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Empty => "Empty",
@@ -44,6 +46,7 @@ impl DisruptionReason {
             Self::Expired => "Expired",
             Self::Unhealthy => "Unhealthy",
             Self::Interrupted => "Interrupted",
+            Self::ScaledDown => "ScaledDown",
         }
     }
 
@@ -454,6 +457,14 @@ pub enum NotDisruptable {
         drift: DriftReason,
         /// The pod.
         pod: PodKey,
+    },
+    /// It has drifted, and its replacement cannot be launched.
+    #[error("it has drifted ({drift}), but its replacement cannot be launched: {unfit}")]
+    DriftWithoutReplacement {
+        /// How it has drifted.
+        drift: DriftReason,
+        /// Why not, of the NodePool that would launch it.
+        unfit: NodePoolUnfit,
     },
     /// It has drifted, and another node is replaced first.
     #[error("it has drifted ({0}): one node is replaced at a time, and another comes first")]

@@ -104,7 +104,9 @@ impl<O: Outside> Tick<'_, O> {
 fn goes_at_once(disruption: &PlannedDisruption) -> bool {
     match disruption.reason {
         DisruptionReason::Unhealthy | DisruptionReason::Interrupted => true,
-        DisruptionReason::Expired => disruption.replacements.is_empty(),
+        DisruptionReason::Expired | DisruptionReason::ScaledDown => {
+            disruption.replacements.is_empty()
+        }
         DisruptionReason::Empty | DisruptionReason::Underutilized | DisruptionReason::Drifted => {
             false
         }
@@ -125,6 +127,7 @@ fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
         | NotDisruptable::Pdb { .. }
         | NotDisruptable::Budget { .. }
         | NotDisruptable::DriftWithoutPlace { .. }
+        | NotDisruptable::DriftWithoutReplacement { .. }
         | NotDisruptable::TooManyUnhealthy { .. } => Some(EventReason::DisruptionBlocked),
         NotDisruptable::Policy(..)
         | NotDisruptable::NoNodePool(_)

@@ -27,7 +27,8 @@ pub const fn validation_wait(reason: DisruptionReason) -> SignedDuration {
         DisruptionReason::Drifted
         | DisruptionReason::Expired
         | DisruptionReason::Unhealthy
-        | DisruptionReason::Interrupted => SignedDuration::ZERO,
+        | DisruptionReason::Interrupted
+        | DisruptionReason::ScaledDown => SignedDuration::ZERO,
     }
 }
 

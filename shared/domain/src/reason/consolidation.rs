@@ -4,6 +4,7 @@
 use crate::Text;
 use crate::money::UsdPerHour;
 use crate::pod::PodKey;
+use crate::reason::NodePoolUnfit;
 
 /// Why taking nodes away together is not worth it, or not possible.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -50,6 +51,9 @@ pub enum Unconsolidatable {
     /// Too few distinct values of a key would be left of what is cheaper.
     #[error("what is cheaper has too few values of {0} for minValues")]
     MinValues(Text),
+    /// It would go together with others, and limits leave too little choice to launch what replaces them.
+    #[error("it could go together with others, but what replaces them cannot be launched: {0}")]
+    NotLaunchable(NodePoolUnfit),
     /// It would save less than moving its pods costs.
     #[error("it would save {saving}, and moving {pods} pods has to save {needed}")]
     TooLittle {

@@ -8,8 +8,8 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::taint::{Taint, tolerated};
 use domain::{SignedDuration, Timestamp};
 
-use super::drift;
 use super::evaluation::count;
+use super::{drift, fixed};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::scheduling::Scheduling;
@@ -18,7 +18,7 @@ use crate::scheduling::Scheduling;
 pub(super) struct Candidate {
     /// Index of the node.
     pub(super) node: usize,
-    /// Expired or unhealthy.
+    /// Expired, unhealthy, or one too many of a pool of a fixed size.
     pub(super) forced: Option<DisruptionReason>,
     /// What keeps the node itself: annotation, nomination, not initialized.
     pub(super) blocked: Option<NotDisruptable>,
@@ -99,20 +99,28 @@ impl Candidate {
     }
 }
 
-/// The managed nodes of a model, in the model's order.
+/// The managed nodes of a model, and claims in flight that their pool has too many, in the model's order.
 pub(super) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidate> {
     let mut expects_pods = vec![false; model.nodes.len()];
     for (_, node) in &scheduling.placed {
         expects_pods[*node] = true;
     }
     let repair = repairs(model);
-    model
+    let mut candidates: Vec<Candidate> = model
         .nodes
         .iter()
         .enumerate()
-        .filter(|(_, node)| node.is_managed && node.node.is_some() && !node.is_leaving())
+        .filter(|(_, node)| node.is_managed && !node.is_leaving())
         .map(|(index, node)| candidate(model, index, node, expects_pods[index], repair[index]))
-        .collect()
+        .collect();
+    for node in fixed::surplus(model, &candidates, &expects_pods) {
+        for own in candidates.iter_mut().filter(|own| own.node == node) {
+            own.forced = Some(DisruptionReason::ScaledDown);
+        }
+    }
+    let has_joined = |own: &Candidate| model.nodes[own.node].node.is_some();
+    candidates.retain(|own| has_joined(own) || own.forced == Some(DisruptionReason::ScaledDown));
+    candidates
 }
 
 fn candidate(
@@ -132,8 +140,9 @@ fn candidate(
     } else {
         (repair == Repair::Due).then_some(DisruptionReason::Unhealthy)
     };
-    let is_static = node.node_pool.is_some_and(|pool| pool.replicas.is_some());
-    let drifted = if is_static { None } else { drift::reason(model, node) };
+    let is_kept_up =
+        !fixed::is_of_fixed_pool(node) || model.snapshot.settings.feature_gates.static_capacity;
+    let drifted = is_kept_up.then(|| drift::reason(model, node)).flatten();
     let drifted_since = node
         .claim
         .and_then(|claim| claim.condition(ConditionType::Drifted))

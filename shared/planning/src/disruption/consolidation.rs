@@ -3,15 +3,17 @@
 //! Every candidate is looked at alone first: that gives the reason of each that stays, the nodes that can go
 //! without anything new, and the best single replacement. Then sets are built: nodes that go together without
 //! anything new ([`Search::deletions`]), and nodes whose pods are packed anew on fewer ([`Search::merges`]).
-//! Of the best of each kind, the one that saves most once moving is paid is the tick's command.
+//! Of the best of each kind, the one that saves most once moving is paid is the tick's command; where limits keep
+//! its new nodes from being launched, the next.
 //!
 //! Work grows with candidates, not with their combinations. Nodes of one command are bounded: a larger command
 //! would be hard to follow, and the next tick goes on where it ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::money::UsdPerHour;
-use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
+use domain::plan::PlannedNodeClaim;
+use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, Unconsolidatable};
 
 use super::Disruptor;
 use super::budget::Allowance;
@@ -46,28 +48,32 @@ impl<'a> Disruptor<'_, 'a> {
             singles: Vec::new(),
         };
         search.look_at_each(candidates);
-        let best = search.best();
+        let moves = search.moves();
         let Search { singles, .. } = search;
-        for single in singles {
-            let reason = match single.outcome {
-                Ok(saving) => Unconsolidatable::Later { saving },
-                Err(reason) => reason,
-            };
-            let is_going = best.as_ref().is_some_and(|best| best.nodes.contains(&single.node));
-            if !is_going {
-                self.block(single.node, reason.into());
+        let mut refused: BTreeMap<usize, NodePoolUnfit> = BTreeMap::new();
+        let mut going: Vec<usize> = Vec::new();
+        for found in moves {
+            match trials.launch(&found.nodes, &found.trial, &mut self.names) {
+                Ok(claims) => {
+                    going.clone_from(&found.nodes);
+                    self.carry_out(trials, found, claims);
+                    break;
+                }
+                Err(unfit) => refused.extend(found.nodes.iter().map(|node| (*node, unfit.clone()))),
             }
         }
-        if let Some(best) = best {
-            self.carry_out(trials, best);
+        for single in singles.into_iter().filter(|own| !going.contains(&own.node)) {
+            let reason = match (single.outcome, refused.remove(&single.node)) {
+                (Ok(saving), _) if !going.is_empty() => Unconsolidatable::Later { saving },
+                (_, Some(unfit)) => Unconsolidatable::NotLaunchable(unfit),
+                (Ok(saving), None) => Unconsolidatable::Later { saving },
+                (Err(reason), None) => reason,
+            };
+            self.block(single.node, reason.into());
         }
     }
 
-    fn carry_out(&mut self, trials: &mut Trials, found: Move) {
-        let replacements = trials.launch(&found.nodes, &found.trial, &mut self.names);
-        if replacements.len() < found.trial.packed.len() {
-            return;
-        }
+    fn carry_out(&mut self, trials: &mut Trials, found: Move, replacements: Vec<PlannedNodeClaim>) {
         for node in &found.nodes {
             self.allowance.count(self.model, *node);
         }
@@ -147,14 +153,13 @@ impl Search<'_, '_, '_> {
         self.order = ranked.into_iter().map(|(.., node)| node).collect();
     }
 
-    /// The move that saves most once moving is paid; of equal ones the one with fewer nodes.
-    fn best(&mut self) -> Option<Move> {
-        let moves = [self.single(), self.deletions(), self.merges()];
-        moves.into_iter().flatten().reduce(
-            |best, other| {
-                if other.is_better_than(&best) { other } else { best }
-            },
-        )
+    /// The best move of each kind, the one first that saves most once moving is paid; of equal ones the one with
+    /// fewer nodes.
+    fn moves(&mut self) -> Vec<Move> {
+        let found = [self.single(), self.deletions(), self.merges()];
+        let mut moves: Vec<Move> = found.into_iter().flatten().collect();
+        moves.sort_by(Move::by_worth);
+        moves
     }
 
     fn allows(&self, nodes: &[usize]) -> bool {

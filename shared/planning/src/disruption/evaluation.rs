@@ -1,5 +1,7 @@
 //! What taking a set of nodes away together comes to.
 
+use std::cmp::Ordering;
+
 use domain::money::UsdPerHour;
 use domain::reason::Unconsolidatable;
 
@@ -22,8 +24,13 @@ pub(super) struct Move {
 impl Move {
     /// Whether it saves more than the other once moving is paid, or as much with fewer nodes.
     pub(super) fn is_better_than(&self, other: &Self) -> bool {
+        self.by_worth(other) == Ordering::Less
+    }
+
+    /// Orders moves: first what saves more once moving is paid, then what takes fewer nodes.
+    pub(super) fn by_worth(&self, other: &Self) -> Ordering {
         let net = |own: &Self| own.savings - own.needed;
-        (net(self), other.nodes.len()) > (net(other), self.nodes.len())
+        net(other).cmp(&net(self)).then_with(|| self.nodes.len().cmp(&other.nodes.len()))
     }
 }
 

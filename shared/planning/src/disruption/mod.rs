@@ -1,14 +1,16 @@
 //! Disruption: nodes to take away or replace, and why the others stay.
 //!
-//! Expired and unhealthy nodes go whatever budgets say. Of the voluntary methods the first that finds
-//! something to do has the tick: empty nodes, drifted nodes, then consolidation. Budgets hold over all
-//! of them together.
+//! Expired and unhealthy nodes go whatever budgets say, and so do those that a pool of a fixed size has too
+//! many. Of the voluntary methods the first that finds something to do has the tick: empty nodes, drifted
+//! nodes of pools of a fixed size, other drifted nodes, then consolidation. Budgets hold over all of them
+//! together.
 
 mod budget;
 mod candidate;
 mod consolidation;
 mod drift;
 mod evaluation;
+mod fixed;
 mod replacement;
 mod score;
 #[cfg(test)]
@@ -19,18 +21,21 @@ mod validation;
 use std::collections::BTreeSet;
 
 use domain::Text;
+use domain::drift::DriftReason;
 use domain::money::UsdPerHour;
-use domain::plan::{BlockedNode, Plan, PlannedDisruption};
+use domain::plan::{BlockedNode, Plan, PlannedDisruption, PlannedNodeClaim};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::snapshot::ClusterSnapshot;
 
 use crate::model::Model;
+use crate::model::node::NodeView;
 use crate::scheduling::claim::Names;
 use crate::scheduling::{For, Scheduling};
 use budget::Allowance;
 use candidate::{Candidate, candidates};
+use fixed::is_of_fixed_pool;
 use score::Scores;
-use trial::Trials;
+use trial::{Trial, Trials};
 
 /// What one tick would take away or replace, nothing else.
 pub fn propose(snapshot: &ClusterSnapshot) -> Plan {
@@ -71,7 +76,7 @@ pub(crate) fn add_disruptions(model: &Model, scheduling: Scheduling) -> Plan {
     for claim in &scheduling.plan.node_claims {
         planner.names.take(&claim.name);
     }
-    planner.run(&mut trials);
+    planner.run(&mut trials, &scheduling);
     planner.finish(scheduling.plan)
 }
 
@@ -96,6 +101,19 @@ fn prefer_staying(trials: &mut Trials, candidates: &[Candidate], scores: &Scores
     trials.prefer(order);
 }
 
+/// Nodes that go whatever budgets and pods say, and why, in the model's order.
+fn forced(candidates: &[Candidate]) -> Vec<(usize, DisruptionReason)> {
+    candidates.iter().filter_map(|own| Some((own.node, own.forced?))).collect()
+}
+
+/// A drifted node that may be replaced.
+struct Drifted {
+    node: usize,
+    drift: DriftReason,
+    /// No pod of its needs another place.
+    is_empty: bool,
+}
+
 struct Disruptor<'m, 'a> {
     model: &'m Model<'a>,
     allowance: Allowance,
@@ -107,10 +125,13 @@ struct Disruptor<'m, 'a> {
 }
 
 impl<'a> Disruptor<'_, 'a> {
-    fn run(&mut self, trials: &mut Trials<'_, 'a>) {
+    fn run(&mut self, trials: &mut Trials<'_, 'a>, scheduling: &Scheduling) {
         self.forced(trials);
         let done = self.disruptions.len();
         self.empty(trials);
+        if self.disruptions.is_empty() {
+            self.drifted_of_fixed_pools(scheduling);
+        }
         if self.disruptions.len() == done {
             self.drifted(trials);
         }
@@ -118,35 +139,50 @@ impl<'a> Disruptor<'_, 'a> {
         self.report_blocked();
     }
 
-    /// Expired and unhealthy nodes: replacements first, but nothing holds them.
+    /// Nodes that go in any case: replacements first, but nothing holds them.
     fn forced(&mut self, trials: &mut Trials) {
-        for index in 0..self.candidates.len() {
-            let Some(reason) = self.candidates[index].forced else { continue };
-            let node = self.candidates[index].node;
-            self.replace_one(trials, node, reason);
+        let forced = forced(&self.candidates);
+        // None of them is where the pods of another go.
+        trials.close(forced.iter().map(|(node, _)| *node));
+        for (node, reason) in forced {
+            let trial = trials.rehome(&[node]);
+            let launch = trials.launch_what_can_be(&[node], &trial, &mut self.names);
+            self.push(trials, reason, node, trial, launch.claims);
         }
     }
 
-    /// One node whose pods find a place on nodes that stay or on any number of replacements. Returns
-    /// whether all do; a forced reason goes ahead regardless.
-    fn replace_one(&mut self, trials: &mut Trials, node: usize, reason: DisruptionReason) -> bool {
+    /// A drifted node whose pods find a place on nodes that stay or on any number of replacements. Returns
+    /// whether it goes.
+    fn replace_drifted(&mut self, trials: &mut Trials, node: usize, drift: &DriftReason) -> bool {
         let trial = trials.rehome(&[node]);
-        let stranded = trial.failed.first().filter(|_| reason.is_voluntary());
-        if let Some(pod) = stranded {
+        if let Some(pod) = trial.failed.first() {
             let pod = self.model.pod(*pod).key.clone();
-            let drift = self.candidates.iter().find(|own| own.node == node);
-            if let Some(drift) = drift.and_then(|own| own.drifted.clone()) {
-                self.block(node, NotDisruptable::DriftWithoutPlace { drift, pod });
+            self.block(node, NotDisruptable::DriftWithoutPlace { drift: drift.clone(), pod });
+            return false;
+        }
+        match trials.launch(&[node], &trial, &mut self.names) {
+            Ok(claims) => {
+                self.push(trials, DisruptionReason::Drifted, node, trial, claims);
+                true
             }
-            return false;
+            Err(unfit) => {
+                let drift = drift.clone();
+                self.block(node, NotDisruptable::DriftWithoutReplacement { drift, unfit });
+                false
+            }
         }
-        let replacements = trials.launch(&[node], &trial, &mut self.names);
-        if reason.is_voluntary() && replacements.len() < trial.packed.len() {
-            return false;
-        }
+    }
+
+    fn push(
+        &mut self,
+        trials: &mut Trials,
+        reason: DisruptionReason,
+        node: usize,
+        trial: Trial,
+        replacements: Vec<PlannedNodeClaim>,
+    ) {
         self.disruptions.push(trials.disruption(reason, &[node], &trial, replacements));
         trials.commit(&[node], trial);
-        true
     }
 
     fn empty(&mut self, trials: &mut Trials) {
@@ -181,47 +217,48 @@ impl<'a> Disruptor<'_, 'a> {
 
     /// Empty drifted nodes together, else the one that drifted first among those whose pods find a place.
     fn drifted(&mut self, trials: &mut Trials) {
-        let mut drifted: Vec<(usize, bool)> = Vec::new();
-        let mut order: Vec<&Candidate> =
-            self.candidates.iter().filter(|candidate| candidate.drifted.is_some()).collect();
-        order.sort_by_key(|candidate| (candidate.drifted_since, candidate.node));
-        for candidate in order {
-            if candidate.is_eventual() {
-                drifted.push((candidate.node, candidate.pods_to_move == 0));
+        let drifted = self.drifted_in_order(|node| !is_of_fixed_pool(node));
+        let (empty, in_use): (Vec<Drifted>, Vec<Drifted>) =
+            drifted.into_iter().partition(|own| own.is_empty);
+        let mut going = Vec::new();
+        for Drifted { node, .. } in empty {
+            match self.allowance.take(self.model, node, DisruptionReason::Drifted) {
+                Ok(()) => going.push(node),
+                Err(blocked) => self.block(node, blocked),
             }
         }
-        let mut empty = Vec::new();
-        for (node, _) in drifted.iter().filter(|(_, is_empty)| *is_empty) {
-            match self.allowance.take(self.model, *node, DisruptionReason::Drifted) {
-                Ok(()) => empty.push(*node),
-                Err(blocked) => self.block(*node, blocked),
-            }
-        }
-        if !empty.is_empty() {
-            for node in empty {
+        if !going.is_empty() {
+            for node in going {
                 let trial = trials.rehome(&[]);
-                self.disruptions.push(trials.disruption(
-                    DisruptionReason::Drifted,
-                    &[node],
-                    &trial,
-                    Vec::new(),
-                ));
-                trials.commit(&[node], trial);
+                self.push(trials, DisruptionReason::Drifted, node, trial, Vec::new());
             }
             return;
         }
-        for (node, _) in drifted.into_iter().filter(|(_, is_empty)| !is_empty) {
+        for Drifted { node, drift, .. } in in_use {
             if let Err(blocked) = self.allowance.check(self.model, node, DisruptionReason::Drifted)
             {
                 self.block(node, blocked);
                 continue;
             }
-            if self.replace_one(trials, node, DisruptionReason::Drifted) {
+            if self.replace_drifted(trials, node, &drift) {
                 // One command a tick: the next is found on a cluster that shows what this one did.
                 self.allowance.count(self.model, node);
                 return;
             }
         }
+    }
+
+    /// Drifted nodes that nothing keeps, those first that drifted first.
+    fn drifted_in_order(&self, is_meant: impl Fn(&NodeView) -> bool) -> Vec<Drifted> {
+        let is_meant =
+            |own: &&Candidate| own.is_eventual() && is_meant(&self.model.nodes[own.node]);
+        let mut order: Vec<&Candidate> = self.candidates.iter().filter(is_meant).collect();
+        order.sort_by_key(|candidate| (candidate.drifted_since, candidate.node));
+        let drifted = |candidate: &Candidate| {
+            let drift = candidate.drifted.clone()?;
+            Some(Drifted { node: candidate.node, drift, is_empty: candidate.pods_to_move == 0 })
+        };
+        order.into_iter().filter_map(drifted).collect()
     }
 
     fn block(&mut self, node: usize, reason: NotDisruptable) {

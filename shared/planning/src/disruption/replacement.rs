@@ -114,23 +114,28 @@ fn in_pool(
     let Together { mut compatible, requests } =
         together(trials, removal.items, pool_index).ok_or_else(none)?;
     compatible.types = with_room(pool, &compatible.types, &requests);
-    let limits = trials.limits(removal.nodes);
-    for index in compatible.types.clone().ones() {
-        if limits.allow(pool_index, &pool.types[index].capacity) == 0 {
-            compatible.types.set(index, false);
-        }
-    }
+    trials.limits(removal.nodes).keep_allowed(pool_index, pool, &mut compatible.types);
     let hosting = compatible.clone();
     cheaper_only(model, pool, removal, &mut compatible)
         .map_err(|why| why.reason(pool, removal, &hosting))?;
     let (type_index, price) = cheapest(pool, &compatible).ok_or_else(none)?;
-    let members = removal
-        .items
-        .iter()
-        .map(|item| Member { conjunction: item.conjunction, pods: item.pods.clone() })
-        .collect();
+    let members = members(removal.items);
     let packed = Packed { pool: pool_index, compatible, type_index, requests, members };
     Ok((price, packed))
+}
+
+/// The cheapest node of a pool that hosts all items, whatever it costs; `None` where no node does.
+pub(super) fn one_node(trials: &Trials, items: &[Item], pool_index: usize) -> Option<Packed> {
+    let pool = &trials.model.pools[pool_index];
+    let Together { mut compatible, requests } = together(trials, items, pool_index)?;
+    compatible.types = with_room(pool, &compatible.types, &requests);
+    let (type_index, _) = cheapest(pool, &compatible)?;
+    Some(Packed { pool: pool_index, compatible, type_index, requests, members: members(items) })
+}
+
+fn members(items: &[Item]) -> Vec<Member> {
+    let member = |item: &Item| Member { conjunction: item.conjunction, pods: item.pods.clone() };
+    items.iter().map(member).collect()
 }
 
 /// The cheapest type that may be launched, and its price.

@@ -7,6 +7,7 @@ mod consolidation;
 mod drift;
 mod drift_of_instances;
 mod empty;
+mod fixed;
 mod forced;
 mod validation;
 mod worth;

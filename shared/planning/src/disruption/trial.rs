@@ -3,13 +3,14 @@
 use domain::money::UsdPerHour;
 use domain::node_pool::NeverOr;
 use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim};
-use domain::reason::DisruptionReason;
+use domain::reason::{DisruptionReason, NodePoolUnfit};
 
 use super::candidate::is_within_window;
 use crate::model::Model;
+use crate::model::pool::MinValuesUnmet;
 use crate::scheduling::claim::{Names, claim};
 use crate::scheduling::limits::Limits;
-use crate::scheduling::packing::{Packed, pack};
+use crate::scheduling::packing::{Packed, pack, with_room};
 use crate::scheduling::placement::{Item, Placer};
 use crate::scheduling::state::State;
 use crate::scheduling::topology::Topology;
@@ -27,6 +28,17 @@ pub(super) struct Trial {
     pub(super) failed: Vec<usize>,
     /// The state after the moves.
     pub(super) state: State,
+    /// Nodes that are taken away in it.
+    without: Vec<usize>,
+}
+
+/// The new nodes of a trial as claims.
+#[derive(Default)]
+pub(super) struct Launch {
+    /// The claims.
+    pub(super) claims: Vec<PlannedNodeClaim>,
+    /// Why there is none for one of the nodes: what limits leave has too few values for `minValues`.
+    pub(super) refused: Option<NodePoolUnfit>,
 }
 
 /// Nodes taken away one after the other, without anything new.
@@ -52,7 +64,7 @@ pub(super) struct Trials<'s, 'a> {
     /// Nodes that disruptions decided on take away.
     gone: Vec<bool>,
     /// What this plan launches already, as limits count it.
-    launched: Vec<Launched>,
+    pub(super) launched: Vec<Launched>,
 }
 
 impl<'s, 'a> Trials<'s, 'a> {
@@ -84,6 +96,22 @@ impl<'s, 'a> Trials<'s, 'a> {
         self.placer.prefer(order);
     }
 
+    /// Has pods go to none of these nodes.
+    pub(super) fn close(&mut self, nodes: impl Iterator<Item = usize>) {
+        for node in nodes {
+            self.state.closed[node] = true;
+        }
+    }
+
+    /// Takes a node away with its pods, unless that was done before. One that only takes no pods still counts
+    /// until then.
+    fn remove(&self, state: &mut State, node: usize) {
+        if !self.gone[node] && !self.model.nodes[node].is_leaving() {
+            state.closed[node] = false;
+        }
+        state.remove_node(self.model, self.topology, node);
+    }
+
     /// How much of a node's price its pods are not worth: what is left of it once each of them costs what it
     /// would cost at least on a new node.
     #[expect(clippy::cast_possible_truncation, reason = "only ranks")]
@@ -106,7 +134,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     /// Takes one more node away, if its pods fit on nodes that stay. Returns whether they do.
     pub(super) fn take_more(&mut self, gradual: &mut Gradual, node: usize) -> bool {
         let mut state = gradual.state.clone();
-        state.remove_node(self.model, self.topology, node);
+        self.remove(&mut state, node);
         self.placer.reset(state);
         let outcome = self.placer.place(&self.pods_of(&[node]));
         if !outcome.failed.is_empty() || !outcome.items.is_empty() {
@@ -132,7 +160,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     pub(super) fn try_without(&mut self, nodes: &[usize]) -> Trial {
         let mut state = self.state.clone();
         for node in nodes {
-            state.remove_node(self.model, self.topology, *node);
+            self.remove(&mut state, *node);
         }
         self.placer.reset(state);
         let outcome = self.placer.place(&self.pods_of(nodes));
@@ -143,6 +171,7 @@ impl<'s, 'a> Trials<'s, 'a> {
             failed: outcome.failed,
             // Every placement starts over from a state of its own.
             state: std::mem::take(&mut self.placer.state),
+            without: nodes.to_vec(),
         }
     }
 
@@ -167,28 +196,58 @@ impl<'s, 'a> Trials<'s, 'a> {
         limits
     }
 
-    /// The new nodes of a trial without the nodes, as claims; they count against limits from here on. Fewer
-    /// than the trial has where limits leave one too few types for `minValues`.
+    /// What pools may launch while all nodes still stand.
+    pub(super) fn limits_beside_all(&self) -> Limits {
+        let mut limits = Limits::of(self.model, |_| false);
+        for (pool, capacity) in &self.launched {
+            limits.take(*pool, capacity);
+        }
+        limits
+    }
+
+    /// The new nodes of a trial without the nodes, as claims: all of them, which count against limits from here
+    /// on, or none. The error says what a pool falls short of: limits may leave it too few types for `minValues`.
     pub(super) fn launch(
         &mut self,
         nodes: &[usize],
         trial: &Trial,
         names: &mut Names,
-    ) -> Vec<PlannedNodeClaim> {
+    ) -> Result<Vec<PlannedNodeClaim>, NodePoolUnfit> {
+        let before = self.launched.len();
+        let launch = self.launch_what_can_be(nodes, trial, names);
+        match launch.refused {
+            Some(unfit) => {
+                self.launched.truncate(before);
+                Err(unfit)
+            }
+            None => Ok(launch.claims),
+        }
+    }
+
+    /// The same, without those that a pool falls short of.
+    pub(super) fn launch_what_can_be(
+        &mut self,
+        nodes: &[usize],
+        trial: &Trial,
+        names: &mut Names,
+    ) -> Launch {
         let mut limits = self.limits(nodes);
         for packed in &trial.packed {
             let pool = &self.model.pools[packed.pool];
             limits.take(packed.pool, &pool.types[packed.type_index].capacity);
         }
-        let mut claims: Vec<PlannedNodeClaim> = Vec::with_capacity(trial.packed.len());
+        let mut launch = Launch::default();
         for packed in &trial.packed {
             if let Some(claim) = claim(self.model, packed, &mut limits, names) {
                 self.launched.push(launched(self.model, packed.pool, &claim));
-                claims.push(claim);
+                launch.claims.push(claim);
+            } else if launch.refused.is_none() {
+                let unfit = too_few_values(self.model, packed, &limits);
+                launch.refused = Some(unfit.unwrap_or(NodePoolUnfit::NoOffering));
             }
         }
-        claims.sort_by(|a, b| a.name.cmp(&b.name));
-        claims
+        launch.claims.sort_by(|a, b| a.name.cmp(&b.name));
+        launch
     }
 
     /// A trial as a disruption of the plan.
@@ -229,10 +288,24 @@ impl<'s, 'a> Trials<'s, 'a> {
 
     /// Keeps what a trial did: the nodes go, their pods are where it put them.
     pub(super) fn commit(&mut self, nodes: &[usize], trial: Trial) {
-        self.state = trial.state;
+        let mut state = trial.state;
+        for node in nodes.iter().filter(|node| !trial.without.contains(node)) {
+            self.remove(&mut state, *node);
+        }
         for node in nodes {
-            self.state.remove_node(self.model, self.topology, *node);
             self.gone[*node] = true;
         }
+        self.state = state;
     }
+}
+
+/// Which of its pool's `minValues` a node that limits refuse falls short of.
+fn too_few_values(model: &Model, packed: &Packed, limits: &Limits) -> Option<NodePoolUnfit> {
+    let pool = &model.pools[packed.pool];
+    let compatible = &packed.compatible;
+    let mut types = with_room(pool, &compatible.types, &packed.requests);
+    limits.keep_allowed(packed.pool, pool, &mut types);
+    let unmet = pool.min_values_unmet(&types, compatible.zones, compatible.purchases)?;
+    let MinValuesUnmet { key, wanted, found } = unmet;
+    Some(NodePoolUnfit::MinValues { key, wanted, found })
 }

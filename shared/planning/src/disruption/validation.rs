@@ -14,9 +14,10 @@ use domain::requirement::Requirements;
 use super::budget::Allowance;
 use super::candidate::{Candidate, candidates};
 use super::evaluation::evaluate;
-use super::prefer_staying;
+use super::fixed::{is_of_fixed_pool, one_for_one, with_pool_serving};
 use super::score::Scores;
 use super::trial::{Trial, Trials};
+use super::{forced, prefer_staying};
 use crate::model::Model;
 use crate::scheduling::Scheduling;
 use crate::scheduling::packing::Packed;
@@ -38,12 +39,36 @@ pub(super) fn validate(
         nodes.push(candidate.node);
     }
     Allowance::of(model).check_many(model, &nodes, disruption.reason)?;
+    let of_fixed =
+        |own: &&Candidate| nodes.contains(&own.node) && is_of_fixed_pool(&model.nodes[own.node]);
+    if disruption.reason == DisruptionReason::Drifted
+        && let Some(candidate) = candidates.iter().find(of_fixed)
+    {
+        return still_one_for_one(model, scheduling, candidate, disruption);
+    }
     let scores = Scores::of(model);
     let mut trials = Trials::of(model, scheduling);
     prefer_staying(&mut trials, &candidates, &scores);
     remove_forced(&mut trials, &candidates, &nodes, disruption.reason);
     let trial = trial(&mut trials, &scores, &nodes, disruption.reason)?;
     same_replacements(model, &trial, disruption)
+}
+
+/// Whether one new node would still take the place of a drifted node of a pool of a fixed size.
+fn still_one_for_one(
+    model: &Model,
+    scheduling: &Scheduling,
+    candidate: &Candidate,
+    disruption: &PlannedDisruption,
+) -> Result<(), NotDisruptable> {
+    let Candidate { node, drifted: Some(drift), .. } = candidate else {
+        return Err(changed("it has not drifted any more".to_owned()));
+    };
+    let pool = model.nodes[*node].labels.get(label::NODE_POOL).cloned().unwrap_or_default();
+    with_pool_serving(model, scheduling, &pool, |trials| {
+        let trial = one_for_one(trials, *node).map_err(|stuck| stuck.reason(trials, drift))?;
+        same_replacements(trials.model, &trial, disruption)
+    })
 }
 
 fn changed(what: String) -> NotDisruptable {
@@ -103,11 +128,11 @@ fn remove_forced(
     let comes_first = |node: usize| {
         !nodes.contains(&node) && (reason.is_voluntary() || nodes.iter().all(|own| node < *own))
     };
-    for candidate in candidates.iter().filter(|candidate| candidate.forced.is_some()) {
-        if comes_first(candidate.node) {
-            let trial = trials.rehome(&[candidate.node]);
-            trials.commit(&[candidate.node], trial);
-        }
+    let forced = forced(candidates);
+    trials.close(forced.iter().map(|(node, _)| *node));
+    for (node, _) in forced.into_iter().filter(|(node, _)| comes_first(*node)) {
+        let trial = trials.rehome(&[node]);
+        trials.commit(&[node], trial);
     }
 }
 
@@ -131,9 +156,10 @@ fn trial(
                 None => Ok(trial),
             }
         }
-        DisruptionReason::Expired | DisruptionReason::Unhealthy | DisruptionReason::Interrupted => {
-            Ok(trials.rehome(nodes))
-        }
+        DisruptionReason::Expired
+        | DisruptionReason::Unhealthy
+        | DisruptionReason::Interrupted
+        | DisruptionReason::ScaledDown => Ok(trials.rehome(nodes)),
     }
 }
 

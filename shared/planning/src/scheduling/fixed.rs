@@ -56,7 +56,7 @@ fn missing(model: &Model, pool: &Pool) -> u32 {
 
 /// A node of the pool with nothing but its DaemonSets, of the cheapest type; `None` where none is offered or the
 /// pool contradicts itself.
-fn empty_node(model: &Model, index: usize, pool: &Pool) -> Option<Packed> {
+pub(crate) fn empty_node(model: &Model, index: usize, pool: &Pool) -> Option<Packed> {
     let compatible = pool.everything();
     let cheapest = pool.cheapest(compatible.zones, compatible.purchases);
     if pool.has_no_node {

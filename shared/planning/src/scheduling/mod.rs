@@ -9,7 +9,7 @@ pub(crate) mod bound;
 pub(crate) mod claim;
 mod domains;
 pub(crate) mod fit;
-mod fixed;
+pub(crate) mod fixed;
 pub(crate) mod host;
 pub(crate) mod limits;
 mod merge;

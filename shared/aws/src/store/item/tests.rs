@@ -103,6 +103,7 @@ impl Draw {
             DisruptionReason::Expired,
             DisruptionReason::Unhealthy,
             DisruptionReason::Interrupted,
+            DisruptionReason::ScaledDown,
         ])
     }
 

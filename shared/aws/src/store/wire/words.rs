@@ -64,7 +64,7 @@ words! {
 words! {
     /// Why a node goes.
     DisruptionWord for DisruptionReason of domain::reason {
-        Empty, Underutilized, Drifted, Expired, Unhealthy, Interrupted,
+        Empty, Underutilized, Drifted, Expired, Unhealthy, Interrupted, ScaledDown,
     }
 }
 words! {

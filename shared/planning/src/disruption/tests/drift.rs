@@ -5,10 +5,10 @@ use std::sync::Arc;
 use domain::drift::DriftReason;
 use domain::label::{
     INSTANCE_TYPE, Labels, NODE_CLASS_HASH, NODE_CLASS_HASH_VERSION, NODE_POOL_HASH,
-    NODE_POOL_HASH_VERSION, ON_REBALANCE_RECOMMENDATION, REBALANCE_RECOMMENDED,
+    NODE_POOL_HASH_VERSION, ON_REBALANCE_RECOMMENDATION, REBALANCE_RECOMMENDED, ZONE,
 };
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus, ResolvedAmi};
-use domain::node_pool::ConsolidationPolicy;
+use domain::node_pool::{ConsolidationPolicy, NeverOr};
 use domain::pdb::CountOrPercent;
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::requirement::Operator;
@@ -17,8 +17,8 @@ use domain::{SignedDuration, Text};
 use crate::disruption::drift;
 use crate::model::Model;
 use crate::testing::{
-    Cluster, NodeMaker, budget, cluster, going, minutes_ago, node, node_pool_of, node_pool_with,
-    now, pdb, pod, pod_key, requirement,
+    Cluster, NodeMaker, budget, cluster, going, minutes_ago, near, node, node_pool_of,
+    node_pool_with, now, pdb, pod, pod_key, requirement,
 };
 
 /// Why the first node of a cluster has drifted.
@@ -230,4 +230,30 @@ fn a_drifted_node_whose_pods_find_no_place_stays() {
             pod: pod_key("a")
         }
     );
+}
+
+#[test]
+fn a_drifted_node_that_a_pod_has_just_left_makes_way_for_its_own_pods() {
+    let unwanted = requirement(INSTANCE_TYPE, Operator::NotIn, &["m.xlarge"]);
+    // The only pod of its kind that may be in its zone: as long as it counts there, no other has a place.
+    let alone = pod("a")
+        .cpu(1500)
+        .label("app", "db")
+        .anti_affinity(near(ZONE, ("app", "db")))
+        .on_nodes_with(ZONE, "a");
+    let left = |minutes| {
+        let event = Some(minutes_ago(minutes));
+        cluster()
+            .pool(node_pool_of("default", std::slice::from_ref(&unwanted)))
+            .default_pool(|pool| {
+                let five_minutes = NeverOr::After(SignedDuration::from_mins(5));
+                pool.disruption.consolidate_after = five_minutes;
+            })
+            .node(node("n1").with_claim(|claim| claim.status.last_pod_event = event))
+            .pod(alone.clone().on("n1"))
+            .plan()
+    };
+    for minutes in [60, 1] {
+        assert_eq!(going(&left(minutes), DisruptionReason::Drifted), ["n1"]);
+    }
 }

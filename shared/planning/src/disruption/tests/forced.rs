@@ -54,6 +54,21 @@ fn pods_of_an_expired_node_move_to_nodes_that_stay() {
     assert_eq!(&*disruption.moves[0].node, "n2");
 }
 
+#[test]
+fn pods_of_an_expired_node_do_not_move_to_another_that_goes() {
+    let plan = holding_everything()
+        .node(expiring("n1", 24))
+        .node(expiring("n2", 24))
+        .pod(pod("a").on("n1"))
+        .pod(pod("b").on("n2"))
+        .plan();
+    assert_eq!(going(&plan, DisruptionReason::Expired), ["n1", "n2"]);
+    for disruption in &plan.disruptions {
+        assert_eq!(disruption.moves, [], "neither has a place on the other");
+        assert_eq!(disruption.replacements.len(), 1);
+    }
+}
+
 /// Not ready for so many minutes.
 fn sick(name: &str, minutes: i64) -> NodeMaker {
     node(name).with(|node| {

@@ -1,0 +1,324 @@
+//! Pools of a fixed size: what they have too many goes, and drifted nodes are replaced one for one.
+
+use domain::SignedDuration;
+use domain::drift::DriftReason;
+use domain::label::{DO_NOT_DISRUPT, INSTANCE_TYPE, ZONE};
+use domain::node_pool::{NeverOr, NodePool};
+use domain::pdb::CountOrPercent;
+use domain::plan::Plan;
+use domain::pod::DoNotDisrupt;
+use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable};
+use domain::requirement::Operator;
+use domain::resource::{NODES, Resources};
+use domain::taint::Taint;
+
+use crate::testing::{
+    Cluster, NodeMaker, budget, cluster, going, is_disrupted, listed, minutes_ago, node, node_pool,
+    node_pool_of, now, pdb, pod, pod_key, requirement, spread_over,
+};
+
+/// Pool `default` is to have so many nodes, and may disrupt none by choice.
+fn fixed(replicas: u32) -> Cluster {
+    cluster().default_pool(|pool| {
+        pool.replicas = Some(replicas);
+        pool.disruption.budgets = vec![budget(CountOrPercent::Count(0))];
+    })
+}
+
+fn scaled_down(world: &Cluster) -> Vec<String> {
+    let plan = world.plan();
+    going(&plan, DisruptionReason::ScaledDown).into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn nodes_beyond_replicas_go_whatever_budgets_say() {
+    let three = |replicas| fixed(replicas).node(node("a")).node(node("b")).node(node("c"));
+    assert_eq!(scaled_down(&three(3)).len(), 0);
+    assert_eq!(scaled_down(&three(2)).len(), 1);
+    assert_eq!(scaled_down(&three(0)).len(), 3);
+}
+
+#[test]
+fn a_pool_without_replicas_keeps_what_it_has() {
+    let world = cluster().node(node("a")).pod(pod("p").cpu(3500).on("a"));
+    assert_eq!(scaled_down(&world).len(), 0);
+}
+
+#[test]
+fn what_goes_first_is_what_nobody_misses() {
+    let on = |name: &str, node: &str| pod(name).cpu(300).on(node);
+    let protected = pod("p").cpu(300).on("protected").having(|pod| {
+        pod.do_not_disrupt = Some(DoNotDisrupt::Always);
+    });
+    let never_launched = node("unlaunched").with_claim(|claim| claim.status.provider_id = None);
+    let world = |replicas| {
+        fixed(replicas)
+            .node(node("a-protected-1").with(|node| {
+                _ = node.annotations.insert(DO_NOT_DISRUPT.into(), "true".into());
+            }))
+            .node(node("b-busy"))
+            .node(node("c-calm"))
+            .node(node("empty"))
+            .node(node("protected"))
+            .in_flight(never_launched.clone())
+            .pod(on("b1", "b-busy"))
+            .pod(on("b2", "b-busy"))
+            .pod(on("c1", "c-calm"))
+            .pod(protected.clone())
+    };
+    let gone = |replicas| scaled_down(&world(replicas));
+    assert_eq!(gone(5), ["claim-unlaunched"]);
+    assert_eq!(gone(4), ["claim-unlaunched", "empty"]);
+    assert_eq!(gone(3), ["c-calm", "claim-unlaunched", "empty"]);
+    assert_eq!(gone(2), ["b-busy", "c-calm", "claim-unlaunched", "empty"]);
+    assert_eq!(gone(0).len(), 6, "in the end do-not-disrupt holds nothing");
+}
+
+#[test]
+fn nodes_that_go_already_are_not_gone_twice() {
+    let tainted = node("a").with(|node| node.taints.push(Taint::disrupted()));
+    assert_eq!(scaled_down(&fixed(1).node(tainted).node(node("b"))).len(), 0);
+    let deleted = node("a").with(|node| node.deleted = Some(now()));
+    assert_eq!(scaled_down(&fixed(1).node(deleted).node(node("b"))).len(), 0);
+}
+
+#[test]
+fn an_expired_node_is_one_of_those_that_are_too_many() {
+    let expired = node("a")
+        .with_claim(|claim| claim.expire_after = NeverOr::After(SignedDuration::from_hours(24)));
+    let plan = fixed(1).node(expired).node(node("b")).plan();
+    assert_eq!(going(&plan, DisruptionReason::Expired), ["a"]);
+    assert_eq!(going(&plan, DisruptionReason::ScaledDown).len(), 0);
+}
+
+#[test]
+fn a_node_that_pods_are_expected_on_stays_until_they_are_there() {
+    let only_here = pod("waits").on_nodes_with("kubernetes.io/hostname", "a");
+    let world = fixed(0).node(node("a")).node(node("b")).pod(only_here);
+    assert_eq!(scaled_down(&world), ["b"]);
+}
+
+#[test]
+fn pods_of_a_surplus_node_get_places_first_and_never_in_its_own_pool() {
+    let elsewhere =
+        fixed(0).pool(node_pool("other")).node(node("a")).pod(pod("p").cpu(900).on("a"));
+    let disruption = elsewhere.disruption();
+    assert_eq!(disruption.replacements.len(), 1);
+    assert_eq!(&*disruption.replacements[0].node_pool, "other");
+    assert_eq!(disruption.replacements[0].pods, [pod_key("p")]);
+    let nowhere = fixed(0).node(node("a")).pod(pod("p").cpu(900).on("a"));
+    assert_eq!(nowhere.disruption().replacements, [], "the user asked for it all the same");
+}
+
+#[test]
+fn pods_of_surplus_nodes_do_not_move_to_others_that_go() {
+    let world = fixed(1)
+        .node(node("a"))
+        .node(node("b"))
+        .node(node("c"))
+        .pod(pod("pa").cpu(300).on("a"))
+        .pod(pod("pb").cpu(300).on("b"))
+        .pod(pod("pc").cpu(900).on("c"))
+        .pod(pod("pd").cpu(900).on("c"));
+    let plan = world.plan();
+    assert_eq!(going(&plan, DisruptionReason::ScaledDown), ["a", "b"]);
+    let moves = plan.disruptions.iter().flat_map(|own| &own.moves);
+    assert!(moves.clone().all(|own| &*own.node == "c"), "{:?}", moves.collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_happens_to_pools_of_a_fixed_size_where_the_gate_is_off() {
+    let world = |gate| {
+        drifted(2)
+            .default_pool(|pool| pool.replicas = Some(1))
+            .with(|snapshot| snapshot.settings.feature_gates.static_capacity = gate)
+    };
+    assert_eq!(world(true).plan().disruptions.len(), 1);
+    assert_eq!(world(false).plan().disruptions.len(), 0);
+}
+
+/// A pool that is to have `m.2xlarge` only, and has so many `m.xlarge`, drifted in turn: `n0` first. Budgets hold
+/// nothing.
+fn drifted(nodes: u32) -> Cluster {
+    let wanted = requirement(INSTANCE_TYPE, Operator::In, &["m.2xlarge"]);
+    let pool = NodePool { replicas: Some(nodes), ..node_pool_of("default", &[wanted]) };
+    (0..nodes).fold(cluster().pool(pool), |world, index| {
+        world.node(drifted_for(&format!("n{index}"), 60 - i64::from(index)))
+    })
+}
+
+fn drifted_for(name: &str, minutes: i64) -> NodeMaker {
+    node(name).with_claim(|claim| {
+        claim.status.conditions.push(domain::node_claim::Condition {
+            kind: domain::node_claim::ConditionType::Drifted,
+            status: domain::node_claim::ConditionStatus::True,
+            reason: "".into(),
+            message: "".into(),
+            changed: Some(minutes_ago(minutes)),
+        });
+    })
+}
+
+fn with_budget(world: Cluster, nodes: u32) -> Cluster {
+    world.default_pool(|pool| {
+        pool.disruption.budgets = vec![budget(CountOrPercent::Count(nodes))];
+    })
+}
+
+fn replaced(plan: &Plan) -> Vec<&str> {
+    going(plan, DisruptionReason::Drifted)
+}
+
+#[test]
+fn a_drifted_node_is_replaced_by_one_of_its_pool_though_it_is_empty() {
+    let disruption = drifted(1).disruption();
+    assert_eq!(disruption.reason, DisruptionReason::Drifted);
+    assert_eq!(disruption.replacements.len(), 1);
+    assert_eq!(&*disruption.replacements[0].node_pool, "default");
+    assert_eq!(&*disruption.replacements[0].offering.instance_type, "m.2xlarge");
+}
+
+#[test]
+fn as_many_are_replaced_at_once_as_budgets_allow() {
+    let world = with_budget(drifted(3), 2);
+    let plan = world.plan();
+    assert_eq!(replaced(&plan), ["n0", "n1"], "those that drifted first");
+    assert_eq!(plan.disruptions.len(), 2, "each is a command of its own");
+    assert!(matches!(world.blocked("n2"), NotDisruptable::Budget { allowed: 2, .. }));
+}
+
+#[test]
+fn its_pods_go_to_the_replacement_where_no_other_node_has_room() {
+    let world = drifted(1).pod(pod("a").cpu(1500).on("n0")).pod(pod("b").cpu(1500).on("n0"));
+    let disruption = world.disruption();
+    assert_eq!(disruption.replacements.len(), 1);
+    assert_eq!(disruption.replacements[0].pods, [pod_key("a"), pod_key("b")]);
+}
+
+#[test]
+fn no_other_pool_launches_for_it() {
+    let world = drifted(1).pool(node_pool("cheap")).pod(pod("a").cpu(1500).on("n0"));
+    assert_eq!(&*world.disruption().replacements[0].node_pool, "default");
+}
+
+#[test]
+fn a_pod_that_the_replacement_cannot_host_holds_it() {
+    let world =
+        drifted(1).pod(pod("a").cpu(1500).on_nodes_with(INSTANCE_TYPE, "m.xlarge").on("n0"));
+    assert_eq!(
+        world.blocked("n0"),
+        NotDisruptable::DriftWithoutPlace {
+            drift: DriftReason::RequirementsDrifted(INSTANCE_TYPE.into()),
+            pod: pod_key("a"),
+        }
+    );
+}
+
+#[test]
+fn pods_that_no_single_node_of_the_pool_hosts_hold_it() {
+    let small = requirement(INSTANCE_TYPE, Operator::In, &["m.large"]);
+    let pool = NodePool { replicas: Some(1), ..node_pool_of("default", &[small]) };
+    let world = cluster()
+        .pool(pool)
+        .node(node("n0"))
+        .pod(pod("a").cpu(1800).on("n0"))
+        .pod(pod("b").cpu(1800).on("n0"));
+    assert!(matches!(world.blocked("n0"), NotDisruptable::DriftWithoutPlace { .. }));
+}
+
+#[test]
+fn the_replacement_keeps_pods_spread() {
+    let spread = |name: &str, node: &str| {
+        pod(name).cpu(1500).label("app", "web").spread(spread_over(ZONE, ("app", "web"))).on(node)
+    };
+    let world = drifted(1)
+        .pool(node_pool("other"))
+        .node(node("b").in_zone("b").of_pool("other"))
+        .node(node("c").in_zone("c").of_pool("other"))
+        .pod(spread("in-a", "n0"))
+        .pod(spread("in-b", "b"))
+        .pod(spread("in-c", "c"));
+    let plan = world.plan();
+    let disruption = plan.disruptions.iter().find(|own| own.reason == DisruptionReason::Drifted);
+    assert_eq!(listed(&disruption.unwrap().replacements[0], ZONE), "a");
+}
+
+#[test]
+fn the_limit_on_nodes_must_leave_room_for_the_replacement() {
+    let limited =
+        |nodes| drifted(2).default_pool(|pool| pool.limits = Resources::new().with(NODES, nodes));
+    assert_eq!(replaced(&limited(4).plan()), ["n0", "n1"]);
+    assert_eq!(replaced(&limited(3).plan()), ["n0"]);
+    assert_eq!(
+        limited(2).blocked("n0"),
+        NotDisruptable::DriftWithoutReplacement {
+            drift: DriftReason::RequirementsDrifted(INSTANCE_TYPE.into()),
+            unfit: NodePoolUnfit::Limit { resource: NODES.into(), limit: 2, used: 2 },
+        }
+    );
+}
+
+#[test]
+fn while_one_is_being_replaced_the_next_waits() {
+    let going = node("old").with(|node| node.taints.push(Taint::disrupted()));
+    let world = drifted(2)
+        .default_pool(|pool| pool.replicas = Some(3))
+        .node(going)
+        .in_flight(node("replacement").of_type("m.2xlarge"));
+    assert_eq!(world.plan().disruptions, []);
+    assert!(matches!(world.blocked("n0"), NotDisruptable::DriftLater(_)));
+}
+
+#[test]
+fn what_is_too_many_goes_before_anything_is_replaced() {
+    let plan = drifted(2).default_pool(|pool| pool.replicas = Some(1)).plan();
+    assert_eq!(going(&plan, DisruptionReason::ScaledDown).len(), 1);
+    assert_eq!(replaced(&plan).len(), 0);
+}
+
+#[test]
+fn a_pod_disruption_budget_holds_it() {
+    let world =
+        drifted(1).pod(pod("a").label("app", "db").on("n0")).pdb(pdb("db", ("app", "db"), 0));
+    assert!(matches!(world.blocked("n0"), NotDisruptable::Pdb { .. }));
+}
+
+#[test]
+fn empty_nodes_of_other_pools_come_first() {
+    let plan = drifted(1).pool(node_pool("other")).node(node("idle").of_pool("other")).plan();
+    assert!(is_disrupted(&plan, "idle") && !is_disrupted(&plan, "n0"));
+}
+
+#[test]
+fn drifted_nodes_of_other_pools_come_later() {
+    let wanted = requirement(INSTANCE_TYPE, Operator::In, &["m.2xlarge"]);
+    let plan = drifted(1)
+        .pool(node_pool_of("other", &[wanted]))
+        .node(node("other").of_pool("other"))
+        .pod(pod("a").cpu(3000).on("other"))
+        .plan();
+    assert_eq!(replaced(&plan), ["n0"]);
+}
+
+#[test]
+fn a_tick_later_the_pool_is_as_it_should_be() {
+    let world = drifted(2).pod(pod("a").cpu(1500).on("n0")).pod(pod("b").cpu(1500).on("n1"));
+    let settled = world.after(&world.plan());
+    let plan = settled.plan();
+    assert!(plan.disruptions.is_empty() && plan.node_claims.is_empty(), "{plan:?}");
+}
+
+#[test]
+fn what_was_proposed_still_stands_until_something_changes() {
+    let world = drifted(1).pod(pod("a").cpu(1500).on("n0"));
+    let proposed = world.disruption();
+    assert_eq!(crate::disruption::validate(&world.0, &proposed), Ok(()));
+    let other = requirement(INSTANCE_TYPE, Operator::In, &["m.xlarge"]);
+    let as_it_was = world.pool(NodePool { replicas: Some(1), ..node_pool_of("default", &[other]) });
+    assert!(crate::disruption::validate(&as_it_was.0, &proposed).is_err());
+    let surplus = fixed(0).node(node("n1"));
+    let proposed = surplus.disruption();
+    assert_eq!(crate::disruption::validate(&surplus.0, &proposed), Ok(()));
+    let wanted = surplus.default_pool(|pool| pool.replicas = Some(1));
+    assert!(crate::disruption::validate(&wanted.0, &proposed).is_err());
+}
