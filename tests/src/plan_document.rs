@@ -11,7 +11,15 @@ use serde_json::{Value, json};
 
 /// The document of a plan.
 pub fn document(plan: &Plan) -> Value {
-    let Plan { node_claims, placements, unschedulable, disruptions, blocked, totals } = plan;
+    let Plan {
+        node_claims,
+        placements,
+        unschedulable,
+        disruptions,
+        blocked,
+        virtual_pods: _,
+        totals,
+    } = plan;
     json!({
         "apiVersion": "outrigger.dev/v1alpha1",
         "kind": "Plan",

@@ -7,10 +7,10 @@ use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::plan::{
-    BlockedNode, Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering, Totals,
-    UnschedulablePod,
+    BlockedNode, Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering,
+    PlannedVirtualPod, Totals, UnschedulablePod,
 };
-use domain::pod::{Pod, PodKey, PodPhase, PodSpec};
+use domain::pod::{Pod, PodKey, PodPhase, PodSpec, VirtualPodSource};
 use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, PodUnschedulable};
 use domain::requirement::Requirement;
 use domain::resource::{CPU, MEMORY, PODS, Resources};
@@ -172,6 +172,7 @@ pub(crate) fn plan() -> Plan {
             node: "ip-10-0-0-1".into(),
             reason: NotDisruptable::PodDoNotDisrupt(key("web-0")),
         }],
+        virtual_pods: Vec::new(),
         totals: Totals {
             pending_pods: 3,
             hourly_before: usd(0.2016),
@@ -179,6 +180,29 @@ pub(crate) fn plan() -> Plan {
             lower_bound: Some(usd(0.0357)),
         },
     }
+}
+
+/// The same, with room for pods that are not there yet: on the node that is launched, on one that is there, and for
+/// one of them nowhere.
+pub(crate) fn plan_ahead() -> Plan {
+    let key = |name: &str| PodKey::new("default", name);
+    let evening = VirtualPodSource::ScaledObject(key("evening"));
+    let spare = VirtualPodSource::CapacityBuffer(key("spare"));
+    let own = |pod, source: &VirtualPodSource, place: Option<&str>| PlannedVirtualPod {
+        pod: key(pod),
+        source: source.clone(),
+        place: place.map(Text::from),
+    };
+    let mut plan = plan();
+    plan.node_claims[0].requests = requests(1800, 2048, 4);
+    plan.virtual_pods = vec![
+        own("capacity-buffer-spare-0", &spare, Some("default-x7k2p")),
+        own("capacity-buffer-spare-1", &spare, None),
+        own("scaledobject-evening-0", &evening, Some("default-x7k2p")),
+        own("scaledobject-evening-1", &evening, Some("default-x7k2p")),
+        own("scaledobject-evening-2", &evening, Some("ip-10-0-0-1")),
+    ];
+    plan
 }
 
 /// A short run: a node is launched, and later taken away.

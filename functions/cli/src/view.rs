@@ -7,3 +7,4 @@ pub(crate) mod money;
 pub(crate) mod node_row;
 pub(crate) mod pod_names;
 pub(crate) mod unschedulable;
+pub(crate) mod virtual_pods;

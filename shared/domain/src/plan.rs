@@ -4,7 +4,7 @@ use crate::Text;
 use crate::instance_type::CapacityType;
 use crate::label::Labels;
 use crate::money::UsdPerHour;
-use crate::pod::PodKey;
+use crate::pod::{PodKey, VirtualPodSource};
 use crate::reason::{DisruptionReason, NotDisruptable, PodUnschedulable};
 use crate::requirement::Requirement;
 use crate::resource::Resources;
@@ -24,6 +24,8 @@ pub struct Plan {
     pub disruptions: Vec<PlannedDisruption>,
     /// Nodes that something keeps from being disrupted, by node.
     pub blocked: Vec<BlockedNode>,
+    /// Pods that are planned for before they are there, and where room is kept for them, by pod.
+    pub virtual_pods: Vec<PlannedVirtualPod>,
     /// What it comes to.
     pub totals: Totals,
 }
@@ -77,6 +79,18 @@ pub struct Placement {
     pub pod: PodKey,
     /// The Node's name; the NodeClaim's for one without a Node.
     pub node: Text,
+}
+
+/// A virtual pod: room for a pod that is not there yet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlannedVirtualPod {
+    /// The name that it has in planning. No pod of the cluster has it.
+    pub pod: PodKey,
+    /// What wants the room.
+    pub source: VirtualPodSource,
+    /// Where the room is: the Node's name, the NodeClaim's for one without a Node, or that of a claim which the plan
+    /// launches. `None` where nothing can host it.
+    pub place: Option<Text>,
 }
 
 /// A pod that nothing can host.

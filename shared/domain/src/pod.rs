@@ -200,6 +200,31 @@ pub enum VirtualPodSource {
     PrewarmSchedule(ObjectKey),
 }
 
+impl VirtualPodSource {
+    /// The kind of the object that asks.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::CapacityBuffer(_) => "CapacityBuffer",
+            Self::ScaledObject(_) => "ScaledObject",
+            Self::PrewarmSchedule(_) => "PrewarmSchedule",
+        }
+    }
+
+    /// The object that asks, by namespace and name.
+    pub const fn key(&self) -> &ObjectKey {
+        match self {
+            Self::CapacityBuffer(key) | Self::ScaledObject(key) | Self::PrewarmSchedule(key) => key,
+        }
+    }
+}
+
+impl fmt::Display for VirtualPodSource {
+    /// `ScaledObject shop/evening`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind(), self.key())
+    }
+}
+
 /// What a pod asks for. Equal specs are equal values; lists whose order has no meaning are sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodSpec {

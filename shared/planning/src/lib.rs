@@ -12,7 +12,13 @@ mod testing;
 mod virtual_pods;
 
 use domain::plan::Plan;
+use domain::pod::Pod;
 use domain::snapshot::ClusterSnapshot;
+
+/// Pods that take part in planning before they are there: of CapacityBuffers, then of schedules that are due.
+pub fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
+    virtual_pods::virtual_pods(snapshot)
+}
 
 /// What one tick would do: places for pods that have none, and nodes to take away or replace.
 pub fn plan(snapshot: &ClusterSnapshot) -> Plan {

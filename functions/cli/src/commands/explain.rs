@@ -1,7 +1,7 @@
 //! `outrigger explain`: everything that a plan says about one pod or one node.
 
 use domain::plan::Plan;
-use domain::pod::PodKey;
+use domain::pod::{Pod, PodKey};
 use domain::snapshot::ClusterSnapshot;
 use planning::explain::{explain_claim, explain_pod};
 
@@ -36,7 +36,12 @@ fn pod(
     planned: &Plan,
 ) -> Result<Option<String>, serde_json::Error> {
     let key = pod_key(&args.name);
-    let Some(known) = snapshot.pods.iter().find(|pod| pod.key == key) else { return Ok(None) };
+    let is_it = |pod: &&Pod| pod.key == key;
+    let virtual_pods = planning::virtual_pods(snapshot);
+    let Some(known) = snapshot.pods.iter().find(is_it).or_else(|| virtual_pods.iter().find(is_it))
+    else {
+        return Ok(None);
+    };
     let explanation = explain_pod(snapshot, &key);
     match args.output {
         ExplainFormat::Text => {

@@ -34,7 +34,8 @@ fn node(row: &NodeRow) -> Markup {
         capacity_type,
         cpu,
         memory,
-        pods,
+        pods: _,
+        virtual_pods: _,
         age: since,
         price,
         state,
@@ -49,7 +50,7 @@ fn node(row: &NodeRow) -> Markup {
             td { (capacity_type.map_or("–", |capacity_type| capacity_type.as_str())) }
             td { (bar(*cpu)) }
             td { (bar(*memory)) }
-            td.number { (pods) }
+            td.number { (row.shown_pods()) }
             td.number { (since.map_or_else(|| "–".to_owned(), age)) }
             td.number { (price.as_deref().map_or("–", |price| price.trim_end_matches("/h"))) }
             td class=(tone(*state)) { (state.as_str()) }

@@ -13,10 +13,19 @@ use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::unschedulable::groups;
+use crate::view::virtual_pods::{self, VirtualPods, listed, on_nodes, planned_at};
 
 /// The whole plan; `cluster` is its name, where one was given.
 pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, cluster: Option<&str>) -> String {
-    let Plan { node_claims, placements, unschedulable, disruptions, blocked, totals } = plan;
+    let Plan {
+        node_claims: _,
+        placements,
+        unschedulable,
+        disruptions,
+        blocked,
+        virtual_pods: _,
+        totals,
+    } = plan;
     let title = cluster.map_or_else(|| "Plan".to_owned(), |name| format!("Plan for {name}"));
     let rows = node_row::rows(snapshot, plan);
     let body = html! {
@@ -24,8 +33,9 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, cluster: Option<&str
         p.about { "What one tick would do at " (snapshot.now) "." }
         (figures(plan, totals))
         @if !rows.is_empty() { h2 { "Nodes" } (node_table(&rows)) }
-        (launches(node_claims))
+        (launches(plan))
         (places(placements))
+        (reserves(plan))
         (taken_away(disruptions))
         (left_alone(blocked))
         (without_place(unschedulable))
@@ -48,16 +58,17 @@ fn figures(plan: &Plan, totals: &Totals) -> Markup {
     }
 }
 
-fn launches(claims: &[PlannedNodeClaim]) -> Markup {
+fn launches(plan: &Plan) -> Markup {
+    let claims = &plan.node_claims;
     html! {
         @if !claims.is_empty() {
             h2 { "Launch" small { (counted(claims.len(), "node")) } }
-            @for claim in claims { (launch(claim)) }
+            @for claim in claims { (launch(claim, &planned_at(plan, Some(&claim.name)))) }
         }
     }
 }
 
-fn launch(claim: &PlannedNodeClaim) -> Markup {
+fn launch(claim: &PlannedNodeClaim, ahead: &[VirtualPods<'_>]) -> Markup {
     let offering = &claim.offering;
     let others = claim.instance_types.iter().filter(|name| **name != offering.instance_type);
     let others: Vec<&str> = others.map(|name| &**name).collect();
@@ -67,7 +78,11 @@ fn launch(claim: &PlannedNodeClaim) -> Markup {
             b { (offering.instance_type) } " " (offering.capacity_type) " in " (offering.zone) ", "
             (offering.price)
             @if !others.is_empty() { p.soft { "or " (others.join(", ")) } }
-            p { (counted(claim.pods.len(), "pod")) ": " (PodNames(&claim.pods)) }
+            p {
+                (counted(claim.pods.len() + virtual_pods::sum(ahead), "pod"))
+                (virtual_pods::share(claim.pods.len(), ahead))
+                @if !claim.pods.is_empty() { ": " (PodNames(&claim.pods)) }
+            }
         }
     }
 }
@@ -81,6 +96,23 @@ fn places(placements: &[Placement]) -> Markup {
                     @for Placement { pod, node } in placements {
                         li { (pod) " on " span.name { (node) } }
                     }
+                }
+            }
+        }
+    }
+}
+
+fn reserves(plan: &Plan) -> Markup {
+    let (on_nodes, without) = (on_nodes(plan), planned_at(plan, None));
+    html! {
+        @if !on_nodes.is_empty() || !without.is_empty() {
+            h2 { "Reserve" small { "room for pods to come, on nodes there are" } }
+            div.card {
+                ul {
+                    @for (node, groups) in on_nodes {
+                        li { span.name { (node) } " " (listed(&groups)) }
+                    }
+                    @for group in without { li.warn { "no room for " (group) } }
                 }
             }
         }
@@ -105,7 +137,7 @@ fn taken_away(disruptions: &[PlannedDisruption]) -> Markup {
                     @for Placement { pod, node } in moves {
                         p.soft { (pod) " to " span.name { (node) } }
                     }
-                    @for claim in replacements { (launch(claim)) }
+                    @for claim in replacements { (launch(claim, &[])) }
                 }
             }
         }
@@ -161,6 +193,18 @@ mod tests {
         let page = plan(&testing::snapshot(), &testing::plan(), None);
         for outside in ["http://", "https://", "src=", "href=", "@import", "url("] {
             assert!(!page.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn pods_to_come_are_shown_apart() {
+        let page = plan(&testing::snapshot(), &testing::plan_ahead(), None);
+        for part in [
+            "4 pods, of which 3 virtual, for CapacityBuffer default/spare and ScaledObject default/evening",
+            "1 virtual pod of ScaledObject default/evening",
+            "no room for 1 virtual pod of CapacityBuffer default/spare",
+        ] {
+            assert!(page.contains(part), "{part}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Everything that a snapshot and its plan say about one pod or one node.
 
-use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim};
-use domain::pod::{Pod, PodKey};
+use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim, PlannedVirtualPod};
+use domain::pod::{Pod, PodKey, VirtualPodSource};
 use domain::snapshot::ClusterSnapshot;
 use planning::explain::{ClaimExplanation, PodExplanation};
 
@@ -13,6 +13,7 @@ use crate::text::paint::Role;
 use crate::text::plan::{disruption, launch};
 use crate::view::node_row::NodeRow;
 use crate::view::pod_names::{PodNames, counted};
+use crate::view::virtual_pods::{listed, planned_at};
 
 /// Where a pod goes and why, or why nowhere.
 pub(crate) fn pod(
@@ -23,7 +24,10 @@ pub(crate) fn pod(
 ) -> String {
     let key = &known.key;
     let mut page = Page::new(canvas);
-    page.heading(&format!("POD {key}"), "");
+    page.heading(&format!("POD {key}"), if known.virtual_of.is_some() { "virtual" } else { "" });
+    if let Some(source) = &known.virtual_of {
+        page.line(format!("  {}", why_there_is(source)));
+    }
     let mut is_told = bound(&mut page, known);
     is_told |= place_of(&mut page, key, plan, explanation);
     if let Some(unschedulable) = plan.unschedulable.iter().find(|other| other.pod == *key) {
@@ -60,6 +64,10 @@ fn place_of(
     plan: &Plan,
     explanation: Option<&PodExplanation>,
 ) -> bool {
+    if let Some(own) = plan.virtual_pods.iter().find(|own| own.pod == *key) {
+        place_ahead(page, own, plan);
+        return true;
+    }
     if let Some(placement) = plan.placements.iter().find(|placement| placement.pod == *key) {
         let line = format!(
             "  It goes to {}, which has room for it: no new node is needed.",
@@ -76,7 +84,7 @@ fn place_of(
     }
     if let Some(claim) = plan.node_claims.iter().find(|claim| holds(claim, key)) {
         page.line("  It gets a place on a new node:");
-        launch(page, claim, "    ");
+        launch(page, claim, &planned_at(plan, Some(&claim.name)), "    ");
         return true;
     }
     let Some(taken) = plan.disruptions.iter().find(|taken| taken.pods.contains(key)) else {
@@ -85,6 +93,33 @@ fn place_of(
     page.line("  It moves, because its node is taken away:");
     disruption(page, taken);
     true
+}
+
+/// Why a pod takes part in planning that is not there.
+fn why_there_is(source: &VirtualPodSource) -> String {
+    let why = match source {
+        VirtualPodSource::CapacityBuffer(_) => "keeps room for such pods at all times",
+        VirtualPodSource::ScaledObject(_) => {
+            "is going to have such pods made: a window of its cron triggers is open, or opens soon"
+        }
+        VirtualPodSource::PrewarmSchedule(_) => {
+            "expects such pods: a window of its triggers is open, or opens soon"
+        }
+    };
+    format!("It exists in planning only: {source} {why}.")
+}
+
+fn place_ahead(page: &mut Page, own: &PlannedVirtualPod, plan: &Plan) {
+    let Some(place) = own.place.as_deref() else {
+        let head = page.paint(Role::Bad, "There is no room for it.");
+        return page.line(format!("  {head}"));
+    };
+    let Some(claim) = plan.node_claims.iter().find(|claim| *claim.name == *place) else {
+        let line = format!("  Room for it is kept on {}.", page.paint(Role::Name, place));
+        return page.line(line);
+    };
+    page.line("  Room for it comes with a new node:");
+    launch(page, claim, &planned_at(plan, Some(place)), "    ");
 }
 
 fn holds(claim: &PlannedNodeClaim, key: &PodKey) -> bool {
@@ -128,12 +163,15 @@ pub(crate) fn node(
     page.line(node_table(std::slice::from_ref(row), canvas));
     page.line("");
     if let Some((claim, explanation)) = claim {
-        page.line(if plan.node_claims.contains(claim) {
-            "  It is launched for pods that wait:"
-        } else {
-            "  It is launched to replace nodes that go:"
+        let ahead = planned_at(plan, Some(&claim.name));
+        page.line(match (plan.node_claims.contains(claim), claim.pods.is_empty()) {
+            (true, true) if !ahead.is_empty() => {
+                "  It is launched for pods that are still to come:"
+            }
+            (true, _) => "  It is launched for pods that wait:",
+            (false, _) => "  It is launched to replace nodes that go:",
         });
-        launch(&mut page, claim, "    ");
+        launch(&mut page, claim, &ahead, "    ");
         if let Some(explanation) = explanation {
             claim_tree(&mut page, explanation);
         }
@@ -184,6 +222,10 @@ fn residents(page: &mut Page, name: &str, snapshot: &ClusterSnapshot, plan: &Pla
         .collect();
     if !coming.is_empty() {
         page.line(format!("  It gets {}: {}", counted(coming.len(), "pod"), PodNames(&coming)));
+    }
+    let ahead = planned_at(plan, Some(name));
+    if !ahead.is_empty() {
+        page.line(format!("  Room on it is kept for {}.", listed(&ahead)));
     }
 }
 
@@ -249,6 +291,36 @@ mod tests {
         let stays = node_text("ip-10-0-0-1");
         assert!(stays.contains("pod default/web-0 has karpenter.sh/do-not-disrupt"), "{stays}");
         assert!(stays.contains("It gets 1 pod: default/web-2"), "{stays}");
+    }
+
+    #[track_caller]
+    fn virtual_pod_text(name: &str) -> String {
+        let plan = testing::plan_ahead();
+        let own = plan.virtual_pods.iter().find(|own| &*own.pod.name == name).unwrap();
+        let known = Pod { virtual_of: Some(own.source.clone()), ..testing::pod(name, None) };
+        pod(&known, &plan, None, Canvas::PLAIN)
+    }
+
+    #[test]
+    fn a_virtual_pod_is_told_what_wants_it_and_where_room_is_kept() {
+        let here = virtual_pod_text("scaledobject-evening-2");
+        assert!(here.contains("ScaledObject default/evening is going to have such pods"), "{here}");
+        assert!(here.contains("Room for it is kept on ip-10-0-0-1."), "{here}");
+        let new = virtual_pod_text("capacity-buffer-spare-0");
+        assert!(new.contains("CapacityBuffer default/spare keeps room"), "{new}");
+        assert!(new.contains("comes with a new node:\n    default-x7k2p"), "{new}");
+        let none = virtual_pod_text("capacity-buffer-spare-1");
+        assert!(none.contains("There is no room for it."), "{none}");
+    }
+
+    #[test]
+    fn a_node_is_told_what_room_on_it_is_kept_for() {
+        let (snapshot, plan) = (testing::snapshot(), testing::plan_ahead());
+        let rows = node_row::rows(&snapshot, &plan);
+        let row = rows.iter().find(|row| &*row.name == "ip-10-0-0-1").unwrap();
+        let text = node(row, &snapshot, &plan, None, Canvas::PLAIN);
+        let expected = "Room on it is kept for 1 virtual pod of ScaledObject default/evening.";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

@@ -88,7 +88,8 @@ fn cells(row: &NodeRow, canvas: Canvas) -> [Cell; 11] {
         capacity_type,
         cpu,
         memory,
-        pods,
+        pods: _,
+        virtual_pods: _,
         age: since,
         price,
         state,
@@ -102,7 +103,7 @@ fn cells(row: &NodeRow, canvas: Canvas) -> [Cell; 11] {
         Cell::new(capacity_type.map_or("-", |capacity_type| capacity_type.as_str())),
         bar(*cpu, canvas),
         bar(*memory, canvas),
-        Cell::new(pods),
+        Cell::new(row.shown_pods()),
         Cell::new(since.map_or_else(|| "-".to_owned(), age)),
         Cell::new(price.map_or_else(
             || "-".to_owned(),

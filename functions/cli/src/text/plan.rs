@@ -19,16 +19,26 @@ use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::unschedulable::groups;
+use crate::view::virtual_pods::{self, VirtualPods, listed, on_nodes, planned_at};
 
 /// Instance types shown of a claim that may become any of many.
 const TYPES_SHOWN_MAX: usize = 4;
 
 /// The whole plan.
 pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> String {
-    let Plan { node_claims, placements, unschedulable, disruptions, blocked, totals } = plan;
+    let Plan {
+        node_claims: _,
+        placements,
+        unschedulable,
+        disruptions,
+        blocked,
+        virtual_pods: _,
+        totals,
+    } = plan;
     let mut page = Page::new(canvas);
-    launches(&mut page, node_claims);
+    launches(&mut page, plan);
     places(&mut page, placements);
+    reserves(&mut page, plan);
     taken_away(&mut page, disruptions);
     left_alone(&mut page, blocked);
     without_place(&mut page, unschedulable);
@@ -46,20 +56,26 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> S
     page.into_text()
 }
 
-fn launches(page: &mut Page, claims: &[PlannedNodeClaim]) {
+fn launches(page: &mut Page, plan: &Plan) {
+    let claims = &plan.node_claims;
     if claims.is_empty() {
         return;
     }
     let price = claims.iter().map(|claim| claim.offering.price).sum::<UsdPerHour>();
     page.heading("LAUNCH", &format!("{} for {price}", counted(claims.len(), "node")));
     for claim in claims {
-        launch(page, claim, "  ");
+        launch(page, claim, &planned_at(plan, Some(&claim.name)), "  ");
     }
     page.line("");
 }
 
-/// One claim: what it is priced at, what else it may become, and its pods.
-pub(crate) fn launch(page: &mut Page, claim: &PlannedNodeClaim, indent: &str) {
+/// One claim: what it is priced at, what else it may become, and its pods, virtual ones apart.
+pub(crate) fn launch(
+    page: &mut Page,
+    claim: &PlannedNodeClaim,
+    ahead: &[VirtualPods<'_>],
+    indent: &str,
+) {
     let offering = &claim.offering;
     let line = format!(
         "{indent}{}  {} {} in {}  {}",
@@ -83,12 +99,15 @@ pub(crate) fn launch(page: &mut Page, claim: &PlannedNodeClaim, indent: &str) {
         let line = format!("{indent}  or {shown}{more}");
         page.faint(line);
     }
-    page.line(format!(
-        "{indent}  {} ({}): {}",
-        counted(claim.pods.len(), "pod"),
+    let real = claim.pods.len();
+    let pods = format!(
+        "{indent}  {} ({}){}",
+        counted(real + virtual_pods::sum(ahead), "pod"),
         Amounts(&claim.requests),
-        PodNames(&claim.pods)
-    ));
+        virtual_pods::share(real, ahead),
+    );
+    let names = if real == 0 { String::new() } else { format!(": {}", PodNames(&claim.pods)) };
+    page.line(pods + &names);
 }
 
 fn places(page: &mut Page, placements: &[Placement]) {
@@ -101,6 +120,29 @@ fn places(page: &mut Page, placements: &[Placement]) {
         page.line(line);
     }
     page.line("");
+}
+
+/// Room on nodes there are that is kept for pods to come, and pods to come that there is none for.
+fn reserves(page: &mut Page, plan: &Plan) {
+    let on_nodes = on_nodes(plan);
+    if !on_nodes.is_empty() {
+        let count = counted(virtual_pods::sum(on_nodes.values().flatten()), "virtual pod");
+        page.heading("RESERVE", &format!("{count} on nodes there are"));
+        for (node, groups) in on_nodes {
+            let line = format!("  {}  {}", page.paint(Role::Name, node), listed(&groups));
+            page.line(line);
+        }
+        page.line("");
+    }
+    let without = planned_at(plan, None);
+    if !without.is_empty() {
+        let head = page.paint(Role::Warning, "NO ROOM");
+        page.heading(&head, &counted(virtual_pods::sum(&without), "virtual pod"));
+        for group in without {
+            page.line(format!("  {group}"));
+        }
+        page.line("");
+    }
 }
 
 /// Pods by the node they go to, both sorted.
@@ -144,7 +186,7 @@ pub(crate) fn disruption(page: &mut Page, disruption: &PlannedDisruption) {
     if !replacements.is_empty() {
         page.line("    replaced by");
         for claim in replacements {
-            launch(page, claim, "      ");
+            launch(page, claim, &[], "      ");
         }
     }
 }
@@ -201,6 +243,14 @@ mod tests {
     #[test]
     fn a_plan_tells_what_is_done_and_why() {
         insta::assert_snapshot!(plan(&testing::snapshot(), &testing::plan(), Canvas::PLAIN));
+    }
+
+    #[test]
+    fn pods_to_come_are_told_apart() {
+        let ahead = plan(&testing::snapshot(), &testing::plan_ahead(), Canvas::PLAIN);
+        let now = plan(&testing::snapshot(), &testing::plan(), Canvas::PLAIN);
+        let lines: Vec<&str> = ahead.lines().filter(|line| !now.contains(line)).collect();
+        insta::assert_snapshot!(lines.join("\n"));
     }
 
     #[test]

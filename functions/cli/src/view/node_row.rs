@@ -34,6 +34,8 @@ pub(crate) struct NodeRow {
     pub(crate) memory: Usage,
     /// Pods on it, daemons among them.
     pub(crate) pods: usize,
+    /// Pods to come that room on it is kept for.
+    pub(crate) virtual_pods: usize,
     /// Since it was created.
     pub(crate) age: Option<SignedDuration>,
     /// What it costs; `None` where the catalogue does not price it.
@@ -95,6 +97,16 @@ impl NodeState {
     }
 }
 
+impl NodeRow {
+    /// How many pods it holds, those to come apart: `3 + 5 virtual`.
+    pub(crate) fn shown_pods(&self) -> String {
+        match self.virtual_pods {
+            0 => self.pods.to_string(),
+            ahead => format!("{} + {ahead} virtual", self.pods),
+        }
+    }
+}
+
 impl From<&report::NodeRow> for NodeRow {
     fn from(row: &report::NodeRow) -> Self {
         let report::NodeRow {
@@ -122,6 +134,7 @@ impl From<&report::NodeRow> for NodeRow {
             cpu: usage(cpu),
             memory: usage(memory),
             pods: usize::try_from(pods.used).unwrap_or(0),
+            virtual_pods: 0,
             age: Some(*age),
             price: *price,
             state: match state {
@@ -144,7 +157,7 @@ pub(crate) fn rows(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<NodeRow> {
     rows.extend(without_node.map(|claim| index.claim_row(claim)));
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let replacements = plan.disruptions.iter().flat_map(|disruption| &disruption.replacements);
-    rows.extend(plan.node_claims.iter().chain(replacements).map(|c| planned_row(c, snapshot)));
+    rows.extend(plan.node_claims.iter().chain(replacements).map(|c| index.planned_row(c)));
     rows
 }
 
@@ -153,6 +166,8 @@ struct Index<'a> {
     snapshot: &'a ClusterSnapshot,
     /// What is asked of each node: pods bound to it, and pods that the plan puts on it.
     held: HashMap<&'a str, (Resources, usize)>,
+    /// How many pods to come have room in each place.
+    ahead: HashMap<&'a str, usize>,
     /// Claims by provider id.
     claims_by_provider_id: HashMap<&'a str, &'a NodeClaim>,
     /// Claims by the name of their Node.
@@ -170,6 +185,7 @@ impl<'a> Index<'a> {
         Self {
             snapshot,
             held: held(snapshot, plan),
+            ahead: ahead(plan),
             claims_by_provider_id: claims()
                 .filter_map(|claim| Some((claim.status.provider_id.as_deref()?, claim)))
                 .collect(),
@@ -226,6 +242,7 @@ impl<'a> Index<'a> {
             cpu,
             memory,
             pods,
+            virtual_pods: self.ahead(&node.name),
             age: self.age(node.created),
             state,
             ..from_labels(&node.labels, self.snapshot)
@@ -244,15 +261,58 @@ impl<'a> Index<'a> {
             cpu,
             memory,
             pods,
+            virtual_pods: self.ahead(&claim.name),
             age: self.age(claim.created),
             state,
             ..from_labels(&claim.labels, self.snapshot)
         }
     }
 
+    fn planned_row(&self, claim: &PlannedNodeClaim) -> NodeRow {
+        let offering = &claim.offering;
+        let instance_type = self
+            .snapshot
+            .instance_types
+            .of(&claim.node_class)
+            .iter()
+            .find(|known| known.name == offering.instance_type);
+        let usage = |resource| Usage {
+            used: claim.requests.get(resource),
+            allocatable: instance_type.map_or(0, |known| known.allocatable.get(resource)),
+        };
+        NodeRow {
+            name: claim.name.clone(),
+            node_pool: Some(claim.node_pool.clone()),
+            instance_type: Some(offering.instance_type.clone()),
+            zone: Some(offering.zone.clone()),
+            capacity_type: Some(offering.capacity_type),
+            cpu: usage(CPU),
+            memory: usage(MEMORY),
+            pods: usize::try_from(claim.requests.get(domain::resource::PODS))
+                .unwrap_or(0)
+                .saturating_sub(self.ahead(&claim.name)),
+            virtual_pods: self.ahead(&claim.name),
+            age: None,
+            price: Some(offering.price),
+            state: NodeState::Planned,
+        }
+    }
+
+    fn ahead(&self, place: &str) -> usize {
+        self.ahead.get(place).copied().unwrap_or(0)
+    }
+
     fn age(&self, created: Option<Timestamp>) -> Option<SignedDuration> {
         created.map(|created| self.snapshot.now.duration_since(created))
     }
+}
+
+fn ahead(plan: &Plan) -> HashMap<&str, usize> {
+    let mut ahead = HashMap::new();
+    for place in plan.virtual_pods.iter().filter_map(|own| own.place.as_deref()) {
+        *ahead.entry(place).or_default() += 1;
+    }
+    ahead
 }
 
 fn held<'a>(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> HashMap<&'a str, (Resources, usize)> {
@@ -280,32 +340,6 @@ fn held<'a>(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> HashMap<&'a str, (
     held
 }
 
-fn planned_row(claim: &PlannedNodeClaim, snapshot: &ClusterSnapshot) -> NodeRow {
-    let offering = &claim.offering;
-    let instance_type = snapshot
-        .instance_types
-        .of(&claim.node_class)
-        .iter()
-        .find(|known| known.name == offering.instance_type);
-    let usage = |resource| Usage {
-        used: claim.requests.get(resource),
-        allocatable: instance_type.map_or(0, |known| known.allocatable.get(resource)),
-    };
-    NodeRow {
-        name: claim.name.clone(),
-        node_pool: Some(claim.node_pool.clone()),
-        instance_type: Some(offering.instance_type.clone()),
-        zone: Some(offering.zone.clone()),
-        capacity_type: Some(offering.capacity_type),
-        cpu: usage(CPU),
-        memory: usage(MEMORY),
-        pods: usize::try_from(claim.requests.get(domain::resource::PODS)).unwrap_or(0),
-        age: None,
-        price: Some(offering.price),
-        state: NodeState::Planned,
-    }
-}
-
 /// What labels say of a node; the rest is blank.
 fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
     let capacity_type = labels.get(label::CAPACITY_TYPE).and_then(|text| CapacityType::parse(text));
@@ -318,6 +352,7 @@ fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
         cpu: Usage::default(),
         memory: Usage::default(),
         pods: 0,
+        virtual_pods: 0,
         age: None,
         price: price(labels, capacity_type, snapshot),
         state: NodeState::Ready,
@@ -356,6 +391,18 @@ fn price(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
+
+    #[test]
+    fn pods_to_come_are_counted_apart() {
+        let rows = rows(&testing::snapshot(), &testing::plan_ahead());
+        let shown = |name: &str| {
+            rows.iter().find(|row| &*row.name == name).map(NodeRow::shown_pods).unwrap()
+        };
+        assert_eq!(shown("default-x7k2p"), "1 + 3 virtual");
+        assert_eq!(shown("ip-10-0-0-1"), "2 + 1 virtual");
+        assert_eq!(shown("ip-10-0-0-7"), "1");
+    }
 
     #[test]
     fn only_a_full_node_shows_a_hundred_percent() {

@@ -12,6 +12,7 @@ use planning::explain::{
 use serde::Serialize;
 
 use super::claim::ClaimDocument;
+use super::plan::SourceDocument;
 use super::{API_VERSION, quantities};
 
 /// Instance types named of those that a filter dropped, and nodes of those with one reason.
@@ -25,6 +26,9 @@ pub(crate) struct PodDocument {
     kind: &'static str,
     pod: String,
     requests: BTreeMap<String, String>,
+    /// What wants room for it, of a pod that is not there yet.
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    source: Option<SourceDocument>,
     /// Where it is bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     runs_on: Option<Text>,
@@ -94,6 +98,8 @@ pub(crate) struct NodeDocument {
     pods: Vec<String>,
     /// Pods that get a place on it.
     coming: Vec<String>,
+    /// Virtual pods that room on it is kept for.
+    virtual_pods: Vec<String>,
     /// What keeps it.
     blocked: Vec<String>,
     /// Why it is taken away.
@@ -112,16 +118,19 @@ impl PodDocument {
         let key = &pod.key;
         let placed = plan.placements.iter().find(|placement| placement.pod == *key);
         let launched = plan.node_claims.iter().find(|claim| claim.pods.contains(key));
+        let ahead = plan.virtual_pods.iter().find(|own| own.pod == *key);
         let waiting = plan.unschedulable.iter().find(|waiting| waiting.pod == *key);
         Self {
             api_version: API_VERSION,
             kind: "PodExplanation",
             pod: key.to_string(),
             requests: quantities(&pod.spec.requests),
+            source: pod.virtual_of.as_ref().map(SourceDocument::from),
             runs_on: pod.node_name.clone(),
             goes_to: placed
                 .map(|placement| placement.node.clone())
-                .or_else(|| launched.map(|claim| claim.name.clone())),
+                .or_else(|| launched.map(|claim| claim.name.clone()))
+                .or_else(|| ahead.and_then(|own| own.place.clone())),
             reasons: waiting
                 .map(|waiting| waiting.reasons.iter().map(ToString::to_string).collect())
                 .unwrap_or_default(),
@@ -159,6 +168,12 @@ impl NodeDocument {
                     .iter()
                     .filter(|placement| &*placement.node == name)
                     .map(|placement| &placement.pod),
+            ),
+            virtual_pods: sorted(
+                plan.virtual_pods
+                    .iter()
+                    .filter(|own| own.place.as_deref() == Some(name))
+                    .map(|own| &own.pod),
             ),
             blocked: plan
                 .blocked
@@ -267,5 +282,17 @@ mod tests {
         assert_eq!(stays["coming"][0], "default/web-2");
         let goes = value(NodeDocument::new("ip-10-0-0-7", &snapshot, &plan, None));
         assert_eq!(goes["disruption"], "Underutilized");
+        let kept = value(NodeDocument::new("ip-10-0-0-1", &snapshot, &testing::plan_ahead(), None));
+        assert_eq!(kept["virtualPods"][0], "default/scaledobject-evening-2");
+    }
+
+    #[test]
+    fn a_virtual_pod_says_what_wants_it() {
+        let plan = testing::plan_ahead();
+        let own = &plan.virtual_pods[0];
+        let pod = Pod { virtual_of: Some(own.source.clone()), ..testing::pod(&own.pod.name, None) };
+        let document = value(PodDocument::new(&pod, &plan, None));
+        assert_eq!(document["for"]["kind"], "CapacityBuffer");
+        assert_eq!(document["goesTo"], "default-x7k2p");
     }
 }

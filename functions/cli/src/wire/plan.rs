@@ -2,7 +2,10 @@
 
 use domain::Text;
 use domain::money::UsdPerHour;
-use domain::plan::{BlockedNode, Placement, Plan, PlannedDisruption, Totals, UnschedulablePod};
+use domain::plan::{
+    BlockedNode, Placement, Plan, PlannedDisruption, PlannedVirtualPod, Totals, UnschedulablePod,
+};
+use domain::pod::{ObjectKey, VirtualPodSource};
 use serde::Serialize;
 
 use super::API_VERSION;
@@ -19,6 +22,7 @@ pub(crate) struct PlanDocument {
     unschedulable: Vec<UnschedulableDocument>,
     disruptions: Vec<DisruptionDocument>,
     blocked: Vec<BlockedDocument>,
+    virtual_pods: Vec<VirtualPodDocument>,
     totals: TotalsDocument,
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<String>,
@@ -40,7 +44,15 @@ pub(crate) struct Remarks {
 impl PlanDocument {
     /// The document of a plan.
     pub(crate) fn new(plan: &Plan, remarks: Remarks) -> Self {
-        let Plan { node_claims, placements, unschedulable, disruptions, blocked, totals } = plan;
+        let Plan {
+            node_claims,
+            placements,
+            unschedulable,
+            disruptions,
+            blocked,
+            virtual_pods,
+            totals,
+        } = plan;
         let Remarks { cluster, warnings, violations } = remarks;
         Self {
             api_version: API_VERSION,
@@ -50,6 +62,7 @@ impl PlanDocument {
             unschedulable: unschedulable.iter().map(UnschedulableDocument::from).collect(),
             disruptions: disruptions.iter().map(DisruptionDocument::from).collect(),
             blocked: blocked.iter().map(BlockedDocument::from).collect(),
+            virtual_pods: virtual_pods.iter().map(VirtualPodDocument::from).collect(),
             totals: totals.into(),
             cluster,
             warnings,
@@ -122,6 +135,40 @@ impl From<&BlockedNode> for BlockedDocument {
     }
 }
 
+/// Room for a pod that is not there yet.
+#[derive(Debug, Serialize)]
+struct VirtualPodDocument {
+    pod: String,
+    /// What wants the room.
+    #[serde(rename = "for")]
+    source: SourceDocument,
+    /// Where it is; absent where nothing can host it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<Text>,
+}
+
+impl From<&PlannedVirtualPod> for VirtualPodDocument {
+    fn from(planned: &PlannedVirtualPod) -> Self {
+        let PlannedVirtualPod { pod, source, place } = planned;
+        Self { pod: pod.to_string(), source: source.into(), node: place.clone() }
+    }
+}
+
+/// The object that a virtual pod stands for.
+#[derive(Debug, Serialize)]
+pub(super) struct SourceDocument {
+    kind: &'static str,
+    namespace: Text,
+    name: Text,
+}
+
+impl From<&VirtualPodSource> for SourceDocument {
+    fn from(source: &VirtualPodSource) -> Self {
+        let ObjectKey { namespace, name } = source.key().clone();
+        Self { kind: source.kind(), namespace, name }
+    }
+}
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TotalsDocument {
@@ -153,6 +200,23 @@ mod tests {
     fn the_document_is_as_the_contract_fixes_it() {
         let document = PlanDocument::new(&testing::plan(), Remarks::default());
         insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap());
+    }
+
+    #[test]
+    fn room_for_pods_to_come_stands_apart() {
+        let document = PlanDocument::new(&testing::plan_ahead(), Remarks::default());
+        let document = serde_json::to_value(document).unwrap();
+        let [spare, without, ..] = document["virtualPods"].as_array().unwrap().as_slice() else {
+            panic!("{document}")
+        };
+        let expected = serde_json::json!({
+            "pod": "default/capacity-buffer-spare-0",
+            "for": {"kind": "CapacityBuffer", "namespace": "default", "name": "spare"},
+            "node": "default-x7k2p",
+        });
+        assert_eq!(*spare, expected);
+        assert_eq!(without.get("node"), None);
+        assert_eq!(document["nodeClaims"][0]["pods"], serde_json::json!(["default/api-0"]));
     }
 
     #[test]

@@ -73,6 +73,7 @@ impl From<&NodeRow> for NodeDocument {
             cpu,
             memory,
             pods,
+            virtual_pods: _,
             age,
             price,
             state,

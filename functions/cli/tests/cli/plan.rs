@@ -27,6 +27,48 @@ fn a_workload_without_pods_gets_nodes_for_its_replicas() {
     assert_eq!(plan["totals"]["pendingPods"], 3);
 }
 
+/// Five replicas of `web` from noon until one o'clock, of which three are in the input.
+const NOON: &str = "\
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: noon}
+spec:
+  scaleTargetRef: {name: web}
+  triggers:
+  - type: cron
+    metadata: {timezone: UTC, start: 0 12 * * *, end: 0 13 * * *, desiredReplicas: '5'}
+";
+
+#[test]
+fn pods_to_come_are_planned_for_and_told_apart() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP), ("noon.yaml", NOON)]);
+    let plan = workspace.run(&format!("{PLAN} -f shop.yaml noon.yaml -o json")).json();
+    assert_eq!(plan["totals"]["pendingPods"], 3);
+    let ahead = plan["virtualPods"].as_array().unwrap();
+    assert_eq!(ahead.len(), 2, "{plan}");
+    assert_eq!(ahead[0]["pod"], "default/scaledobject-noon-0");
+    assert_eq!(ahead[0]["for"]["kind"], "ScaledObject");
+    let claims = plan["nodeClaims"].as_array().unwrap();
+    assert!(claims.iter().any(|claim| claim["name"] == ahead[0]["node"]), "{plan}");
+    let text = workspace.run(&format!("{PLAN} -f shop.yaml noon.yaml")).out;
+    assert!(text.contains("virtual, for ScaledObject default/noon"), "{text}");
+}
+
+#[test]
+fn a_virtual_pod_is_explained_by_what_wants_it() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP), ("noon.yaml", NOON)]);
+    let explain = |what: &str| {
+        let input = "--catalog catalog.yaml --now 2026-01-01T12:00:00Z -f shop.yaml noon.yaml";
+        workspace.run(&format!("explain {what} {input}")).out
+    };
+    let pod = explain("pod scaledobject-noon-1");
+    assert!(pod.contains("ScaledObject default/noon is going to have such pods made"), "{pod}");
+    assert!(pod.contains("NODEPOOLS"), "{pod}");
+    let plan = workspace.run(&format!("{PLAN} -f shop.yaml noon.yaml -o json")).json();
+    let node = explain(&format!("node {}", plan["virtualPods"][1]["node"].as_str().unwrap()));
+    assert!(node.contains("for ScaledObject default/noon"), "{node}");
+}
+
 #[test]
 fn the_same_input_gives_the_same_bytes() {
     let workspace = Workspace::with(&[("shop.yaml", SHOP)]);

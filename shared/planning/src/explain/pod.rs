@@ -1,6 +1,7 @@
 //! Why a pod goes where it goes, or nowhere: every NodePool and every node that is there.
 
 use domain::Text;
+use domain::plan::{Plan, PlannedVirtualPod};
 use domain::pod::PodKey;
 use domain::reason::{NodePoolUnfit, NodeUnfit};
 use domain::snapshot::ClusterSnapshot;
@@ -60,7 +61,7 @@ pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplan
     let pod = waiting_pods(&model).into_iter().find(|pod| model.pod(*pod).key == *key)?;
     let shape = model.shapes.of_pod[pod]?;
     let scheduling = Scheduling::of(&model, For::Disruption);
-    let has_place = !scheduling.plan.unschedulable.iter().any(|waiting| waiting.pod == *key);
+    let has_place = has_place(&scheduling.plan, key);
     let mut limits = Limits::of(&model, |_| false);
     if !has_place {
         for (pool, capacity) in &scheduling.launched {
@@ -74,6 +75,13 @@ pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplan
         .map(|pool| explain_pool(&model, &mut placer, &limits, shape, (pool, has_place)))
         .collect();
     Some(PodExplanation { pools, nodes, accepting })
+}
+
+/// Whether a plan has room for a pod, virtual or not, that waits.
+fn has_place(plan: &Plan, key: &PodKey) -> bool {
+    let is_waiting = plan.unschedulable.iter().any(|waiting| waiting.pod == *key);
+    let is_without = |own: &PlannedVirtualPod| own.pod == *key && own.place.is_none();
+    !is_waiting && !plan.virtual_pods.iter().any(is_without)
 }
 
 fn explain_pool(

@@ -24,8 +24,12 @@ mod wishes;
 #[cfg(test)]
 mod tests;
 
+use domain::Text;
 use domain::money::UsdPerHour;
-use domain::plan::{Placement, Plan, PlannedNodeClaim, Totals, UnschedulablePod};
+use domain::plan::{
+    Placement, Plan, PlannedNodeClaim, PlannedVirtualPod, Totals, UnschedulablePod,
+};
+
 use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
@@ -184,11 +188,14 @@ fn plan(
     let mut names = Names::of(model);
     let mut node_claims: Vec<PlannedNodeClaim> = Vec::with_capacity(packed.len());
     let mut counted: Vec<Launched> = Vec::with_capacity(packed.len());
+    let mut launched_for: Vec<(usize, Text)> = Vec::new();
     let mut failed = outcome.failed.clone();
     for packed in packed {
         match claim::claim(model, packed, limits, &mut names) {
             Some(claim) => {
                 counted.push(launched(model, packed.pool, &claim));
+                let pods = packed.members.iter().flat_map(|own| own.pods.iter());
+                launched_for.extend(pods.map(|pod| (*pod, claim.name.clone())));
                 node_claims.push(claim);
             }
             None => failed.extend(packed.members.iter().flat_map(|own| own.pods.iter().copied())),
@@ -239,6 +246,29 @@ fn plan(
         unschedulable,
         disruptions: Vec::new(),
         blocked: Vec::new(),
+        virtual_pods: virtual_pods(model, &outcome.placed, &launched_for, &failed),
     };
     (plan, counted)
+}
+
+/// Where room is kept for virtual pods: on nodes that are there, on claims of the plan, or nowhere.
+fn virtual_pods(
+    model: &Model,
+    placed: &[(usize, usize)],
+    launched_for: &[(usize, Text)],
+    failed: &[usize],
+) -> Vec<PlannedVirtualPod> {
+    let placed = placed.iter().map(|(pod, node)| (*pod, Some(model.nodes[*node].name)));
+    let launched = launched_for.iter().map(|(pod, claim)| (*pod, Some(claim)));
+    let failed = failed.iter().map(|pod| (*pod, None));
+    let all = placed.chain(launched).chain(failed);
+    let mut planned: Vec<PlannedVirtualPod> = all
+        .filter_map(|(pod, place)| {
+            let pod = model.pod(pod);
+            let source = pod.virtual_of.clone()?;
+            Some(PlannedVirtualPod { pod: pod.key.clone(), source, place: place.cloned() })
+        })
+        .collect();
+    planned.sort();
+    planned
 }

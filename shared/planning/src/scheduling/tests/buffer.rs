@@ -1,6 +1,7 @@
 //! CapacityBuffers: room for pods that are not there yet.
 
 use domain::buffer::{BufferSource, CapacityBuffer};
+use domain::pod::VirtualPodSource;
 use domain::reason::NotDisruptable;
 use domain::resource::Resources;
 use domain::workload::{PodTemplate, PodTemplateObject};
@@ -39,6 +40,27 @@ fn capacity_is_launched_for_a_buffer_though_no_pod_waits() {
 fn free_room_serves_a_buffer() {
     let plan = buffered(cluster().node(node("n1")), 2, 1000).plan();
     assert!(plan.node_claims.is_empty() && plan.placements.is_empty());
+}
+
+/// Where room is kept for the buffer's pods.
+fn kept(world: &Cluster) -> Vec<Option<String>> {
+    let plan = world.plan();
+    for planned in &plan.virtual_pods {
+        assert_eq!(planned.source, VirtualPodSource::CapacityBuffer(pod_key("headroom")));
+    }
+    plan.virtual_pods.iter().map(|own| own.place.as_ref().map(ToString::to_string)).collect()
+}
+
+#[test]
+fn a_plan_says_where_room_is_kept() {
+    let here = Some("n1".to_owned());
+    let on_node = buffered(cluster().node(node("n1")), 2, 1000);
+    assert_eq!(kept(&on_node), [here.clone(), here]);
+    let on_new = buffered(cluster(), 1, 1000);
+    assert_eq!(kept(&on_new), [Some(on_new.plan().node_claims[0].name.to_string())]);
+    let nowhere = buffered(cluster(), 1, 100_000);
+    assert_eq!(kept(&nowhere), [None]);
+    assert!(nowhere.plan().unschedulable.is_empty(), "no pod waits");
 }
 
 #[test]
