@@ -16,20 +16,34 @@ fn folder() -> PathBuf {
     root().join("functions/cli/scenarios")
 }
 
-fn run(name: &str) -> Report {
+fn read(name: &str) -> Scenario {
     let path = folder().join(format!("{name}.yaml"));
     let text = std::fs::read_to_string(&path).unwrap();
     let scenario = Scenario::read(&path.to_string_lossy(), &text).unwrap();
     assert_eq!(&*scenario.name, name, "a scenario is called as its file");
+    scenario
+}
+
+fn run(scenario: Scenario) -> Report {
     simulation::run(scenario, &Settings::default()).unwrap()
 }
 
 #[track_caller]
 fn check(name: &str) {
-    let report = run(name);
+    let scenario = read(name);
+    if scenario.variants.is_empty() {
+        return check_report(name, &run(scenario));
+    }
+    for variant in &scenario.variants {
+        check_report(&variant.name, &run(scenario.in_variant(variant)));
+    }
+}
+
+#[track_caller]
+fn check_report(name: &str, report: &Report) {
     let unmet: Vec<_> = report.expectations.iter().filter(|outcome| !outcome.holds()).collect();
-    assert!(unmet.is_empty(), "{unmet:#?}");
-    assert!(report.violations.is_empty(), "{:#?}", report.violations);
+    assert!(unmet.is_empty(), "{name}: {unmet:#?}");
+    assert!(report.violations.is_empty(), "{name}: {:#?}", report.violations);
     assert!(!report.expectations.is_empty(), "{name} expects nothing");
 }
 
@@ -51,6 +65,7 @@ scenarios! {
     inflate_goes_as_expected: "inflate",
     notebooks_goes_as_expected: "notebooks",
     evening_peak_goes_as_expected: "evening-peak",
+    evening_ahead_goes_as_expected_in_each_variant: "evening-ahead",
     quarter_hours_goes_as_expected: "quarter-hours",
     capacity_runs_out_goes_as_expected: "capacity-runs-out",
     spot_notice_goes_as_expected: "spot-notice",
@@ -75,6 +90,18 @@ fn every_bundled_file_is_tested_and_offered_by_the_command_line() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let (once, again) = (run("consolidation"), run("consolidation"));
+    let (once, again) = (run(read("consolidation")), run(read("consolidation")));
     assert_eq!(format!("{once:?}"), format!("{again:?}"));
+}
+
+#[test]
+fn nodes_ahead_of_an_evening_cost_minutes_of_nodes_and_save_the_wait() {
+    let scenario = read("evening-ahead");
+    let [late, ahead] = scenario.variants.as_slice() else { panic!("two variants") };
+    let (late, ahead) = (run(scenario.in_variant(late)), run(scenario.in_variant(ahead)));
+    assert_eq!(late.waiting.pods_bound, ahead.waiting.pods_bound, "the same pods");
+    assert!(ahead.waiting.total * 2 < late.waiting.total, "{:?} {:?}", ahead.waiting, late.waiting);
+    let more = ahead.cost.total_nano_usd - late.cost.total_nano_usd;
+    assert!(more > 0, "nodes that are there earlier cost more");
+    assert!(more * 20 < late.cost.total_nano_usd, "a few minutes of three hours: {more} more");
 }

@@ -245,6 +245,9 @@ pub(crate) struct SimulateArgs {
     /// Draw everything random from this seed instead of the scenario's
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// Run one variant of the scenario only, instead of all of them side by side
+    #[arg(long, value_name = "NAME", conflicts_with = "list")]
+    pub(crate) variant: Option<String>,
     /// How to print the run
     #[arg(short, long, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output: OutputFormat,

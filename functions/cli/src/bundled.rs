@@ -14,11 +14,12 @@ pub(crate) const QUICK_START: Bundled =
     Bundled { name: "consolidation", text: include_str!("../scenarios/consolidation.yaml") };
 
 /// All of them.
-pub(crate) const ALL: [Bundled; 7] = [
+pub(crate) const ALL: [Bundled; 8] = [
     QUICK_START,
     Bundled { name: "inflate", text: include_str!("../scenarios/inflate.yaml") },
     Bundled { name: "notebooks", text: include_str!("../scenarios/notebooks.yaml") },
     Bundled { name: "evening-peak", text: include_str!("../scenarios/evening-peak.yaml") },
+    Bundled { name: "evening-ahead", text: include_str!("../scenarios/evening-ahead.yaml") },
     Bundled { name: "quarter-hours", text: include_str!("../scenarios/quarter-hours.yaml") },
     Bundled {
         name: "capacity-runs-out",

@@ -263,6 +263,7 @@ pub(crate) fn report() -> Report {
         },
         waiting: Waiting {
             pods_bound: 4,
+            total: SignedDuration::from_secs(100),
             longest: SignedDuration::from_secs(52),
             longest_without_home: SignedDuration::ZERO,
         },

@@ -6,6 +6,7 @@
 pub(crate) mod age;
 pub(crate) mod bar;
 pub(crate) mod catalog;
+pub(crate) mod comparison;
 pub(crate) mod explain;
 mod explanation;
 pub(crate) mod node_table;

@@ -2,6 +2,7 @@
 //! the types here are apart from the domain's so that inner changes stay free.
 
 pub(crate) mod claim;
+pub(crate) mod comparison;
 pub(crate) mod explanation;
 pub(crate) mod plan;
 pub(crate) mod simulation;

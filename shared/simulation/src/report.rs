@@ -438,11 +438,21 @@ impl fmt::Display for MonthlyUsd {
 pub struct Waiting {
     /// Pods that were bound.
     pub pods_bound: usize,
+    /// How long those waited together.
+    pub total: SignedDuration,
     /// The longest wait of one that was bound.
     pub longest: SignedDuration,
     /// The longest time between a pod's leaving a node and its successor's being bound, during
     /// voluntary disruption.
     pub longest_without_home: SignedDuration,
+}
+
+impl Waiting {
+    /// How long a pod that was bound waited on average.
+    pub fn mean(&self) -> SignedDuration {
+        let pods = i128::try_from(self.pods_bound.max(1)).unwrap_or(i128::MAX);
+        SignedDuration::from_millis_i128(self.total.as_millis() / pods)
+    }
 }
 
 /// An expectation, and how it came.

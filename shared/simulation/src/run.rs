@@ -29,7 +29,8 @@ use crate::scenario::{CatalogChoice, Expected, PriceBound, Scenario, ScenarioErr
 use crate::world::{World, WorldOptions};
 use clockwork::Clockwork;
 
-/// Runs a scenario to its end with the real decisions.
+/// Runs a scenario to its end with the real decisions. Of one with variants that is what they have in common:
+/// see [`Scenario::in_variant`].
 pub fn run(scenario: Scenario, settings: &Settings) -> Result<Report, ScenarioError> {
     run_with(scenario, settings, Core::standard())
 }

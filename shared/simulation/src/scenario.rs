@@ -44,6 +44,9 @@
 //!                                                   # made after a while where `since` is set
 //!   - withoutHomeSeconds: {max: 0}                  # after an eviction by choice
 //!   - percentOfBound: {max: 110}                    # all nodes against the least that the pods need
+//!   variants:                     # run once in each, to be compared
+//!   - {name: as it is}
+//!   - {name: with a schedule, apply: [schedule.yaml], expect: [{costUsd: {max: 0.6}}]}
 //! ```
 //!
 //! Ranges take `count`, or `min` and `max`. Objects may be written in any version that
@@ -100,8 +103,21 @@ pub struct Scenario {
     pub timeline: Vec<Step>,
     /// What is expected, in the order written.
     pub expectations: Vec<Expectation>,
+    /// Ways to run it that are to be compared; none for a scenario that is run as it is.
+    pub variants: Vec<Variant>,
     /// What was read in a way its author may not expect.
     pub warnings: Vec<Warning>,
+}
+
+/// One of several ways to run a scenario.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// Its name, unlike those of the others.
+    pub name: Text,
+    /// What is applied at the start, after what every variant applies then.
+    pub objects: Vec<Object>,
+    /// What is expected of it beside what is expected of all.
+    pub expectations: Vec<Expectation>,
 }
 
 /// What EC2 offers.
@@ -273,6 +289,20 @@ impl Scenario {
     /// same folder.
     pub fn read(name: &str, text: &str) -> Result<Self, ScenarioError> {
         file::read(name, text)
+    }
+
+    /// The scenario as a variant of it runs.
+    pub fn in_variant(&self, variant: &Variant) -> Self {
+        let Variant { name: _, objects, expectations } = variant;
+        let mut own = self.clone();
+        own.variants.clear();
+        if !objects.is_empty() {
+            let at = SignedDuration::ZERO;
+            let first = own.timeline.iter().take_while(|step| step.at == at).count();
+            own.timeline.insert(first, Step { at, action: Action::Apply(objects.clone()) });
+        }
+        own.expectations.extend(expectations.iter().cloned());
+        own
     }
 }
 

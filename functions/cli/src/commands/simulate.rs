@@ -15,6 +15,8 @@ use crate::input;
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::text::node_table::plain_table;
+use crate::view::comparison::VariantRun;
+use crate::wire::comparison::ComparisonDocument;
 use crate::wire::simulation::SimulationDocument;
 use crate::{html, text};
 
@@ -24,6 +26,9 @@ pub(crate) enum ScenarioProblem {
     /// Neither a file nor a bundled scenario.
     #[error("there is no file {0}, and no bundled scenario of that name: they are {1}")]
     Unknown(String, String),
+    /// It has no variant of that name.
+    #[error("the scenario has no variant {0:?}: {known}", known = if .1.is_empty() { "it has none" } else { .1 })]
+    UnknownVariant(String, String),
     /// It is not as a scenario has to be.
     #[error("{name} is no usable scenario")]
     Unusable {
@@ -63,6 +68,12 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
     if let Some(region) = &args.settings.region {
         move_to(&mut scenario, region);
     }
+    if let Some(wanted) = &args.variant {
+        scenario = in_variant(&scenario, wanted)?;
+    }
+    if !scenario.variants.is_empty() {
+        return compare(&scenario, args);
+    }
     let report = simulate(scenario, &args.settings.settings())?;
     let cluster = args.settings.cluster.as_deref();
     let output = match args.output {
@@ -72,6 +83,34 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
     };
     console::write(&output)?;
     Ok(status_of(&report))
+}
+
+/// The scenario as the variant of a name runs.
+fn in_variant(scenario: &Scenario, wanted: &str) -> Result<Scenario, ScenarioProblem> {
+    let names = || scenario.variants.iter().map(|own| &*own.name).collect::<Vec<_>>();
+    match scenario.variants.iter().find(|own| &*own.name == wanted) {
+        Some(variant) => Ok(scenario.in_variant(variant)),
+        None => Err(ScenarioProblem::UnknownVariant(wanted.to_owned(), names().join(", "))),
+    }
+}
+
+/// Runs every variant, and tells what became of each beside the others.
+fn compare(scenario: &Scenario, args: &SimulateArgs) -> Result<Status, CommandError> {
+    let settings = args.settings.settings();
+    let mut runs = Vec::with_capacity(scenario.variants.len());
+    for variant in &scenario.variants {
+        let report = simulate(scenario.in_variant(variant), &settings)?;
+        runs.push(VariantRun { variant: variant.name.clone(), report });
+    }
+    let cluster = args.settings.cluster.as_deref();
+    let output = match args.output {
+        OutputFormat::Text => text::comparison::comparison(&runs, Canvas::of_stdout()),
+        OutputFormat::Html => html::comparison::comparison(&runs),
+        OutputFormat::Json => json(&ComparisonDocument::new(&runs, cluster))?,
+    };
+    console::write(&output)?;
+    let are_as_expected = runs.iter().all(|run| run.report.is_as_expected());
+    Ok(if are_as_expected { Status::Done } else { Status::Unmet })
 }
 
 /// Runs the bundled scenario that shows most in least time.

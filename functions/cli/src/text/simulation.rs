@@ -140,7 +140,7 @@ fn cost(page: &mut Page, report: &Report) {
     let role = if cost.final_hourly < cost.peak_hourly { Role::Good } else { Role::Name };
     page.line(page.paint(role, end));
     page.line(format!("  The run itself cost {}.", Dollars(cost.total_nano_usd)));
-    let Waiting { pods_bound, longest, longest_without_home } = report.waiting;
+    let Waiting { pods_bound, total: _, longest, longest_without_home } = report.waiting;
     page.line(format!(
         "  {} bound, the longest wait {}; the longest without a home while nodes went {}.",
         counted(pods_bound, "pod"),

@@ -191,14 +191,17 @@ struct CostDocument {
 #[serde(rename_all = "camelCase")]
 struct WaitingDocument {
     pods_bound: usize,
+    mean_seconds: f64,
     longest_seconds: i64,
     longest_without_home_seconds: i64,
 }
 
 impl From<Waiting> for WaitingDocument {
-    fn from(Waiting { pods_bound, longest, longest_without_home }: Waiting) -> Self {
+    fn from(waiting: Waiting) -> Self {
+        let Waiting { pods_bound, total: _, longest, longest_without_home } = waiting;
         Self {
             pods_bound,
+            mean_seconds: waiting.mean().as_secs_f64(),
             longest_seconds: longest.as_secs(),
             longest_without_home_seconds: longest_without_home.as_secs(),
         }

@@ -1,6 +1,6 @@
 //! `outrigger simulate`, and the quick start.
 
-use crate::support::{SHOP, Workspace};
+use crate::support::{HUGE, SHOP, Workspace};
 
 const SCENARIO: &str = "\
 apiVersion: outrigger.dev/v1alpha1
@@ -16,8 +16,16 @@ spec:
   - pods: {workload: web, running: 3, pending: 0}
 ";
 
-const BUNDLED: [&str; 5] =
-    ["consolidation", "inflate", "notebooks", "evening-peak", "capacity-runs-out"];
+const BUNDLED: [&str; 8] = [
+    "consolidation",
+    "inflate",
+    "notebooks",
+    "evening-peak",
+    "evening-ahead",
+    "quarter-hours",
+    "capacity-runs-out",
+    "spot-notice",
+];
 
 #[test]
 fn without_arguments_the_quick_start_runs() {
@@ -44,6 +52,28 @@ fn a_bundled_scenario_runs_by_its_name() {
     assert_eq!(run.status, 0, "{}", run.err);
     let report = run.json();
     assert_eq!((&report["kind"], &report["asExpected"]), (&"Simulation".into(), &true.into()));
+}
+
+#[test]
+fn variants_are_run_side_by_side_or_one_by_one() {
+    let variants = "  variants:\n  - name: small\n  - name: large\n    apply: [huge.yaml]\n    \
+                    expect: [waiting: {pod: huge, because: cpu}]\n";
+    let scenario = format!("{SCENARIO}{variants}");
+    let files = [("scenario.yaml", &*scenario), ("shop.yaml", SHOP), ("huge.yaml", HUGE)];
+    let workspace = Workspace::with(&files);
+    let table = workspace.run("simulate scenario.yaml");
+    assert_eq!(table.status, 0, "{table:?}");
+    let row = |name: &str| table.out.lines().find(|line| line.trim().starts_with(name)).unwrap();
+    assert!(row("small").contains("1 of 1 hold") && row("large").contains("2 of 2 hold"));
+    let document = workspace.run("simulate scenario.yaml -o json").json();
+    assert_eq!(document["kind"], "SimulationComparison");
+    assert_eq!(document["variants"][1]["simulation"]["waiting"]["podsBound"], 3);
+    let one = workspace.run("simulate scenario.yaml --variant large -o json").json();
+    assert_eq!(one["kind"], "Simulation");
+    assert_eq!(one["expectations"].as_array().unwrap().len(), 2);
+    let none = workspace.run("simulate scenario.yaml --variant medium");
+    assert_eq!(none.status, 2, "{none:?}");
+    assert!(none.err.contains("small, large"), "{none:?}");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use manifests::{
 
 use super::filter::{FILTER_FIELDS, InstanceFilter};
 use super::{
-    Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,
-    Step, expectation,
+    Action, Announcement, CatalogChoice, Expectation, ProvisioningMode, Scenario, ScenarioError,
+    SettingsChange, Step, Variant, expectation,
 };
 use crate::api::{Kind, WorkloadId};
 use crate::ec2::Faults;
@@ -27,7 +27,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 const DEFAULT_JOB_DURATION: SignedDuration = SignedDuration::from_mins(5);
 const DEFAULT_NAMESPACE: &str = "default";
 
-const SPEC_FIELDS: [&str; 15] = [
+const SPEC_FIELDS: [&str; 16] = [
     "about",
     "start",
     "duration",
@@ -43,6 +43,7 @@ const SPEC_FIELDS: [&str; 15] = [
     "faults",
     "timeline",
     "expect",
+    "variants",
 ];
 
 /// Why a text is not a length of time.
@@ -148,7 +149,6 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
     if length < last {
         spec.get("duration").note_rule("the timeline goes on for longer");
     }
-    let expectations: Vec<_> = spec.get("expect").items().filter_map(expectation::read).collect();
     Some(Scenario {
         name,
         about: spec.get("about").text().unwrap_or_default(),
@@ -173,9 +173,28 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
         settings: settings(spec.get("settings")),
         faults: faults(spec.get("faults")),
         timeline,
-        expectations,
+        expectations: expectations(spec),
+        variants: variants(spec.get("variants"), folder),
         warnings: Vec::new(),
     })
+}
+
+fn expectations(field: Field<'_>) -> Vec<Expectation> {
+    field.get("expect").items().filter_map(expectation::read).collect()
+}
+
+fn variants(list: Field<'_>, folder: &mut Folder<'_>) -> Vec<Variant> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for item in list.items() {
+        item.only(&["name", "apply", "expect"]);
+        let Some(name) = item.get("name").required().text() else { continue };
+        if variants.iter().any(|known| known.name == name) {
+            item.get("name").note_rule("another variant has this name");
+        }
+        let objects = folder.objects(item.get("apply"));
+        variants.push(Variant { name, objects, expectations: expectations(item) });
+    }
+    variants
 }
 
 fn default_start() -> Option<Timestamp> {

@@ -55,6 +55,38 @@ fn objects_are_read_with_conversion_and_defaults() {
 }
 
 #[test]
+fn a_variant_adds_objects_at_the_start_and_expectations_of_its_own() {
+    let scenario = read(
+        "  duration: 10m
+  timeline:
+  - mark: a
+  - at: 5m
+    mark: b
+  expect:
+  - nodes: {count: 0}
+  variants:
+  - name: plain
+  - name: with a namespace
+    apply: [{apiVersion: v1, kind: Namespace, metadata: {name: shop}}]
+    expect: [zones: {count: 0}]
+",
+    )
+    .unwrap();
+    let [plain, more] = scenario.variants.as_slice() else { panic!("{:?}", scenario.variants) };
+    let lengths = |own: &Scenario| (own.timeline.len(), own.expectations.len());
+    assert_eq!(lengths(&scenario.in_variant(plain)), (2, 1));
+    let more = scenario.in_variant(more);
+    assert_eq!(lengths(&more), (3, 2));
+    assert!(matches!(
+        more.timeline[1],
+        Step { at: SignedDuration::ZERO, action: Action::Apply(_) }
+    ));
+    assert!(
+        error("  duration: 1m\n  variants: [{name: a}, {name: a}]\n").contains("another variant")
+    );
+}
+
+#[test]
 fn expectations_are_read_with_their_bounds() {
     let scenario = read(
         "  duration: 1m

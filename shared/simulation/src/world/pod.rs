@@ -103,6 +103,7 @@ impl World {
             return;
         }
         let waited = self.waited(pod);
+        self.waiting.total += waited;
         self.waiting.longest = self.waiting.longest.max(waited);
         if let Some(created) = pod.created {
             let longest = self.waits.entry(created).or_default();

@@ -1,0 +1,27 @@
+//! Runs of one scenario in its variants, for comparison.
+
+use domain::Text;
+use simulation::report::{Happening, Report};
+
+/// One variant, and how it ran.
+#[derive(Debug)]
+pub(crate) struct VariantRun {
+    /// The variant's name.
+    pub(crate) variant: Text,
+    /// Its run.
+    pub(crate) report: Report,
+}
+
+impl VariantRun {
+    /// Instances launched in the run.
+    pub(crate) fn launches(&self) -> usize {
+        let is_launch = |what: &Happening| matches!(what, Happening::Launched { .. });
+        self.report.timeline.iter().filter(|entry| is_launch(&entry.what)).count()
+    }
+
+    /// How many expectations hold, of how many.
+    pub(crate) fn met(&self) -> (usize, usize) {
+        let expectations = &self.report.expectations;
+        (expectations.iter().filter(|outcome| outcome.holds()).count(), expectations.len())
+    }
+}
