@@ -3,7 +3,7 @@
 // A case is {may, action, resource, context}: `may` names the functions that are allowed; all others are denied. Resources are
 // of names in capitals that are put in later: REGION, ACCOUNT, TABLE and others; SHARER is another account.
 
-const CLUSTER = 'shop'
+export const CLUSTER = 'shop'
 const SERVES = ['provisioning', 'lifecycle', 'disruption', 'interruption']
 export const FUNCTIONS = [...SERVES, 'catalog']
 
@@ -74,16 +74,16 @@ for (const action of ['DescribeSubnets', 'DescribeImages', 'DescribeInstanceType
   deny(`ec2:${action}`, '*', { 'aws:RequestedRegion': 'us-west-2' })
 }
 allow(['catalog'], 'pricing:GetProducts', '*')
-// AWS's own parameters are of no account, which the simulator does not know: only what is denied can be judged.
-export const NOT_JUDGED = new Set(['ReadImageParametersOfAws'])
+allow(['lifecycle'], 'ssm:GetParameters', 'arn:aws:ssm:REGION::parameter/aws/service/eks/optimized-ami/1.34/x')
 deny('ssm:GetParameters', 'arn:aws:ssm:REGION:ACCOUNT:parameter/password')
 allow(SERVES, 'eks:DescribeCluster', 'arn:aws:eks:REGION:ACCOUNT:cluster/shop')
 deny('eks:UpdateClusterConfig', 'arn:aws:eks:REGION:ACCOUNT:cluster/shop')
 
 // --- Instances and templates at their end.
+const ENDS = ['lifecycle', 'interruption']
 const LIFE = ['lifecycle']
-allow(LIFE, 'ec2:TerminateInstances', ec2('instance/i-1'), tags('Resource', NODE))
-allow(LIFE, 'ec2:TerminateInstances', ec2('instance/i-1'), tags('Resource', { ...NODE, 'eks:eks-cluster-name': 'team-a' }))
+allow(ENDS, 'ec2:TerminateInstances', ec2('instance/i-1'), tags('Resource', NODE))
+allow(ENDS, 'ec2:TerminateInstances', ec2('instance/i-1'), tags('Resource', { ...NODE, 'eks:eks-cluster-name': 'team-a' }))
 deny('ec2:TerminateInstances', ec2('instance/i-1'), {})
 deny('ec2:TerminateInstances', ec2('instance/i-1'), tags('Resource', { ...NODE, 'eks:eks-cluster-name': 'other' }))
 deny('ec2:TerminateInstances', ec2('instance/i-1'), tags('Resource', { 'eks:eks-cluster-name': CLUSTER }))
@@ -91,7 +91,7 @@ const naming = (extra) => ({
   ...tags('Resource', NODE), ...tags('Request', { Name: 'ip-1', 'karpenter.sh/nodeclaim': 'c', 'eks:eks-cluster-name': CLUSTER }),
   'aws:TagKeys': ['Name', 'karpenter.sh/nodeclaim', 'eks:eks-cluster-name'], ...extra,
 })
-allow(LIFE, 'ec2:CreateTags', ec2('instance/i-1'), naming({}))
+allow(ENDS, 'ec2:CreateTags', ec2('instance/i-1'), naming({}))
 deny('ec2:CreateTags', ec2('instance/i-1'), naming({ 'aws:TagKeys': ['Name', 'owner', 'eks:eks-cluster-name'] }))
 deny('ec2:CreateTags', ec2('instance/i-1'), naming({ 'aws:RequestTag/eks:eks-cluster-name': 'other' }))
 deny('ec2:CreateTags', ec2('instance/i-1'), naming({ 'aws:ResourceTag/eks:eks-cluster-name': 'other' }))

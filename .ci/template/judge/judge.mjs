@@ -1,17 +1,23 @@
-// Judges the policies of every function's role: `judge.mjs FOLDER`, with `policies.json` of translate.py in the folder.
+// Judges the policies of every function's role: `judge.mjs FOLDER [CALLS]`, with `policies.json` of translate.py in the folder, and the
+// record of the end-to-end rig.
 //
 // What a function asks for is allowed, everything else is denied; and every part of a policy is needed: taking away a statement, an
-// action or a resource makes some case fail, taking away a condition lets something through.
+// action or a resource makes some case fail, taking away a condition lets something through. What functions needed while the rig ran is
+// allowed, and what they could have done without then is told.
 
 import { readFileSync } from 'node:fs'
 import { runSimulation } from '@cloud-copilot/iam-simulate'
-import { FUNCTIONS, NOT_JUDGED, cases } from './cases.mjs'
+import { FUNCTIONS, cases } from './cases.mjs'
+import { recorded } from './recorded.mjs'
 
-const { policies, names } = JSON.parse(readFileSync(`${process.argv[2]}/policies.json`, 'utf8'))
+const [folder, record] = process.argv.slice(2)
+const { policies, names } = JSON.parse(readFileSync(`${folder}/policies.json`, 'utf8'))
 
 names.SHARER = '9'.repeat(12)
 const list = (value) => (Array.isArray(value) ? value : [value])
 const named = (text) => Object.entries(names).reduce((whole, [name, value]) => whole.replaceAll(name, value), text)
+// AWS's own parameters are of no account, which the simulator does not know: they get one, in policies and in requests.
+const owned = (arn) => arn.replace(/^(arn:[^:]+:ssm:[^:]+)::/, `$1:${'0'.repeat(12)}:`)
 const put = (value) => (Array.isArray(value) ? value.map(named) : named(value))
 
 async function isAllowed(role, statements, { action, resource, context }) {
@@ -19,7 +25,7 @@ async function isAllowed(role, statements, { action, resource, context }) {
     request: {
       principal: `arn:aws:iam::${names.ACCOUNT}:role/${role}`,
       action,
-      resource: { resource: named(resource), accountId: names.ACCOUNT },
+      resource: { resource: owned(named(resource)), accountId: names.ACCOUNT },
       contextVariables: Object.fromEntries(Object.entries(context).map(([key, value]) => [key, put(value)])),
     },
     identityPolicies: [{ name: role, policy: { Version: '2012-10-17', Statement: statements } }],
@@ -60,11 +66,14 @@ function* loosened(statements) {
   }
 }
 
+const statementsOf = (name) =>
+  policies[name].flatMap((policy) => policy.Statement).map((own) => ({ ...own, Resource: list(own.Resource).map(owned) }))
+
 const concerns = (statement, { action }) => list(statement.Action).includes(action)
 const problems = []
 let judged = 0
 for (const name of FUNCTIONS) {
-  const statements = policies[name].flatMap((policy) => policy.Statement)
+  const statements = statementsOf(name)
   for (const one of cases) {
     judged += 1
     const expected = one.may.includes(name)
@@ -77,12 +86,38 @@ for (const name of FUNCTIONS) {
     return false
   }
   for (const [what, rest, statement] of lessened(statements)) {
-    if (NOT_JUDGED.has(statement.Sid)) continue
     if (!(await finds(rest, cases.filter((one) => one.may.includes(name) && concerns(statement, one))))) problems.push(`${name}: nothing needs ${what}`)
   }
   for (const [what, rest, statement] of loosened(statements)) {
     if (!(await finds(rest, cases.filter((one) => !one.may.includes(name) && concerns(statement, one))))) problems.push(`${name}: nothing is kept out by ${what}`)
   }
+}
+
+// What nobody needed while the rig ran: only cases of ours say that it is needed.
+async function unused(name, seen) {
+  const statements = statementsOf(name)
+  const found = []
+  for (const statement of statements) {
+    const rest = statements.filter((own) => own !== statement)
+    const needed = await Promise.all(seen.filter((one) => concerns(statement, one)).map((one) => isAllowed(name, rest, one)))
+    if (needed.every((allowed) => allowed)) found.push(statement.Sid)
+  }
+  return found
+}
+
+if (record) {
+  const { cases: all, complete } = recorded(record, names)
+  for (const name of FUNCTIONS) {
+    const seen = all.filter((one) => one.function === name)
+    for (const one of seen) {
+      judged += 1
+      if (!(await isAllowed(name, statementsOf(name), one))) {
+        problems.push(`${name}: ${one.action} on ${one.resource} ${JSON.stringify(one.context)} was needed in the rig and is denied`)
+      }
+    }
+    if (complete) console.log(`${name}: not needed in the rig, by derived cases only: ${(await unused(name, seen)).join(', ') || 'nothing'}`)
+  }
+  if (!complete) console.log('the record of the rig is of some cases only: not told which statements it does without')
 }
 for (const problem of problems) console.error(`error: ${problem}`)
 console.log(`${judged} requests judged, ${problems.length} not as they should be`)
