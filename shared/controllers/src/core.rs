@@ -1,8 +1,10 @@
 //! The pure core that the controllers ask: what to do, and whether an answer is sound.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use domain::Text;
+use domain::drift::DriftReason;
 use domain::plan::{Plan, PlannedDisruption};
 use domain::reason::NotDisruptable;
 use domain::snapshot::ClusterSnapshot;
@@ -17,6 +19,8 @@ pub struct Core {
     pub schedule: fn(&ClusterSnapshot) -> Plan,
     /// Which nodes should go.
     pub propose: fn(&ClusterSnapshot) -> Plan,
+    /// Which claims have drifted, by name, and how.
+    pub drift: fn(&ClusterSnapshot) -> BTreeMap<Text, DriftReason>,
     /// Whether nodes that were proposed earlier should still go.
     pub validate: fn(&ClusterSnapshot, &PlannedDisruption) -> Result<(), NotDisruptable>,
     /// What is wrong with a plan, in sentences; empty for a sound one.
@@ -29,6 +33,7 @@ impl Core {
         Self {
             schedule: planning::scheduling::schedule,
             propose: planning::disruption::propose,
+            drift: planning::disruption::drifted,
             validate: planning::disruption::validate,
             check,
         }

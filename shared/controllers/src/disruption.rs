@@ -6,6 +6,7 @@
 //! for are removed.
 
 mod cleanup;
+mod drift;
 mod propose;
 mod start;
 mod wait;
@@ -160,6 +161,7 @@ async fn disrupt_under<O: Outside>(
         has_started: false,
     };
     tick.clean_up().await;
+    tick.keep_drift().await;
     for command in &observed.commands {
         if is_over(ports, run) {
             tick.come_back_after(SignedDuration::ZERO);

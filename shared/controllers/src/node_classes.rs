@@ -4,6 +4,7 @@
 //! Needs no lease: what is written follows from what is seen, and writing it twice is writing it once.
 
 use domain::Text;
+use domain::drift::Stamp;
 use domain::node_claim::ConditionStatus;
 use domain::node_class::Ec2NodeClass;
 
@@ -70,6 +71,8 @@ impl<O: Outside> Tick<'_, O> {
         let Some(resolution) = self.report.problems.note(doing, resolution) else { return };
         let nothing = Observed::default();
         let before = self.view.node_class_states.get(name).unwrap_or(&nothing);
+        let annotations =
+            resolution.stamp.as_ref().map(Stamp::node_class_annotations).unwrap_or_default();
         let status = node_class_status(resolution, before, self.ports.clock().now());
         let fault = status
             .conditions
@@ -83,14 +86,13 @@ impl<O: Outside> Tick<'_, O> {
                 self.report.not_ready.push((name.clone(), what.into()));
             }
         }
-        if status == before.status && before.has_finalizer {
+        let is_stamped =
+            annotations.iter().all(|(key, value)| class.annotations.get(key) == Some(value));
+        if status == before.status && before.has_finalizer && is_stamped {
             return;
         }
-        let update = NodeClassUpdate {
-            finalizer: FinalizerChange::Add,
-            status: Some(status),
-            ..NodeClassUpdate::default()
-        };
+        let finalizer = FinalizerChange::Add;
+        let update = NodeClassUpdate { annotations, finalizer, status: Some(status) };
         self.update(class, &update).await;
     }
 
@@ -146,7 +148,8 @@ impl<O: Outside> Tick<'_, O> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::world::World;
+    use crate::ports::cloud::NodeClassResolution;
+    use crate::testing::world::{World, resolution};
     use crate::testing::{at, launched_record, node_class};
     use pollster::block_on;
 
@@ -168,6 +171,20 @@ mod tests {
         let state = &view.node_class_states["default"];
         assert!(state.has_finalizer);
         assert_eq!(state.status.subnets.len(), 1);
+    }
+
+    #[test]
+    fn a_class_bears_the_hash_of_its_specification_once_that_is_known() {
+        let world = world();
+        let stamp = Stamp { hash: "7".into(), version: "v6".into() };
+        let recorded =
+            || Stamp::of_node_class(&world.cluster.view.borrow().node_classes[0].annotations);
+        let _report = resolve_once(&world);
+        assert_eq!(recorded(), None);
+        let found = NodeClassResolution { stamp: Some(stamp.clone()), ..resolution() };
+        world.cloud.resolution.replace(Some(found));
+        let _report = resolve_once(&world);
+        assert_eq!(recorded(), Some(stamp));
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod condition;
 pub mod consistency;
 pub mod create;
 pub mod drain;
+pub mod drift;
 pub mod end;
 pub mod home;
 pub mod join;

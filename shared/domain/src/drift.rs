@@ -34,19 +34,30 @@ pub enum DriftReason {
     RebalanceRecommended,
 }
 
+impl DriftReason {
+    /// The word of the API.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::NodePoolDrifted => "NodePoolDrifted",
+            Self::RequirementsDrifted(_) => "RequirementsDrifted",
+            Self::InstanceTypeNotFound => "InstanceTypeNotFound",
+            Self::NodeClassDrift => "NodeClassDrift",
+            Self::AmiDrift => "AMIDrift",
+            Self::SubnetDrift => "SubnetDrift",
+            Self::SecurityGroupDrift => "SecurityGroupDrift",
+            Self::CapacityReservationDrift => "CapacityReservationDrift",
+            Self::PlacementGroupDrift => "PlacementGroupDrift",
+            Self::RebalanceRecommended => "RebalanceRecommended",
+        }
+    }
+}
+
 impl fmt::Display for DriftReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())?;
         match self {
-            Self::NodePoolDrifted => write!(f, "NodePoolDrifted"),
-            Self::RequirementsDrifted(key) => write!(f, "RequirementsDrifted ({key})"),
-            Self::InstanceTypeNotFound => write!(f, "InstanceTypeNotFound"),
-            Self::NodeClassDrift => write!(f, "NodeClassDrift"),
-            Self::AmiDrift => write!(f, "AMIDrift"),
-            Self::SubnetDrift => write!(f, "SubnetDrift"),
-            Self::SecurityGroupDrift => write!(f, "SecurityGroupDrift"),
-            Self::CapacityReservationDrift => write!(f, "CapacityReservationDrift"),
-            Self::PlacementGroupDrift => write!(f, "PlacementGroupDrift"),
-            Self::RebalanceRecommended => write!(f, "RebalanceRecommended"),
+            Self::RequirementsDrifted(key) => write!(f, " ({key})"),
+            _ => Ok(()),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use controllers::ports::cloud::{NodeClassResolution, Resolution, Unresolved};
 use controllers::ports::{ErrorKind, PortError};
+use domain::drift::NODE_CLASS_RULES;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus, ResolvedAmi, ResolvedSubnet};
 use domain::{Text, Timestamp};
 
@@ -57,6 +58,7 @@ impl Ec2 {
             capacity_reservations: capacity_reservations.map_err(|error| not_asked(&error)),
             placement_group,
             validation: Ok(()),
+            stamp: class.stamp(NODE_CLASS_RULES, &self.cluster.certificate_authority),
         };
         if self.settings.dry_runs {
             resolution.validation = match with_status(class, &resolution) {

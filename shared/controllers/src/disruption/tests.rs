@@ -1,3 +1,4 @@
+use domain::drift::{NODE_POOL_RULES, Stamp};
 use domain::node_claim::ConditionType;
 use domain::{SignedDuration, Timestamp};
 use pollster::block_on;
@@ -8,7 +9,7 @@ use crate::ports::Clock;
 use crate::record::claim::EndReason;
 use crate::record::nomination::Nomination;
 use crate::steps::command::VALIDATION_WAIT;
-use crate::testing::core::REPLACE;
+use crate::testing::core::{DRIFTED, REPLACE};
 use crate::testing::world::{Launch, World, crash};
 use crate::testing::{at, initialized_record, instance, node_of, pod_on};
 
@@ -264,4 +265,48 @@ fn a_start_waits_for_a_round_of_provisioning_that_began_in_the_same_second() {
     provisioning_is_at_work(&world, 2);
     let report = tick(&world, "run-2");
     assert!(!what(&report).contains(&&CommandEvent::StartDelayed), "{:?}", what(&report));
+}
+
+#[test]
+fn a_claim_says_that_it_has_drifted_until_it_has_not() {
+    let world = world_with_a_node_to_replace(DRIFTED);
+    let _report = tick(&world, "run-1");
+    let shown = old(&world).claim.condition(ConditionType::Drifted).cloned().unwrap();
+    assert_eq!((&*shown.reason, shown.changed), ("AMIDrift", Some(at(0))));
+    world.advance(60);
+    let _report = tick(&world, "run-2");
+    let kept = old(&world).claim.condition(ConditionType::Drifted).cloned();
+    assert_eq!(kept, Some(shown), "since when it has drifted stands");
+    world.cluster.change_node(|node| _ = node.labels.remove(REPLACE));
+    let _report = tick(&world, "run-3");
+    assert_eq!(old(&world).claim.condition(ConditionType::Drifted), None);
+}
+
+#[test]
+fn hashes_by_older_rules_are_renewed_and_a_drifted_claim_stays_drifted() {
+    let world = world_with_a_node_to_replace(DRIFTED);
+    add_node(&world, "other");
+    let stamp = |hash: &str, version: &str| Stamp { hash: hash.into(), version: version.into() };
+    for name in ["old", "other"] {
+        let mut record = world.store.records().into_iter().find(|own| &*own.claim.name == name);
+        let record = record.as_mut().unwrap();
+        record.claim.annotations = stamp("1", "v2").node_pool_annotations();
+        world.store.put(record.clone());
+    }
+    world.cluster.view.borrow_mut().node_pools = vec![{
+        let mut pool = crate::testing::node_pool("default");
+        std::sync::Arc::make_mut(&mut pool.template).hash = Some("9".into());
+        pool
+    }];
+    for run in ["run-1", "run-2"] {
+        let _report = tick(&world, run);
+    }
+    let stamp_of = |name: &str| {
+        let records = world.store.records();
+        let record = records.iter().find(|own| &*own.claim.name == name).unwrap();
+        Stamp::of_node_pool(&record.claim.annotations)
+    };
+    assert_eq!(stamp_of("old"), Some(stamp("1", NODE_POOL_RULES)));
+    assert_eq!(stamp_of("other"), Some(stamp("9", NODE_POOL_RULES)));
+    assert!(old(&world).claim.is(ConditionType::Drifted));
 }

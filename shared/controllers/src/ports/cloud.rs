@@ -1,5 +1,6 @@
 //! Where instances come from.
 
+use domain::drift::Stamp;
 use domain::instance_type::{CapacityType, InstanceTypes};
 use domain::label::Labels;
 use domain::money::UsdPerHour;
@@ -85,6 +86,9 @@ pub struct NodeClassResolution {
     pub placement_group: Resolution<()>,
     /// Whether EC2 would launch from it (dry runs).
     pub validation: Resolution<()>,
+    /// The hash of its specification by the newest rules that are known, by which its nodes drift when it changes;
+    /// `None` where it was not read from an object.
+    pub stamp: Option<Stamp>,
 }
 
 /// A part of a node class, or why there is none.

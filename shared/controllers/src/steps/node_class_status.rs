@@ -43,6 +43,7 @@ pub fn node_class_status(
         capacity_reservations,
         placement_group,
         validation,
+        stamp: _,
     } = resolution;
     judge(NodeClassCondition::SubnetsReady, take(subnets, &mut status.subnets));
     judge(

@@ -1,10 +1,14 @@
 //! A core that decides what a test's conversation is about, by rules a reader can keep in mind.
 
+use std::collections::BTreeMap;
+
 use domain::Text;
+use domain::drift::DriftReason;
 use domain::instance_type::CapacityType;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
+use domain::node_claim::NodeClaim;
 use domain::plan::{
     Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering, UnschedulablePod,
 };
@@ -16,9 +20,11 @@ use crate::core::Core;
 
 /// A Node label whose value is the reason why the Node should be replaced.
 pub(crate) const REPLACE: &str = "test/replace";
+/// A value of that label: its claim has drifted, and stays.
+pub(crate) const DRIFTED: &str = "Drifted";
 
 pub(crate) fn core() -> Core {
-    Core { schedule, propose, validate, check: |_, _| Vec::new() }
+    Core { schedule, propose, drift, validate, check: |_, _| Vec::new() }
 }
 
 /// A core whose every plan fails its check.
@@ -95,7 +101,7 @@ fn propose(snapshot: &ClusterSnapshot) -> Plan {
     let mut plan = Plan::default();
     let mut empty = Vec::new();
     for node in staying {
-        if let Some(reason) = node.labels.get(REPLACE) {
+        if let Some(reason) = node.labels.get(REPLACE).filter(|own| &***own != DRIFTED) {
             let reason = [DisruptionReason::Expired, DisruptionReason::Underutilized]
                 .into_iter()
                 .find(|known| known.as_str() == &**reason)
@@ -114,6 +120,17 @@ fn propose(snapshot: &ClusterSnapshot) -> Plan {
         plan.disruptions.push(disruption(DisruptionReason::Empty, empty));
     }
     plan
+}
+
+/// A claim has drifted whose Node says that it should be replaced for that.
+fn drift(snapshot: &ClusterSnapshot) -> BTreeMap<Text, DriftReason> {
+    let says_so = |claim: &&NodeClaim| {
+        let node =
+            snapshot.nodes.iter().find(|node| Some(&node.name) == claim.status.node_name.as_ref());
+        node.is_some_and(|node| node.labels.get(REPLACE).is_some_and(|own| &**own == DRIFTED))
+    };
+    let claims = snapshot.node_claims.iter().filter(says_so);
+    claims.map(|claim| (claim.name.clone(), DriftReason::AmiDrift)).collect()
 }
 
 fn disruption(reason: DisruptionReason, nodes: Vec<Text>) -> PlannedDisruption {

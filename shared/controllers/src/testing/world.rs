@@ -342,6 +342,7 @@ pub(crate) fn resolution() -> NodeClassResolution {
         capacity_reservations: Ok(Vec::new()),
         placement_group: Ok(()),
         validation: Ok(()),
+        stamp: None,
     }
 }
 

@@ -142,7 +142,7 @@ fn candidate(
     };
     let is_kept_up =
         !fixed::is_of_fixed_pool(node) || model.snapshot.settings.feature_gates.static_capacity;
-    let drifted = is_kept_up.then(|| drift::reason(model, node)).flatten();
+    let drifted = is_kept_up.then(|| drift::reason(model.snapshot, node)).flatten();
     let drifted_since = node
         .claim
         .and_then(|claim| claim.condition(ConditionType::Drifted))

@@ -15,7 +15,8 @@ use domain::requirement::Requirement;
 use domain::taint::Taint;
 use domain::{SignedDuration, Text};
 
-use crate::model::Model;
+use domain::snapshot::ClusterSnapshot;
+
 use crate::model::node::NodeView;
 
 /// A type that is gone from the catalogue counts only for claims older than this, as upstream: the
@@ -23,7 +24,7 @@ use crate::model::node::NodeView;
 const INSTANCE_TYPE_GRACE: SignedDuration = SignedDuration::from_hours(1);
 
 /// Why the node has drifted, if it has.
-pub(super) fn reason(model: &Model, node: &NodeView) -> Option<DriftReason> {
+pub(super) fn reason(snapshot: &ClusterSnapshot, node: &NodeView) -> Option<DriftReason> {
     let (claim, pool) = (node.claim?, node.node_pool?);
     let launched = claim.condition(ConditionType::Launched);
     if launched.is_some_and(|condition| condition.status != ConditionStatus::True) {
@@ -34,11 +35,11 @@ pub(super) fn reason(model: &Model, node: &NodeView) -> Option<DriftReason> {
     }
     let of_class = || {
         let name = &pool.template.node_class_ref.name;
-        let class = model.snapshot.node_classes.iter().find(|class| class.name == *name)?;
+        let class = snapshot.node_classes.iter().find(|class| class.name == *name)?;
         node_class_drift(claim, node, class)
     };
     requirement_drift(claim, pool)
-        .or_else(|| instance_type_drift(model, node, claim))
+        .or_else(|| instance_type_drift(snapshot, node, claim))
         .or_else(of_class)
         .or_else(|| is_rebalanced(claim, pool).then_some(DriftReason::RebalanceRecommended))
 }
@@ -105,8 +106,12 @@ fn requirement_drift(claim: &NodeClaim, pool: &NodePool) -> Option<DriftReason> 
 
 /// Whether the type is sold no longer where and as the node was bought. Offerings count whether they can be
 /// launched now or not. A reservation that has ended leaves its instances running on demand.
-fn instance_type_drift(model: &Model, node: &NodeView, claim: &NodeClaim) -> Option<DriftReason> {
-    let age = claim.created.map(|created| model.snapshot.now.duration_since(created))?;
+fn instance_type_drift(
+    snapshot: &ClusterSnapshot,
+    node: &NodeView,
+    claim: &NodeClaim,
+) -> Option<DriftReason> {
+    let age = claim.created.map(|created| snapshot.now.duration_since(created))?;
     if age < INSTANCE_TYPE_GRACE || !node.labels.contains_key(label::INSTANCE_TYPE) {
         return None;
     }

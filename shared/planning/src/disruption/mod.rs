@@ -18,7 +18,7 @@ mod tests;
 mod trial;
 mod validation;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
 use domain::drift::DriftReason;
@@ -27,8 +27,8 @@ use domain::plan::{BlockedNode, Plan, PlannedDisruption, PlannedNodeClaim};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::snapshot::ClusterSnapshot;
 
-use crate::model::Model;
-use crate::model::node::NodeView;
+use crate::model::node::{NodeView, nodes};
+use crate::model::{Model, ResourceNames};
 use crate::scheduling::claim::Names;
 use crate::scheduling::{For, Scheduling};
 use budget::Allowance;
@@ -56,6 +56,16 @@ pub fn validate(
     let model = Model::new(snapshot, &virtual_pods);
     let scheduling = Scheduling::of(&model, For::Disruption);
     validation::validate(&model, &scheduling, disruption)
+}
+
+/// NodeClaims that have drifted, by name, and how, whatever keeps their nodes.
+pub fn drifted(snapshot: &ClusterSnapshot) -> BTreeMap<Text, DriftReason> {
+    let nodes = nodes(snapshot, &ResourceNames::default());
+    let drifted = nodes.iter().filter_map(|node| {
+        let claim = node.claim.filter(|_| !node.is_deleting)?;
+        Some((claim.name.clone(), drift::reason(snapshot, node)?))
+    });
+    drifted.collect()
 }
 
 /// Adds disruptions and what blocks them to a plan for pending pods.

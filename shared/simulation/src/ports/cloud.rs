@@ -9,6 +9,7 @@ use controllers::ports::{Cloud, ErrorKind, Instance, InstanceState, PortError};
 use controllers::record::launch::LaunchRequest;
 use controllers::status::{ReservationStatus, ResolvedSecurityGroup};
 use domain::Text;
+use domain::drift::NODE_CLASS_RULES;
 use domain::instance_type::{CapacityType, InstanceTypes};
 use domain::label::{self, Labels};
 use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
@@ -149,6 +150,7 @@ fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
             .collect()),
         placement_group: Ok(()),
         validation: Ok(()),
+        stamp: class.stamp(NODE_CLASS_RULES, ""),
     }
 }
 

@@ -14,8 +14,7 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::requirement::Operator;
 use domain::{SignedDuration, Text};
 
-use crate::disruption::drift;
-use crate::model::Model;
+use crate::disruption;
 use crate::testing::{
     Cluster, NodeMaker, budget, cluster, going, minutes_ago, near, node, node_pool_of,
     node_pool_with, now, pdb, pod, pod_key, requirement,
@@ -23,8 +22,8 @@ use crate::testing::{
 
 /// Why the first node of a cluster has drifted.
 fn reason(world: &Cluster) -> Option<DriftReason> {
-    let model = Model::new(&world.0, &[]);
-    drift::reason(&model, &model.nodes[0])
+    let name = &world.0.node_claims[0].name;
+    disruption::drifted(&world.0).remove(name)
 }
 
 fn node_class(ami: &str) -> Ec2NodeClass {

@@ -12,16 +12,15 @@ use domain::node_class::{
 };
 use domain::requirement::{Operator, Requirement};
 
-use crate::disruption::drift;
-use crate::model::Model;
+use crate::disruption::drifted;
 use crate::testing::{
     Cluster, NodeMaker, cluster, instance_type, node, offering, requirement, reserved,
 };
 
 /// Why the first node of a cluster has drifted.
 fn reason(world: &Cluster) -> Option<DriftReason> {
-    let model = Model::new(&world.0, &[]);
-    drift::reason(&model, &model.nodes[0])
+    let name = &world.0.node_claims[0].name;
+    drifted(&world.0).remove(name)
 }
 
 /// A node beside a class for which this was resolved.

@@ -1,0 +1,57 @@
+//! What claims say of their drift: kept up to date whether or not anything comes of it.
+
+use domain::node_class::Ec2NodeClass;
+use domain::node_pool::NodePool;
+
+use super::Tick;
+use crate::ports::Outside;
+use crate::record::claim::ClaimRecord;
+use crate::run::change_claim;
+use crate::steps::drift::{Origins, is_drift_shown, show_drift, stamps_due};
+
+impl<O: Outside> Tick<'_, O> {
+    /// Brings condition Drifted of every claim up to date, and the hashes of what it was made from where the rules
+    /// for them have got a newer version. A claim that gets new hashes is judged by them in the next run: until it has
+    /// them, nobody can tell by its hashes whether it has drifted.
+    pub(super) async fn keep_drift(&mut self) {
+        let observed = self.observed;
+        let now = observed.now;
+        let drifted = (self.run.core.drift)(self.snapshot);
+        for claim in observed.claims.iter().filter(|claim| claim.record.ending.is_none()) {
+            let name = &claim.record.claim.name;
+            let drift = drifted.get(name);
+            let origins = self.origins(&claim.record);
+            let is_kept = |record: &ClaimRecord| {
+                stamps_due(&record.claim, origins, drift).is_empty()
+                    && is_drift_shown(&record.claim, drift)
+            };
+            if is_kept(&claim.record) {
+                continue;
+            }
+            let changed = change_claim(self.ports.store(), claim.clone(), |mut record| {
+                let stamps = stamps_due(&record.claim, origins, drift);
+                if record.ending.is_some() {
+                    return record;
+                }
+                if stamps.is_empty() {
+                    show_drift(&mut record.claim, drift, now);
+                } else {
+                    record.claim.annotations.extend(stamps);
+                }
+                record
+            })
+            .await;
+            self.report.problems.note(|| format!("note the drift of claim {name}"), changed);
+        }
+    }
+
+    fn origins(&self, record: &ClaimRecord) -> Origins<'_> {
+        let view = &self.observed.view;
+        let is_pool = |pool: &&NodePool| record.claim.node_pool() == Some(&pool.name);
+        let is_class = |class: &&Ec2NodeClass| class.name == record.launch.node_class;
+        Origins {
+            pool: view.node_pools.iter().find(is_pool),
+            class: view.node_classes.iter().find(is_class),
+        }
+    }
+}
