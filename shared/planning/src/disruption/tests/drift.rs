@@ -4,20 +4,21 @@ use std::sync::Arc;
 
 use domain::drift::DriftReason;
 use domain::label::{
-    INSTANCE_TYPE, Labels, NODE_CLASS_HASH, NODE_CLASS_HASH_VERSION, NODE_POOL_HASH,
+    HOSTNAME, INSTANCE_TYPE, Labels, NODE_CLASS_HASH, NODE_CLASS_HASH_VERSION, NODE_POOL_HASH,
     NODE_POOL_HASH_VERSION, ON_REBALANCE_RECOMMENDATION, REBALANCE_RECOMMENDED, ZONE,
 };
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus, ResolvedAmi};
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
 use domain::pdb::CountOrPercent;
-use domain::reason::{DisruptionReason, NotDisruptable};
-use domain::requirement::Operator;
+use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable};
+use domain::requirement::{Operator, Requirement};
+use domain::resource::{CPU, Resources};
 use domain::{SignedDuration, Text};
 
 use crate::disruption;
 use crate::testing::{
-    Cluster, NodeMaker, budget, cluster, going, minutes_ago, near, node, node_pool_of,
-    node_pool_with, now, pdb, pod, pod_key, requirement,
+    Cluster, NodeMaker, budget, cluster, going, instance_type, minutes_ago, near, node,
+    node_pool_of, node_pool_with, now, pdb, pod, pod_key, requirement,
 };
 
 /// Why the first node of a cluster has drifted.
@@ -255,4 +256,32 @@ fn a_drifted_node_that_a_pod_has_just_left_makes_way_for_its_own_pods() {
     for minutes in [60, 1] {
         assert_eq!(going(&left(minutes), DisruptionReason::Drifted), ["n1"]);
     }
+}
+
+#[test]
+fn a_node_whose_replacements_limits_leave_too_few_types_for_says_so() {
+    let sold = vec![
+        instance_type("m.xlarge", 4, 0.20),
+        instance_type("m.2xlarge", 8, 0.40),
+        instance_type("x.4xlarge", 16, 0.50),
+    ];
+    let any = requirement(INSTANCE_TYPE, Operator::In, &["m.xlarge", "m.2xlarge"]);
+    let two_types = Requirement { min_values: Some(2), ..any };
+    let apart = pod("a").cpu(3000).label("app", "db").anti_affinity(near(HOSTNAME, ("app", "db")));
+    let limited = |cpus: i64| {
+        cluster()
+            .selling(sold.clone())
+            .pool(node_pool_of("default", std::slice::from_ref(&two_types)))
+            .default_pool(|pool| pool.limits = Resources::new().with(CPU, cpus * 1000))
+            .node(node("n1").of_type("x.4xlarge"))
+            .pods(2, &apart.clone().on("n1"))
+    };
+    assert_eq!(limited(16).disruption().replacements.len(), 2);
+    assert_eq!(
+        limited(13).blocked("n1"),
+        NotDisruptable::DriftWithoutReplacement {
+            drift: DriftReason::RequirementsDrifted(INSTANCE_TYPE.into()),
+            unfit: NodePoolUnfit::MinValues { key: INSTANCE_TYPE.into(), wanted: 2, found: 1 },
+        }
+    );
 }

@@ -1,12 +1,17 @@
 //! Which moves are worth it: what must be saved, how many nodes may come for how many, what comes first, and
 //! what is said of those that stay.
 
+use domain::label::INSTANCE_TYPE;
 use domain::node_pool::ConsolidationPolicy;
 use domain::pdb::CountOrPercent;
 use domain::plan::Plan;
-use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
+use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, Unconsolidatable};
+use domain::requirement::{Operator, Requirement};
+use domain::resource::{CPU, Resources};
 
-use crate::testing::{Cluster, budget, cluster, going, instance_type, node, pod, usd};
+use crate::testing::{
+    Cluster, budget, cluster, going, instance_type, node, node_pool_of, pod, requirement, usd,
+};
 
 /// Why a node is not consolidated.
 #[track_caller]
@@ -65,6 +70,24 @@ fn several_nodes_become_fewer() {
     assert_eq!(disruption.savings, usd(6.0 * 0.20 - 2.0 * 0.45));
     let placed: usize = disruption.replacements.iter().map(|claim| claim.pods.len()).sum();
     assert_eq!(placed, 12);
+}
+
+#[test]
+fn what_limits_leave_too_few_types_for_is_not_begun_and_says_so() {
+    let limited = |cpus: i64| {
+        let mut sold = full(6).0.instance_types.default.to_vec();
+        sold.push(instance_type("o.4xlarge", 16, 0.46));
+        let any = requirement(INSTANCE_TYPE, Operator::Exists, &[]);
+        let two_types = Requirement { min_values: Some(2), ..any };
+        full(6)
+            .selling(sold)
+            .pool(node_pool_of("default", &[two_types]))
+            .default_pool(|pool| pool.limits = Resources::new().with(CPU, cpus * 1000))
+    };
+    // Each of two new nodes may turn out to have sixteen CPUs.
+    assert_eq!(limited(32).disruption().replacements.len(), 2);
+    let unfit = NodePoolUnfit::MinValues { key: INSTANCE_TYPE.into(), wanted: 2, found: 1 };
+    assert_eq!(unconsolidatable(&limited(29), "n0"), Unconsolidatable::NotLaunchable(unfit));
 }
 
 #[test]
