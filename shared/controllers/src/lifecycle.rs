@@ -23,6 +23,7 @@ use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::Event;
 use crate::ports::cloud::Instance;
+use crate::ports::cluster::NodeClaimObject;
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{
     ClaimStore, Cloud, Cluster, FunctionName, Lease, LeaseAnswer, Outside, Versioned,
@@ -150,6 +151,8 @@ async fn advance_under<O: Outside>(
         now: observed.now,
         observed: &observed,
         instances: instances.iter().map(|instance| (&*instance.id, instance)).collect(),
+        nodes: nodes_by_provider(&observed),
+        objects: observed.view.node_claims.iter().map(|own| (own.claim_uid(), own)).collect(),
         pods: observed.pods_by_node(),
         report: LifecycleReport { instances: census(&instances), ..LifecycleReport::default() },
         events: Vec::new(),
@@ -183,6 +186,12 @@ async fn advance_under<O: Outside>(
     Ok(report)
 }
 
+fn nodes_by_provider(observed: &Observation) -> BTreeMap<&Text, &Node> {
+    // Of several the first: a claim with more than one does not register.
+    let nodes = observed.view.nodes.iter().rev();
+    nodes.filter_map(|node| Some((node.provider_id.as_ref()?, node))).collect()
+}
+
 fn census(instances: &[Instance]) -> BTreeMap<(Text, CapacityType), usize> {
     let mut counts = BTreeMap::new();
     for own in instances {
@@ -198,6 +207,10 @@ struct Tick<'a, O> {
     observed: &'a Observation,
     /// By id.
     instances: BTreeMap<&'a str, &'a Instance>,
+    /// Nodes, by provider id.
+    nodes: BTreeMap<&'a Text, &'a Node>,
+    /// NodeClaim objects, by the uid of the claim that they show.
+    objects: BTreeMap<&'a Text, &'a NodeClaimObject>,
     /// Bound pods, by Node.
     pods: BTreeMap<&'a Text, Vec<&'a Pod>>,
     report: LifecycleReport,
@@ -247,20 +260,25 @@ impl<'a, O: Outside> Tick<'a, O> {
 
     /// When the drain is to end by force, where somebody has written that on the NodeClaim object.
     fn deadline_asked_for(&self, record: &ClaimRecord) -> Option<Timestamp> {
-        let object = self.observed.mirror_of(record)?;
+        let object = self.object(record)?;
         object.claim.annotations.get(TERMINATION_TIMESTAMP)?.parse().ok()
     }
 
     fn counterparts(&self, record: &ClaimRecord) -> Counterparts<'a> {
         Counterparts {
-            object: self.observed.mirror_of(record),
+            object: self.object(record),
             node: self.node(record),
             instance: self.instance(record),
         }
     }
 
     fn node(&self, record: &ClaimRecord) -> Option<&'a Node> {
-        self.observed.node_of(record)
+        self.nodes.get(record.claim.status.provider_id.as_ref()?).copied()
+    }
+
+    /// The object that shows the claim in the cluster.
+    fn object(&self, record: &ClaimRecord) -> Option<&'a NodeClaimObject> {
+        self.objects.get(&record.claim.uid).copied()
     }
 
     fn pods_of(&self, node: &Node) -> &[&'a Pod] {
@@ -310,7 +328,7 @@ impl<'a, O: Outside> Tick<'a, O> {
     /// Shows a claim in the cluster, unless its object says so already.
     async fn mirror(&mut self, record: &ClaimRecord) {
         let claim = &record.claim;
-        let object = self.observed.mirror_of(record);
+        let object = self.object(record);
         let is_shown = object.is_some_and(|object| is_shown(&object.claim, claim));
         if !is_shown {
             let mirrored = self.ports.cluster().mirror_node_claim(claim).await;

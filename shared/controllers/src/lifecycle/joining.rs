@@ -87,7 +87,7 @@ impl<O: Outside> Tick<'_, O> {
             several => return ambiguous(record, several.len(), self.now),
         };
         let Registration { patch, record: registered, taint_was_missing } =
-            register(record.clone(), node, self.observed.mirror_of(&record), self.now);
+            register(record.clone(), node, self.object(&record), self.now);
         let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
         let doing = || format!("register Node {}", node.name);
         // A Node that is gone again has not joined.

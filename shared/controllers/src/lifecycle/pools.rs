@@ -90,7 +90,7 @@ impl<O: Outside> Tick<'_, O> {
             .map(|claim| &claim.record)
             .filter(|record| record.claim.node_pool() == Some(&pool.name))
             .filter(|record| record.instance.is_some())
-            .map(|record| Member { claim: &record.claim, node: observed.node_of(record) })
+            .map(|record| Member { claim: &record.claim, node: self.node(record) })
             .collect();
         let class = observed
             .view

@@ -202,7 +202,12 @@ pub struct NodeClaimObject {
 impl NodeClaimObject {
     /// Whether it shows the claim of a uid: as its mirror, or because the claim was made from it.
     pub fn belongs_to(&self, claim_uid: &str) -> bool {
-        self.mirror_of.as_ref().unwrap_or(&self.claim.uid).as_ref() == claim_uid
+        **self.claim_uid() == *claim_uid
+    }
+
+    /// The uid of the claim that it shows, be it its own.
+    pub fn claim_uid(&self) -> &Text {
+        self.mirror_of.as_ref().unwrap_or(&self.claim.uid)
     }
 }
 

@@ -118,7 +118,12 @@ pub fn snapshot(observed: &Observation, settings: &Settings) -> ClusterSnapshot 
 
 fn node_claims(observed: &Observation) -> Vec<NodeClaim> {
     let pods = observed.pods_by_node();
-    let own = observed.claims.iter().map(|claim| shown_claim(observed, &claim.record, &pods));
+    let objects: BTreeMap<&Text, &NodeClaimObject> =
+        observed.view.node_claims.iter().map(|own| (own.claim_uid(), own)).collect();
+    let own = observed.claims.iter().map(|claim| {
+        let object = objects.get(&claim.record.claim.uid).copied();
+        shown_claim(observed, &claim.record, object, &pods)
+    });
     let known: BTreeSet<&Text> =
         observed.claims.iter().map(|claim| &claim.record.claim.name).collect();
     // What somebody else made and nobody has taken over yet: its node is there all the same.
@@ -134,6 +139,7 @@ fn node_claims(observed: &Observation) -> Vec<NodeClaim> {
 fn shown_claim(
     observed: &Observation,
     record: &ClaimRecord,
+    object: Option<&NodeClaimObject>,
     pods: &BTreeMap<&Text, Vec<&Pod>>,
 ) -> NodeClaim {
     let mut claim = record.claim.clone();
@@ -142,7 +148,7 @@ fn shown_claim(
         let pods = pods.get(name).map(Vec::as_slice).unwrap_or_default();
         claim = note_pods(record.clone(), pods, observed.now).claim;
     }
-    if let Some(object) = observed.mirror_of(record) {
+    if let Some(object) = object {
         for (key, value) in &object.claim.annotations {
             claim.annotations.entry(key.clone()).or_insert_with(|| value.clone());
         }
