@@ -186,6 +186,13 @@ impl ApiServer {
         }
     }
 
+    /// The same, where neither the scheduler nor a workload controller cares.
+    pub(crate) fn alter_unheard<T: Object>(&mut self, key: &T::Key, change: impl FnOnce(&mut T)) {
+        let stirred = self.stirred;
+        self.alter(key, change);
+        self.stirred = stirred;
+    }
+
     /// Stores an object whether it is there or not, as `kubectl apply` does: uid, creation time and
     /// what controllers wrote stay. Says whether anything changed.
     pub fn apply<T: Object>(&mut self, mut value: T, now: Timestamp) -> bool {

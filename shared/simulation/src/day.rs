@@ -5,17 +5,32 @@
 //! that what the cluster costs in the end can be held against what its pods need.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use crate::scenario::{Scenario, ScenarioError};
+use catalog::CatalogOptions;
+use domain::instance_type::InstanceType;
+
+use crate::scenario::{CatalogChoice, Scenario, ScenarioError};
 use crate::seed::{Draw, Seed};
 
 /// Minutes until things calm down.
 const BUSY_MINUTES: u64 = 22 * 60;
 const DEPLOYMENTS: u64 = 14;
 
-/// The scenario of a seed.
+const REGION: &str = "us-east-1";
+const FAMILIES: [&str; 5] = ["c5", "m5", "r5", "c6i", "m6i"];
+
+/// The scenario of a seed. EC2 sells the families that its NodePool allows, and no others: what nobody may launch
+/// changes nothing but how long a look at the catalogue takes.
 pub fn day(seed: u64) -> Result<Scenario, ScenarioError> {
-    Scenario::read(&format!("day-{seed}.yaml"), &text(seed))
+    let scenario = Scenario::read(&format!("day-{seed}.yaml"), &text(seed))?;
+    let mut sold = catalog::embedded()?.instance_types(&[], &CatalogOptions::of(REGION));
+    let is_of = |own: &InstanceType, family: &&str| {
+        own.name.split('.').next().is_some_and(|own| own == *family)
+    };
+    let allowed = |own: &&InstanceType| FAMILIES.iter().any(|family| is_of(own, family));
+    sold.default = Arc::new(sold.default.iter().filter(allowed).cloned().collect());
+    Ok(Scenario { catalog: CatalogChoice::Given(Box::new(sold)), ..scenario })
 }
 
 /// The scenario of a seed, as it is written.
@@ -33,7 +48,7 @@ spec:
   start: 2026-01-05T00:00:00Z
   duration: 24h
   seed: {seed}
-  region: us-east-1
+  region: {REGION}
   faults: {}
   timeline:
   - apply:
@@ -68,6 +83,7 @@ fn faults(draw: &mut Draw) -> String {
 }
 
 fn pools(draw: &mut Draw) -> String {
+    let families = FAMILIES.join(", ");
     let after = ["0s", "30s", "1m", "5m"][index(draw, 4)];
     let budget = ["\"10%\"", "\"5%\"", "\"3\""][index(draw, 3)];
     let policy =
@@ -91,7 +107,7 @@ fn pools(draw: &mut Draw) -> String {
             expireAfter: Never
             requirements:
             - {{key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}}
-            - {{key: karpenter.k8s.aws/instance-family, operator: In, values: [c5, m5, r5, c6i, m6i]}}
+            - {{key: karpenter.k8s.aws/instance-family, operator: In, values: [{families}]}}
             - {{key: karpenter.k8s.aws/instance-size, operator: In, values: [large, xlarge]}}
             - {{key: topology.kubernetes.io/zone, operator: In, values: [us-east-1a, us-east-1b, us-east-1c]}}
         disruption: {{consolidateAfter: {after}, consolidationPolicy: {policy}, budgets: [{{nodes: {budget}}}]}}

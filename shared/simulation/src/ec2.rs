@@ -95,6 +95,10 @@ pub struct Ec2 {
     instances: BTreeMap<Text, Instance>,
     /// Ids of instances that are billed.
     billed: BTreeSet<Text>,
+    /// What those cost together.
+    hourly: UsdPerHour,
+    /// How often an instance was launched, tagged or ended.
+    changes: u64,
     answers: BTreeMap<Text, FleetAnswer>,
     exhausted: BTreeMap<CapacityPool, Timestamp>,
     faults: Faults,
@@ -115,6 +119,8 @@ impl Ec2 {
             node_classes: Vec::new(),
             instances: BTreeMap::new(),
             billed: BTreeSet::new(),
+            hourly: UsdPerHour::ZERO,
+            changes: 0,
             answers: BTreeMap::new(),
             exhausted: BTreeMap::new(),
             faults,
@@ -164,9 +170,10 @@ impl Ec2 {
     /// Changes the state of an instance. False if there is none by that id.
     pub(crate) fn set_state(&mut self, id: &str, state: InstanceState) -> bool {
         let Some(own) = self.instances.get_mut(id) else { return false };
+        self.changes += 1;
         own.state = state;
-        if !own.is_billed() {
-            self.billed.remove(id);
+        if !own.is_billed() && self.billed.remove(id) {
+            self.hourly = self.hourly - own.price;
         }
         true
     }
@@ -183,7 +190,21 @@ impl Ec2 {
 
     /// What all instances that are billed cost.
     pub fn hourly(&self) -> UsdPerHour {
-        self.billed().map(|own| own.price).sum()
+        self.hourly
+    }
+
+    /// Moves on whenever an instance is launched, tagged or ended.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Takes note of an instance that is billed from now on.
+    fn bill(&mut self, instance: Instance) {
+        self.changes += 1;
+        if self.billed.insert(instance.id.clone()) {
+            self.hourly += instance.price;
+        }
+        self.instances.insert(instance.id.clone(), instance);
     }
 
     /// Takes capacity of a pool away until a moment.
@@ -198,12 +219,12 @@ impl Ec2 {
 
     /// Takes note of an instance that was there before.
     pub(crate) fn adopt(&mut self, instance: Instance) {
-        self.billed.insert(instance.id.clone());
-        self.instances.insert(instance.id.clone(), instance);
+        self.bill(instance);
     }
 
     /// Sets tags of an instance. False if it is not there any more.
     pub(crate) fn tag(&mut self, id: &str, tags: &Labels) -> bool {
+        self.changes += 1;
         let own = self.instances.get_mut(id).filter(|own| own.state != InstanceState::Terminated);
         own.is_some_and(|own| {
             own.tags.extend(tags.clone());

@@ -19,32 +19,42 @@ pub struct ConditionFailed(pub &'static str);
 
 /// Records of one sort, by key.
 #[derive(Clone, Debug)]
-pub(crate) struct Records<T>(BTreeMap<Text, Versioned<T>>);
+pub(crate) struct Records<T> {
+    by_key: BTreeMap<Text, Versioned<T>>,
+    /// How often a record was written or deleted.
+    changes: u64,
+}
 
 impl<T> Default for Records<T> {
     fn default() -> Self {
-        Self(BTreeMap::new())
+        Self { by_key: BTreeMap::new(), changes: 0 }
     }
 }
 
 impl<T: Clone> Records<T> {
     pub(crate) fn all(&self) -> Vec<Versioned<T>> {
-        self.0.values().cloned().collect()
+        self.by_key.values().cloned().collect()
+    }
+
+    /// Moves on whenever a record is written or deleted.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.values().map(|own| &own.record)
+        self.by_key.values().map(|own| &own.record)
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Versioned<T>> {
-        self.0.get(key)
+        self.by_key.get(key)
     }
 
     pub(crate) fn create(&mut self, key: Text, record: T) -> Result<Version, ConditionFailed> {
-        if self.0.contains_key(&key) {
+        if self.by_key.contains_key(&key) {
             return Err(ConditionFailed("it is there already"));
         }
-        self.0.insert(key, Versioned { record, version: Version(1) });
+        self.changes += 1;
+        self.by_key.insert(key, Versioned { record, version: Version(1) });
         Ok(Version(1))
     }
 
@@ -54,19 +64,21 @@ impl<T: Clone> Records<T> {
         record: T,
         expected: Version,
     ) -> Result<Version, ConditionFailed> {
-        let own = self.0.get_mut(key).ok_or(ConditionFailed("it is gone"))?;
+        let own = self.by_key.get_mut(key).ok_or(ConditionFailed("it is gone"))?;
         if own.version != expected {
             return Err(ConditionFailed("it has another version"));
         }
+        self.changes += 1;
         *own = Versioned { record, version: Version(expected.0 + 1) };
         Ok(own.version)
     }
 
     pub(crate) fn delete(&mut self, key: &str, expected: Version) -> Result<(), ConditionFailed> {
-        match self.0.get(key) {
+        match self.by_key.get(key) {
             Some(own) if own.version != expected => Err(ConditionFailed("it has another version")),
             _ => {
-                self.0.remove(key);
+                self.changes += 1;
+                self.by_key.remove(key);
                 Ok(())
             }
         }

@@ -124,6 +124,8 @@ pub struct World {
     /// How many calls the controllers have made.
     calls: u64,
     settled_revision: Option<u64>,
+    /// Of instances and claims, what was checked last.
+    checked: Option<(u64, u64)>,
 }
 
 /// More rounds than any cluster needs to come to rest; each round does what one step of each
@@ -165,6 +167,7 @@ impl World {
             cost_nano_usd_millis_per_hour: 0,
             calls: 0,
             settled_revision: None,
+            checked: None,
         }
     }
 

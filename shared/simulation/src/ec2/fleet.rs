@@ -184,8 +184,7 @@ impl Ec2 {
             allocatable,
             registration,
         };
-        self.instances.insert(id.clone(), instance);
-        self.billed.insert(id.clone());
+        self.bill(instance);
         id
     }
 

@@ -18,9 +18,11 @@ pub(super) fn reconcile(world: &mut World, object: &WorkloadObject, pods: &[Pod]
     for _ in active.len()..wanted {
         create_named_by_chance(world, object);
     }
-    for pod in ranked(active.clone(), world.now()).iter().take(active.len().saturating_sub(wanted))
-    {
-        world.delete_pod(&pod.key, Deletion::Graceful);
+    let surplus = active.len().saturating_sub(wanted);
+    if surplus > 0 {
+        for pod in ranked(active, world.now()).into_iter().take(surplus) {
+            world.delete_pod(&pod.key, Deletion::Graceful);
+        }
     }
 }
 

@@ -60,7 +60,7 @@ impl World {
         for key in self.api.keys::<PodDisruptionBudget>() {
             let Some(budget) = self.api.get::<PodDisruptionBudget>(&key) else { continue };
             let status = Status::of(&self.api, budget);
-            self.api.alter::<PodDisruptionBudget>(&key, |budget| {
+            self.api.alter_unheard::<PodDisruptionBudget>(&key, |budget| {
                 budget.current_healthy = status.healthy;
                 budget.desired_healthy = status.desired;
                 budget.disruptions_allowed = Some(status.healthy.saturating_sub(status.desired));

@@ -134,17 +134,26 @@ impl World {
 
     /// Invariant 1: every instance has one claim, and every claim one instance.
     pub(crate) fn check_instances(&mut self) {
-        let mut alive: BTreeMap<Text, Text> = BTreeMap::new();
+        let changes = (self.ec2.changes(), self.store.claims.changes());
+        // An orphan grows older, though nothing changes.
+        if self.checked == Some(changes) && self.orphans.is_empty() {
+            return;
+        }
+        self.checked = Some(changes);
+        let mut alive: BTreeMap<&Text, &Text> = BTreeMap::new();
         let mut found = Vec::new();
         let mut orphans: BTreeMap<Text, Timestamp> = BTreeMap::new();
         for instance in self.ec2.billed() {
             let Some(uid) = instance.tags.get(CLAIM_UID_TAG) else { continue };
-            let claim = instance.tags.get(CLAIM_TAG).cloned().unwrap_or_default();
-            if let Some(first) = alive.insert(uid.clone(), instance.id.clone()) {
-                let second = instance.id.clone();
-                found.push(Violation::TwoInstances { claim: claim.clone(), first, second });
+            let claim = instance.tags.get(CLAIM_TAG);
+            if let Some(first) = alive.insert(uid, &instance.id) {
+                found.push(Violation::TwoInstances {
+                    claim: claim.cloned().unwrap_or_default(),
+                    first: first.clone(),
+                    second: instance.id.clone(),
+                });
             }
-            let record = self.store.claims.get(&claim);
+            let record = claim.and_then(|claim| self.store.claims.get(claim));
             if record.is_none_or(|own| own.record.claim.uid != *uid) {
                 let since = self.orphans.get(&instance.id).copied().unwrap_or(self.now);
                 if self.now.duration_since(since) > ORPHAN_GRACE {
