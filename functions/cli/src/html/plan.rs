@@ -13,12 +13,12 @@ use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::unschedulable::groups;
-use crate::view::virtual_pods::{self, VirtualPods, listed, on_nodes, planned_at};
+use crate::view::virtual_pods::{self, Ahead, VirtualPods, listed};
 
 /// The whole plan; `cluster` is its name, where one was given.
 pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, cluster: Option<&str>) -> String {
     let Plan {
-        node_claims: _,
+        node_claims,
         placements,
         unschedulable,
         disruptions,
@@ -28,14 +28,15 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, cluster: Option<&str
     } = plan;
     let title = cluster.map_or_else(|| "Plan".to_owned(), |name| format!("Plan for {name}"));
     let rows = node_row::rows(snapshot, plan);
+    let ahead = Ahead::of(plan);
     let body = html! {
         h1 { (title) }
         p.about { "What one tick would do at " (snapshot.now) "." }
         (figures(plan, totals))
         @if !rows.is_empty() { h2 { "Nodes" } (node_table(&rows)) }
-        (launches(plan))
+        (launches(node_claims, &ahead))
         (places(placements))
-        (reserves(plan))
+        (reserves(&ahead))
         (taken_away(disruptions))
         (left_alone(blocked))
         (without_place(unschedulable))
@@ -58,12 +59,11 @@ fn figures(plan: &Plan, totals: &Totals) -> Markup {
     }
 }
 
-fn launches(plan: &Plan) -> Markup {
-    let claims = &plan.node_claims;
+fn launches(claims: &[PlannedNodeClaim], ahead: &Ahead<'_>) -> Markup {
     html! {
         @if !claims.is_empty() {
             h2 { "Launch" small { (counted(claims.len(), "node")) } }
-            @for claim in claims { (launch(claim, &planned_at(plan, Some(&claim.name)))) }
+            @for claim in claims { (launch(claim, ahead.at(&claim.name))) }
         }
     }
 }
@@ -102,15 +102,15 @@ fn places(placements: &[Placement]) -> Markup {
     }
 }
 
-fn reserves(plan: &Plan) -> Markup {
-    let (on_nodes, without) = (on_nodes(plan), planned_at(plan, None));
+fn reserves(ahead: &Ahead<'_>) -> Markup {
+    let (on_nodes, without) = (ahead.on_nodes(), ahead.without_room());
     html! {
         @if !on_nodes.is_empty() || !without.is_empty() {
             h2 { "Reserve" small { "room for pods to come, on nodes there are" } }
             div.card {
                 ul {
                     @for (node, groups) in on_nodes {
-                        li { span.name { (node) } " " (listed(&groups)) }
+                        li { span.name { (node) } " " (listed(groups)) }
                     }
                     @for group in without { li.warn { "no room for " (group) } }
                 }

@@ -13,7 +13,7 @@ use crate::text::paint::Role;
 use crate::text::plan::{disruption, launch};
 use crate::view::node_row::NodeRow;
 use crate::view::pod_names::{PodNames, counted};
-use crate::view::virtual_pods::{listed, planned_at};
+use crate::view::virtual_pods::{Ahead, listed};
 
 /// Where a pod goes and why, or why nowhere.
 pub(crate) fn pod(
@@ -84,7 +84,7 @@ fn place_of(
     }
     if let Some(claim) = plan.node_claims.iter().find(|claim| holds(claim, key)) {
         page.line("  It gets a place on a new node:");
-        launch(page, claim, &planned_at(plan, Some(&claim.name)), "    ");
+        launch(page, claim, Ahead::of(plan).at(&claim.name), "    ");
         return true;
     }
     let Some(taken) = plan.disruptions.iter().find(|taken| taken.pods.contains(key)) else {
@@ -119,7 +119,7 @@ fn place_ahead(page: &mut Page, own: &PlannedVirtualPod, plan: &Plan) {
         return page.line(line);
     };
     page.line("  Room for it comes with a new node:");
-    launch(page, claim, &planned_at(plan, Some(place)), "    ");
+    launch(page, claim, Ahead::of(plan).at(place), "    ");
 }
 
 fn holds(claim: &PlannedNodeClaim, key: &PodKey) -> bool {
@@ -163,7 +163,8 @@ pub(crate) fn node(
     page.line(node_table(std::slice::from_ref(row), canvas));
     page.line("");
     if let Some((claim, explanation)) = claim {
-        let ahead = planned_at(plan, Some(&claim.name));
+        let ahead = Ahead::of(plan);
+        let ahead = ahead.at(&claim.name);
         page.line(match (plan.node_claims.contains(claim), claim.pods.is_empty()) {
             (true, true) if !ahead.is_empty() => {
                 "  It is launched for pods that are still to come:"
@@ -171,7 +172,7 @@ pub(crate) fn node(
             (true, _) => "  It is launched for pods that wait:",
             (false, _) => "  It is launched to replace nodes that go:",
         });
-        launch(&mut page, claim, &ahead, "    ");
+        launch(&mut page, claim, ahead, "    ");
         if let Some(explanation) = explanation {
             claim_tree(&mut page, explanation);
         }
@@ -223,9 +224,10 @@ fn residents(page: &mut Page, name: &str, snapshot: &ClusterSnapshot, plan: &Pla
     if !coming.is_empty() {
         page.line(format!("  It gets {}: {}", counted(coming.len(), "pod"), PodNames(&coming)));
     }
-    let ahead = planned_at(plan, Some(name));
+    let ahead = Ahead::of(plan);
+    let ahead = ahead.at(name);
     if !ahead.is_empty() {
-        page.line(format!("  Room on it is kept for {}.", listed(&ahead)));
+        page.line(format!("  Room on it is kept for {}.", listed(ahead)));
     }
 }
 

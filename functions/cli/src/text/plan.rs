@@ -19,7 +19,7 @@ use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::unschedulable::groups;
-use crate::view::virtual_pods::{self, VirtualPods, listed, on_nodes, planned_at};
+use crate::view::virtual_pods::{self, Ahead, VirtualPods, listed};
 
 /// Instance types shown of a claim that may become any of many.
 const TYPES_SHOWN_MAX: usize = 4;
@@ -27,7 +27,7 @@ const TYPES_SHOWN_MAX: usize = 4;
 /// The whole plan.
 pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> String {
     let Plan {
-        node_claims: _,
+        node_claims,
         placements,
         unschedulable,
         disruptions,
@@ -36,9 +36,10 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> S
         totals,
     } = plan;
     let mut page = Page::new(canvas);
-    launches(&mut page, plan);
+    let ahead = Ahead::of(plan);
+    launches(&mut page, node_claims, &ahead);
     places(&mut page, placements);
-    reserves(&mut page, plan);
+    reserves(&mut page, &ahead);
     taken_away(&mut page, disruptions);
     left_alone(&mut page, blocked);
     without_place(&mut page, unschedulable);
@@ -56,15 +57,14 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> S
     page.into_text()
 }
 
-fn launches(page: &mut Page, plan: &Plan) {
-    let claims = &plan.node_claims;
+fn launches(page: &mut Page, claims: &[PlannedNodeClaim], ahead: &Ahead<'_>) {
     if claims.is_empty() {
         return;
     }
     let price = claims.iter().map(|claim| claim.offering.price).sum::<UsdPerHour>();
     page.heading("LAUNCH", &format!("{} for {price}", counted(claims.len(), "node")));
     for claim in claims {
-        launch(page, claim, &planned_at(plan, Some(&claim.name)), "  ");
+        launch(page, claim, ahead.at(&claim.name), "  ");
     }
     page.line("");
 }
@@ -123,21 +123,24 @@ fn places(page: &mut Page, placements: &[Placement]) {
 }
 
 /// Room on nodes there are that is kept for pods to come, and pods to come that there is none for.
-fn reserves(page: &mut Page, plan: &Plan) {
-    let on_nodes = on_nodes(plan);
+fn reserves(page: &mut Page, ahead: &Ahead<'_>) {
+    let on_nodes = ahead.on_nodes();
     if !on_nodes.is_empty() {
-        let count = counted(virtual_pods::sum(on_nodes.values().flatten()), "virtual pod");
+        let count = counted(
+            virtual_pods::sum(on_nodes.iter().flat_map(|(_, groups)| *groups)),
+            "virtual pod",
+        );
         page.heading("RESERVE", &format!("{count} on nodes there are"));
         for (node, groups) in on_nodes {
-            let line = format!("  {}  {}", page.paint(Role::Name, node), listed(&groups));
+            let line = format!("  {}  {}", page.paint(Role::Name, node), listed(groups));
             page.line(line);
         }
         page.line("");
     }
-    let without = planned_at(plan, None);
+    let without = ahead.without_room();
     if !without.is_empty() {
         let head = page.paint(Role::Warning, "NO ROOM");
-        page.heading(&head, &counted(virtual_pods::sum(&without), "virtual pod"));
+        page.heading(&head, &counted(virtual_pods::sum(without), "virtual pod"));
         for group in without {
             page.line(format!("  {group}"));
         }

@@ -1,6 +1,6 @@
 //! Virtual pods by what wants them. They are replicas without names of their own, so they are counted, not listed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use domain::plan::{Plan, PlannedVirtualPod};
@@ -24,23 +24,55 @@ impl fmt::Display for VirtualPods<'_> {
     }
 }
 
-/// Virtual pods that are planned for in a place, by what wants them; `None` for those that have none.
-pub(crate) fn planned_at<'a>(plan: &'a Plan, place: Option<&str>) -> Vec<VirtualPods<'a>> {
-    let here = plan.virtual_pods.iter().filter(|own| own.place.as_deref() == place);
-    by_source(here)
+/// The virtual pods of a plan by their place, and in each by what wants them.
+#[derive(Debug)]
+pub(crate) struct Ahead<'a> {
+    by_place: BTreeMap<&'a str, Vec<VirtualPods<'a>>>,
+    without_room: Vec<VirtualPods<'a>>,
+    launched: BTreeSet<&'a str>,
 }
 
-/// Virtual pods on nodes that are there or in flight, by node.
-pub(crate) fn on_nodes(plan: &Plan) -> BTreeMap<&str, Vec<VirtualPods<'_>>> {
-    let is_new = |place: &str| plan.node_claims.iter().any(|claim| &*claim.name == place);
-    let mut by_node: BTreeMap<&str, Vec<&PlannedVirtualPod>> = BTreeMap::new();
-    for own in &plan.virtual_pods {
-        if let Some(place) = &own.place {
-            by_node.entry(place).or_default().push(own);
+impl<'a> Ahead<'a> {
+    /// Of a plan.
+    pub(crate) fn of(plan: &'a Plan) -> Self {
+        let mut by_place: BTreeMap<&str, Vec<&VirtualPodSource>> = BTreeMap::new();
+        let mut without_room = Vec::new();
+        for PlannedVirtualPod { pod: _, source, place } in &plan.virtual_pods {
+            match place {
+                Some(place) => by_place.entry(place).or_default().push(source),
+                None => without_room.push(source),
+            }
+        }
+        Self {
+            by_place: by_place.into_iter().map(|(at, own)| (at, by_source(own))).collect(),
+            without_room: by_source(without_room),
+            launched: plan.node_claims.iter().map(|claim| &*claim.name).collect(),
         }
     }
-    by_node.retain(|place, _| !is_new(place));
-    by_node.into_iter().map(|(node, pods)| (node, by_source(pods.into_iter()))).collect()
+
+    /// Those that room is kept for on a node, or comes with a claim.
+    pub(crate) fn at(&self, place: &str) -> &[VirtualPods<'a>] {
+        self.by_place.get(place).map_or(&[], Vec::as_slice)
+    }
+
+    /// Those that nothing can host.
+    pub(crate) fn without_room(&self) -> &[VirtualPods<'a>] {
+        &self.without_room
+    }
+
+    /// Those on nodes that are there or in flight, by node.
+    pub(crate) fn on_nodes(&self) -> Vec<(&'a str, &[VirtualPods<'a>])> {
+        let there = self.by_place.iter().filter(|(place, _)| !self.launched.contains(*place));
+        there.map(|(place, groups)| (*place, groups.as_slice())).collect()
+    }
+}
+
+fn by_source(sources: Vec<&VirtualPodSource>) -> Vec<VirtualPods<'_>> {
+    let mut counts: BTreeMap<&VirtualPodSource, usize> = BTreeMap::new();
+    for source in sources {
+        *counts.entry(source).or_default() += 1;
+    }
+    counts.into_iter().map(|(source, count)| VirtualPods { source, count }).collect()
 }
 
 /// How many virtual pods there are.
@@ -65,14 +97,6 @@ pub(crate) fn share(real: usize, groups: &[VirtualPods<'_>]) -> String {
     format!(", {share} virtual, for {}", sources.join(" and "))
 }
 
-fn by_source<'a>(pods: impl Iterator<Item = &'a PlannedVirtualPod>) -> Vec<VirtualPods<'a>> {
-    let mut counts: BTreeMap<&VirtualPodSource, usize> = BTreeMap::new();
-    for own in pods {
-        *counts.entry(&own.source).or_default() += 1;
-    }
-    counts.into_iter().map(|(source, count)| VirtualPods { source, count }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,20 +106,22 @@ mod tests {
     fn virtual_pods_are_counted_by_what_wants_them() {
         let plan = testing::plan_ahead();
         assert_eq!(
-            listed(&planned_at(&plan, Some("default-x7k2p"))),
+            listed(Ahead::of(&plan).at("default-x7k2p")),
             "1 virtual pod of CapacityBuffer default/spare, 2 virtual pods of ScaledObject default/evening"
         );
-        let nodes = on_nodes(&plan);
-        assert_eq!(nodes.keys().collect::<Vec<_>>(), [&"ip-10-0-0-1"], "new nodes left out");
-        assert_eq!(sum(&planned_at(&plan, None)), 1);
+        let ahead = Ahead::of(&plan);
+        let nodes: Vec<&str> = ahead.on_nodes().into_iter().map(|(node, _)| node).collect();
+        assert_eq!(nodes, ["ip-10-0-0-1"], "new nodes left out");
+        assert_eq!(sum(ahead.without_room()), 1);
     }
 
     #[test]
     fn a_claim_says_what_is_virtual_of_its_pods() {
         let plan = testing::plan_ahead();
-        let groups = planned_at(&plan, Some("ip-10-0-0-1"));
-        assert_eq!(share(4, &groups), ", of which 1 virtual, for ScaledObject default/evening");
-        assert_eq!(share(0, &groups), ", all virtual, for ScaledObject default/evening");
+        let ahead = Ahead::of(&plan);
+        let groups = ahead.at("ip-10-0-0-1");
+        assert_eq!(share(4, groups), ", of which 1 virtual, for ScaledObject default/evening");
+        assert_eq!(share(0, groups), ", all virtual, for ScaledObject default/evening");
         assert_eq!(share(4, &[]), "");
     }
 }
