@@ -3,6 +3,7 @@
 
 use controllers::launching::{LaunchReport, LaunchResult};
 use controllers::provisioning::{ProvisioningReport, provision, watch};
+use controllers::steps::schedule::Scaling;
 use domain::plan::Totals;
 use lambda::metrics::Unit;
 use lambda::{Failure, Reaction, Tick};
@@ -37,6 +38,11 @@ fn told(tick: &Tick<'_>, report: &ProvisioningReport) {
     tick.refused(&report.refused);
     for (claim, why) in &report.not_created {
         tracing::warn!(%claim, %why, "a planned claim was not written");
+    }
+    for scaling in &report.scaled {
+        let Scaling { workload, schedule: (schedule, _), from, to } = scaling;
+        tracing::info!(%workload, %schedule, from, to, "scaled as a PrewarmSchedule wants it");
+        tick.done("scaled", 1);
     }
     launches(tick, &report.resumed, "resumed");
     launches(tick, &report.launched, "provisioned");

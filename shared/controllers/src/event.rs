@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use domain::pod::PodKey;
+use domain::pod::{PodKey, VirtualPodSource};
 use domain::{SignedDuration, Text};
 
 /// An event about an object.
@@ -36,6 +36,8 @@ pub enum Subject {
     NodePool(Text),
     /// An EC2NodeClass by name.
     NodeClass(Text),
+    /// A CapacityBuffer, ScaledObject or PrewarmSchedule, and its uid.
+    Source(VirtualPodSource, Text),
 }
 
 /// Normal or Warning.
@@ -49,7 +51,7 @@ pub enum Severity {
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident $severity:ident,)*) => {
-        /// Reasons of events, as Karpenter words them (reference E11.3).
+        /// Reasons of events, as Karpenter words them (reference E11.3), and ours where it has none.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum EventReason {
             $($(#[$doc])* $name,)*
@@ -130,6 +132,12 @@ reasons! {
     InstanceUnhealthy Warning,
     /// A node ends because EC2 takes its instance.
     TerminatingOnInterruption Warning,
+    /// A schedule or a CapacityBuffer cannot be read. Ours.
+    InvalidSpecification Warning,
+    /// A schedule's workload is not in its namespace. Ours.
+    ScaleTargetNotFound Warning,
+    /// A PrewarmSchedule set its workload's replicas. Ours.
+    ScaleTargetScaled Normal,
 }
 
 impl EventReason {
@@ -138,7 +146,10 @@ impl EventReason {
     /// Source: Karpenter (reference E11.4).
     pub const fn dedupe(self) -> SignedDuration {
         match self {
-            Self::Unconsolidatable | Self::DisruptionBlocked => SignedDuration::from_mins(15),
+            Self::Unconsolidatable
+            | Self::DisruptionBlocked
+            | Self::InvalidSpecification
+            | Self::ScaleTargetNotFound => SignedDuration::from_mins(15),
             Self::FailedScheduling => SignedDuration::from_mins(5),
             _ => SignedDuration::from_mins(2),
         }

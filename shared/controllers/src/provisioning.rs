@@ -4,6 +4,7 @@
 //! has the plan checked, writes claims, launches them, and records what came of it. A plan that fails its
 //! check is not carried out at all.
 
+mod ahead;
 pub mod batch;
 mod watch;
 
@@ -21,7 +22,10 @@ use crate::record::claim::ClaimRecord;
 use crate::record::nomination::{NOMINATION_LASTS, Nomination};
 use crate::run::{Problems, Run, RunOutcome, acquire, after, observe, record_events};
 use crate::steps::create::{Identity, NotCreatable, claim_record};
+use crate::steps::schedule::Scaling;
 use crate::steps::snapshot::{Observation, snapshot};
+
+use ahead::{keep_schedules, show_buffers};
 
 pub use watch::watch;
 
@@ -36,19 +40,29 @@ pub struct ProvisioningReport {
     pub resumed: LaunchReport,
     /// What was planned, with the pods that nothing can host and why.
     pub plan: Plan,
+    /// Workloads whose replicas were set, as PrewarmSchedules want them.
+    pub scaled: Vec<Scaling>,
     /// Why the plan was not carried out, where its check failed.
     pub refused: Vec<Text>,
     /// Planned claims that were not written, and why.
     pub not_created: Vec<(Text, NotCreatable)>,
     /// Launches of this plan.
     pub launched: LaunchReport,
-    /// Pods wait, or nodes go away whose pods will: look again after so long. `None` when neither.
+    /// Pods wait, nodes go away whose pods will, or a schedule is going to scale a workload: look again after so long.
+    /// `None` when nothing of that is the case.
     pub requeue_after: Option<SignedDuration>,
     /// How long the pod that waits the longest has been there, one that has a place on a node that is still
     /// to come included; `None` when no pod waits.
     pub longest_wait: Option<SignedDuration>,
     /// What else did not work.
     pub problems: Problems,
+}
+
+impl ProvisioningReport {
+    /// Asks for another look after so long, unless an earlier one is asked for.
+    fn requeue_within(&mut self, pause: SignedDuration) {
+        self.requeue_after = Some(self.requeue_after.map_or(pause, |own| own.min(pause)));
+    }
 }
 
 /// Runs provisioning once. An error means that nothing was planned; what had been begun is resumed by the
@@ -91,10 +105,12 @@ pub(crate) async fn provision_for<O: Outside>(
     if !report.resumed.launches.is_empty() {
         observed = observe(ports, lease).await?;
     }
+    keep_schedules(ports, &observed, &mut report).await;
     let snapshot = snapshot(&observed, run.settings);
     report.plan = (run.core.schedule)(&snapshot);
-    report.requeue_after =
-        (is_waited_for(&report.plan) || is_any_ending(&observed)).then_some(WAITING_PAUSE);
+    if is_waited_for(&report.plan) || is_any_ending(&observed) {
+        report.requeue_within(WAITING_PAUSE);
+    }
     report.longest_wait = longest_wait(&report.plan, &observed);
     report.refused = (run.core.check)(&snapshot, &report.plan);
     if !report.refused.is_empty() {
@@ -118,6 +134,7 @@ pub(crate) async fn provision_for<O: Outside>(
     report.launched = launch(ports, run, written, context).await;
     let events = events(&report.plan, &observed);
     record_events(ports.cluster(), &events, &mut report.problems).await;
+    show_buffers(ports, run, &observed, &mut report).await;
     Ok(report)
 }
 

@@ -88,6 +88,23 @@ pub struct ReservationStatus {
     pub end: Option<Timestamp>,
 }
 
+/// `status` of a CapacityBuffer.
+///
+/// Source: reference A4.4.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapacityBufferStatus {
+    /// The PodTemplate that its pods are made from, if it names one that is there.
+    pub pod_template: Option<Text>,
+    /// `metadata.generation` of that PodTemplate.
+    pub pod_template_generation: Option<i64>,
+    /// How many pods room is kept for; `None` where that is not known.
+    pub replicas: Option<u32>,
+    /// The strategy acted on.
+    pub provisioning_strategy: Text,
+    /// Conditions, by kind.
+    pub conditions: Vec<ObjectCondition<CapacityBufferCondition>>,
+}
+
 macro_rules! conditions {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident $word:literal,)* }) => {
         $(#[$doc])*
@@ -148,6 +165,16 @@ conditions! {
         ValidationSucceeded "ValidationSucceeded",
         /// All of the others.
         Ready "Ready",
+    }
+}
+
+conditions! {
+    /// Conditions of CapacityBuffers. What else they may have (`LimitedByQuotas`) is for others to say.
+    CapacityBufferCondition {
+        /// What it refers to is there.
+        ReadyForProvisioning "ReadyForProvisioning",
+        /// There is room for all its pods on nodes that are there or on their way.
+        Provisioning "Provisioning",
     }
 }
 

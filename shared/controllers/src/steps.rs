@@ -2,6 +2,7 @@
 //! out. Each may be taken any number of times for the same state.
 
 pub mod adopt;
+pub mod buffer_status;
 pub mod command;
 pub mod condition;
 pub mod consistency;
@@ -18,5 +19,6 @@ pub mod node_class_status;
 pub mod pod_events;
 pub mod pool_status;
 pub mod reservation;
+pub mod schedule;
 pub mod snapshot;
 pub mod tagging;

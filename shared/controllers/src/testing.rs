@@ -1,5 +1,6 @@
 //! Makers of test values.
 
+pub(crate) mod ahead;
 pub(crate) mod core;
 pub(crate) mod store;
 pub(crate) mod world;
@@ -13,6 +14,7 @@ use domain::node::{Node, NodeCondition};
 use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim, NodeClaimStatus};
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
 use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef, NodePool};
+use domain::plan::{PlannedNodeClaim, PlannedOffering};
 use domain::pod::{Pod, PodKey, PodPhase, PodSpec};
 use domain::resource::{CPU, MEMORY, PODS, Resources};
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
@@ -58,6 +60,29 @@ pub(crate) fn instance_type(
         capacity: room(),
         allocatable: room(),
         offerings: offerings.into_iter().collect(),
+    }
+}
+
+/// A node to launch, of pool `default` and type m5.large.
+pub(crate) fn planned_claim(name: &str) -> PlannedNodeClaim {
+    PlannedNodeClaim {
+        name: name.into(),
+        node_pool: "default".into(),
+        node_class: "default".into(),
+        instance_types: vec!["m5.large".into()],
+        requirements: Vec::new(),
+        offering: PlannedOffering {
+            instance_type: "m5.large".into(),
+            zone: "a".into(),
+            capacity_type: CapacityType::Spot,
+            price: UsdPerHour::ZERO,
+            reservation_id: None,
+        },
+        labels: Labels::new(),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        requests: Resources::new(),
+        pods: Vec::new(),
     }
 }
 

@@ -127,6 +127,25 @@ impl CronTrigger {
     }
 }
 
+impl CronTrigger {
+    /// Whether the window was open at any moment of the last while, both its ends included.
+    fn was_open_within(&self, now: Timestamp, span: SignedDuration) -> bool {
+        let from = now.checked_sub(span).unwrap_or(now);
+        let next = |time: &Timestamp| self.start.next_after(*time, &self.timezone);
+        let mut starts = std::iter::successors(next(&from), next).take_while(|start| *start <= now);
+        self.is_open(from) || starts.any(|start| self.is_open(start))
+    }
+
+    /// When what [`held_replicas`] says may next change: the window opens, or has been closed for `hold`.
+    pub fn next_turn(&self, now: Timestamp, hold: SignedDuration) -> Option<Timestamp> {
+        let opens = self.start.next_after(now, &self.timezone);
+        let before = now.checked_sub(hold).unwrap_or(now);
+        let closed = self.end.next_after(before, &self.timezone);
+        let given_up = closed.and_then(|end| end.checked_add(hold).ok());
+        [opens, given_up].into_iter().flatten().min()
+    }
+}
+
 /// How many replicas triggers want, those ahead of their windows by the lead time included; `None` while none is due.
 ///
 /// Several triggers: the largest number counts, as KEDA's HPA takes it, between the two limits.
@@ -139,6 +158,22 @@ pub fn due_replicas(
     let due = triggers.iter().filter(|trigger| trigger.is_due(now, lead_time));
     let wanted = due.map(|trigger| trigger.desired_replicas).max()?;
     Some(wanted.max(min_replicas).min(max_replicas))
+}
+
+/// How many replicas triggers want of a workload that they scale: the largest number of those whose windows were open
+/// within the last while, between the two limits; the fewest where none was.
+///
+/// What was wanted a moment ago still counts because an HPA lets `hold` pass before it scales down
+/// (`stabilizationWindowSeconds`). It follows from the time alone, so that a look which was missed changes nothing.
+pub fn held_replicas(
+    triggers: &[CronTrigger],
+    (min_replicas, max_replicas): (u32, u32),
+    now: Timestamp,
+    hold: SignedDuration,
+) -> u32 {
+    let held = triggers.iter().filter(|trigger| trigger.was_open_within(now, hold));
+    let wanted = held.map(|trigger| trigger.desired_replicas).max().unwrap_or(min_replicas);
+    wanted.max(min_replicas).min(max_replicas)
 }
 
 #[cfg(test)]
@@ -189,6 +224,39 @@ mod tests {
         assert!(evening.is_due(at("2026-01-05T20:57:00Z"), lead));
         assert!(evening.is_due(at("2026-01-05T22:59:59Z"), lead));
         assert!(!evening.is_due(at("2026-01-05T23:00:00Z"), lead));
+    }
+
+    #[test]
+    fn replicas_are_held_for_a_while_after_the_window() {
+        let evening = [trigger("UTC", "0 21 * * *", "0 23 * * *", 30)];
+        let hold = SignedDuration::from_mins(5);
+        let held = |time| held_replicas(&evening, (2, 20), at(time), hold);
+        for (time, replicas) in [
+            ("2026-01-05T20:59:59Z", 2),
+            ("2026-01-05T21:00:00Z", 20),
+            ("2026-01-05T23:04:59Z", 20),
+            ("2026-01-05T23:05:00Z", 2),
+        ] {
+            assert_eq!(held(time), replicas, "{time}");
+        }
+    }
+
+    #[test]
+    fn a_window_shorter_than_the_hold_is_held_as_well() {
+        let minute = [trigger("UTC", "0 21 * * *", "1 21 * * *", 3)];
+        let held = |time| held_replicas(&minute, (0, 9), at(time), SignedDuration::from_mins(5));
+        assert_eq!(held("2026-01-05T21:03:00Z"), 3);
+        assert_eq!(held("2026-01-05T21:06:00Z"), 0);
+    }
+
+    #[test]
+    fn the_next_turn_is_when_a_window_opens_or_its_hold_is_over() {
+        let evening = trigger("UTC", "0 21 * * *", "0 23 * * *", 30);
+        let next = |time| evening.next_turn(at(time), SignedDuration::from_mins(5));
+        assert_eq!(next("2026-01-05T20:00:00Z"), Some(at("2026-01-05T21:00:00Z")));
+        assert_eq!(next("2026-01-05T21:00:00Z"), Some(at("2026-01-05T23:05:00Z")));
+        assert_eq!(next("2026-01-05T23:04:00Z"), Some(at("2026-01-05T23:05:00Z")));
+        assert_eq!(next("2026-01-05T23:05:00Z"), Some(at("2026-01-06T21:00:00Z")));
     }
 
     #[test]

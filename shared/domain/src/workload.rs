@@ -38,6 +38,18 @@ pub enum WorkloadKind {
     Job,
 }
 
+impl WorkloadKind {
+    /// The word of the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::StatefulSet => "StatefulSet",
+            Self::ReplicaSet => "ReplicaSet",
+            Self::Job => "Job",
+        }
+    }
+}
+
 /// A replicated workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
@@ -56,6 +68,8 @@ pub struct Workload {
 pub struct PodTemplateObject {
     /// Namespace and name.
     pub key: ObjectKey,
+    /// `metadata.generation`: grows with every change of the template; 0 where it was never applied.
+    pub generation: i64,
     /// The template.
     pub template: PodTemplate,
 }

@@ -4,10 +4,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::event::Event;
-use controllers::ports::cluster::{NodeClassUpdate, NodePatch, NodePoolUpdate, VolumeAttachment};
+use controllers::ports::cluster::{
+    NamespacedRef, NodeClassUpdate, NodePatch, NodePoolUpdate, VolumeAttachment, WorkloadRef,
+};
 use controllers::ports::{
     Cluster, ClusterView, Demand, Eviction, NodeRef, ObjectRef, PodRef, PortError,
 };
+use controllers::status::CapacityBufferStatus;
 use domain::node_claim::NodeClaim;
 use domain::{Text, Timestamp};
 use manifests::Interner;
@@ -177,6 +180,18 @@ impl Cluster for KubernetesCluster {
         update: &NodeClassUpdate,
     ) -> Result<(), PortError> {
         self.connection.update_node_class(node_class, update).await
+    }
+
+    async fn scale_workload(&self, workload: &WorkloadRef, replicas: u32) -> Result<(), PortError> {
+        self.connection.scale_workload(workload, replicas).await
+    }
+
+    async fn update_capacity_buffer(
+        &self,
+        buffer: &NamespacedRef,
+        status: &CapacityBufferStatus,
+    ) -> Result<(), PortError> {
+        self.connection.update_capacity_buffer(buffer, status).await
     }
 
     async fn record_events(&self, events: &[Event]) -> Result<(), PortError> {

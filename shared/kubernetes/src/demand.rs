@@ -142,6 +142,7 @@ impl DemandWatch {
         match item {
             Item::Pod(object) => is_waiting(&object.pod),
             Item::Other(_) => node_of(item).is_some_and(|node| self.starts_to_go(node)),
+            Item::Unreadable(_) => false,
         }
     }
 
@@ -175,7 +176,7 @@ fn node_of(item: &Item) -> Option<&Node> {
             Object::Node(node) => Some(node),
             _ => None,
         },
-        Item::Pod(_) => None,
+        Item::Pod(_) | Item::Unreadable(_) => None,
     }
 }
 

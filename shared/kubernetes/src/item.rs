@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use controllers::status::{NodeClassStatus, NodePoolStatus, Observed};
+use controllers::ports::cluster::UnreadableSource;
+use controllers::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
 use domain::Text;
-use domain::pod::ObjectKey;
+use domain::pod::{ObjectKey, VirtualPodSource};
 use manifests::{ApiKind, Field, Interner, ManifestError, Object, PodObject, read_api_object};
 
 use crate::state;
@@ -16,6 +17,8 @@ pub(crate) enum Item {
     Pod(PodObject),
     /// Any other object, and what only a live cluster knows of it.
     Other(Box<(Object, Beside)>),
+    /// A schedule or a buffer that cannot be read: its author is told.
+    Unreadable(Box<(UnreadableSource, Beside)>),
 }
 
 /// What only a live cluster knows of an object.
@@ -24,6 +27,7 @@ pub(crate) enum Beside {
     Nothing,
     NodePool(Observed<NodePoolStatus>),
     NodeClass(Observed<NodeClassStatus>),
+    CapacityBuffer(Observed<CapacityBufferStatus>),
 }
 
 /// What tells one state of an object from all others.
@@ -67,7 +71,7 @@ impl fmt::Display for ObjectProblem {
 #[derive(Debug)]
 pub(crate) struct Decoded {
     pub(crate) stamp: Stamp,
-    /// `None` where it could not be read.
+    /// `None` where it could not be read, unless its author is to be told.
     pub(crate) item: Option<Item>,
     pub(crate) problems: Vec<ObjectProblem>,
 }
@@ -75,13 +79,17 @@ pub(crate) struct Decoded {
 /// Reads one object of an API server.
 pub(crate) fn decode(json: &str, kind: &ApiKind, interner: &Interner) -> Decoded {
     let mut stamp = Stamp::default();
+    let mut source = None;
     let read = read_api_object(json, kind, interner, |root| {
         stamp = stamp_of(root);
-        match &*kind.kind {
+        let beside = match &*kind.kind {
             "NodePool" => Beside::NodePool(state::node_pool(root)),
             "EC2NodeClass" => Beside::NodeClass(state::node_class(root)),
+            "CapacityBuffer" => Beside::CapacityBuffer(state::capacity_buffer(root)),
             _ => Beside::Nothing,
-        }
+        };
+        source = source_of(kind, root, &stamp).map(|(source, uid)| (source, uid, beside.clone()));
+        beside
     });
     let warnings = read.warnings.into_iter().map(|warning| ObjectProblem {
         object: named(kind, warning.place.as_ref().and_then(|place| place.object.as_deref())),
@@ -94,8 +102,11 @@ pub(crate) fn decode(json: &str, kind: &ApiKind, interner: &Interner) -> Decoded
         Ok((Object::Pod(pod), _)) => Some(Item::Pod(pod)),
         Ok((object, beside)) => Some(Item::Other(Box::new((object, beside)))),
         Err(errors) => {
-            problems.extend(errors.iter().map(|error| left_out(kind, error)));
-            None
+            let wrong: Vec<ObjectProblem> =
+                errors.iter().map(|error| left_out(kind, error)).collect();
+            let item = unreadable(source, &wrong);
+            problems.extend(wrong);
+            item
         }
     };
     // A reader that leaves an object out says so with a warning, or is not heard.
@@ -103,6 +114,33 @@ pub(crate) fn decode(json: &str, kind: &ApiKind, interner: &Interner) -> Decoded
         tracing::debug!(kind = &*kind.kind, key = ?stamp.key, "not read");
     }
     Decoded { stamp, item, problems }
+}
+
+/// What a schedule or a buffer is to virtual pods, and its uid; `None` for other kinds.
+fn source_of(kind: &ApiKind, root: Field<'_>, stamp: &Stamp) -> Option<(VirtualPodSource, Text)> {
+    let key = stamp.key.clone()?;
+    let source = match &*kind.kind {
+        "CapacityBuffer" => VirtualPodSource::CapacityBuffer(key),
+        "ScaledObject" => VirtualPodSource::ScaledObject(key),
+        "PrewarmSchedule" => VirtualPodSource::PrewarmSchedule(key),
+        _ => return None,
+    };
+    Some((source, root.get("metadata").get("uid").text()?))
+}
+
+/// A schedule or a buffer with what is wrong with it. One that is merely passed over has nothing wrong with it.
+fn unreadable(
+    source: Option<(VirtualPodSource, Text, Beside)>,
+    wrong: &[ObjectProblem],
+) -> Option<Item> {
+    let (source, uid, beside) = source?;
+    let told = wrong.iter().map(|problem| match &problem.field {
+        Some(field) => format!("{field}: {}", problem.what),
+        None => problem.what.clone(),
+    });
+    let problem: Text = told.collect::<Vec<_>>().join("; ").into();
+    (!problem.is_empty())
+        .then(|| Item::Unreadable(Box::new((UnreadableSource { source, uid, problem }, beside))))
 }
 
 fn stamp_of(root: Field<'_>) -> Stamp {
@@ -149,6 +187,26 @@ mod tests {
             decoded.problems[0].to_string(),
             "Pod shop/web is left out: spec.containers[0].resources.requests.cpu: \"lots\" is not a quantity: it has no digits"
         );
+    }
+
+    #[test]
+    fn a_schedule_that_cannot_be_read_is_kept_with_what_is_wrong() {
+        let json = r#"{"metadata": {"namespace": "shop", "name": "noon", "uid": "u7"}, "spec": {
+            "scaleTargetRef": {"name": "web"}, "triggers": [{"type": "cron", "metadata":
+                {"timezone": "Asia/Soul", "start": "0 9 * *", "end": "0 18 * * *", "desiredReplicas": "3"}}]}}"#;
+        let kind = ApiKind { kind: "ScaledObject".into(), api_version: "keda.sh/v1alpha1".into() };
+        let decoded = decode(json, &kind, &Interner::default());
+        let Some(Item::Unreadable(unreadable)) = decoded.item else { panic!("{decoded:?}") };
+        let UnreadableSource { source, uid, problem } = unreadable.0;
+        let key = ObjectKey::new("shop", "noon");
+        assert_eq!((source, &*uid), (VirtualPodSource::ScaledObject(key), "u7"));
+        for part in [
+            "spec.triggers[0].metadata.timezone: \"Asia/Soul\" is not an IANA time zone",
+            "\"0 9 * *\" is not a cron schedule: it has 4 fields instead of 5",
+        ] {
+            assert!(problem.contains(part), "{problem}");
+        }
+        assert_eq!(decoded.problems.len(), 2);
     }
 
     #[test]

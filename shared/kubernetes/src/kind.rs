@@ -102,12 +102,12 @@ pub(crate) static VOLUME_ATTACHMENT: Kind =
 
 static NODE_OVERLAY: Kind =
     Kind::of("NodeOverlay", "karpenter.sh", &["v1alpha1"], "nodeoverlays").optional();
-static CAPACITY_BUFFER: Kind =
+pub(crate) static CAPACITY_BUFFER: Kind =
     Kind::of("CapacityBuffer", "autoscaling.x-k8s.io", &["v1beta1", "v1alpha1"], "capacitybuffers")
         .optional();
-static SCALED_OBJECT: Kind =
+pub(crate) static SCALED_OBJECT: Kind =
     Kind::of("ScaledObject", "keda.sh", &["v1alpha1"], "scaledobjects").optional();
-static PREWARM_SCHEDULE: Kind =
+pub(crate) static PREWARM_SCHEDULE: Kind =
     Kind::of("PrewarmSchedule", "outrigger.dev", &["v1alpha1"], "prewarmschedules").optional();
 static DAEMON_SET: Kind = Kind::of("DaemonSet", "apps", &["v1"], "daemonsets");
 static POD_TEMPLATE: Kind = Kind::of("PodTemplate", "", &["v1"], "podtemplates");

@@ -1,8 +1,9 @@
-//! `status` of NodePools and EC2NodeClasses, beside what `manifests` reads of them.
+//! `status` of NodePools, EC2NodeClasses and CapacityBuffers, beside what `manifests` reads of them.
 
 use controllers::status::{
-    NodeClassCondition, NodeClassStatus, NodePoolCondition, NodePoolStatus, ObjectCondition,
-    Observed, ReservationStatus, ResolvedSecurityGroup,
+    CapacityBufferCondition, CapacityBufferStatus, NodeClassCondition, NodeClassStatus,
+    NodePoolCondition, NodePoolStatus, ObjectCondition, Observed, ReservationStatus,
+    ResolvedSecurityGroup,
 };
 use domain::node_claim::ConditionStatus;
 use domain::node_class::{ResolvedAmi, ResolvedCapacityReservation, ResolvedSubnet};
@@ -47,6 +48,21 @@ pub(crate) fn node_class(root: Field<'_>) -> Observed<NodeClassStatus> {
                 .collect(),
             instance_profile: status.get("instanceProfile").text(),
             conditions: conditions(status, NodeClassCondition::parse),
+        },
+    }
+}
+
+pub(crate) fn capacity_buffer(root: Field<'_>) -> Observed<CapacityBufferStatus> {
+    let status = root.get("status");
+    Observed {
+        generation: generation(root),
+        has_finalizer: false,
+        status: CapacityBufferStatus {
+            pod_template: status.get("podTemplateRef").get("name").text(),
+            pod_template_generation: status.get("podTemplateGeneration").integer(),
+            replicas: status.get("replicas").count(),
+            provisioning_strategy: text(status, "provisioningStrategy"),
+            conditions: conditions(status, CapacityBufferCondition::parse),
         },
     }
 }

@@ -6,6 +6,7 @@ use controllers::ports::ClusterView;
 use controllers::ports::cluster::NodeClaimObject;
 use domain::buffer::{BufferSource, PrewarmTarget};
 use domain::node_claim::NodeClaim;
+use domain::pod::ObjectKey;
 use domain::workload::WorkloadKind;
 use manifests::{Object, Unsettled};
 
@@ -29,6 +30,11 @@ impl Gathered {
         let (object, beside) = match item {
             Item::Pod(pod) => return unsettled.pods.push(pod),
             Item::Other(other) => *other,
+            Item::Unreadable(unreadable) => {
+                let (source, beside) = *unreadable;
+                note_buffer(view, source.source.key(), beside);
+                return view.unreadable_sources.push(source);
+            }
         };
         match object {
             Object::NodePool(object) => {
@@ -45,7 +51,10 @@ impl Gathered {
             }
             Object::NodeClaim(object) => view.node_claims.push(claim_object(object)),
             Object::NodeOverlay(object) => view.node_overlays.push(object),
-            Object::CapacityBuffer(object) => view.capacity_buffers.push(object),
+            Object::CapacityBuffer(object) => {
+                note_buffer(view, &object.key, beside);
+                view.capacity_buffers.push(object);
+            }
             Object::ScaledObject(object) => view.scaled_objects.push(object),
             Object::PrewarmSchedule(object) => view.prewarm_schedules.push(object),
             Object::Node(object) => view.nodes.push(object),
@@ -97,6 +106,13 @@ impl Gathered {
         view.daemon_sets = settled.daemon_sets;
         view.workloads = settled.workloads.into_iter().map(|object| object.workload).collect();
         view
+    }
+}
+
+/// Notes what a CapacityBuffer, readable or not, says of itself.
+fn note_buffer(view: &mut ClusterView, key: &ObjectKey, beside: Beside) {
+    if let Beside::CapacityBuffer(state) = beside {
+        view.capacity_buffer_states.insert(key.clone(), state);
     }
 }
 

@@ -4,10 +4,12 @@ mod claim;
 mod event;
 mod node;
 mod pod;
+mod scale;
 mod status;
 
 use controllers::ports::{ErrorKind, PortError};
 use domain::label::Labels;
+use domain::pod::ObjectKey;
 use http::StatusCode;
 use serde_json::{Value as Json, json};
 
@@ -25,13 +27,36 @@ pub(crate) const FIELD_MANAGER: &str = "outrigger";
 /// How often a write is made anew whose object somebody else changed meanwhile.
 const CONFLICTS_MAX: usize = 5;
 
+/// One object of a kind: where it is, and what errors call it.
+#[derive(Debug)]
+struct Target {
+    path: String,
+    shown: String,
+}
+
+impl Target {
+    /// An object outside namespaces.
+    fn of(kind: &Kind, name: &str) -> Self {
+        Self { path: kind.path_of(name), shown: name.to_owned() }
+    }
+
+    /// An object in a namespace.
+    fn in_namespace(kind: &Kind, key: &ObjectKey) -> Self {
+        Self { path: kind.path_in(&key.namespace, &key.name), shown: key.to_string() }
+    }
+}
+
 /// What a change of an object came to.
 pub(crate) type Change = Result<(), PortError>;
 
 impl Connection {
     /// An object outside namespaces; `None` where there is none, or its kind is not installed.
     pub(crate) async fn get(&self, kind: &Kind, name: &str) -> Result<Option<Json>, PortError> {
-        let call = Call::new(Verb::Get, kind.resource(), kind.path_of(name)).on(name);
+        self.get_at(kind, &Target::of(kind, name)).await
+    }
+
+    async fn get_at(&self, kind: &Kind, target: &Target) -> Result<Option<Json>, PortError> {
+        let call = Call::new(Verb::Get, kind.resource(), &target.path).on(&target.shown);
         match self.call(&call).await {
             Ok(body) => parsed(&body, &call).map(Some),
             Err(failure) if failure.is(StatusCode::NOT_FOUND) => Ok(None),
@@ -49,12 +74,22 @@ impl Connection {
         name: &str,
         change: impl Fn(&mut Json) -> Change,
     ) -> Result<(), PortError> {
+        self.update_at(kind, &Target::of(kind, name), change).await
+    }
+
+    /// The same of an object wherever it is.
+    async fn update_at(
+        &self,
+        kind: &'static Kind,
+        target: &Target,
+        change: impl Fn(&mut Json) -> Change,
+    ) -> Result<(), PortError> {
         let mut conflicts = 0;
         loop {
-            let Some(object) = self.get(kind, name).await? else {
-                return Err(not_found(Verb::Patch, kind, name));
+            let Some(object) = self.get_at(kind, target).await? else {
+                return Err(not_found(Verb::Patch, kind, &target.shown));
             };
-            match self.update_from(kind, name, object, &change).await {
+            match self.update_at_from(kind, target, object, &change).await {
                 Err(error) if error.kind == ErrorKind::Conflict && conflicts < CONFLICTS_MAX => {
                     conflicts += 1;
                 }
@@ -71,18 +106,24 @@ impl Connection {
         before: Json,
         change: impl Fn(&mut Json) -> Change,
     ) -> Result<(), PortError> {
+        self.update_at_from(kind, &Target::of(kind, name), before, change).await
+    }
+
+    async fn update_at_from(
+        &self,
+        kind: &'static Kind,
+        Target { path, shown }: &Target,
+        before: Json,
+        change: impl Fn(&mut Json) -> Change,
+    ) -> Result<(), PortError> {
         let mut after = before.clone();
         change(&mut after)?;
         let Some(Json::Object(mut patch)) = difference(&before, &after) else { return Ok(()) };
         let mut version = text(&before, &["metadata", "resourceVersion"]).to_owned();
         if let Some(status) = patch.remove("status") {
-            let call = Call::new(
-                Verb::Patch,
-                kind.subresource("status"),
-                format!("{}/status", kind.path_of(name)),
-            );
+            let call = Call::new(Verb::Patch, kind.subresource("status"), format!("{path}/status"));
             let body = json!({ "metadata": { "resourceVersion": version }, "status": status });
-            let written = self.patch(call.on(name), &body).await?;
+            let written = self.patch(call.on(shown), &body).await?;
             text(&written, &["metadata", "resourceVersion"]).clone_into(&mut version);
         }
         if patch.is_empty() {
@@ -90,7 +131,7 @@ impl Connection {
         }
         let mut patch = Json::Object(patch);
         patch["metadata"]["resourceVersion"] = version.into();
-        let call = Call::new(Verb::Patch, kind.resource(), kind.path_of(name)).on(name);
+        let call = Call::new(Verb::Patch, kind.resource(), path).on(shown);
         self.patch(call, &patch).await.map(drop)
     }
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::interruption::NoticeKind;
 use controllers::ports::cloud::InstanceStatus;
-use controllers::status::{NodeClassStatus, NodePoolStatus, Observed};
+use controllers::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::pod::{ObjectKey, OwnerKind};
@@ -92,6 +92,8 @@ pub struct World {
     pub(crate) node_pool_states: BTreeMap<Text, Observed<NodePoolStatus>>,
     /// `status` of EC2NodeClasses, as it was written.
     pub(crate) node_class_states: BTreeMap<Text, Observed<NodeClassStatus>>,
+    /// `status` of CapacityBuffers, as it was written.
+    pub(crate) capacity_buffer_states: BTreeMap<ObjectKey, Observed<CapacityBufferStatus>>,
     /// What KEDA remembers of ScaledObjects.
     pub(crate) keda: BTreeMap<ObjectKey, keda::Memory>,
     /// PriorityClasses by name.
@@ -150,6 +152,7 @@ impl World {
             mirrors: BTreeMap::new(),
             node_pool_states: BTreeMap::new(),
             node_class_states: BTreeMap::new(),
+            capacity_buffer_states: BTreeMap::new(),
             keda: BTreeMap::new(),
             priority_classes: BTreeMap::new(),
             pods_made: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! The Kubernetes cluster: what is in it, and the few things that are done to it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::label::Labels;
@@ -10,15 +11,15 @@ use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
-use domain::pod::{Pod, PodKey};
+use domain::pod::{ObjectKey, Pod, PodKey, VirtualPodSource};
 use domain::taint::{Taint, TaintEffect};
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use domain::workload::{DaemonSet, Namespace, PodTemplateObject, Workload};
+use domain::workload::{DaemonSet, Namespace, PodTemplateObject, Workload, WorkloadKind};
 use domain::{Text, Timestamp};
 
 use super::error::PortError;
 use crate::event::Event;
-use crate::status::{NodeClassStatus, NodePoolStatus, Observed};
+use crate::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
 
 /// A Kubernetes cluster.
 ///
@@ -90,6 +91,18 @@ pub trait Cluster {
         update: &NodeClassUpdate,
     ) -> Result<(), PortError>;
 
+    /// Sets the replicas of a workload through its scale subresource. `NotFound` where none of that kind and name is
+    /// there.
+    async fn scale_workload(&self, workload: &WorkloadRef, replicas: u32) -> Result<(), PortError>;
+
+    /// Writes the status of a CapacityBuffer; conditions of kinds that are not ours stay. `NotFound` where none of
+    /// that key and uid is there.
+    async fn update_capacity_buffer(
+        &self,
+        buffer: &NamespacedRef,
+        status: &CapacityBufferStatus,
+    ) -> Result<(), PortError>;
+
     /// Records events. Equal ones within [`crate::event::EventReason::dedupe`] fold into one.
     async fn record_events(&self, events: &[Event]) -> Result<(), PortError>;
 }
@@ -137,6 +150,22 @@ pub struct ClusterView {
     pub node_pool_states: BTreeMap<Text, Observed<NodePoolStatus>>,
     /// `status` of EC2NodeClasses, by name. One that is missing here counts as never written.
     pub node_class_states: BTreeMap<Text, Observed<NodeClassStatus>>,
+    /// `status` of CapacityBuffers, those that cannot be read among them. One that is missing here counts as never
+    /// written.
+    pub capacity_buffer_states: BTreeMap<ObjectKey, Observed<CapacityBufferStatus>>,
+    /// Schedules and buffers that cannot be read, and so have no effect.
+    pub unreadable_sources: Vec<UnreadableSource>,
+}
+
+/// A schedule or a buffer that is there and cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableSource {
+    /// The object.
+    pub source: VirtualPodSource,
+    /// `metadata.uid`.
+    pub uid: Text,
+    /// What is wrong with it, and in which field.
+    pub problem: Text,
 }
 
 /// Whether what provisioning acts upon changed.
@@ -166,6 +195,31 @@ impl From<&NodePool> for ObjectRef {
 impl From<&Ec2NodeClass> for ObjectRef {
     fn from(class: &Ec2NodeClass) -> Self {
         Self { name: class.name.clone(), uid: class.uid.clone() }
+    }
+}
+
+/// An object in a namespace by key and uid.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NamespacedRef {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: Text,
+}
+
+/// A workload by kind and key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkloadRef {
+    /// Its kind.
+    pub kind: WorkloadKind,
+    /// Namespace and name.
+    pub key: ObjectKey,
+}
+
+impl fmt::Display for WorkloadRef {
+    /// `Deployment shop/web`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.as_str(), self.key)
     }
 }
 

@@ -1,9 +1,13 @@
+use domain::buffer::BufferSource;
 use pollster::block_on;
 
 use super::*;
 use crate::launching::LaunchResult;
 use crate::ports::Clock;
 use crate::steps::launched::GiveUp;
+use crate::testing::ahead::{
+    capacity_buffer, minutes_trigger, pod_template, prewarm_schedule, workload,
+};
 use crate::testing::core::refusing_core;
 use crate::testing::world::{Launch, World, crash};
 use crate::testing::{at, pending_pod};
@@ -18,6 +22,74 @@ fn world_with_a_pending_pod() -> World {
 fn provision_once(world: &World, id: &str) -> ProvisioningReport {
     let outcome = block_on(provision(world, &world.run(id))).unwrap();
     outcome.ran().expect("nobody else holds the lease")
+}
+
+/// A Deployment without replicas that is to have three from the 1st until the 3rd minute of every hour.
+fn world_with_a_schedule() -> World {
+    let world = World::new();
+    let mut view = world.cluster.view.borrow_mut();
+    view.workloads.push(workload("web", 0));
+    view.prewarm_schedules.push(prewarm_schedule("web", minutes_trigger(1, 3, 3)));
+    drop(view);
+    world
+}
+
+fn replicas(world: &World) -> u32 {
+    world.cluster.view.borrow().workloads[0].replicas
+}
+
+#[test]
+fn a_schedule_scales_its_workload_once_and_says_so() {
+    let world = world_with_a_schedule();
+    let before = provision_once(&world, "run-1");
+    assert_eq!((replicas(&world), before.scaled.len()), (0, 0));
+    assert_eq!(before.requeue_after, Some(SignedDuration::from_mins(1)), "the window opens then");
+    world.advance(60);
+    let report = provision_once(&world, "run-2");
+    assert_eq!((replicas(&world), report.scaled.len()), (3, 1));
+    assert!(world.cluster.has_event(EventReason::ScaleTargetScaled));
+    assert_eq!(provision_once(&world, "run-3").scaled, []);
+}
+
+#[test]
+fn a_tick_that_was_missed_is_made_good_by_the_next() {
+    let world = world_with_a_schedule();
+    world.advance(150);
+    pass(&world, "run-1");
+    assert_eq!(replicas(&world), 3, "the start was missed");
+    world.advance(3000);
+    pass(&world, "run-2");
+    assert_eq!(replicas(&world), 0, "so was the end");
+}
+
+#[test]
+fn a_schedule_without_its_workload_is_told_and_stops_nothing() {
+    let world = world_with_a_schedule();
+    world.cluster.view.borrow_mut().workloads.clear();
+    world.cluster.add_pods([pending_pod("other-0")]);
+    world.advance(60);
+    let report = provision_once(&world, "run-1");
+    assert!(world.cluster.has_event(EventReason::ScaleTargetNotFound));
+    assert_eq!(report.launched.launches.len(), 1);
+    assert_eq!(report.problems, Problems::default());
+}
+
+#[test]
+fn a_buffer_is_told_its_status_once() {
+    let world = World::new();
+    let source = BufferSource::PodTemplate("chunk".into());
+    world.cluster.view.borrow_mut().capacity_buffers.push(capacity_buffer("spare", source));
+    for (run, template) in [("run-1", false), ("run-2", false), ("run-3", true), ("run-4", true)] {
+        if template && world.cluster.view.borrow().pod_templates.is_empty() {
+            world.cluster.view.borrow_mut().pod_templates.push(pod_template("chunk", 1));
+        }
+        pass(&world, run);
+        world.advance(60);
+    }
+    assert_eq!(world.cluster.buffers_written.get(), 2, "once without the template, once with it");
+    let view = world.cluster.view.borrow();
+    let status = &view.capacity_buffer_states.values().next().unwrap().status;
+    assert_eq!(&*status.conditions[0].reason, "Resolved");
 }
 
 /// A run whose report is of no interest.

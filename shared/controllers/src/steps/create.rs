@@ -159,32 +159,15 @@ fn copy(to: &mut Labels, from: &Labels, key: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{at, instance_type, node_pool, offering, taint};
-    use domain::instance_type::{CapacityType, InstanceTypes};
-    use domain::money::UsdPerHour;
-    use domain::plan::PlannedOffering;
-    use domain::resource::Resources;
+    use crate::testing::{at, instance_type, node_pool, offering, planned_claim, taint};
+    use domain::instance_type::InstanceTypes;
     use std::sync::Arc;
 
     fn planned() -> PlannedNodeClaim {
         PlannedNodeClaim {
-            name: "default-1".into(),
-            node_pool: "default".into(),
-            node_class: "default".into(),
-            instance_types: vec!["m5.large".into()],
-            requirements: Vec::new(),
-            offering: PlannedOffering {
-                instance_type: "m5.large".into(),
-                zone: "a".into(),
-                capacity_type: CapacityType::Spot,
-                price: UsdPerHour::ZERO,
-                reservation_id: None,
-            },
-            labels: Labels::new(),
             taints: vec![taint("team")],
             startup_taints: vec![taint("cilium")],
-            requests: Resources::new(),
-            pods: Vec::new(),
+            ..planned_claim("default-1")
         }
     }
 

@@ -14,6 +14,7 @@ use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
 use domain::node_pool::NodePool;
 use domain::pod::Pod;
 use domain::settings::Settings;
+use domain::workload::Workload;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::{at, instance, instance_type, node_pool, offering};
@@ -24,14 +25,14 @@ use crate::ports::cloud::{
     Termination,
 };
 use crate::ports::cluster::{
-    Cluster, ClusterView, Demand, Eviction, FinalizerChange, NodeClaimObject, NodeClassUpdate,
-    NodePatch, NodePoolUpdate, ObjectRef, VolumeAttachment,
+    Cluster, ClusterView, Demand, Eviction, FinalizerChange, NamespacedRef, NodeClaimObject,
+    NodeClassUpdate, NodePatch, NodePoolUpdate, ObjectRef, VolumeAttachment, WorkloadRef,
 };
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, Outside, PodRef};
 use crate::record::launch::LaunchRequest;
 use crate::run::Run;
-use crate::status::ResolvedSecurityGroup;
+use crate::status::{CapacityBufferStatus, ResolvedSecurityGroup};
 use crate::testing::store::FakeStore;
 
 /// Everything outside, as far as these tests need it.
@@ -361,6 +362,8 @@ pub(crate) struct FakeCluster {
     /// Pods deleted past their budgets, and their grace.
     pub(crate) forced: RefCell<Vec<(Text, u32)>>,
     pub(crate) attachments: RefCell<Vec<VolumeAttachment>>,
+    /// How often the status of a CapacityBuffer was written.
+    pub(crate) buffers_written: Cell<usize>,
     /// When pods will be marked unschedulable, in order.
     pub(crate) demand: RefCell<VecDeque<Timestamp>>,
     time: Option<Rc<Cell<Timestamp>>>,
@@ -542,6 +545,28 @@ impl Cluster for FakeCluster {
         if let Some(status) = &update.status {
             state.status = status.clone();
         }
+        Ok(())
+    }
+
+    async fn scale_workload(&self, workload: &WorkloadRef, replicas: u32) -> Result<(), PortError> {
+        let mut view = self.view.borrow_mut();
+        let is_it = |own: &&mut Workload| own.kind == workload.kind && own.key == workload.key;
+        let Some(own) = view.workloads.iter_mut().find(is_it) else {
+            return Err(failure(ErrorKind::NotFound));
+        };
+        own.replicas = replicas;
+        Ok(())
+    }
+
+    async fn update_capacity_buffer(
+        &self,
+        buffer: &NamespacedRef,
+        status: &CapacityBufferStatus,
+    ) -> Result<(), PortError> {
+        let mut view = self.view.borrow_mut();
+        let state = view.capacity_buffer_states.entry(buffer.key.clone()).or_default();
+        state.status = status.clone();
+        self.buffers_written.set(self.buffers_written.get() + 1);
         Ok(())
     }
 

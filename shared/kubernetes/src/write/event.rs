@@ -9,6 +9,7 @@ use std::hash::Hasher;
 
 use controllers::event::{Event, Severity, Subject};
 use controllers::ports::PortError;
+use domain::pod::{ObjectKey, VirtualPodSource};
 use domain::{Text, Timestamp};
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -20,7 +21,10 @@ use super::FIELD_MANAGER;
 use crate::call::{Call, Verb};
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::kind::{EVENT, Kind, NODE, NODE_CLAIM, NODE_CLASS, NODE_POOL, POD};
+use crate::kind::{
+    CAPACITY_BUFFER, EVENT, Kind, NODE, NODE_CLAIM, NODE_CLASS, NODE_POOL, POD, PREWARM_SCHEDULE,
+    SCALED_OBJECT,
+};
 use crate::patch::text;
 use crate::wire::time;
 
@@ -111,6 +115,15 @@ fn regarding(subject: &Subject) -> Regarding {
         Subject::NodeClaim(name) => cluster(&NODE_CLAIM, name, None),
         Subject::NodePool(name) => cluster(&NODE_POOL, name, None),
         Subject::NodeClass(name) => cluster(&NODE_CLASS, name, None),
+        Subject::Source(source, uid) => {
+            let kind = match source {
+                VirtualPodSource::CapacityBuffer(_) => &CAPACITY_BUFFER,
+                VirtualPodSource::ScaledObject(_) => &SCALED_OBJECT,
+                VirtualPodSource::PrewarmSchedule(_) => &PREWARM_SCHEDULE,
+            };
+            let ObjectKey { namespace, name } = source.key();
+            Regarding { namespace: Some(namespace.clone()), ..cluster(kind, name, Some(uid)) }
+        }
     }
 }
 

@@ -1,14 +1,19 @@
-//! Annotations, finalizers and status of NodePools and EC2NodeClasses.
+//! Annotations, finalizers and status of NodePools and EC2NodeClasses, and status of CapacityBuffers.
 
-use controllers::ports::cluster::{FinalizerChange, NodeClassUpdate, NodePoolUpdate};
+use controllers::ports::cluster::{
+    FinalizerChange, NamespacedRef, NodeClassUpdate, NodePoolUpdate,
+};
 use controllers::ports::{ObjectRef, PortError};
-use controllers::status::{NodeClassCondition, NodeClassStatus, NodePoolCondition, NodePoolStatus};
-use serde_json::{Map, Value as Json};
+use controllers::status::{
+    CapacityBufferCondition, CapacityBufferStatus, NodeClassCondition, NodeClassStatus,
+    NodePoolCondition, NodePoolStatus,
+};
+use serde_json::{Map, Value as Json, json};
 
 use super::claim::merged_conditions;
-use super::{check_uid, set_finalizer, set_texts};
+use super::{Target, check_uid, set_finalizer, set_texts};
 use crate::connection::Connection;
-use crate::kind::{NODE_CLASS, NODE_POOL};
+use crate::kind::{CAPACITY_BUFFER, NODE_CLASS, NODE_POOL};
 use crate::state::NODE_CLASS_FINALIZER;
 use crate::wire;
 
@@ -63,6 +68,27 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// Writes the status of a CapacityBuffer.
+    pub(crate) async fn update_capacity_buffer(
+        &self,
+        buffer: &NamespacedRef,
+        status: &CapacityBufferStatus,
+    ) -> Result<(), PortError> {
+        let target = Target::in_namespace(&CAPACITY_BUFFER, &buffer.key);
+        self.update_at(&CAPACITY_BUFFER, &target, |object| {
+            check_uid(object, &buffer.uid, &CAPACITY_BUFFER, &target.shown)?;
+            set_status(object, buffer_members(status), |known| {
+                let own = status.conditions.iter();
+                let own = own.map(|it| wire::object_condition(it, CapacityBufferCondition::as_str));
+                merged_conditions(known, own, |word| CapacityBufferCondition::parse(word).is_some())
+            });
+            Ok(())
+        })
+        .await
+    }
+}
+
 /// Sets members of `status`, and its conditions from those known. Members of others stay.
 fn set_status<const N: usize>(
     object: &mut Json,
@@ -91,6 +117,24 @@ fn set_status<const N: usize>(
     {
         object.insert("status".to_owned(), Json::Object(status));
     }
+}
+
+fn buffer_members(status: &CapacityBufferStatus) -> [(&'static str, Option<Json>); 4] {
+    let CapacityBufferStatus {
+        pod_template,
+        pod_template_generation,
+        replicas,
+        provisioning_strategy,
+        conditions: _,
+    } = status;
+    let strategy =
+        (!provisioning_strategy.is_empty()).then(|| Json::from(&**provisioning_strategy));
+    [
+        ("podTemplateRef", pod_template.as_ref().map(|name| json!({ "name": &**name }))),
+        ("podTemplateGeneration", pod_template_generation.map(Json::from)),
+        ("replicas", replicas.map(Json::from)),
+        ("provisioningStrategy", strategy),
+    ]
 }
 
 fn pool_members(status: &NodePoolStatus) -> [(&'static str, Option<Json>); 3] {

@@ -3,9 +3,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use controllers::event::{Event, EventReason, Subject};
-use controllers::ports::cluster::NodePatch;
+use controllers::ports::cluster::{NamespacedRef, NodePatch, WorkloadRef};
 use controllers::ports::{Cluster, ErrorKind, Eviction, NodeRef, PodRef};
-use domain::pod::PodKey;
+use controllers::status::{CapacityBufferCondition, CapacityBufferStatus, ObjectCondition};
+use domain::node_claim::ConditionStatus;
+use domain::pod::{ObjectKey, PodKey, VirtualPodSource};
+use domain::workload::WorkloadKind;
 use kubernetes::{KubernetesCluster, Reading};
 use serde_json::json;
 
@@ -168,4 +171,85 @@ async fn an_event_names_the_uid_that_kubectl_looks_for() {
     assert_eq!(written.path, "/api/v1/namespaces/default/events");
     assert_eq!(written.body["involvedObject"]["uid"], "pool-1");
     assert_eq!(written.body["involvedObject"]["apiVersion"], "karpenter.sh/v1");
+}
+
+#[tokio::test]
+async fn a_workload_is_scaled_by_its_scale_subresource() {
+    let server = Server::start(|_| Reply::json(&json!({ "kind": "Scale" }))).await;
+    let key = ObjectKey::new("shop", "web");
+    let web = WorkloadRef { kind: WorkloadKind::Deployment, key };
+    cluster(&server).await.scale_workload(&web, 5).await.unwrap();
+    let [asked] = server.asked().try_into().unwrap();
+    assert_eq!(
+        (&*asked.method, &*asked.path),
+        ("PATCH", "/apis/apps/v1/namespaces/shop/deployments/web/scale")
+    );
+    assert_eq!(asked.body, json!({ "spec": { "replicas": 5 } }));
+    let empty = Server::start(|_| Reply::status(404, "NotFound", "no such deployment")).await;
+    let error = cluster(&empty).await.scale_workload(&web, 5).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotFound);
+}
+
+fn buffer_status() -> CapacityBufferStatus {
+    CapacityBufferStatus {
+        pod_template: Some("chunk".into()),
+        pod_template_generation: Some(2),
+        replicas: Some(4),
+        provisioning_strategy: "buffer.x-k8s.io/active-capacity".into(),
+        conditions: vec![ObjectCondition {
+            kind: CapacityBufferCondition::Provisioning,
+            status: ConditionStatus::True,
+            reason: "FitsExistingCapacity".into(),
+            message: "".into(),
+            changed: "2026-01-01T12:00:00Z".parse().unwrap(),
+            observed_generation: 1,
+        }],
+    }
+}
+
+#[tokio::test]
+async fn a_buffer_gets_its_status_and_keeps_conditions_of_others() {
+    let quotas = json!({ "type": "LimitedByQuotas", "status": "False", "reason": "NotLimited" });
+    let known = json!({
+        "metadata": { "name": "spare", "namespace": "shop", "uid": "b1", "resourceVersion": "7" },
+        "status": { "replicas": 1, "conditions": [quotas] },
+    });
+    let server = Server::start(move |_| Reply::json(&known)).await;
+    let buffer =
+        |uid: &str| NamespacedRef { key: ObjectKey::new("shop", "spare"), uid: uid.into() };
+    let cluster = cluster(&server).await;
+    cluster.update_capacity_buffer(&buffer("b1"), &buffer_status()).await.unwrap();
+    let written = server.asked().pop().unwrap();
+    assert_eq!(
+        written.path,
+        "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/shop/capacitybuffers/spare/status"
+    );
+    let status = &written.body["status"];
+    assert_eq!(status["podTemplateRef"], json!({ "name": "chunk" }));
+    assert_eq!((&status["replicas"], &status["podTemplateGeneration"]), (&json!(4), &json!(2)));
+    assert_eq!(status["conditions"][0]["type"], "LimitedByQuotas");
+    assert_eq!(status["conditions"][1]["reason"], "FitsExistingCapacity");
+    assert_eq!(written.body["metadata"]["resourceVersion"], "7");
+    let error = cluster.update_capacity_buffer(&buffer("b2"), &buffer_status()).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotFound, "a successor of the same name");
+}
+
+#[tokio::test]
+async fn an_event_about_a_schedule_stands_in_its_namespace() {
+    let server = Server::start(|_| Reply::json(&json!({}))).await;
+    let source = VirtualPodSource::PrewarmSchedule(ObjectKey::new("shop", "noon"));
+    let about = Subject::Source(source, "s1".into());
+    let event = Event::new(about, EventReason::ScaleTargetNotFound, "it is not there");
+    let cluster = cluster(&server).await;
+    cluster.record_events(&[event.clone(), event]).await.unwrap();
+    let [asked] = server.asked().try_into().unwrap();
+    assert_eq!(asked.path, "/api/v1/namespaces/shop/events");
+    assert_eq!(
+        asked.body["involvedObject"],
+        json!({
+            "apiVersion": "outrigger.dev/v1alpha1", "kind": "PrewarmSchedule",
+            "namespace": "shop", "name": "noon", "uid": "s1",
+        })
+    );
+    assert_eq!(asked.body["type"], "Warning");
 }

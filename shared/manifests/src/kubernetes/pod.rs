@@ -161,5 +161,6 @@ pub(crate) fn read_pod_template_spec(template: Field<'_>, namespace: &Text) -> P
 pub(super) fn read_pod_template(root: Field<'_>) -> PodTemplateObject {
     let (_, key) = Metadata::namespaced(root);
     let template = pod_template(root.get("template"), &key.namespace).template;
-    PodTemplateObject { key, template }
+    let generation = root.get("metadata").get("generation").integer().unwrap_or_default();
+    PodTemplateObject { key, generation, template }
 }

@@ -5,12 +5,14 @@ use std::task::Poll;
 
 use controllers::event::Event;
 use controllers::ports::cluster::{
-    ClusterView, FinalizerChange, NodeClaimObject, NodeClassUpdate, NodePatch, NodePoolUpdate,
-    VolumeAttachment,
+    ClusterView, FinalizerChange, NamespacedRef, NodeClaimObject, NodeClassUpdate, NodePatch,
+    NodePoolUpdate, VolumeAttachment, WorkloadRef,
 };
 use controllers::ports::{
     Cluster, Demand, ErrorKind, Eviction, NodeRef, ObjectRef, PodRef, PortError,
 };
+use controllers::status::CapacityBufferStatus;
+use domain::buffer::CapacityBuffer;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -21,7 +23,8 @@ use domain::{Text, Timestamp};
 use manifests::{DaemonSetObject, WorkloadObject};
 
 use super::{Demanded, SharedWorld};
-use crate::api::{ApiError, Object};
+use crate::api::{ApiError, Object, WorkloadId};
+use crate::report::Happening;
 use crate::scheduler::volume::claim_key;
 use crate::world::{Deletion, World};
 
@@ -73,6 +76,9 @@ pub(crate) fn view_of(world: &World) -> ClusterView {
         prewarm_schedules: list(world),
         node_pool_states: world.node_pool_states.clone(),
         node_class_states: world.node_class_states.clone(),
+        capacity_buffer_states: world.capacity_buffer_states.clone(),
+        // What cannot be read never gets into a simulated cluster.
+        unreadable_sources: Vec::new(),
     }
 }
 
@@ -254,6 +260,32 @@ impl Cluster for SharedWorld {
         if let Some(status) = &update.status {
             state.status = status.clone();
         }
+        Ok(())
+    }
+
+    async fn scale_workload(&self, workload: &WorkloadRef, replicas: u32) -> Result<(), PortError> {
+        let mut world = self.call("scale workload").await?;
+        let target = WorkloadId { kind: workload.kind, key: workload.key.clone() };
+        let from = world.scale(&target, replicas);
+        let from = from.ok_or_else(|| gone("scale workload", &workload.key.name))?;
+        let now = world.now;
+        let scaled = Happening::Scaled { workload: target.to_string().into(), from, to: replicas };
+        world.journal.add(now, scaled);
+        Ok(())
+    }
+
+    async fn update_capacity_buffer(
+        &self,
+        buffer: &NamespacedRef,
+        status: &CapacityBufferStatus,
+    ) -> Result<(), PortError> {
+        let mut world = self.call("patch capacity buffer").await?;
+        let own = world.api.get::<CapacityBuffer>(&buffer.key);
+        if own.is_none_or(|own| own.uid != buffer.uid) {
+            return Err(gone("patch capacity buffer", &buffer.key.name));
+        }
+        let state = world.capacity_buffer_states.entry(buffer.key.clone()).or_default();
+        state.status = status.clone();
         Ok(())
     }
 

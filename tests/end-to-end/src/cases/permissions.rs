@@ -6,10 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use end_to_end::gate::{Asked, Call, Side};
 use end_to_end::objects::deployment;
-use end_to_end::stack::poll;
+use end_to_end::stack::{Stack, poll};
 use end_to_end::world::World;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::Api;
+use serde_json::{Value, json};
 
 use super::provisioning::{start_pod, wait_for_pods, with_defaults};
 
@@ -66,9 +67,104 @@ async fn a_denied_action_is_named_in_the_error(world: Arc<World>) -> Result<()> 
     stack.until_running(&world, 1).await
 }
 
+/// Schedules scale workloads of every kind that can be, and a buffer is told its status. No pod of them waits for a
+/// node.
+async fn capacity_ahead(world: &World, stack: &mut Stack) -> Result<()> {
+    world.apply(&capacity_buffers()).await?;
+    let definition = "crd/capacitybuffers.autoscaling.x-k8s.io";
+    world
+        .control_plane
+        .kubectl(&["wait", "--for=condition=Established", "--timeout=60s", definition])
+        .await?;
+    world
+        .apply(&json!({
+            "apiVersion": "autoscaling.x-k8s.io/v1beta1",
+            "kind": "CapacityBuffer",
+            "metadata": {"name": "spare", "namespace": "default", "labels": {"ahead": "true"}},
+            "spec": {"podTemplateRef": {"name": "nobody"}, "replicas": 1},
+        }))
+        .await?;
+    for kind in ["Deployment", "ReplicaSet", "StatefulSet"] {
+        let name = kind.to_lowercase();
+        world.apply(&gated(kind, &name)).await?;
+        world.apply(&at_least_one(kind, &name)).await?;
+    }
+    let replicas = async || {
+        let path = "jsonpath={.items[*].spec.replicas}";
+        world.control_plane.kubectl(&["get", "deploy,rs,sts", "-l", "ahead", "-o", path]).await
+    };
+    stack.until("all have their replica", replicas, |seen| seen == "1 1 1").await?;
+    let conditions = async || {
+        let path = "jsonpath={.status.conditions[*].reason}";
+        world.control_plane.kubectl(&["get", "capacitybuffer", "spare", "-o", path]).await
+    };
+    let told = "PodTemplateNotFound NotReadyForProvisioning";
+    stack.until("the buffer says what it lacks", conditions, |seen| seen == told).await?;
+    world
+        .control_plane
+        .kubectl(&["delete", "prewarmschedules,capacitybuffers,deploy,rs,sts", "-l", "ahead"])
+        .await?;
+    Ok(())
+}
+
+/// The CapacityBuffer API as far as it is written to. The definition that clusters have comes with Cluster Autoscaler
+/// or with Karpenter, not with us.
+fn capacity_buffers() -> Value {
+    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "capacitybuffers.autoscaling.x-k8s.io", "annotations": {
+            "api-approved.kubernetes.io": "unapproved, for tests",
+        }},
+        "spec": {
+            "group": "autoscaling.x-k8s.io",
+            "scope": "Namespaced",
+            "names": {
+                "kind": "CapacityBuffer", "listKind": "CapacityBufferList",
+                "plural": "capacitybuffers", "singular": "capacitybuffer",
+            },
+            "versions": [{
+                "name": "v1beta1", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "properties": {"spec": anything, "status": anything},
+                }},
+            }],
+        },
+    })
+}
+
+/// A workload without replicas, whose pods nobody would schedule.
+fn gated(kind: &str, name: &str) -> Value {
+    let mut workload = deployment(name, 0, "1", "1Gi");
+    workload["kind"] = kind.into();
+    workload["metadata"]["labels"] = json!({"ahead": "true"});
+    workload["spec"]["template"]["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]);
+    workload
+}
+
+/// A schedule that keeps a workload at one replica all the year, but for a minute in which it does so as well.
+fn at_least_one(kind: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": "outrigger.dev/v1alpha1",
+        "kind": "PrewarmSchedule",
+        "metadata": {"name": name, "namespace": "default", "labels": {"ahead": "true"}},
+        "spec": {
+            "scaleTargetRef": {"kind": kind, "name": name},
+            "scaleTarget": true,
+            "minReplicas": 1,
+            "triggers": [{"type": "cron", "metadata": {
+                "timezone": "UTC", "start": "0 0 1 1 *", "end": "1 0 1 1 *", "desiredReplicas": "1",
+            }}],
+        },
+    })
+}
+
 /// Pods come, run, move and go; so do their nodes.
 async fn a_whole_life(world: &World) -> Result<()> {
     let mut stack = with_defaults(world).await?;
+    capacity_ahead(world, &mut stack).await?;
     world.apply(&deployment("web", 2, "1", "1Gi")).await?;
     wait_for_pods(world, 2).await?;
     stack.until_running(world, 2).await?;

@@ -41,7 +41,13 @@ fn spec() -> Schema {
     Schema::object([
         ("scaleTargetRef", target.about("The workload whose replicas are expected.")),
         ("template", template),
-        ("scaleTarget", Schema::boolean().about("Read, and without effect yet.")),
+        (
+            "scaleTarget",
+            Schema::boolean().about(
+                "Sets the workload's replicas as well: to what triggers want within minReplicas and maxReplicas, and to \
+                 minReplicas five minutes after the last window.",
+            ),
+        ),
         ("minReplicas", Schema::count_32(0).default(0)),
         ("maxReplicas", Schema::count_32(0).default(100)),
         ("leadTime", duration(DURATION).about("How long before the start nodes are wanted; left out, as long as nodes take to join.")),

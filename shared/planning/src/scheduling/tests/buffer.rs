@@ -14,6 +14,7 @@ fn buffered(world: Cluster, count: u32, millis: i64) -> Cluster {
     world.with(|snapshot| {
         snapshot.pod_templates.push(PodTemplateObject {
             key: pod_key("chunk"),
+            generation: 1,
             template: PodTemplate { labels: chunk.labels, spec: chunk.spec },
         });
         snapshot.capacity_buffers.push(CapacityBuffer {

@@ -1,0 +1,81 @@
+//! Capacity ahead of pods, as far as it is written into the cluster: replicas that PrewarmSchedules set, status of
+//! CapacityBuffers, and events on schedules that have no effect.
+
+use domain::pod::{ObjectKey, VirtualPodSource};
+
+use super::ProvisioningReport;
+use crate::ports::cluster::NamespacedRef;
+use crate::ports::error::found;
+use crate::ports::{Cluster, Outside};
+use crate::run::{Problems, Run, record_events};
+use crate::status::{CapacityBufferStatus, Observed};
+use crate::steps::buffer_status::{capacity_buffer_status, unreadable_buffer_status};
+use crate::steps::schedule::{complaints, next_scaling, scaled_event, scalings};
+use crate::steps::snapshot::Observation;
+
+/// Sets replicas of workloads as schedules want them now, and tells what is wrong with schedules.
+///
+/// It comes before planning: what is planned for does not hang on it, since pods that are missing are planned for
+/// whether they were asked for yet or not.
+pub(super) async fn keep_schedules<O: Outside>(
+    ports: &O,
+    observed: &Observation,
+    report: &mut ProvisioningReport,
+) {
+    let mut events = complaints(&observed.view);
+    for scaling in scalings(&observed.view, observed.now) {
+        let scaled = ports.cluster().scale_workload(&scaling.workload, scaling.to).await;
+        let doing = || format!("scale {}", scaling.workload);
+        if let Some(Some(())) = report.problems.note(doing, found(scaled)) {
+            events.push(scaled_event(&scaling));
+            report.scaled.push(scaling);
+        }
+    }
+    record_events(ports.cluster(), &events, &mut report.problems).await;
+    if let Some(turn) = next_scaling(&observed.view, observed.now) {
+        report.requeue_within(turn.duration_since(observed.now));
+    }
+}
+
+/// Has CapacityBuffers say what became of them in a plan.
+pub(super) async fn show_buffers<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    observed: &Observation,
+    report: &mut ProvisioningReport,
+) {
+    if !run.settings.feature_gates.capacity_buffer {
+        return;
+    }
+    let view = &observed.view;
+    let nothing = Observed::default();
+    let before = |key: &ObjectKey| view.capacity_buffer_states.get(key).unwrap_or(&nothing).clone();
+    let readable = view.capacity_buffers.iter().filter_map(|buffer| {
+        let status = capacity_buffer_status(view, buffer, &report.plan, observed.now)?;
+        Some((NamespacedRef { key: buffer.key.clone(), uid: buffer.uid.clone() }, status))
+    });
+    let unreadable = view.unreadable_sources.iter().filter_map(|own| match &own.source {
+        VirtualPodSource::CapacityBuffer(key) => {
+            let status = unreadable_buffer_status(&before(key), own, observed.now);
+            Some((NamespacedRef { key: key.clone(), uid: own.uid.clone() }, status))
+        }
+        VirtualPodSource::ScaledObject(_) | VirtualPodSource::PrewarmSchedule(_) => None,
+    });
+    let changed: Vec<(NamespacedRef, CapacityBufferStatus)> = readable
+        .chain(unreadable)
+        .filter(|(buffer, status)| before(&buffer.key).status != *status)
+        .collect();
+    for (buffer, status) in changed {
+        write(ports.cluster(), &buffer, &status, &mut report.problems).await;
+    }
+}
+
+async fn write<C: Cluster>(
+    cluster: &C,
+    buffer: &NamespacedRef,
+    status: &CapacityBufferStatus,
+    problems: &mut Problems,
+) {
+    let written = cluster.update_capacity_buffer(buffer, status).await;
+    problems.note(|| format!("write CapacityBuffer {}", buffer.key), found(written));
+}

@@ -1,0 +1,241 @@
+//! What a CapacityBuffer says of itself: whether what it refers to is there, and whether there is room for its pods.
+//!
+//! Source: reference A4.4.
+
+use std::collections::BTreeSet;
+
+use domain::buffer::{BufferSource, CapacityBuffer};
+use domain::node_claim::ConditionStatus;
+use domain::plan::{Plan, PlannedVirtualPod};
+use domain::pod::VirtualPodSource;
+use domain::{Text, Timestamp};
+
+use super::condition::set_object_condition;
+use crate::ports::cluster::{ClusterView, UnreadableSource};
+use crate::status::{CapacityBufferCondition, CapacityBufferStatus, Observed};
+
+/// The only strategy that is acted on; buffers of others are left alone.
+const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
+
+/// A condition's status, reason and message.
+type Said = (ConditionStatus, &'static str, String);
+
+/// The status that a buffer should show once a plan is made; `None` for one of a strategy that is not ours.
+/// Conditions keep their time while their status stays.
+pub fn capacity_buffer_status(
+    view: &ClusterView,
+    buffer: &CapacityBuffer,
+    plan: &Plan,
+    now: Timestamp,
+) -> Option<CapacityBufferStatus> {
+    if &*buffer.provisioning_strategy != ACTIVE_CAPACITY {
+        return None;
+    }
+    let nothing = Observed::default();
+    let before = view.capacity_buffer_states.get(&buffer.key).unwrap_or(&nothing);
+    let source = VirtualPodSource::CapacityBuffer(buffer.key.clone());
+    let pods: Vec<&PlannedVirtualPod> =
+        plan.virtual_pods.iter().filter(|own| own.source == source).collect();
+    let resolved = resolved(view, buffer);
+    let mut status = CapacityBufferStatus {
+        pod_template: None,
+        pod_template_generation: None,
+        replicas: None,
+        provisioning_strategy: buffer.provisioning_strategy.clone(),
+        conditions: before.status.conditions.clone(),
+    };
+    let (ready, provisioning) = match resolved {
+        Ok(template) => {
+            status.replicas = Some(u32::try_from(pods.len()).unwrap_or(u32::MAX));
+            if let Some((name, generation)) = template {
+                status.pod_template = Some(name);
+                status.pod_template_generation = Some(generation);
+            }
+            let ready = (ConditionStatus::True, "Resolved", String::new());
+            (ready, provisioning(plan, &pods))
+        }
+        Err((reason, message)) => ((ConditionStatus::False, reason, message), not_ready()),
+    };
+    say(&mut status, before.generation, [ready, provisioning], now);
+    Some(status)
+}
+
+/// The status of a buffer that cannot be read.
+pub fn unreadable_buffer_status(
+    before: &Observed<CapacityBufferStatus>,
+    unreadable: &UnreadableSource,
+    now: Timestamp,
+) -> CapacityBufferStatus {
+    let mut status = CapacityBufferStatus { replicas: None, ..before.status.clone() };
+    let failed = (ConditionStatus::False, "ResolutionFailed", unreadable.problem.to_string());
+    say(&mut status, before.generation, [failed, not_ready()], now);
+    status
+}
+
+fn say(
+    status: &mut CapacityBufferStatus,
+    generation: i64,
+    [ready, provisioning]: [Said; 2],
+    now: Timestamp,
+) {
+    let said = [
+        (CapacityBufferCondition::ReadyForProvisioning, ready),
+        (CapacityBufferCondition::Provisioning, provisioning),
+    ];
+    for (kind, (value, reason, message)) in said {
+        let why = (reason, &*message);
+        set_object_condition(&mut status.conditions, kind, value, why, generation, now);
+    }
+}
+
+fn not_ready() -> Said {
+    let message = "what its pods look like is not known".to_owned();
+    (ConditionStatus::False, "NotReadyForProvisioning", message)
+}
+
+/// The PodTemplate that it names, with its generation, or nothing for a workload's; why not, where the reference leads
+/// nowhere.
+fn resolved(
+    view: &ClusterView,
+    buffer: &CapacityBuffer,
+) -> Result<Option<(Text, i64)>, (&'static str, String)> {
+    let namespace = &buffer.key.namespace;
+    match &buffer.source {
+        BufferSource::PodTemplate(name) => view
+            .pod_templates
+            .iter()
+            .find(|own| own.key.namespace == *namespace && own.key.name == *name)
+            .map(|own| Some((name.clone(), own.generation)))
+            .ok_or_else(|| {
+                ("PodTemplateNotFound", format!("PodTemplate {namespace}/{name} is not there"))
+            }),
+        BufferSource::Workload(kind, name) => view
+            .workloads
+            .iter()
+            .find(|own| {
+                own.kind == *kind && own.key.namespace == *namespace && own.key.name == *name
+            })
+            .map(|_| None)
+            .ok_or_else(|| {
+                let message = format!("{} {namespace}/{name} is not there", kind.as_str());
+                ("ScalableRefNotFound", message)
+            }),
+    }
+}
+
+/// Whether room for all its pods is there, nodes on their way included, or is still to come.
+fn provisioning(plan: &Plan, pods: &[&PlannedVirtualPod]) -> Said {
+    if pods.is_empty() {
+        return (ConditionStatus::False, "BufferEmpty", "it asks for no pods".to_owned());
+    }
+    let planned: BTreeSet<&Text> = plan.node_claims.iter().map(|claim| &claim.name).collect();
+    let is_new =
+        |own: &&&PlannedVirtualPod| own.place.as_ref().is_some_and(|place| planned.contains(place));
+    let new = pods.iter().filter(is_new).count();
+    let without = pods.iter().filter(|own| own.place.is_none()).count();
+    if new + without == 0 {
+        return (ConditionStatus::True, "FitsExistingCapacity", String::new());
+    }
+    let mut message = format!("of {} pods, {new} need nodes that are being launched", pods.len());
+    if without > 0 {
+        message = format!("{message}, and {without} fit nothing that a NodePool may launch");
+    }
+    (ConditionStatus::False, "RequiresNewCapacity", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::pod::{ObjectKey, PodKey};
+    use domain::workload::WorkloadKind;
+
+    use super::*;
+    use crate::testing::ahead::{capacity_buffer, pod_template, workload};
+    use crate::testing::{at, planned_claim};
+
+    fn key() -> ObjectKey {
+        ObjectKey::new("default", "spare")
+    }
+
+    /// A plan with a pod of the buffer in each place; `new` is a claim of the plan.
+    fn plan(places: &[Option<&str>]) -> Plan {
+        let own = |(index, place): (usize, &Option<&str>)| PlannedVirtualPod {
+            pod: PodKey::new("default", format!("capacity-buffer-spare-{index}")),
+            source: VirtualPodSource::CapacityBuffer(key()),
+            place: place.map(Text::from),
+        };
+        let virtual_pods = places.iter().enumerate().map(own).collect();
+        let node_claims = vec![planned_claim("new")];
+        Plan { virtual_pods, node_claims, ..Plan::default() }
+    }
+
+    fn view() -> ClusterView {
+        ClusterView { pod_templates: vec![pod_template("chunk", 3)], ..ClusterView::default() }
+    }
+
+    fn status(view: &ClusterView, plan: &Plan) -> CapacityBufferStatus {
+        let buffer = capacity_buffer("spare", BufferSource::PodTemplate("chunk".into()));
+        capacity_buffer_status(view, &buffer, plan, at(0)).unwrap()
+    }
+
+    fn said(status: &CapacityBufferStatus) -> Vec<(bool, &str)> {
+        let is_true = |value| value == ConditionStatus::True;
+        status.conditions.iter().map(|own| (is_true(own.status), &*own.reason)).collect()
+    }
+
+    #[test]
+    fn room_that_is_there_fits_and_room_to_come_does_not_yet() {
+        let fits = status(&view(), &plan(&[Some("n1"), Some("in-flight")]));
+        assert_eq!(said(&fits), [(true, "Resolved"), (true, "FitsExistingCapacity")]);
+        assert_eq!((fits.pod_template.as_deref(), fits.replicas), (Some("chunk"), Some(2)));
+        assert_eq!(fits.pod_template_generation, Some(3));
+        let new = status(&view(), &plan(&[Some("n1"), Some("new"), None]));
+        assert_eq!(said(&new), [(true, "Resolved"), (false, "RequiresNewCapacity")]);
+        assert_eq!(
+            &*new.conditions[1].message,
+            "of 3 pods, 1 need nodes that are being launched, and 1 fit nothing that a NodePool may launch"
+        );
+        assert_eq!(said(&status(&view(), &plan(&[])))[1], (false, "BufferEmpty"));
+    }
+
+    #[test]
+    fn a_reference_that_leads_nowhere_is_told() {
+        let missing = status(&ClusterView::default(), &plan(&[]));
+        let expected = [(false, "PodTemplateNotFound"), (false, "NotReadyForProvisioning")];
+        assert_eq!((said(&missing), missing.replicas), (expected.into(), None));
+        let source = BufferSource::Workload(WorkloadKind::Deployment, "web".into());
+        let buffer = capacity_buffer("spare", source);
+        let of = |view: &ClusterView| {
+            capacity_buffer_status(view, &buffer, &plan(&[Some("n1")]), at(0)).unwrap()
+        };
+        assert_eq!(said(&of(&view()))[0], (false, "ScalableRefNotFound"));
+        let there = ClusterView { workloads: vec![workload("web", 4)], ..ClusterView::default() };
+        assert_eq!(said(&of(&there))[0], (true, "Resolved"));
+    }
+
+    #[test]
+    fn a_buffer_that_cannot_be_read_says_why() {
+        let unreadable = UnreadableSource {
+            source: VirtualPodSource::CapacityBuffer(key()),
+            uid: "u".into(),
+            problem: "spec.replicas: -1 is out of range".into(),
+        };
+        let status = unreadable_buffer_status(&Observed::default(), &unreadable, at(0));
+        assert_eq!(said(&status)[0], (false, "ResolutionFailed"));
+        assert!(status.conditions[0].message.contains("spec.replicas"));
+    }
+
+    #[test]
+    fn a_condition_keeps_its_time_and_other_strategies_are_left_alone() {
+        let first = status(&view(), &plan(&[Some("n1")]));
+        let mut later = view();
+        let observed = Observed { status: first.clone(), ..Observed::default() };
+        later.capacity_buffer_states.insert(key(), observed);
+        let mut buffer = capacity_buffer("spare", BufferSource::PodTemplate("chunk".into()));
+        let again = |buffer: &CapacityBuffer| {
+            capacity_buffer_status(&later, buffer, &plan(&[Some("n1")]), at(60))
+        };
+        assert_eq!(again(&buffer), Some(first));
+        buffer.provisioning_strategy = "example.com/other".into();
+        assert_eq!(again(&buffer), None);
+    }
+}

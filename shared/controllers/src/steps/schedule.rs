@@ -1,0 +1,258 @@
+//! What schedules ask of workloads, and what is wrong with those that ask in vain.
+//!
+//! Everything follows from the time and from what is there, never from what an earlier run did: a tick that was missed
+//! is made good by the next.
+
+use std::collections::BTreeMap;
+
+use domain::buffer::{PrewarmSchedule, PrewarmTarget, held_replicas};
+use domain::pod::{ObjectKey, VirtualPodSource};
+use domain::workload::{Workload, WorkloadKind};
+use domain::{SignedDuration, Text, Timestamp};
+
+use crate::event::{Event, EventReason, Subject};
+use crate::ports::cluster::{ClusterView, WorkloadRef};
+
+/// How long replicas stay after a window, as KEDA's do: `stabilizationWindowSeconds` of an HPA, and `cooldownPeriod`
+/// of a ScaledObject, where neither is set.
+const HOLD: SignedDuration = SignedDuration::from_mins(5);
+
+/// A workload that a PrewarmSchedule wants another number of replicas of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scaling {
+    /// The workload.
+    pub workload: WorkloadRef,
+    /// The schedule that wants it so, and its uid; of several the one that wants most.
+    pub schedule: (ObjectKey, Text),
+    /// How many it has.
+    pub from: u32,
+    /// How many it is to have.
+    pub to: u32,
+}
+
+/// Workloads whose replicas are not what schedules with `scaleTarget` want, by workload. Where several name the same
+/// one, the largest number counts.
+pub fn scalings(view: &ClusterView, now: Timestamp) -> Vec<Scaling> {
+    let mut wanted: BTreeMap<WorkloadRef, (u32, &PrewarmSchedule)> = BTreeMap::new();
+    for (schedule, workload) in scaling_schedules(view) {
+        let limits = (schedule.min_replicas, schedule.max_replicas);
+        let replicas = held_replicas(&schedule.triggers, limits, now, HOLD);
+        let most = wanted.entry(workload).or_insert((replicas, schedule));
+        // Of equal ones the first by name.
+        if (replicas, &most.1.key) > (most.0, &schedule.key) {
+            *most = (replicas, schedule);
+        }
+    }
+    let differing = wanted.into_iter().filter_map(|(workload, (to, schedule))| {
+        let from = find(view, workload.kind, &workload.key)?.replicas;
+        let schedule = (schedule.key.clone(), schedule.uid.clone());
+        (from != to).then_some(Scaling { workload, schedule, from, to })
+    });
+    differing.collect()
+}
+
+/// When [`scalings`] may next have something to say, if nothing but time passes.
+pub fn next_scaling(view: &ClusterView, now: Timestamp) -> Option<Timestamp> {
+    let triggers = scaling_schedules(view).flat_map(|(schedule, _)| &schedule.triggers);
+    triggers.filter_map(|trigger| trigger.next_turn(now, HOLD)).min()
+}
+
+/// What to tell of a scaling that was carried out.
+pub fn scaled_event(scaling: &Scaling) -> Event {
+    let Scaling { workload, schedule: (key, uid), from, to } = scaling;
+    let about = Subject::Source(VirtualPodSource::PrewarmSchedule(key.clone()), uid.clone());
+    let message = format!("{workload} is scaled from {from} to {to} replicas");
+    Event::new(about, EventReason::ScaleTargetScaled, message)
+}
+
+/// What is wrong with schedules and buffers: they cannot be read, or what they scale is not where they look for it.
+///
+/// A buffer whose reference leads nowhere says so in its conditions instead.
+pub fn complaints(view: &ClusterView) -> Vec<Event> {
+    let unreadable = view.unreadable_sources.iter().map(|own| {
+        let about = Subject::Source(own.source.clone(), own.uid.clone());
+        let message = format!("it has no effect: {}", own.problem);
+        Event::new(about, EventReason::InvalidSpecification, message)
+    });
+    // Without a cron trigger, what a ScaledObject scales is none of our business.
+    let of_keda = view.scaled_objects.iter().filter(|own| !own.triggers.is_empty()).map(|own| {
+        let source = VirtualPodSource::ScaledObject(own.key.clone());
+        (source, &own.uid, own.target.0, &own.target.1)
+    });
+    let of_ours = view.prewarm_schedules.iter().filter_map(|own| match &own.target {
+        PrewarmTarget::Workload { kind, name, .. } => {
+            Some((VirtualPodSource::PrewarmSchedule(own.key.clone()), &own.uid, *kind, name))
+        }
+        PrewarmTarget::Template(_) => None,
+    });
+    let aimless = of_keda.chain(of_ours).filter_map(|(source, uid, kind, name)| {
+        let message = missing_target(view, source.key(), kind, name)?;
+        let about = Subject::Source(source, uid.clone());
+        Some(Event::new(about, EventReason::ScaleTargetNotFound, message))
+    });
+    unreadable.chain(aimless).collect()
+}
+
+/// What is missing; `None` where the target is there.
+fn missing_target(
+    view: &ClusterView,
+    schedule: &ObjectKey,
+    kind: WorkloadKind,
+    name: &Text,
+) -> Option<String> {
+    let target = ObjectKey { namespace: schedule.namespace.clone(), name: name.clone() };
+    if find(view, kind, &target).is_some() {
+        return None;
+    }
+    let missing = format!("{} {target} is not there", kind.as_str());
+    let elsewhere = view.workloads.iter().filter(|own| own.kind == kind && own.key.name == *name);
+    Some(match elsewhere.map(|own| &own.key.namespace).min() {
+        Some(other) => format!(
+            "{missing}; the one in namespace {other} is out of its reach: a schedule has to be in the namespace of its \
+             target"
+        ),
+        None => missing,
+    })
+}
+
+/// Schedules that scale a workload, with the workload.
+fn scaling_schedules(view: &ClusterView) -> impl Iterator<Item = (&PrewarmSchedule, WorkloadRef)> {
+    view.prewarm_schedules.iter().filter_map(|schedule| match &schedule.target {
+        PrewarmTarget::Workload { kind, name, scale: true } => {
+            let key = ObjectKey { namespace: schedule.key.namespace.clone(), name: name.clone() };
+            Some((schedule, WorkloadRef { kind: *kind, key }))
+        }
+        PrewarmTarget::Workload { scale: false, .. } | PrewarmTarget::Template(_) => None,
+    })
+}
+
+fn find<'v>(view: &'v ClusterView, kind: WorkloadKind, key: &ObjectKey) -> Option<&'v Workload> {
+    view.workloads.iter().find(|own| own.kind == kind && own.key == *key)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::buffer::ScaledObject;
+
+    use super::*;
+    use crate::ports::cluster::UnreadableSource;
+    use crate::testing::ahead::{minutes_trigger, prewarm_schedule, workload};
+    use crate::testing::at;
+
+    /// Three replicas from the 10th until the 20th minute of every hour, of a Deployment that has some.
+    fn scaled(replicas: u32) -> ClusterView {
+        ClusterView {
+            workloads: vec![workload("web", replicas)],
+            prewarm_schedules: vec![prewarm_schedule("web", minutes_trigger(10, 20, 3))],
+            ..ClusterView::default()
+        }
+    }
+
+    fn change(view: &ClusterView, minute: i64) -> Option<(u32, u32)> {
+        let scalings = scalings(view, at(minute * 60));
+        assert!(scalings.len() <= 1);
+        scalings.first().map(|own| (own.from, own.to))
+    }
+
+    #[test]
+    fn replicas_are_set_at_the_start_and_taken_back_a_while_after_the_end() {
+        let asked: Vec<_> = [9, 10, 19, 24, 25].map(|minute| change(&scaled(0), minute)).into();
+        assert_eq!(asked, [None, Some((0, 3)), Some((0, 3)), Some((0, 3)), None]);
+        let asked: Vec<_> = [10, 24, 25, 59].map(|minute| change(&scaled(3), minute)).into();
+        assert_eq!(asked, [None, None, Some((3, 0)), Some((3, 0))], "also when ticks were missed");
+    }
+
+    #[test]
+    fn replicas_stay_within_the_limits() {
+        let mut view = scaled(1);
+        view.prewarm_schedules[0].min_replicas = 2;
+        assert_eq!(change(&view, 0), Some((1, 2)));
+        view.prewarm_schedules[0].max_replicas = 2;
+        assert_eq!(change(&view, 10), Some((1, 2)));
+    }
+
+    #[test]
+    fn of_several_schedules_the_one_that_wants_most_counts() {
+        let mut view = scaled(0);
+        let mut more = prewarm_schedule("web", minutes_trigger(15, 20, 5));
+        more.key = ObjectKey::new("default", "more");
+        view.prewarm_schedules.push(more);
+        assert_eq!(change(&view, 10), Some((0, 3)));
+        assert_eq!(change(&view, 15), Some((0, 5)));
+        view.prewarm_schedules.reverse();
+        assert_eq!(scalings(&view, at(900))[0].schedule.0, ObjectKey::new("default", "more"));
+    }
+
+    #[test]
+    fn a_schedule_that_does_not_scale_asks_for_nothing() {
+        let mut view = scaled(0);
+        view.prewarm_schedules[0].target = PrewarmTarget::Workload {
+            kind: WorkloadKind::Deployment,
+            name: "web".into(),
+            scale: false,
+        };
+        assert_eq!(change(&view, 15), None);
+        assert_eq!(next_scaling(&view, at(0)), None);
+    }
+
+    #[test]
+    fn the_next_scaling_is_known_ahead() {
+        assert_eq!(next_scaling(&scaled(0), at(0)), Some(at(600)));
+        assert_eq!(next_scaling(&scaled(0), at(600)), Some(at(25 * 60)));
+    }
+
+    fn complaint(view: &ClusterView) -> Option<(EventReason, Text)> {
+        let events = complaints(view);
+        assert!(events.len() <= 1, "{events:?}");
+        events.first().map(|event| (event.reason, event.message.clone()))
+    }
+
+    #[test]
+    fn a_target_that_is_not_there_is_told_and_where_there_is_one() {
+        let mut view = scaled(0);
+        assert_eq!(complaint(&view), None);
+        view.workloads[0].key.namespace = "shop".into();
+        let (reason, message) = complaint(&view).unwrap();
+        assert_eq!(reason, EventReason::ScaleTargetNotFound);
+        assert!(message.starts_with("Deployment default/web is not there; "), "{message}");
+        assert!(message.contains("namespace shop"), "{message}");
+        view.workloads.clear();
+        assert_eq!(&*complaint(&view).unwrap().1, "Deployment default/web is not there");
+    }
+
+    #[test]
+    fn a_scaled_object_without_cron_triggers_is_left_in_peace() {
+        let scaled_object = |triggers| ClusterView {
+            scaled_objects: vec![ScaledObject {
+                key: ObjectKey::new("default", "web"),
+                uid: "u".into(),
+                target: (WorkloadKind::Deployment, "web".into()),
+                min_replicas: 0,
+                max_replicas: 9,
+                cooldown_period: HOLD,
+                triggers,
+                lead_time: None,
+            }],
+            ..ClusterView::default()
+        };
+        assert_eq!(complaint(&scaled_object(Vec::new())), None);
+        assert!(complaint(&scaled_object(vec![minutes_trigger(10, 20, 3)])).is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_the_field() {
+        let view = ClusterView {
+            unreadable_sources: vec![UnreadableSource {
+                source: VirtualPodSource::ScaledObject(ObjectKey::new("default", "web")),
+                uid: "u".into(),
+                problem:
+                    "spec.triggers[0].metadata.timezone: \"Asia/Soul\" is not an IANA time zone"
+                        .into(),
+            }],
+            ..ClusterView::default()
+        };
+        let (reason, message) = complaint(&view).unwrap();
+        assert_eq!(reason, EventReason::InvalidSpecification);
+        assert!(message.contains("timezone") && message.contains("Asia/Soul"), "{message}");
+    }
+}
