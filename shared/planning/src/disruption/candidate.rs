@@ -134,7 +134,8 @@ fn candidate(
     let pods: Vec<&Pod> = node.bound.iter().map(|pod| model.pod(*pod)).collect();
     let to_move: Vec<&Pod> = pods.iter().copied().filter(|pod| pod.is_reschedulable()).collect();
     let reschedule_cost = 1.0 + to_move.iter().map(|pod| eviction_cost(pod).max(0.0)).sum::<f64>();
-    let is_expired = node.claim.is_some_and(|claim| is_expired(claim, now));
+    // A claim in flight is given up by its time-outs, not replaced.
+    let is_expired = node.node.is_some() && node.claim.is_some_and(|claim| is_expired(claim, now));
     let forced = if is_expired {
         Some(DisruptionReason::Expired)
     } else {

@@ -92,6 +92,15 @@ fn an_expired_node_is_one_of_those_that_are_too_many() {
 }
 
 #[test]
+fn a_claim_in_flight_goes_though_it_has_outlived_its_time() {
+    let overdue = node("late").with_claim(|claim| {
+        claim.expire_after = NeverOr::After(SignedDuration::from_hours(1));
+        claim.status.provider_id = None;
+    });
+    assert_eq!(scaled_down(&fixed(1).in_flight(overdue).node(node("b"))), ["claim-late"]);
+}
+
+#[test]
 fn a_node_that_pods_are_expected_on_stays_until_they_are_there() {
     let only_here = pod("waits").on_nodes_with("kubernetes.io/hostname", "a");
     let world = fixed(0).node(node("a")).node(node("b")).pod(only_here);
