@@ -8,6 +8,7 @@ use std::error::Error;
 
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use aws_smithy_types::error::operation::BuildError;
 use controllers::ports::{ErrorKind, PortError};
 
 /// What AWS said, fit for logs: the cause of a [`PortError`].
@@ -132,6 +133,16 @@ where
 pub fn reported(action: Action, code: &str, message: &str) -> PortError {
     let said = AwsError { code: code.to_owned(), message: redacted(message).into_owned() };
     from_code(action, kind_of(code), said)
+}
+
+/// A part of a request of that operation; an error where the SDK misses a field.
+pub(crate) fn built<T>(
+    operation: &'static str,
+    part: Result<T, BuildError>,
+) -> Result<T, PortError> {
+    part.map_err(|error| {
+        PortError::new(ErrorKind::Invalid, operation, "the request cannot be built").because(error)
+    })
 }
 
 fn from_code(action: Action, kind: ErrorKind, said: AwsError) -> PortError {

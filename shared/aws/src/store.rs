@@ -25,7 +25,7 @@ pub use blob::RegionBlobs;
 pub(crate) use expression::Condition;
 pub(crate) use item::whole;
 pub use table::Table;
-pub(crate) use table::{Place, Updated, number};
+pub(crate) use table::{Place, Written, number};
 
 use item::{key_of, word};
 use schema::{CLAIMS, CLUSTER};

@@ -17,7 +17,7 @@ use domain::{SignedDuration, Timestamp};
 
 use crate::budget::{Acquired, Bucket, CallBudget};
 use crate::store::schema::{THROTTLES, region_partition};
-use crate::store::{Condition, Place, Table, Updated, number, whole};
+use crate::store::{Condition, Place, Table, Written, number, whole};
 use bucket::{Grant, Limit, grant, wait_for};
 
 /// Tokens taken together are good for so long: a process that is frozen must not spend old ones.
@@ -159,8 +159,8 @@ impl SharedBudget {
             .with(":now", number(now))
             .with(":limit", number(limit.latest_full_at(now, wanted)));
         let there = match self.table.update(place, SPEND, room).await? {
-            Updated::Done(_) => return Ok(Answer::Taken(wanted)),
-            Updated::Refused(item) => item.and_then(|item| whole::<i64>(&item, FULL_AT).ok()),
+            Written::Done(_) => return Ok(Answer::Taken(wanted)),
+            Written::Refused(item) => item.and_then(|item| whole::<i64>(&item, FULL_AT).ok()),
         };
         match grant(there, now, limit, wanted) {
             Grant::Full => {
@@ -168,8 +168,8 @@ impl SharedBudget {
                     .with(":now", number(now))
                     .with(":next", number(now.saturating_add(cost)));
                 Ok(match self.table.update(place, OPEN, full).await? {
-                    Updated::Done(_) => Answer::Taken(wanted),
-                    Updated::Refused(_) => Answer::Again,
+                    Written::Done(_) => Answer::Taken(wanted),
+                    Written::Refused(_) => Answer::Again,
                 })
             }
             Grant::Part(fewer) if fewer < wanted => {
@@ -178,8 +178,8 @@ impl SharedBudget {
                     .with(":now", number(now))
                     .with(":limit", number(limit.latest_full_at(now, fewer)));
                 Ok(match self.table.update(place, SPEND, room).await? {
-                    Updated::Done(_) => Answer::Taken(fewer),
-                    Updated::Refused(_) => Answer::Again,
+                    Written::Done(_) => Answer::Taken(fewer),
+                    Written::Refused(_) => Answer::Again,
                 })
             }
             Grant::Part(_) => Ok(Answer::Again),

@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::budget::Bucket;
 use crate::calls::{Calls, pricing};
+use crate::error::built;
 
 const PRODUCTS_A_PAGE: i32 = 100;
 
@@ -20,8 +21,37 @@ const PRODUCTS_A_PAGE: i32 = 100;
 const KINDS: [(&str, &str); 2] =
     [("Shared", "Compute Instance"), ("Dedicated", "Compute Instance (bare metal)")];
 
-/// Prices by instance type.
-pub(super) type OnDemandPrices = BTreeMap<Text, UsdPerHour>;
+const GET_PRODUCTS: &str = "GetProducts";
+
+/// Prices by instance type, and what was listed in a form that nobody here knows.
+#[derive(Debug, Default)]
+pub(super) struct OnDemandPrices {
+    of: BTreeMap<Text, UsdPerHour>,
+    unreadable: usize,
+    /// Why the first of them cannot be read.
+    why: Option<serde_json::Error>,
+}
+
+impl OnDemandPrices {
+    fn add(&mut self, product: &str) {
+        match price(product) {
+            Ok(price) => self.of.extend(price),
+            Err(error) => {
+                self.unreadable += 1;
+                self.why.get_or_insert(error);
+            }
+        }
+    }
+
+    /// The prices, and the error of those that could not be read.
+    pub(super) fn readable(self) -> (BTreeMap<Text, UsdPerHour>, Option<PortError>) {
+        let unreadable = self.why.map(|why| {
+            let message = format!("{} products cannot be read", self.unreadable);
+            PortError::new(ErrorKind::Invalid, GET_PRODUCTS, message).because(why)
+        });
+        (self.of, unreadable)
+    }
+}
 
 /// The region whose endpoint answers for another region: the service has few.
 pub(crate) fn endpoint_region(region: &str) -> &'static str {
@@ -43,7 +73,7 @@ pub(super) async fn on_demand_prices(
     calls: &Calls,
     region: &str,
 ) -> Result<OnDemandPrices, PortError> {
-    let mut prices = OnDemandPrices::new();
+    let mut prices = OnDemandPrices::default();
     for (tenancy, family) in KINDS {
         let filter = |field: &str, value: &str| {
             Filter::builder().r#type(FilterType::TermMatch).field(field).value(value).build()
@@ -58,12 +88,9 @@ pub(super) async fn on_demand_prices(
             ("tenancy", tenancy),
             ("productFamily", family),
         ]
-        .map(|(field, value)| filter(field, value))
+        .map(|(field, value)| built(GET_PRODUCTS, filter(field, value)))
         .into_iter()
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| {
-            PortError::new(ErrorKind::Invalid, "GetProducts", "not a filter").because(error)
-        })?;
+        .collect::<Result<_, _>>()?;
         let pages = calls
             .pricing
             .get_products()
@@ -72,9 +99,10 @@ pub(super) async fn on_demand_prices(
             .into_paginator()
             .page_size(PRODUCTS_A_PAGE)
             .send();
-        let pages = calls.pages(Bucket::Pricing, pricing("GetProducts"), pages).await?;
-        prices
-            .extend(pages.iter().flat_map(|page| page.price_list()).filter_map(|text| price(text)));
+        let pages = calls.pages(Bucket::Pricing, pricing(GET_PRODUCTS), pages).await?;
+        for product in pages.iter().flat_map(|page| page.price_list()) {
+            prices.add(product);
+        }
     }
     Ok(prices)
 }
@@ -116,10 +144,10 @@ struct Dimension {
     price_per_unit: BTreeMap<String, String>,
 }
 
-/// Type and price of one product. Prices in yuan stay the figures that they are: all of a Chinese region
+/// Type and price of one product; none where it is free. Prices in yuan stay the figures that they are: all of a Chinese region
 /// are, so that they compare among each other.
-fn price(text: &str) -> Option<(Text, UsdPerHour)> {
-    let listed: Listed = serde_json::from_str(text).ok()?;
+fn price(text: &str) -> Result<Option<(Text, UsdPerHour)>, serde_json::Error> {
+    let listed: Listed = serde_json::from_str(text)?;
     let dimensions =
         listed.terms.on_demand.values().flat_map(|term| term.price_dimensions.values());
     let price = dimensions
@@ -128,29 +156,42 @@ fn price(text: &str) -> Option<(Text, UsdPerHour)> {
             unit.get("USD").or_else(|| unit.get("CNY"))?.parse().ok()
         })
         .filter_map(UsdPerHour::from_f64)
-        .find(|price| *price > UsdPerHour::ZERO)?;
-    Some((listed.product.attributes.instance_type, price))
+        .find(|price| *price > UsdPerHour::ZERO);
+    Ok(price.map(|price| (listed.product.attributes.instance_type, price)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LISTED: &str = r#"{
+        "product": {"productFamily": "Compute Instance", "sku": "2223B6PCG6QAUYY6",
+            "attributes": {"instanceType": "m5.large", "regionCode": "eu-west-1"}},
+        "terms": {"OnDemand": {"2223B6PCG6QAUYY6.JRTCKXETXF": {"priceDimensions": {
+            "2223B6PCG6QAUYY6.JRTCKXETXF.6YS6EN2CT7":
+                {"unit": "Hrs", "pricePerUnit": {"USD": "0.1070000000"}}}}}}
+    }"#;
+
     #[test]
     fn the_price_is_that_of_the_first_dimension_that_costs_something() {
-        let listed = r#"{
-            "product": {"productFamily": "Compute Instance", "sku": "2223B6PCG6QAUYY6",
-                "attributes": {"instanceType": "m5.large", "regionCode": "eu-west-1"}},
-            "terms": {"OnDemand": {"2223B6PCG6QAUYY6.JRTCKXETXF": {"priceDimensions": {
-                "2223B6PCG6QAUYY6.JRTCKXETXF.6YS6EN2CT7":
-                    {"unit": "Hrs", "pricePerUnit": {"USD": "0.1070000000"}}}}}}
-        }"#;
-        assert_eq!(price(listed), Some(("m5.large".into(), UsdPerHour::from_nanos(107_000_000))));
-        let yuan = listed.replace("USD", "CNY");
-        assert_eq!(price(&yuan).unwrap().1, UsdPerHour::from_nanos(107_000_000));
-        let free = listed.replace("0.1070000000", "0.0000000000");
-        assert_eq!(price(&free), None);
-        assert_eq!(price("not JSON"), None);
+        let costs = UsdPerHour::from_nanos(107_000_000);
+        assert_eq!(price(LISTED).unwrap(), Some(("m5.large".into(), costs)));
+        let yuan = LISTED.replace("USD", "CNY");
+        assert_eq!(price(&yuan).unwrap().unwrap().1, costs);
+        let free = LISTED.replace("0.1070000000", "0.0000000000");
+        assert_eq!(price(&free).unwrap(), None);
+    }
+
+    #[test]
+    fn products_that_cannot_be_read_are_told_and_cost_the_others_nothing() {
+        let mut prices = OnDemandPrices::default();
+        for product in ["not JSON", LISTED, "{}"] {
+            prices.add(product);
+        }
+        let (prices, unreadable) = prices.readable();
+        assert_eq!(prices.len(), 1);
+        let error = unreadable.unwrap();
+        assert!(error.to_string().contains("2 products cannot be read"), "{error}");
     }
 
     #[test]

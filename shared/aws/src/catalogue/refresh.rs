@@ -1,12 +1,14 @@
 //! Asking EC2 for all of it: the use case of the function `catalog`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use catalog::Catalog;
 use controllers::ports::PortError;
-use domain::Timestamp;
+use domain::money::UsdPerHour;
+use domain::{Text, Timestamp};
 
-use super::price_list::{self, OnDemandPrices};
+use super::price_list;
 use super::{Catalogue, offered, spot};
 use crate::calls::Calls;
 
@@ -34,7 +36,11 @@ pub async fn refresh(
     let mut catalog = offered::offered(calls, &before.catalog).await?;
     if price_list::is_listed(&before.region) {
         match price_list::on_demand_prices(calls, &before.region).await {
-            Ok(prices) => catalog = priced(&catalog, &prices),
+            Ok(prices) => {
+                let (prices, unreadable) = prices.readable();
+                catalog = priced(&catalog, &prices);
+                stale.extend(unreadable);
+            }
             Err(error) => stale.push(error),
         }
     }
@@ -50,7 +56,7 @@ pub async fn refresh(
 }
 
 /// The catalogue with the prices that are listed.
-fn priced(catalog: &Catalog, prices: &OnDemandPrices) -> Catalog {
+fn priced(catalog: &Catalog, prices: &BTreeMap<Text, UsdPerHour>) -> Catalog {
     let mut types = catalog.types().to_vec();
     for facts in &mut types {
         if let Some(price) = prices.get(&facts.name) {

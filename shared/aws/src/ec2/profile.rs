@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::{Ec2, tags};
 use crate::budget::Bucket;
 use crate::calls::iam;
+use crate::error::built;
 
 /// How long a profile that was found right is not looked at again.
 const FOUND_LASTS: Duration = Duration::from_mins(15);
@@ -80,12 +81,10 @@ impl Ec2 {
         let tags = tags
             .into_iter()
             .chain(region)
-            .map(|(key, value)| Tag::builder().key(&*key).value(&*value).build())
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| {
-                PortError::new(ErrorKind::Invalid, "CreateInstanceProfile", "a tag has no key")
-                    .because(error)
-            })?;
+            .map(|(key, value)| {
+                built("CreateInstanceProfile", Tag::builder().key(&*key).value(&*value).build())
+            })
+            .collect::<Result<_, _>>()?;
         let call = self
             .calls
             .iam

@@ -162,7 +162,8 @@ impl ClaimStore for DynamoStore {
                 let is_later = Condition::new("attribute_not_exists(#record) OR #until <= :until")
                     .with(":until", number(offering.until.as_millisecond()));
                 // Refused: it is marked for longer already.
-                let (Written::Done | Written::Refused(_)) = self.table.put(item, is_later).await?;
+                let (Written::Done(()) | Written::Refused(_)) =
+                    self.table.put(item, is_later).await?;
                 Ok(())
             })
             .buffer_unordered(CONCURRENT_WRITES)
@@ -232,7 +233,7 @@ fn new_write() -> String {
 /// was sent again after its answer had been lost.
 fn settled(doing: &'static str, key: &str, write: &str, written: Written) -> Result<(), PortError> {
     match written {
-        Written::Done => Ok(()),
+        Written::Done(()) => Ok(()),
         Written::Refused(Some(item)) if word(&item, WRITE) == Some(write) => Ok(()),
         Written::Refused(there) => {
             let why = match there {

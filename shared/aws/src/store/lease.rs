@@ -6,7 +6,7 @@ use domain::{SignedDuration, Text, Timestamp};
 use super::expression::Condition;
 use super::item::{whole, word};
 use super::schema::{self, HOLDER, TOKEN, UNTIL};
-use super::table::{Attributes, Place, Table, Updated, number, text};
+use super::table::{Attributes, Place, Table, Written, number, text};
 use super::wire::DocumentError;
 
 /// How often a lease is asked for while others give it up or take it in between.
@@ -43,13 +43,13 @@ pub(super) async fn acquire(
             .with(":now", number(now.as_millisecond()))
             .with(":one", number(1));
         let standing = match table.update(place, TAKE, free).await? {
-            Updated::Done(item) => {
+            Written::Done(item) => {
                 let token = whole(&item, TOKEN).map_err(|error| unreadable(&key, &error))?;
                 return Ok(LeaseAnswer::Acquired(lease(token)));
             }
-            Updated::Refused(Some(item)) => standing(function, &item),
+            Written::Refused(Some(item)) => standing(function, &item),
             // It was there a moment ago, or the answer does not say: ask again.
-            Updated::Refused(None) => continue,
+            Written::Refused(None) => continue,
         };
         let standing = standing.map_err(|error| unreadable(&key, &error))?;
         if &*standing.holder != holder {
@@ -59,7 +59,7 @@ pub(super) async fn acquire(
             .with(":holder", text(holder))
             .with(":token", number(standing.token))
             .with(":until", number(until.as_millisecond()));
-        if let Updated::Done(_) = table.update(place, EXTEND, ours).await? {
+        if let Written::Done(_) = table.update(place, EXTEND, ours).await? {
             return Ok(LeaseAnswer::Acquired(lease(standing.token)));
         }
     }
@@ -75,7 +75,7 @@ pub(super) async fn release(table: &Table, cluster: &str, lease: &Lease) -> Resu
         .with(":never", number(0))
         .with(":nobody", text(""));
     // Refused: somebody else has it by now, and keeps it.
-    let (Updated::Done(_) | Updated::Refused(_)) =
+    let (Written::Done(_) | Written::Refused(_)) =
         table.update(Place { partition: cluster, key: &key }, RELEASE, ours).await?;
     Ok(())
 }

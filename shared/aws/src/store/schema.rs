@@ -15,7 +15,7 @@ use controllers::ports::{FunctionName, PortError};
 use domain::instance_type::CapacityType;
 
 use super::table::action;
-use crate::error::port_error;
+use crate::error::{built, port_error};
 
 /// Partition key: the cluster's name.
 pub const CLUSTER: &str = "cluster";
@@ -27,6 +27,8 @@ pub const INSTANCE: &str = "instanceId";
 pub const INSTANCE_INDEX: &str = "instance";
 /// Time to live: seconds since 1970.
 pub const EXPIRES: &str = "expires";
+
+const CREATE_TABLE: &str = "CreateTable";
 
 /// Which write of the item this is, 1 for the first.
 pub(super) const VERSION: &str = "version";
@@ -84,20 +86,15 @@ pub fn region_partition(region: &str) -> String {
 /// Makes the table, billed by request; one that is there is left as it is. For tests and local use: an
 /// installation's table belongs to its template.
 pub async fn create(client: &Client, table: &str) -> Result<(), PortError> {
+    let attributes = [CLUSTER, KEY, INSTANCE].map(text_attribute).into_iter();
+    let keys = [key_element(CLUSTER, KeyType::Hash), key_element(KEY, KeyType::Range)];
     let created = client
         .create_table()
         .table_name(table)
         .billing_mode(BillingMode::PayPerRequest)
-        .set_attribute_definitions(Some(
-            [CLUSTER, KEY, INSTANCE].map(text_attribute).into_iter().flatten().collect(),
-        ))
-        .set_key_schema(Some(
-            [(CLUSTER, KeyType::Hash), (KEY, KeyType::Range)]
-                .into_iter()
-                .filter_map(|(name, kind)| key_element(name, kind))
-                .collect(),
-        ))
-        .set_global_secondary_indexes(Some(instance_index().into_iter().collect()))
+        .set_attribute_definitions(Some(attributes.collect::<Result<_, _>>()?))
+        .set_key_schema(Some(keys.into_iter().collect::<Result<_, _>>()?))
+        .global_secondary_indexes(instance_index()?)
         .send()
         .await;
     match created {
@@ -105,37 +102,34 @@ pub async fn create(client: &Client, table: &str) -> Result<(), PortError> {
         Err(SdkError::ServiceError(error)) if error.err().is_resource_in_use_exception() => {
             return Ok(());
         }
-        Err(error) => return Err(port_error(action("CreateTable"), &error)),
+        Err(error) => return Err(port_error(action(CREATE_TABLE), &error)),
     }
-    let time_to_live =
-        TimeToLiveSpecification::builder().attribute_name(EXPIRES).enabled(true).build().ok();
+    let time_to_live = TimeToLiveSpecification::builder().attribute_name(EXPIRES).enabled(true);
+    let time_to_live = built("UpdateTimeToLive", time_to_live.build())?;
     client
         .update_time_to_live()
         .table_name(table)
-        .set_time_to_live_specification(time_to_live)
+        .time_to_live_specification(time_to_live)
         .send()
         .await
         .map_err(|error| port_error(action("UpdateTimeToLive"), &error))?;
     Ok(())
 }
 
-fn text_attribute(name: &str) -> Option<AttributeDefinition> {
-    AttributeDefinition::builder()
-        .attribute_name(name)
-        .attribute_type(ScalarAttributeType::S)
-        .build()
-        .ok()
+fn text_attribute(name: &str) -> Result<AttributeDefinition, PortError> {
+    let attribute =
+        AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S);
+    built(CREATE_TABLE, attribute.build())
 }
 
-fn key_element(name: &str, kind: KeyType) -> Option<KeySchemaElement> {
-    KeySchemaElement::builder().attribute_name(name).key_type(kind).build().ok()
+fn key_element(name: &str, kind: KeyType) -> Result<KeySchemaElement, PortError> {
+    built(CREATE_TABLE, KeySchemaElement::builder().attribute_name(name).key_type(kind).build())
 }
 
-fn instance_index() -> Option<GlobalSecondaryIndex> {
-    GlobalSecondaryIndex::builder()
+fn instance_index() -> Result<GlobalSecondaryIndex, PortError> {
+    let index = GlobalSecondaryIndex::builder()
         .index_name(INSTANCE_INDEX)
         .key_schema(key_element(INSTANCE, KeyType::Hash)?)
-        .projection(Projection::builder().projection_type(ProjectionType::KeysOnly).build())
-        .build()
-        .ok()
+        .projection(Projection::builder().projection_type(ProjectionType::KeysOnly).build());
+    built(CREATE_TABLE, index.build())
 }

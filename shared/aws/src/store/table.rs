@@ -14,7 +14,6 @@ use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
 use aws_sdk_dynamodb::types::{
     AttributeValue, ConditionCheck, DeleteRequest, Put, PutRequest, ReturnValue,
     ReturnValuesOnConditionCheckFailure as OnFailure, TransactWriteItem, WriteRequest,
@@ -26,7 +25,7 @@ use controllers::ports::{ErrorKind, PortError};
 use super::expression::{Condition, names_in, some};
 use super::retry::Contention;
 use super::schema::{CLUSTER, INSTANCE, INSTANCE_INDEX, KEY};
-use crate::error::{Action, port_error};
+use crate::error::{Action, built, port_error};
 
 /// Attempts of one call, the first among them.
 const ATTEMPTS_MAX: u32 = 6;
@@ -38,6 +37,8 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// BatchWriteItem takes no more.
 const BATCH_MAX: usize = 25;
+const BATCH_WRITE: &str = "BatchWriteItem";
+const TRANSACT: &str = "TransactWriteItems";
 
 /// An item as DynamoDB has it.
 pub(crate) type Attributes = HashMap<String, AttributeValue>;
@@ -57,19 +58,9 @@ pub(crate) fn number(value: impl ToString + Copy) -> AttributeValue {
 /// What became of a conditional write.
 #[derive(Clone, Debug)]
 #[must_use]
-pub(crate) enum Written {
+pub(crate) enum Written<T = ()> {
     /// It is done.
-    Done,
-    /// Its condition does not hold for what is there, if anything is.
-    Refused(Option<Attributes>),
-}
-
-/// What became of a conditional update.
-#[derive(Clone, Debug)]
-#[must_use]
-pub(crate) enum Updated {
-    /// It is done; this is how the item is now.
-    Done(Attributes),
+    Done(T),
     /// Its condition does not hold for what is there, if anything is.
     Refused(Option<Attributes>),
 }
@@ -214,14 +205,9 @@ impl Table {
             .set_expression_attribute_values(some(condition.values))
             .return_values_on_condition_check_failure(OnFailure::AllOld)
             .send()
-            .await;
-        match answer {
-            Ok(_) => Ok(Written::Done),
-            Err(error) => match refused(&error) {
-                Some(Refusal(item)) => Ok(Written::Refused(item)),
-                None => Err(self.error("PutItem", &error)),
-            },
-        }
+            .await
+            .map(drop);
+        self.written("PutItem", answer)
     }
 
     /// Writes an item whatever was there, and gives back what was.
@@ -252,33 +238,24 @@ impl Table {
             .set_expression_attribute_names(Some(names_in(&[&condition.text])))
             .condition_expression(condition.text)
             .set_expression_attribute_values(some(condition.values))
-            .return_values_on_condition_check_failure(OnFailure::AllOld)
-            .build();
+            .return_values_on_condition_check_failure(OnFailure::AllOld);
+        let put = built(TRANSACT, put.build())?;
         let check = ConditionCheck::builder()
             .table_name(&*self.name)
             .set_key(Some(fence.attributes()))
             .set_expression_attribute_names(Some(names_in(&[&fence_condition.text])))
             .condition_expression(fence_condition.text)
-            .set_expression_attribute_values(some(fence_condition.values))
-            .build();
-        let (Ok(put), Ok(check)) = (put, check) else {
-            let why = "the request could not be built";
-            return Err(PortError::new(ErrorKind::Invalid, "TransactWriteItems", why));
-        };
+            .set_expression_attribute_values(some(fence_condition.values));
+        let check = built(TRANSACT, check.build())?;
         let answer = self
             .client
             .transact_write_items()
             .transact_items(TransactWriteItem::builder().put(put).build())
             .transact_items(TransactWriteItem::builder().condition_check(check).build())
             .send()
-            .await;
-        match answer {
-            Ok(_) => Ok(Written::Done),
-            Err(error) => match refused_transaction(&error) {
-                Some(Refusal(item)) => Ok(Written::Refused(item)),
-                None => Err(self.error("TransactWriteItems", &error)),
-            },
-        }
+            .await
+            .map(drop);
+        self.written(TRANSACT, answer)
     }
 
     /// Changes attributes of an item by an update expression.
@@ -287,7 +264,7 @@ impl Table {
         place: Place<'_>,
         expression: &str,
         condition: Condition,
-    ) -> Result<Updated, PortError> {
+    ) -> Result<Written<Attributes>, PortError> {
         let answer = self
             .client
             .update_item()
@@ -300,14 +277,9 @@ impl Table {
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(OnFailure::AllOld)
             .send()
-            .await;
-        match answer {
-            Ok(answer) => Ok(Updated::Done(answer.attributes.unwrap_or_default())),
-            Err(error) => match refused(&error) {
-                Some(Refusal(item)) => Ok(Updated::Refused(item)),
-                None => Err(self.error("UpdateItem", &error)),
-            },
-        }
+            .await
+            .map(|answer| answer.attributes.unwrap_or_default());
+        self.written("UpdateItem", answer)
     }
 
     pub(crate) async fn delete(
@@ -325,32 +297,27 @@ impl Table {
             .set_expression_attribute_values(some(condition.values))
             .return_values_on_condition_check_failure(OnFailure::AllOld)
             .send()
-            .await;
-        match answer {
-            Ok(_) => Ok(Written::Done),
-            Err(error) => match refused(&error) {
-                Some(Refusal(item)) => Ok(Written::Refused(item)),
-                None => Err(self.error("DeleteItem", &error)),
-            },
-        }
+            .await
+            .map(drop);
+        self.written("DeleteItem", answer)
     }
 
     /// Writes items whatever was there, in batches; what DynamoDB leaves for later is asked again.
     pub(crate) async fn put_all(&self, items: Vec<Attributes>) -> Result<(), PortError> {
-        let requests = items.into_iter().filter_map(|item| {
-            let put = PutRequest::builder().set_item(Some(item)).build().ok()?;
-            Some(WriteRequest::builder().put_request(put).build())
-        });
-        self.write_all(requests.collect()).await
+        let request = |item| {
+            let put = built(BATCH_WRITE, PutRequest::builder().set_item(Some(item)).build())?;
+            Ok(WriteRequest::builder().put_request(put).build())
+        };
+        self.write_all(items.into_iter().map(request).collect::<Result<_, _>>()?).await
     }
 
     /// Deletes items whatever they are, in batches.
     pub(crate) async fn delete_all(&self, keys: Vec<Attributes>) -> Result<(), PortError> {
-        let requests = keys.into_iter().filter_map(|key| {
-            let delete = DeleteRequest::builder().set_key(Some(key)).build().ok()?;
-            Some(WriteRequest::builder().delete_request(delete).build())
-        });
-        self.write_all(requests.collect()).await
+        let request = |key| {
+            let delete = built(BATCH_WRITE, DeleteRequest::builder().set_key(Some(key)).build())?;
+            Ok(WriteRequest::builder().delete_request(delete).build())
+        };
+        self.write_all(keys.into_iter().map(request).collect::<Result<_, _>>()?).await
     }
 
     async fn write_all(&self, requests: Vec<WriteRequest>) -> Result<(), PortError> {
@@ -374,7 +341,7 @@ impl Table {
                 .request_items(&*self.name, rest)
                 .send()
                 .await
-                .map_err(|error| self.error("BatchWriteItem", &error))?;
+                .map_err(|error| self.error(BATCH_WRITE, &error))?;
             rest = answer
                 .unprocessed_items
                 .unwrap_or_default()
@@ -385,9 +352,28 @@ impl Table {
             }
             let Some(pause) = pauses.next() else {
                 let message = format!("{} items were not written in time", rest.len());
-                return Err(PortError::new(ErrorKind::Throttled, "BatchWriteItem", message));
+                return Err(PortError::new(ErrorKind::Throttled, BATCH_WRITE, message));
             };
             tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// What a conditional write answered, told from errors that say nothing of its condition.
+    fn written<T, E>(
+        &self,
+        operation: &'static str,
+        answer: Result<T, SdkError<E>>,
+    ) -> Result<Written<T>, PortError>
+    where
+        E: Conditional + ProvideErrorMetadata + std::error::Error + 'static,
+    {
+        let error = match answer {
+            Ok(done) => return Ok(Written::Done(done)),
+            Err(error) => error,
+        };
+        match error.as_service_error().and_then(Conditional::refusal) {
+            Some(Refusal(item)) => Ok(Written::Refused(item)),
+            None => Err(self.error(operation, &error)),
         }
     }
 
@@ -405,17 +391,22 @@ impl Table {
     }
 }
 
+/// That a condition did not hold: what is there instead, if anything is.
+struct Refusal(Option<Attributes>);
+
 /// Errors of writes that may say that their condition does not hold.
 trait Conditional {
-    fn refusal(&self) -> Option<&ConditionalCheckFailedException>;
+    fn refusal(&self) -> Option<Refusal>;
 }
 
 macro_rules! conditional {
     ($($error:ident),+) => {$(
         impl Conditional for $error {
-            fn refusal(&self) -> Option<&ConditionalCheckFailedException> {
+            fn refusal(&self) -> Option<Refusal> {
                 match self {
-                    Self::ConditionalCheckFailedException(refusal) => Some(refusal),
+                    Self::ConditionalCheckFailedException(refusal) => {
+                        Some(Refusal(refusal.item.clone()))
+                    }
                     _ => None,
                 }
             }
@@ -425,22 +416,16 @@ macro_rules! conditional {
 
 conditional!(PutItemError, UpdateItemError, DeleteItemError);
 
-/// That a condition did not hold: what is there instead, if anything is.
-struct Refusal(Option<Attributes>);
-
-/// The refusal that an error is, if it is one.
-fn refused<E: Conditional>(error: &SdkError<E>) -> Option<Refusal> {
-    Some(Refusal(error.as_service_error()?.refusal()?.item.clone()))
-}
-
-/// The same of a transaction, of its first write whose condition did not hold.
-fn refused_transaction(error: &SdkError<TransactWriteItemsError>) -> Option<Refusal> {
-    match error.as_service_error()? {
-        TransactWriteItemsError::TransactionCanceledException(canceled) => canceled
-            .cancellation_reasons()
-            .iter()
-            .find(|reason| reason.code() == Some("ConditionalCheckFailed"))
-            .map(|reason| Refusal(reason.item.clone())),
-        _ => None,
+impl Conditional for TransactWriteItemsError {
+    /// That of its first write whose condition did not hold.
+    fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::TransactionCanceledException(canceled) => canceled
+                .cancellation_reasons()
+                .iter()
+                .find(|reason| reason.code() == Some("ConditionalCheckFailed"))
+                .map(|reason| Refusal(reason.item.clone())),
+            _ => None,
+        }
     }
 }
