@@ -19,10 +19,19 @@ use crate::record::nomination::{NOMINATION_LASTS, Nomination};
 use crate::run::{after, change_claim};
 use crate::steps::command::{checked, validated};
 use crate::steps::condition::set_condition;
-use crate::steps::create::{Identity, claim_record};
+use crate::steps::create::{Identity, NotCreatable, claim_record};
 
 /// While a lease is awaited.
 const LEASE_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+
+/// What became of the claims of a command's replacements.
+#[derive(Default)]
+struct Replacements {
+    /// Those that are in the store: fewer than planned where one is refused there, or not creatable.
+    written: Vec<Versioned<ClaimRecord>>,
+    /// One that nothing can be launched for.
+    not_creatable: Option<(Text, NotCreatable)>,
+}
 
 impl<O: Outside> Tick<'_, O> {
     /// Validates a proposal that is due, and starts it if it holds.
@@ -89,9 +98,14 @@ impl<O: Outside> Tick<'_, O> {
             return self.come_back_after(SignedDuration::from_secs(1));
         };
         let expected = command.record.disruption.replacements.len();
+        let Replacements { written: replacements, not_creatable } = replacements;
         if replacements.len() < expected {
             self.withdraw(replacements).await;
-            return self.cancel(command, "a replacement cannot be launched any more").await;
+            let why = not_creatable.map_or_else(
+                || "a replacement could not be written".to_owned(),
+                |(name, why)| format!("replacement {name} cannot be launched any more: {why}"),
+            );
+            return self.cancel(command, &why).await;
         }
         let missing = self.taint(&command.record).await;
         if missing > 0 && expected > 0 {
@@ -127,30 +141,32 @@ impl<O: Outside> Tick<'_, O> {
         }
     }
 
-    /// Writes the claims of the replacements. Fewer than planned where one cannot be launched; `None`
-    /// where the store failed.
+    /// Writes the claims of the replacements; `None` where the store failed.
     async fn write_replacements(
         &mut self,
         command: &CommandRecord,
         lease: &Lease,
-    ) -> Option<Vec<Versioned<ClaimRecord>>> {
+    ) -> Option<Replacements> {
         let identity =
             Identity { cluster: self.run.cluster, cause: &command.id, replaces: Some(&command.id) };
         let mut records = Vec::new();
-        let mut written = Vec::new();
+        let mut replacements = Replacements::default();
         for planned in &command.disruption.replacements {
             // One that an earlier attempt wrote counts, whatever could be launched by now.
             if let Some(own) = self.observed.claim(&planned.name) {
-                written.push(own.clone());
-            } else if let Ok(record) = claim_record(planned, self.snapshot, &identity) {
-                records.push(record);
+                replacements.written.push(own.clone());
+                continue;
+            }
+            match claim_record(planned, self.snapshot, &identity) {
+                Ok(record) => records.push(record),
+                Err(why) => replacements.not_creatable = Some((planned.name.clone(), why)),
             }
         }
         let store = self.ports.store();
         let new = write_claims(store, records, lease, &mut self.report.problems).await;
         let doing = || format!("write replacements of command {}", command.id);
-        written.extend(self.report.problems.note(doing, new)?);
-        Some(written)
+        replacements.written.extend(self.report.problems.note(doing, new)?);
+        Some(replacements)
     }
 
     /// Taints the nodes and says on their claims why they go; how many are not there any more.

@@ -1,13 +1,15 @@
 use domain::drift::{NODE_POOL_RULES, Stamp};
+use domain::instance_type::CapacityType;
 use domain::node_claim::ConditionType;
 use domain::{SignedDuration, Timestamp};
 use pollster::block_on;
 
 use super::*;
 use crate::lifecycle::advance;
-use crate::ports::Clock;
+use crate::ports::{ClaimStore, Clock};
 use crate::record::claim::EndReason;
 use crate::record::nomination::Nomination;
+use crate::record::unavailable::UnavailableOffering;
 use crate::steps::command::VALIDATION_WAIT;
 use crate::testing::core::{DRIFTED, REPLACE};
 use crate::testing::world::{Launch, World, crash};
@@ -176,6 +178,24 @@ fn a_replacement_without_capacity_cancels_the_command() {
     assert!(matches!(what(&report)[0], CommandEvent::Cancelled(_)));
     assert!(!is_tainted(&world) && !old(&world).claim.is(ConditionType::DisruptionReason));
     assert!(old(&world).ending.is_none());
+}
+
+#[test]
+fn a_command_whose_replacement_nothing_can_be_launched_for_is_cancelled_with_the_reason() {
+    let world = world_with_a_node_to_replace("Expired");
+    let _report = tick(&world, "run-1");
+    let none_left = ["c5.large", "m5.large"].map(|instance_type| UnavailableOffering {
+        instance_type: instance_type.into(),
+        zone: "a".into(),
+        capacity_type: CapacityType::Spot,
+        code: "InsufficientInstanceCapacity".into(),
+        until: at(600),
+    });
+    block_on(world.store.mark_unavailable(&none_left)).unwrap();
+    let report = tick(&world, "run-2");
+    let [CommandEvent::Cancelled(why)] = what(&report)[..] else { panic!("{report:?}") };
+    assert!(why.contains("instance types can be launched now"), "{why}");
+    assert!(!is_tainted(&world) && replacement(&world).is_none());
 }
 
 #[test]

@@ -232,6 +232,18 @@ fn a_watching_invocation_acts_a_second_after_the_last_pod_of_a_batch() {
 }
 
 #[test]
+fn a_watch_that_fails_is_told_and_looked_past_a_second_later() {
+    let world = World::new();
+    world.cluster.watch_fails.set(true);
+    let mut told = Vec::new();
+    let tell = |outcome: Result<RunOutcome<ProvisioningReport>, PortError>| {
+        told.push((world.clock.now().duration_since(at(0)).as_secs(), outcome.is_ok()));
+    };
+    block_on(watch(&world, &world.run("run"), tell));
+    assert_eq!(told, [(0, true), (0, false), (1, true)]);
+}
+
+#[test]
 fn a_stream_of_pods_is_acted_on_after_ten_seconds() {
     let stream: Vec<i64> = (0..=25).map(|tick| 5 + tick / 2).collect();
     let looks = looks(&World::new(), &stream);

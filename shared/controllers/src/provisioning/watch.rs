@@ -11,7 +11,7 @@ use crate::run::{Run, RunOutcome, after};
 use crate::stay::RETRY;
 
 /// Provisions at once, and again whenever what asks for nodes has changed, until the deadline; `tell`
-/// hears of each round.
+/// hears of each round, and of each time that nobody could say whether something changed.
 ///
 /// While pods wait or nodes go away it also looks every ten seconds: what keeps a pod waiting may be gone
 /// without a change of any pod. The lease is held during a round only, so that disruption can launch
@@ -29,7 +29,12 @@ pub async fn watch<O: Outside>(
         };
         tell(result);
         let look_again = pause.map_or(run.deadline, |pause| after(ports.clock().now(), pause));
-        await_demand(ports, look_again.min(run.deadline)).await;
+        if let Err(error) = await_demand(ports, look_again.min(run.deadline)).await {
+            tell(Err(error));
+            // As if something had come: look, once things have calmed down.
+            let calm = BatchWindow::opened(ports.clock().now()).closes();
+            ports.clock().sleep_until(calm.min(run.deadline)).await;
+        }
         if ports.clock().now() >= run.deadline {
             return;
         }
@@ -37,24 +42,19 @@ pub async fn watch<O: Outside>(
 }
 
 /// Returns when a window has closed, or at a moment where none was open.
-async fn await_demand<O: Outside>(ports: &O, latest: Timestamp) {
+async fn await_demand<O: Outside>(ports: &O, latest: Timestamp) -> Result<(), PortError> {
     let mut window: Option<BatchWindow> = None;
     loop {
         let until = window.map_or(latest, |window| window.closes().min(latest));
-        match ports.cluster().demand_changed(until).await {
-            Ok(Demand::Unchanged) => return,
-            Ok(Demand::Changed) => {
+        match ports.cluster().demand_changed(until).await? {
+            Demand::Unchanged => return Ok(()),
+            Demand::Changed => {
                 let now = ports.clock().now();
                 window = Some(window.map_or(BatchWindow::opened(now), |own| own.extended(now)));
             }
-            Err(_) => {
-                // Nobody can say: as if something had come, once things have calmed down.
-                let calm = BatchWindow::opened(ports.clock().now()).closes();
-                return ports.clock().sleep_until(calm.min(latest)).await;
-            }
         }
         if window.is_some_and(|window| ports.clock().now() >= window.closes().min(latest)) {
-            return;
+            return Ok(());
         }
     }
 }

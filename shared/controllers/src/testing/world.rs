@@ -366,6 +366,8 @@ pub(crate) struct FakeCluster {
     pub(crate) buffers_written: Cell<usize>,
     /// When pods will be marked unschedulable, in order.
     pub(crate) demand: RefCell<VecDeque<Timestamp>>,
+    /// The next wait for them fails.
+    pub(crate) watch_fails: Cell<bool>,
     time: Option<Rc<Cell<Timestamp>>>,
 }
 
@@ -400,6 +402,9 @@ impl Cluster for FakeCluster {
     }
 
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {
+        if self.watch_fails.take() {
+            return Err(PortError::new(ErrorKind::Unavailable, "watch", "the connection is gone"));
+        }
         let next = self.demand.borrow().front().copied();
         let (moment, answer) = match next {
             Some(moment) if moment <= until => (moment, Demand::Changed),
