@@ -67,7 +67,7 @@ pub(super) fn attempt<'m>(
         }
         let solve = || Relaxation::of(model, topology, &pods, budget(model, &pods));
         let relaxation = solved.get_or_init(solve).as_ref();
-        relaxation.filter(|own| own.has_patterns()).map_or(Search::Alone, Search::With)
+        relaxation.filter(|own| own.is_solved()).map_or(Search::Alone, Search::With)
     };
     let (outcome, mut packing, limits) =
         fitted(model, topology, placer, (state, waiting), relaxation);

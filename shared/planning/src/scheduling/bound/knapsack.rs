@@ -86,6 +86,25 @@ impl Room {
             .all(|(row, most)| rows.by_ref().any(|(own, own_most)| own == row && own_most >= most))
     }
 
+    /// Whether pods of every row of the other may go here.
+    pub(super) fn admits_all_of(&self, other: &Self) -> bool {
+        let mut rows = self.rows.iter();
+        other.rows.iter().all(|(row, _)| rows.by_ref().any(|(own, _)| own == row))
+    }
+
+    /// How many times the other's amounts there are, of those own resources that count; not a whole number.
+    pub(super) fn times(&self, other: &Self, counts: &[bool]) -> f64 {
+        let mut times = f64::INFINITY;
+        for (index, resource) in self.resources.iter().enumerate().filter(|own| counts[own.0]) {
+            if let Some(theirs) = other.resources.iter().position(|own| own == resource) {
+                #[expect(clippy::cast_precision_loss, reason = "only ranks")]
+                let own = self.amounts[index] as f64 / other.amounts[theirs] as f64;
+                times = times.min(own);
+            }
+        }
+        times
+    }
+
     /// Whether pods, counted by the room's rows, fit together.
     pub(super) fn fits(&self, counts: &[u32]) -> bool {
         let width = self.width();

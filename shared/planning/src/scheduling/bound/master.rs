@@ -7,7 +7,7 @@
 //! Values start between a ceiling and a floor of each row, so that they do not swing while few patterns are
 //! known (Marsten's boxstep).
 //!
-//! Nothing here has to be exact: whatever values come out, [`super::Relaxation::bound_by`] proves what
+//! Nothing here has to be exact: whatever values come out, [`super::Relaxation::bound`] proves what
 //! they prove.
 
 /// How often each row stands in a pattern.

@@ -14,6 +14,7 @@
 //! Room on nodes that are there is free: what it can hold at most is taken off the sum, and the same for
 //! capacity reservations, of which there are so many and no more.
 
+mod ascent;
 mod demand;
 mod exact;
 mod knapsack;
@@ -22,7 +23,7 @@ mod offer;
 mod search;
 
 use domain::money::UsdPerHour;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::topology::Topology;
 use crate::model::Model;
@@ -47,10 +48,13 @@ pub(crate) struct Relaxation {
     demand_of: Vec<Option<usize>>,
     /// By demand, what one more of its pods costs, in nano-USD an hour.
     values: Vec<f64>,
+    /// Whether values are better than a guess.
+    is_solved: bool,
     /// Patterns that would do best if parts of nodes could be launched.
     mix: Vec<Blend>,
-    /// Sources whose nodes can be well used at the values.
-    worthwhile: FxHashSet<Source>,
+    /// Sources whose nodes can be well used at the values, with the most that pods on one are worth, in nano-USD
+    /// an hour.
+    worthwhile: FxHashMap<Source, f64>,
 }
 
 /// Pool and type. (Ways of buying are numbered in the order in which the catalogue happens to name them.)
@@ -90,13 +94,19 @@ impl Relaxation {
             scarce,
             demand_of,
             values: Vec::new(),
+            is_solved: false,
             mix: Vec::new(),
-            worthwhile: FxHashSet::default(),
+            worthwhile: FxHashMap::default(),
         };
-        let guess = relaxation.shares();
-        let found = search::solve(&relaxation.demands, &mut relaxation.offers, &guess, budget);
+        let Self { demands, offers, .. } = &mut relaxation;
+        let Some(start) = ascent::values(demands, offers) else {
+            relaxation.values = relaxation.shares();
+            return Some(relaxation);
+        };
+        let mut found = search::solve(demands, offers, start, budget);
+        search::prove(demands, offers, &mut found.values, budget);
         relaxation.values = found.values;
-        search::prove(&relaxation.demands, &mut relaxation.offers, &mut relaxation.values, budget);
+        relaxation.is_solved = true;
         for (offer, pattern, level) in found.mix {
             let Some(source) = relaxation.offers[offer].source else { continue };
             let pods = pattern.iter().map(|(row, count)| (*row as usize, *count)).collect();
@@ -107,8 +117,11 @@ impl Relaxation {
         });
         for offer in &mut relaxation.offers {
             let at_most = offer.room.settle_weights(&relaxation.values, 0.0, 1);
-            if at_most >= offer.room.price * WELL_USED {
-                relaxation.worthwhile.extend(offer.source);
+            if at_most >= offer.room.price * WELL_USED
+                && let Some(source) = offer.source
+            {
+                let own = relaxation.worthwhile.entry(source).or_insert(at_most);
+                *own = own.max(at_most);
             }
         }
         Some(relaxation)
@@ -124,14 +137,19 @@ impl Relaxation {
         &self.mix
     }
 
-    /// Whether patterns were found, and values with them that are better than a guess.
-    pub(crate) fn has_patterns(&self) -> bool {
-        !self.mix.is_empty()
+    /// Whether values are better than a guess.
+    pub(crate) fn is_solved(&self) -> bool {
+        self.is_solved
     }
 
     /// Whether nodes of a source can be well used.
     pub(crate) fn is_worthwhile(&self, source: Source) -> bool {
-        self.worthwhile.contains(&source)
+        self.worthwhile.contains_key(&source)
+    }
+
+    /// The most that pods on a node of a source are worth, in nano-USD an hour, where it can be well used.
+    pub(crate) fn worth(&self, source: Source) -> Option<f64> {
+        self.worthwhile.get(&source).copied()
     }
 
     /// By demand, the least that a pod costs by the share that it takes of a node.
@@ -171,7 +189,7 @@ impl Relaxation {
                 self.demands[demand].count += count;
             }
         }
-        let mut dearest = 1.0_f64;
+        let mut dearest = 0.0_f64;
         for offer in self.offers.iter().filter(|offer| offer.room.price <= 0.0) {
             for (row, _) in &offer.room.rows {
                 self.values[*row as usize] = 0.0;
@@ -182,7 +200,8 @@ impl Relaxation {
             let at_most = offer.at_most(&self.values, enough, budget);
             dearest = dearest.max(at_most / offer.room.price);
         }
-        let scale = (1.0 - ROUNDING) / dearest;
+        // Where no node can be worth its price, pods may be worth more.
+        let scale = if dearest > 0.0 { (1.0 - ROUNDING) / dearest } else { 0.0 };
         let values: Vec<f64> = self.values.iter().map(|value| value * scale).collect();
         let mut total: f64 = self
             .demands
@@ -231,7 +250,7 @@ impl Offer {
         if quick <= enough {
             return quick;
         }
-        let is_searched = self.room.rows.len() <= budget.demands;
+        let is_searched = self.room.rows.len() <= budget.proof_demands;
         let steps = if is_searched { budget.weight_steps } else { 3 };
         let better = self.room.settle_weights(values, enough, steps);
         if better <= enough || !is_searched {

@@ -8,7 +8,7 @@ use super::offer::Offer;
 
 /// How much work the relaxation may take: counted, never timed.
 pub(crate) struct Budget {
-    /// With more demands than this no patterns are looked for: values are the shares that pods take of nodes.
+    /// With more demands than this no patterns are looked for.
     pub(crate) demands: usize,
     /// Rows times rows times pivots, at most.
     pub(crate) pivot_work: u64,
@@ -22,6 +22,8 @@ pub(crate) struct Budget {
     pub(crate) pricing_nodes_max: u32,
     /// Looks at all offers while values are cut, at most.
     pub(crate) cuts: u32,
+    /// With more demands than this on an offer, no proof is searched for beyond what weights say.
+    pub(crate) proof_demands: usize,
     /// Nodes of one search for a proof.
     pub(crate) proof_nodes: u32,
     /// Moves of a surrogate's weights before a proof is searched for.
@@ -38,14 +40,21 @@ impl Budget {
         pricing_nodes: 60,
         pricing_nodes_max: 300,
         cuts: 3,
+        proof_demands: 256,
         proof_nodes: 1_500,
         weight_steps: 16,
     };
 
     /// The same for more pods than [`Self::MANY_PODS`]: speed counts there, and patterns among many demands change
     /// nothing about the plan.
-    const MANY: Self =
-        Self { demands: Self::QUICK_DEMANDS, rounds: 1, cuts: 1, proof_nodes: 200, ..Self::PLAN };
+    const MANY: Self = Self {
+        demands: Self::QUICK_DEMANDS,
+        rounds: 1,
+        cuts: 1,
+        proof_demands: Self::QUICK_DEMANDS,
+        proof_nodes: 200,
+        ..Self::PLAN
+    };
 
     const MANY_PODS: u32 = 5_000;
 
@@ -85,9 +94,9 @@ pub(super) struct Found {
     pub(super) mix: Vec<(usize, Pattern, f64)>,
 }
 
-/// Values start between these parts of the guess.
-const FLOOR: f64 = 0.2;
-const CEILING: f64 = 1.6;
+/// Values stay between these parts of those at the start, for as long as that is no loss.
+const FLOOR: f64 = 0.7;
+const CEILING: f64 = 1.3;
 
 /// How far from proved values to the program's own the next proof starts.
 const LEVEL: f64 = 0.5;
@@ -98,44 +107,44 @@ const CALM: f64 = 0.6;
 /// The search ends when the cost and the bound are so close.
 const GAP_MAX: f64 = 3e-3;
 
-/// Solves the relaxation as far as the budget goes: patterns come in until none is worth more than its
-/// price, or until the budget is spent; then values are cut where patterns still are.
+/// Solves the relaxation as far as the budget goes, from values on at which hardly a pattern is worth more than its
+/// price: patterns come in until none is, or until the budget is spent; then values are cut where patterns
+/// still are.
 pub(super) fn solve(
     demands: &[Demand],
     offers: &mut [Offer],
-    guess: &[f64],
+    start: Vec<f64>,
     budget: &Budget,
 ) -> Found {
     if demands.len() > budget.demands {
-        return Found { values: guess.to_vec(), mix: Vec::new() };
+        return Found { values: start, mix: Vec::new() };
     }
     let counts: Vec<u32> = demands.iter().map(|demand| demand.count).collect();
     let ceilings: Vec<f64> = singles(demands.len(), offers)
         .iter()
-        .zip(guess)
-        .map(|(single, guess)| single.min(guess * CEILING))
+        .zip(&start)
+        .map(|(single, own)| single.min(own * CEILING))
         .collect();
-    let floors: Vec<f64> = guess.iter().map(|guess| guess * FLOOR).collect();
+    let floors: Vec<f64> = start.iter().map(|own| own * FLOOR).collect();
     let mut search = ColumnSearch {
         master: Master::new(&counts, &ceilings, &floors),
         patterns: Vec::new(),
         pricing_nodes: budget.pricing_nodes,
         is_cold: vec![false; offers.len()],
-        proved: (0.0, vec![0.0; guess.len()]),
+        proved: (worth(&start, &counts), start),
         counts,
         offers,
     };
     for _ in 0..budget.rounds {
         search.run(budget);
         // Part of the way from values that were proved to the program's own, less has to be cut.
-        let part = if search.proved.0 > 0.0 { LEVEL } else { 1.0 };
         let own = search.values();
         let start = search
             .proved
             .1
             .iter()
             .zip(&own)
-            .map(|(proved, own)| proved + (own - proved) * part)
+            .map(|(proved, own)| proved + (own - proved) * LEVEL)
             .collect();
         let cut = search.cut_down(start, budget);
         if cut.0 > search.proved.0 {
@@ -147,6 +156,11 @@ pub(super) fn solve(
         }
     }
     search.found()
+}
+
+/// What all demand is worth.
+fn worth(values: &[f64], counts: &[u32]) -> f64 {
+    values.iter().zip(counts).map(|(value, count)| value * f64::from(*count)).sum()
 }
 
 struct ColumnSearch<'o> {
@@ -200,9 +214,6 @@ impl ColumnSearch<'_> {
     /// pass to pass.
     fn calmed(&self) -> Vec<f64> {
         let own = self.values();
-        if self.proved.0 <= 0.0 {
-            return own;
-        }
         own.iter().zip(&self.proved.1).map(|(own, proved)| own + (proved - own) * CALM).collect()
     }
 
@@ -253,11 +264,6 @@ impl ColumnSearch<'_> {
         Found { values: self.proved.1, mix }
     }
 
-    /// What all demand is worth.
-    fn total(&self, values: &[f64]) -> f64 {
-        values.iter().zip(&self.counts).map(|(value, count)| value * f64::from(*count)).sum()
-    }
-
     /// Values at which hardly a pattern is worth more than its price, and what all demand is worth then.
     /// Patterns that show up on the way come in.
     fn cut_down(&mut self, mut values: Vec<f64>, budget: &Budget) -> (f64, Vec<f64>) {
@@ -278,7 +284,7 @@ impl ColumnSearch<'_> {
                 self.patterns.push((index, pattern));
             }
         }
-        (self.total(&values), values)
+        (worth(&values, &self.counts), values)
     }
 
     /// Cuts values where a pattern is worth more than its price, of the rows where that costs the bound the
@@ -321,9 +327,6 @@ impl ColumnSearch<'_> {
 /// Cuts values until hardly an offer can be worth more than its price, by what can be proved of it: what is
 /// left then costs the bound next to nothing.
 pub(super) fn prove(demands: &[Demand], offers: &mut [Offer], values: &mut [f64], budget: &Budget) {
-    if demands.len() > budget.demands {
-        return;
-    }
     let counts: Vec<u32> = demands.iter().map(|demand| demand.count).collect();
     let mut is_done = vec![false; offers.len()];
     for _ in 0..budget.cuts {

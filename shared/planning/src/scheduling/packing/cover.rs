@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::bin::Bin;
-use super::fill::Pattern;
+use super::fill::{NODE_COST_NANOS, Pattern};
 use super::packer::Packer;
 use super::queue::Queue;
 use crate::scheduling::bound::Blend;
@@ -18,6 +18,9 @@ pub(super) enum Reach {
     /// All of them, until nothing is left.
     All,
 }
+
+/// The round of what has not been tried.
+const NEVER: u64 = u64::MAX;
 
 struct Ranked {
     score: f64,
@@ -112,6 +115,14 @@ impl Packer<'_, '_, '_, '_> {
         let mut heap = BinaryHeap::with_capacity(bins.len());
         let mut patterns: Vec<Option<Pattern>> = Vec::with_capacity(bins.len());
         for (index, bin) in bins.iter().enumerate() {
+            let promise = self.relaxation.and_then(|own| own.worth((bin.pool, bin.type_index)));
+            if let Some(worth) = promise {
+                // No filling is worth more, so it need not be tried before its turn.
+                let score = (bin.price + NODE_COST_NANOS) / worth.max(1.0);
+                heap.push(Ranked { score, bin: index, round: NEVER });
+                patterns.push(None);
+                continue;
+            }
             let pattern = if self.is_allowed(bin) { self.fill(bin, &queue, None) } else { None };
             if let Some(pattern) = &pattern {
                 heap.push(Ranked { score: pattern.score, bin: index, round: self.round });

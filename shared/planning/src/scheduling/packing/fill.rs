@@ -12,7 +12,7 @@ use crate::scheduling::state::room_for;
 
 /// What each node costs beyond its price, in nano-USD an hour: between offers that cost the same, fewer
 /// nodes are better.
-const NODE_COST_NANOS: f64 = 100_000.0;
+pub(super) const NODE_COST_NANOS: f64 = 100_000.0;
 
 /// How many pods of which items fill a node.
 pub(super) struct Pattern {
@@ -36,6 +36,69 @@ struct Filling {
     joint: Option<Joint>,
     counts: Vec<(usize, u32)>,
     value: f64,
+}
+
+/// Items that may still go on a node, their requests by resource: all of them are weighed for each step.
+struct Open {
+    items: Vec<usize>,
+    /// What a pod is worth; negative once its item is closed.
+    values: Vec<f64>,
+    /// By resource, and in it by item, what a pod takes.
+    amounts: Vec<f64>,
+    /// By item, how much a pod takes of what is left; infinite where it does not fit.
+    taken: Vec<f64>,
+}
+
+impl Open {
+    fn of(queue: &Queue, values: &[f64], may_go: impl Fn(&(usize, usize)) -> bool) -> Self {
+        let places: Vec<(usize, usize)> =
+            queue.items.iter().copied().enumerate().filter(may_go).collect();
+        let amounts = (0..queue.width())
+            .flat_map(|resource| {
+                places.iter().map(move |(place, _)| queue.requests_at(*place)[resource])
+            })
+            .map(float)
+            .collect();
+        Self {
+            values: places.iter().map(|(_, item)| values[*item]).collect(),
+            taken: vec![0.0; places.len()],
+            items: places.into_iter().map(|(_, item)| item).collect(),
+            amounts,
+        }
+    }
+
+    /// The place of the item that is worth most for what it takes of the room that is left.
+    fn densest(&mut self, room: &[i64]) -> Option<usize> {
+        if self.items.is_empty() {
+            return None;
+        }
+        self.taken.fill(1e-12);
+        for (room, amounts) in room.iter().zip(self.amounts.chunks_exact(self.items.len())) {
+            let room = float((*room).max(0));
+            let scarcity = 1.0 / room.max(1.0);
+            for (taken, amount) in self.taken.iter_mut().zip(amounts) {
+                *taken += if *amount <= room { amount * scarcity } else { f64::INFINITY };
+            }
+        }
+        let mut best: Option<(usize, f64)> = None;
+        for (place, (value, taken)) in self.values.iter().zip(&self.taken).enumerate() {
+            let density = value / taken;
+            if *value >= 0.0 && taken.is_finite() && best.is_none_or(|(_, most)| density > most) {
+                best = Some((place, density));
+            }
+        }
+        best.map(|(place, _)| place)
+    }
+
+    fn close(&mut self, place: usize) {
+        self.values[place] = -1.0;
+    }
+}
+
+/// Amounts as they are weighed.
+#[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53")]
+fn float(amount: i64) -> f64 {
+    amount as f64
 }
 
 impl Packer<'_, '_, '_, '_> {
@@ -90,61 +153,24 @@ impl Packer<'_, '_, '_, '_> {
 
     /// Fills a bin with what is worth most for what it takes of what is left: of a resource that runs short,
     /// the same amount weighs more.
-    #[expect(clippy::cast_precision_loss, reason = "only ranks")]
     fn fill_balanced(&self, bin: &Bin, queue: &Queue, mut filling: Filling) -> Option<Pattern> {
-        let mut open: Vec<(usize, usize)> = queue
-            .items
-            .iter()
-            .copied()
-            .enumerate()
-            .filter(|(position, item)| {
-                queue.fits(*position, &filling.room)
-                    && !self.items[*item].pods.is_empty()
-                    && self.accepts(*item, bin)
-                    && filling.counts.iter().all(|(own, _)| own != item)
-            })
-            .collect();
-        let mut scarcity = vec![0.0_f64; filling.room.len()];
-        loop {
-            for (scarcity, room) in scarcity.iter_mut().zip(&filling.room) {
-                *scarcity = 1.0 / (*room).max(1) as f64;
-            }
-            let mut best: Option<(usize, f64)> = None;
-            let mut kept = 0;
-            for at in 0..open.len() {
-                let (position, item) = open[at];
-                let requests = queue.requests_at(position);
-                let mut taken = 1e-12;
-                let mut fits = true;
-                for ((amount, room), scarcity) in requests.iter().zip(&filling.room).zip(&scarcity)
-                {
-                    fits &= amount <= room || *amount == 0;
-                    taken += *amount as f64 * scarcity;
-                }
-                if !fits {
-                    continue;
-                }
-                let density = self.values[item] / taken;
-                if best.is_none_or(|(_, most)| density > most) {
-                    best = Some((kept, density));
-                }
-                open[kept] = (position, item);
-                kept += 1;
-            }
-            open.truncate(kept);
-            let Some((index, _)) = best else { break };
-            let (_, item) = open[index];
+        let may_go = |(position, item): &(usize, usize)| {
+            queue.fits(*position, &filling.room)
+                && !self.items[*item].pods.is_empty()
+                && self.accepts(*item, bin)
+                && filling.counts.iter().all(|(own, _)| own != item)
+        };
+        let mut open = Open::of(queue, self.values, may_go);
+        while let Some(place) = open.densest(&filling.room) {
+            let item = open.items[place];
             let own = &self.items[item];
-            let taken = filling
-                .counts
-                .iter()
-                .find(|(other, _)| *other == item)
-                .map_or(0, |(_, count)| *count);
+            let is_own = |(other, _): &&(usize, u32)| *other == item;
+            let taken = filling.counts.iter().find(is_own).map_or(0, |(_, count)| *count);
             let fitting = room_for(&filling.room, &self.setup.model.shape(own.shape).requests);
             let left = u32::try_from(own.pods.len()).unwrap_or(u32::MAX).saturating_sub(taken);
             let chunk = (fitting.min(left) / CHUNKS).max(1);
             if left == 0 || self.add(bin, item, chunk, &mut filling) == 0 {
-                open.swap_remove(index);
+                open.close(place);
             }
         }
         if filling.counts.is_empty() {

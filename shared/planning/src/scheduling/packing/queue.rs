@@ -25,6 +25,10 @@ impl Queue {
         queue
     }
 
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
     pub(super) fn nothing_fits_from(&self, position: usize, room: &[i64]) -> bool {
         let least = &self.least_from[position * self.width..(position + 1) * self.width];
         room.iter().zip(least).any(|(room, least)| *least > 0 && least > room)
