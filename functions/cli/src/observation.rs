@@ -1,10 +1,12 @@
 //! From files to the snapshot that plans are made from.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
-use catalog::{CatalogError, CatalogOptions};
+use catalog::{Catalog, CatalogError, CatalogOptions};
 use domain::instance_type::InstanceTypes;
 use domain::label::Labels;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
@@ -94,7 +96,14 @@ pub(crate) fn observe(sight: &Sight<'_>) -> Result<Observation, ObservationError
 
 fn observe_files(sight: &Sight<'_>) -> Result<Observation, ObservationError> {
     let sources = input::sources(sight.files)?;
-    let mut objects = manifests::read(&sources);
+    // Decoding the embedded catalogue takes about as long as reading a thousand pods.
+    let (mut objects, embedded_catalog) = thread::scope(|scope| {
+        let decoding = sight.catalog.is_none().then(|| scope.spawn(catalog::embedded));
+        let objects = manifests::read(&sources);
+        let decoded =
+            decoding.map(|decoding| decoding.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        (objects, decoded)
+    });
     let has_bad_input = !objects.errors.is_empty();
     tell(&objects);
 
@@ -109,7 +118,10 @@ fn observe_files(sight: &Sight<'_>) -> Result<Observation, ObservationError> {
         (Some(path), _) => catalog_file(path)?,
         (None, Some((file, document))) => catalog::document::from_value(document)
             .map_err(|source| ObservationError::CatalogFile { path: file.to_owned(), source })?,
-        (None, None) => embedded(&node_classes, region)?,
+        (None, None) => {
+            let catalog = embedded_catalog.unwrap_or_else(catalog::embedded);
+            seen_by(&catalog.map_err(ObservationError::EmbeddedCatalog)?, &node_classes, region)
+        }
     };
     if let Some(warning) = region.and_then(|region| settle_region(&mut instance_types, region)) {
         console::warning(&warning);
@@ -241,11 +253,19 @@ pub(crate) fn embedded(
     region: Option<&str>,
 ) -> Result<InstanceTypes, ObservationError> {
     let catalog = catalog::embedded().map_err(ObservationError::EmbeddedCatalog)?;
+    Ok(seen_by(&catalog, node_classes, region))
+}
+
+fn seen_by(
+    catalog: &Catalog,
+    node_classes: &[Ec2NodeClass],
+    region: Option<&str>,
+) -> InstanceTypes {
     let mut options = CatalogOptions::default();
     if let Some(region) = region {
         options.region = region.into();
     }
-    Ok(catalog.instance_types(node_classes, &options))
+    catalog.instance_types(node_classes, &options)
 }
 
 #[cfg(test)]
