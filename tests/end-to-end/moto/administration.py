@@ -7,6 +7,9 @@
 | `PUT /rig/access-entries` | who may enter clusters: access key → `{secret, username, groups}` |
 | `POST /rig/token-review` | the webhook of the API server |
 | `GET /rig/refusals` | why tokens were refused |
+| `PUT /rig/roles` | makes the functions' roles as the template has them, assumed with keys: function → `{accessKey, secret, sessionToken}`; answers with their actions |
+| `PUT /rig/roles/FUNCTION` | what a role may do from now on: a list of actions |
+| `GET /rig/permissions` | what functions have needed so far |
 | `PUT /rig/shortage` | which offerings fail from now on, and with which code |
 | `GET /rig/instances` | all instances with what they were launched with |
 | `POST /rig/instances/ID/end` | an instance ends by itself |
@@ -23,6 +26,8 @@ import market
 import place
 import states
 from authentication import Authenticator
+from authorization import LEDGER
+from roles import ROLES
 
 ROLE = "rig-node"
 
@@ -46,6 +51,13 @@ class Administration:
                 return 200, self.authenticator.review(request)
             case ("GET", "refusals"):
                 return 200, self.authenticator.refusals
+            case ("PUT", "roles"):
+                return 200, ROLES.assume(request)
+            case ("PUT", "roles", function):
+                ROLES.permit(function, request)
+                return 200, {}
+            case ("GET", "permissions"):
+                return 200, LEDGER.rows()
             case ("PUT", "shortage"):
                 market.SHORTAGE.set(request)
                 return 200, {}

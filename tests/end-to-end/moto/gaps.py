@@ -1,9 +1,10 @@
-"""Smaller things that EC2 does and moto does not."""
+"""Smaller things that EC2 and IAM do and moto does not."""
 
 from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError, InvalidInstanceIdError
 from moto.ec2.models import EC2Backend
 from moto.ec2.responses import EC2Response
+from moto.iam.responses import IamResponse
 
 import market
 
@@ -22,6 +23,7 @@ def install() -> None:
     EC2Response.describe_spot_price_history = _paged(_describe_spot_price_history, "SpotPriceHistory", PRICES)
     EC2Response.describe_capacity_reservations = lambda _: ActionResult({"CapacityReservations": []})
     EC2Response.describe_placement_groups = _describe_placement_groups
+    IamResponse.list_instance_profiles = _list_instance_profiles
     _refuse_tags_of_what_is_gone()
 
 
@@ -56,6 +58,12 @@ def _describe_placement_groups(self: EC2Response) -> ActionResult:
     if names := self._get_param("GroupNames", []):
         raise EC2ClientError("InvalidPlacementGroup.Unknown", f"The Placement Group '{names[0]}' is unknown.")
     return ActionResult({"PlacementGroups": []})
+
+
+def _list_instance_profiles(self: IamResponse) -> ActionResult:
+    prefix = self._get_param("PathPrefix", "/")
+    profiles = self.backend.get_instance_profiles()
+    return ActionResult({"InstanceProfiles": [profile for profile in profiles if profile.path.startswith(prefix)]})
 
 
 def _refuse_tags_of_what_is_gone() -> None:

@@ -6,10 +6,12 @@
 import argparse
 import json
 import logging
+from http import HTTPStatus
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
+import authorization
 import fleet
 import gaps
 import market
@@ -27,11 +29,14 @@ class Cloud:
         self.administration = Administration()
 
     def __call__(self, environ, start_response):
+        authorization.receive(environ)
         path = environ.get("PATH_INFO", "")
         if path.startswith("/rig/"):
             status, document = self.administration.answer(environ["REQUEST_METHOD"], path, _body(environ))
             return _send(start_response, status, document, "application/json")
         if environ.get("HTTP_X_AMZ_TARGET") == "AWSPriceListService.GetProducts":
+            if lacked := authorization.refused(environ.get("HTTP_AUTHORIZATION", ""), "GetProducts"):
+                return _send(start_response, 400, {"lacked": lacked}, AMZ_JSON, [(authorization.DENIED, lacked)])
             return _send(start_response, 200, market.get_products(json.loads(_body(environ))), AMZ_JSON)
         return self.moto(environ, start_response)
 
@@ -40,11 +45,12 @@ def _body(environ) -> bytes:
     return environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
 
 
-def _send(start_response, status: int, document: object, content_type: str):
+def _send(start_response, status: int, document: object, content_type: str, headers: list[tuple[str, str]] | None = None):
     body = json.dumps(document).encode()
-    start_response(f"{status} {'OK' if status < 400 else 'Not Found'}", [
+    start_response(f"{status} {HTTPStatus(status).phrase}", [
         ("Content-Type", content_type),
         ("Content-Length", str(len(body))),
+        *(headers or []),
     ])
     return [body]
 
@@ -60,7 +66,7 @@ def main() -> None:
     arguments.add_argument("--port", type=int, required=True)
     port = arguments.parse_args().port
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    for subject in (fleet, states, gaps):
+    for subject in (fleet, states, gaps, authorization):
         subject.install()
     make_server("127.0.0.1", port, Cloud(), threaded=True, request_handler=Handler).serve_forever()
 

@@ -1,6 +1,6 @@
 //! The cloud: moto with the additions of `moto/`, and what the rig asks of it beside AWS's own API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -14,6 +14,9 @@ use crate::process::{Server, Workplace};
 
 /// The region that everything is in.
 pub const REGION: &str = "us-east-1";
+
+/// The account of everything.
+pub const ACCOUNT: &str = "123456789012";
 
 /// The role that instances get; it is there once the cluster is known.
 pub const NODE_ROLE: &str = "rig-node";
@@ -35,6 +38,18 @@ pub struct AccessEntry {
     pub username: String,
     /// Its groups.
     pub groups: Vec<String>,
+}
+
+/// The keys with which a function's role is assumed: what Lambda puts into its environment.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    /// The access key id.
+    pub access_key: String,
+    /// The secret access key.
+    pub secret: String,
+    /// The session token.
+    pub session_token: String,
 }
 
 /// Offerings that fail. What is not given stands for any.
@@ -184,6 +199,27 @@ impl Cloud {
     pub async fn admit(&self, entries: &BTreeMap<String, AccessEntry>) -> Result<()> {
         self.ask(Method::PUT, "access-entries", Some(serde_json::to_value(entries)?)).await?;
         Ok(())
+    }
+
+    /// Makes the functions' roles as the template has them, assumed with these keys. Returns their actions.
+    pub async fn assume_roles(
+        &self,
+        sessions: &BTreeMap<&str, Session>,
+    ) -> Result<BTreeMap<String, BTreeSet<String>>> {
+        let actions = self.ask(Method::PUT, "roles", Some(serde_json::to_value(sessions)?)).await?;
+        serde_json::from_value(actions).context("actions of roles")
+    }
+
+    /// Says what a function's role may do from now on.
+    pub async fn permit(&self, function: &str, actions: &BTreeSet<String>) -> Result<()> {
+        let path = format!("roles/{function}");
+        self.ask(Method::PUT, &path, Some(serde_json::to_value(actions)?)).await.map(drop)
+    }
+
+    /// What functions have needed of IAM so far, at all services but DynamoDB.
+    pub async fn permissions(&self) -> Result<Vec<Value>> {
+        serde_json::from_value(self.ask(Method::GET, "permissions", None).await?)
+            .context("permissions that were needed")
     }
 
     /// Why tokens were refused since the start.

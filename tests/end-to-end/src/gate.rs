@@ -4,6 +4,7 @@
 
 mod answer;
 mod call;
+mod permission;
 mod traffic;
 mod usage;
 mod watch;
@@ -33,8 +34,12 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use crate::authority::Identity;
+use answer::Refusal;
 use call::Head;
 use traffic::Verdict;
+
+/// What our cloud answers with where IAM denies an action: its name.
+const DENIED: &str = "x-rig-denied";
 
 /// A failure while a body is passed on ends the connection; who made the call sees that and nothing else.
 type Failure = anyhow::Error;
@@ -171,13 +176,18 @@ async fn pass(request: Request<Incoming>, passage: &Passage) -> Result<Response<
         Verdict::Pass(number) => number,
         Verdict::Answer(number, answer) => {
             traffic.answered(number, answer.status().as_u16());
-            return Ok(answer.map(|text| Full::from(text).map_err(|never| match never {}).boxed()));
+            return Ok(answer.map(|text| whole(Full::from(text))));
         }
         Verdict::Drop => anyhow::bail!("the connection is cut"),
     };
     let mut onward = Request::from_parts(head, Full::new(body));
     *onward.uri_mut() = at(&passage.upstream, onward.uri())?;
     let answer = passage.client.request(onward).await?;
+    if let Some(denied) = answer.headers().get(DENIED).and_then(|action| action.to_str().ok()) {
+        let refusal = answer::refuse(&described.action, denied, Refusal::Denied);
+        traffic.answered(number, refusal.status().as_u16());
+        return Ok(refusal.map(|text| whole(Full::from(text))));
+    }
     traffic.answered(number, answer.status().as_u16());
     if described.is_watch() && answer.status().is_success() {
         let expired = traffic.expiries();
@@ -189,7 +199,11 @@ async fn pass(request: Request<Incoming>, passage: &Passage) -> Result<Response<
     if traffic.after(&described).await.is_break() {
         anyhow::bail!("the caller is gone");
     }
-    Ok(Response::from_parts(head, Full::new(body).map_err(|never| match never {}).boxed()))
+    Ok(Response::from_parts(head, whole(Full::new(body))))
+}
+
+fn whole(body: Full<Bytes>) -> Body {
+    body.map_err(|never| match never {}).boxed()
 }
 
 fn at(upstream: &Uri, asked: &Uri) -> Result<Uri, Failure> {

@@ -170,8 +170,9 @@ impl Function {
         self.run(event, timeout, None).await
     }
 
-    /// Invokes it, and kills it (`SIGKILL`) in the call that the trap is set for.
-    pub async fn invoke_into(&mut self, event: &Value, trap: Trap) -> Result<Invocation> {
+    /// Invokes it, and kills it (`SIGKILL`) in the call that the trap is set for. A trap that was not sprung is good for
+    /// the next invocation.
+    pub async fn invoke_into(&mut self, event: &Value, trap: &mut Trap) -> Result<Invocation> {
         let timeout = self.deployment.timeout;
         self.run(event, timeout, Some(trap)).await
     }
@@ -180,10 +181,11 @@ impl Function {
         &mut self,
         event: &Value,
         timeout: Duration,
-        trap: Option<Trap>,
+        trap: Option<&mut Trap>,
     ) -> Result<Invocation> {
         self.invocations += 1;
-        let (mut sprung, released) = trap.map(|trap| (trap.sprung, trap.released)).unzip();
+        let (mut sprung, released) =
+            trap.map(|trap| (&mut trap.sprung, &mut trap.released)).unzip();
         let is_cold = self.process.is_none();
         if is_cold {
             self.process = Some(self.start().await?);
@@ -216,7 +218,8 @@ impl Function {
         } else {
             let _ = process.child.kill().await;
         }
-        if let Some(released) = released {
+        let was_killed = matches!(outcome, Outcome::Killed(_));
+        if let Some(released) = released.filter(|_| was_killed).and_then(Option::take) {
             let _ = released.send(());
         }
         let output = process.output()?;
@@ -273,7 +276,7 @@ impl Function {
 }
 
 /// The call that a trap was sprung in.
-async fn until_sprung(sprung: &mut Option<oneshot::Receiver<Call>>) -> Call {
+async fn until_sprung(sprung: &mut Option<&mut oneshot::Receiver<Call>>) -> Call {
     if let Some(sprung) = sprung
         && let Ok(call) = sprung.await
     {
@@ -287,7 +290,7 @@ impl Process {
     /// Waits until it asks for its first event. An outcome is how it ended before.
     async fn initialise(
         &mut self,
-        sprung: &mut Option<oneshot::Receiver<Call>>,
+        sprung: &mut Option<&mut oneshot::Receiver<Call>>,
     ) -> Result<Option<Outcome>> {
         tokio::select! {
             first = self.api.first_request(INIT_WITHIN) => {
@@ -305,7 +308,7 @@ impl Process {
         &mut self,
         answer: Answered,
         timeout: Duration,
-        sprung: &mut Option<oneshot::Receiver<Call>>,
+        sprung: &mut Option<&mut oneshot::Receiver<Call>>,
     ) -> Result<Outcome> {
         Ok(tokio::select! {
             answer = answer => match answer {

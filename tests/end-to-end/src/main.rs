@@ -53,7 +53,10 @@ fn main() -> Result<ExitCode> {
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     report();
     if let Some(world) = &world {
-        write_usage(world, conclusion.num_filtered_out == 0 && !conclusion.has_failed())?;
+        runtime.block_on(write_usage(
+            world,
+            conclusion.num_filtered_out == 0 && !conclusion.has_failed(),
+        ))?;
     }
     // Servers end here, not with the process.
     drop(world);
@@ -62,14 +65,14 @@ fn main() -> Result<ExitCode> {
 
 /// Writes what functions called to the file that `OUTRIGGER_END_TO_END_CALLS` names. It is `complete` when every case
 /// had its part in it.
-fn write_usage(world: &World, is_complete: bool) -> Result<()> {
+async fn write_usage(world: &World, is_complete: bool) -> Result<()> {
     let Some(path) = std::env::var_os("OUTRIGGER_END_TO_END_CALLS").map(PathBuf::from) else {
         return Ok(());
     };
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let mut usage = world.usage();
+    let mut usage = world.usage().await?;
     usage["complete"] = is_complete.into();
     std::fs::write(&path, serde_json::to_string_pretty(&usage)?)
         .with_context(|| path.display().to_string())

@@ -26,6 +26,7 @@ pub struct NodePool {
     name: &'static str,
     requirements: Vec<Value>,
     limits: Value,
+    labels: Value,
     expire_after: &'static str,
     consolidate_after: &'static str,
 }
@@ -40,6 +41,7 @@ pub fn node_pool() -> NodePool {
             json!({"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}),
         ],
         limits: json!({}),
+        labels: json!({}),
         expire_after: "Never",
         consolidate_after: "0s",
     }
@@ -50,6 +52,13 @@ impl NodePool {
     #[must_use]
     pub fn requiring(mut self, key: &str, values: &[&str]) -> Self {
         self.requirements.push(json!({"key": key, "operator": "In", "values": values}));
+        self
+    }
+
+    /// Whose nodes bear a label. Those that were made before drift.
+    #[must_use]
+    pub fn labelled(mut self, key: &str, value: &str) -> Self {
+        self.labels = json!({key: value});
         self
     }
 
@@ -74,7 +83,7 @@ impl NodePool {
             "kind": "NodePool",
             "metadata": {"name": self.name},
             "spec": {
-                "template": {"spec": {
+                "template": {"metadata": {"labels": self.labels}, "spec": {
                     "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
                     "requirements": self.requirements,
                     "expireAfter": self.expire_after,

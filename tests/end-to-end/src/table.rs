@@ -1,8 +1,17 @@
 //! The table of the stack, as the template makes it.
 
+use std::io::{Read as _, Write as _};
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, bail, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http;
@@ -78,6 +87,46 @@ pub async fn end_leases(endpoint: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Sets back every moment that claims know of: what time does to those that nothing happens to.
+pub async fn age_claims(endpoint: &str, name: &str, by: Duration) -> Result<()> {
+    let mut aged = Vec::new();
+    for mut item in scan(endpoint, name).await? {
+        if item["record"]["S"].as_str().is_some_and(|key| key.starts_with("claim#")) {
+            let body = item["body"]["B"].as_str().context("a claim's body")?;
+            let mut document = unpack(body)?;
+            set_back(&mut document, by);
+            item["body"]["B"] = pack(&document)?.into();
+            aged.push(item);
+        }
+    }
+    put(endpoint, name, &aged).await
+}
+
+fn set_back(document: &mut Value, by: Duration) {
+    match document {
+        Value::String(text) => {
+            if let Ok(moment) = text.parse::<Timestamp>() {
+                *text = (moment - by).to_string();
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(|own| set_back(own, by)),
+        Value::Object(fields) => fields.values_mut().for_each(|own| set_back(own, by)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn unpack(body: &str) -> Result<Value> {
+    let mut text = String::new();
+    GzDecoder::new(&*STANDARD.decode(body)?).read_to_string(&mut text)?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+fn pack(document: &Value) -> Result<String> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(document.to_string().as_bytes())?;
+    Ok(STANDARD.encode(encoder.finish()?))
+}
+
 async fn call(endpoint: &str, action: &str, document: &Value) -> Result<Value> {
     let request = Request::post(endpoint)
         .header("content-type", "application/x-amz-json-1.0")
@@ -95,4 +144,17 @@ async fn call(endpoint: &str, action: &str, document: &Value) -> Result<Value> {
         bail!("{action}: {}", String::from_utf8_lossy(&bytes));
     }
     Ok(serde_json::from_slice(&bytes)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_of_a_document_are_set_back_and_nothing_else_is() {
+        let body = pack(&json!({"name": "a", "since": ["2026-01-01T12:00:00Z"], "count": 3}));
+        let mut document = unpack(&body.unwrap()).unwrap();
+        set_back(&mut document, Duration::from_mins(20));
+        assert_eq!(document, json!({"name": "a", "since": ["2026-01-01T11:40:00Z"], "count": 3}));
+    }
 }

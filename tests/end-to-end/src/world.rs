@@ -1,6 +1,6 @@
 //! Everything at once: one cluster in one account, and the functions that look after it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::cache::{Cache, repository};
-use crate::cloud::{AccessEntry, Cloud, REGION};
+use crate::cloud::{ACCOUNT, AccessEntry, Cloud, NODE_ROLE, REGION, Session};
 use crate::control_plane::ControlPlane;
 use crate::dynamodb::DynamoDb;
 use crate::gate::{Gate, Side, Traffic};
@@ -40,6 +40,9 @@ pub const PATIENCE: Duration = Duration::from_mins(2);
 pub const FUNCTIONS: [&str; 5] =
     ["provisioning", "lifecycle", "disruption", "interruption", "catalog"];
 
+/// Those that the template gives a cluster's name, whose connections they open while they start.
+const WITH_CLUSTER: [&str; 3] = ["provisioning", "lifecycle", "disruption"];
+
 /// The running world.
 pub struct World {
     /// What passes between functions and the rest.
@@ -55,6 +58,8 @@ pub struct World {
     dynamodb: DynamoDb,
     gates: Gates,
     workplace: Workplace,
+    /// What each function's role may do, as the template has it.
+    actions: BTreeMap<String, BTreeSet<String>>,
     /// What function `catalog` stored; it takes long to gather and is the same for every case.
     catalogue: OnceCell<Vec<Value>>,
 }
@@ -93,6 +98,11 @@ impl World {
         let endpoint = gates.kubernetes.endpoint.clone();
         cloud.know_cluster(CLUSTER, &endpoint, &control_plane.authority, VERSION).await?;
         cloud.admit(&FUNCTIONS.map(|name| (access_key(name), entry(name))).into()).await?;
+        let actions =
+            cloud.assume_roles(&FUNCTIONS.map(|name| (name, session(name))).into()).await?;
+        for (function, actions) in &actions {
+            traffic.permit(&access_key(function), actions.clone());
+        }
         let shipped = repository().join("infra/kubernetes");
         control_plane
             .kubectl(&["apply", "--server-side", "--kustomize", &shipped.display().to_string()])
@@ -115,6 +125,7 @@ impl World {
             dynamodb,
             gates,
             workplace,
+            actions,
             catalogue: OnceCell::new(),
         })
     }
@@ -125,21 +136,27 @@ impl World {
         if !binary.exists() {
             bail!("{} is not built: tests/end-to-end/run builds it", binary.display());
         }
+        let Session { access_key, secret, session_token } = session(name);
         let environment = [
-            ("AWS_ACCESS_KEY_ID", access_key(name)),
-            ("AWS_SECRET_ACCESS_KEY", secret(name)),
+            ("AWS_ACCESS_KEY_ID", access_key),
+            ("AWS_SECRET_ACCESS_KEY", secret),
+            ("AWS_SESSION_TOKEN", session_token),
             ("AWS_ENDPOINT_URL", self.gates.aws.endpoint.clone()),
             ("AWS_ENDPOINT_URL_DYNAMODB", self.gates.dynamodb.endpoint.clone()),
             ("TABLE_NAME", TABLE.to_owned()),
-            ("CLUSTER_NAME", CLUSTER.to_owned()),
             // Why nodes stay is told in debug.
             ("LOG_LEVEL", "info,disruption=debug".to_owned()),
         ];
+        let mut environment: BTreeMap<String, String> =
+            environment.map(|(key, value)| (key.to_owned(), value)).into();
+        if WITH_CLUSTER.contains(&name) {
+            environment.insert("CLUSTER_NAME".to_owned(), CLUSTER.to_owned());
+        }
         let deployment = Deployment {
             name: name.to_owned(),
             handler: name.to_owned(),
             binary,
-            environment: environment.map(|(key, value)| (key.to_owned(), value)).into(),
+            environment,
             timeout: Duration::from_mins(1),
             memory_mib: 512,
         };
@@ -154,6 +171,16 @@ impl World {
     /// Where functions and nodes find the API server.
     pub fn cluster_endpoint(&self) -> &str {
         &self.gates.kubernetes.endpoint
+    }
+
+    /// Takes an action out of a function's role, or gives back what was taken.
+    pub async fn without_right(&self, function: &str, action: Option<&str>) -> Result<()> {
+        let mut actions = self.actions.get(function).context("a function's role")?.clone();
+        if let Some(action) = action {
+            anyhow::ensure!(actions.remove(action), "{function} may not do {action} anyway");
+        }
+        self.traffic.permit(&access_key(function), actions.clone());
+        self.cloud.permit(function, &actions).await
     }
 
     /// Leaves the world as it was after the start.
@@ -185,6 +212,9 @@ impl World {
         let nodes: Api<Node> = Api::all(self.client.clone());
         for node in nodes.list(&ListParams::default()).await? {
             force(&nodes, &node.name_any()).await?;
+        }
+        for function in self.actions.keys() {
+            self.without_right(function, None).await?;
         }
         self.cloud.clean().await?;
         table::create(&self.dynamodb.endpoint, TABLE).await?;
@@ -252,6 +282,11 @@ impl World {
         table::end_leases(&self.dynamodb.endpoint, TABLE).await
     }
 
+    /// Sets back every moment that claims know of.
+    pub async fn age_claims(&self, by: Duration) -> Result<()> {
+        table::age_claims(&self.dynamodb.endpoint, TABLE, by).await
+    }
+
     /// Has the catalogue stored: by `gather` the first time, as it was then every other time.
     pub async fn store_catalogue(&self, gather: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
         let is_new = !self.catalogue.initialized();
@@ -280,12 +315,25 @@ impl World {
         table::put(&self.dynamodb.endpoint, TABLE, catalogue).await
     }
 
-    /// What each function has called since the start; see [`crate::gate::Usage`].
-    pub fn usage(&self) -> Value {
+    /// What each function has called since the start (see [`crate::gate::Usage`]), what IAM had to permit for that, and
+    /// what the things are called that template.yaml would have made.
+    pub async fn usage(&self) -> Result<Value> {
         let name_of = |caller: &str| {
             FUNCTIONS.into_iter().find(|name| access_key(name) == caller).map(str::to_owned)
         };
-        self.traffic.usage().document(name_of)
+        let usage = self.traffic.usage();
+        let mut document = usage.document(name_of);
+        let mut permissions = self.cloud.permissions().await?;
+        permissions.extend(usage.permissions(name_of));
+        document["permissions"] = permissions.into();
+        document["names"] = json!({
+            "TABLE": format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{TABLE}"),
+            "NODE_ROLE": format!("arn:aws:iam::{ACCOUNT}:role/{NODE_ROLE}"),
+            "CLUSTER": CLUSTER,
+            "ACCOUNT": ACCOUNT,
+            "REGION": REGION,
+        });
+        Ok(document)
     }
 
     /// A folder for what a case wants to keep.
@@ -331,17 +379,22 @@ where
 
 /// The access key of a function: tells in the record of calls who made them.
 pub fn access_key(function: &str) -> String {
-    format!("AKIARIG{}", function.to_uppercase())
+    session(function).access_key
 }
 
-fn secret(function: &str) -> String {
-    format!("secret-of-{function}-in-{REGION}")
+/// The keys of a function's role.
+fn session(function: &str) -> Session {
+    Session {
+        access_key: format!("ASIARIG{}", function.to_uppercase()),
+        secret: format!("secret-of-{function}-in-{REGION}"),
+        session_token: format!("session-of-{function}"),
+    }
 }
 
 fn entry(function: &str) -> AccessEntry {
     AccessEntry {
-        secret: secret(function),
-        username: format!("arn:aws:sts::123456789012:assumed-role/outrigger-{function}/rig"),
+        secret: session(function).secret,
+        username: format!("arn:aws:sts::{ACCOUNT}:assumed-role/outrigger-{function}/rig"),
         groups: vec!["outrigger".to_owned()],
     }
 }

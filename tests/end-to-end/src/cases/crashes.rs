@@ -1,24 +1,29 @@
 //! A function is killed in the middle of its work, and the next tick makes it whole.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
-use end_to_end::gate::Moment;
-use end_to_end::objects::node_pool;
+use anyhow::{Context as _, Result, ensure};
+use end_to_end::gate::{Moment, Trap};
+use end_to_end::objects::{NodePool, node_pool};
 use end_to_end::stack::{Stack, launched_claims, poll, was_killed};
-use end_to_end::world::{World, access_key, eventually};
+use end_to_end::world::{PATIENCE, World, access_key, eventually};
 use kube::ResourceExt as _;
 
+use super::interruption::{batch_of, warning};
 use super::provisioning::{start_pod, with_defaults};
 
 crate::cases![
     provisioning_may_be_killed_after_each_of_its_calls,
     lifecycle_may_be_killed_after_each_of_its_changes,
+    disruption_may_be_killed_after_each_of_its_changes,
+    interruption_may_be_killed_after_each_of_its_changes,
 ];
 
 /// More calls than a tick with one new pod can need; reaching it means that the loop does not end.
 const MOST_CALLS: u32 = 300;
+/// What marks a node that is about to go.
+const DISRUPTED: &str = "karpenter.sh/disrupted";
 /// After so many kills everything is left to settle, and looked at as a whole.
 const SETTLED_EVERY: u32 = 10;
 
@@ -30,17 +35,22 @@ async fn one_node_a_pod(world: &World) -> Result<Stack> {
         habits.pod_ends = Duration::from_millis(100);
     });
     let stack = with_defaults(world).await?;
-    let pool = node_pool().requiring("node.kubernetes.io/instance-type", &["m5.large"]).settled();
-    world.apply(&pool.object()).await?;
+    world.apply(&small_nodes().object()).await?;
     Ok(stack)
+}
+
+/// Nodes that hold one pod each.
+fn small_nodes() -> NodePool {
+    node_pool().requiring("node.kubernetes.io/instance-type", &["m5.large"]).settled()
 }
 
 async fn provisioning_may_be_killed_after_each_of_its_calls(world: Arc<World>) -> Result<()> {
     let mut stack = one_node_a_pod(&world).await?;
     for nth in 1..MOST_CALLS {
         start_pod(&world, &format!("web-{nth}"), "1200m", "1Gi").await?;
-        let trap = world.traffic.trap(&access_key("provisioning"), nth, Moment::After);
-        let killed = stack.provisioning.invoke_into(&poll(), trap).await?;
+        let mut trap = world.traffic.trap(&access_key("provisioning"), nth, Moment::After);
+        let killed = stack.provisioning.invoke_into(&poll(), &mut trap).await?;
+        world.traffic.disarm();
         world.end_leases().await?;
         let is_last = !was_killed(&killed);
         let is_settled = is_last || nth.is_multiple_of(SETTLED_EVERY);
@@ -80,8 +90,9 @@ async fn lifecycle_may_be_killed_after_each_of_its_changes(world: Arc<World>) ->
         stack.provisioning.invoke(&poll()).await?.answer()?;
         let is_new = async || Ok(world.nodes().await?.iter().any(|node| node.name_any() != going));
         eventually("the node that takes its place has joined", is_new, |seen| *seen).await?;
-        let trap = world.traffic.trap_change(&access_key("lifecycle"), nth, Moment::After);
-        let killed = stack.lifecycle.invoke_into(&poll(), trap).await?;
+        let mut trap = world.traffic.trap_change(&access_key("lifecycle"), nth, Moment::After);
+        let killed = stack.lifecycle.invoke_into(&poll(), &mut trap).await?;
+        world.traffic.disarm();
         world.end_leases().await?;
         let is_last = !was_killed(&killed);
         let is_settled = is_last || nth.is_multiple_of(SETTLED_EVERY);
@@ -97,6 +108,112 @@ async fn lifecycle_may_be_killed_after_each_of_its_changes(world: Arc<World>) ->
         }
     }
     anyhow::bail!("lifecycle makes more than {MOST_CALLS} changes")
+}
+
+async fn disruption_may_be_killed_after_each_of_its_changes(world: Arc<World>) -> Result<()> {
+    let mut stack = one_node_a_pod(&world).await?;
+    start_pod(&world, "web", "1200m", "1Gi").await?;
+    stack.until_running(&world, 1).await?;
+    for nth in 1..MOST_CALLS {
+        // The only node drifts: its replacement is proposed, launched, waited for, and then it goes.
+        let going = node_of_the_pod(&world).await?.context("the pod is not bound")?;
+        let pool = small_nodes().labelled("example.com/round", &nth.to_string());
+        world.apply(&pool.object()).await?;
+        let mut trap = world.traffic.trap_change(&access_key("disruption"), nth, Moment::After);
+        let was_killed = killed_or_done(&mut stack, &world, &mut trap, &going).await?;
+        world.traffic.disarm();
+        world.end_leases().await?;
+        let is_settled = !was_killed || nth.is_multiple_of(SETTLED_EVERY);
+        moved_on(&mut stack, &world, &going, is_settled)
+            .await
+            .with_context(|| format!("killed in change {nth}"))?;
+        if is_settled {
+            nothing_is_left_of_commands(&mut stack, &world).await?;
+        }
+        if !was_killed {
+            let changes = nth - 1;
+            crate::say(format!("disruption makes {changes} changes when it replaces a node"));
+            return Ok(());
+        }
+    }
+    anyhow::bail!("disruption makes more than {MOST_CALLS} changes")
+}
+
+/// Has disruption run again and again beside the others, until it is killed or the node is gone.
+async fn killed_or_done(
+    stack: &mut Stack,
+    world: &World,
+    trap: &mut Trap,
+    going: &str,
+) -> Result<bool> {
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        let invocation = stack.disruption.invoke_into(&poll(), trap).await?;
+        if was_killed(&invocation) {
+            return Ok(true);
+        }
+        invocation.answer()?;
+        stack.provisioning.invoke(&poll()).await?.answer()?;
+        stack.lifecycle.invoke(&poll()).await?.answer()?;
+        if world.nodes().await?.iter().all(|node| node.name_any() != going) {
+            return Ok(false);
+        }
+    }
+    anyhow::bail!("the node that drifted is there after {PATIENCE:?}")
+}
+
+/// Ticks until no command is stored and no node that stays bears a command's taint.
+async fn nothing_is_left_of_commands(stack: &mut Stack, world: &World) -> Result<()> {
+    let left = async || {
+        let records = world.records().await?;
+        let key = |record: &serde_json::Value| record["record"]["S"].as_str().map(str::to_owned);
+        let mut left: Vec<String> = records.iter().filter_map(key).collect();
+        left.retain(|key| key.starts_with("command#"));
+        for node in world.nodes().await? {
+            let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+            let is_marked = taints.into_iter().flatten().any(|own| own.key == DISRUPTED);
+            left.extend(is_marked.then(|| node.name_any()));
+        }
+        Ok(left)
+    };
+    stack.until("nothing is left of commands", left, Vec::is_empty).await.map(drop)
+}
+
+async fn interruption_may_be_killed_after_each_of_its_changes(world: Arc<World>) -> Result<()> {
+    let mut stack = one_node_a_pod(&world).await?;
+    // What is interrupted is not launched again for a while: here there is something else.
+    world.apply(&node_pool().settled().object()).await?;
+    start_pod(&world, "web", "1200m", "1Gi").await?;
+    stack.until_running(&world, 1).await?;
+    let mut function = world.function("interruption")?;
+    for nth in 1..MOST_CALLS {
+        let going = node_of_the_pod(&world).await?.context("the pod is not bound")?;
+        let alive = world.cloud.alive().await?;
+        let taken = alive.iter().find(|instance| instance.private_dns_name == going);
+        let event = batch_of(&[warning(&taken.context("the pod's instance")?.id)]);
+        let mut trap = world.traffic.trap_change(&access_key("interruption"), nth, Moment::After);
+        let killed = function.invoke_into(&event, &mut trap).await?;
+        world.traffic.disarm();
+        world.end_leases().await?;
+        let is_last = !was_killed(&killed);
+        let answered = if is_last {
+            killed
+        } else {
+            // The queue hands the message out once more.
+            function.invoke(&event).await?
+        };
+        let failures = &answered.answer()?["batchItemFailures"];
+        ensure!(failures.as_array().is_some_and(Vec::is_empty), "{failures} came back");
+        let is_settled = is_last || nth.is_multiple_of(SETTLED_EVERY);
+        moved_on(&mut stack, &world, &going, is_settled)
+            .await
+            .with_context(|| format!("killed in change {nth}"))?;
+        if is_last {
+            crate::say(format!("interruption makes {} changes for one notice", nth - 1));
+            return Ok(());
+        }
+    }
+    anyhow::bail!("interruption makes more than {MOST_CALLS} changes")
 }
 
 /// Ticks until the pod runs elsewhere; where it is to settle, until the node it was on is gone.

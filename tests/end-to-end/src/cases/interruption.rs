@@ -58,16 +58,10 @@ impl<'w> Queue<'w> {
         let received = ask(self.world, "ReceiveMessage", &wanted).await?;
         let messages = received["Messages"].as_array().cloned().unwrap_or_default();
         ensure!(!messages.is_empty(), "the queue is empty");
-        let records: Vec<Value> = messages
-            .iter()
-            .map(|message| {
-                json!({
-                    "messageId": message["MessageId"], "receiptHandle": message["ReceiptHandle"],
-                    "body": message["Body"], "attributes": {}, "messageAttributes": {},
-                    "eventSource": "aws:sqs", "awsRegion": REGION,
-                })
-            })
-            .collect();
+        let records = messages.iter().map(|message| {
+            record(&message["MessageId"], &message["ReceiptHandle"], &message["Body"])
+        });
+        let records: Vec<Value> = records.collect();
         let invocation = function.invoke(&json!({ "Records": records })).await?;
         let answer = invocation.answer()?;
         let failures = answer["batchItemFailures"].as_array().context("failures of a batch")?;
@@ -106,7 +100,24 @@ async fn ask(world: &World, action: &str, body: &Value) -> Result<Value> {
     serde_json::from_slice(&bytes).with_context(|| format!("{action}: no JSON"))
 }
 
-fn warning(instance: &str) -> String {
+/// A message as Lambda's poller hands it on.
+fn record(id: &Value, receipt: &Value, body: &Value) -> Value {
+    json!({
+        "messageId": id, "receiptHandle": receipt, "body": body, "attributes": {},
+        "messageAttributes": {}, "eventSource": "aws:sqs", "awsRegion": REGION,
+    })
+}
+
+/// The event for messages with these bodies.
+pub(super) fn batch_of(bodies: &[String]) -> Value {
+    let numbered = bodies.iter().enumerate();
+    let records: Vec<Value> = numbered
+        .map(|(number, body)| record(&json!(number.to_string()), &json!("receipt"), &json!(body)))
+        .collect();
+    json!({ "Records": records })
+}
+
+pub(super) fn warning(instance: &str) -> String {
     json!({
         "version": "0",
         "id": "1e5527d7-bb36-4607-3370-4164db56a40e",

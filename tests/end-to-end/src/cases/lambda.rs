@@ -120,8 +120,8 @@ async fn a_function_can_be_killed_before_a_call_takes_effect(world: Arc<World>) 
 async fn killed_in_the_second_call(world: &World, moment: Moment) -> Result<(bool, bool)> {
     let mut function = probe(world)?;
     let names = ["one", "two", "three"].map(|name| format!("{name}-{moment:?}"));
-    let trap = world.traffic.trap("AKIARIGPROBE", 2, moment);
-    let killed = function.invoke_into(&json!({"create": names}), trap).await?;
+    let mut trap = world.traffic.trap("AKIARIGPROBE", 2, moment);
+    let killed = function.invoke_into(&json!({"create": names}), &mut trap).await?;
     ensure!(was_killed(&killed), "{killed:?}");
     let keys = end_to_end::aws::Aws::at(world.aws_endpoint()).ask("DescribeKeyPairs", &[]).await?;
     ensure!(keys.contains(&names[0]), "not even the first call took effect");
@@ -133,8 +133,8 @@ async fn killed_in_the_second_call(world: &World, moment: Moment) -> Result<(boo
 async fn a_function_can_be_killed_before_it_is_ready(world: Arc<World>) -> Result<()> {
     let mut function = probe(&world)?;
     function.deployment().environment.insert("EARLY".to_owned(), "true".to_owned());
-    let trap = world.traffic.trap("AKIARIGPROBE", 1, Moment::Before);
-    let killed = function.invoke_into(&json!({}), trap).await?;
+    let mut trap = world.traffic.trap("AKIARIGPROBE", 1, Moment::Before);
+    let killed = function.invoke_into(&json!({}), &mut trap).await?;
     ensure!(was_killed(&killed) && killed.init.is_none(), "{killed:?}");
     let next = function.invoke(&json!({})).await?;
     next.answer()?;

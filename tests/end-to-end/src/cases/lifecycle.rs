@@ -1,10 +1,11 @@
 //! The end of nodes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use end_to_end::objects::{deployment, disruption_budget};
-use end_to_end::stack::is_consistent;
+use end_to_end::stack::{is_consistent, node_claims, poll};
 use end_to_end::world::World;
 use kube::ResourceExt as _;
 
@@ -15,7 +16,13 @@ crate::cases![
     a_disruption_budget_holds_a_drain_up,
     an_instance_that_ends_by_itself_takes_its_claim_along,
     a_machine_that_has_not_joined_yet_is_waited_for,
+    a_machine_that_never_joins_is_given_up_and_its_pods_get_another,
 ];
+
+/// Less than the 15 minutes that a machine may take to join, also with what a case takes on a busy machine, …
+const STILL_IN_TIME: Duration = Duration::from_mins(10);
+/// … and what they lack.
+const THE_REST: Duration = Duration::from_mins(5);
 
 async fn a_node_deleted_with_kubectl_is_drained_before_its_instance_ends(
     world: Arc<World>,
@@ -88,10 +95,9 @@ async fn a_machine_that_has_not_joined_yet_is_waited_for(world: Arc<World>) -> R
     world.kubelets.change(|habits| habits.never_joins = true);
     let mut stack = with_defaults(&world).await?;
     start_pod(&world, "web", "1", "1Gi").await?;
-    stack.provisioning.invoke(&end_to_end::stack::poll()).await?.answer()?;
+    stack.provisioning.invoke(&poll()).await?.answer()?;
     ensure!(!world.cloud.alive().await?.is_empty(), "nothing was launched");
-    // The time-out is 15 minutes of the clock: here it is only seen that nothing gives up earlier, and that the claim
-    // stands where users look.
+    // Nothing gives up before the time-out, and the claim stands where users look.
     stack.tick().await?;
     let claims = world.control_plane.kubectl(&["get", "nodeclaims", "-o", "yaml"]).await?;
     ensure!(
@@ -100,6 +106,33 @@ async fn a_machine_that_has_not_joined_yet_is_waited_for(world: Arc<World>) -> R
     );
     ensure!(world.cloud.alive().await?.len() == 1, "it was given up before its time");
     Ok(())
+}
+
+async fn a_machine_that_never_joins_is_given_up_and_its_pods_get_another(
+    world: Arc<World>,
+) -> Result<()> {
+    world.kubelets.change(|habits| habits.never_joins = true);
+    let mut stack = with_defaults(&world).await?;
+    start_pod(&world, "web", "1", "1Gi").await?;
+    stack.provisioning.invoke(&poll()).await?.answer()?;
+    stack.tick().await?;
+    let lost = world.cloud.alive().await?.into_iter().next().context("an instance")?;
+    let claim = lost.claim().context("the claim of the instance")?.to_owned();
+    world.age_claims(STILL_IN_TIME).await?;
+    stack.tick().await?;
+    let alive = world.cloud.alive().await?;
+    ensure!(alive.iter().any(|own| own.id == lost.id), "it was given up before its time");
+    world.age_claims(THE_REST).await?;
+    let given_up = async || {
+        let alive = world.cloud.alive().await?;
+        Ok(alive.iter().all(|instance| instance.id != lost.id))
+    };
+    stack.until("the machine is given up", given_up, |seen| *seen).await?;
+    world.kubelets.change(|habits| habits.never_joins = false);
+    stack.until_running(&world, 1).await?;
+    let claims = async || node_claims(&world).await;
+    stack.until("its claim is gone", claims, |seen| !seen.contains(&claim)).await?;
+    is_consistent(&world).await
 }
 
 /// A node that holds pods of the namespace `default`.

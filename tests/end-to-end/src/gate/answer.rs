@@ -10,13 +10,14 @@ pub(super) enum Refusal {
     Throttled,
 }
 
-/// The answer to a call of AWS in the protocol of its service.
-pub(super) fn refuse(action: &str, refusal: Refusal) -> Response<String> {
-    let service = action.split(':').next().unwrap_or_default();
+/// The answer to a call of AWS in the protocol of its service. `denied` is the action that is denied: the call's own, or
+/// one that it takes besides.
+pub(super) fn refuse(called: &str, denied: &str, refusal: Refusal) -> Response<String> {
+    let service = called.split(':').next().unwrap_or_default();
     let message = match refusal {
         Refusal::Denied => format!(
-            "User: arn:aws:sts::123456789012:assumed-role/rig/rig is not authorized to perform: {action} because no \
-             identity-based policy allows the {action} action"
+            "User: arn:aws:sts::123456789012:assumed-role/rig/rig is not authorized to perform: {denied} because no \
+             identity-based policy allows the {denied} action"
         ),
         Refusal::Throttled => "Rate exceeded".to_owned(),
     };

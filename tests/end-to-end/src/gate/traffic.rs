@@ -10,6 +10,7 @@ use tokio::sync::{broadcast, oneshot, watch};
 
 use super::answer::{self, Refusal};
 use super::call::{Call, Head, Side};
+use super::permission;
 use super::usage::Usage;
 
 /// The record of calls, and the rules for them, shared by all gates.
@@ -20,6 +21,8 @@ pub struct Traffic {
     expired: broadcast::Sender<()>,
     closing: broadcast::Sender<()>,
     usage: Mutex<Usage>,
+    /// What callers may do at DynamoDB; of all others nobody asks.
+    rights: Mutex<BTreeMap<String, BTreeSet<String>>>,
 }
 
 #[derive(Debug, Default)]
@@ -66,8 +69,8 @@ impl SetTrap {
 pub struct Trap {
     /// The call that the caller is in.
     pub sprung: oneshot::Receiver<Call>,
-    /// To be told once the caller is dead.
-    pub released: oneshot::Sender<()>,
+    /// To be told once the caller is dead; gone once it was.
+    pub released: Option<oneshot::Sender<()>>,
 }
 
 /// What becomes of a call.
@@ -88,6 +91,7 @@ impl Default for Traffic {
             expired: broadcast::Sender::new(1),
             closing: broadcast::Sender::new(1),
             usage: Mutex::default(),
+            rights: Mutex::default(),
         }
     }
 }
@@ -127,6 +131,20 @@ impl Traffic {
     /// What was called since the start, forgotten or not.
     pub fn usage(&self) -> Usage {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Says what a caller's role may do, of which DynamoDB is asked here. It stays until it is said anew.
+    pub fn permit(&self, caller: &str, actions: BTreeSet<String>) {
+        let mut rights = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
+        rights.insert(caller.to_owned(), actions);
+    }
+
+    /// The first action that a call takes and its caller's role lacks.
+    fn lacked(&self, head: &Head) -> Option<String> {
+        let rights = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
+        let actions = rights.get(&head.caller)?;
+        let needed = permission::needed(head).into_iter().map(|needed| needed.action);
+        needed.into_iter().find(|action| !actions.contains(action))
     }
 
     /// Has an action of AWS denied from now on.
@@ -181,6 +199,11 @@ impl Traffic {
         self.set_trap(caller, nth, moment, true)
     }
 
+    /// Takes away the trap that was set and not sprung.
+    pub fn disarm(&self) {
+        self.state().trap = None;
+    }
+
     fn set_trap(&self, caller: &str, nth: u32, moment: Moment, changes_only: bool) -> Trap {
         let (sprung, sprung_receiver) = oneshot::channel();
         let (released, released_receiver) = oneshot::channel();
@@ -192,7 +215,7 @@ impl Traffic {
             sprung,
             released: released_receiver,
         });
-        Trap { sprung: sprung_receiver, released }
+        Trap { sprung: sprung_receiver, released: Some(released) }
     }
 
     pub(super) fn cuts(&self) -> watch::Receiver<BTreeSet<Side>> {
@@ -227,9 +250,13 @@ impl Traffic {
         if let Some(trap) = state.count_towards_trap(head, Moment::Before) {
             return (Verdict::Drop, Some(trap));
         }
-        let verdict = match state.refusal(head) {
-            Some(answer) => Verdict::Answer(number, answer),
-            None => Verdict::Pass(number),
+        let verdict = match (state.refusal(head), self.lacked(head)) {
+            (Some(answer), _) => Verdict::Answer(number, answer),
+            (None, Some(lacked)) => {
+                let answer = answer::refuse(&head.action, &lacked, Refusal::Denied);
+                Verdict::Answer(number, answer)
+            }
+            (None, None) => Verdict::Pass(number),
         };
         (verdict, None)
     }
@@ -286,11 +313,11 @@ impl State {
             return self.expiry(head);
         }
         if let Some(refusal) = self.refused.get(&head.action) {
-            return Some(answer::refuse(&head.action, *refusal));
+            return Some(answer::refuse(&head.action, &head.action, *refusal));
         }
         let left = self.throttled.get_mut(&head.action).filter(|left| **left > 0)?;
         *left -= 1;
-        Some(answer::refuse(&head.action, Refusal::Throttled))
+        Some(answer::refuse(&head.action, &head.action, Refusal::Throttled))
     }
 
     fn expiry(&mut self, head: &Head) -> Option<Response<String>> {

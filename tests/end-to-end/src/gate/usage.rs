@@ -7,11 +7,14 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::call::{Head, Side};
+use super::permission::{self, Permission};
 
 /// Calls by what they are, each once.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     kinds: BTreeMap<Kind, Seen>,
+    /// What IAM had to permit, by the caller.
+    permissions: BTreeMap<(String, Permission), u64>,
 }
 
 /// Calls that take the same rights, as far as the names of their parameters tell.
@@ -84,6 +87,9 @@ impl Asked {
 
 impl Usage {
     pub(super) fn note(&mut self, head: &Head) {
+        for needed in permission::needed(head) {
+            *self.permissions.entry((head.caller.clone(), needed)).or_default() += 1;
+        }
         let (action, parameters, example) = match head.side {
             Side::Kubernetes => {
                 let (method, path) = head.action.split_once(' ').unwrap_or_default();
@@ -109,6 +115,25 @@ impl Usage {
         };
         let kind = Kind { caller: head.caller.clone(), side: head.side, action, parameters };
         self.kinds.entry(kind).or_insert(Seen { example, times: 0 }).times += 1;
+    }
+
+    /// What callers with a name needed at DynamoDB, as our cloud tells of the other services.
+    pub fn permissions(&self, name_of: impl Fn(&str) -> Option<String>) -> Vec<Value> {
+        let named = self.permissions.iter().filter_map(|((caller, needed), times)| {
+            let Permission { action, resource, partitions } = needed;
+            let mut context = Map::new();
+            if !partitions.is_empty() {
+                context.insert("dynamodb:LeadingKeys".to_owned(), json!(partitions));
+            }
+            Some(json!({
+                "function": name_of(caller)?,
+                "action": action,
+                "resource": resource,
+                "context": context,
+                "times": times,
+            }))
+        });
+        named.collect()
     }
 
     /// As JSON: calls to AWS (DynamoDB among them) and to Kubernetes, of callers that have a name.
