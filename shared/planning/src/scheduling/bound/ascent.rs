@@ -72,13 +72,22 @@ fn climb(counts: &[f32], nodes: &[&Offer], steps: usize) -> Vec<f64> {
     let mut best = (0.0, vec![0.0; counts.len()]);
     for step in 0..steps {
         let cheapest = charges.cheapest();
-        let total: f32 = cheapest.iter().zip(counts).map(|(own, count)| own.0 * count).sum();
+        let total: f32 = cheapest
+            .iter()
+            .zip(counts)
+            .filter_map(|(own, count)| Some(own.as_ref()?.0 * count))
+            .sum();
         if total > best.0 {
-            best = (total, cheapest.iter().map(|own| f64::from(own.0)).collect());
+            let charge = |own: &Option<(f32, usize)>| own.map_or(0.0, |(charge, _)| charge.into());
+            best = (total, cheapest.iter().map(charge).collect());
+        } else if total <= 0.0 {
+            break;
         }
         let pace = PACE / (1.0 + float(step) / PACE_LASTS).sqrt();
-        for (demand, ((_, node), count)) in cheapest.iter().zip(counts).enumerate() {
-            charges.use_up(demand, *node, pace * count / total);
+        for (demand, (own, count)) in cheapest.iter().zip(counts).enumerate() {
+            if let Some((_, node)) = own {
+                charges.use_up(demand, *node, pace * count / total);
+            }
         }
         charges.raise();
     }
@@ -175,8 +184,8 @@ impl Charges {
         Self { demands, prices, resources, slots, slot_weights, sums: vec![1.0; width] }
     }
 
-    /// By demand, what a pod is charged where that is the least, and by which node.
-    fn cheapest(&self) -> Vec<(f32, usize)> {
+    /// By demand, what a pod is charged where that is the least, and by which node. `None` where it can go nowhere.
+    fn cheapest(&self) -> Vec<Option<(f32, usize)>> {
         let width = self.prices.len();
         let scales: Vec<f32> =
             self.prices.iter().zip(&self.sums).map(|(price, sum)| price / sum).collect();
@@ -200,7 +209,8 @@ impl Charges {
                     *own *= scale;
                 }
                 let least = charged.iter().copied().fold(f32::INFINITY, f32::min);
-                (least, charged.iter().position(|own| *own <= least).unwrap_or(0))
+                let node = charged.iter().position(|own| *own <= least)?;
+                least.is_finite().then_some((least, node))
             })
             .collect()
     }

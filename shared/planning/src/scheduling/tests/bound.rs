@@ -109,6 +109,14 @@ fn pods_without_a_place_are_left_out_of_it() {
 }
 
 #[test]
+fn a_pod_without_a_place_takes_nothing_off_what_others_cost() {
+    let others = cluster().pods(20, &pod("a").cpu(2000));
+    let with = others.clone().pod(pod("huge").cpu(1_000_000)).plan();
+    assert_eq!(bound(&with), bound(&others.plan()));
+    assert_near(&with, 97);
+}
+
+#[test]
 fn a_spread_that_need_not_hold_does_not_raise_it() {
     let wish = || {
         let mut constraint = spread_over(ZONE, ("app", "web"));
