@@ -158,12 +158,12 @@ mod tests {
 
     /// A plan with a pod of the buffer in each place; `new` is a claim of the plan.
     fn plan(places: &[Option<&str>]) -> Plan {
-        let own = |(index, place): (usize, &Option<&str>)| PlannedVirtualPod {
+        let own = |(index, place): (usize, Option<&str>)| PlannedVirtualPod {
             pod: PodKey::new("default", format!("capacity-buffer-spare-{index}")),
             source: VirtualPodSource::CapacityBuffer(key()),
             place: place.map(Text::from),
         };
-        let virtual_pods = places.iter().enumerate().map(own).collect();
+        let virtual_pods = places.iter().copied().enumerate().map(own).collect();
         let node_claims = vec![planned_claim("new")];
         Plan { virtual_pods, node_claims, ..Plan::default() }
     }
