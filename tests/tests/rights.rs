@@ -25,9 +25,11 @@ fn calls() -> BTreeSet<String> {
                 source.text.split(&opening).skip(1).filter_map(|rest| rest.split('"').next());
             found.extend(named.map(|action| format!("{service}:{action}")));
         }
-        let named =
-            source.text.split("self.error(\"").skip(1).filter_map(|rest| rest.split('"').next());
-        found.extend(named.map(|action| format!("dynamodb:{action}")));
+        for opening in ["self.error(\"", "self.written(\""] {
+            let named =
+                source.text.split(opening).skip(1).filter_map(|rest| rest.split('"').next());
+            found.extend(named.map(|action| format!("dynamodb:{action}")));
+        }
         let named = source.text.split("service: \"eks\", name: \"").skip(1);
         found.extend(
             named.filter_map(|rest| rest.split('"').next()).map(|own| format!("eks:{own}")),

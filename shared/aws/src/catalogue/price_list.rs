@@ -21,8 +21,6 @@ const PRODUCTS_A_PAGE: i32 = 100;
 const KINDS: [(&str, &str); 2] =
     [("Shared", "Compute Instance"), ("Dedicated", "Compute Instance (bare metal)")];
 
-const GET_PRODUCTS: &str = "GetProducts";
-
 /// Prices by instance type, and what was listed in a form that nobody here knows.
 #[derive(Debug, Default)]
 pub(super) struct OnDemandPrices {
@@ -47,7 +45,7 @@ impl OnDemandPrices {
     pub(super) fn readable(self) -> (BTreeMap<Text, UsdPerHour>, Option<PortError>) {
         let unreadable = self.why.map(|why| {
             let message = format!("{} products cannot be read", self.unreadable);
-            PortError::new(ErrorKind::Invalid, GET_PRODUCTS, message).because(why)
+            PortError::new(ErrorKind::Invalid, "GetProducts", message).because(why)
         });
         (self.of, unreadable)
     }
@@ -88,7 +86,7 @@ pub(super) async fn on_demand_prices(
             ("tenancy", tenancy),
             ("productFamily", family),
         ]
-        .map(|(field, value)| built(GET_PRODUCTS, filter(field, value)))
+        .map(|(field, value)| built("GetProducts", filter(field, value)))
         .into_iter()
         .collect::<Result<_, _>>()?;
         let pages = calls
@@ -99,7 +97,7 @@ pub(super) async fn on_demand_prices(
             .into_paginator()
             .page_size(PRODUCTS_A_PAGE)
             .send();
-        let pages = calls.pages(Bucket::Pricing, pricing(GET_PRODUCTS), pages).await?;
+        let pages = calls.pages(Bucket::Pricing, pricing("GetProducts"), pages).await?;
         for product in pages.iter().flat_map(|page| page.price_list()) {
             prices.add(product);
         }

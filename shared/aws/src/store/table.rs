@@ -37,8 +37,6 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// BatchWriteItem takes no more.
 const BATCH_MAX: usize = 25;
-const BATCH_WRITE: &str = "BatchWriteItem";
-const TRANSACT: &str = "TransactWriteItems";
 
 /// An item as DynamoDB has it.
 pub(crate) type Attributes = HashMap<String, AttributeValue>;
@@ -239,14 +237,14 @@ impl Table {
             .condition_expression(condition.text)
             .set_expression_attribute_values(some(condition.values))
             .return_values_on_condition_check_failure(OnFailure::AllOld);
-        let put = built(TRANSACT, put.build())?;
+        let put = built("TransactWriteItems", put.build())?;
         let check = ConditionCheck::builder()
             .table_name(&*self.name)
             .set_key(Some(fence.attributes()))
             .set_expression_attribute_names(Some(names_in(&[&fence_condition.text])))
             .condition_expression(fence_condition.text)
             .set_expression_attribute_values(some(fence_condition.values));
-        let check = built(TRANSACT, check.build())?;
+        let check = built("TransactWriteItems", check.build())?;
         let answer = self
             .client
             .transact_write_items()
@@ -255,7 +253,7 @@ impl Table {
             .send()
             .await
             .map(drop);
-        self.written(TRANSACT, answer)
+        self.written("TransactWriteItems", answer)
     }
 
     /// Changes attributes of an item by an update expression.
@@ -305,7 +303,7 @@ impl Table {
     /// Writes items whatever was there, in batches; what DynamoDB leaves for later is asked again.
     pub(crate) async fn put_all(&self, items: Vec<Attributes>) -> Result<(), PortError> {
         let request = |item| {
-            let put = built(BATCH_WRITE, PutRequest::builder().set_item(Some(item)).build())?;
+            let put = built("BatchWriteItem", PutRequest::builder().set_item(Some(item)).build())?;
             Ok(WriteRequest::builder().put_request(put).build())
         };
         self.write_all(items.into_iter().map(request).collect::<Result<_, _>>()?).await
@@ -314,7 +312,8 @@ impl Table {
     /// Deletes items whatever they are, in batches.
     pub(crate) async fn delete_all(&self, keys: Vec<Attributes>) -> Result<(), PortError> {
         let request = |key| {
-            let delete = built(BATCH_WRITE, DeleteRequest::builder().set_key(Some(key)).build())?;
+            let delete =
+                built("BatchWriteItem", DeleteRequest::builder().set_key(Some(key)).build())?;
             Ok(WriteRequest::builder().delete_request(delete).build())
         };
         self.write_all(keys.into_iter().map(request).collect::<Result<_, _>>()?).await
@@ -341,7 +340,7 @@ impl Table {
                 .request_items(&*self.name, rest)
                 .send()
                 .await
-                .map_err(|error| self.error(BATCH_WRITE, &error))?;
+                .map_err(|error| self.error("BatchWriteItem", &error))?;
             rest = answer
                 .unprocessed_items
                 .unwrap_or_default()
@@ -352,7 +351,7 @@ impl Table {
             }
             let Some(pause) = pauses.next() else {
                 let message = format!("{} items were not written in time", rest.len());
-                return Err(PortError::new(ErrorKind::Throttled, BATCH_WRITE, message));
+                return Err(PortError::new(ErrorKind::Throttled, "BatchWriteItem", message));
             };
             tokio::time::sleep(pause).await;
         }
