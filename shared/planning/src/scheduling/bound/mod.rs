@@ -57,6 +57,10 @@ pub(crate) struct Relaxation {
     worthwhile: FxHashMap<Source, f64>,
 }
 
+/// Where pods on no node can be worth its price, values rise; by no more than this allows, since each node is looked
+/// at the longer, the less its pods have to be worth to count.
+const DEAREST_MIN: f64 = 0.99;
+
 /// Pool and type. (Ways of buying are numbered in the order in which the catalogue happens to name them.)
 pub(crate) type Source = (usize, usize);
 
@@ -189,7 +193,7 @@ impl Relaxation {
                 self.demands[demand].count += count;
             }
         }
-        let mut dearest = 0.0_f64;
+        let mut dearest = DEAREST_MIN;
         for offer in self.offers.iter().filter(|offer| offer.room.price <= 0.0) {
             for (row, _) in &offer.room.rows {
                 self.values[*row as usize] = 0.0;
@@ -200,8 +204,7 @@ impl Relaxation {
             let at_most = offer.at_most(&self.values, enough, budget);
             dearest = dearest.max(at_most / offer.room.price);
         }
-        // Where no node can be worth its price, pods may be worth more.
-        let scale = if dearest > 0.0 { (1.0 - ROUNDING) / dearest } else { 0.0 };
+        let scale = (1.0 - ROUNDING) / dearest;
         let values: Vec<f64> = self.values.iter().map(|value| value * scale).collect();
         let mut total: f64 = self
             .demands

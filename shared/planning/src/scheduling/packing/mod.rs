@@ -111,15 +111,9 @@ pub(crate) fn pack_for_less(
                 relaxation.value(item.shape).filter(|value| *value > 0.0).unwrap_or(*share * 0.1)
             })
             .collect();
-        // Its patterns leave odd ones out that values alone do not, and the other way round.
-        let mixes = [&[], relaxation.mix()];
-        let tries = if relaxation.mix().is_empty() { 1 } else { 2 };
-        for mix in mixes.into_iter().take(tries) {
-            let (limits, items) = (limits.clone(), items.to_vec());
-            let next = setup.pack_mix((relaxation, mix), limits, items, &priced);
-            if next.is_better_than(&best) {
-                best = next;
-            }
+        let next = setup.pack_mix(relaxation, limits.clone(), items.to_vec(), &priced);
+        if next.is_better_than(&best) {
+            best = next;
         }
     }
     let rounds = match search {

@@ -11,7 +11,7 @@ use super::cover::Reach;
 use super::packer::Packer;
 use crate::model::Model;
 use crate::model::pool::Compatible;
-use crate::scheduling::bound::{Blend, Relaxation};
+use crate::scheduling::bound::Relaxation;
 use crate::scheduling::host::host_affinity;
 use crate::scheduling::limits::Limits;
 use crate::scheduling::placement::Item;
@@ -128,11 +128,11 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
         packer.finish()
     }
 
-    /// Packs items at the values of the relaxation, after launching the nodes of patterns of it as far as
+    /// Packs items at the values of the relaxation, after launching the nodes of its patterns as far as
     /// whole ones go.
     pub(super) fn pack_mix(
         &self,
-        (relaxation, mix): (&Relaxation, &[Blend]),
+        relaxation: &Relaxation,
         limits: Limits,
         items: Vec<Item>,
         values: &[f64],
@@ -150,7 +150,7 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
         packer.relaxation = Some(relaxation);
         packer.bundle();
         if weights.len() == 1 {
-            packer.launch_mix(mix, &of_demand);
+            packer.launch_mix(relaxation.mix(), &of_demand);
         }
         for weight in weights {
             packer.cover(weight, Reach::WellUsed);
