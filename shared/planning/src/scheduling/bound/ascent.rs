@@ -12,7 +12,7 @@
 use super::demand::Demand;
 use super::offer::Offer;
 
-/// Steps of the first climb, among offers that are likely to count, and of the second, with all that did.
+/// Steps of the first climb, among offers that are likely to count, and of the second, with all that do.
 const STEPS: [usize; 2] = [200, 300];
 /// Looks at a demand on a node, for a climb; with many demands there are fewer steps.
 const WORK_MAX: usize = 8_000_000;
@@ -43,19 +43,19 @@ const EXCESS_MIN: f64 = 1e-3;
 pub(super) fn values(demands: &[Demand], offers: &mut [Offer]) -> Option<Vec<f64>> {
     let counts: Vec<f32> = demands.iter().map(|demand| float(demand.count)).collect();
     let mut counts_in = major(offers, &counts);
-    let mut values = Vec::new();
+    let mut values = None;
     for steps_max in STEPS {
         let nodes: Vec<&Offer> =
             offers.iter().zip(&counts_in).filter(|(_, is_in)| **is_in).map(|own| own.0).collect();
         let steps = (WORK_MAX / (counts.len() * nodes.len()).max(1)).min(steps_max);
         if steps < STEPS_MIN {
-            return None;
+            break;
         }
-        values = climb(&counts, &nodes, steps);
+        let found = values.insert(climb(&counts, &nodes, steps));
         let mut is_complete = true;
         for (Offer { room, .. }, is_in) in offers.iter_mut().zip(&mut counts_in) {
             let enough = room.price * (1.0 + EXCESS_MIN);
-            if !*is_in && room.settle_weights(&values, enough, WEIGHT_STEPS) > enough {
+            if !*is_in && room.settle_weights(found, enough, WEIGHT_STEPS) > enough {
                 *is_in = true;
                 is_complete = false;
             }
@@ -64,7 +64,7 @@ pub(super) fn values(demands: &[Demand], offers: &mut [Offer]) -> Option<Vec<f64
             break;
         }
     }
-    Some(values)
+    values
 }
 
 fn climb(counts: &[f32], nodes: &[&Offer], steps: usize) -> Vec<f64> {
