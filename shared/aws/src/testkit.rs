@@ -70,5 +70,6 @@ pub(crate) fn request(offerings: Vec<LaunchOffering>) -> LaunchRequest {
         offerings,
         labels: Labels::from([("karpenter.sh/nodepool".into(), "default".into())]),
         taints: Vec::new(),
+        wants_efa: false,
     }
 }

@@ -175,6 +175,7 @@ fn request(name: &str, offerings: Vec<LaunchOffering>) -> LaunchRequest {
         offerings,
         labels: Labels::from([("karpenter.sh/nodepool".into(), "default".into())]),
         taints: Vec::new(),
+        wants_efa: false,
     }
 }
 

@@ -147,6 +147,7 @@ pub(crate) fn record(name: &str) -> ClaimRecord {
             }],
             labels,
             taints: Vec::new(),
+            wants_efa: false,
         },
         claim,
         launch_failures: 0,

@@ -56,6 +56,7 @@ pub fn claim(name: &str) -> ClaimRecord {
             }],
             labels: Labels::new(),
             taints: Vec::new(),
+            wants_efa: false,
         },
         launch_failures: 0,
         launch_not_before: None,

@@ -115,7 +115,8 @@ impl<'a> FleetPlan<'a> {
             if !has_subnet || !seen.insert((&offering.instance_type, &offering.zone)) {
                 continue;
             }
-            let Some((key, facts)) = TemplateKey::of(offering, class, around) else { continue };
+            let key = TemplateKey::of(offering, request, class, around);
+            let Some((key, facts)) = key else { continue };
             let template = match keys.iter().position(|own| *own == key) {
                 Some(index) => index,
                 None if keys.len() == TEMPLATES_MAX => continue,
@@ -162,7 +163,7 @@ impl<'a> FleetPlan<'a> {
             user_data: user_data.as_deref(),
             capacity_type,
             reservation: key.reservation,
-            efa_interfaces: 0,
+            efa_interfaces: key.efa_interfaces,
             labels: &request.labels,
             tags: &tags::of_class(&cluster.name, class),
             ip_family: cluster.ip_family,
@@ -307,12 +308,15 @@ struct TemplateKey<'a> {
     max_pods: u32,
     kube_reserved: Resources,
     reservation: Option<&'a ResolvedCapacityReservation>,
+    /// Fabric adapters: all that a type takes, or none.
+    efa_interfaces: u32,
 }
 
 impl<'a> TemplateKey<'a> {
     /// `None` for a type that is not known or that no image is for: the first image that fits is taken.
     fn of(
         offering: &LaunchOffering,
+        request: &LaunchRequest,
         class: &'a Ec2NodeClass,
         around: Surroundings<'_>,
     ) -> Option<(Self, LaunchFacts)> {
@@ -324,6 +328,12 @@ impl<'a> TemplateKey<'a> {
             max_pods: facts.max_pods,
             kube_reserved: facts.kube_reserved.clone(),
             reservation,
+            // A node class that lists interfaces says itself which of them are adapters.
+            efa_interfaces: if request.wants_efa && class.spec.network_interfaces.is_empty() {
+                facts.efa_interfaces_max
+            } else {
+                0
+            },
         };
         Some((key, facts))
     }

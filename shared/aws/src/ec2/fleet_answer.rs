@@ -234,6 +234,7 @@ mod tests {
             offerings: vec![offering("m5.large"), offering("m6i.large")],
             labels: Labels::new(),
             taints: Vec::new(),
+            wants_efa: false,
         }
     }
     use controllers::record::launch::LaunchOffering;

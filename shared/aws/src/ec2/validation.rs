@@ -114,6 +114,7 @@ impl Ec2 {
             offerings: offerings.min().into_iter().collect(),
             labels: Labels::new(),
             taints: Vec::new(),
+            wants_efa: false,
         }
     }
 

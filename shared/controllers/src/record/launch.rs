@@ -6,6 +6,9 @@ use domain::label::Labels;
 use domain::money::UsdPerHour;
 use domain::taint::Taint;
 
+/// The resource of fabric adapters (Elastic Fabric Adapter).
+pub const EFA: &str = "vpc.amazonaws.com/efa";
+
 /// A request for one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchRequest {
@@ -23,6 +26,8 @@ pub struct LaunchRequest {
     pub labels: Labels,
     /// Taints that user data tells the kubelet, those of startup among them.
     pub taints: Vec<Taint>,
+    /// Pods ask for fabric adapters (`vpc.amazonaws.com/efa`): the instance comes with as many as its type takes.
+    pub wants_efa: bool,
 }
 
 /// An offering that a launch may use.

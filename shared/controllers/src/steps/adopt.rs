@@ -10,7 +10,7 @@ use super::create::await_everything;
 use super::launch::launch_offerings;
 use crate::ports::cloud::Instance;
 use crate::record::claim::ClaimRecord;
-use crate::record::launch::{LaunchOffering, LaunchRequest};
+use crate::record::launch::{EFA, LaunchOffering, LaunchRequest};
 
 /// The record of a NodeClaim that has an instance, or for which one can be launched; `None` otherwise.
 pub fn adopted(
@@ -40,6 +40,7 @@ pub fn adopted(
             offerings,
             labels: claim.labels.clone(),
             taints: [claim.taints.as_slice(), claim.startup_taints.as_slice()].concat(),
+            wants_efa: claim.requests.get(EFA) > 0,
         },
         claim,
         launch_failures: 0,

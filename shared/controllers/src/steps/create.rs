@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::condition::set_condition;
 use super::launch::launch_offerings;
 use crate::record::claim::ClaimRecord;
-use crate::record::launch::LaunchRequest;
+use crate::record::launch::{EFA, LaunchRequest};
 
 /// Why a planned claim cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +69,7 @@ pub fn claim_record(
         offerings,
         labels: claim.labels.clone(),
         taints: [claim.taints.as_slice(), claim.startup_taints.as_slice()].concat(),
+        wants_efa: claim.requests.get(EFA) > 0,
     };
     Ok(ClaimRecord {
         claim,
@@ -184,6 +185,15 @@ mod tests {
 
     fn identity(cause: &str) -> Identity<'_> {
         Identity { cluster: "test", cause, replaces: None }
+    }
+
+    #[test]
+    fn a_claim_whose_pods_ask_for_fabric_adapters_is_launched_with_them() {
+        let record =
+            |planned: PlannedNodeClaim| claim_record(&planned, &snapshot(), &identity("run-1"));
+        assert!(!record(planned()).unwrap().launch.wants_efa);
+        let requests = planned().requests.with(EFA, 1);
+        assert!(record(PlannedNodeClaim { requests, ..planned() }).unwrap().launch.wants_efa);
     }
 
     #[test]

@@ -32,6 +32,7 @@ fn node_class() -> Ec2NodeClass {
 
 fn request() -> LaunchRequest {
     LaunchRequest {
+        wants_efa: false,
         token: "uid-1".into(),
         claim: "pool-abcde".into(),
         node_pool: "pool".into(),

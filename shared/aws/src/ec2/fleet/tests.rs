@@ -2,7 +2,7 @@ use super::*;
 use crate::testkit::{node_class, offering, request};
 use crate::user_data::BYTES_MAX;
 use aws_sdk_ec2::operation::create_fleet::CreateFleetInput;
-use domain::node_class::AmiFamily;
+use domain::node_class::{AmiFamily, NetworkInterface};
 
 const A: &str = "us-east-1a";
 const B: &str = "us-east-1b";
@@ -119,6 +119,51 @@ fn instance_volume_and_fleet_say_whose_they_are() {
             ]
         );
     }
+}
+
+/// Network card, device and kind of every interface that a template asks for.
+fn interfaces(template: &Template) -> Vec<(i32, i32, &str)> {
+    let interfaces = template.data.network_interfaces().iter();
+    let parts = interfaces.map(|own| {
+        assert!(!own.groups().is_empty(), "an interface without security groups");
+        (own.network_card_index(), own.device_index(), own.interface_type())
+    });
+    parts.map(|(card, device, kind)| (card.unwrap(), device.unwrap(), kind.unwrap())).collect()
+}
+
+#[test]
+fn pods_that_ask_for_fabric_adapters_get_all_that_a_type_takes() {
+    let on_demand = |name: &str| offering(name, A, CapacityType::OnDemand, 96);
+    let offerings = vec![on_demand("c5n.18xlarge"), on_demand("p4d.24xlarge")];
+    let plain = request(offerings);
+    let request = LaunchRequest { wants_efa: true, ..plain.clone() };
+    let class = node_class("default");
+    let plan = World::new().plan(&request, &class).unwrap();
+    let shown: Vec<_> = plan.templates.iter().map(|own| interfaces(&own.template)).collect();
+    assert!(shown.contains(&vec![(0, 0, "efa")]), "{shown:?}");
+    let four = [(0, 0, "efa"), (1, 1, "efa"), (2, 1, "efa"), (3, 1, "efa")];
+    assert!(shown.contains(&four.to_vec()), "{shown:?}");
+    let groups = plan.templates[0].template.data.security_group_ids();
+    assert!(groups.is_empty(), "EC2 takes groups of interfaces or of the instance, not both");
+
+    let plan = World::new().plan(&plain, &class).unwrap();
+    assert!(plan.templates.iter().all(|own| interfaces(&own.template).is_empty()));
+}
+
+#[test]
+fn a_node_class_that_lists_interfaces_says_itself_which_are_adapters() {
+    let listed = |network_card_index, device_index, is_efa_only| NetworkInterface {
+        network_card_index,
+        device_index,
+        is_efa_only,
+    };
+    let mut class = node_class("default");
+    class.spec.network_interfaces = vec![listed(0, 0, false), listed(1, 1, true)];
+    let offerings = vec![offering("p4d.24xlarge", A, CapacityType::OnDemand, 96)];
+    let request = LaunchRequest { wants_efa: true, ..request(offerings) };
+    let plan = World::new().plan(&request, &class).unwrap();
+    let shown = interfaces(&plan.templates[0].template);
+    assert_eq!(shown, [(0, 0, "interface"), (1, 1, "efa-only")]);
 }
 
 #[test]

@@ -217,6 +217,7 @@ impl Draw {
                 offerings: self.some(Self::offering),
                 labels: self.labels(),
                 taints: self.some(Self::taint),
+                wants_efa: self.one_of(&[false, true]),
             },
             launch_failures: u32::try_from(self.number(5)).unwrap(),
             launch_not_before: self.maybe(Self::time),

@@ -27,6 +27,9 @@ pub(super) struct LaunchDocument {
     offerings: Vec<OfferingRow>,
     labels: Labels,
     taints: Vec<TaintDocument>,
+    /// Left out where it is false, as everywhere before there was such a field.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    wants_efa: bool,
 }
 
 /// Number of the instance type, number of the zone, how it is bought, price in billionths of a dollar an
@@ -36,8 +39,16 @@ struct OfferingRow(usize, usize, CapacityWord, i64, Option<Text>);
 
 impl From<&LaunchRequest> for LaunchDocument {
     fn from(request: &LaunchRequest) -> Self {
-        let LaunchRequest { token, claim, node_pool, node_class, offerings, labels, taints } =
-            request;
+        let LaunchRequest {
+            token,
+            claim,
+            node_pool,
+            node_class,
+            offerings,
+            labels,
+            taints,
+            wants_efa,
+        } = request;
         let (mut instance_types, mut zones) = (Numbered::default(), Numbered::default());
         let rows = offerings
             .iter()
@@ -63,6 +74,7 @@ impl From<&LaunchRequest> for LaunchDocument {
             offerings: rows,
             labels: labels.clone(),
             taints: each(taints),
+            wants_efa: *wants_efa,
         }
     }
 }
@@ -92,6 +104,7 @@ impl TryFrom<LaunchDocument> for LaunchRequest {
             offerings,
             labels: document.labels,
             taints: all(document.taints),
+            wants_efa: document.wants_efa,
         })
     }
 }
