@@ -62,7 +62,8 @@ class Administration:
                 market.SHORTAGE.set(request)
                 return 200, {}
             case ("GET", "instances"):
-                return 200, [_instance(i) for i in place.ec2().all_instances()]
+                with states.LAUNCHING:
+                    return 200, [_instance(i) for i in place.ec2().all_instances()]
             case ("POST", "instances", instance_id, "end"):
                 place.ec2().terminate_instances([instance_id])
                 return 200, {}

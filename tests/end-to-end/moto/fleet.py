@@ -245,12 +245,13 @@ class _Order:
         }
         if mappings := [m for m in data.get("BlockDeviceMappings", []) if "Ebs" in m]:
             settings["block_device_mappings"] = mappings
-        reservation = self.backend.run_instances(pool.image_id, 1, data.get("UserData"), [], **settings)
-        instance = reservation.instances[0]
-        if profile := data.get("IamInstanceProfile"):
-            self.backend.associate_iam_instance_profile(
-                instance_id=instance.id,
-                iam_instance_profile_name=self._profile(profile).name,
-            )
-        states.start(instance)
+        with states.LAUNCHING:
+            reservation = self.backend.run_instances(pool.image_id, 1, data.get("UserData"), [], **settings)
+            instance = reservation.instances[0]
+            if profile := data.get("IamInstanceProfile"):
+                self.backend.associate_iam_instance_profile(
+                    instance_id=instance.id,
+                    iam_instance_profile_name=self._profile(profile).name,
+                )
+            states.start(instance)
         return instance

@@ -1,11 +1,14 @@
 """Instances take a moment to start and to end. moto's run and are gone at once."""
 
-from threading import Timer
+from threading import Lock, Timer
 
 from moto.ec2.models.instances import Instance
 from moto.ec2.responses import EC2Response
 
 PENDING, RUNNING, SHUTTING_DOWN, TERMINATED = ("pending", 0), ("running", 16), ("shutting-down", 32), ("terminated", 48)
+
+# Held while an instance is launched: moto's runs at once, and gets its profile only then.
+LAUNCHING = Lock()
 
 # Seconds; the rig keeps them short.
 STARTING = 0.5

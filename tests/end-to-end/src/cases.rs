@@ -14,23 +14,26 @@ mod rig;
 
 use crate::Case;
 
-/// All cases, by what they are about: `provisioning::a_hundred_pending_pods_…`.
-pub(super) fn all() -> impl Iterator<Item = (String, crate::Steps)> {
-    [
+/// All cases, by what they are about: `provisioning::a_hundred_pending_pods_…`. The longest come first, so that none
+/// is left running when all others are done; those that run alone come last, so that nobody waits for them.
+pub(super) fn all() -> Vec<(String, Case)> {
+    let groups: [(&str, &[Case]); 11] = [
+        ("crashes", crashes::CASES),
+        ("lifecycle", lifecycle::CASES),
+        ("provisioning", provisioning::CASES),
+        ("permissions", permissions::CASES),
+        ("interruption", interruption::CASES),
+        ("adoption", adoption::CASES),
+        ("outages", outages::CASES),
+        ("capacity", capacity::CASES),
         ("rig", rig::CASES),
         ("lambda", lambda::CASES),
-        ("provisioning", provisioning::CASES),
-        ("lifecycle", lifecycle::CASES),
-        ("adoption", adoption::CASES),
-        ("capacity", capacity::CASES),
-        ("interruption", interruption::CASES),
-        ("outages", outages::CASES),
-        ("permissions", permissions::CASES),
-        ("crashes", crashes::CASES),
         ("measures", measures::CASES),
-    ]
-    .into_iter()
-    .flat_map(|(about, cases): (_, &[Case])| {
-        cases.iter().map(move |(name, steps)| (format!("{about}::{name}"), *steps))
-    })
+    ];
+    let named = groups.into_iter().flat_map(|(about, cases)| {
+        cases.iter().map(move |case| (format!("{about}::{}", case.name), *case))
+    });
+    let mut cases: Vec<_> = named.collect();
+    cases.sort_by_key(|(_, case)| case.is_alone);
+    cases
 }

@@ -21,7 +21,7 @@ use crate::control_plane::ControlPlane;
 use boot::{BootConfig, ExpectedCluster};
 
 /// How often instances and pods are looked at.
-const EVERY: Duration = Duration::from_millis(200);
+const EVERY: Duration = Duration::from_millis(300);
 
 /// How often leases are renewed; kubelet's own interval.
 const RENEW_EVERY: Duration = Duration::from_secs(10);

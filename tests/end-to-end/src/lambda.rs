@@ -258,7 +258,7 @@ impl Function {
             .env("AWS_REGION", REGION)
             .env("AWS_DEFAULT_REGION", REGION)
             // Tells `run` whose process it is.
-            .env("OUTRIGGER_END_TO_END_WORKPLACE", self.workplace.folder())
+            .env("OUTRIGGER_END_TO_END_WORKPLACE", self.workplace.run())
             .env("_HANDLER", handler)
             .env("LAMBDA_TASK_ROOT", "/var/task")
             .env("LAMBDA_RUNTIME_DIR", "/var/runtime")

@@ -21,3 +21,4 @@ pub mod process;
 pub mod stack;
 pub mod table;
 pub mod world;
+pub mod worlds;

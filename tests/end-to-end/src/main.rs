@@ -1,5 +1,6 @@
-//! The cases of the end-to-end rig. One set of servers serves all of them, so they run one after the other; each begins in
-//! a clean world. Arguments are those of libtest: filters, `--list`, `--exact`, `--skip`.
+//! The cases of the end-to-end rig. Each begins in a clean world that it has to itself, and several run side by side, each
+//! in another world; those that measure run alone, after all others. Arguments are those of libtest: filters, `--list`,
+//! `--exact`, `--skip`, `--test-threads` (how many worlds).
 
 mod cases;
 
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use end_to_end::process::Workplace;
 use end_to_end::world::World;
+use end_to_end::worlds::Worlds;
 use futures_util::future::LocalBoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
@@ -18,61 +20,75 @@ use tokio::runtime::Runtime;
 /// What a case does.
 type Steps = fn(Arc<World>) -> LocalBoxFuture<'static, Result<()>>;
 
-/// A case: a name that reads as a sentence, and what it does.
-type Case = (&'static str, Steps);
+/// A case.
+#[derive(Clone, Copy)]
+pub(crate) struct Case {
+    /// A name that reads as a sentence.
+    name: &'static str,
+    /// What it does.
+    steps: Steps,
+    /// It measures: nothing else may take the machine's time.
+    is_alone: bool,
+}
 
-/// Lists cases by the functions that hold them; their names are the functions' names.
+/// Lists cases by the functions that hold them; their names are the functions' names. Those after `alone` run alone.
 #[macro_export]
 macro_rules! cases {
-    ($($name:ident),+ $(,)?) => {
-        pub(super) const CASES: &[$crate::Case] =
-            &[$((stringify!($name), |world| Box::pin($name(world)))),+];
+    ($($name:ident),* $(,)? $(; alone: $($alone:ident),+ $(,)?)?) => {
+        pub(super) const CASES: &[$crate::Case] = &[
+            $($crate::Case {
+                name: stringify!($name),
+                steps: |world| Box::pin($name(world)),
+                is_alone: false,
+            },)*
+            $($($crate::Case {
+                name: stringify!($alone),
+                steps: |world| Box::pin($alone(world)),
+                is_alone: true,
+            },)+)?
+        ];
     };
 }
 
+/// So many worlds by default: most of the time cases wait, for machines to boot and for moments to pass.
+const WORLDS: usize = 3;
+
 fn main() -> Result<ExitCode> {
     let mut arguments = Arguments::from_args();
-    // One world.
-    arguments.test_threads = Some(1);
+    arguments.test_threads.get_or_insert(worlds_at_once());
     let runtime = Arc::new(Runtime::new()?);
-    let world = if arguments.list { None } else { Some(Arc::new(start(&runtime)?)) };
-    let trials = cases::all().map(|(name, steps)| {
-        let (runtime, world) = (Arc::clone(&runtime), world.clone());
+    let folder = std::env::var_os("OUTRIGGER_END_TO_END_WORKPLACE").map(PathBuf::from);
+    let folder = folder
+        .filter(|_| !arguments.list)
+        .or_else(|| arguments.list.then(PathBuf::new))
+        .context("OUTRIGGER_END_TO_END_WORKPLACE is not set: use tests/end-to-end/run")?;
+    let worlds = Arc::new(Worlds::new(Workplace::at(folder)));
+    let trials = cases::all().into_iter().map(|(name, case)| {
+        let (runtime, worlds) = (Arc::clone(&runtime), Arc::clone(&worlds));
         Trial::test(name.clone(), move || {
-            let world =
-                world.context("no world to list cases in").map_err(|error| failed(&error))?;
-            let mut result = runtime.block_on(run(Arc::clone(&world), &name, steps));
-            for attempt in 2..=attempts() {
-                let Err(error) = &result else { break };
-                say(format!("UNSTEADY {name}: attempt {attempt} after: {error:#}"));
-                result = runtime.block_on(run(Arc::clone(&world), &name, steps));
-            }
-            result.map_err(|error| failed(&error))
+            runtime.block_on(attempt(&worlds, &name, case)).map_err(|error| failed(&error))
         })
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     report();
-    if let Some(world) = &world {
-        runtime.block_on(write_usage(
-            world,
-            conclusion.num_filtered_out == 0 && !conclusion.has_failed(),
-        ))?;
-    }
     // Servers end here, not with the process.
-    drop(world);
+    runtime.block_on(worlds.end_all_but(0))?;
+    if !arguments.list {
+        write_usage(&worlds, conclusion.num_filtered_out == 0 && !conclusion.has_failed())?;
+    }
     Ok(conclusion.exit_code())
 }
 
 /// Writes what functions called to the file that `OUTRIGGER_END_TO_END_CALLS` names. It is `complete` when every case
 /// had its part in it.
-async fn write_usage(world: &World, is_complete: bool) -> Result<()> {
+fn write_usage(worlds: &Worlds, is_complete: bool) -> Result<()> {
     let Some(path) = std::env::var_os("OUTRIGGER_END_TO_END_CALLS").map(PathBuf::from) else {
         return Ok(());
     };
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let mut usage = world.usage().await?;
+    let mut usage = worlds.document()?;
     usage["complete"] = is_complete.into();
     std::fs::write(&path, serde_json::to_string_pretty(&usage)?)
         .with_context(|| path.display().to_string())
@@ -82,26 +98,39 @@ fn failed(error: &anyhow::Error) -> Failed {
     Failed::from(format!("{error:#}"))
 }
 
-fn start(runtime: &Runtime) -> Result<World> {
-    let folder = std::env::var_os("OUTRIGGER_END_TO_END_WORKPLACE")
-        .map(PathBuf::from)
-        .context("OUTRIGGER_END_TO_END_WORKPLACE is not set: use tests/end-to-end/run")?;
-    let started = Instant::now();
-    let world = runtime.block_on(World::start(Workplace::at(folder)))?;
-    say(format!("servers are up after {:.1} s", started.elapsed().as_secs_f64()));
-    Ok(world)
+/// Runs a case, and again where it fails and may.
+async fn attempt(worlds: &Worlds, name: &str, case: Case) -> Result<()> {
+    let company = worlds.company(case.is_alone).await?;
+    let world = worlds.take().await.context("a world")?;
+    let mut result = run(&world, name, case.steps).await;
+    for attempt in 2..=attempts() {
+        let Err(error) = &result else { break };
+        say(format!("UNSTEADY {name}: attempt {attempt} after: {error:#}"));
+        result = run(&world, name, case.steps).await;
+    }
+    worlds.give_back(world);
+    drop(company);
+    result
 }
 
-async fn run(world: Arc<World>, name: &str, steps: Steps) -> Result<()> {
+async fn run(world: &Arc<World>, name: &str, steps: Steps) -> Result<()> {
     let started = Instant::now();
     world.reset().await.context("a clean world")?;
     let cleaned = started.elapsed().as_secs_f64();
-    let result = steps(world).await;
+    let result = steps(Arc::clone(world)).await;
+    // Until the next case comes, whose reset does the rest.
+    world.rest();
     say(format!(
         "{name}: {:.1} s, {cleaned:.1} s of it to clean up before",
         started.elapsed().as_secs_f64()
     ));
     result
+}
+
+/// How many cases run side by side, in a world each.
+fn worlds_at_once() -> usize {
+    let worlds = std::env::var("OUTRIGGER_END_TO_END_WORLDS").ok();
+    worlds.and_then(|worlds| worlds.parse().ok()).unwrap_or(WORLDS)
 }
 
 /// How often a case may begin before it counts as failed. Real servers on a busy machine now and then miss a moment that a

@@ -1,9 +1,11 @@
 //! Servers as child processes: started with a log, waited for, and ended by their id whatever happens.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -14,21 +16,29 @@ const READY_WITHIN: Duration = Duration::from_mins(3);
 /// How long a server is given to end by itself once it is asked to.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// Where the logs and the process ids of one run are.
+/// Where the logs of one world are, and the process ids of the whole run.
 #[derive(Clone, Debug)]
 pub struct Workplace {
+    run: PathBuf,
     folder: PathBuf,
 }
 
 impl Workplace {
-    /// In a folder that is there.
-    pub const fn at(folder: PathBuf) -> Self {
-        Self { folder }
+    /// In the run's folder, which is there.
+    pub fn at(run: PathBuf) -> Self {
+        Self { folder: run.clone(), run }
     }
 
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// A folder of its own within the run's, made where it is not there.
+    pub fn within(&self, name: &str) -> Result<Self> {
+        let folder = self.run.join(name);
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self { run: self.run.clone(), folder })
+    }
+
+    /// The run's folder, by which its processes are told from others.
+    pub fn run(&self) -> &Path {
+        &self.run
     }
 
     /// A file or folder in it.
@@ -45,7 +55,8 @@ impl Workplace {
 
     /// Notes a process, so that `run` can end it should this one be killed.
     pub fn note_process(&self, id: u32, name: &str) -> Result<()> {
-        let mut list = OpenOptions::new().create(true).append(true).open(self.path("processes"))?;
+        let mut list =
+            OpenOptions::new().create(true).append(true).open(self.run.join("processes"))?;
         writeln!(list, "{id} {name}").context("note a process")
     }
 }
@@ -122,7 +133,15 @@ pub fn end_of(path: &Path, lines: usize) -> String {
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
-/// A port that nobody listens on.
+/// Ports that were found free in this run.
+static PORTS: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+
+/// A port that nobody listens on, and that nobody was told of before: several worlds start side by side.
 pub fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+    loop {
+        let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        if PORTS.lock().unwrap_or_else(PoisonError::into_inner).insert(port) {
+            return Ok(port);
+        }
+    }
 }

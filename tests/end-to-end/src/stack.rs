@@ -1,7 +1,7 @@
 //! The functions of one stack, and the minute in which each is invoked once.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use kube::api::{DynamicObject, ListParams};
@@ -12,6 +12,12 @@ use serde_json::{Value, json};
 
 use crate::lambda::{Function, Invocation, Outcome};
 use crate::world::{CLUSTER, PATIENCE, World};
+
+/// So long after a tick in which nothing was done the next one comes: machines boot, pods end, and nobody is served by
+/// functions that look at it all the time.
+const QUIET_PAUSE: Duration = Duration::from_secs(2);
+/// How often it is looked whether what a case waits for has come about by itself.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// The functions, each with at most one process.
 #[derive(Debug)]
@@ -70,6 +76,15 @@ impl Stack {
         Ok(())
     }
 
+    /// The same; whether nothing was done.
+    async fn is_quiet_tick(&mut self) -> Result<bool> {
+        let mut is_quiet = true;
+        for invocation in self.tick_whatever().await? {
+            is_quiet &= invocation.answer()?["done"] == json!({});
+        }
+        Ok(is_quiet)
+    }
+
     /// The same, but what functions report is handed on.
     pub async fn tick_whatever(&mut self) -> Result<[Invocation; 3]> {
         let event = poll();
@@ -90,13 +105,20 @@ impl Stack {
     ) -> Result<T> {
         let started = Instant::now();
         loop {
-            self.tick().await?;
-            let seen = look().await?;
-            if holds(&seen) {
-                return Ok(seen);
-            }
-            if started.elapsed() > PATIENCE {
-                bail!("{what}: not so after {PATIENCE:?}; last seen: {seen:?}");
+            let pause = if self.is_quiet_tick().await? { QUIET_PAUSE } else { Duration::ZERO };
+            let paused = Instant::now();
+            loop {
+                let seen = look().await?;
+                if holds(&seen) {
+                    return Ok(seen);
+                }
+                if started.elapsed() > PATIENCE {
+                    bail!("{what}: not so after {PATIENCE:?}; last seen: {seen:?}");
+                }
+                if paused.elapsed() >= pause {
+                    break;
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
             }
         }
     }

@@ -89,17 +89,40 @@ pub async fn end_leases(endpoint: &str, name: &str) -> Result<()> {
 
 /// Sets back every moment that claims know of: what time does to those that nothing happens to.
 pub async fn age_claims(endpoint: &str, name: &str, by: Duration) -> Result<()> {
-    let mut aged = Vec::new();
+    rewrite(endpoint, name, "claim#", |document| set_back(document, by)).await
+}
+
+/// Sets back the moment of every proposal of a disruption.
+pub async fn age_proposals(endpoint: &str, name: &str, by: Duration) -> Result<()> {
+    let age = |document: &mut Value| {
+        if document["phase"] == "Proposed" {
+            set_back(&mut document["proposed"], by);
+        }
+    };
+    rewrite(endpoint, name, "command#", age).await
+}
+
+/// Changes the documents of all records of a kind.
+async fn rewrite(
+    endpoint: &str,
+    name: &str,
+    kind: &str,
+    change: impl Fn(&mut Value),
+) -> Result<()> {
+    let mut changed = Vec::new();
     for mut item in scan(endpoint, name).await? {
-        if item["record"]["S"].as_str().is_some_and(|key| key.starts_with("claim#")) {
-            let body = item["body"]["B"].as_str().context("a claim's body")?;
+        if item["record"]["S"].as_str().is_some_and(|key| key.starts_with(kind)) {
+            let body = item["body"]["B"].as_str().context("a record's body")?;
             let mut document = unpack(body)?;
-            set_back(&mut document, by);
+            change(&mut document);
             item["body"]["B"] = pack(&document)?.into();
-            aged.push(item);
+            // As every write does: whoever kept what was there before is told by it.
+            let write = item["write"]["S"].as_str().context("a record's write")?;
+            item["write"]["S"] = format!("{write}-aged").into();
+            changed.push(item);
         }
     }
-    put(endpoint, name, &aged).await
+    put(endpoint, name, &changed).await
 }
 
 fn set_back(document: &mut Value, by: Duration) {

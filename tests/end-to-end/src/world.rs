@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::cache::{Cache, repository};
-use crate::cloud::{ACCOUNT, AccessEntry, Cloud, NODE_ROLE, REGION, Session};
+use crate::cloud::{ACCOUNT, AccessEntry, Cloud, REGION, Session};
 use crate::control_plane::ControlPlane;
 use crate::dynamodb::DynamoDb;
-use crate::gate::{Gate, Side, Traffic};
+use crate::gate::{Gate, Side, Traffic, Usage};
 use crate::kubelet::Kubelets;
 use crate::lambda::{Deployment, Function};
 use crate::process::{Workplace, free_port};
@@ -183,9 +183,14 @@ impl World {
         self.cloud.permit(function, &actions).await
     }
 
+    /// Has machines do nothing until the next case begins.
+    pub fn rest(&self) {
+        self.kubelets.change(|habits| habits.paused = true);
+    }
+
     /// Leaves the world as it was after the start.
     pub async fn reset(&self) -> Result<()> {
-        self.kubelets.change(|habits| habits.paused = true);
+        self.rest();
         let workloads = "deployments,daemonsets,statefulsets,replicasets,jobs,poddisruptionbudgets";
         let arguments = ["delete", workloads, "--namespace=default", "--all", "--wait=false"];
         self.control_plane.kubectl(&arguments).await?;
@@ -287,6 +292,11 @@ impl World {
         table::age_claims(&self.dynamodb.endpoint, TABLE, by).await
     }
 
+    /// Sets back the moment of every disruption that was proposed and not validated yet.
+    pub async fn age_proposals(&self, by: Duration) -> Result<()> {
+        table::age_proposals(&self.dynamodb.endpoint, TABLE, by).await
+    }
+
     /// Has the catalogue stored: by `gather` the first time, as it was then every other time.
     pub async fn store_catalogue(&self, gather: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
         let is_new = !self.catalogue.initialized();
@@ -315,25 +325,9 @@ impl World {
         table::put(&self.dynamodb.endpoint, TABLE, catalogue).await
     }
 
-    /// What each function has called since the start (see [`crate::gate::Usage`]), what IAM had to permit for that, and
-    /// what the things are called that template.yaml would have made.
-    pub async fn usage(&self) -> Result<Value> {
-        let name_of = |caller: &str| {
-            FUNCTIONS.into_iter().find(|name| access_key(name) == caller).map(str::to_owned)
-        };
-        let usage = self.traffic.usage();
-        let mut document = usage.document(name_of);
-        let mut permissions = self.cloud.permissions().await?;
-        permissions.extend(usage.permissions(name_of));
-        document["permissions"] = permissions.into();
-        document["names"] = json!({
-            "TABLE": format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{TABLE}"),
-            "NODE_ROLE": format!("arn:aws:iam::{ACCOUNT}:role/{NODE_ROLE}"),
-            "CLUSTER": CLUSTER,
-            "ACCOUNT": ACCOUNT,
-            "REGION": REGION,
-        });
-        Ok(document)
+    /// What was called since the start, and what IAM had to permit for that at all services but DynamoDB.
+    pub async fn usage(&self) -> Result<(Usage, Vec<Value>)> {
+        Ok((self.traffic.usage(), self.cloud.permissions().await?))
     }
 
     /// A folder for what a case wants to keep.
@@ -356,7 +350,7 @@ pub async fn eventually<T: std::fmt::Debug>(
             seen if started.elapsed() > PATIENCE => {
                 bail!("{what}: not so after {PATIENCE:?}; last seen: {seen:?}")
             }
-            _ => tokio::time::sleep(Duration::from_millis(100)).await,
+            _ => tokio::time::sleep(Duration::from_millis(200)).await,
         }
     }
 }

@@ -12,20 +12,58 @@ use kube::ResourceExt as _;
 
 use super::interruption::{batch_of, warning};
 use super::provisioning::{start_pod, with_defaults};
+use crate::Case;
 
-crate::cases![
-    provisioning_may_be_killed_after_each_of_its_calls,
-    lifecycle_may_be_killed_after_each_of_its_changes,
+/// Each of these in shares, side by side in worlds of their own: a share has every third call.
+macro_rules! in_shares {
+    ($($name:ident),+ $(,)?) => {
+        pub(super) const CASES: &[Case] = &[$(
+            in_shares!(@ $name 1 "::1_of_3"),
+            in_shares!(@ $name 2 "::2_of_3"),
+            in_shares!(@ $name 3 "::3_of_3"),
+        )+];
+    };
+    (@ $name:ident $first:literal $which:literal) => {
+        Case {
+            name: concat!(stringify!($name), $which),
+            steps: |world| Box::pin($name(world, Share { first: $first })),
+            is_alone: false,
+        }
+    };
+}
+
+in_shares![
     disruption_may_be_killed_after_each_of_its_changes,
     interruption_may_be_killed_after_each_of_its_changes,
+    lifecycle_may_be_killed_after_each_of_its_changes,
+    provisioning_may_be_killed_after_each_of_its_calls,
 ];
+
+/// So many shares each case has.
+const SHARES: usize = 3;
+
+/// Which calls a share has its function killed in.
+#[derive(Clone, Copy)]
+struct Share {
+    /// The first, counted from 1.
+    first: u32,
+}
+
+impl Share {
+    /// The number of the call, and how many the share has had before, until there is no such call any more.
+    fn points(self) -> impl Iterator<Item = (u32, usize)> {
+        (self.first..MOST_CALLS).step_by(SHARES).zip(0..)
+    }
+}
 
 /// More calls than a tick with one new pod can need; reaching it means that the loop does not end.
 const MOST_CALLS: u32 = 300;
+/// From its proposal to its validation a command waits for so long.
+const PROPOSAL_WAITS: Duration = Duration::from_secs(15);
 /// What marks a node that is about to go.
 const DISRUPTED: &str = "karpenter.sh/disrupted";
-/// After so many kills everything is left to settle, and looked at as a whole.
-const SETTLED_EVERY: u32 = 10;
+/// After so many kills of a share everything is left to settle, and looked at as a whole.
+const SETTLED_EVERY: usize = 5;
 
 /// Each pod needs a node of its own, and keeps it. Machines are quick: a hundred come and go.
 async fn one_node_a_pod(world: &World) -> Result<Stack> {
@@ -44,21 +82,26 @@ fn small_nodes() -> NodePool {
     node_pool().requiring("node.kubernetes.io/instance-type", &["m5.large"]).settled()
 }
 
-async fn provisioning_may_be_killed_after_each_of_its_calls(world: Arc<World>) -> Result<()> {
+async fn provisioning_may_be_killed_after_each_of_its_calls(
+    world: Arc<World>,
+    share: Share,
+) -> Result<()> {
     let mut stack = one_node_a_pod(&world).await?;
-    for nth in 1..MOST_CALLS {
+    for (nth, done) in share.points() {
         start_pod(&world, &format!("web-{nth}"), "1200m", "1Gi").await?;
         let mut trap = world.traffic.trap(&access_key("provisioning"), nth, Moment::After);
         let killed = stack.provisioning.invoke_into(&poll(), &mut trap).await?;
         world.traffic.disarm();
         world.end_leases().await?;
         let is_last = !was_killed(&killed);
-        let is_settled = is_last || nth.is_multiple_of(SETTLED_EVERY);
-        made_good(&mut stack, &world, nth as usize, is_settled)
+        let is_settled = is_last || (done + 1).is_multiple_of(SETTLED_EVERY);
+        made_good(&mut stack, &world, done + 1, is_settled)
             .await
             .with_context(|| format!("killed in call {nth}: {:?}", killed.outcome))?;
         if is_last {
-            crate::say(format!("provisioning makes {} calls when it launches a node", nth - 1));
+            crate::say(format!(
+                "provisioning makes fewer than {nth} calls when it launches a node"
+            ));
             return Ok(());
         }
     }
@@ -79,11 +122,14 @@ async fn made_good(stack: &mut Stack, world: &World, pods: usize, is_settled: bo
     Ok(())
 }
 
-async fn lifecycle_may_be_killed_after_each_of_its_changes(world: Arc<World>) -> Result<()> {
+async fn lifecycle_may_be_killed_after_each_of_its_changes(
+    world: Arc<World>,
+    share: Share,
+) -> Result<()> {
     let mut stack = one_node_a_pod(&world).await?;
     start_pod(&world, "web", "1200m", "1Gi").await?;
     stack.until_running(&world, 1).await?;
-    for nth in 1..MOST_CALLS {
+    for (nth, done) in share.points() {
         // One node has joined and another is to go in the tick that is cut short.
         let going = node_of_the_pod(&world).await?.context("the pod is not bound")?;
         world.control_plane.kubectl(&["delete", "node", &going, "--wait=false"]).await?;
@@ -95,14 +141,13 @@ async fn lifecycle_may_be_killed_after_each_of_its_changes(world: Arc<World>) ->
         world.traffic.disarm();
         world.end_leases().await?;
         let is_last = !was_killed(&killed);
-        let is_settled = is_last || nth.is_multiple_of(SETTLED_EVERY);
+        let is_settled = is_last || (done + 1).is_multiple_of(SETTLED_EVERY);
         moved_on(&mut stack, &world, &going, is_settled)
             .await
             .with_context(|| format!("killed in change {nth}: {:?}", killed.outcome))?;
         if is_last {
             crate::say(format!(
-                "lifecycle makes {} changes when a node joins and another goes",
-                nth - 1
+                "lifecycle makes fewer than {nth} changes when a node joins and another goes"
             ));
             return Ok(());
         }
@@ -110,11 +155,14 @@ async fn lifecycle_may_be_killed_after_each_of_its_changes(world: Arc<World>) ->
     anyhow::bail!("lifecycle makes more than {MOST_CALLS} changes")
 }
 
-async fn disruption_may_be_killed_after_each_of_its_changes(world: Arc<World>) -> Result<()> {
+async fn disruption_may_be_killed_after_each_of_its_changes(
+    world: Arc<World>,
+    share: Share,
+) -> Result<()> {
     let mut stack = one_node_a_pod(&world).await?;
     start_pod(&world, "web", "1200m", "1Gi").await?;
     stack.until_running(&world, 1).await?;
-    for nth in 1..MOST_CALLS {
+    for (nth, done) in share.points() {
         // The only node drifts: its replacement is proposed, launched, waited for, and then it goes.
         let going = node_of_the_pod(&world).await?.context("the pod is not bound")?;
         let pool = small_nodes().labelled("example.com/round", &nth.to_string());
@@ -123,7 +171,7 @@ async fn disruption_may_be_killed_after_each_of_its_changes(world: Arc<World>) -
         let was_killed = killed_or_done(&mut stack, &world, &mut trap, &going).await?;
         world.traffic.disarm();
         world.end_leases().await?;
-        let is_settled = !was_killed || nth.is_multiple_of(SETTLED_EVERY);
+        let is_settled = !was_killed || (done + 1).is_multiple_of(SETTLED_EVERY);
         moved_on(&mut stack, &world, &going, is_settled)
             .await
             .with_context(|| format!("killed in change {nth}"))?;
@@ -131,8 +179,9 @@ async fn disruption_may_be_killed_after_each_of_its_changes(world: Arc<World>) -
             nothing_is_left_of_commands(&mut stack, &world).await?;
         }
         if !was_killed {
-            let changes = nth - 1;
-            crate::say(format!("disruption makes {changes} changes when it replaces a node"));
+            crate::say(format!(
+                "disruption makes fewer than {nth} changes when it replaces a node"
+            ));
             return Ok(());
         }
     }
@@ -153,6 +202,8 @@ async fn killed_or_done(
             return Ok(true);
         }
         invocation.answer()?;
+        // What is proposed waits for no more than that the time has come.
+        world.age_proposals(PROPOSAL_WAITS).await?;
         stack.provisioning.invoke(&poll()).await?.answer()?;
         stack.lifecycle.invoke(&poll()).await?.answer()?;
         if world.nodes().await?.iter().all(|node| node.name_any() != going) {
@@ -179,14 +230,17 @@ async fn nothing_is_left_of_commands(stack: &mut Stack, world: &World) -> Result
     stack.until("nothing is left of commands", left, Vec::is_empty).await.map(drop)
 }
 
-async fn interruption_may_be_killed_after_each_of_its_changes(world: Arc<World>) -> Result<()> {
+async fn interruption_may_be_killed_after_each_of_its_changes(
+    world: Arc<World>,
+    share: Share,
+) -> Result<()> {
     let mut stack = one_node_a_pod(&world).await?;
     // What is interrupted is not launched again for a while: here there is something else.
     world.apply(&node_pool().settled().object()).await?;
     start_pod(&world, "web", "1200m", "1Gi").await?;
     stack.until_running(&world, 1).await?;
     let mut function = world.function("interruption")?;
-    for nth in 1..MOST_CALLS {
+    for (nth, done) in share.points() {
         let going = node_of_the_pod(&world).await?.context("the pod is not bound")?;
         let alive = world.cloud.alive().await?;
         let taken = alive.iter().find(|instance| instance.private_dns_name == going);
@@ -204,12 +258,12 @@ async fn interruption_may_be_killed_after_each_of_its_changes(world: Arc<World>)
         };
         let failures = &answered.answer()?["batchItemFailures"];
         ensure!(failures.as_array().is_some_and(Vec::is_empty), "{failures} came back");
-        let is_settled = is_last || nth.is_multiple_of(SETTLED_EVERY);
+        let is_settled = is_last || (done + 1).is_multiple_of(SETTLED_EVERY);
         moved_on(&mut stack, &world, &going, is_settled)
             .await
             .with_context(|| format!("killed in change {nth}"))?;
         if is_last {
-            crate::say(format!("interruption makes {} changes for one notice", nth - 1));
+            crate::say(format!("interruption makes fewer than {nth} changes for one notice"));
             return Ok(());
         }
     }

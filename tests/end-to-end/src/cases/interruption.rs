@@ -11,7 +11,7 @@ use end_to_end::http;
 use end_to_end::lambda::Function;
 use end_to_end::objects::{deployment, node_pool};
 use end_to_end::stack::Stack;
-use end_to_end::world::World;
+use end_to_end::world::{World, access_key};
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use serde_json::{Value, json};
@@ -19,9 +19,10 @@ use serde_json::{Value, json};
 use super::provisioning::{wait_for_pods, with_defaults};
 
 crate::cases![
-    an_interruption_is_acted_upon_within_seconds,
     messages_that_make_no_sense_are_finished_with,
     what_could_not_be_stored_comes_back_alone,
+    a_replacement_is_launched_from_a_template_that_nobody_has_made_yet;
+    alone: an_interruption_is_acted_upon_within_seconds,
 ];
 
 /// From the message's being sent to the request for a replacement, for 95 of 100 messages.
@@ -192,6 +193,33 @@ async fn an_interruption_is_acted_upon_within_seconds(world: Arc<World>) -> Resu
     ensure!(launched <= crate::promised(LAUNCH_WITHIN), "CreateFleet after {launched:?}");
     ensure!(tainted <= crate::promised(TAINT_WITHIN), "tainted after {tainted:?}");
     Ok(())
+}
+
+async fn a_replacement_is_launched_from_a_template_that_nobody_has_made_yet(
+    world: Arc<World>,
+) -> Result<()> {
+    let mut stack = with_nodes(&world, 1).await?;
+    let own = world.cloud.alive().await?.into_iter().next().context("an instance")?;
+    // Nodes boot otherwise from now on, and no other function has launched one yet.
+    let pool = node_pool().settled().labelled("example.com/generation", "2");
+    world.apply(&pool.object()).await?;
+    let mut function = world.function("interruption")?;
+    let invocation = function.invoke(&batch_of(&[warning(&own.id)])).await?;
+    let answer = invocation.answer()?;
+    ensure!(answer["batchItemFailures"] == json!([]), "{answer}");
+    let calls = world.traffic.calls();
+    let by_us = |action: &str| {
+        let caller = access_key("interruption");
+        calls.iter().position(|call| call.action == action && call.caller == caller)
+    };
+    let made = by_us("ec2:CreateLaunchTemplate").context("no template was made")?;
+    let launched = by_us("ec2:CreateFleet").context("nothing was launched")?;
+    ensure!(made < launched, "the template came after the launch");
+    stack.until_running(&world, 1).await?;
+    let gone = async || Ok(world.cloud.alive().await?.iter().all(|other| other.id != own.id));
+    stack.until("what was taken is gone", gone, |gone| *gone).await?;
+    stack.until_running(&world, 1).await?;
+    stack.until_consistent(&world).await
 }
 
 fn p95(mut figures: Vec<Duration>) -> Duration {

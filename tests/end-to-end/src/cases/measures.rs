@@ -18,6 +18,7 @@ use serde_json::json;
 use super::provisioning::with_defaults;
 
 crate::cases![
+    ; alone:
     a_pod_that_comes_is_launched_for_within_seconds,
     a_cold_start_is_short_and_memory_stays_small,
     a_tick_stays_cheap_as_the_cluster_grows,

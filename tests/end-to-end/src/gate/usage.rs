@@ -117,6 +117,17 @@ impl Usage {
         self.kinds.entry(kind).or_insert(Seen { example, times: 0 }).times += 1;
     }
 
+    /// Takes in what was called in another world.
+    pub fn add(&mut self, other: Self) {
+        for (kind, seen) in other.kinds {
+            let own = self.kinds.entry(kind).or_insert(Seen { example: seen.example, times: 0 });
+            own.times += seen.times;
+        }
+        for (permission, times) in other.permissions {
+            *self.permissions.entry(permission).or_default() += times;
+        }
+    }
+
     /// What callers with a name needed at DynamoDB, as our cloud tells of the other services.
     pub fn permissions(&self, name_of: impl Fn(&str) -> Option<String>) -> Vec<Value> {
         let named = self.permissions.iter().filter_map(|((caller, needed), times)| {
