@@ -1,6 +1,9 @@
 //! Function `lifecycle`: claims through Launched, Registered and Initialized, and to their end. Wakes every
 //! minute for each cluster, and stays while work is in flight.
 
+mod handing_back;
+
+use controllers::handback::is_handed_back;
 use controllers::interruption::{HealthReport, Unhealthy, check_health};
 use controllers::lifecycle::{Change, ClaimChange, LifecycleReport, Orphan, advance};
 use controllers::node_classes::{NodeClassReport, resolve};
@@ -17,6 +20,16 @@ pub const NAME: &str = "lifecycle";
 /// EC2's own checks say, which no queue brings.
 pub async fn run(tick: &Tick<'_>) -> Result<(), Failure> {
     let (ports, terms) = (tick.adapters().await?, tick.run()?);
+    match tick.hand_back {
+        Some(true) => return handing_back::hand_over(tick).await,
+        Some(false) => handing_back::take_back(tick).await?,
+        // Node classes are not ours either, and need no lease.
+        None if is_handed_back(&*ports).await? => {
+            tick.handed_back();
+            return Ok(());
+        }
+        None => {}
+    }
     match Box::pin(resolve(&*ports, &terms)).await {
         Ok(report) => classes(tick, &report),
         Err(error) => tick.problem("resolve node classes", &error),

@@ -10,6 +10,9 @@ mod drift;
 mod propose;
 mod start;
 mod wait;
+mod winding_down;
+
+pub(crate) use winding_down::wind_down;
 
 use domain::node_claim::{ConditionType, NodeClaim};
 use domain::reason::{DisruptionReason, NotDisruptable};

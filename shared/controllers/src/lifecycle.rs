@@ -107,9 +107,9 @@ pub enum Orphan {
 /// What becomes of NodeClaims that somebody else made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Foreign {
-    /// They are taken over.
+    /// They are taken over; instances and Nodes that belong to none are ended and released.
     TakeOver,
-    /// They are left alone.
+    /// They are left alone, and so are instances and Nodes that belong to no claim of ours.
     Leave,
 }
 
@@ -118,26 +118,19 @@ pub async fn advance<O: Outside>(
     ports: &O,
     run: &Run<'_>,
 ) -> Result<RunOutcome<LifecycleReport>, PortError> {
-    advance_with(ports, run, Foreign::TakeOver).await
-}
-
-pub(crate) async fn advance_with<O: Outside>(
-    ports: &O,
-    run: &Run<'_>,
-    foreign: Foreign,
-) -> Result<RunOutcome<LifecycleReport>, PortError> {
     let lease = match acquire(ports, run, FunctionName::Lifecycle).await? {
         LeaseAnswer::Acquired(lease) => lease,
         LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
     };
-    let result = advance_under(ports, run, &lease, foreign).await;
+    let result = advance_under(ports, run, &lease, Foreign::TakeOver).await;
     let released = ports.store().release_lease(&lease).await;
     let mut report = result?;
     report.problems.note(|| "release the lease".to_owned(), released);
     Ok(RunOutcome::Ran(report))
 }
 
-async fn advance_under<O: Outside>(
+/// The same under lifecycle's lease, which is held.
+pub(crate) async fn advance_under<O: Outside>(
     ports: &O,
     run: &Run<'_>,
     lease: &Lease,
@@ -173,10 +166,14 @@ async fn advance_under<O: Outside>(
     tick.keep_pools().await;
     tick.tag(run.cluster).await;
     if !is_over(ports, run) {
-        if foreign == Foreign::TakeOver {
-            tick.adopt(lease).await;
+        match foreign {
+            Foreign::TakeOver => {
+                tick.adopt(lease).await;
+                tick.remove_orphans().await;
+            }
+            // Instances and Nodes without a claim of ours may be those of whoever looks after the cluster next.
+            Foreign::Leave => tick.remove_objects().await,
         }
-        tick.remove_orphans().await;
     }
     let Tick { mut report, events, .. } = tick;
     record_events(ports.cluster(), &events, &mut report.problems).await;

@@ -1,6 +1,7 @@
 //! The event that wakes a function: it names a cluster.
 //!
-//! `{"cluster": "NAME"}`, with `"mode": "watch"` or `"poll"` where the function's own does not hold; or
+//! `{"cluster": "NAME"}`, with `"mode": "watch"` or `"poll"` where the function's own does not hold, and with
+//! `"handBack": true` or `false` where lifecycle is to hand the cluster back or to look after it again; or
 //! EventBridge's envelope with the same in `detail`. Everything else in it is passed over. What a function
 //! does for all clusters of the region needs no name.
 
@@ -16,6 +17,8 @@ pub struct ClusterEvent {
     pub cluster: Option<Text>,
     /// Whether to stay; `None` leaves it to the environment.
     pub reaction: Option<Reaction>,
+    /// Whether to hand the cluster back, or to look after it again; `None` for neither.
+    pub hand_back: Option<bool>,
 }
 
 /// Why an event is none.
@@ -30,6 +33,12 @@ pub enum EventError {
     /// Its mode is unknown.
     #[error("the event's mode: {0}")]
     Mode(String),
+    /// `handBack` is neither true nor false.
+    #[error("the event's handBack is neither true nor false")]
+    HandBack,
+    /// Another function than lifecycle is asked to hand back.
+    #[error("the event asks to hand the cluster back: only function lifecycle does that")]
+    NotHere,
     /// It is no batch of a queue's messages.
     #[error("the event is no batch of messages: {kind:?} at line {line}, column {column}")]
     NoBatch {
@@ -66,7 +75,11 @@ impl ClusterEvent {
                 Some(word.parse().map_err(EventError::Mode)?)
             }
         };
-        Ok(Self { cluster, reaction })
+        let hand_back = match field("handBack") {
+            None => None,
+            Some(choice) => Some(choice.as_bool().ok_or(EventError::HandBack)?),
+        };
+        Ok(Self { cluster, reaction, hand_back })
     }
 }
 
@@ -100,6 +113,16 @@ mod tests {
         let event = ClusterEvent::of(&json!({}), Some(&otherwise)).unwrap();
         assert_eq!(event.cluster, Some(otherwise));
         assert_eq!(of(&json!({})), Ok(("none".to_owned(), None)));
+    }
+
+    #[test]
+    fn a_cluster_is_handed_back_where_the_event_says_so_in_so_many_words() {
+        let asked = |event: Value| ClusterEvent::of(&event, None).map(|event| event.hand_back);
+        assert_eq!(asked(json!({"cluster": "prod"})), Ok(None));
+        assert_eq!(asked(json!({"cluster": "prod", "handBack": true})), Ok(Some(true)));
+        assert_eq!(asked(json!({"cluster": "prod", "handBack": false})), Ok(Some(false)));
+        let word = json!({"cluster": "prod", "handBack": "true"});
+        assert_eq!(asked(word), Err(EventError::HandBack));
     }
 
     #[test]

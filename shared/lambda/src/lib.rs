@@ -10,6 +10,7 @@ mod clusters;
 pub mod environment;
 pub mod event;
 pub mod failure;
+pub mod hand_back;
 pub mod logs;
 pub mod metrics;
 pub mod process;

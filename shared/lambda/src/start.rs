@@ -19,6 +19,9 @@ use crate::process::Process;
 use crate::queue::Batch;
 use crate::tick::{Order, Summary, Tick, deadline};
 
+/// The function that hands clusters back.
+const HANDS_BACK: &str = "lifecycle";
+
 /// Runs a function under the Lambda runtime until that ends the process.
 ///
 /// Clients are made and connections opened before the first event is asked for, so that the time it takes
@@ -96,6 +99,9 @@ async fn invoke(
     let environment = process.environment();
     let started = process.clock().now();
     let event = ClusterEvent::of(&payload, environment.cluster.as_ref())?;
+    if event.hand_back.is_some() && name != HANDS_BACK {
+        return Err(EventError::NotHere.into());
+    }
     let metrics =
         Metrics::new(&environment.metrics_namespace, event.cluster.as_deref().unwrap_or_default());
     let id = run_id(&context);
@@ -103,6 +109,7 @@ async fn invoke(
         cluster: event.cluster.as_ref(),
         id: &id,
         reaction: event.reaction.unwrap_or(environment.reaction),
+        hand_back: event.hand_back,
         deadline: deadline(started, lambda_deadline(&context).unwrap_or(started)),
     };
     let tick = Tick::new(process, order, &metrics);

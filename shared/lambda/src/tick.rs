@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use controllers::core::Core;
+use controllers::handback::is_of_hand_back;
 use controllers::ports::{ErrorKind, PortError};
 use controllers::run::{Problems, Run, RunOutcome};
 use domain::{SignedDuration, Text, Timestamp};
@@ -13,6 +14,7 @@ use serde::Serialize;
 use crate::environment::Reaction;
 use crate::event::EventError;
 use crate::failure::Failure;
+use crate::hand_back::HandBackAnswer;
 use crate::metrics::Metrics;
 use crate::process::{Adapters, Process};
 
@@ -35,6 +37,8 @@ pub struct Tick<'a> {
     pub process: &'a Process,
     /// Whether to stay.
     pub reaction: Reaction,
+    /// Whether the cluster is to be handed back, or looked after again.
+    pub hand_back: Option<bool>,
     /// When nothing new is begun.
     pub deadline: Timestamp,
     /// Its metrics.
@@ -54,6 +58,8 @@ pub struct Order<'a> {
     pub id: &'a str,
     /// Whether to stay.
     pub reaction: Reaction,
+    /// Whether the cluster is to be handed back, or looked after again.
+    pub hand_back: Option<bool>,
     /// When nothing new is begun.
     pub deadline: Timestamp,
 }
@@ -70,6 +76,12 @@ pub struct Summary {
     pub failed: usize,
     /// What was done, by kind.
     pub done: BTreeMap<&'static str, usize>,
+    /// Nothing was done, because the cluster was handed back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_handed_back: bool,
+    /// What came of handing the cluster back, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hand_back: Option<HandBackAnswer>,
 }
 
 #[derive(Debug, Default)]
@@ -84,8 +96,9 @@ struct Ledger {
 impl<'a> Tick<'a> {
     /// An invocation that has not begun.
     pub fn new(process: &'a Process, order: Order<'a>, metrics: &'a Metrics) -> Self {
-        let Order { cluster, id, reaction, deadline } = order;
-        Self { process, reaction, deadline, metrics, cluster, id, ledger: RefCell::default() }
+        let Order { cluster, id, reaction, hand_back, deadline } = order;
+        let ledger = RefCell::default();
+        Self { process, reaction, hand_back, deadline, metrics, cluster, id, ledger }
     }
 
     /// The cluster that the event names.
@@ -117,6 +130,7 @@ impl<'a> Tick<'a> {
                 self.metrics.count("outrigger_rounds_total", &[], 1);
                 tell(&report);
             }
+            Ok(RunOutcome::Held(lease)) if is_of_hand_back(&lease) => self.handed_back(),
             Ok(RunOutcome::Held(lease)) => {
                 self.ledger.borrow_mut().summary.held += 1;
                 self.metrics.count("outrigger_rounds_held_total", &[], 1);
@@ -133,6 +147,21 @@ impl<'a> Tick<'a> {
                 ledger.latest = Some(error);
             }
         }
+    }
+
+    /// Notes that nothing is done, because the cluster was handed back.
+    pub fn handed_back(&self) {
+        self.ledger.borrow_mut().summary.is_handed_back = true;
+        self.metrics.count("outrigger_rounds_held_total", &[], 1);
+        tracing::warn!(
+            "this cluster was handed back: nothing is done in it until lifecycle is invoked with \
+             {{\"cluster\": \"NAME\", \"handBack\": false}}; disable its schedules until then"
+        );
+    }
+
+    /// Notes what the invocation answers to whoever hands the cluster back.
+    pub fn answer_hand_back(&self, answer: HandBackAnswer) {
+        self.ledger.borrow_mut().summary.hand_back = Some(answer);
     }
 
     /// Notes what did not work in a round that took place.

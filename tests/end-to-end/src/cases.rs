@@ -7,6 +7,7 @@ mod interruption;
 mod lambda;
 mod lifecycle;
 mod measures;
+mod migration;
 mod outages;
 mod permissions;
 mod provisioning;
@@ -17,13 +18,14 @@ use crate::Case;
 /// All cases, by what they are about: `provisioning::a_hundred_pending_pods_…`. The longest come first, so that none
 /// is left running when all others are done; those that run alone come last, so that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 11] = [
+    let groups: [(&str, &[Case]); 12] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("provisioning", provisioning::CASES),
         ("permissions", permissions::CASES),
         ("interruption", interruption::CASES),
         ("adoption", adoption::CASES),
+        ("migration", migration::CASES),
         ("outages", outages::CASES),
         ("capacity", capacity::CASES),
         ("rig", rig::CASES),

@@ -132,6 +132,21 @@ impl ControlPlane {
         );
         Ok(String::from_utf8(output.stdout)?)
     }
+
+    /// What a script prints that speaks to the cluster with kubectl, as an administrator does at a shell.
+    pub async fn shell(&self, script: &str) -> Result<String> {
+        let tools = self.kubectl.parent().context("the folder of kubectl")?;
+        let output = tokio::process::Command::new("bash")
+            .args(["-euo", "pipefail", "-c", script])
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", tools.display()))
+            .output()
+            .await
+            .context("bash")?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{}: {errors}", output.status);
+        Ok(String::from_utf8(output.stdout)?)
+    }
 }
 
 async fn start_etcd(cache: &Cache, workplace: &Workplace, endpoint: &str) -> Result<Server> {

@@ -215,6 +215,10 @@ impl ClaimStore for DynamoStore {
         lease::acquire(&self.table, &self.cluster, function, holder, (now, term)).await
     }
 
+    async fn lease(&self, function: FunctionName) -> Result<Option<Lease>, PortError> {
+        lease::read(&self.table, &self.cluster, function).await
+    }
+
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
         lease::release(&self.table, &self.cluster, lease).await
     }

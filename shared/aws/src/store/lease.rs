@@ -67,6 +67,19 @@ pub(super) async fn acquire(
     Err(PortError::new(ErrorKind::Conflict, format!("acquire {key}"), why))
 }
 
+pub(super) async fn read(
+    table: &Table,
+    cluster: &str,
+    function: FunctionName,
+) -> Result<Option<Lease>, PortError> {
+    let key = schema::lease(function);
+    let Some(item) = table.get(Place { partition: cluster, key: &key }).await? else {
+        return Ok(None);
+    };
+    let lease = standing(function, &item).map_err(|error| unreadable(&key, &error))?;
+    Ok(Some(lease).filter(|lease| !lease.holder.is_empty()))
+}
+
 pub(super) async fn release(table: &Table, cluster: &str, lease: &Lease) -> Result<(), PortError> {
     let key = schema::lease(lease.function);
     let ours = Condition::new(IS_OURS)

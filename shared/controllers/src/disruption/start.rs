@@ -200,7 +200,7 @@ impl<O: Outside> Tick<'_, O> {
     }
 
     /// Gives back replacements that are not wanted any more.
-    async fn withdraw(&mut self, replacements: Vec<Versioned<ClaimRecord>>) {
+    pub(super) async fn withdraw(&mut self, replacements: Vec<Versioned<ClaimRecord>>) {
         let now = self.observed.now;
         for claim in replacements {
             let name = claim.record.claim.name.clone();

@@ -76,7 +76,7 @@ impl<'a, O: Outside> Tick<'a, O> {
     }
 
     /// Objects that show a claim which is gone: their removal had failed, or come too early for them.
-    async fn remove_objects(&mut self) {
+    pub(super) async fn remove_objects(&mut self) {
         let observed = self.observed;
         let unreadable = self.ports.store().unreadable_claims();
         for object in &observed.view.node_claims {

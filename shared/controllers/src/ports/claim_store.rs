@@ -109,6 +109,9 @@ pub trait ClaimStore {
         term: SignedDuration,
     ) -> Result<LeaseAnswer, PortError>;
 
+    /// A lease as it stands; `None` where nobody ever had it or its holder gave it back. Its term may be over.
+    async fn lease(&self, function: FunctionName) -> Result<Option<Lease>, PortError>;
+
     /// Gives a lease back. One that somebody else has taken over meanwhile is left alone.
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError>;
 }
@@ -145,6 +148,8 @@ pub enum FunctionName {
     Lifecycle,
     /// Takes nodes away.
     Disruption,
+    /// Hands the cluster back: not a function of its own but one call of lifecycle.
+    HandBack,
 }
 
 impl FunctionName {
@@ -154,6 +159,7 @@ impl FunctionName {
             Self::Provisioning => "provisioning",
             Self::Lifecycle => "lifecycle",
             Self::Disruption => "disruption",
+            Self::HandBack => "hand-back",
         }
     }
 }

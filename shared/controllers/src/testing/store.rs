@@ -233,6 +233,11 @@ impl ClaimStore for FakeStore {
         Ok(LeaseAnswer::Acquired(lease))
     }
 
+    async fn lease(&self, function: FunctionName) -> Result<Option<Lease>, PortError> {
+        let lease = self.leases.borrow().get(&function).cloned();
+        Ok(lease.filter(|lease| !lease.holder.is_empty()))
+    }
+
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
         if let Some(own) = self.leases.borrow_mut().get_mut(&lease.function)
             && own.token == lease.token

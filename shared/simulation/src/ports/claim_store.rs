@@ -159,6 +159,10 @@ impl ClaimStore for SharedWorld {
         Ok(self.call("PutItem lease").await?.store.acquire_lease(function, holder, now, term))
     }
 
+    async fn lease(&self, function: FunctionName) -> Result<Option<Lease>, PortError> {
+        Ok(self.call("GetItem lease").await?.store.lease(function))
+    }
+
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
         self.call("PutItem lease").await?.store.release_lease(lease);
         Ok(())

@@ -83,7 +83,7 @@ async fn a_node_claim_deleted_with_kubectl_is_drained_before_its_instance_ends(
 
 /// Two nodes with a pod each, and everything that tells them from Karpenter's taken away: our records, our
 /// annotation, our tag. Karpenter's own marks, finalizers and conditions stay.
-async fn with_nodes_of_karpenter(world: &World) -> Result<Stack> {
+pub(super) async fn with_nodes_of_karpenter(world: &World) -> Result<Stack> {
     let mut stack = with_defaults(world).await?;
     let pool = end_to_end::objects::node_pool()
         .requiring("node.kubernetes.io/instance-type", &["m5.large"])
@@ -106,10 +106,10 @@ async fn with_nodes_of_karpenter(world: &World) -> Result<Stack> {
     Ok(stack)
 }
 
-async fn instance_ids(world: &World) -> Result<BTreeSet<String>> {
+pub(super) async fn instance_ids(world: &World) -> Result<BTreeSet<String>> {
     Ok(world.cloud.alive().await?.into_iter().map(|instance| instance.id).collect())
 }
 
-async fn pod_uids(world: &World) -> Result<BTreeSet<String>> {
+pub(super) async fn pod_uids(world: &World) -> Result<BTreeSet<String>> {
     Ok(world.pods().await?.into_iter().filter_map(|pod| pod.uid()).collect())
 }

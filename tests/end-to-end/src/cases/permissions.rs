@@ -198,7 +198,7 @@ async fn a_whole_life(world: &World) -> Result<()> {
 }
 
 /// `patch nodes`, `create pods/eviction`: the verb and the resource of a call that writes.
-fn write_of(call: &Call) -> Option<String> {
+pub(super) fn write_of(call: &Call) -> Option<String> {
     let (method, path) = call.action.split_once(' ').filter(|_| call.side == Side::Kubernetes)?;
     let Asked { verb, resource, subresource, .. } = Asked::of(method, path, &call.detail);
     if ["get", "list", "watch"].contains(&verb.as_str()) {

@@ -29,8 +29,13 @@ crate::cases![
     a_token_that_eks_did_not_make_is_refused,
 ];
 
-/// User data of AL2023 for the rig's cluster.
-fn user_data(world: &World, labels: &str) -> String {
+/// The taint of a new node.
+const NEW: &str = "example.com/new";
+
+/// User data of AL2023 for the rig's cluster: labels of the Node, and keys of its taints.
+pub(super) fn user_data(world: &World, labels: &str, taints: &[&str]) -> String {
+    let taint = |key: &&str| json!({"key": key, "effect": "NoSchedule"});
+    let taints: Vec<_> = taints.iter().map(taint).collect();
     let config = json!({
         "apiVersion": "node.eks.aws/v1alpha1",
         "kind": "NodeConfig",
@@ -42,7 +47,7 @@ fn user_data(world: &World, labels: &str) -> String {
                 "cidr": "10.96.0.0/16",
             },
             "kubelet": {
-                "config": {"registerWithTaints": [{"key": "example.com/new", "effect": "NoSchedule"}], "maxPods": 29},
+                "config": {"registerWithTaints": taints, "maxPods": 29},
                 "flags": [format!("--node-labels={labels}")],
             },
         },
@@ -56,7 +61,8 @@ async fn an_instance_that_was_launched_becomes_a_node_and_runs_pods(
     world.apply(&deployment("web", 3, "500m", "512Mi")).await?;
     wait_for_pods(&world, 3).await?;
     let aws = Aws::at(world.aws_endpoint());
-    let id = aws.launch("m5.large", &user_data(&world, "karpenter.sh/nodepool=default")).await?;
+    let id =
+        aws.launch("m5.large", &user_data(&world, "karpenter.sh/nodepool=default", &[NEW])).await?;
     let instance =
         world.cloud.instances().await?.into_iter().find(|one| one.id == id).context("it")?;
     ensure!(
@@ -75,7 +81,7 @@ async fn an_instance_that_was_launched_becomes_a_node_and_runs_pods(
     tokio::time::sleep(Duration::from_secs(1)).await;
     ensure!(world.running().await?.0 == 0, "the scheduler did not honour the taint");
     let name = nodes[0].name_any();
-    world.control_plane.kubectl(&["taint", "node", &name, "example.com/new-"]).await?;
+    world.control_plane.kubectl(&["taint", "node", &name, &format!("{NEW}-")]).await?;
     let running = async || world.running().await;
     eventually("all pods run", running, |seen| *seen == (3, 3)).await?;
     ensure!(
@@ -86,7 +92,8 @@ async fn an_instance_that_was_launched_becomes_a_node_and_runs_pods(
 }
 
 async fn a_machine_does_not_join_another_cluster(world: Arc<World>) -> Result<()> {
-    let other = user_data(&world, "").replace(world.cluster_endpoint(), "https://127.0.0.1:1");
+    let other =
+        user_data(&world, "", &[NEW]).replace(world.cluster_endpoint(), "https://127.0.0.1:1");
     Aws::at(world.aws_endpoint()).launch("m5.large", &other).await?;
     let failures = async || Ok(world.kubelets.failures());
     let failures = eventually("it fails", failures, |seen| !seen.is_empty()).await?;
@@ -98,7 +105,7 @@ async fn a_node_may_not_give_itself_labels_that_nodes_may_not_have(
     world: Arc<World>,
 ) -> Result<()> {
     let labels = "node-role.kubernetes.io/control-plane=true";
-    Aws::at(world.aws_endpoint()).launch("m5.large", &user_data(&world, labels)).await?;
+    Aws::at(world.aws_endpoint()).launch("m5.large", &user_data(&world, labels, &[NEW])).await?;
     let failures = async || Ok(world.kubelets.failures());
     let failures = eventually("it fails", failures, |seen| !seen.is_empty()).await?;
     ensure!(failures.values().all(|why| why.contains("is not allowed to set")), "{failures:?}");
@@ -106,7 +113,8 @@ async fn a_node_may_not_give_itself_labels_that_nodes_may_not_have(
 }
 
 async fn an_instance_that_ends_takes_its_node_along(world: Arc<World>) -> Result<()> {
-    let id = Aws::at(world.aws_endpoint()).launch("m5.large", &user_data(&world, "")).await?;
+    let id =
+        Aws::at(world.aws_endpoint()).launch("m5.large", &user_data(&world, "", &[NEW])).await?;
     let nodes = async || Ok(world.nodes().await?.len());
     eventually("a node", nodes, |seen| *seen == 1).await?;
     world.cloud.end(&id).await?;

@@ -1,0 +1,100 @@
+//! Claims change hands one by one.
+
+use domain::Text;
+
+use super::{HandBackReport, LeftClaim};
+use crate::ports::error::PortError;
+use crate::ports::{ClaimStore, Cluster, Lease, Outside, Versioned};
+use crate::record::claim::{ClaimPhase, ClaimRecord};
+use crate::run::{Run, is_over, observe};
+use crate::steps::snapshot::Observation;
+
+/// Hands over every claim that has settled, under lifecycle's lease.
+pub(super) async fn hand_over<O: Outside>(
+    ports: &O,
+    run: &Run<'_>,
+    lease: &Lease,
+    report: &mut HandBackReport,
+) -> Result<(), PortError> {
+    let observed = observe(ports, lease).await?;
+    for claim in &observed.claims {
+        let name = claim.record.claim.name.clone();
+        let why = if is_over(ports, run) {
+            Some("the time of this call was over".into())
+        } else {
+            unsettled(&claim.record)
+        };
+        let outcome = match why {
+            Some(why) => Err(why),
+            None => hand_one_over(ports, &observed, claim, report).await,
+        };
+        match outcome {
+            Ok(()) => report.handed_back.push(name),
+            Err(why) => report.left.push(LeftClaim { claim: name, why }),
+        }
+    }
+    for claim in ports.store().unreadable_claims() {
+        let why = "its record cannot be read: a later version wrote it".into();
+        report.left.push(LeftClaim { claim, why });
+    }
+    Ok(())
+}
+
+/// The object comes first: until the record is gone, the next call does this again.
+async fn hand_one_over<O: Outside>(
+    ports: &O,
+    observed: &Observation,
+    claim: &Versioned<ClaimRecord>,
+    report: &mut HandBackReport,
+) -> Result<(), Text> {
+    let Versioned { record, version } = claim;
+    let name = &record.claim.name;
+    if !was_released(observed, record) {
+        let mirrored = ports.cluster().mirror_node_claim(&record.claim).await;
+        let released = match mirrored {
+            Ok(()) => ports.cluster().release_node_claim(name, &record.claim.uid).await,
+            Err(error) => Err(error),
+        };
+        failed(report, format!("hand NodeClaim {name} over"), released)?;
+    }
+    let deleted = ports.store().delete_claim(name, *version).await;
+    failed(report, format!("delete the record of claim {name}"), deleted)
+}
+
+/// Notes what did not work; that it did not is why the claim is left.
+fn failed(
+    report: &mut HandBackReport,
+    doing: String,
+    result: Result<(), PortError>,
+) -> Result<(), Text> {
+    let why = result.as_ref().err().map(|error| format!("{doing}: {error}").into());
+    report.problems.note(|| doing, result);
+    why.map_or(Ok(()), Err)
+}
+
+/// Whether an earlier call has handed the object over and died before the record was gone: the object shows nobody's
+/// claim any more, and is still that of the same instance.
+fn was_released(observed: &Observation, record: &ClaimRecord) -> bool {
+    observed.view.node_claims.iter().any(|object| {
+        object.claim.name == record.claim.name
+            && object.mirror_of.is_none()
+            && object.claim.uid != record.claim.uid
+            && object.claim.status.provider_id == record.claim.status.provider_id
+    })
+}
+
+/// Why Karpenter could not go on with a claim: it has no instance, or is on its way out.
+fn unsettled(record: &ClaimRecord) -> Option<Text> {
+    match record.phase() {
+        ClaimPhase::Launched | ClaimPhase::Registered | ClaimPhase::Initialized => None,
+        ClaimPhase::Pending => Some(
+            "it has no instance yet: one that is on its way is found, otherwise the claim is given up after its \
+             launch time-out"
+                .into(),
+        ),
+        ClaimPhase::Ending => {
+            let reason = record.ending.as_ref().map_or("", |ending| ending.reason.as_str());
+            Some(format!("it ends ({reason}): its node is drained, then its instance ends").into())
+        }
+    }
+}
