@@ -3,7 +3,7 @@
 //
 // What a function asks for is allowed, everything else is denied; and every part of a policy is needed: taking away a statement, an
 // action or a resource makes some case fail, taking away a condition lets something through. What functions needed while the rig ran is
-// allowed, and what they could have done without then is told.
+// allowed. Where the whole rig ran, some call of it needed every statement, but for those that Lambda itself makes use of.
 
 import { readFileSync } from 'node:fs'
 import { runSimulation } from '@cloud-copilot/iam-simulate'
@@ -93,6 +93,13 @@ for (const name of FUNCTIONS) {
   }
 }
 
+// What Lambda itself does with a function's role: no call of a function shows that it is needed.
+const OF_LAMBDA = {
+  WriteOwnLogs: 'Lambda writes what a function prints to its log group',
+  KeepEventsThatFailed: 'Lambda sends the event of a failed invocation to the destination on failure',
+  TakeNotices: 'Lambda polls the queue, and deletes what was handled',
+}
+
 // What nobody needed while the rig ran: only cases of ours say that it is needed.
 async function unused(name, seen) {
   const statements = statementsOf(name)
@@ -115,7 +122,11 @@ if (record) {
         problems.push(`${name}: ${one.action} on ${one.resource} ${JSON.stringify(one.context)} was needed in the rig and is denied`)
       }
     }
-    if (complete) console.log(`${name}: not needed in the rig, by derived cases only: ${(await unused(name, seen)).join(', ') || 'nothing'}`)
+    if (!complete) continue
+    for (const sid of await unused(name, seen)) {
+      if (sid in OF_LAMBDA) console.log(`${name}: no call needs ${sid}, which stays: ${OF_LAMBDA[sid]}`)
+      else problems.push(`${name}: no call of the whole rig needs ${sid}`)
+    }
   }
   if (!complete) console.log('the record of the rig is of some cases only: not told which statements it does without')
 }
