@@ -140,7 +140,7 @@ async fn ask<E: Cloud>(
     context: LaunchContext<'_>,
 ) -> Vec<LaunchOutcome> {
     let requests: Vec<LaunchRequest> =
-        batch.iter().map(|claim| claim.record.launch.clone()).collect();
+        batch.iter().map(|claim| (*claim.record.launch).clone()).collect();
     let names: BTreeSet<&Text> = requests.iter().map(|request| &request.node_class).collect();
     let classes: Vec<Ec2NodeClass> =
         context.node_classes.iter().filter(|class| names.contains(&class.name)).cloned().collect();

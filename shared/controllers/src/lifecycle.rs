@@ -11,6 +11,7 @@ mod orphans;
 mod pools;
 mod tagging;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use domain::instance_type::CapacityType;
@@ -160,7 +161,7 @@ pub(crate) async fn advance_under<O: Outside>(
             tick.report.left = total - done;
             break;
         }
-        tick.step(claim.clone()).await;
+        tick.step(claim).await;
     }
     tick.terminate().await;
     tick.keep_pools().await;
@@ -219,8 +220,11 @@ struct Tick<'a, O> {
 }
 
 impl<'a, O: Outside> Tick<'a, O> {
-    async fn step(&mut self, claim: Versioned<ClaimRecord>) {
-        let claim = self.find_lost_instance(claim).await;
+    async fn step(&mut self, claim: &Versioned<ClaimRecord>) {
+        let mut claim = Cow::Borrowed(claim);
+        if claim.record.instance.is_none() {
+            claim = Cow::Owned(self.find_lost_instance(claim.into_owned()).await);
+        }
         let reason = match &claim.record.ending {
             Some(_) => None,
             None => self.end_reason(&claim.record),
@@ -229,7 +233,7 @@ impl<'a, O: Outside> Tick<'a, O> {
             Some(reason) => {
                 let deadline = self.deadline_asked_for(&claim.record);
                 let record = claim.record.clone().ended(self.now, reason, deadline);
-                if let Some(claim) = self.save(claim, record).await {
+                if let Some(claim) = self.save(claim.into_owned(), record).await {
                     if matches!(reason, EndReason::LaunchTimeout | EndReason::RegistrationTimeout) {
                         self.note_registration(&claim.record, false);
                     }
@@ -237,8 +241,8 @@ impl<'a, O: Outside> Tick<'a, O> {
                     self.end(claim).await;
                 }
             }
-            None if claim.record.ending.is_some() => self.end(claim).await,
-            None => self.join(claim).await,
+            None if claim.record.ending.is_some() => self.end(claim.into_owned()).await,
+            None => self.join(&claim).await,
         }
     }
 

@@ -122,7 +122,7 @@ pub(crate) fn record(name: &str) -> ClaimRecord {
         deleted: None,
         labels: labels.clone(),
         annotations: Labels::new(),
-        requirements: Vec::new(),
+        requirements: Arc::default(),
         requests: Resources::new().with(CPU, 1000),
         taints: Vec::new(),
         startup_taints: Vec::new(),
@@ -148,7 +148,8 @@ pub(crate) fn record(name: &str) -> ClaimRecord {
             labels,
             taints: Vec::new(),
             wants_efa: false,
-        },
+        }
+        .into(),
         claim,
         launch_failures: 0,
         launch_not_before: None,

@@ -1,11 +1,8 @@
 //! Label keys that have a meaning, and maps of labels.
 
-use std::collections::BTreeMap;
+mod labels;
 
-use crate::Text;
-
-/// Labels or annotations: key to value, ordered so that output never depends on input order.
-pub type Labels = BTreeMap<Text, Text>;
+pub use labels::Labels;
 
 /// `topology.kubernetes.io/zone`.
 pub const ZONE: &str = "topology.kubernetes.io/zone";

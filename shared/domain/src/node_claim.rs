@@ -1,5 +1,7 @@
 //! NodeClaim (`karpenter.sh/v1`): the wish for one node, from launch to termination.
 
+use std::sync::Arc;
+
 use crate::label::Labels;
 use crate::node_pool::{NeverOr, NodeClassRef};
 use crate::requirement::Requirement;
@@ -23,7 +25,7 @@ pub struct NodeClaim {
     /// Annotations.
     pub annotations: Labels,
     /// `spec.requirements`, keys normalised.
-    pub requirements: Vec<Requirement>,
+    pub requirements: Arc<Vec<Requirement>>,
     /// `spec.resources.requests`: what its pods and daemons asked for at launch.
     pub requests: Resources,
     /// Taints.

@@ -1,6 +1,7 @@
 //! Amounts of resources: what pods ask for and what nodes have.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::Text;
 use crate::quantity::Quantity;
@@ -24,14 +25,15 @@ pub const AWS_NEURON: &str = "aws.amazon.com/neuron";
 
 /// Amounts by resource name: CPU in millicores, everything else in whole units (bytes, devices, pods).
 ///
-/// Sorted by name, each name once. A name that is absent counts as zero.
+/// Sorted by name, each name once. A name that is absent counts as zero. A copy is shared until one of those who
+/// have it changes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Resources(Vec<(Text, i64)>);
+pub struct Resources(Option<Arc<Vec<(Text, i64)>>>);
 
 impl Resources {
     /// Nothing.
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self(None)
     }
 
     /// The amount in this crate's units that a quantity of the named resource stands for, rounded up.
@@ -44,6 +46,20 @@ impl Resources {
         if name == CPU { Quantity::from_millis(amount) } else { Quantity::from_units(amount) }
     }
 
+    fn entries(&self) -> &[(Text, i64)] {
+        self.0.as_deref().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Has the change made to an amount, which is zero where it was absent.
+    fn change(&mut self, name: &Text, change: impl FnOnce(&mut i64)) {
+        let entries = Arc::make_mut(self.0.get_or_insert_default());
+        let index = entries.binary_search_by(|(key, _)| key.cmp(name)).unwrap_or_else(|index| {
+            entries.insert(index, (name.clone(), 0));
+            index
+        });
+        change(&mut entries[index].1);
+    }
+
     /// The amount of one resource; zero when absent.
     pub fn get(&self, name: &str) -> i64 {
         self.find(name).unwrap_or(0)
@@ -51,7 +67,8 @@ impl Resources {
 
     /// The amount of one resource; `None` when absent.
     pub fn find(&self, name: &str) -> Option<i64> {
-        self.0.binary_search_by(|(key, _)| (**key).cmp(name)).ok().map(|index| self.0[index].1)
+        let entries = self.entries();
+        entries.binary_search_by(|(key, _)| (**key).cmp(name)).ok().map(|index| entries[index].1)
     }
 
     /// With one resource set to an amount.
@@ -62,31 +79,26 @@ impl Resources {
 
     /// Sets one resource to an amount.
     pub fn set(&mut self, name: &Text, amount: i64) {
-        match self.0.binary_search_by(|(key, _)| key.cmp(name)) {
-            Ok(index) => self.0[index].1 = amount,
-            Err(index) => self.0.insert(index, (name.clone(), amount)),
-        }
+        self.change(name, |own| *own = amount);
     }
 
     /// Adds every amount of the other.
     pub fn add(&mut self, other: &Self) {
-        for (name, amount) in &other.0 {
-            let sum = self.get(name).saturating_add(*amount);
-            self.set(name, sum);
+        for (name, amount) in other.entries() {
+            self.change(name, |own| *own = own.saturating_add(*amount));
         }
     }
 
     /// Subtracts every amount of the other; results may be negative.
     pub fn subtract(&mut self, other: &Self) {
-        for (name, amount) in &other.0 {
-            let rest = self.get(name).saturating_sub(*amount);
-            self.set(name, rest);
+        for (name, amount) in other.entries() {
+            self.change(name, |own| *own = own.saturating_sub(*amount));
         }
     }
 
     /// Raises each amount to the other's where that is larger.
     pub fn raise_to(&mut self, other: &Self) {
-        for (name, amount) in &other.0 {
+        for (name, amount) in other.entries() {
             let largest = self.find(name).map_or(*amount, |own| own.max(*amount));
             self.set(name, largest);
         }
@@ -94,17 +106,20 @@ impl Resources {
 
     /// Names and amounts, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&Text, i64)> {
-        self.0.iter().map(|(name, amount)| (name, *amount))
+        self.entries().iter().map(|(name, amount)| (name, *amount))
     }
 
     /// Whether no resource is named.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.entries().is_empty()
     }
 
     /// Without the resources whose amount is zero.
     pub fn without_zeros(mut self) -> Self {
-        self.0.retain(|(_, amount)| *amount != 0);
+        if self.iter().any(|(_, amount)| amount == 0) {
+            let kept = self.iter().filter(|(_, amount)| *amount != 0);
+            self = kept.map(|(name, amount)| (name.clone(), amount)).collect();
+        }
         self
     }
 }

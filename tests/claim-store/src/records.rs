@@ -1,5 +1,7 @@
 //! Records to write.
 
+use std::sync::Arc;
+
 use controllers::ports::cloud::{Instance, InstanceState};
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::{CommandPhase, CommandRecord};
@@ -33,7 +35,7 @@ pub fn claim(name: &str) -> ClaimRecord {
             deleted: None,
             labels: Labels::from([("karpenter.sh/nodepool".into(), "default".into())]),
             annotations: Labels::new(),
-            requirements: Vec::new(),
+            requirements: Arc::default(),
             requests: Resources::new().with("cpu", 900),
             taints: Vec::new(),
             startup_taints: Vec::new(),
@@ -57,7 +59,8 @@ pub fn claim(name: &str) -> ClaimRecord {
             labels: Labels::new(),
             taints: Vec::new(),
             wants_efa: false,
-        },
+        }
+        .into(),
         launch_failures: 0,
         launch_not_before: None,
         instance: None,

@@ -49,7 +49,7 @@ impl From<&PlannedNodeClaim> for ClaimDocument {
             instance_types: instance_types.clone(),
             requirements: requirements.iter().map(RequirementDocument::from).collect(),
             offering: offering.into(),
-            labels: labels.clone(),
+            labels: (**labels).clone(),
             taints: taints.iter().map(TaintDocument::from).collect(),
             startup_taints: startup_taints.iter().map(TaintDocument::from).collect(),
             requests: quantities(requests),

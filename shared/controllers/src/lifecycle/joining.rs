@@ -1,5 +1,7 @@
 //! From an instance to a node that takes pods, and what is kept up to date while it does.
 
+use std::borrow::Cow;
+
 use domain::SignedDuration;
 use domain::node::Node;
 use domain::node_claim::ConditionType;
@@ -26,9 +28,6 @@ impl<O: Outside> Tick<'_, O> {
         &mut self,
         claim: Versioned<ClaimRecord>,
     ) -> Versioned<ClaimRecord> {
-        if claim.record.instance.is_some() {
-            return claim;
-        }
         let uid = &claim.record.claim.uid;
         let Some(instance) = self
             .instances
@@ -52,24 +51,30 @@ impl<O: Outside> Tick<'_, O> {
     }
 
     /// One step of a claim that is not ending.
-    pub(super) async fn join(&mut self, claim: Versioned<ClaimRecord>) {
-        let mut record = claim.record.clone();
+    pub(super) async fn join(&mut self, claim: &Versioned<ClaimRecord>) {
+        let mut record = Cow::Borrowed(&claim.record);
         if record.instance.is_none() {
             // Provisioning launches it.
             self.come_back_after(STARTING_PAUSE);
         } else if !record.claim.is(ConditionType::Registered) {
-            record = self.try_register(record).await;
+            record = Cow::Owned(self.try_register(record.into_owned()).await);
             self.come_back_after(STARTING_PAUSE);
         } else if let Some(node) = self.node(&record) {
             if !record.claim.is(ConditionType::Initialized) {
-                record = self.try_initialize(record, node).await;
+                record = Cow::Owned(self.try_initialize(record.into_owned(), node).await);
             }
             if record.claim.is(ConditionType::Initialized) {
-                record = self.keep_up(record, node);
-                record = self.leave_reservation(record, node).await;
+                self.keep_up(&mut record, node);
+                self.leave_reservation(&mut record, node).await;
             }
         }
-        self.save(claim, record).await;
+        match record {
+            // Nearly all claims stay as they are from one look to the next.
+            Cow::Borrowed(record) => self.mirror(record).await,
+            Cow::Owned(record) => {
+                self.save(claim.clone(), record).await;
+            }
+        }
     }
 
     async fn try_register(&mut self, record: ClaimRecord) -> ClaimRecord {
@@ -132,24 +137,20 @@ impl<O: Outside> Tick<'_, O> {
     }
 
     /// A claim whose instance runs outside its capacity reservation by now is on-demand.
-    async fn leave_reservation(&mut self, record: ClaimRecord, node: &Node) -> ClaimRecord {
+    async fn leave_reservation(&mut self, record: &mut Cow<'_, ClaimRecord>, node: &Node) {
         let types = &self.observed.instance_types;
-        let Some((demoted, patch)) = demoted(&record, self.instance(&record), types) else {
-            return record;
-        };
+        let Some((demoted, patch)) = demoted(record, self.instance(record), types) else { return };
         let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
         let doing = || format!("relabel Node {}", node.name);
-        match self.report.problems.note(doing, found(patched)) {
-            Some(Some(())) => demoted,
-            _ => record,
+        if let Some(Some(())) = self.report.problems.note(doing, found(patched)) {
+            *record = Cow::Owned(demoted);
         }
     }
 
     /// Notes pods that came or went, whether the node may be consolidated, and whether it is as expected.
-    fn keep_up(&mut self, record: ClaimRecord, node: &Node) -> ClaimRecord {
-        let record = note_pods(record, self.pods_of(node), self.now);
-        let (record, lack) = check_consistency(record, node, self.now);
-        if let Some(lack) = lack {
+    fn keep_up(&mut self, record: &mut Cow<'_, ClaimRecord>, node: &Node) {
+        note_pods(record, self.pods_of(node), self.now);
+        if let Some(lack) = check_consistency(record, node, self.now) {
             let about = Subject::NodeClaim(record.claim.name.clone());
             self.events.push(Event::new(about, EventReason::FailedConsistencyCheck, lack));
         }
@@ -160,6 +161,6 @@ impl<O: Outside> Tick<'_, O> {
         if let Some(pause) = consolidatable_in(&record.claim, pool, self.now) {
             self.come_back_after(pause);
         }
-        update_consolidatable(record, pool, self.now)
+        update_consolidatable(record, pool, self.now);
     }
 }

@@ -131,7 +131,7 @@ fn a_run_that_dies_after_writing_its_claim_is_made_good_with_the_same_token() {
         let world = world_with_a_pending_pod();
         world.cloud.next(death);
         crash(provision(&world, &world.run("run-1")));
-        let token = world.store.only_record().launch.token;
+        let token = world.store.only_record().launch.token.clone();
         // The dead run's lease holds for its deadline and a margin.
         assert!(block_on(provision(&world, &world.run("run-2"))).unwrap().ran().is_none());
         world.advance(71);

@@ -1,5 +1,7 @@
 //! A claim: the wish for one node, written before EC2 is asked, kept until its instance has ended.
 
+use std::sync::Arc;
+
 use domain::label::Labels;
 use domain::node_claim::{ConditionType, NodeClaim};
 use domain::pod::PodKey;
@@ -18,7 +20,7 @@ pub struct ClaimRecord {
     /// The NodeClaim as it is shown in the cluster, its conditions and their times included.
     pub claim: NodeClaim,
     /// What EC2 is asked for; a retry asks exactly the same.
-    pub launch: LaunchRequest,
+    pub launch: Arc<LaunchRequest>,
     /// Failed attempts to launch, for the pause between them.
     pub launch_failures: u32,
     /// Not to be launched before this, after a failed attempt.

@@ -41,7 +41,8 @@ pub fn adopted(
             labels: claim.labels.clone(),
             taints: [claim.taints.as_slice(), claim.startup_taints.as_slice()].concat(),
             wants_efa: claim.requests.get(EFA) > 0,
-        },
+        }
+        .into(),
         claim,
         launch_failures: 0,
         launch_not_before: None,
@@ -66,7 +67,7 @@ fn offering_of(instance: &Instance) -> LaunchOffering {
 /// Offerings of every instance type that meets the claim's requirements and has what it asks for.
 fn offerings_for(claim: &NodeClaim, catalogue: &InstanceTypes) -> Vec<LaunchOffering> {
     let types = catalogue.of(&claim.node_class_ref.name);
-    let required = Requirements::of(&claim.requirements);
+    let required = Requirements::of(claim.requirements.iter());
     let of_launch = [label::ZONE, label::ZONE_ID, label::CAPACITY_TYPE, label::RESERVATION_ID];
     let names: Vec<Text> = types
         .iter()
@@ -108,7 +109,8 @@ mod tests {
     #[test]
     fn a_claim_made_by_hand_is_launched_from_what_meets_its_requirements() {
         let mut claim = record("mine").claim;
-        claim.requirements = vec![Requirement::is_in(label::INSTANCE_TYPE, ["m5.large".into()])];
+        claim.requirements =
+            vec![Requirement::is_in(label::INSTANCE_TYPE, ["m5.large".into()])].into();
         let adopted_record = adopted(&claim, None, &catalogue(), at(0)).unwrap();
         assert_eq!(adopted_record.launch.token, claim.uid);
         let types: Vec<&str> =

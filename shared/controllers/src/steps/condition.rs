@@ -1,8 +1,11 @@
 //! Conditions of a claim, and when they changed.
 
+use std::borrow::Cow;
+
 use domain::node_claim::{Condition, ConditionStatus, ConditionType, NodeClaim};
 use domain::{SignedDuration, Text, Timestamp};
 
+use crate::record::claim::ClaimRecord;
 use crate::status::ObjectCondition;
 
 /// Longest message of a condition, in characters (reference D1.2).
@@ -16,8 +19,7 @@ pub fn set_condition(
     (reason, message): (&str, &str),
     now: Timestamp,
 ) {
-    let message: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
-    let (reason, message): (Text, Text) = (reason.into(), message.into());
+    let (reason, message): (Text, Text) = (reason.into(), within(message).into());
     let conditions = &mut claim.status.conditions;
     if let Some(condition) = conditions.iter_mut().find(|condition| condition.kind == kind) {
         if condition.status != status {
@@ -30,6 +32,29 @@ pub fn set_condition(
         conditions.push(Condition { kind, status, reason, message, changed: Some(now) });
         conditions.sort_by_key(|condition| condition.kind);
     }
+}
+
+/// Sets a condition of a record, which is copied only where that changes anything.
+pub(super) fn set_condition_of(
+    record: &mut Cow<'_, ClaimRecord>,
+    kind: ConditionType,
+    status: ConditionStatus,
+    (reason, message): (&str, &str),
+    now: Timestamp,
+) {
+    let message = within(message);
+    let says_so = record.claim.condition(kind).is_some_and(|own| {
+        own.status == status && *own.reason == *reason && *own.message == *message
+    });
+    if !says_so {
+        set_condition(&mut record.to_mut().claim, kind, status, (reason, message), now);
+    }
+}
+
+/// As much of a message as a condition holds.
+fn within(message: &str) -> &str {
+    let end = message.char_indices().nth(MESSAGE_CHARS_MAX).map_or(message.len(), |(end, _)| end);
+    &message[..end]
 }
 
 /// Sets a condition to True, with its own word as the reason.

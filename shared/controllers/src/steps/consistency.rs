@@ -2,33 +2,32 @@
 //!
 //! Source: reference D3.3.
 
+use std::borrow::Cow;
+
 use domain::Timestamp;
 use domain::node::Node;
 use domain::node_claim::{ConditionStatus, ConditionType};
 
-use super::condition::{set_condition, set_true};
+use super::condition::set_condition_of;
 use crate::record::claim::ClaimRecord;
 
 /// A Node with less than this share of what was expected of it, in percent, is not as it should be.
 const ENOUGH_PERCENT: i128 = 90;
 
-/// The claim with condition ConsistentStateFound as its Node deserves, and what the Node lacks, if anything.
+/// Gives a claim condition ConsistentStateFound as its Node deserves. What the Node lacks, if anything.
 pub fn check_consistency(
-    mut record: ClaimRecord,
+    record: &mut Cow<'_, ClaimRecord>,
     node: &Node,
     now: Timestamp,
-) -> (ClaimRecord, Option<String>) {
-    let lack = lacking(&record, node);
-    let claim = &mut record.claim;
+) -> Option<String> {
+    let lack = lacking(record, node);
     let kind = ConditionType::ConsistentStateFound;
-    match &lack {
-        None => set_true(claim, kind, now),
-        Some(message) => {
-            let why = ("ConsistencyCheckFailed", message.as_str());
-            set_condition(claim, kind, ConditionStatus::False, why, now);
-        }
-    }
-    (record, lack)
+    let (status, why) = match &lack {
+        None => (ConditionStatus::True, (kind.as_str(), "")),
+        Some(message) => (ConditionStatus::False, ("ConsistencyCheckFailed", message.as_str())),
+    };
+    set_condition_of(record, kind, status, why, now);
+    lack
 }
 
 fn lacking(record: &ClaimRecord, node: &Node) -> Option<String> {
@@ -62,7 +61,8 @@ mod tests {
         let mut node = node_of(&record);
         let expected = room().get(MEMORY);
         let check = |node: &Node| {
-            let (record, lack) = check_consistency(record.clone(), node, at(1));
+            let mut record = Cow::Borrowed(&record);
+            let lack = check_consistency(&mut record, node, at(1));
             (record.claim.is(ConditionType::ConsistentStateFound), lack.is_some())
         };
         assert_eq!(check(&node), (true, false));

@@ -73,7 +73,7 @@ pub fn claim_record(
     };
     Ok(ClaimRecord {
         claim,
-        launch,
+        launch: launch.into(),
         launch_failures: 0,
         launch_not_before: None,
         instance: None,
@@ -116,7 +116,7 @@ fn node_claim(
         deleted: None,
         labels,
         annotations,
-        requirements: with_instance_types(planned),
+        requirements: with_instance_types(planned).into(),
         requests: planned.requests.clone(),
         taints: planned.taints.clone(),
         startup_taints: planned.startup_taints.clone(),
@@ -198,8 +198,9 @@ mod tests {
 
     #[test]
     fn one_cause_gives_one_token_and_another_cause_another() {
-        let token =
-            |cause| claim_record(&planned(), &snapshot(), &identity(cause)).unwrap().launch.token;
+        let token = |cause| {
+            claim_record(&planned(), &snapshot(), &identity(cause)).unwrap().launch.token.clone()
+        };
         assert_eq!(token("run-1"), token("run-1"));
         assert_ne!(token("run-1"), token("run-2"));
         assert!(token("run-1").len() <= 64, "EC2 takes no longer client token");

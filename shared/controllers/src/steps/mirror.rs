@@ -1,28 +1,49 @@
 //! Whether the object that shows a claim is up to date.
 
 use domain::Timestamp;
-use domain::node_claim::{NodeClaim, NodeClaimStatus};
+use domain::node_claim::{Condition, NodeClaim, NodeClaimStatus};
 
 /// Whether an object says what its claim says. Times count in whole seconds, as the API keeps them;
 /// annotations that others set on the object do not count, nor does what the API has no field for.
 pub fn is_shown(object: &NodeClaim, claim: &NodeClaim) -> bool {
     object.labels == claim.labels
         && claim.annotations.iter().all(|(key, value)| object.annotations.get(key) == Some(value))
-        && as_kept(&object.status) == as_kept(&claim.status)
+        && says(&object.status, &claim.status)
 }
 
-/// A status as the API keeps it.
-fn as_kept(status: &NodeClaimStatus) -> NodeClaimStatus {
-    let whole = |time: Option<Timestamp>| {
-        time.and_then(|time| Timestamp::from_second(time.as_second()).ok())
-    };
-    let mut status = NodeClaimStatus { network: None, ..status.clone() };
-    status.last_pod_event = whole(status.last_pod_event);
-    for condition in &mut status.conditions {
-        condition.changed = whole(condition.changed);
-    }
-    status.conditions.sort_by_key(|condition| condition.kind);
-    status
+/// Whether a status says the same as another, as the API keeps them.
+fn says(object: &NodeClaimStatus, claim: &NodeClaimStatus) -> bool {
+    let NodeClaimStatus {
+        node_name,
+        provider_id,
+        image_id,
+        capacity,
+        allocatable,
+        last_pod_event,
+        network: _,
+        conditions,
+    } = object;
+    *node_name == claim.node_name
+        && *provider_id == claim.provider_id
+        && *image_id == claim.image_id
+        && *capacity == claim.capacity
+        && *allocatable == claim.allocatable
+        && seconds(*last_pod_event) == seconds(claim.last_pod_event)
+        && conditions.len() == claim.conditions.len()
+        && conditions.iter().all(|own| claim.conditions.iter().any(|other| says_too(own, other)))
+}
+
+fn says_too(own: &Condition, other: &Condition) -> bool {
+    let Condition { kind, status, reason, message, changed } = own;
+    *kind == other.kind
+        && *status == other.status
+        && *reason == other.reason
+        && *message == other.message
+        && seconds(*changed) == seconds(other.changed)
+}
+
+fn seconds(time: Option<Timestamp>) -> Option<i64> {
+    time.map(Timestamp::as_second)
 }
 
 #[cfg(test)]

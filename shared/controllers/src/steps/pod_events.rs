@@ -2,13 +2,15 @@
 //!
 //! Source: reference C12; trap 81: events come from what was stored, never from a process' start.
 
+use std::borrow::Cow;
+
 use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
 use domain::node_pool::{NeverOr, NodePool};
 use domain::pod::Pod;
 use domain::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::condition::{clear, set_condition, set_true, since};
+use super::condition::{clear, set_condition_of, since};
 use crate::record::claim::{ClaimRecord, PodsSeen};
 
 /// Of the pods of a node, those that count: active, not of a DaemonSet.
@@ -23,41 +25,42 @@ pub fn pods_seen(pods: &[&Pod]) -> PodsSeen {
     PodsSeen(Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes()).to_string().into())
 }
 
-/// The claim with what was seen of the pods of its Node: a set other than the one stored means that a pod came or
+/// Notes on a claim what was seen of the pods of its Node: a set other than the one stored means that a pod came or
 /// went by now. The first look only notes what is there.
-pub fn note_pods(mut record: ClaimRecord, pods: &[&Pod], now: Timestamp) -> ClaimRecord {
+pub fn note_pods(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestamp) {
     let seen = pods_seen(pods);
-    if record.pods_seen.as_ref().is_some_and(|before| *before != seen) {
+    if record.pods_seen.as_ref() == Some(&seen) {
+        return;
+    }
+    let record = record.to_mut();
+    if record.pods_seen.replace(seen).is_some() {
         record.claim.status.last_pod_event = Some(now);
     }
-    record.pods_seen = Some(seen);
-    record
 }
 
-/// The claim with condition Consolidatable as its pool's `consolidateAfter` wants it.
+/// Gives a claim condition Consolidatable as its pool's `consolidateAfter` wants it.
 pub fn update_consolidatable(
-    mut record: ClaimRecord,
+    record: &mut Cow<'_, ClaimRecord>,
     pool: Option<&NodePool>,
     now: Timestamp,
-) -> ClaimRecord {
-    let claim = &mut record.claim;
+) {
+    let kind = ConditionType::Consolidatable;
     let after = pool.map(|pool| pool.disruption.consolidate_after);
+    let after = after.filter(|_| record.claim.is(ConditionType::Initialized));
     let Some(NeverOr::After(after)) = after else {
-        clear(claim, ConditionType::Consolidatable);
-        return record;
+        if record.claim.condition(kind).is_some() {
+            clear(&mut record.to_mut().claim, kind);
+        }
+        return;
     };
-    if !claim.is(ConditionType::Initialized) {
-        clear(claim, ConditionType::Consolidatable);
-        return record;
-    }
-    let quiet = quiet_for(claim, now);
-    if quiet.is_none_or(|quiet| quiet >= after) {
-        set_true(claim, ConditionType::Consolidatable, now);
+    let quiet = quiet_for(&record.claim, now);
+    let (status, why) = if quiet.is_none_or(|quiet| quiet >= after) {
+        (ConditionStatus::True, (kind.as_str(), ""))
     } else {
         let why = ("PodsCameOrWent", "consolidateAfter has not passed");
-        set_condition(claim, ConditionType::Consolidatable, ConditionStatus::False, why, now);
-    }
-    record
+        (ConditionStatus::False, why)
+    };
+    set_condition_of(record, kind, status, why, now);
 }
 
 /// How long no pod has come or gone; since it takes pods, where none ever did.
@@ -91,13 +94,14 @@ mod tests {
         let node = node_of(&record);
         let (a, b) = (pod_on("a", &node), pod_on("b", &node));
         let (one, two) = ([&a], [&b, &a]);
-        let record = note_pods(record, &one, at(100));
+        let mut record = Cow::Owned(record);
+        note_pods(&mut record, &one, at(100));
         assert_eq!(record.claim.status.last_pod_event, None);
-        let record = note_pods(record, &one, at(200));
+        note_pods(&mut record, &one, at(200));
         assert_eq!(record.claim.status.last_pod_event, None);
-        let record = note_pods(record, &two, at(300));
+        note_pods(&mut record, &two, at(300));
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)));
-        let record = note_pods(record, &[&a, &b], at(400));
+        note_pods(&mut record, &[&a, &b], at(400));
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)), "order means nothing");
     }
 
@@ -108,7 +112,8 @@ mod tests {
         let mut record = initialized_record("web-1", at(0));
         record.claim.status.last_pod_event = Some(at(100));
         let consolidatable = |record: &ClaimRecord, now| {
-            let record = update_consolidatable(record.clone(), Some(&pool), now);
+            let mut record = Cow::Borrowed(record);
+            update_consolidatable(&mut record, Some(&pool), now);
             record.claim.is(ConditionType::Consolidatable)
         };
         assert!(!consolidatable(&record, at(129)));
@@ -116,7 +121,8 @@ mod tests {
         let left = |now| consolidatable_in(&record.claim, Some(&pool), now);
         assert_eq!((left(at(129)), left(at(130))), (Some(SignedDuration::from_secs(1)), None));
         pool.disruption.consolidate_after = NeverOr::Never;
-        let record = update_consolidatable(record, Some(&pool), at(500));
+        let mut record = Cow::Owned(record);
+        update_consolidatable(&mut record, Some(&pool), at(500));
         assert_eq!(record.claim.condition(ConditionType::Consolidatable), None);
     }
 }

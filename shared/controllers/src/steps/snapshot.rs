@@ -1,5 +1,6 @@
 //! The snapshot that the core plans from: the cluster as it is, with what only we know worked in.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -142,15 +143,18 @@ fn shown_claim(
     object: Option<&NodeClaimObject>,
     pods: &BTreeMap<&Text, Vec<&Pod>>,
 ) -> NodeClaim {
-    let mut claim = record.claim.clone();
-    if let Some(name) = &claim.status.node_name {
+    let mut noted = Cow::Borrowed(record);
+    if let Some(name) = &record.claim.status.node_name {
         // Lifecycle may not have seen yet that a pod came or went.
         let pods = pods.get(name).map(Vec::as_slice).unwrap_or_default();
-        claim = note_pods(record.clone(), pods, observed.now).claim;
+        note_pods(&mut noted, pods, observed.now);
     }
+    let mut claim = noted.claim.clone();
     if let Some(object) = object {
         for (key, value) in &object.claim.annotations {
-            claim.annotations.entry(key.clone()).or_insert_with(|| value.clone());
+            if !claim.annotations.contains_key(key) {
+                claim.annotations.insert(key.clone(), value.clone());
+            }
         }
         claim.deleted = claim.deleted.or(object.claim.deleted);
     }

@@ -31,7 +31,7 @@ pub(crate) fn read_node_claim(root: Field<'_>) -> NodeClaim {
         deleted: metadata.deleted,
         labels,
         annotations: metadata.annotations,
-        requirements: node.requirements,
+        requirements: node.requirements.into(),
         requests: resources.get("requests").resources(),
         taints: node.taints,
         startup_taints: node.startup_taints,

@@ -205,7 +205,7 @@ impl<'a> Index<'a> {
 
     fn claim(&self, claim: &'a NodeClaim, resources: &ResourceNames) -> NodeView<'a> {
         let mut labels = claim.labels.clone();
-        let requirements = domain::requirement::Requirements::of(&claim.requirements);
+        let requirements = domain::requirement::Requirements::of(claim.requirements.iter());
         for (key, rule) in requirements.iter() {
             if let Some(value) = rule.values.single() {
                 labels.entry(key.clone()).or_insert_with(|| value.clone());

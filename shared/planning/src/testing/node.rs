@@ -48,7 +48,7 @@ pub(crate) fn node(name: &str) -> NodeMaker {
             deleted: None,
             labels,
             annotations: Labels::new(),
-            requirements: Vec::new(),
+            requirements: Vec::new().into(),
             requests: Resources::new(),
             taints: Vec::new(),
             startup_taints: Vec::new(),

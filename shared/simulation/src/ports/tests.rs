@@ -127,7 +127,7 @@ fn a_node_claim_is_mirrored_once_and_only_its_own_claim_may_change_it() {
         deleted: None,
         labels: Labels::new(),
         annotations: Labels::new(),
-        requirements: vec![],
+        requirements: vec![].into(),
         requests: domain::resource::Resources::new(),
         taints: vec![],
         startup_taints: vec![],

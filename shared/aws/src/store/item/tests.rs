@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use controllers::ports::cloud::{Instance, InstanceState};
 use controllers::record::claim::{EndReason, Ending, PodsSeen};
 use controllers::record::command::CommandPhase;
@@ -142,7 +144,7 @@ impl Draw {
             deleted: self.maybe(Self::time),
             labels: self.labels(),
             annotations: self.labels(),
-            requirements: self.some(Self::requirement),
+            requirements: self.some(Self::requirement).into(),
             requests: self.resources(),
             taints: self.some(Self::taint),
             startup_taints: self.some(Self::taint),
@@ -218,7 +220,8 @@ impl Draw {
                 labels: self.labels(),
                 taints: self.some(Self::taint),
                 wants_efa: self.one_of(&[false, true]),
-            },
+            }
+            .into(),
             launch_failures: u32::try_from(self.number(5)).unwrap(),
             launch_not_before: self.maybe(Self::time),
             instance: self.maybe(Self::instance),
@@ -362,8 +365,8 @@ fn the_largest_claim_fits_into_an_item() {
     let mut claim = plain_claim();
     let types: Vec<Text> = (0..1_500).map(|_| noise(16, &mut state)).collect();
     claim.claim.requirements =
-        vec![Requirement::is_in("node.kubernetes.io/instance-type", types.clone())];
-    claim.launch.offerings = types
+        vec![Requirement::is_in("node.kubernetes.io/instance-type", types.clone())].into();
+    Arc::make_mut(&mut claim.launch).offerings = types
         .iter()
         .flat_map(|name| (0..6).map(move |zone| (name.clone(), zone)))
         .map(|(instance_type, zone)| {

@@ -1,5 +1,7 @@
 //! Claims.
 
+use std::sync::Arc;
+
 use controllers::record::claim::{ClaimRecord, EndReason, Ending, PodsSeen};
 use domain::Text;
 use serde::{Deserialize, Serialize};
@@ -37,7 +39,7 @@ impl From<&ClaimRecord> for ClaimDocument {
         } = record;
         Self {
             claim: claim.into(),
-            launch: launch.into(),
+            launch: (&**launch).into(),
             launch_failures: *launch_failures,
             launch_not_before: moments(*launch_not_before),
             instance: instance.as_ref().map(Into::into),
@@ -55,7 +57,7 @@ impl TryFrom<ClaimDocument> for ClaimRecord {
     fn try_from(document: ClaimDocument) -> Result<Self, DocumentError> {
         Ok(Self {
             claim: document.claim.into(),
-            launch: document.launch.try_into()?,
+            launch: Arc::new(document.launch.try_into()?),
             launch_failures: document.launch_failures,
             launch_not_before: times(document.launch_not_before),
             instance: document.instance.map(Into::into),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use controllers::record::command::{CommandPhase, CommandRecord};
 use domain::Text;
-use domain::label::Labels;
 use domain::money::UsdPerHour;
 use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim, PlannedOffering};
 use domain::pod::PodKey;
@@ -145,7 +144,7 @@ struct PlannedClaimDocument {
     instance_types: Vec<Text>,
     requirements: Vec<RequirementDocument>,
     offering: PlannedOfferingDocument,
-    labels: Labels,
+    labels: BTreeMap<Text, Text>,
     taints: Vec<TaintDocument>,
     startup_taints: Vec<TaintDocument>,
     requests: Amounts,
@@ -174,7 +173,7 @@ impl From<&PlannedNodeClaim> for PlannedClaimDocument {
             instance_types: instance_types.clone(),
             requirements: each(requirements),
             offering: offering.into(),
-            labels: labels.clone(),
+            labels: (**labels).clone(),
             taints: each(taints),
             startup_taints: each(startup_taints),
             requests: amounts(requests),
@@ -192,7 +191,7 @@ impl From<PlannedClaimDocument> for PlannedNodeClaim {
             instance_types: document.instance_types,
             requirements: all(document.requirements),
             offering: document.offering.into(),
-            labels: document.labels,
+            labels: document.labels.into(),
             taints: all(document.taints),
             startup_taints: all(document.startup_taints),
             requests: resources(document.requests),

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use controllers::ports::cloud::Instance;
 use controllers::record::launch::{LaunchOffering, LaunchRequest};
 use domain::Text;
-use domain::label::Labels;
 use domain::money::UsdPerHour;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +24,7 @@ pub(super) struct LaunchDocument {
     instance_types: Vec<Text>,
     zones: Vec<Text>,
     offerings: Vec<OfferingRow>,
-    labels: Labels,
+    labels: BTreeMap<Text, Text>,
     taints: Vec<TaintDocument>,
     /// Left out where it is false, as everywhere before there was such a field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -72,7 +71,7 @@ impl From<&LaunchRequest> for LaunchDocument {
             instance_types: instance_types.names,
             zones: zones.names,
             offerings: rows,
-            labels: labels.clone(),
+            labels: (**labels).clone(),
             taints: each(taints),
             wants_efa: *wants_efa,
         }
@@ -102,7 +101,7 @@ impl TryFrom<LaunchDocument> for LaunchRequest {
             node_pool: document.node_pool,
             node_class: document.node_class,
             offerings,
-            labels: document.labels,
+            labels: document.labels.into(),
             taints: all(document.taints),
             wants_efa: document.wants_efa,
         })

@@ -1,9 +1,9 @@
 //! NodeClaims, and what plans and claims are both made of.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use domain::Text;
-use domain::label::Labels;
 use domain::node_claim::{Condition, InstanceNetwork, NodeClaim, NodeClaimStatus};
 use domain::node_pool::{NeverOr, NodeClassRef};
 use domain::requirement::Requirement;
@@ -20,8 +20,8 @@ pub(super) struct NodeClaimDocument {
     uid: Text,
     created: Option<Moment>,
     deleted: Option<Moment>,
-    labels: Labels,
-    annotations: Labels,
+    labels: BTreeMap<Text, Text>,
+    annotations: BTreeMap<Text, Text>,
     requirements: Vec<RequirementDocument>,
     requests: Amounts,
     taints: Vec<TaintDocument>,
@@ -58,8 +58,8 @@ impl From<&NodeClaim> for NodeClaimDocument {
             uid: uid.clone(),
             created: moments(*created),
             deleted: moments(*deleted),
-            labels: labels.clone(),
-            annotations: annotations.clone(),
+            labels: (**labels).clone(),
+            annotations: (**annotations).clone(),
             requirements: each(requirements),
             requests: amounts(requests),
             taints: each(taints),
@@ -81,9 +81,9 @@ impl From<NodeClaimDocument> for NodeClaim {
             uid: document.uid,
             created: times(document.created),
             deleted: times(document.deleted),
-            labels: document.labels,
-            annotations: document.annotations,
-            requirements: all(document.requirements),
+            labels: document.labels.into(),
+            annotations: document.annotations.into(),
+            requirements: Arc::new(all(document.requirements)),
             requests: resources(document.requests),
             taints: all(document.taints),
             startup_taints: all(document.startup_taints),

@@ -46,7 +46,7 @@ fn a_claim_without_an_instance_has_the_least_room_and_counts_as_the_largest() {
     let mut waiting = record("web-1");
     let mut large = waiting.launch.offerings[0].clone();
     large.instance_type = "m5.xlarge".into();
-    waiting.launch.offerings.push(large);
+    Arc::make_mut(&mut waiting.launch).offerings.push(large);
     let claim = seen(&observation([waiting])).node_claims.remove(0);
     assert_eq!(claim.status.allocatable.get(CPU), 1900);
     assert_eq!(claim.status.capacity.get(CPU), 4000);
@@ -137,7 +137,9 @@ fn a_nomination_of_a_claim_counts_for_its_node_and_ends() {
 fn a_pod_that_left_since_lifecycle_looked_counts_already() {
     let own = initialized_record("web-1", at(0));
     let pod = pod_on("web-0", &node_of(&own));
-    let own = note_pods(own, &[&pod], at(50));
+    let mut own = Cow::Owned(own);
+    note_pods(&mut own, &[&pod], at(50));
+    let own = own.into_owned();
     let mut observed = observation([own]);
     observed.view.pods = vec![pod];
     let last_event = |observed: &Observation| seen(observed).node_claims[0].status.last_pod_event;
