@@ -12,7 +12,7 @@ mod stateful_set;
 use std::collections::BTreeMap;
 
 use domain::pod::{ObjectKey, OwnerKind, Pod};
-use domain::workload::WorkloadKind;
+use domain::workload::{Workload, WorkloadKind};
 use manifests::WorkloadObject;
 
 use crate::api::WorkloadId;
@@ -20,24 +20,44 @@ use crate::world::{Deletion, World};
 
 pub(crate) use daemon_set::delete_pods as delete_daemon_pods;
 
-/// Pods by the workload that owns them.
-type Owned = BTreeMap<(OwnerKind, ObjectKey), Vec<Pod>>;
+/// Pods by the namespace, kind and name of what owns them.
+type Owned<'a> = BTreeMap<(&'a str, OwnerKind, &'a str), Vec<&'a Pod>>;
+
+/// A workload and copies of its pods, for what may change it while it looks at them.
+type Unsettled = (WorkloadObject, Vec<Pod>);
 
 /// One step of every controller.
 pub(crate) fn reconcile(world: &mut World) {
     deployment::reconcile(world);
-    let mut owned = owned_pods(world);
-    for id in world.api.keys::<WorkloadObject>() {
-        let Some(workload) = world.api.get::<WorkloadObject>(&id).cloned() else { continue };
-        let pods = owned.remove(&(owner_kind(id.kind), id.key.clone())).unwrap_or_default();
-        match id.kind {
+    let (unsettled, daemons) = {
+        let owned = owned_pods(world);
+        (unsettled(world, &owned), daemon_set::steps(world, &owned))
+    };
+    for (workload, pods) in unsettled {
+        match workload.workload.kind {
             WorkloadKind::Deployment => {}
             WorkloadKind::ReplicaSet => replica_set::reconcile(world, &workload, &pods),
             WorkloadKind::StatefulSet => stateful_set::reconcile(world, &workload, &pods),
             WorkloadKind::Job => job::reconcile(world, &workload, &pods),
         }
     }
-    daemon_set::reconcile(world, &owned);
+    daemon_set::take(world, daemons);
+}
+
+/// Workloads that may have something to do.
+fn unsettled(world: &World, owned: &Owned<'_>) -> Vec<Unsettled> {
+    let step = |object: &WorkloadObject| {
+        let Workload { kind, key, .. } = &object.workload;
+        let pods = owned.get(&(&*key.namespace, owner_kind(*kind), &*key.name));
+        let pods = pods.map_or(&[][..], Vec::as_slice);
+        let is_settled = match kind {
+            WorkloadKind::Deployment => true,
+            WorkloadKind::ReplicaSet => replica_set::is_settled(object, pods),
+            WorkloadKind::StatefulSet | WorkloadKind::Job => false,
+        };
+        (!is_settled).then(|| (object.clone(), pods.iter().copied().cloned().collect()))
+    };
+    world.api.list::<WorkloadObject>().filter_map(step).collect()
 }
 
 /// Deletes what a workload made.
@@ -48,18 +68,20 @@ pub(crate) fn delete_dependents(world: &mut World, id: &WorkloadId) {
         }
         return;
     }
-    for pod in owned_pods(world).remove(&(owner_kind(id.kind), id.key.clone())).unwrap_or_default()
-    {
-        world.delete_pod(&pod.key, Deletion::Graceful);
+    let owner = (&*id.key.namespace, owner_kind(id.kind), &*id.key.name);
+    let pods: Vec<ObjectKey> =
+        owned_pods(world).remove(&owner).into_iter().flatten().map(|pod| pod.key.clone()).collect();
+    for pod in pods {
+        world.delete_pod(&pod, Deletion::Graceful);
     }
 }
 
-fn owned_pods(world: &World) -> Owned {
+fn owned_pods(world: &World) -> Owned<'_> {
     let mut owned = Owned::new();
     for pod in world.api.list::<Pod>() {
         if let Some(owner) = &pod.owner {
-            let key = ObjectKey::new(pod.key.namespace.clone(), owner.name.clone());
-            owned.entry((owner.kind, key)).or_default().push(pod.clone());
+            let key = (&*pod.key.namespace, owner.kind, &*owner.name);
+            owned.entry(key).or_default().push(pod);
         }
     }
     owned

@@ -1,6 +1,6 @@
 //! DaemonSets: one pod for each node that they belong on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::Text;
@@ -17,15 +17,39 @@ use crate::world::{Deletion, World};
 /// The field by which the DaemonSet controller pins a pod to its node.
 const NODE_NAME_FIELD: &str = "metadata.name";
 
-pub(super) fn reconcile(world: &mut World, owned: &Owned) {
-    for key in world.api.keys::<DaemonSetObject>() {
-        let Some(set) = world.api.get::<DaemonSetObject>(&key).cloned() else { continue };
-        let pods = owned.get(&(OwnerKind::DaemonSet, key)).map_or(&[][..], Vec::as_slice);
-        reconcile_set(world, &set, pods);
+/// What is to be done for a DaemonSet.
+pub(super) struct Step {
+    object: DaemonSetObject,
+    /// Nodes that lack a pod of it.
+    missing: Vec<Text>,
+    /// Pods that have ended, or are where they do not belong.
+    gone: Vec<ObjectKey>,
+}
+
+/// What is to be done for each DaemonSet for which anything is.
+pub(super) fn steps(world: &World, owned: &Owned<'_>) -> Vec<Step> {
+    let step = |object: &DaemonSetObject| {
+        let key = &object.daemon_set.key;
+        let pods = owned.get(&(&*key.namespace, OwnerKind::DaemonSet, &*key.name));
+        let step = step(world, object, pods.map_or(&[][..], Vec::as_slice));
+        (!step.missing.is_empty() || !step.gone.is_empty()).then_some(step)
+    };
+    world.api.list::<DaemonSetObject>().filter_map(step).collect()
+}
+
+/// Does it.
+pub(super) fn take(world: &mut World, steps: Vec<Step>) {
+    for Step { object, missing, gone } in steps {
+        for node in missing {
+            create(world, &object, &node);
+        }
+        for key in gone {
+            world.delete_pod(&key, Deletion::Graceful);
+        }
     }
 }
 
-fn reconcile_set(world: &mut World, object: &DaemonSetObject, pods: &[Pod]) {
+fn step(world: &World, object: &DaemonSetObject, pods: &[&Pod]) -> Step {
     let set = &object.daemon_set;
     let template = SchedulingPod {
         key: set.key.clone(),
@@ -33,21 +57,18 @@ fn reconcile_set(world: &mut World, object: &DaemonSetObject, pods: &[Pod]) {
         spec: set.template.spec.clone(),
         is_terminating: false,
     };
-    let nodes: Vec<&Node> = world.api.list::<Node>().collect();
-    let covered: BTreeSet<&Text> = pods.iter().filter_map(target).collect();
+    let nodes: BTreeMap<&Text, &Node> =
+        world.api.list::<Node>().map(|node| (&node.name, node)).collect();
+    let covered: BTreeSet<&Text> = pods.iter().filter_map(|pod| target(pod)).collect();
     let missing: Vec<Text> = nodes
-        .iter()
+        .values()
         .filter(|node| node.deleted.is_none() && !covered.contains(&node.name))
         .filter(|node| daemon_belongs(&template, node))
         .map(|node| node.name.clone())
         .collect();
-    let names: BTreeSet<&Text> = nodes.iter().map(|node| &node.name).collect();
-    let misplaced = |pod: &Pod| match target(pod) {
-        Some(name) if names.contains(name) => nodes
-            .iter()
-            .find(|node| node.name == *name)
-            .is_some_and(|node| is_thrown_off(&template, node)),
-        _ => pod.node_name.is_none(),
+    let misplaced = |pod: &Pod| match target(pod).and_then(|name| nodes.get(name)) {
+        Some(node) => is_thrown_off(&template, node),
+        None => pod.node_name.is_none(),
     };
     let ended = |pod: &Pod| pod.is_terminal();
     let gone: Vec<ObjectKey> = pods
@@ -55,12 +76,7 @@ fn reconcile_set(world: &mut World, object: &DaemonSetObject, pods: &[Pod]) {
         .filter(|pod| !pod.is_terminating() && (misplaced(pod) || ended(pod)))
         .map(|pod| pod.key.clone())
         .collect();
-    for node in missing {
-        create(world, object, &node);
-    }
-    for key in gone {
-        world.delete_pod(&key, Deletion::Graceful);
-    }
+    Step { object: object.clone(), missing, gone }
 }
 
 /// A running daemon leaves only for a NoExecute taint.

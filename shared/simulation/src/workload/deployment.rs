@@ -88,7 +88,9 @@ fn create(world: &mut World, deployment: &WorkloadObject, is_first: bool) -> Obj
 }
 
 fn scale(world: &mut World, key: &ObjectKey, replicas: u32) {
-    world.scale(&id_of(key), replicas);
+    if replica_set(world, key).is_some_and(|own| own.replicas != replicas) {
+        world.scale(&id_of(key), replicas);
+    }
 }
 
 /// One step of a rolling update: grow the new one as far as the surge allows, shrink the old ones as

@@ -12,6 +12,12 @@ use manifests::WorkloadObject;
 use super::create_named_by_chance;
 use crate::world::{Deletion, World};
 
+/// Whether there are as many pods as asked for.
+pub(super) fn is_settled(object: &WorkloadObject, pods: &[&Pod]) -> bool {
+    let active = pods.iter().filter(|pod| pod.is_active()).count();
+    usize::try_from(object.workload.replicas).is_ok_and(|wanted| wanted == active)
+}
+
 pub(super) fn reconcile(world: &mut World, object: &WorkloadObject, pods: &[Pod]) {
     let active: Vec<&Pod> = pods.iter().filter(|pod| pod.is_active()).collect();
     let wanted = usize::try_from(object.workload.replicas).unwrap_or(usize::MAX);

@@ -3,6 +3,9 @@
 //! Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/> and the disruption
 //! controller of Kubernetes.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use domain::pdb::{CountOrPercent, PodDisruptionBudget};
 use domain::pod::{ObjectKey, OwnerKind, Pod, PodPhase};
 use domain::workload::WorkloadKind;
@@ -76,7 +79,7 @@ struct Status {
 
 impl Status {
     fn of(api: &ApiServer, budget: &PodDisruptionBudget) -> Self {
-        let pods: Vec<&Pod> = api.list::<Pod>().filter(|pod| budget.guards(pod)).collect();
+        let pods = guarded(api, budget);
         let is_healthy = |pod: &&&Pod| pod.is_active() && pod.ready == Some(true);
         let healthy = count(pods.iter().filter(is_healthy).count());
         let expected = expected_pods(api, &pods);
@@ -90,14 +93,44 @@ impl Status {
     }
 }
 
+/// The pods that a budget guards. Those of one workload have their labels in common, and come one after the
+/// other.
+fn guarded<'a>(api: &'a ApiServer, budget: &PodDisruptionBudget) -> Vec<&'a Pod> {
+    let mut guarded = Vec::new();
+    let mut last: Option<(&Pod, bool)> = None;
+    for pod in api.list::<Pod>() {
+        let is_like = |other: &Pod| {
+            Arc::ptr_eq(&other.labels, &pod.labels) && other.key.namespace == pod.key.namespace
+        };
+        let known = last.filter(|(other, _)| is_like(other)).map(|(_, guards)| guards);
+        let guards = known.unwrap_or_else(|| budget.guards(pod));
+        last = Some((pod, guards));
+        if guards {
+            guarded.push(pod);
+        }
+    }
+    guarded
+}
+
 /// How many pods there should be: the replicas of the workloads they belong to, and those without one.
 fn expected_pods(api: &ApiServer, pods: &[&Pod]) -> u32 {
-    let mut owners = std::collections::BTreeSet::new();
+    let mut owners = BTreeSet::new();
     let mut single = 0;
+    let mut last: Option<&Pod> = None;
     for pod in pods {
+        let is_sibling = |other: &Pod| {
+            other.owner.is_some()
+                && other.owner == pod.owner
+                && other.key.namespace == pod.key.namespace
+        };
+        if last.is_some_and(is_sibling) {
+            continue;
+        }
+        last = None;
         match owner_of(pod) {
             Some(id) if api.get::<WorkloadObject>(&id).is_some() => {
                 owners.insert(id);
+                last = Some(pod);
             }
             _ => single += u32::from(!pod.is_terminal()),
         }

@@ -1,6 +1,6 @@
 //! Pods: made, bound, started, deleted. What the scheduler and the kubelets do to them.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use domain::node::Node;
 use domain::pod::{ObjectKey, OwnerKind, Pod, PodPhase};
@@ -207,12 +207,12 @@ impl World {
 
     /// Pods whose Node is gone are taken away, as the pod garbage collector does.
     pub(super) fn collect_pods_of_lost_nodes(&mut self) {
-        let nodes: BTreeSet<Text> = self.api.keys::<Node>().into_iter().collect();
+        let nodes: HashSet<&Text> = self.api.list::<Node>().map(|node| &node.name).collect();
         let lost: Vec<(ObjectKey, Text, bool)> = self
             .api
             .list::<Pod>()
             .filter_map(|pod| {
-                let node = pod.node_name.as_ref().filter(|node| !nodes.contains(*node))?;
+                let node = pod.node_name.as_ref().filter(|node| !nodes.contains(node))?;
                 let is_missed = pod.is_active() && !pod.is_daemon() && !pod.is_static();
                 Some((pod.key.clone(), node.clone(), is_missed))
             })
