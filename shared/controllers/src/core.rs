@@ -21,8 +21,9 @@ pub struct Core {
     pub propose: fn(&ClusterSnapshot) -> Plan,
     /// Which claims have drifted, by name, and how.
     pub drift: fn(&ClusterSnapshot) -> BTreeMap<Text, DriftReason>,
-    /// Whether nodes that were proposed earlier should still go.
-    pub validate: fn(&ClusterSnapshot, &PlannedDisruption) -> Result<(), NotDisruptable>,
+    /// Whether nodes that were proposed earlier should still go, and where their pods go by now.
+    pub validate:
+        fn(&ClusterSnapshot, &PlannedDisruption) -> Result<PlannedDisruption, NotDisruptable>,
     /// What is wrong with a plan, in sentences; empty for a sound one.
     pub check: fn(&ClusterSnapshot, &Plan) -> Vec<Text>,
 }

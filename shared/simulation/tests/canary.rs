@@ -107,7 +107,7 @@ fn right_decisions_break_nothing() {
 fn nodes_taken_at_will_break_budgets_windows_and_promises() {
     let core = Core {
         propose: take_any_node,
-        validate: |_, _| Ok(()),
+        validate: |_, disruption| Ok(disruption.clone()),
         check: |_, _| Vec::new(),
         ..Core::standard()
     };

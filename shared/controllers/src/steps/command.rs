@@ -56,7 +56,7 @@ pub fn proposal(command: &CommandRecord, now: Timestamp) -> Proposal {
     }
 }
 
-/// Validates a proposal against the present. Of nodes proposed as empty, those that still are may go
+/// Validates a proposal against the present: where its pods go is decided anew. Of nodes proposed as empty, those that still are may go
 /// although others no longer are; anything else holds as a whole or not at all.
 pub fn validated(
     core: &Core,
@@ -64,7 +64,7 @@ pub fn validated(
     disruption: &PlannedDisruption,
 ) -> Result<PlannedDisruption, NotDisruptable> {
     let refusal = match (core.validate)(snapshot, disruption) {
-        Ok(()) => return Ok(disruption.clone()),
+        Ok(renewed) => return Ok(renewed),
         Err(refusal) => refusal,
     };
     if disruption.reason != DisruptionReason::Empty {

@@ -148,7 +148,7 @@ fn disruption(reason: DisruptionReason, nodes: Vec<Text>) -> PlannedDisruption {
 fn validate(
     snapshot: &ClusterSnapshot,
     disruption: &PlannedDisruption,
-) -> Result<(), NotDisruptable> {
+) -> Result<PlannedDisruption, NotDisruptable> {
     for name in &disruption.nodes {
         if snapshot.nominations.contains_key(name) {
             return Err(NotDisruptable::Nominated);
@@ -159,5 +159,5 @@ fn validate(
             return Err(NotDisruptable::NotWorthIt("it is not empty any more".into()));
         }
     }
-    Ok(())
+    Ok(disruption.clone())
 }

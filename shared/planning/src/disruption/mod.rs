@@ -47,11 +47,12 @@ pub fn propose(snapshot: &ClusterSnapshot) -> Plan {
 /// blocks any of its nodes, the reason holds for each, budgets allow all of them, their pods find places
 /// with as many new nodes as planned, each planned instance type would do, and consolidation still saves.
 ///
-/// The error says what blocks a node, or what changed.
+/// Returns it with the pods that its nodes have now and the places that they get now: somebody else may have taken
+/// those of a moment ago. The error says what blocks a node, or what changed.
 pub fn validate(
     snapshot: &ClusterSnapshot,
     disruption: &PlannedDisruption,
-) -> Result<(), NotDisruptable> {
+) -> Result<PlannedDisruption, NotDisruptable> {
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
     let scheduling = Scheduling::of(&model, For::Disruption);

@@ -20,14 +20,15 @@ use super::trial::{Trial, Trials};
 use super::{forced, prefer_staying};
 use crate::model::Model;
 use crate::scheduling::Scheduling;
+use crate::scheduling::claim;
 use crate::scheduling::packing::Packed;
 
-/// Whether the command still stands, or what changed.
+/// The command as it stands now, or what changed.
 pub(super) fn validate(
     model: &Model,
     scheduling: &Scheduling,
     disruption: &PlannedDisruption,
-) -> Result<(), NotDisruptable> {
+) -> Result<PlannedDisruption, NotDisruptable> {
     let candidates = candidates(model, scheduling);
     let mut nodes = Vec::with_capacity(disruption.nodes.len());
     for name in &disruption.nodes {
@@ -51,7 +52,21 @@ pub(super) fn validate(
     prefer_staying(&mut trials, &candidates, &scores);
     remove_forced(&mut trials, &candidates, &nodes, disruption.reason);
     let trial = trial(&mut trials, &scores, &nodes, disruption.reason)?;
-    same_replacements(model, &trial, disruption)
+    let replacements = same_replacements(model, &trial, disruption)?;
+    Ok(renewed(&trials, &nodes, &trial, replacements, disruption))
+}
+
+/// The command with the pods that its nodes have by now, and the places that they get by now: those of a moment ago
+/// may be taken.
+fn renewed(
+    trials: &Trials,
+    nodes: &[usize],
+    trial: &Trial,
+    replacements: Vec<PlannedNodeClaim>,
+    disruption: &PlannedDisruption,
+) -> PlannedDisruption {
+    let fresh = trials.disruption(disruption.reason, nodes, trial, replacements);
+    PlannedDisruption { nodes: disruption.nodes.clone(), savings: disruption.savings, ..fresh }
 }
 
 /// Whether one new node would still take the place of a drifted node of a pool of a fixed size.
@@ -60,14 +75,15 @@ fn still_one_for_one(
     scheduling: &Scheduling,
     candidate: &Candidate,
     disruption: &PlannedDisruption,
-) -> Result<(), NotDisruptable> {
+) -> Result<PlannedDisruption, NotDisruptable> {
     let Candidate { node, drifted: Some(drift), .. } = candidate else {
         return Err(changed("it has not drifted any more".to_owned()));
     };
     let pool = model.nodes[*node].labels.get(label::NODE_POOL).cloned().unwrap_or_default();
     with_pool_serving(model, scheduling, &pool, |trials| {
         let trial = one_for_one(trials, *node).map_err(|stuck| stuck.reason(trials, drift))?;
-        same_replacements(trials.model, &trial, disruption)
+        let replacements = same_replacements(trials.model, &trial, disruption)?;
+        Ok(renewed(trials, &[*node], &trial, replacements, disruption))
     })
 }
 
@@ -163,13 +179,13 @@ fn trial(
     }
 }
 
-/// Whether what is planned to be launched is what would be launched now. A replacement that is not needed
-/// any more does no harm where the node goes in any case.
+/// What is planned to be launched, for the pods that it is for by now, if it is what would be launched now. A
+/// replacement that is not needed any more does no harm where the node goes in any case.
 fn same_replacements(
     model: &Model,
     trial: &Trial,
     disruption: &PlannedDisruption,
-) -> Result<(), NotDisruptable> {
+) -> Result<Vec<PlannedNodeClaim>, NotDisruptable> {
     let (planned, wanted) = (disruption.replacements.len(), trial.packed.len());
     if wanted > planned {
         return Err(changed(format!("its pods need {wanted} new nodes now, {planned} planned")));
@@ -180,6 +196,7 @@ fn same_replacements(
         )));
     }
     let mut unused: Vec<&PlannedNodeClaim> = disruption.replacements.iter().collect();
+    let mut used: Vec<PlannedNodeClaim> = Vec::with_capacity(planned);
     for packed in &trial.packed {
         let differences: Vec<Option<String>> =
             unused.iter().map(|planned| difference(model, packed, planned)).collect();
@@ -187,9 +204,11 @@ fn same_replacements(
             let first = differences.into_iter().flatten().next();
             return Err(changed(first.unwrap_or_default()));
         };
-        unused.remove(same);
+        used.push(claim::renewed(model, packed, unused.remove(same)));
     }
-    Ok(())
+    used.extend(unused.into_iter().map(|own| PlannedNodeClaim { pods: Vec::new(), ..own.clone() }));
+    used.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(used)
 }
 
 /// Why the planned claim would not do as the node that is needed now. All that may come of its launch

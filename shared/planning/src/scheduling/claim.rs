@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use domain::Text;
 use domain::label::{self, Labels};
 use domain::plan::{PlannedNodeClaim, PlannedOffering};
-use domain::pod::PodKey;
+use domain::pod::{Pod, PodKey};
 use domain::requirement::{Requirement, Requirements};
+use domain::resource::Resources;
 use domain::settings::MinValuesPolicy;
 use fixedbitset::FixedBitSet;
 
@@ -14,7 +15,7 @@ use super::limits::Limits;
 use super::packing::Packed;
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyKind};
-use crate::model::pool::{MinValuesUnmet, Pool, PricedType};
+use crate::model::pool::{MinValuesUnmet, Pool, PoolType, PricedType};
 
 /// CreateFleet is offered at most so many types (Karpenter's limit for one launch).
 const INSTANCE_TYPES_MAX: usize = 60;
@@ -99,24 +100,13 @@ pub(crate) fn claim(
         return None;
     }
     let compatible = &packed.compatible;
-    let mut pods: Vec<&domain::pod::Pod> = packed
-        .members
-        .iter()
-        .flat_map(|member| member.pods.iter().map(|pod| model.pod(*pod)))
-        .collect();
-    pods.sort_by(|a, b| a.key.cmp(&b.key));
+    let pods = pods_of(model, packed);
     let content =
         pods.iter().fold(String::new(), |content, pod| content + &pod.key.to_string() + " ");
-    let keys: Vec<PodKey> =
-        pods.iter().filter(|pod| pod.virtual_of.is_none()).map(|pod| pod.key.clone()).collect();
 
     let best = &listed[0];
     let one = &pool.types[best.index];
     let purchase = &pool.purchases[best.offering.purchase as usize];
-    let mut requests = packed.requests.clone();
-    for (sum, amount) in requests.iter_mut().zip(&one.overhead.requests) {
-        *sum += amount;
-    }
     let instance_types: Vec<Text> =
         listed.iter().map(|priced| pool.types[priced.index].instance_type.name.clone()).collect();
     let (requirements, labels) = requirements_and_labels(model, pool, packed, &listed);
@@ -137,9 +127,46 @@ pub(crate) fn claim(
         labels: within(labels, compatible.zones, compatible.purchases, pool),
         taints: template.taints.clone(),
         startup_taints: template.startup_taints.clone(),
-        requests: model.resources.resources(&requests),
-        pods: keys,
+        requests: requests_on(model, packed, one),
+        pods: keys_of(&pods),
     })
+}
+
+/// A planned claim as the node that is needed now: with the pods that it is for by now, and what they ask for.
+pub(crate) fn renewed(
+    model: &Model,
+    packed: &Packed,
+    planned: &PlannedNodeClaim,
+) -> PlannedNodeClaim {
+    let types = &model.pools[packed.pool].types;
+    let priced_at = &planned.offering.instance_type;
+    let own = types.iter().find(|own| own.instance_type.name == *priced_at);
+    PlannedNodeClaim {
+        requests: own
+            .map_or_else(|| planned.requests.clone(), |own| requests_on(model, packed, own)),
+        pods: keys_of(&pods_of(model, packed)),
+        ..planned.clone()
+    }
+}
+
+/// Pods of a packed node, sorted.
+fn pods_of<'m>(model: &'m Model, packed: &Packed) -> Vec<&'m Pod> {
+    let pods = packed.members.iter().flat_map(|member| &member.pods);
+    let mut pods: Vec<&Pod> = pods.map(|pod| model.pod(*pod)).collect();
+    pods.sort_by(|a, b| a.key.cmp(&b.key));
+    pods
+}
+
+/// Those that are there.
+fn keys_of(pods: &[&Pod]) -> Vec<PodKey> {
+    pods.iter().filter(|pod| pod.virtual_of.is_none()).map(|pod| pod.key.clone()).collect()
+}
+
+/// What the pods of a packed node ask for, and the DaemonSets of a type.
+fn requests_on(model: &Model, packed: &Packed, own: &PoolType) -> Resources {
+    let amounts = packed.requests.iter().zip(&own.overhead.requests);
+    let sums: Vec<i64> = amounts.map(|(pods, daemons)| pods + daemons).collect();
+    model.resources.resources(&sums)
 }
 
 /// What `minValues` asks for beyond the listed types.

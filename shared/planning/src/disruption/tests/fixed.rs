@@ -321,13 +321,13 @@ fn a_tick_later_the_pool_is_as_it_should_be() {
 fn what_was_proposed_still_stands_until_something_changes() {
     let world = drifted(1).pod(pod("a").cpu(1500).on("n0"));
     let proposed = world.disruption();
-    assert_eq!(crate::disruption::validate(&world.0, &proposed), Ok(()));
+    assert_eq!(crate::disruption::validate(&world.0, &proposed), Ok(proposed.clone()));
     let other = requirement(INSTANCE_TYPE, Operator::In, &["m.xlarge"]);
     let as_it_was = world.pool(NodePool { replicas: Some(1), ..node_pool_of("default", &[other]) });
     assert!(crate::disruption::validate(&as_it_was.0, &proposed).is_err());
     let surplus = fixed(0).node(node("n1"));
     let proposed = surplus.disruption();
-    assert_eq!(crate::disruption::validate(&surplus.0, &proposed), Ok(()));
+    assert_eq!(crate::disruption::validate(&surplus.0, &proposed), Ok(proposed.clone()));
     let wanted = surplus.default_pool(|pool| pool.replicas = Some(1));
     assert!(crate::disruption::validate(&wanted.0, &proposed).is_err());
 }

@@ -6,6 +6,7 @@ use domain::node_pool::{ConsolidationPolicy, NeverOr};
 use domain::pdb::CountOrPercent;
 use domain::plan::PlannedDisruption;
 use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::resource::CPU;
 use domain::taint::Taint;
 
 use crate::disruption::validate;
@@ -47,8 +48,28 @@ fn check(world: &Cluster, command: &PlannedDisruption, text: &str) {
 #[test]
 fn what_was_just_proposed_holds() {
     for (world, command) in [replacing(), moving()] {
-        assert_eq!(validate(&world.0, &command), Ok(()));
+        assert_eq!(validate(&world.0, &command).as_ref(), Ok(&command));
     }
+}
+
+#[test]
+fn pods_whose_place_was_taken_meanwhile_get_another() {
+    let (world, command) = moving();
+    let world = world.node(node("n3")).pod(pod("d").cpu(1000).on("n3"));
+    let place = |command: &PlannedDisruption| command.moves[0].node.to_string();
+    assert_eq!(place(&command), "n2");
+    let taken = world.pod(pod("c").cpu(800).on("n2"));
+    assert_eq!(place(&validate(&taken.0, &command).unwrap()), "n3");
+}
+
+#[test]
+fn a_pod_that_came_to_the_node_meanwhile_goes_with_the_others() {
+    let (world, command) = replacing();
+    let world = world.pod(pod("b").cpu(100).on("n1"));
+    let renewed = validate(&world.0, &command).unwrap();
+    assert_eq!(renewed.pods, [pod_key("a"), pod_key("b")]);
+    assert_eq!(renewed.replacements[0].pods, renewed.pods);
+    assert_eq!(renewed.replacements[0].requests.get(CPU), 1600);
 }
 
 #[test]
