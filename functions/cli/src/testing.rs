@@ -259,6 +259,7 @@ pub(crate) fn report() -> Report {
         cost: Cost {
             total_nano_usd: 16_000_000,
             peak_hourly: usd(0.0806),
+            percent_of_bound: None,
             final_hourly: usd(0.0403),
         },
         waiting: Waiting {

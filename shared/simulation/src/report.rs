@@ -387,6 +387,9 @@ pub struct Cost {
     pub peak_hourly: UsdPerHour,
     /// At the end.
     pub final_hourly: UsdPerHour,
+    /// In percent of the least that the pods need, rounded up; where the scenario expects something of it, when that
+    /// was judged last.
+    pub percent_of_bound: Option<u32>,
 }
 
 impl Cost {

@@ -14,6 +14,7 @@ mod process;
 mod told;
 mod view;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use catalog::CatalogOptions;
@@ -68,6 +69,7 @@ pub fn run_with(
         views: Views::default(),
         marks: BTreeMap::new(),
         outcomes: Vec::new(),
+        percent_of_bound: Cell::new(None),
     };
     simulation.run()?;
     Ok(simulation.into_report())
@@ -103,6 +105,7 @@ struct Simulation {
     views: Views,
     marks: BTreeMap<Text, UsdPerHour>,
     outcomes: Vec<(usize, ExpectationOutcome)>,
+    percent_of_bound: Cell<Option<u32>>,
 }
 
 /// The views that the report shows.
@@ -185,6 +188,7 @@ impl Simulation {
                 total_nano_usd: world.cost_nano_usd(),
                 peak_hourly,
                 final_hourly: last.hourly,
+                percent_of_bound: self.percent_of_bound.get(),
             },
             waiting: judge::waiting(&world),
             views: [self.views.start, self.views.peak, Some(last)].into_iter().flatten().collect(),

@@ -1,9 +1,19 @@
-//! What the pods of a world need at least, wherever they are now.
+//! What the pods of a world need at least, whatever nodes they are on now.
+//!
+//! The lower bound of the planner leaves spreads out, and would have all pods in the cheapest zone. Those that must
+//! be spread over zones cannot be there, so they are held to the zones in which they are; where a workload's pods do
+//! not divide evenly, another zone might have the one more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use controllers::core::Core;
 use controllers::ports::ClusterView;
 use controllers::steps::snapshot::{Observation, snapshot};
-use domain::pod::{Pod, PodPhase};
+use domain::Text;
+use domain::label;
+use domain::node::Node;
+use domain::pod::{Pod, PodPhase, PodSpec, WhenUnsatisfiable};
 use domain::settings::Settings;
 
 use crate::ports::view_of;
@@ -22,11 +32,50 @@ pub(super) fn percent(world: &World, core: &Core, settings: &Settings) -> u32 {
     u32::try_from(percent).unwrap_or(u32::MAX)
 }
 
+/// Pods in the zones that their spread over zones gives them.
+#[derive(Default)]
+struct Pinned {
+    zones: BTreeMap<Text, Text>,
+    /// By what was pinned to which zone: pods of one workload have their specification in common.
+    specs: Vec<(Arc<PodSpec>, Text, Arc<PodSpec>)>,
+}
+
+impl Pinned {
+    fn of(nodes: &[Node]) -> Self {
+        let zone = |node: &Node| Some((node.name.clone(), node.labels.get(label::ZONE)?.clone()));
+        Self { zones: nodes.iter().filter_map(zone).collect(), specs: Vec::new() }
+    }
+
+    fn spec(&mut self, pod: &Pod) -> Arc<PodSpec> {
+        let must_spread = pod.spec.topology_spread.iter().any(|own| {
+            &*own.topology_key == label::ZONE
+                && own.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule
+        });
+        let zone = pod.node_name.as_ref().and_then(|node| self.zones.get(node));
+        let Some(zone) = zone.filter(|_| must_spread) else { return pod.spec.clone() };
+        let is_known = |own: &&(Arc<PodSpec>, Text, Arc<PodSpec>)| {
+            Arc::ptr_eq(&own.0, &pod.spec) && own.1 == *zone
+        };
+        if let Some((_, _, known)) = self.specs.iter().find(is_known) {
+            return known.clone();
+        }
+        let mut spec = PodSpec::clone(&pod.spec);
+        spec.node_selector.retain(|(key, _)| &**key != label::ZONE);
+        spec.node_selector.push((label::ZONE.into(), zone.clone()));
+        spec.node_selector.sort();
+        let spec = Arc::new(spec);
+        self.specs.push((pod.spec.clone(), zone.clone(), spec.clone()));
+        spec
+    }
+}
+
 /// The cluster as it would look if all its nodes were gone and its pods waited.
 fn afresh(world: &World) -> Observation {
     let view = view_of(world);
+    let mut pinned = Pinned::of(&view.nodes);
     let is_asking = |pod: &Pod| pod.is_active() && !pod.is_daemon() && !pod.is_static();
     let pods = view.pods.iter().filter(|pod| is_asking(pod)).map(|pod| Pod {
+        spec: pinned.spec(pod),
         node_name: None,
         phase: PodPhase::Pending,
         marked_unschedulable: true,
@@ -34,15 +83,11 @@ fn afresh(world: &World) -> Observation {
         started: None,
         ..pod.clone()
     });
+    let pods = pods.collect();
     Observation {
         now: world.now(),
         seed: 0,
-        view: ClusterView {
-            pods: pods.collect(),
-            nodes: Vec::new(),
-            node_claims: Vec::new(),
-            ..view
-        },
+        view: ClusterView { pods, nodes: Vec::new(), node_claims: Vec::new(), ..view },
         claims: Vec::new(),
         commands: Vec::new(),
         unavailable: Vec::new(),

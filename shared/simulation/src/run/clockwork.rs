@@ -251,13 +251,12 @@ impl Clockwork {
     /// Lets every invocation go on until it waits.
     fn go_on(&mut self) {
         let mut left = Vec::with_capacity(self.running.len());
+        let mut has_anyone_acted = false;
         for mut running in std::mem::take(&mut self.running) {
             let step = running.process.step();
-            if matches!(running.what, Invocation::Function(FunctionName::Lifecycle)) {
-                // It knows of its own work.
-            } else {
-                self.invoke_lifecycle();
-            }
+            // Lifecycle knows of its own work.
+            has_anyone_acted |=
+                !matches!(running.what, Invocation::Function(FunctionName::Lifecycle));
             match step {
                 Step::Waits => left.push(running),
                 Step::Done => self.ended(&running.what),
@@ -268,6 +267,10 @@ impl Clockwork {
             }
         }
         self.running = left;
+        // Only now does the list say whether lifecycle is there.
+        if has_anyone_acted {
+            self.invoke_lifecycle();
+        }
     }
 
     fn ended(&mut self, what: &Invocation) {

@@ -80,6 +80,7 @@ impl Simulation {
             Expected::PercentOfBound(range) => {
                 let found =
                     bound::percent(&world, &self.clockwork.core(), self.clockwork.settings());
+                self.percent_of_bound.set(Some(found));
                 (!range.contains(found)).then(|| format!("{found} %"))
             }
             Expected::WithoutHomeSeconds(range) => {
