@@ -1,7 +1,7 @@
 //! Simulated days of a cluster of about a hundred nodes: whatever happens, nothing happens that must never
 //! happen, every pod is placed within a bound, and what is left costs little more than it must.
 //!
-//! A day takes a quarter of a minute of processor time where all is optimised, so that only mornings are run by
+//! A day takes half a minute of processor time or more where all is optimised, so that only a morning is run by
 //! default. All two hundred, shared among the machine's threads:
 //! `OUTRIGGER_DAYS=0..200 cargo test --release -p outrigger-simulation --test days -- --ignored --nocapture`.
 //!
@@ -106,7 +106,7 @@ fn whatever_happens_in_a_morning_every_promise_is_kept() {
 }
 
 #[test]
-#[ignore = "a quarter of a minute of processor time a seed: see above"]
+#[ignore = "half a minute of processor time a seed: see above"]
 fn whatever_happens_in_a_day_every_promise_is_kept() {
     let seeds = seeds();
     let next = AtomicU64::new(seeds.start);
