@@ -305,7 +305,7 @@ impl NodeParts {
             deleted: None,
             labels: self.labels.clone(),
             annotations: Labels::new(),
-            requirements: Vec::new(),
+            requirements: Vec::new().into(),
             requests: Resources::new(),
             taints: self.taints.clone(),
             startup_taints: Vec::new(),

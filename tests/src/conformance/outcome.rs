@@ -202,7 +202,7 @@ fn places(snapshot: &ClusterSnapshot) -> BTreeMap<&Text, Labels> {
 
 /// What a claim's labels and requirements leave one value for.
 fn settled_labels(claim: &NodeClaim) -> Labels {
-    let mut required = Requirements::of(&claim.requirements);
+    let mut required = Requirements::of(claim.requirements.iter());
     for (key, value) in &claim.labels {
         required.add_label(key, value);
     }
