@@ -10,6 +10,10 @@ use std::time::Instant;
 
 use outrigger_tests::workload::{Market, Workload, snapshot};
 
+/// As the binaries have it: planning makes many small vectors.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> Result<(), Box<dyn Error>> {
     const USAGE: &str = "usage: peak_memory micro|diverse ec2|fake-400 PODS";
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -30,9 +34,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plan = planning::scheduling::schedule(&cluster);
     let took = start.elapsed();
     println!(
-        "{} claims, {} without a place, {took:.0?}; peak memory {}, {before} before planning",
+        "{} claims, {} without a place, {} of at least {}, {took:.0?}; peak memory {}, {before} before planning",
         plan.node_claims.len(),
         plan.unschedulable.len(),
+        plan.totals.hourly_after,
+        plan.totals.lower_bound.unwrap_or_default(),
         peak_memory()?,
     );
     Ok(())

@@ -10,11 +10,16 @@
 //! Nothing here has to be exact: [`super::search::prove`] cuts what is worth too much.
 
 use super::demand::Demand;
+use super::knapsack::Room;
 use super::offer::Offer;
 
-/// Steps of the first climb, among offers that are likely to count, and of the second, with all that do.
-const STEPS: [usize; 2] = [200, 300];
-/// Looks at a demand on a node, for a climb; with many demands there are fewer steps.
+/// Rounds of climbing, each with more nodes than the one before.
+const ROUNDS: usize = 8;
+/// Steps of a round.
+const STEPS: usize = 200;
+/// Steps of later rounds are as short as if there had been so many before.
+const STEPS_BEHIND: usize = 60;
+/// Looks at a demand on a node, in all; with many demands there are fewer steps.
 const WORK_MAX: usize = 8_000_000;
 /// With fewer steps than this, values say less than a guess.
 const STEPS_MIN: usize = 30;
@@ -36,40 +41,91 @@ const WEIGHT_STEPS: u32 = 4;
 /// Weights are divided by their sum when it has grown so much.
 const SUM_MAX: f32 = 1e12;
 
-/// An offer joins the second climb if its pods can be worth more than its price by this part.
-const EXCESS_MIN: f64 = 1e-3;
+/// An offer joins if its pods can be worth more than its price by this part.
+const EXCESS_MIN: f64 = 3e-3;
+
+/// So many join at once.
+const JOINING_MAX: usize = 16;
 
 /// By demand, what a pod is worth, in nano-USD an hour. `None` where there are too many demands to tell.
+///
+/// Of nodes that are much alike, each would have to be made dearer by itself. So few nodes take part at first, and
+/// those whose pods turn out to be worth most more than their price join.
 pub(super) fn values(demands: &[Demand], offers: &mut [Offer]) -> Option<Vec<f64>> {
     let counts: Vec<f32> = demands.iter().map(|demand| float(demand.count)).collect();
-    let mut counts_in = major(offers, &counts);
+    let mut nodes = major(offers, &counts);
+    let mut work = WORK_MAX;
+    let mut charges: Option<Charges> = None;
     let mut values = None;
-    for steps_max in STEPS {
-        let nodes: Vec<&Offer> =
-            offers.iter().zip(&counts_in).filter(|(_, is_in)| **is_in).map(|own| own.0).collect();
-        let steps = (WORK_MAX / (counts.len() * nodes.len()).max(1)).min(steps_max);
+    for round in 0..ROUNDS {
+        let looks = (counts.len() * nodes.len()).max(1);
+        // Half of what is left, so that those that join get their turn.
+        let steps = (work / 2 / looks).min(STEPS);
         if steps < STEPS_MIN {
             break;
         }
-        let found = values.insert(climb(&counts, &nodes, steps));
-        let mut is_complete = true;
-        for (Offer { room, .. }, is_in) in offers.iter_mut().zip(&mut counts_in) {
-            let enough = room.price * (1.0 + EXCESS_MIN);
-            if !*is_in && room.settle_weights(found, enough, WEIGHT_STEPS) > enough {
-                *is_in = true;
-                is_complete = false;
-            }
+        work -= steps * looks;
+        let of_nodes: Vec<&Offer> = nodes.iter().map(|node| &offers[*node]).collect();
+        let mut own = Charges::of(&of_nodes, counts.len());
+        if let Some(before) = &charges {
+            own.go_on_from(before);
         }
-        if is_complete {
+        let top = climb(&counts, charges.insert(own), steps, round);
+        for (place, node) in nodes.iter().enumerate() {
+            top.weigh(place, &mut offers[*node].room);
+        }
+        let joining = exceeding(offers, values.insert(top.values));
+        if joining.is_empty() {
             break;
         }
+        nodes.extend(joining);
     }
     values
 }
 
-fn climb(counts: &[f32], nodes: &[&Offer], steps: usize) -> Vec<f64> {
-    let mut charges = Charges::of(nodes, counts.len());
-    let mut best = (0.0, vec![0.0; counts.len()]);
+/// Nodes whose pods can be worth more than they cost: those of which it is most. None of those that took part.
+fn exceeding(offers: &mut [Offer], values: &[f64]) -> Vec<usize> {
+    let mut found: Vec<(f64, usize)> = Vec::new();
+    for (index, Offer { room, .. }) in offers.iter_mut().enumerate() {
+        let enough = room.price * (1.0 + EXCESS_MIN);
+        let at_most = room.settle_weights(values, enough, WEIGHT_STEPS);
+        if at_most > enough {
+            found.push((at_most / room.price, index));
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    found.into_iter().take(JOINING_MAX).map(|(_, index)| index).collect()
+}
+
+/// Where pods were worth most.
+struct Top {
+    /// What all of them are worth.
+    total: f32,
+    /// By demand, what a pod is worth.
+    values: Vec<f64>,
+    /// By resource, its index, and by node what it is charged in parts of the price.
+    parts: Vec<(usize, Vec<f32>)>,
+}
+
+impl Top {
+    /// Has a node's surrogate weigh resources as they are charged, which bounds what its pods are worth by its price:
+    /// they are worth no more than they are charged.
+    fn weigh(&self, place: usize, room: &mut Room) {
+        let part = |name: &usize| {
+            let own = self.parts.iter().find(|(own, _)| own == name);
+            own.map_or(0.0, |(_, parts)| f64::from(parts[place]))
+        };
+        let parts: Vec<f64> = room.resources.iter().map(part).collect();
+        let sum: f64 = parts.iter().sum();
+        if sum > 0.0 {
+            room.weights = parts.into_iter().map(|part| part / sum).collect();
+        }
+    }
+}
+
+fn climb(counts: &[f32], charges: &mut Charges, steps: usize, round: usize) -> Top {
+    let mut top = Top { total: 0.0, values: vec![0.0; counts.len()], parts: Vec::new() };
+    let behind = if round == 0 { 0 } else { STEPS_BEHIND };
     for step in 0..steps {
         let cheapest = charges.cheapest();
         let total: f32 = cheapest
@@ -77,13 +133,15 @@ fn climb(counts: &[f32], nodes: &[&Offer], steps: usize) -> Vec<f64> {
             .zip(counts)
             .filter_map(|(own, count)| Some(own.as_ref()?.0 * count))
             .sum();
-        if total > best.0 {
+        if total > top.total {
             let charge = |own: &Option<(f32, usize)>| own.map_or(0.0, |(charge, _)| charge.into());
-            best = (total, cheapest.iter().map(charge).collect());
+            let parts = charges.resources.iter().map(|own| (own.name, own.weights.clone()));
+            let values = cheapest.iter().map(charge).collect();
+            top = Top { total, values, parts: parts.collect() };
         } else if total <= 0.0 {
             break;
         }
-        let pace = PACE / (1.0 + float(step) / PACE_LASTS).sqrt();
+        let pace = PACE / (1.0 + float(step + behind) / PACE_LASTS).sqrt();
         for (demand, (own, count)) in cheapest.iter().zip(counts).enumerate() {
             if let Some((_, node)) = own {
                 charges.use_up(demand, *node, pace * count / total);
@@ -91,11 +149,11 @@ fn climb(counts: &[f32], nodes: &[&Offer], steps: usize) -> Vec<f64> {
         }
         charges.raise();
     }
-    best.1
+    top
 }
 
 /// Offers worth a look: of two that give as much for their price of what is scarce, the larger.
-fn major(offers: &[Offer], counts: &[f32]) -> Vec<bool> {
+fn major(offers: &[Offer], counts: &[f32]) -> Vec<usize> {
     let scarce: Vec<Vec<bool>> = offers.iter().map(|offer| scarce(offer, counts)).collect();
     let is_minor = |own: &Offer| {
         let small = &own.room;
@@ -105,7 +163,7 @@ fn major(offers: &[Offer], counts: &[f32]) -> Vec<bool> {
                 && large.admits_all_of(small)
         })
     };
-    offers.iter().map(|offer| !is_minor(offer)).collect()
+    (0..offers.len()).filter(|index| !is_minor(&offers[*index])).collect()
 }
 
 /// Resources of a node that run out about first when it is filled with pods of all kinds.
@@ -136,6 +194,8 @@ struct Charges {
 
 /// A resource on all nodes.
 struct Resource {
+    /// Its index.
+    name: usize,
     /// The share that a pod takes.
     shares: Vec<f32>,
     /// By node, the resource's part of the price, times the node's sum.
@@ -153,7 +213,8 @@ impl Charges {
         names.dedup();
         let mut resources: Vec<Resource> = names
             .iter()
-            .map(|_| Resource {
+            .map(|name| Resource {
+                name: *name,
                 shares: vec![0.0; demands * width],
                 weights: vec![0.0; width],
                 rises: vec![0.0; width],
@@ -174,14 +235,31 @@ impl Charges {
                     resources[names.partition_point(|own| own < name)].shares[place] = share;
                 }
             }
-            for name in &room.resources {
+            for (name, weight) in room.resources.iter().zip(&room.weights) {
                 let resource = &mut resources[names.partition_point(|own| own < name)];
-                resource.weights[node] = (1.0 - SLOTS_PART) / float(of_node);
+                #[expect(clippy::cast_possible_truncation, reason = "values need not be exact")]
+                let weight = *weight as f32;
+                resource.weights[node] = (1.0 - SLOTS_PART) * weight;
             }
         }
         #[expect(clippy::cast_possible_truncation, reason = "values need not be exact")]
         let prices = nodes.iter().map(|node| node.room.price as f32).collect();
         Self { demands, prices, resources, slots, slot_weights, sums: vec![1.0; width] }
+    }
+
+    /// Takes over what was charged: the first nodes are those of before.
+    fn go_on_from(&mut self, before: &Self) {
+        let (width, known) = (self.prices.len(), before.prices.len());
+        let rows = self.slot_weights.chunks_exact_mut(width);
+        for (own, before) in rows.zip(before.slot_weights.chunks_exact(known)) {
+            own[..known].copy_from_slice(before);
+        }
+        self.sums[..known].copy_from_slice(&before.sums);
+        for own in &mut self.resources {
+            if let Some(before) = before.resources.iter().find(|before| before.name == own.name) {
+                own.weights[..known].copy_from_slice(&before.weights);
+            }
+        }
     }
 
     /// By demand, what a pod is charged where that is the least, and by which node. `None` where it can go nowhere.

@@ -103,12 +103,21 @@ impl Relaxation {
             worthwhile: FxHashMap::default(),
         };
         let Self { demands, offers, .. } = &mut relaxation;
-        let Some(start) = ascent::values(demands, offers) else {
+        let Some(mut start) = ascent::values(demands, offers) else {
             relaxation.values = relaxation.shares();
             return Some(relaxation);
         };
-        let mut found = search::solve(demands, offers, start, budget);
+        // The search moves weights; these are what proves the values it starts from.
+        let weights: Vec<Vec<f64>> = offers.iter().map(|own| own.room.weights.clone()).collect();
+        search::prove(demands, offers, &mut start, budget);
+        let mut found = search::solve(demands, offers, start.clone(), budget);
+        for (offer, weights) in offers.iter_mut().zip(weights) {
+            offer.room.weights = weights;
+        }
         search::prove(demands, offers, &mut found.values, budget);
+        if search::worth(&start, demands) > search::worth(&found.values, demands) {
+            found.values = start;
+        }
         relaxation.values = found.values;
         relaxation.is_solved = true;
         for (offer, pattern, level) in found.mix {
@@ -253,10 +262,8 @@ impl Offer {
         if quick <= enough {
             return quick;
         }
-        let is_searched = self.room.rows.len() <= budget.proof_demands;
-        let steps = if is_searched { budget.weight_steps } else { 3 };
-        let better = self.room.settle_weights(values, enough, steps);
-        if better <= enough || !is_searched {
+        let better = self.room.settle_weights(values, enough, budget.weight_steps);
+        if better <= enough || self.room.rows.len() > budget.proof_demands {
             return better;
         }
         let exact = exact::best(&self.room, values).map_or(f64::INFINITY, |(most, _)| most);

@@ -45,16 +45,8 @@ impl Budget {
         weight_steps: 16,
     };
 
-    /// The same for more pods than [`Self::MANY_PODS`]: speed counts there, and patterns among many demands change
-    /// nothing about the plan.
-    const MANY: Self = Self {
-        demands: Self::QUICK_DEMANDS,
-        rounds: 1,
-        cuts: 1,
-        proof_demands: Self::QUICK_DEMANDS,
-        proof_nodes: 200,
-        ..Self::PLAN
-    };
+    /// The same for more pods than [`Self::MANY_PODS`]: speed counts there, and patterns change nothing about the plan.
+    const MANY: Self = Self { demands: 0, cuts: 1, proof_demands: 0, ..Self::PLAN };
 
     const MANY_PODS: u32 = 5_000;
 
@@ -131,7 +123,7 @@ pub(super) fn solve(
         patterns: Vec::new(),
         pricing_nodes: budget.pricing_nodes,
         is_cold: vec![false; offers.len()],
-        proved: (worth(&start, &counts), start),
+        proved: (worth(&start, demands), start),
         counts,
         offers,
     };
@@ -147,6 +139,7 @@ pub(super) fn solve(
             .map(|(proved, own)| proved + (own - proved) * LEVEL)
             .collect();
         let cut = search.cut_down(start, budget);
+        let cut = (worth(&cut, demands), cut);
         if cut.0 > search.proved.0 {
             search.proved = cut;
         }
@@ -159,8 +152,8 @@ pub(super) fn solve(
 }
 
 /// What all demand is worth.
-fn worth(values: &[f64], counts: &[u32]) -> f64 {
-    values.iter().zip(counts).map(|(value, count)| value * f64::from(*count)).sum()
+pub(super) fn worth(values: &[f64], demands: &[Demand]) -> f64 {
+    values.iter().zip(demands).map(|(value, demand)| value * f64::from(demand.count)).sum()
 }
 
 struct ColumnSearch<'o> {
@@ -264,9 +257,9 @@ impl ColumnSearch<'_> {
         Found { values: self.proved.1, mix }
     }
 
-    /// Values at which hardly a pattern is worth more than its price, and what all demand is worth then.
+    /// Values at which hardly a pattern is worth more than its price.
     /// Patterns that show up on the way come in.
-    fn cut_down(&mut self, mut values: Vec<f64>, budget: &Budget) -> (f64, Vec<f64>) {
+    fn cut_down(&mut self, mut values: Vec<f64>, budget: &Budget) -> Vec<f64> {
         let mut found = Vec::new();
         let mut is_done = vec![false; self.offers.len()];
         for _ in 0..budget.cuts {
@@ -284,7 +277,7 @@ impl ColumnSearch<'_> {
                 self.patterns.push((index, pattern));
             }
         }
-        (worth(&values, &self.counts), values)
+        values
     }
 
     /// Cuts values where a pattern is worth more than its price, of the rows where that costs the bound the

@@ -1,6 +1,7 @@
 //! Filling one node with what is left to place.
 
 use domain::settings::MinValuesPolicy;
+use fixedbitset::FixedBitSet;
 
 use super::bin::Bin;
 use super::packer::Packer;
@@ -35,7 +36,30 @@ struct Filling {
     hosts: HostCounts,
     joint: Option<Joint>,
     counts: Vec<(usize, u32)>,
+    /// Items that `counts` names.
+    counted: FixedBitSet,
     value: f64,
+}
+
+impl Filling {
+    /// How many pods of an item are in.
+    fn count(&self, item: usize) -> u32 {
+        if !self.counted.contains(item) {
+            return 0;
+        }
+        let is_own = |(other, _): &&(usize, u32)| *other == item;
+        self.counts.iter().find(is_own).map_or(0, |(_, count)| *count)
+    }
+
+    fn count_in(&mut self, item: usize, count: u32) {
+        if self.counted.put(item)
+            && let Some((_, known)) = self.counts.iter_mut().find(|(other, _)| *other == item)
+        {
+            *known += count;
+        } else {
+            self.counts.push((item, count));
+        }
+    }
 }
 
 /// Items that may still go on a node, their requests by resource: all of them are weighed for each step.
@@ -81,13 +105,35 @@ impl Open {
             }
         }
         let mut best: Option<(usize, f64)> = None;
+        let mut fitting = 0;
         for (place, (value, taken)) in self.values.iter().zip(&self.taken).enumerate() {
             let density = value / taken;
-            if *value >= 0.0 && taken.is_finite() && best.is_none_or(|(_, most)| density > most) {
-                best = Some((place, density));
+            if *value >= 0.0 && taken.is_finite() {
+                fitting += 1;
+                if best.is_none_or(|(_, most)| density > most) {
+                    best = Some((place, density));
+                }
             }
         }
+        // Of what does not fit any more, nothing will: once it is the larger part, it is left out.
+        if fitting * 2 < self.items.len() {
+            return best.map(|(place, _)| self.shorten(place));
+        }
         best.map(|(place, _)| place)
+    }
+
+    /// Leaves out what is closed or does not fit; returns where a place that stays has moved to.
+    fn shorten(&mut self, place: usize) -> usize {
+        let width = self.items.len();
+        let stays: Vec<usize> = (0..width)
+            .filter(|own| self.values[*own] >= 0.0 && self.taken[*own].is_finite())
+            .collect();
+        let rows = self.amounts.chunks_exact(width);
+        self.amounts = rows.flat_map(|amounts| stays.iter().map(|own| amounts[*own])).collect();
+        self.values = stays.iter().map(|own| self.values[*own]).collect();
+        self.items = stays.iter().map(|own| self.items[*own]).collect();
+        self.taken.truncate(stays.len());
+        stays.partition_point(|own| *own < place)
     }
 
     fn close(&mut self, place: usize) {
@@ -125,6 +171,7 @@ impl Packer<'_, '_, '_, '_> {
             hosts: HostCounts::default(),
             joint: None,
             counts: Vec::new(),
+            counted: FixedBitSet::with_capacity(self.items.len()),
             value: 0.0,
         }
     }
@@ -158,14 +205,13 @@ impl Packer<'_, '_, '_, '_> {
             queue.fits(*position, &filling.room)
                 && !self.items[*item].pods.is_empty()
                 && self.accepts(*item, bin)
-                && filling.counts.iter().all(|(own, _)| own != item)
+                && !filling.counted.contains(*item)
         };
         let mut open = Open::of(queue, self.values, may_go);
         while let Some(place) = open.densest(&filling.room) {
             let item = open.items[place];
             let own = &self.items[item];
-            let is_own = |(other, _): &&(usize, u32)| *other == item;
-            let taken = filling.counts.iter().find(is_own).map_or(0, |(_, count)| *count);
+            let taken = filling.count(item);
             let fitting = room_for(&filling.room, &self.setup.model.shape(own.shape).requests);
             let left = u32::try_from(own.pods.len()).unwrap_or(u32::MAX).saturating_sub(taken);
             let chunk = (fitting.min(left) / CHUNKS).max(1);
@@ -205,8 +251,7 @@ impl Packer<'_, '_, '_, '_> {
         let own = &self.items[item];
         let shape = self.setup.model.shape(own.shape);
         let mut count = u32::try_from(own.pods.len()).unwrap_or(u32::MAX);
-        let is_own = |(other, _): &&(usize, u32)| *other == item;
-        count -= filling.counts.iter().find(is_own).map_or(0, |(_, taken)| *taken);
+        count -= filling.count(item);
         count = count.min(most).min(room_for(&filling.room, &shape.requests));
         if count == 0 || !self.accepts(item, bin) {
             return 0;
@@ -224,10 +269,7 @@ impl Packer<'_, '_, '_, '_> {
             *room -= amount * i64::from(count);
         }
         filling.hosts.add(self.setup.model, self.setup.topology, own.shape, count);
-        match filling.counts.iter_mut().find(|(other, _)| *other == item) {
-            Some((_, known)) => *known += count,
-            None => filling.counts.push((item, count)),
-        }
+        filling.count_in(item, count);
         filling.value += self.values[item] * f64::from(count);
         count
     }

@@ -84,9 +84,9 @@ pub(crate) fn pack(
 
 /// Packs items into new nodes within the pools' limits, as cheaply as the search budget finds.
 ///
-/// The first packing values each pod at its cheapest share. In a packing, pods that end on nodes that
-/// are used badly cost more than their share: the next round values them at what they cost, so that bins
-/// that serve them well come to the front. The cheapest packing of all rounds counts, so the answer is
+/// The first packing values each pod at its cheapest share, or as the relaxation does. In a packing, pods
+/// that end on nodes that are used badly cost more than their share: the next round values them at what they
+/// cost, so that bins that serve them well come to the front. The cheapest packing of all rounds counts, so the answer is
 /// never dearer than the first. Rounds are bounded by work, not by time: the same input, the same answer.
 pub(crate) fn pack_for_less(
     model: &Model,
@@ -100,22 +100,10 @@ pub(crate) fn pack_for_less(
     }
     let setup = Setup::of(model, topology, state, items);
     let mut values = setup.values.clone();
-    let mut best = setup.pack(limits.clone(), items.to_vec(), &values);
-    if let Search::With(relaxation) = search
-        && is_priced(items.len(), &best)
-    {
-        let priced: Vec<f64> = items
-            .iter()
-            .zip(&setup.values)
-            .map(|(item, share)| {
-                relaxation.value(item.shape).filter(|value| *value > 0.0).unwrap_or(*share * 0.1)
-            })
-            .collect();
-        let next = setup.pack_mix(relaxation, limits.clone(), items.to_vec(), &priced);
-        if next.is_better_than(&best) {
-            best = next;
-        }
-    }
+    let mut best = match search {
+        Search::With(relaxation) => first(&setup, relaxation, limits, items),
+        Search::Alone | Search::Quick => setup.pack(limits.clone(), items.to_vec(), &values),
+    };
     let rounds = match search {
         Search::With(_) if is_priced(items.len(), &best) => 1,
         Search::Quick => 1,
@@ -126,11 +114,7 @@ pub(crate) fn pack_for_less(
     let mut last_paid: Option<Vec<f64>> = None;
     for _ in 1..rounds {
         let paid = last_paid.take().unwrap_or_else(|| best.paid.clone());
-        for (value, paid) in values.iter_mut().zip(&paid) {
-            if *paid > 0.0 {
-                *value = value.mul_add(1.0 - STEP, paid * STEP);
-            }
-        }
+        move_towards(&mut values, &paid, STEP);
         let next = setup.pack(limits.clone(), items.to_vec(), &values);
         last_paid = Some(next.paid.clone());
         if next.is_better_than(&best) {
@@ -158,7 +142,84 @@ pub(crate) fn pack_for_less(
 /// How far values move towards what pods cost, each round.
 const STEP: f64 = 0.5;
 
-/// Whether a packing at the relaxation's values is worth a try and within the budget: each node looks at most
+/// The cheapest of packings at the values that the relaxation knows, where that is worth it and within the budget;
+/// else one packing without it.
+fn first(setup: &Setup, relaxation: &Relaxation, limits: &Limits, items: &[Item]) -> Outcome {
+    let pods: usize = items.iter().map(|item| item.pods.len()).sum();
+    let alone = || setup.pack(limits.clone(), items.to_vec(), &setup.values);
+    let better = |a: Outcome, b: Outcome| if b.is_better_than(&a) { b } else { a };
+    // Among many pods, packing tells how many nodes there are to look at.
+    if items.len() * pods > WORK_MAX {
+        let known = alone();
+        return match is_priced(items.len(), &known) {
+            true => better(known, priced(setup, relaxation, limits, items)),
+            false => known,
+        };
+    }
+    let priced = priced(setup, relaxation, limits, items);
+    if !is_priced(items.len(), &priced) {
+        alone()
+    } else if priced.packing.left.is_empty() {
+        priced
+    } else {
+        better(alone(), priced)
+    }
+}
+
+/// Packs at the relaxation's values, what a pod is worth where parts of nodes can be launched, and then at values moved
+/// towards what pods cost so.
+fn priced(setup: &Setup, relaxation: &Relaxation, limits: &Limits, items: &[Item]) -> Outcome {
+    let mut values: Vec<f64> = items
+        .iter()
+        .zip(&setup.values)
+        .map(|(item, share)| {
+            relaxation.value(item.shape).filter(|value| *value > 0.0).unwrap_or(*share * 0.1)
+        })
+        .collect();
+    let worth: f64 =
+        items.iter().zip(&values).map(|(item, value)| value * float(item.pods.len())).sum();
+    // Without patterns, an answer is wanted soon.
+    let enough = if relaxation.mix().is_empty() { worth * NEAR } else { 0.0 };
+    let mut best = setup.pack_mix(relaxation, limits.clone(), items.to_vec(), &values);
+    let mut paid = best.paid.clone();
+    for _ in 1..PRICED_ROUNDS {
+        if best.packing.left.is_empty() && best.cost <= enough {
+            break;
+        }
+        move_towards(&mut values, &paid, PRICED_STEP);
+        let next = setup.pack_mix(relaxation, limits.clone(), items.to_vec(), &values);
+        paid.clone_from(&next.paid);
+        if next.is_better_than(&best) {
+            best = next;
+        }
+    }
+    best
+}
+
+#[expect(clippy::cast_precision_loss, reason = "pods of a cluster")]
+fn float(count: usize) -> f64 {
+    count as f64
+}
+
+/// Moves values part of the way to what pods cost.
+fn move_towards(values: &mut [f64], paid: &[f64], step: f64) {
+    for (value, paid) in values.iter_mut().zip(paid) {
+        if *paid > 0.0 {
+            *value = value.mul_add(1.0 - step, paid * step);
+        }
+    }
+}
+
+/// Packings at the relaxation's values, at most.
+const PRICED_ROUNDS: usize = 3;
+
+/// So many times what parts of nodes would cost is near enough.
+const NEAR: f64 = 1.09;
+
+/// How far values move from one of them to the next.
+const PRICED_STEP: f64 = 0.3;
+
+/// Whether packings at the relaxation's values are worth a try and within the budget: each node looks at most
 /// items. For a few nodes first moves find as much, and leave less for the next tick to consolidate.
 fn is_priced(items: usize, best: &Outcome) -> bool {
     let nodes = best.packing.nodes.len();

@@ -3,6 +3,8 @@
 use domain::label::{CAPACITY_TYPE, HOSTNAME, ZONE};
 use domain::money::UsdPerHour;
 use domain::plan::Plan;
+use domain::settings::SearchEffort;
+use domain::snapshot::ClusterSnapshot;
 
 use crate::testing::{
     cluster, daemon_set, instance_type, near, node, pod, reserved, spread_over, usd,
@@ -57,6 +59,20 @@ fn pods_of_two_kinds_that_fill_a_node_together_are_counted_together() {
         cluster().selling(sold).pods(6, &pod("a").cpu(6000)).pods(6, &pod("b").cpu(4000)).plan();
     assert_eq!(plan.node_claims.len(), 6);
     assert_near(&plan, 99);
+}
+
+#[test]
+fn it_is_near_without_a_search_where_hundreds_of_types_give_as_much_for_their_price() {
+    let sold = (1..=200_i32)
+        .map(|cpus| instance_type(&format!("m{cpus:03}"), cpus.into(), 0.05 * f64::from(cpus)));
+    let quick = |snapshot: &mut ClusterSnapshot| {
+        snapshot.settings.search_effort = SearchEffort::Quick;
+    };
+    let mut world = cluster().selling(sold.collect()).with(quick);
+    for kind in 0..80 {
+        world = world.pods(3, &pod(&format!("kind-{kind}")).cpu(300 + kind * 37));
+    }
+    assert_near(&world.plan(), 95);
 }
 
 #[test]
