@@ -241,7 +241,7 @@ pub(crate) fn claim_object(name: &str) -> NodeClaim {
             (CAPACITY_TYPE, "spot"),
         ]),
         annotations: Labels::new(),
-        requirements: Vec::new(),
+        requirements: Vec::new().into(),
         requests: Resources::new(),
         taints: Vec::new(),
         startup_taints: Vec::new(),

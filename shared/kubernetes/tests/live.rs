@@ -153,8 +153,9 @@ fn claim(name: &str, pool: &str) -> NodeClaim {
         annotations: [("karpenter.sh/nodepool-hash".into(), "1".into())].into(),
         requirements: vec![Requirement::is_in(
             "node.kubernetes.io/instance-type",
-            ["m7i.large".into(), "m7i.xlarge".into()].into(),
-        )],
+            ["m7i.large".into(), "m7i.xlarge".into()],
+        )]
+        .into(),
         requests: Resources::new().with(CPU, 1250).with(MEMORY, 3 << 30),
         taints: vec![Taint {
             key: "team".into(),
