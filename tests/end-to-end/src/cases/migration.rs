@@ -303,7 +303,7 @@ fn commands_of(page: &str, holding: &str) -> Result<String> {
     let blocks = blocks.filter_map(|rest| rest.split_once("```").map(|(block, _)| block));
     let block = blocks.into_iter().find(|block| block.contains(holding));
     let block = block.with_context(|| format!("{page} has no commands with {holding:?}"))?;
-    let lines = block.lines().map(|line| line.trim().trim_start_matches("$ "));
+    let lines = block.trim().lines().map(|line| line.trim().trim_start_matches("$ "));
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
