@@ -151,10 +151,10 @@ fn first(setup: &Setup, relaxation: &Relaxation, limits: &Limits, items: &[Item]
     // Among many pods, packing tells how many nodes there are to look at.
     if items.len() * pods > WORK_MAX {
         let known = alone();
-        return match is_priced(items.len(), &known) {
-            true => better(known, priced(setup, relaxation, limits, items)),
-            false => known,
-        };
+        if !is_priced(items.len(), &known) {
+            return known;
+        }
+        return better(known, priced(setup, relaxation, limits, items));
     }
     let priced = priced(setup, relaxation, limits, items);
     if !is_priced(items.len(), &priced) {
