@@ -152,17 +152,7 @@ async fn disrupt_under<O: Outside>(
 ) -> Result<DisruptionReport, PortError> {
     let observed = observe(ports, lease).await?;
     let snapshot = snapshot(&observed, run.settings);
-    let mut tick = Tick {
-        ports,
-        run,
-        observed: &observed,
-        snapshot: &snapshot,
-        launching,
-        report: DisruptionReport::default(),
-        events: Vec::new(),
-        is_proposal_open: false,
-        has_started: false,
-    };
+    let mut tick = Tick::new((ports, run), &observed, &snapshot, launching);
     tick.clean_up().await;
     tick.keep_drift().await;
     for command in &observed.commands {
@@ -196,6 +186,28 @@ struct Tick<'a, O> {
     is_proposal_open: bool,
     /// A command was started or ended in this run: what was seen no longer holds.
     has_started: bool,
+}
+
+impl<'a, O: Outside> Tick<'a, O> {
+    /// Nothing is done yet.
+    fn new(
+        (ports, run): (&'a O, &'a Run<'a>),
+        observed: &'a Observation,
+        snapshot: &'a ClusterSnapshot,
+        launching: Option<&'a Lease>,
+    ) -> Self {
+        Self {
+            ports,
+            run,
+            observed,
+            snapshot,
+            launching,
+            report: DisruptionReport::default(),
+            events: Vec::new(),
+            is_proposal_open: false,
+            has_started: false,
+        }
+    }
 }
 
 impl<O: Outside> Tick<'_, O> {

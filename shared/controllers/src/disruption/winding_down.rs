@@ -23,17 +23,7 @@ pub(crate) async fn wind_down<O: Outside>(
 ) -> Result<DisruptionReport, PortError> {
     let observed = observe(ports, lease).await?;
     let snapshot = snapshot(&observed, run.settings);
-    let mut tick = Tick {
-        ports,
-        run,
-        observed: &observed,
-        snapshot: &snapshot,
-        launching: None,
-        report: DisruptionReport::default(),
-        events: Vec::new(),
-        is_proposal_open: false,
-        has_started: false,
-    };
+    let mut tick = Tick::new((ports, run), &observed, &snapshot, None);
     tick.clean_up().await;
     for command in &observed.commands {
         if is_over(ports, run) {

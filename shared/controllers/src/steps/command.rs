@@ -56,8 +56,8 @@ pub fn proposal(command: &CommandRecord, now: Timestamp) -> Proposal {
     }
 }
 
-/// Validates a proposal against the present: where its pods go is decided anew. Of nodes proposed as empty, those that still are may go
-/// although others no longer are; anything else holds as a whole or not at all.
+/// Validates a proposal against the present: where its pods go is decided anew. Of nodes proposed as empty, those
+/// that still are may go although others no longer are; anything else holds as a whole or not at all.
 pub fn validated(
     core: &Core,
     snapshot: &ClusterSnapshot,
