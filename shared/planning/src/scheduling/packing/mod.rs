@@ -86,8 +86,9 @@ pub(crate) fn pack(
 ///
 /// The first packing values each pod at its cheapest share, or as the relaxation does. In a packing, pods
 /// that end on nodes that are used badly cost more than their share: the next round values them at what they
-/// cost, so that bins that serve them well come to the front. The cheapest packing of all rounds counts, so the answer is
-/// never dearer than the first. Rounds are bounded by work, not by time: the same input, the same answer.
+/// cost, so that bins that serve them well come to the front. The cheapest packing of all rounds counts, so
+/// the answer is never dearer than the first. Rounds are bounded by work, not by time: the same input, the
+/// same answer.
 pub(crate) fn pack_for_less(
     model: &Model,
     topology: &Topology,
@@ -213,11 +214,11 @@ fn move_towards(values: &mut [f64], paid: &[f64], step: f64) {
 /// Packings at the relaxation's values, at most.
 const PRICED_ROUNDS: usize = 3;
 
-/// So many times what parts of nodes would cost is near enough.
-const NEAR: f64 = 1.09;
-
 /// How far values move from one of them to the next.
 const PRICED_STEP: f64 = 0.3;
+
+/// So many times what parts of nodes would cost is near enough.
+const NEAR: f64 = 1.09;
 
 /// Whether packings at the relaxation's values are worth a try and within the budget: each node looks at most
 /// items. For a few nodes first moves find as much, and leave less for the next tick to consolidate.
