@@ -64,6 +64,19 @@ pub enum Unconsolidatable {
         /// What it has to save.
         needed: UsdPerHour,
     },
+    /// kube-scheduler would put its pods elsewhere than planned, and nodes for those that find no place then cost
+    /// what it would save.
+    #[error(
+        "it would save {saving}, but kube-scheduler spreads pods, and {pods} would be left to need new nodes for {price}"
+    )]
+    Scattered {
+        /// Pods that would find no place.
+        pods: u32,
+        /// What it would save if pods went where they are planned to go.
+        saving: UsdPerHour,
+        /// What nodes for them cost.
+        price: UsdPerHour,
+    },
     /// A `Balanced` pool finds the saving too small for the disruption.
     #[error(
         "it would save {saving}, which scores {score_percent} of 50 needed (consolidationPolicy Balanced)"

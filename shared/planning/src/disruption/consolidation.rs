@@ -2,7 +2,9 @@
 //!
 //! Every candidate is looked at alone first: that gives the reason of each that stays, the nodes that can go
 //! without anything new, and the best single replacement. Then sets are built: nodes that go together without
-//! anything new ([`Search::deletions`]), and nodes whose pods are packed anew on fewer ([`Search::merges`]).
+//! anything new ([`Search::deletions`]), and nodes whose pods are packed anew on others ([`Search::merges`]).
+//! A move has to save as much where kube-scheduler would put the pods, so that each makes the cluster cheaper and it
+//! comes to rest; that is looked at last, since it takes longest.
 //! Of the best of each kind, the one that saves most once moving is paid is the tick's command; where limits keep
 //! its new nodes from being launched, the next.
 //!
@@ -17,7 +19,7 @@ use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, Unconsolid
 
 use super::Disruptor;
 use super::budget::Allowance;
-use super::evaluation::{Move, evaluate};
+use super::evaluation::{Move, evaluate, on_paper, withstands_the_scheduler};
 use super::score::Scores;
 use super::trial::Trials;
 use crate::model::Model;
@@ -25,8 +27,11 @@ use crate::model::Model;
 /// Nodes that one command takes at most.
 const NODES_MAX: usize = 100;
 
-/// Up to so many candidates, every pair is tried.
-const PAIRED_MAX: usize = 16;
+/// Of so many candidates that use their price worst, every pair is tried.
+const PAIRED_MAX: usize = 8;
+
+/// Of these, so many that follow each other are tried together.
+const RUN_MAX: usize = 6;
 
 /// A set of so few nodes is extended by others, as long as that saves more.
 const EXTENDED_MAX: usize = 8;
@@ -46,10 +51,11 @@ impl<'a> Disruptor<'_, 'a> {
             order: Vec::new(),
             able: 0,
             singles: Vec::new(),
+            scattered: BTreeMap::new(),
         };
         search.look_at_each(candidates);
         let moves = search.moves();
-        let Search { singles, .. } = search;
+        let Search { singles, mut scattered, .. } = search;
         let mut refused: BTreeMap<usize, NodePoolUnfit> = BTreeMap::new();
         let mut going: Vec<usize> = Vec::new();
         for found in moves {
@@ -63,7 +69,11 @@ impl<'a> Disruptor<'_, 'a> {
             }
         }
         for single in singles.into_iter().filter(|own| !going.contains(&own.node)) {
-            let reason = match (single.outcome, refused.remove(&single.node)) {
+            let outcome = match scattered.remove(&single.node) {
+                Some(reason) => Err(reason),
+                None => single.outcome,
+            };
+            let reason = match (outcome, refused.remove(&single.node)) {
                 (Ok(saving), _) if !going.is_empty() => Unconsolidatable::Later { saving },
                 (_, Some(unfit)) => Unconsolidatable::NotLaunchable(unfit),
                 (Ok(saving), None) => Unconsolidatable::Later { saving },
@@ -127,8 +137,10 @@ struct Search<'t, 's, 'a> {
     order: Vec<usize>,
     /// How many of them, the first ones, can go alone.
     able: usize,
-    /// Of each candidate, what taking it alone comes to.
+    /// Of each candidate, what taking it alone comes to on paper.
     singles: Vec<Single>,
+    /// Those of them that would not come to it where kube-scheduler puts their pods, as far as that was looked at.
+    scattered: BTreeMap<usize, Unconsolidatable>,
 }
 
 impl Search<'_, '_, '_> {
@@ -137,7 +149,7 @@ impl Search<'_, '_, '_> {
     fn look_at_each(&mut self, candidates: Vec<usize>) {
         let mut ranked: Vec<(bool, f64, usize)> = Vec::with_capacity(candidates.len());
         for node in candidates {
-            let found = evaluate(self.trials, self.scores, &[node]);
+            let found = on_paper(self.trials, self.scores, &[node]);
             let price = self.model.nodes[node].price().unwrap_or_default();
             let outcome = found.map(|found| found.savings);
             let saving = outcome.as_ref().copied().unwrap_or(price);
@@ -173,10 +185,22 @@ impl Search<'_, '_, '_> {
         evaluate(self.trials, self.scores, nodes).ok()
     }
 
-    /// The first in order that goes alone.
+    /// The first in order that goes alone wherever kube-scheduler puts its pods; of those before it, it is noted
+    /// why they do not.
     fn single(&mut self) -> Option<Move> {
-        let first = *self.order[..self.able].first()?;
-        self.try_set(&[first])
+        for index in 0..self.able {
+            let node = self.order[index];
+            if !self.allows(&[node]) {
+                continue;
+            }
+            match evaluate(self.trials, self.scores, &[node]) {
+                Ok(found) => return Some(found),
+                Err(reason) => {
+                    self.scattered.insert(node, reason);
+                }
+            }
+        }
+        None
     }
 
     /// As many as can go together without anything new, in order. A node that has taken in another's pods
@@ -207,34 +231,56 @@ impl Search<'_, '_, '_> {
         None
     }
 
-    /// Nodes whose pods fit on fewer new ones: prefixes of those that use their price worst, pairs where
-    /// there are few, and what can be added to the best of them.
+    /// Nodes whose pods fit on new ones that cost less: of those that use their price worst the first, pairs, and
+    /// what can be added to the best of them.
     fn merges(&mut self) -> Option<Move> {
         let wasteful = self.by_waste();
+        let together = self.within_budgets(&wasteful);
+        let worst = &wasteful[..wasteful.len().min(PAIRED_MAX)];
         let mut best: Option<Move> = None;
-        for set in prefixes(&wasteful).chain(pairs(&wasteful)) {
-            if let Some(found) = self.try_set(&set) {
-                keep_better(&mut best, found);
-            }
+        for set in prefixes(&together).chain(pairs(worst)).chain(runs(worst)) {
+            self.try_better(&set, &mut best);
         }
-        let mut best = best?;
-        for node in wasteful.iter().take(PAIRED_MAX) {
-            if best.nodes.contains(node) || best.nodes.len() > EXTENDED_MAX {
+        for node in worst {
+            let Some(found) = &best else { break };
+            if found.nodes.contains(node) || found.nodes.len() > EXTENDED_MAX {
                 continue;
             }
-            let mut more = best.nodes.clone();
+            let mut more = found.nodes.clone();
             more.push(*node);
-            if let Some(found) = self.try_set(&more)
-                && found.is_better_than(&best)
-            {
-                best = found;
-            }
+            self.try_better(&more, &mut best);
         }
-        Some(best)
+        best
     }
 
-    /// Candidates by how much of their price their pods are not worth, for what they disrupt, as many as
-    /// budgets let go together.
+    /// Keeps a set that is better than the best so far.
+    fn try_better(&mut self, nodes: &[usize], best: &mut Option<Move>) {
+        if !self.allows(nodes) {
+            return;
+        }
+        let Ok(found) = on_paper(self.trials, self.scores, nodes) else { return };
+        let is_better = best.as_ref().is_none_or(|best| found.is_better_than(best));
+        if is_better && withstands_the_scheduler(self.trials, &found).is_ok() {
+            *best = Some(found);
+        }
+    }
+
+    /// As many of the nodes as budgets let go together, in order.
+    fn within_budgets(&self, nodes: &[usize]) -> Vec<usize> {
+        let mut together: Vec<usize> = Vec::new();
+        for node in nodes {
+            together.push(*node);
+            if !self.allows(&together) {
+                together.pop();
+            }
+            if together.len() == NODES_MAX {
+                break;
+            }
+        }
+        together
+    }
+
+    /// Candidates by how much of their price their pods are not worth, for what they disrupt.
     fn by_waste(&mut self) -> Vec<usize> {
         // A pool that finds a node's saving too small is not asked again in company.
         let refused: BTreeSet<usize> = self
@@ -252,23 +298,7 @@ impl Search<'_, '_, '_> {
             b.0.total_cmp(&a.0)
                 .then_with(|| self.model.nodes[a.1].name.cmp(self.model.nodes[b.1].name))
         });
-        let mut wasteful: Vec<usize> = Vec::new();
-        for (_, node) in ranked {
-            wasteful.push(node);
-            if !self.allows(&wasteful) {
-                wasteful.pop();
-            }
-            if wasteful.len() == NODES_MAX {
-                break;
-            }
-        }
-        wasteful
-    }
-}
-
-fn keep_better(best: &mut Option<Move>, found: Move) {
-    if best.as_ref().is_none_or(|best| found.is_better_than(best)) {
-        *best = Some(found);
+        ranked.into_iter().map(|(_, node)| node).collect()
     }
 }
 
@@ -280,10 +310,14 @@ fn prefixes(order: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     within.chain(all).map(|size| order[..size].to_vec())
 }
 
-/// Every pair of few candidates.
-fn pairs(order: &[usize]) -> impl Iterator<Item = Vec<usize>> {
-    let few = if order.len() > PAIRED_MAX { &[] } else { order };
-    few.iter().enumerate().flat_map(move |(index, first)| {
-        few[..index].iter().map(move |second| vec![*second, *first])
+/// Every pair.
+fn pairs(nodes: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    nodes.iter().enumerate().flat_map(move |(index, first)| {
+        nodes[..index].iter().map(move |second| vec![*second, *first])
     })
+}
+
+/// Three to [`RUN_MAX`] that follow each other, without those that begin with the first.
+fn runs(nodes: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    (3..=RUN_MAX).flat_map(|size| nodes.windows(size).skip(1).map(<[usize]>::to_vec))
 }

@@ -13,7 +13,7 @@ use super::trial::{Trial, Trials};
 pub(super) struct Move {
     /// The nodes that go.
     pub(super) nodes: Vec<usize>,
-    /// Where their pods go: nodes that stay, and fewer new ones than go.
+    /// Where their pods go: nodes that stay, and no more new ones than go.
     pub(super) trial: Trial,
     /// What it saves.
     pub(super) savings: UsdPerHour,
@@ -34,13 +34,13 @@ impl Move {
     }
 }
 
-/// Whether the nodes can go for a saving: their pods fit on nodes that stay, and those that do not on fewer
-/// new nodes that cost less together. One node is replaced by one at most: pods are never spread over more
+/// Whether the nodes can go for a saving if their pods go where they are planned to go: on nodes that stay, and
+/// those that do not fit there on no more new nodes, which cost less together. One node is replaced by one at most: pods are never spread over more
 /// nodes than before.
 ///
 /// It must save what moving costs, so that nodes of one price are never swapped for each other, and every
 /// `Balanced` pool of theirs must approve.
-pub(super) fn evaluate(
+pub(super) fn on_paper(
     trials: &mut Trials,
     scores: &Scores,
     nodes: &[usize],
@@ -59,13 +59,39 @@ pub(super) fn evaluate(
         trial.packed = found.packed;
     }
     let savings = before - after;
-    let needed = scores.needed(nodes, after);
+    let needed = scores.needed(nodes, (trial.packed.len(), after));
     if savings < needed {
         let pods = count(trials.pods_of(nodes).len());
         return Err(Unconsolidatable::TooLittle { saving: savings, pods, needed });
     }
     scores.approve(model, nodes, savings)?;
     Ok(Move { nodes: nodes.to_vec(), trial, savings, needed })
+}
+
+/// The same for a move that is as good where kube-scheduler puts the pods as it is on paper.
+pub(super) fn evaluate(
+    trials: &mut Trials,
+    scores: &Scores,
+    nodes: &[usize],
+) -> Result<Move, Unconsolidatable> {
+    let found = on_paper(trials, scores, nodes)?;
+    withstands_the_scheduler(trials, &found)?;
+    Ok(found)
+}
+
+/// Whether a move saves enough where kube-scheduler puts the pods, which knows of no plan: it spreads them, and a pod
+/// that finds its place taken costs a node of its own, which the next tick would take away again.
+pub(super) fn withstands_the_scheduler(
+    trials: &mut Trials,
+    found: &Move,
+) -> Result<(), Unconsolidatable> {
+    let spare = found.savings - found.needed;
+    match trials.scattered(&found.nodes, &found.trial, spare) {
+        Some((pods, price)) => {
+            Err(Unconsolidatable::Scattered { pods: count(pods), saving: found.savings, price })
+        }
+        None => Ok(()),
+    }
 }
 
 /// A number of pods as figures show it.

@@ -1,4 +1,4 @@
-//! The new nodes that take the pods of removed nodes for less than those cost: one, or several but fewer than
+//! The new nodes that take the pods of removed nodes for less than those cost: one, or several but no more than
 //! go.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
 use crate::scheduling::fit::{Fit, PoolFit};
 use crate::scheduling::host::HostCounts;
-use crate::scheduling::packing::{Member, Packed, pack, with_room};
+use crate::scheduling::packing::{Member, Packed, Search, pack, pack_for_less, with_room};
 use crate::scheduling::placement::Item;
 use crate::scheduling::state::State;
 
@@ -24,6 +24,9 @@ use crate::scheduling::state::State;
 /// Source: Karpenter's minimum for single-node spot-to-spot consolidation; with fewer, the replacement
 /// would soon be interrupted or consolidated again.
 const SPOT_TO_SPOT_TYPES_MIN: usize = 15;
+
+/// A search goes on from a first attempt at new nodes that costs less than this share of what goes.
+const SKETCH_PERCENT_MAX: i128 = 104;
 
 /// Nodes that would go, and what is left to host.
 pub(super) struct Removal<'t> {
@@ -59,8 +62,8 @@ pub(super) struct Replacements {
     pub(super) price: UsdPerHour,
 }
 
-/// The cheapest new nodes that host all items for less than the nodes cost: one, or several but fewer than
-/// go. Of equal ones, one node.
+/// The cheapest new nodes that host all items for less than the nodes cost: one, or several but no more
+/// than go. Of equal ones, one node.
 pub(super) fn replacements(
     trials: &Trials,
     removal: &Removal,
@@ -298,14 +301,14 @@ fn without_same_types(model: &Model, pool: &Pool, nodes: &[usize], types: &mut F
     keep_cheaper(pool, (u64::MAX, u64::MAX), ceiling, types);
 }
 
-/// Several new nodes, fewer than go. No node is of a kind that goes: the pods could have moved to such a node
+/// Several new nodes, no more than go. No node is of a kind that goes: the pods could have moved to such a node
 /// without a launch. Spot nodes take part only where spot may replace spot.
 fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
     let model = trials.model;
     let nodes = removal.nodes;
     let spot_may_go = model.snapshot.settings.feature_gates.spot_to_spot_consolidation;
     let has_spot = nodes.iter().any(|node| is_spot(model, *node));
-    if nodes.len() < 3 || (has_spot && !spot_may_go) {
+    if nodes.len() < 2 || (has_spot && !spot_may_go) {
         return None;
     }
     if worth(model, removal.items) >= removal.before {
@@ -318,12 +321,33 @@ fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
         .map(|item| narrowed(model, item, &allowed))
         .collect::<Option<Vec<Item>>>()?;
     let mut limits = trials.limits(nodes);
+    let sketch = pack_for_less(
+        model,
+        trials.topology,
+        removal.state,
+        &mut limits.clone(),
+        (&items, Search::Quick),
+    );
+    if sketch.left.is_empty() && !is_near(model, &sketch.nodes, removal.before) {
+        return None;
+    }
     let packing = pack(model, trials.topology, removal.state, &mut limits, &items);
     let count = packing.nodes.len();
-    if !packing.left.is_empty() || count < 2 || count >= nodes.len() {
+    if !packing.left.is_empty() || count < 2 || count > nodes.len() {
         return None;
     }
     within(model, packing.nodes, removal.before)
+}
+
+/// Whether nodes that were packed at the first attempt cost so little more than those that go that a search may find
+/// some that cost less.
+fn is_near(model: &Model, nodes: &[Packed], before: UsdPerHour) -> bool {
+    let price = |own: &Packed| {
+        let of_type = &model.pools[own.pool].types[own.type_index];
+        of_type.cheapest_in(own.compatible.zones, own.compatible.purchases).map(|own| own.price)
+    };
+    let price: UsdPerHour = nodes.iter().filter_map(price).sum();
+    i128::from(price.nanos()) * 100 < i128::from(before.nanos()) * SKETCH_PERCENT_MAX
 }
 
 /// What the items cost at the very least: no new nodes can host them for less.

@@ -29,6 +29,9 @@ const OVERLAP_HOURS: f64 = 5.0 / 60.0;
 /// A move must have paid for itself after so many hours.
 const PAYBACK_HOURS: f64 = 24.0;
 
+/// The same for a move to several new nodes: with pods enough there is always one that saves a little.
+const PAYBACK_OF_SEVERAL_HOURS: f64 = 2.0;
+
 /// Prices and disruption of all nodes, summed up by pool.
 pub(super) struct Scores<'a> {
     pools: BTreeMap<&'a Text, PoolTotal>,
@@ -82,11 +85,16 @@ impl<'a> Scores<'a> {
 
     /// What a move has to save at least: what its evictions cost, and new nodes beside the old ones while
     /// they start, over the time in which it must have paid for itself. Never nothing.
-    pub(super) fn needed(&self, nodes: &[usize], launched: UsdPerHour) -> UsdPerHour {
+    pub(super) fn needed(
+        &self,
+        nodes: &[usize],
+        (launches, price): (usize, UsdPerHour),
+    ) -> UsdPerHour {
         let evictions: f64 = nodes.iter().map(|node| self.by_node[*node].evictions).sum();
-        let overlap = launched.to_f64() * 1e9 * OVERLAP_HOURS;
+        let overlap = price.to_f64() * 1e9 * OVERLAP_HOURS;
         let once = evictions.mul_add(EVICTION_NANOS, overlap);
-        UsdPerHour::from_f64(once / PAYBACK_HOURS / 1e9)
+        let hours = if launches > 1 { PAYBACK_OF_SEVERAL_HOURS } else { PAYBACK_HOURS };
+        UsdPerHour::from_f64(once / hours / 1e9)
             .unwrap_or(UsdPerHour::MAX)
             .max(UsdPerHour::from_nanos(1))
     }

@@ -11,7 +11,7 @@ use crate::model::pool::MinValuesUnmet;
 use crate::scheduling::claim::{Names, claim};
 use crate::scheduling::limits::Limits;
 use crate::scheduling::packing::{Packed, pack, with_room};
-use crate::scheduling::placement::{Item, Placer};
+use crate::scheduling::placement::{Item, NewNode, Placer};
 use crate::scheduling::state::State;
 use crate::scheduling::topology::Topology;
 use crate::scheduling::{Launched, Scheduling, launched};
@@ -65,6 +65,8 @@ pub(super) struct Trials<'s, 'a> {
     gone: Vec<bool>,
     /// What this plan launches already, as limits count it.
     pub(super) launched: Vec<Launched>,
+    /// Nodes where kube-scheduler puts no pods.
+    unschedulable: Vec<bool>,
 }
 
 impl<'s, 'a> Trials<'s, 'a> {
@@ -72,6 +74,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     /// within their own `consolidateAfter` window: those may be next to go.
     pub(super) fn of(model: &'s Model<'a>, scheduling: &'s Scheduling) -> Self {
         let mut state = scheduling.state.clone();
+        let mut unschedulable = state.closed.clone();
         for (index, node) in model.nodes.iter().enumerate() {
             let wait = node.node_pool.map(|pool| pool.disruption.consolidate_after);
             let is_in_window = match wait {
@@ -80,6 +83,7 @@ impl<'s, 'a> Trials<'s, 'a> {
             };
             let starts = node.is_managed && !node.is_initialized;
             state.closed[index] |= starts || is_in_window;
+            unschedulable[index] |= starts;
         }
         Self {
             model,
@@ -88,7 +92,66 @@ impl<'s, 'a> Trials<'s, 'a> {
             state,
             gone: vec![false; model.nodes.len()],
             launched: scheduling.launched.clone(),
+            unschedulable,
         }
+    }
+
+    /// How many pods find no place when kube-scheduler puts the nodes' pods where it likes, and what new nodes for
+    /// them cost, if that is more than there is to spare in one of the orders in which they may come.
+    pub(super) fn scattered(
+        &mut self,
+        nodes: &[usize],
+        trial: &Trial,
+        spare: UsdPerHour,
+    ) -> Option<(usize, UsdPerHour)> {
+        let mut state = self.state.clone();
+        for node in nodes {
+            self.remove(&mut state, *node);
+        }
+        for (index, closed) in state.closed.iter_mut().enumerate() {
+            *closed = self.unschedulable[index] || self.gone[index] || nodes.contains(&index);
+        }
+        let new: Vec<NewNode> =
+            trial.packed.iter().filter_map(|own| NewNode::of(&self.model.pools, own)).collect();
+        let pods = self.pods_of(nodes);
+        self.placer.reset(state.clone());
+        if self.placer.fit_anyhow(&pods, &new) {
+            return None;
+        }
+        self.orders(pods).into_iter().find_map(|pods| {
+            self.placer.reset(state.clone());
+            let left = self.placer.place_by_score(&pods, &mut new.clone());
+            if left.is_empty() {
+                return None;
+            }
+            let price = self.price_of(nodes, &left);
+            (price > spare).then_some((left.len(), price))
+        })
+    }
+
+    /// Orders in which pods may come: node by node forth and back, and the smallest first.
+    fn orders(&self, pods: Vec<usize>) -> [Vec<usize>; 3] {
+        let back: Vec<usize> = pods.iter().rev().copied().collect();
+        let mut small_first = pods.clone();
+        small_first.sort_by_key(|pod| {
+            self.model.shapes.of_pod[*pod].map(|shape| &self.model.shape(shape).requests)
+        });
+        [pods, back, small_first]
+    }
+
+    /// What new nodes for pods cost that are left.
+    fn price_of(&mut self, nodes: &[usize], left: &[usize]) -> UsdPerHour {
+        let model = self.model;
+        let outcome = self.placer.place(left);
+        let mut limits = self.limits(nodes);
+        let state = &self.placer.state;
+        let packing = pack(model, self.topology, state, &mut limits, &outcome.items);
+        let price = |packed: &Packed| {
+            let own = &model.pools[packed.pool].types[packed.type_index];
+            own.cheapest_in(packed.compatible.zones, packed.compatible.purchases)
+                .map(|offering| offering.price)
+        };
+        packing.nodes.iter().filter_map(price).sum()
     }
 
     /// Has pods try these nodes first, in order: those that stay.
@@ -196,6 +259,16 @@ impl<'s, 'a> Trials<'s, 'a> {
         limits
     }
 
+    /// The same with the trial's new nodes counted, each as the type that it was packed for.
+    pub(super) fn limits_with(&self, nodes: &[usize], trial: &Trial) -> Limits {
+        let mut limits = self.limits(nodes);
+        for packed in &trial.packed {
+            let pool = &self.model.pools[packed.pool];
+            limits.take(packed.pool, &pool.types[packed.type_index].capacity);
+        }
+        limits
+    }
+
     /// What pools may launch while all nodes still stand.
     pub(super) fn limits_beside_all(&self) -> Limits {
         let mut limits = Limits::of(self.model, |_| false);
@@ -231,11 +304,7 @@ impl<'s, 'a> Trials<'s, 'a> {
         trial: &Trial,
         names: &mut Names,
     ) -> Launch {
-        let mut limits = self.limits(nodes);
-        for packed in &trial.packed {
-            let pool = &self.model.pools[packed.pool];
-            limits.take(packed.pool, &pool.types[packed.type_index].capacity);
-        }
+        let mut limits = self.limits_with(nodes, trial);
         let mut launch = Launch::default();
         for packed in &trial.packed {
             if let Some(claim) = claim(self.model, packed, &mut limits, names) {

@@ -52,12 +52,12 @@ pub(super) fn validate(
     prefer_staying(&mut trials, &candidates, &scores);
     remove_forced(&mut trials, &candidates, &nodes, disruption.reason);
     let trial = trial(&mut trials, &scores, &nodes, disruption.reason)?;
-    let replacements = same_replacements(model, &trial, disruption)?;
+    let replacements = same_replacements(&trials, &nodes, &trial, disruption)?;
     Ok(renewed(&trials, &nodes, &trial, replacements, disruption))
 }
 
-/// The command with the pods that its nodes have by now, and the places that they get by now: those of a moment ago
-/// may be taken.
+/// The command with the pods that its nodes have by now, the places that they get by now, since those of a moment ago
+/// may be taken, and what it saves at the prices of now.
 fn renewed(
     trials: &Trials,
     nodes: &[usize],
@@ -66,7 +66,7 @@ fn renewed(
     disruption: &PlannedDisruption,
 ) -> PlannedDisruption {
     let fresh = trials.disruption(disruption.reason, nodes, trial, replacements);
-    PlannedDisruption { nodes: disruption.nodes.clone(), savings: disruption.savings, ..fresh }
+    PlannedDisruption { nodes: disruption.nodes.clone(), ..fresh }
 }
 
 /// Whether one new node would still take the place of a drifted node of a pool of a fixed size.
@@ -82,7 +82,7 @@ fn still_one_for_one(
     let pool = model.nodes[*node].labels.get(label::NODE_POOL).cloned().unwrap_or_default();
     with_pool_serving(model, scheduling, &pool, |trials| {
         let trial = one_for_one(trials, *node).map_err(|stuck| stuck.reason(trials, drift))?;
-        let replacements = same_replacements(trials.model, &trial, disruption)?;
+        let replacements = same_replacements(trials, &[*node], &trial, disruption)?;
         Ok(renewed(trials, &[*node], &trial, replacements, disruption))
     })
 }
@@ -182,7 +182,8 @@ fn trial(
 /// What is planned to be launched, for the pods that it is for by now, if it is what would be launched now. A
 /// replacement that is not needed any more does no harm where the node goes in any case.
 fn same_replacements(
-    model: &Model,
+    trials: &Trials,
+    nodes: &[usize],
     trial: &Trial,
     disruption: &PlannedDisruption,
 ) -> Result<Vec<PlannedNodeClaim>, NotDisruptable> {
@@ -195,6 +196,8 @@ fn same_replacements(
             "its pods need only {wanted} new nodes now, {planned} planned"
         )));
     }
+    let model = trials.model;
+    let mut limits = trials.limits_with(nodes, trial);
     let mut unused: Vec<&PlannedNodeClaim> = disruption.replacements.iter().collect();
     let mut used: Vec<PlannedNodeClaim> = Vec::with_capacity(planned);
     for packed in &trial.packed {
@@ -204,7 +207,7 @@ fn same_replacements(
             let first = differences.into_iter().flatten().next();
             return Err(changed(first.unwrap_or_default()));
         };
-        used.push(claim::renewed(model, packed, unused.remove(same)));
+        used.push(claim::renewed(model, packed, &mut limits, unused.remove(same)));
     }
     used.extend(unused.into_iter().map(|own| PlannedNodeClaim { pods: Vec::new(), ..own.clone() }));
     used.sort_by(|a, b| a.name.cmp(&b.name));

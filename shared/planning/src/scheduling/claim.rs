@@ -132,20 +132,16 @@ pub(crate) fn claim(
     })
 }
 
-/// A planned claim as the node that is needed now: with the pods that it is for by now, and what they ask for.
+/// A planned claim as it would be launched now: for the pods that it is for by now, at today's prices. Its name stays.
 pub(crate) fn renewed(
     model: &Model,
     packed: &Packed,
+    limits: &mut Limits,
     planned: &PlannedNodeClaim,
 ) -> PlannedNodeClaim {
-    let types = &model.pools[packed.pool].types;
-    let priced_at = &planned.offering.instance_type;
-    let own = types.iter().find(|own| own.instance_type.name == *priced_at);
-    PlannedNodeClaim {
-        requests: own
-            .map_or_else(|| planned.requests.clone(), |own| requests_on(model, packed, own)),
-        pods: keys_of(&pods_of(model, packed)),
-        ..planned.clone()
+    match claim(model, packed, limits, &mut Names::of(model)) {
+        Some(fresh) => PlannedNodeClaim { name: planned.name.clone(), ..fresh },
+        None => planned.clone(),
     }
 }
 

@@ -7,6 +7,7 @@
 mod existing;
 mod pin;
 mod preference;
+mod scored;
 mod ties;
 mod why;
 
@@ -28,6 +29,7 @@ use crate::model::intern::ConjunctionId;
 pub(crate) use existing::node_meets;
 use pin::Choice;
 use preference::Preferred;
+pub(crate) use scored::NewNode;
 
 /// Pods of one shape that need new nodes of one kind.
 #[derive(Clone)]
@@ -68,6 +70,8 @@ pub(crate) struct Placer<'m, 'a> {
     allowed: FxHashMap<AllowedKey, Rc<Vec<usize>>>,
     /// By node, its place in the order in which pods try nodes; empty for the model's order.
     rank: Vec<usize>,
+    /// By node, what its score for a pod is worked out from.
+    scored: Option<Rc<Vec<[i64; 2]>>>,
     eligible: FxHashMap<(usize, usize), Rc<Vec<Text>>>,
     domains: FxHashMap<(usize, Text), Rc<Vec<Text>>>,
     /// At most so many pods of a shape for new nodes of one kind: more could not be launched.
@@ -90,6 +94,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             fits: FxHashMap::default(),
             allowed: FxHashMap::default(),
             rank: Vec::new(),
+            scored: None,
             eligible: FxHashMap::default(),
             domains: FxHashMap::default(),
             caps: FxHashMap::default(),

@@ -73,6 +73,25 @@ fn a_pod_that_came_to_the_node_meanwhile_goes_with_the_others() {
 }
 
 #[test]
+fn what_is_launched_is_chosen_at_the_prices_of_the_moment() {
+    let world = |first: f64, second: f64| {
+        let sold = vec![
+            instance_type("m.xlarge", 4, 0.20),
+            instance_type("n.large", 2, first),
+            instance_type("o.large", 2, second),
+        ];
+        cluster().selling(sold).node(node("n1")).pod(pod("a").cpu(1500).on("n1"))
+    };
+    let command = world(0.08, 0.09).disruption();
+    let renewed = validate(&world(0.10, 0.09).0, &command).unwrap();
+    let (planned, fresh) = (&command.replacements[0], &renewed.replacements[0]);
+    assert_eq!(fresh.name, planned.name);
+    assert_eq!(&*planned.offering.instance_type, "n.large");
+    assert_eq!(&*fresh.offering.instance_type, "o.large");
+    assert_eq!(&*fresh.instance_types[0], "o.large");
+}
+
+#[test]
 fn a_command_holds_though_something_better_would_be_proposed_now() {
     let (world, command) = moving();
     // A dearer node now could go as well, and comes first.

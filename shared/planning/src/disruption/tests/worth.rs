@@ -100,6 +100,56 @@ fn one_node_is_never_spread_over_two() {
     ));
 }
 
+/// Two full nodes of four pods each, of which three would fill one kind of node on sale and five another.
+fn unevenly_divisible(price_of_larger: f64) -> Cluster {
+    let sold = vec![
+        instance_type("m.xlarge", 4, 0.20),
+        instance_type("o.large", 3, 0.15),
+        instance_type("o.xlarge", 5, price_of_larger),
+    ];
+    ["n1", "n2"].into_iter().fold(cluster().selling(sold), |world, name| {
+        world.node(node(name)).pods(4, &pod(&format!("{name}-pod")).cpu(900).on(name))
+    })
+}
+
+#[test]
+fn several_nodes_become_as_many_that_cost_less() {
+    let disruption = unevenly_divisible(0.21).disruption();
+    assert_eq!((disruption.nodes.len(), disruption.replacements.len()), (2, 2));
+    assert_eq!(disruption.savings, usd(0.40 - 0.36));
+}
+
+#[test]
+fn a_move_to_several_new_nodes_has_to_pay_for_itself_sooner() {
+    // A cent an hour would pay for one new node within a day, and for these within three hours.
+    let world = unevenly_divisible(0.24);
+    assert!(world.plan().disruptions.is_empty());
+}
+
+/// A node with two pods, and two that stay: one has room for the larger pod, the other for the smaller one.
+fn with_room_for_each(larger: i64) -> Cluster {
+    cluster()
+        .selling(vec![instance_type("m.xlarge", 4, 0.20)])
+        .node(node("goes"))
+        .node(node("n1"))
+        .node(node("n2"))
+        .pod(pod("larger").cpu(larger).on("goes"))
+        .pod(pod("smaller").cpu(1000).on("goes"))
+        .pod(pod("a").cpu(2100).on("n1"))
+        .pod(pod("b").cpu(2900).on("n2"))
+}
+
+#[test]
+fn a_node_stays_whose_pods_kube_scheduler_would_spread_until_one_has_no_place() {
+    // The smaller pod would go to the emptier node, and the larger one then fits nowhere.
+    assert_eq!(
+        unconsolidatable(&with_room_for_each(1900), "goes"),
+        Unconsolidatable::Scattered { pods: 1, saving: usd(0.20), price: usd(0.20) }
+    );
+    let world = with_room_for_each(1000);
+    assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["goes"]);
+}
+
 #[test]
 fn more_than_a_hundred_candidates_are_looked_at() {
     // Two hundred full nodes of a high price, and the only one whose pods fit elsewhere comes last by price.

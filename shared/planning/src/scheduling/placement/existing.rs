@@ -22,12 +22,7 @@ impl Placer<'_, '_> {
         pods: Vec<usize>,
         placements: &mut Placements,
     ) -> Vec<usize> {
-        let own = self.model.shape(shape);
-        let only_room_counts = self.topology.ties[shape].is_free()
-            && own.preferences.is_empty()
-            && own.spec.host_ports.is_empty()
-            && own.spec.volumes.is_empty();
-        if only_room_counts {
+        if self.only_room_counts(shape) {
             return self.fill_by_room(shape, pods, placements);
         }
         let mut rest = pods.into_iter();
@@ -37,6 +32,15 @@ impl Placer<'_, '_> {
             placements.placed.extend(rest.by_ref().take(1).map(|pod| (pod, node)));
         }
         rest.collect()
+    }
+
+    /// Whether a node that admits the shape takes as many of its pods as it has room for.
+    pub(super) fn only_room_counts(&self, shape: usize) -> bool {
+        let own = self.model.shape(shape);
+        self.topology.ties[shape].is_free()
+            && own.preferences.is_empty()
+            && own.spec.host_ports.is_empty()
+            && own.spec.volumes.is_empty()
     }
 
     /// The same for a shape of which a node takes as many pods as it has room for.
@@ -120,7 +124,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether the node has room, ports and volume slots for one more pod of the shape.
-    fn has_room(&self, shape: usize, node: usize) -> bool {
+    pub(super) fn has_room(&self, shape: usize, node: usize) -> bool {
         let own = self.model.shape(shape);
         if self.state.closed[node] || self.state.room_for(self.model, node, &own.requests) == 0 {
             return false;
@@ -203,7 +207,7 @@ impl Placer<'_, '_> {
     }
 
     /// The weight of wishes that one more pod of the shape on the node would break.
-    fn penalty_on(&self, shape: usize, ties: &[Tie], node: usize) -> i64 {
+    pub(super) fn penalty_on(&self, shape: usize, ties: &[Tie], node: usize) -> i64 {
         let view = &self.model.nodes[node];
         let preferences = self.model.shape(shape).preferences.iter();
         let unmet = preferences.filter(|(_, wish)| !node_meets(self.model, view, *wish));

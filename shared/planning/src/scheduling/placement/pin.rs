@@ -125,6 +125,11 @@ impl Placer<'_, '_> {
             .is_lt()
     }
 
+    /// Whether one more pod of the shape may be on a new node in the domain.
+    pub(super) fn may_be_in(&mut self, shape: usize, key: &Text, domain: &Text) -> bool {
+        self.domain_allows(shape, key, domain).is_some()
+    }
+
     /// How one more pod of the shape would stand on a new node in the domain; `None` where it may not be.
     fn domain_allows(&mut self, shape: usize, key: &Text, domain: &Text) -> Option<Standing> {
         let mut standing = Standing::default();

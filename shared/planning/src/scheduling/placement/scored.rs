@@ -1,0 +1,236 @@
+//! Where kube-scheduler would put pods, whatever a plan would like: each on the node with the most room, one after
+//! the other as they come.
+//!
+//! Source: kube-scheduler's default profile, `NodeResourcesFit` with `LeastAllocated` and
+//! `NodeResourcesBalancedAllocation`, over CPU and memory; preferences weigh more than both.
+
+use std::rc::Rc;
+
+use domain::Text;
+use domain::label;
+use domain::resource::{CPU, MEMORY, Resources};
+
+use super::Placer;
+use crate::model::node::NodeView;
+use crate::model::pool::{Pool, TypeOffering};
+use crate::scheduling::host::HostCounts;
+use crate::scheduling::packing::Packed;
+use crate::scheduling::state::room_for;
+
+/// The first resources of every array: CPU and memory.
+const SCORED: usize = 2;
+
+/// Weight of a broken wish: kube-scheduler gives preferences twice the weight of room.
+const WISH: i64 = 2;
+
+/// A node that is about to be launched, empty.
+#[derive(Clone)]
+pub(crate) struct NewNode {
+    pool: usize,
+    type_index: usize,
+    offering: TypeOffering,
+    free: Vec<i64>,
+    hosts: HostCounts,
+    /// CPU and memory that pods may use.
+    all: [i64; SCORED],
+}
+
+impl NewNode {
+    /// The node of a packing as its cheapest offering, without its pods.
+    pub(crate) fn of(pools: &[Pool], packed: &Packed) -> Option<Self> {
+        let own = &pools[packed.pool].types[packed.type_index];
+        let offering = own.cheapest_in(packed.compatible.zones, packed.compatible.purchases)?;
+        Some(Self {
+            pool: packed.pool,
+            type_index: packed.type_index,
+            offering,
+            free: own.room.clone(),
+            hosts: HostCounts::default(),
+            all: scored(&own.instance_type.allocatable),
+        })
+    }
+}
+
+/// Where a pod could go.
+#[derive(Clone, Copy)]
+enum Host {
+    Existing(usize),
+    New(usize),
+}
+
+impl Placer<'_, '_> {
+    /// Whether the pods all fit in whatever order they come and wherever each goes: as many of the largest of them
+    /// in every resource would.
+    pub(crate) fn fit_anyhow(&mut self, pods: &[usize], new: &[NewNode]) -> bool {
+        let mut shapes: Vec<usize> =
+            pods.iter().filter_map(|pod| self.model.shapes.of_pod[*pod]).collect();
+        shapes.sort_unstable();
+        shapes.dedup();
+        if !shapes.iter().all(|shape| self.only_room_counts(*shape)) {
+            return false;
+        }
+        let mut largest = vec![0; self.model.resources.len()];
+        for shape in &shapes {
+            for (most, amount) in largest.iter_mut().zip(&self.model.shape(*shape).requests) {
+                *most = (*most).max(*amount);
+            }
+        }
+        let mut admitting = vec![0_usize; self.model.nodes.len()];
+        for shape in &shapes {
+            for node in self.allowed_nodes(*shape).iter() {
+                admitting[*node] += 1;
+            }
+        }
+        let admits_all =
+            |node: &usize| admitting[*node] == shapes.len() && !self.state.closed[*node];
+        let room = (0..admitting.len())
+            .filter(admits_all)
+            .map(|node| self.state.room_for(self.model, node, &largest) as usize)
+            .sum::<usize>();
+        if room >= pods.len() {
+            return true;
+        }
+        let on_new: usize = new
+            .iter()
+            .filter(|node| shapes.iter().all(|shape| self.takes(*shape, node)))
+            .map(|node| room_for(&node.free, &largest) as usize)
+            .sum();
+        room + on_new >= pods.len()
+    }
+
+    /// CPU and memory that pods may use, by node.
+    fn scored_of_nodes(&mut self) -> Rc<Vec<[i64; SCORED]>> {
+        let nodes = &self.model.nodes;
+        let known = self.scored.get_or_insert_with(|| {
+            let of =
+                |node: &NodeView| node.node.map_or([0; SCORED], |own| scored(&own.allocatable));
+            Rc::new(nodes.iter().map(of).collect())
+        });
+        known.clone()
+    }
+
+    /// Puts pods where kube-scheduler would, in the order given; returns those that found no place.
+    pub(crate) fn place_by_score(&mut self, pods: &[usize], new: &mut [NewNode]) -> Vec<usize> {
+        let mut left = Vec::new();
+        for pod in pods {
+            let Some(shape) = self.model.shapes.of_pod[*pod] else { continue };
+            match self.best_by_score(shape, new) {
+                Some(Host::Existing(node)) => {
+                    self.state.place(self.model, self.topology, shape, node, 1);
+                }
+                Some(Host::New(index)) => self.place_on_new(shape, &mut new[index]),
+                None => left.push(*pod),
+            }
+        }
+        left
+    }
+
+    fn best_by_score(&mut self, shape: usize, new: &[NewNode]) -> Option<Host> {
+        let own = self.model.shape(shape);
+        let has_wishes = !own.preferences.is_empty()
+            || self.topology.ties[shape].owned.iter().any(|owned| owned.weight > 0);
+        let ties = self.ties_of(shape);
+        let all = self.scored_of_nodes();
+        let mut best: Option<(i64, Host)> = None;
+        for node in self.allowed_nodes(shape).iter().copied() {
+            if !self.has_room(shape, node) {
+                continue;
+            }
+            let wishes = if has_wishes { self.penalty_on(shape, &ties, node) } else { 0 };
+            let score =
+                score(self.state.free(self.model, node), &own.requests, all[node]) - WISH * wishes;
+            if best.is_none_or(|(most, _)| score > most) && self.keeps_required(&ties, node) {
+                best = Some((score, Host::Existing(node)));
+            }
+        }
+        for (index, node) in new.iter().enumerate() {
+            if room_for(&node.free, &own.requests) == 0 {
+                continue;
+            }
+            let score = score(&node.free, &own.requests, node.all);
+            if best.is_none_or(|(most, _)| score > most) && self.takes(shape, node) {
+                best = Some((score, Host::New(index)));
+            }
+        }
+        best.map(|(_, host)| host)
+    }
+
+    /// Whether a new node may host one more pod of the shape.
+    fn takes(&mut self, shape: usize, node: &NewNode) -> bool {
+        if node.hosts.room_for(self.model, self.topology, shape, &|_| true) == 0 {
+            return false;
+        }
+        let ways = self.model.shape(shape).alternatives.clone();
+        let is_compatible = ways.into_iter().any(|way| {
+            let fit = self.fit(shape, way);
+            fit.pools.iter().filter(|own| own.pool == node.pool).any(|own| {
+                own.compatible.types.contains(node.type_index)
+                    && own.compatible.zones >> node.offering.zone & 1 == 1
+                    && own.compatible.purchases >> node.offering.purchase & 1 == 1
+            })
+        });
+        is_compatible
+            && self.domains_of(shape, node).iter().all(|(key, domain)| {
+                domain.as_ref().is_some_and(|domain| self.may_be_in(shape, key, domain))
+            })
+    }
+
+    /// Keys that tie the shape to where others are, and what the node has of each.
+    fn domains_of(&self, shape: usize, node: &NewNode) -> Vec<(Text, Option<Text>)> {
+        let pool = &self.model.pools[node.pool];
+        let ties = &self.topology.ties[shape];
+        let owned = ties.owned.iter().filter(|owned| owned.weight == 0).map(|owned| owned.group);
+        let mut keys: Vec<Text> = owned
+            .chain(ties.selected_by.iter().copied())
+            .map(|group| &self.topology.groups[group])
+            .filter(|group| !group.is_by_host())
+            .map(|group| group.key.clone())
+            .collect();
+        keys.sort();
+        keys.dedup();
+        let value = |key: &Text| match &**key {
+            label::ZONE => Some(pool.zone(node.offering.zone).clone()),
+            label::CAPACITY_TYPE => {
+                let purchase = &pool.purchases[node.offering.purchase as usize];
+                Some(purchase.capacity_type.as_str().into())
+            }
+            _ => pool.fixed_label(key).cloned(),
+        };
+        keys.into_iter()
+            .map(|key| {
+                let value = value(&key);
+                (key, value)
+            })
+            .collect()
+    }
+
+    fn place_on_new(&mut self, shape: usize, node: &mut NewNode) {
+        let taints = &self.model.pools[node.pool].node_pool.template.taints;
+        for (key, domain) in self.domains_of(shape, node) {
+            if let Some(domain) = domain {
+                self.state.count_new(self.topology, shape, (&key, &domain), taints);
+            }
+        }
+        node.hosts.add(self.model, self.topology, shape, 1);
+        for (free, amount) in node.free.iter_mut().zip(&self.model.shape(shape).requests) {
+            *free -= amount;
+        }
+        self.state.exclusive.extend(self.model.shape(shape).volumes.exclusive.iter().cloned());
+    }
+}
+
+fn scored(resources: &Resources) -> [i64; SCORED] {
+    [resources.get(CPU), resources.get(MEMORY)]
+}
+
+/// The share of CPU or of memory that is left, whichever is less, in percent.
+///
+/// That is what both plugins come to together, less 100: the mean of the two shares, and 100 less half of their
+/// difference.
+fn score(free: &[i64], requests: &[i64], all: [i64; SCORED]) -> i64 {
+    let share = |index: usize| {
+        let left = (free[index] - requests[index]).max(0);
+        if all[index] > 0 { (left * 100 / all[index]).min(100) } else { 0 }
+    };
+    share(0).min(share(1))
+}
