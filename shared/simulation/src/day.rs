@@ -27,6 +27,12 @@ pub const MORNING: Length = Length { busy: 30, quiet: 20 };
 
 const DEPLOYMENTS: u64 = 14;
 
+/// What a day's nodes cost at most in the end, in percent of the least that their pods need.
+const PERCENT_MAX: u32 = 110;
+/// The same under a policy that leaves a move which saves less than half as much as it disrupts, as shares of all nodes.
+const PERCENT_BALANCED_MAX: u32 = 120;
+const BALANCED: &str = "Balanced";
+
 const REGION: &str = "us-east-1";
 /// As many as a pool of spot nodes should have to choose from.
 const FAMILIES: [&str; 18] = [
@@ -54,6 +60,8 @@ pub fn text(seed: u64, length: Length) -> String {
     let workloads: Vec<Workload> =
         (0..DEPLOYMENTS).map(|index| Workload::drawn(index, &mut draw)).collect();
     let objects: Vec<String> = workloads.iter().map(Workload::objects).collect();
+    let faults = faults(&mut draw);
+    let (pools, policy) = pools(&mut draw);
     let mut text = format!(
         "apiVersion: outrigger.dev/v1alpha1
 kind: Scenario
@@ -64,12 +72,10 @@ spec:
   duration: {minutes}m
   seed: {seed}
   region: {REGION}
-  faults: {}
+  faults: {faults}
   timeline:
   - apply:
-{}{}",
-        faults(&mut draw),
-        pools(&mut draw),
+{pools}{}",
         objects.concat(),
     );
     text.push_str(&events(&workloads, length, &mut draw));
@@ -81,7 +87,8 @@ spec:
 ",
     );
     if length == DAY {
-        text.push_str("  - percentOfBound: {max: 110}\n");
+        let most = if policy == BALANCED { PERCENT_BALANCED_MAX } else { PERCENT_MAX };
+        let _infallible = writeln!(text, "  - percentOfBound: {{max: {most}}}");
     }
     text
 }
@@ -99,13 +106,13 @@ fn faults(draw: &mut Draw) -> String {
     )
 }
 
-fn pools(draw: &mut Draw) -> String {
+/// NodePool, node class and DaemonSet, and the pool's `consolidationPolicy`.
+fn pools(draw: &mut Draw) -> (String, &'static str) {
     let families = FAMILIES.join(", ");
     let after = ["0s", "30s", "1m", "5m"][index(draw, 4)];
     let budget = ["\"10%\"", "\"5%\"", "\"3\""][index(draw, 3)];
-    let policy =
-        ["WhenEmptyOrUnderutilized", "WhenEmptyOrUnderutilized", "Balanced"][index(draw, 3)];
-    format!(
+    let policy = ["WhenEmptyOrUnderutilized", "WhenEmptyOrUnderutilized", BALANCED][index(draw, 3)];
+    let objects = format!(
         "    - apiVersion: karpenter.k8s.aws/v1
       kind: EC2NodeClass
       metadata: {{name: default}}
@@ -139,7 +146,8 @@ fn pools(draw: &mut Draw) -> String {
             tolerations: [{{operator: Exists}}]
             containers: [{{name: agent, image: agent, resources: {{requests: {{cpu: 50m, memory: 64Mi}}}}}}]
 "
-    )
+    );
+    (objects, policy)
 }
 
 /// A Deployment, and how many replicas it has at rest.

@@ -26,6 +26,10 @@ use simulation::day::{DAY, Length, MORNING, day};
 use simulation::invariant::Violation;
 use simulation::report::{ExpectationOutcome, Happening, Occurrence, Report};
 
+/// As in the command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BY_DEFAULT: Range<u64> = 0..2;
 const MORNINGS: Range<u64> = 0..1;
 const FEATURE_GATES: &str = "SpotToSpotConsolidation=true";

@@ -25,6 +25,9 @@ use crate::ports::{CLAIM_TAG, CLAIM_UID_TAG};
 use crate::report::Happening;
 use crate::scheduler::{self, ClusterView, SchedulingPod};
 
+/// Between reading a cluster and acting on it.
+const UNSEEN: SignedDuration = SignedDuration::from_secs(1);
+
 /// How long an instance may live without a claim: lifecycle looks once a minute, and waits half of one
 /// for claims that are being written.
 const ORPHAN_GRACE: SignedDuration = SignedDuration::from_mins(3);
@@ -258,7 +261,8 @@ impl World {
         }
     }
 
-    /// Whether a node has been left alone for `consolidateAfter`, where consolidation takes it.
+    /// Whether a node has been left alone for `consolidateAfter`, where consolidation takes it. What came after the
+    /// cluster was read, and before the command that follows from it was stored, nobody could have seen.
     fn check_quiet(&mut self, node: &Text, reason: DisruptionReason) {
         let is_consolidated =
             matches!(reason, DisruptionReason::Empty | DisruptionReason::Underutilized);
@@ -267,7 +271,7 @@ impl World {
         let after = pool.and_then(|own| own.disruption.consolidate_after.duration());
         let (Some(after), Some(event)) = (after, self.pod_events.get(node)) else { return };
         let quiet = self.now.duration_since(*event);
-        if is_consolidated && quiet < after {
+        if is_consolidated && quiet < after && quiet >= UNSEEN {
             let (node, quiet_seconds) = (node.clone(), quiet.as_secs());
             self.violate(Violation::ConsolidatedTooSoon { node, reason, quiet_seconds });
         }
@@ -304,7 +308,7 @@ impl World {
             {
                 continue;
             }
-            total += u32::from(record.phase() >= ClaimPhase::Initialized);
+            total += u32::from(self.is_initialized(record));
             let is_by_choice = record.ending.as_ref().is_some_and(
                 |ending| matches!(ending.reason, EndReason::Disrupted(own) if own.is_voluntary()),
             );
@@ -334,6 +338,16 @@ impl World {
             let node_pool = pool.clone();
             self.violate(Violation::BudgetExceeded { node_pool, reason, disrupting, allowed });
         }
+    }
+
+    /// As planning sees it: by its record, or by the label of its Node, which may be there a moment before.
+    fn is_initialized(&self, record: &ClaimRecord) -> bool {
+        let node =
+            record.claim.status.node_name.as_ref().and_then(|name| self.api.get::<Node>(name));
+        record.phase() >= ClaimPhase::Initialized
+            || node.is_some_and(|node| {
+                node.labels.get(label::INITIALIZED).is_some_and(|value| &**value == "true")
+            })
     }
 
     /// Invariant 4: who is moved by choice has somewhere to go.
