@@ -67,7 +67,7 @@ pub struct ClusterSnapshot {
     /// What EC2 offers.
     pub instance_types: InstanceTypes,
     /// Pods that a recent plan gave a place on a node, by node, while the scheduler has not bound them yet:
-    /// such a node must not be disrupted.
+    /// such a node must not be disrupted, and a plan leaves them their places.
     pub nominations: BTreeMap<Text, Vec<crate::pod::PodKey>>,
 }
 

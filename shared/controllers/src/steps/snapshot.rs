@@ -8,6 +8,7 @@ use domain::instance_type::{InstanceType, InstanceTypes};
 use domain::label;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
+use domain::plan::PlannedDisruption;
 use domain::pod::{Pod, PodKey};
 use domain::resource::Resources;
 use domain::settings::Settings;
@@ -249,13 +250,40 @@ fn leaving_claims(observed: &Observation) -> BTreeSet<&Text> {
     ending.chain(candidates).collect()
 }
 
-/// Pods expected on nodes. What was noted for a claim counts for its Node once that has joined.
+/// Nodes and claims that commands under way move pods to, with each pod that has not moved yet.
+fn places_of_moves(observed: &Observation) -> Vec<(&Text, &PodKey)> {
+    let under_way: Vec<&PlannedDisruption> = observed
+        .commands
+        .iter()
+        .filter(|command| command.record.phase != CommandPhase::Proposed)
+        .map(|command| &command.record.disruption)
+        .collect();
+    if under_way.is_empty() {
+        return Vec::new();
+    }
+    let there: BTreeSet<&PodKey> =
+        observed.view.pods.iter().filter(|pod| pod.is_active()).map(|pod| &pod.key).collect();
+    let moves = under_way.iter().flat_map(|own| &own.moves).map(|own| (&own.node, &own.pod));
+    let launched = under_way
+        .iter()
+        .flat_map(|own| &own.replacements)
+        .flat_map(|claim| claim.pods.iter().map(|pod| (&claim.name, pod)));
+    moves.chain(launched).filter(|(_, pod)| there.contains(pod)).collect()
+}
+
+/// Pods expected on nodes: what was noted a moment ago, and where commands under way plan to move pods that are still on
+/// nodes that go. What is noted for a claim counts for its Node once that has joined.
 fn nominations(observed: &Observation) -> BTreeMap<Text, Vec<PodKey>> {
     let mut pods_of: BTreeMap<Text, BTreeSet<PodKey>> = BTreeMap::new();
     for nomination in observed.nominations.iter().filter(|one| one.until > observed.now) {
         let claim = observed.claim(&nomination.node);
         let node = claim.map_or(&nomination.node, |claim| claim.record.node_or_claim_name());
         pods_of.entry(node.clone()).or_default().extend(nomination.pods.iter().cloned());
+    }
+    for (node, pod) in places_of_moves(observed) {
+        let claim = observed.claim(node);
+        let node = claim.map_or(node, |claim| claim.record.node_or_claim_name());
+        pods_of.entry(node.clone()).or_default().insert(pod.clone());
     }
     pods_of.into_iter().map(|(node, pods)| (node, pods.into_iter().collect())).collect()
 }

@@ -5,6 +5,7 @@
 //! pinned here, one pod after the other, so that packing has only to look at single nodes.
 
 mod existing;
+mod expected;
 mod pin;
 mod preference;
 mod scored;
@@ -27,6 +28,7 @@ use super::wishes::Wishes;
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
 pub(crate) use existing::node_meets;
+use expected::Expected;
 use pin::Choice;
 use preference::Preferred;
 pub(crate) use scored::NewNode;
@@ -70,6 +72,8 @@ pub(crate) struct Placer<'m, 'a> {
     allowed: FxHashMap<AllowedKey, Rc<Vec<usize>>>,
     /// By node, its place in the order in which pods try nodes; empty for the model's order.
     rank: Vec<usize>,
+    /// Pods that are expected on a node that is there, and on which.
+    expected: Expected,
     /// By node, what its score for a pod is worked out from.
     scored: Option<Rc<Vec<[i64; 2]>>>,
     eligible: FxHashMap<(usize, usize), Rc<Vec<Text>>>,
@@ -95,6 +99,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             allowed: FxHashMap::default(),
             rank: Vec::new(),
             scored: None,
+            expected: Expected::of(model),
             eligible: FxHashMap::default(),
             domains: FxHashMap::default(),
             caps: FxHashMap::default(),
@@ -176,6 +181,10 @@ impl<'m, 'a> Placer<'m, 'a> {
                 .then_with(|| self.model.pod(a.1[0]).key.cmp(&self.model.pod(b.1[0]).key))
         });
         let mut placements = Placements::default();
+        for (shape, pods) in &mut queue {
+            self.fill_expected(*shape, pods, &mut placements);
+        }
+        queue.retain(|(_, pods)| !pods.is_empty());
         // A pod that must join another may come before it: go round until nothing moves any more.
         loop {
             let mut waiting = Vec::new();

@@ -1,13 +1,15 @@
 use domain::instance_type::CapacityType;
 use domain::label::DO_NOT_DISRUPT;
-use domain::plan::PlannedDisruption;
+use domain::plan::{Placement, PlannedNodeClaim};
 use domain::reason::DisruptionReason;
 use domain::resource::CPU;
 
 use super::*;
 use crate::ports::claim_store::Version;
 use crate::record::claim::EndReason;
-use crate::testing::{at, initialized_record, instance_type, node_of, offering, pod_on, record};
+use crate::testing::{
+    at, initialized_record, instance_type, node_of, offering, planned_claim, pod_on, record,
+};
 
 fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> Observation {
     let version = Version(1);
@@ -69,6 +71,24 @@ fn what_users_write_on_the_object_counts() {
     assert_eq!(claims[0].deleted, Some(at(90)));
 }
 
+/// A command that was proposed for the node of a claim.
+fn command_for(claim: &str) -> CommandRecord {
+    CommandRecord {
+        id: "1".into(),
+        disruption: PlannedDisruption {
+            reason: DisruptionReason::Underutilized,
+            nodes: vec![format!("node-{claim}").into()],
+            pods: Vec::new(),
+            replacements: Vec::new(),
+            moves: Vec::new(),
+            savings: domain::money::UsdPerHour::ZERO,
+        },
+        candidates: vec![claim.into()],
+        proposed: at(80),
+        phase: CommandPhase::Proposed,
+    }
+}
+
 #[test]
 fn nodes_of_ending_claims_and_of_commands_under_way_are_leaving() {
     let ending = initialized_record("ending", at(0)).ended(
@@ -78,20 +98,7 @@ fn nodes_of_ending_claims_and_of_commands_under_way_are_leaving() {
     );
     let records = [ending, initialized_record("moving", at(0)), initialized_record("stays", at(0))];
     let mut observed = observation(records);
-    let mut command = CommandRecord {
-        id: "1".into(),
-        disruption: PlannedDisruption {
-            reason: DisruptionReason::Underutilized,
-            nodes: vec!["node-moving".into()],
-            pods: Vec::new(),
-            replacements: Vec::new(),
-            moves: Vec::new(),
-            savings: domain::money::UsdPerHour::ZERO,
-        },
-        candidates: vec!["moving".into()],
-        proposed: at(80),
-        phase: CommandPhase::Proposed,
-    };
+    let mut command = command_for("moving");
     let leaving = |observed: &Observation| -> Vec<String> {
         let nodes = seen(observed).nodes;
         nodes.iter().filter(|node| node.is_disrupted()).map(|node| node.name.to_string()).collect()
@@ -120,6 +127,30 @@ fn offerings_are_unavailable_until_their_time_is_over() {
     assert_eq!(available(&observed), [false, true]);
     observed.now = at(101);
     assert_eq!(available(&observed), [true, true]);
+}
+
+#[test]
+fn pods_are_expected_where_a_command_under_way_moves_them_until_they_have_moved() {
+    let key = |name: &str| PodKey::new("default", name);
+    let records = ["moving", "stays", "web-1"].map(|name| initialized_record(name, at(0)));
+    let mut observed = observation(records);
+    let node = node_of(&initialized_record("moving", at(0)));
+    observed.view.pods = vec![pod_on("a", &node), pod_on("b", &node)];
+    let mut command = command_for("moving");
+    command.disruption.moves = vec![
+        Placement { pod: key("a"), node: "node-stays".into() },
+        Placement { pod: key("gone"), node: "node-stays".into() },
+    ];
+    command.disruption.replacements =
+        vec![PlannedNodeClaim { pods: vec![key("b")], ..planned_claim("web-1") }];
+    let expected = |observed: &Observation| seen(observed).nominations;
+    observed.commands = vec![Versioned { record: command.clone(), version: Version(1) }];
+    assert!(expected(&observed).is_empty(), "a proposal moves nothing yet");
+    command.phase = CommandPhase::Waiting { since: at(95) };
+    observed.commands = vec![Versioned { record: command, version: Version(1) }];
+    let places =
+        [("node-stays", "a"), ("node-web-1", "b")].map(|(node, pod)| (node.into(), vec![key(pod)]));
+    assert_eq!(expected(&observed), BTreeMap::from(places));
 }
 
 #[test]

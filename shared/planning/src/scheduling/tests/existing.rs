@@ -4,7 +4,7 @@ use domain::label::ZONE;
 use domain::node::Node;
 use domain::taint::{Taint, TaintEffect};
 
-use crate::testing::{claim_of, cluster, node, node_pool_with, now, place_of, pod, taint};
+use crate::testing::{claim_of, cluster, node, node_pool_with, now, place_of, pod, pod_key, taint};
 
 #[test]
 fn a_pod_goes_where_there_is_room() {
@@ -27,6 +27,25 @@ fn a_claim_in_flight_is_as_good_as_a_node() {
     let plan = cluster().in_flight(node("n1")).pod(pod("a")).plan();
     assert_eq!(place_of(&plan, "a"), Some("claim-n1"));
     assert!(plan.node_claims.is_empty());
+}
+
+#[test]
+fn a_pod_keeps_the_place_that_an_earlier_plan_gave_it() {
+    let world = cluster().node(node("n1")).in_flight(node("n2")).pod(pod("a")).pod(pod("b"));
+    let expected = world.with(|snapshot| {
+        snapshot.nominations.insert("claim-n2".into(), vec![pod_key("a")]);
+    });
+    let plan = expected.plan();
+    assert_eq!((place_of(&plan, "a"), place_of(&plan, "b")), (Some("claim-n2"), Some("n1")));
+}
+
+#[test]
+fn a_pod_that_lost_its_place_gets_another() {
+    let world = cluster().node(node("n1")).node(node("n2")).pod(pod("a").cpu(1000));
+    let taken = world.pod(pod("old").cpu(3500).on("n2")).with(|snapshot| {
+        snapshot.nominations.insert("n2".into(), vec![pod_key("a")]);
+    });
+    assert_eq!(place_of(&taken.plan(), "a"), Some("n1"));
 }
 
 #[test]
