@@ -12,18 +12,13 @@ use super::Tick;
 use crate::ports::cluster::NodePatch;
 use crate::ports::error::found;
 use crate::ports::{Cluster, NodeRef, Outside};
-use crate::record::command::CommandPhase;
 
 impl<O: Outside> Tick<'_, O> {
     /// Unmarks nodes of ours that no command under way and no ending claim accounts for.
     pub(super) async fn clean_up(&mut self) {
         let observed = self.observed;
-        let accounted: BTreeSet<&Text> = observed
-            .commands
-            .iter()
-            .filter(|command| command.record.phase != CommandPhase::Proposed)
-            .flat_map(|command| &command.record.candidates)
-            .collect();
+        let accounted: BTreeSet<&Text> =
+            observed.commands_under_way().flat_map(|command| &command.candidates).collect();
         for claim in &observed.claims {
             let name = &claim.record.claim.name;
             let Some(node) = observed.node_of(&claim.record) else { continue };

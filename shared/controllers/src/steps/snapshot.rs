@@ -57,6 +57,12 @@ impl Observation {
         self.view.nodes.iter().find(|node| node.provider_id.as_ref() == Some(provider_id))
     }
 
+    /// Commands that have started and are not over yet.
+    pub fn commands_under_way(&self) -> impl Iterator<Item = &CommandRecord> {
+        let records = self.commands.iter().map(|command| &command.record);
+        records.filter(|command| command.phase != CommandPhase::Proposed)
+    }
+
     /// The object that shows a claim in the cluster.
     pub fn mirror_of(&self, record: &ClaimRecord) -> Option<&NodeClaimObject> {
         self.view.node_claims.iter().find(|object| object.belongs_to(&record.claim.uid))
@@ -242,22 +248,14 @@ fn leaving_claims(observed: &Observation) -> BTreeSet<&Text> {
         .iter()
         .filter(|claim| claim.record.ending.is_some())
         .map(|claim| &claim.record.claim.name);
-    let candidates = observed
-        .commands
-        .iter()
-        .filter(|command| command.record.phase != CommandPhase::Proposed)
-        .flat_map(|command| &command.record.candidates);
+    let candidates = observed.commands_under_way().flat_map(|command| &command.candidates);
     ending.chain(candidates).collect()
 }
 
 /// Nodes and claims that commands under way move pods to, with each pod that has not moved yet.
 fn places_of_moves(observed: &Observation) -> Vec<(&Text, &PodKey)> {
-    let under_way: Vec<&PlannedDisruption> = observed
-        .commands
-        .iter()
-        .filter(|command| command.record.phase != CommandPhase::Proposed)
-        .map(|command| &command.record.disruption)
-        .collect();
+    let under_way: Vec<&PlannedDisruption> =
+        observed.commands_under_way().map(|command| &command.disruption).collect();
     if under_way.is_empty() {
         return Vec::new();
     }
