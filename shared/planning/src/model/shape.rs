@@ -191,4 +191,9 @@ impl Shape<'_> {
             Some(PodUnschedulable::DeviceClaim { .. } | PodUnschedulable::Volume { .. })
         )
     }
+
+    /// Whether its pods get no place in any cluster: they are stuck, or ask for nothing at all.
+    pub(crate) fn goes_nowhere(&self) -> bool {
+        self.is_stuck() || self.spec.requests.is_empty()
+    }
 }

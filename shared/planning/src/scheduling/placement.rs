@@ -181,20 +181,24 @@ impl<'m, 'a> Placer<'m, 'a> {
                 .then_with(|| self.model.pod(a.1[0]).key.cmp(&self.model.pod(b.1[0]).key))
         });
         let mut placements = Placements::default();
-        for (shape, pods) in &mut queue {
-            self.fill_expected(*shape, pods, &mut placements);
-        }
-        queue.retain(|(_, pods)| !pods.is_empty());
         // A pod that must join another may come before it: go round until nothing moves any more.
         loop {
             let mut waiting = Vec::new();
             let mut has_moved = false;
-            for (shape, pods) in queue {
-                let count = pods.len();
-                let left = self.place_shape(shape, pods, &mut placements);
-                has_moved |= left.len() < count;
-                if !left.is_empty() {
-                    waiting.push((shape, left));
+            let priority = |shape: usize| self.model.shape(shape).spec.priority;
+            for equal in queue.chunk_by_mut(|a, b| priority(a.0) == priority(b.0)) {
+                for (shape, pods) in equal.iter_mut() {
+                    let count = pods.len();
+                    self.fill_expected(*shape, pods, &mut placements);
+                    has_moved |= pods.len() < count;
+                }
+                for (shape, pods) in equal {
+                    let count = pods.len();
+                    let left = self.place_shape(*shape, std::mem::take(pods), &mut placements);
+                    has_moved |= left.len() < count;
+                    if !left.is_empty() {
+                        waiting.push((*shape, left));
+                    }
                 }
             }
             if waiting.is_empty() || !has_moved {
@@ -223,7 +227,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         placements: &mut Placements,
     ) -> Vec<usize> {
         let own = self.model.shape(shape);
-        if own.is_stuck() || own.spec.requests.is_empty() {
+        if own.goes_nowhere() {
             return pods;
         }
         let rest = self.fill_existing(shape, pods, placements);

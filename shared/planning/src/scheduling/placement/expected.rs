@@ -35,14 +35,15 @@ impl Expected {
 }
 
 impl Placer<'_, '_> {
-    /// Puts those of a shape's pods where they are expected that may go there; the others are left.
+    /// Puts those of a shape's pods where they are expected that may go there; the others are left. Pods of a higher
+    /// priority have their places by then: they take those of others, as kube-scheduler would have it.
     pub(super) fn fill_expected(
         &mut self,
         shape: usize,
         pods: &mut Vec<usize>,
         placements: &mut Placements,
     ) {
-        if self.expected.0.is_empty() {
+        if self.expected.0.is_empty() || self.model.shape(shape).goes_nowhere() {
             return;
         }
         pods.retain(|pod| {

@@ -2,6 +2,7 @@
 
 use domain::label::ZONE;
 use domain::node::Node;
+use domain::pod::VolumeUse;
 use domain::taint::{Taint, TaintEffect};
 
 use crate::testing::{claim_of, cluster, node, node_pool_with, now, place_of, pod, pod_key, taint};
@@ -46,6 +47,28 @@ fn a_pod_that_lost_its_place_gets_another() {
         snapshot.nominations.insert("n2".into(), vec![pod_key("a")]);
     });
     assert_eq!(place_of(&taken.plan(), "a"), Some("n1"));
+}
+
+#[test]
+fn a_pod_of_a_higher_priority_takes_the_place_that_was_given_to_another() {
+    let urgent = pod("urgent").cpu(3500).with(|spec| spec.priority = 1000);
+    let world = cluster().node(node("n1")).pod(pod("a").cpu(1000)).pod(urgent);
+    let expected = world.with(|snapshot| {
+        snapshot.nominations.insert("n1".into(), vec![pod_key("a")]);
+    });
+    let plan = expected.plan();
+    assert_eq!((place_of(&plan, "urgent"), place_of(&plan, "a")), (Some("n1"), None));
+}
+
+#[test]
+fn a_pod_whose_volume_keeps_it_from_every_node_does_not_keep_its_place() {
+    let stuck = pod("a").with(|spec| {
+        spec.volumes.push(VolumeUse::Claim { name: "missing".into(), template: None });
+    });
+    let world = cluster().node(node("n1")).pod(stuck).with(|snapshot| {
+        snapshot.nominations.insert("n1".into(), vec![pod_key("a")]);
+    });
+    assert_eq!(place_of(&world.plan(), "a"), None);
 }
 
 #[test]
