@@ -35,8 +35,8 @@ impl Move {
 }
 
 /// Whether the nodes can go for a saving if their pods go where they are planned to go: on nodes that stay, and
-/// those that do not fit there on no more new nodes, which cost less together. One node is replaced by one at most: pods are never spread over more
-/// nodes than before.
+/// those that do not fit there on no more new nodes, which cost less together. One node is replaced by one at
+/// most: pods are never spread over more nodes than before.
 ///
 /// It must save what moving costs, so that nodes of one price are never swapped for each other, and every
 /// `Balanced` pool of theirs must approve.
@@ -86,10 +86,8 @@ pub(super) fn withstands_the_scheduler(
     found: &Move,
 ) -> Result<(), Unconsolidatable> {
     let spare = found.savings - found.needed;
-    match trials.scattered(&found.nodes, &found.trial, spare) {
-        Some((pods, price)) => {
-            Err(Unconsolidatable::Scattered { pods: count(pods), saving: found.savings, price })
-        }
+    match trials.scattered(&found.nodes, &found.trial, (found.savings, spare)) {
+        Some(reason) => Err(reason),
         None => Ok(()),
     }
 }

@@ -342,11 +342,7 @@ fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
 /// Whether nodes that were packed at the first attempt cost so little more than those that go that a search may find
 /// some that cost less.
 fn is_near(model: &Model, nodes: &[Packed], before: UsdPerHour) -> bool {
-    let price = |own: &Packed| {
-        let of_type = &model.pools[own.pool].types[own.type_index];
-        of_type.cheapest_in(own.compatible.zones, own.compatible.purchases).map(|own| own.price)
-    };
-    let price: UsdPerHour = nodes.iter().filter_map(price).sum();
+    let price: UsdPerHour = nodes.iter().filter_map(|own| own.price(model)).sum();
     i128::from(price.nanos()) * 100 < i128::from(before.nanos()) * SKETCH_PERCENT_MAX
 }
 

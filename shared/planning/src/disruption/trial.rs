@@ -3,9 +3,10 @@
 use domain::money::UsdPerHour;
 use domain::node_pool::NeverOr;
 use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim};
-use domain::reason::{DisruptionReason, NodePoolUnfit};
+use domain::reason::{DisruptionReason, NodePoolUnfit, Unconsolidatable};
 
 use super::candidate::is_within_window;
+use super::evaluation::count;
 use crate::model::Model;
 use crate::model::pool::MinValuesUnmet;
 use crate::scheduling::claim::{Names, claim};
@@ -96,14 +97,15 @@ impl<'s, 'a> Trials<'s, 'a> {
         }
     }
 
-    /// How many pods find no place when kube-scheduler puts the nodes' pods where it likes, and what new nodes for
-    /// them cost, if that is more than there is to spare in one of the orders in which they may come.
+    /// Why a move with such a saving is not worth it when kube-scheduler puts the nodes' pods where it likes: in one
+    /// of the orders in which they may come, new nodes for pods without a place cost more than there is to spare, or
+    /// there can be none.
     pub(super) fn scattered(
         &mut self,
         nodes: &[usize],
         trial: &Trial,
-        spare: UsdPerHour,
-    ) -> Option<(usize, UsdPerHour)> {
+        (saving, spare): (UsdPerHour, UsdPerHour),
+    ) -> Option<Unconsolidatable> {
         let mut state = self.state.clone();
         for node in nodes {
             self.remove(&mut state, *node);
@@ -124,8 +126,13 @@ impl<'s, 'a> Trials<'s, 'a> {
             if left.is_empty() {
                 return None;
             }
-            let price = self.price_of(nodes, &left);
-            (price > spare).then_some((left.len(), price))
+            match self.price_of(nodes, &left) {
+                Ok(price) if price <= spare => None,
+                Ok(price) => {
+                    Some(Unconsolidatable::Scattered { pods: count(left.len()), saving, price })
+                }
+                Err(pod) => Some(Unconsolidatable::NoPlace(self.model.pod(pod).key.clone())),
+            }
         })
     }
 
@@ -139,19 +146,17 @@ impl<'s, 'a> Trials<'s, 'a> {
         [pods, back, small_first]
     }
 
-    /// What new nodes for pods cost that are left.
-    fn price_of(&mut self, nodes: &[usize], left: &[usize]) -> UsdPerHour {
+    /// What new nodes for pods cost that are left. The error is a pod that gets none, as limits may have it.
+    fn price_of(&mut self, nodes: &[usize], left: &[usize]) -> Result<UsdPerHour, usize> {
         let model = self.model;
         let outcome = self.placer.place(left);
         let mut limits = self.limits(nodes);
         let state = &self.placer.state;
         let packing = pack(model, self.topology, state, &mut limits, &outcome.items);
-        let price = |packed: &Packed| {
-            let own = &model.pools[packed.pool].types[packed.type_index];
-            own.cheapest_in(packed.compatible.zones, packed.compatible.purchases)
-                .map(|offering| offering.price)
-        };
-        packing.nodes.iter().filter_map(price).sum()
+        match outcome.failed.iter().chain(&packing.left).min() {
+            Some(pod) => Err(*pod),
+            None => Ok(packing.nodes.iter().filter_map(|packed| packed.price(model)).sum()),
+        }
     }
 
     /// Has pods try these nodes first, in order: those that stay.

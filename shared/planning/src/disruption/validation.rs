@@ -207,7 +207,18 @@ fn same_replacements(
             let first = differences.into_iter().flatten().next();
             return Err(changed(first.unwrap_or_default()));
         };
-        used.push(claim::renewed(model, packed, &mut limits, unused.remove(same)));
+        let planned = unused.remove(same);
+        match claim::renewed(model, packed, &mut limits, planned) {
+            Some(fresh) => used.push(fresh),
+            // The node goes in any case: what was planned before limits were used up is better than nothing.
+            None if !disruption.reason.is_voluntary() => used.push(planned.clone()),
+            None => {
+                let (name, pool) = (&planned.name, &planned.node_pool);
+                return Err(changed(format!(
+                    "limits leave replacement {name} fewer types than NodePool {pool} asks for with minValues"
+                )));
+            }
+        }
     }
     used.extend(unused.into_iter().map(|own| PlannedNodeClaim { pods: Vec::new(), ..own.clone() }));
     used.sort_by(|a, b| a.name.cmp(&b.name));

@@ -13,8 +13,8 @@ use super::packing::{Packed, Packing, Search, pack_for_less};
 use super::placement::{Item, Placements, Placer};
 use super::state::State;
 use super::topology::Topology;
+use super::wishes;
 use super::wishes::Wishes;
-use super::{merge, wishes};
 use crate::model::Model;
 
 /// With more nodes than this, wishes are left to the choice of zones: packing again would take too long.
@@ -76,7 +76,7 @@ pub(super) fn attempt<'m>(
         return Attempt { outcome, packing, limits, relaxation };
     }
     let price = |nodes: &[Packed]| -> UsdPerHour {
-        nodes.iter().filter_map(|node| merge::price_of(model, node)).sum()
+        nodes.iter().filter_map(|node| node.price(model)).sum()
     };
     wishes::settle_zones(model, topology, &placer.state, &mut packing.nodes);
     let open = (outcome, packing, limits);

@@ -133,16 +133,15 @@ pub(crate) fn claim(
 }
 
 /// A planned claim as it would be launched now: for the pods that it is for by now, at today's prices. Its name stays.
+/// `None` where [`claim`] has none.
 pub(crate) fn renewed(
     model: &Model,
     packed: &Packed,
     limits: &mut Limits,
     planned: &PlannedNodeClaim,
-) -> PlannedNodeClaim {
-    match claim(model, packed, limits, &mut Names::of(model)) {
-        Some(fresh) => PlannedNodeClaim { name: planned.name.clone(), ..fresh },
-        None => planned.clone(),
-    }
+) -> Option<PlannedNodeClaim> {
+    let fresh = claim(model, packed, limits, &mut Names::of(model))?;
+    Some(PlannedNodeClaim { name: planned.name.clone(), ..fresh })
 }
 
 /// Pods of a packed node, sorted.

@@ -57,7 +57,7 @@ pub(crate) fn dissolve(model: &Model, topology: &Topology, mut nodes: Vec<Packed
     if nodes.len() > NODES_MAX {
         return nodes;
     }
-    nodes.sort_by_cached_key(|node| price_of(model, node));
+    nodes.sort_by_cached_key(|node| node.price(model));
     let mut index = 0;
     while index < nodes.len() && nodes.len() > 1 {
         match without(model, topology, &nodes, index) {
@@ -89,7 +89,7 @@ fn without(
                 let (joined, price) = merged_into(model, topology, node, &alone)?;
                 let is_same = joined.type_index == node.type_index;
                 let has_limits = !model.pools[node.pool].node_pool.limits.is_empty();
-                (Some(price) <= price_of(model, node) && (is_same || !has_limits))
+                (Some(price) <= node.price(model) && (is_same || !has_limits))
                     .then_some((host, joined))
             })?;
             rest[host] = joined;
@@ -122,21 +122,10 @@ fn weigh(
 ) {
     let (Some(a), Some(b)) = (&slots[pair.0], &slots[pair.1]) else { return };
     let Some((_, price)) = merged(model, topology, a, b) else { return };
-    let both = price_of(model, a).zip(price_of(model, b)).map(|(a, b)| a + b);
+    let both = a.price(model).zip(b.price(model)).map(|(a, b)| a + b);
     if let Some(both) = both.filter(|both| price <= *both) {
         savings.insert(pair, (both - price).nanos());
     }
-}
-
-/// What the cheapest type that its pods fit on costs.
-pub(crate) fn price_of(model: &Model, packed: &Packed) -> Option<UsdPerHour> {
-    let types = with_room(&model.pools[packed.pool], &packed.compatible.types, &packed.requests);
-    let compatible = &packed.compatible;
-    model.pools[packed.pool]
-        .cheapest(compatible.zones, compatible.purchases)
-        .iter()
-        .find(|priced| types.contains(priced.index))
-        .map(|priced| priced.offering.price)
 }
 
 /// One node for the pods of both, of the pool of one of them, on the cheapest type; and what it costs.

@@ -11,7 +11,6 @@ use domain::Text;
 use domain::label;
 use domain::money::UsdPerHour;
 
-use super::merge::price_of;
 use super::packing::Packed;
 use super::state::State;
 use super::topology::Topology;
@@ -89,7 +88,7 @@ pub(crate) fn settle_zones(
     for (index, own) in order {
         let node = &mut nodes[index];
         let pool = &model.pools[node.pool];
-        let Some(cheapest) = price_of(model, node) else { continue };
+        let Some(cheapest) = node.price(model) else { continue };
         let most = cheapest + UsdPerHour::from_nanos(cheapest.nanos() / ZONE_PREMIUM_PART);
         let mut best: Option<((u32, UsdPerHour), Packed, u32)> = None;
         for zone in (0..64).filter(|zone| node.compatible.zones >> zone & 1 == 1) {
@@ -97,7 +96,7 @@ pub(crate) fn settle_zones(
             there.compatible.zones = 1 << zone;
             let viable = pool.viable(there.compatible.zones, there.compatible.purchases);
             there.compatible.types.intersect_with(&viable);
-            let Some(price) = price_of(model, &there).filter(|price| *price <= most) else {
+            let Some(price) = there.price(model).filter(|price| *price <= most) else {
                 continue;
             };
             let crowd = own

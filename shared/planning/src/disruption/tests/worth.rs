@@ -9,8 +9,10 @@ use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, Unconsolid
 use domain::requirement::{Operator, Requirement};
 use domain::resource::{CPU, Resources};
 
+use crate::disruption::validate;
 use crate::testing::{
-    Cluster, budget, cluster, going, instance_type, node, node_pool_of, pod, requirement, usd,
+    Cluster, budget, cluster, going, instance_type, node, node_pool_of, pod, pod_key, requirement,
+    usd,
 };
 
 /// Why a node is not consolidated.
@@ -72,22 +74,31 @@ fn several_nodes_become_fewer() {
     assert_eq!(placed, 12);
 }
 
+/// Six nodes that two could replace, each of two types at least, and a limit.
+fn limited(cpus: i64) -> Cluster {
+    let mut sold = full(6).0.instance_types.default.to_vec();
+    sold.push(instance_type("o.4xlarge", 16, 0.46));
+    let any = requirement(INSTANCE_TYPE, Operator::Exists, &[]);
+    let two_types = Requirement { min_values: Some(2), ..any };
+    full(6)
+        .selling(sold)
+        .pool(node_pool_of("default", &[two_types]))
+        .default_pool(|pool| pool.limits = Resources::new().with(CPU, cpus * 1000))
+}
+
 #[test]
 fn what_limits_leave_too_few_types_for_is_not_begun_and_says_so() {
-    let limited = |cpus: i64| {
-        let mut sold = full(6).0.instance_types.default.to_vec();
-        sold.push(instance_type("o.4xlarge", 16, 0.46));
-        let any = requirement(INSTANCE_TYPE, Operator::Exists, &[]);
-        let two_types = Requirement { min_values: Some(2), ..any };
-        full(6)
-            .selling(sold)
-            .pool(node_pool_of("default", &[two_types]))
-            .default_pool(|pool| pool.limits = Resources::new().with(CPU, cpus * 1000))
-    };
     // Each of two new nodes may turn out to have sixteen CPUs.
     assert_eq!(limited(32).disruption().replacements.len(), 2);
     let unfit = NodePoolUnfit::MinValues { key: INSTANCE_TYPE.into(), wanted: 2, found: 1 };
     assert_eq!(unconsolidatable(&limited(29), "n0"), Unconsolidatable::NotLaunchable(unfit));
+}
+
+#[test]
+fn what_limits_leave_too_few_types_for_by_now_is_not_begun_either() {
+    let command = limited(32).disruption();
+    let why = validate(&limited(29).0, &command).unwrap_err().to_string();
+    assert!(why.contains("fewer types than NodePool default asks for with minValues"), "{why}");
 }
 
 #[test]
@@ -148,6 +159,13 @@ fn a_node_stays_whose_pods_kube_scheduler_would_spread_until_one_has_no_place() 
     );
     let world = with_room_for_each(1000);
     assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["goes"]);
+}
+
+#[test]
+fn a_node_stays_where_limits_forbid_the_one_that_spread_pods_would_need() {
+    let world = with_room_for_each(1900)
+        .default_pool(|pool| pool.limits = Resources::new().with(CPU, 8000));
+    assert_eq!(unconsolidatable(&world, "goes"), Unconsolidatable::NoPlace(pod_key("larger")));
 }
 
 #[test]

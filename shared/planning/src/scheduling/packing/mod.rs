@@ -16,6 +16,7 @@ mod packer;
 mod queue;
 mod setup;
 
+use domain::money::UsdPerHour;
 use fixedbitset::FixedBitSet;
 
 use super::bound::Relaxation;
@@ -41,6 +42,18 @@ pub(crate) struct Packed {
     pub(crate) requests: Vec<i64>,
     /// Its pods, with what each must have met.
     pub(crate) members: Vec<Member>,
+}
+
+impl Packed {
+    /// What the cheapest type that its pods fit on costs.
+    pub(crate) fn price(&self, model: &Model) -> Option<UsdPerHour> {
+        let pool = &model.pools[self.pool];
+        let types = with_room(pool, &self.compatible.types, &self.requests);
+        pool.cheapest(self.compatible.zones, self.compatible.purchases)
+            .iter()
+            .find(|priced| types.contains(priced.index))
+            .map(|priced| priced.offering.price)
+    }
 }
 
 /// Pods of one item on a node.
