@@ -229,7 +229,12 @@ pub(crate) fn taint(key: &str) -> Taint {
 
 /// A running pod on a node.
 pub(crate) fn pod_on(name: &str, node: &Node) -> Pod {
-    Pod { node_name: Some(node.name.clone()), phase: PodPhase::Running, ..pending_pod(name) }
+    Pod {
+        node_name: Some(node.name.clone()),
+        phase: PodPhase::Running,
+        started: Some(at(0)),
+        ..pending_pod(name)
+    }
 }
 
 /// A pod that waits for a node.

@@ -26,16 +26,23 @@ pub fn pods_seen(pods: &[&Pod]) -> PodsSeen {
 }
 
 /// Notes on a claim what was seen of the pods of its Node: a set other than the one stored means that a pod came or
-/// went by now. The first look only notes what is there.
+/// went by now. At the first look the last pod came when it started; what does not run yet has just come.
 pub fn note_pods(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestamp) {
     let seen = pods_seen(pods);
     if record.pods_seen.as_ref() == Some(&seen) {
         return;
     }
     let record = record.to_mut();
-    if record.pods_seen.replace(seen).is_some() {
-        record.claim.status.last_pod_event = Some(now);
-    }
+    let event = match record.pods_seen.replace(seen) {
+        Some(_) => Some(now),
+        None => pods
+            .iter()
+            .filter(|pod| pod.is_active() && !pod.is_daemon())
+            .map(|pod| pod.started.unwrap_or(now))
+            .max(),
+    };
+    let last = &mut record.claim.status.last_pod_event;
+    *last = event.max(*last);
 }
 
 /// Gives a claim condition Consolidatable as its pool's `consolidateAfter` wants it.
@@ -89,16 +96,31 @@ mod tests {
     use crate::testing::{at, initialized_record, node_of, node_pool, pod_on};
 
     #[test]
-    fn a_first_look_is_no_event_and_a_change_is() {
+    fn at_a_first_look_the_last_pod_came_when_it_started() {
+        let record = initialized_record("web-1", at(0));
+        let node = node_of(&record);
+        let started = |name, when| Pod { started: Some(at(when)), ..pod_on(name, &node) };
+        let seen = |pods: &[&Pod]| {
+            let mut record = Cow::Owned(record.clone());
+            note_pods(&mut record, pods, at(100));
+            record.claim.status.last_pod_event
+        };
+        assert_eq!(seen(&[]), None);
+        assert_eq!(seen(&[&started("a", 40), &started("b", 70)]), Some(at(70)));
+        let bound = Pod { started: None, ..pod_on("b", &node) };
+        assert_eq!(seen(&[&started("a", 40), &bound]), Some(at(100)));
+    }
+
+    #[test]
+    fn an_unchanged_set_of_pods_is_no_event_and_another_is() {
         let record = initialized_record("web-1", at(0));
         let node = node_of(&record);
         let (a, b) = (pod_on("a", &node), pod_on("b", &node));
         let (one, two) = ([&a], [&b, &a]);
         let mut record = Cow::Owned(record);
         note_pods(&mut record, &one, at(100));
-        assert_eq!(record.claim.status.last_pod_event, None);
         note_pods(&mut record, &one, at(200));
-        assert_eq!(record.claim.status.last_pod_event, None);
+        assert_eq!(record.claim.status.last_pod_event, Some(at(0)));
         note_pods(&mut record, &two, at(300));
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)));
         note_pods(&mut record, &[&a, &b], at(400));

@@ -25,9 +25,6 @@ use crate::ports::{CLAIM_TAG, CLAIM_UID_TAG};
 use crate::report::Happening;
 use crate::scheduler::{self, ClusterView, SchedulingPod};
 
-/// Between reading a cluster and acting on it.
-const UNSEEN: SignedDuration = SignedDuration::from_secs(1);
-
 /// How long an instance may live without a claim: lifecycle looks once a minute, and waits half of one
 /// for claims that are being written.
 const ORPHAN_GRACE: SignedDuration = SignedDuration::from_mins(3);
@@ -80,7 +77,9 @@ impl World {
             replacements,
         };
         self.journal.add_because(self.now, disrupting, why);
-        self.check_command(command);
+        if let CommandPhase::Starting { since } = command.phase {
+            self.check_command(command, since);
+        }
     }
 
     pub(crate) fn note_launched(
@@ -242,14 +241,14 @@ impl World {
         }
     }
 
-    /// Invariant 3: budgets and do-not-disrupt, once a command is under way.
-    fn check_command(&mut self, command: &CommandRecord) {
+    /// Invariant 3: budgets and do-not-disrupt, once a command is under way for what was seen at a moment.
+    fn check_command(&mut self, command: &CommandRecord, seen: Timestamp) {
         let disruption = &command.disruption;
         if !disruption.reason.is_voluntary() {
             return;
         }
         for node in &disruption.nodes {
-            self.check_quiet(node, disruption.reason);
+            self.check_quiet(node, disruption.reason, seen);
             if let Some(refuses) = self.refuses_disruption(node) {
                 self.violate(Violation::DoNotDisruptIgnored { node: node.clone(), refuses });
             }
@@ -261,17 +260,17 @@ impl World {
         }
     }
 
-    /// Whether a node has been left alone for `consolidateAfter`, where consolidation takes it. What came after the
-    /// cluster was read, and before the command that follows from it was stored, nobody could have seen.
-    fn check_quiet(&mut self, node: &Text, reason: DisruptionReason) {
+    /// Whether a node had been left alone for `consolidateAfter` when the cluster was read, where consolidation takes
+    /// it. What came after that, and before the command that follows from it was stored, nobody could have seen.
+    fn check_quiet(&mut self, node: &Text, reason: DisruptionReason, seen: Timestamp) {
         let is_consolidated =
             matches!(reason, DisruptionReason::Empty | DisruptionReason::Underutilized);
         let pool = self.pool_of(node);
         let pool = pool.and_then(|pool| self.api.get::<NodePool>(&pool));
         let after = pool.and_then(|own| own.disruption.consolidate_after.duration());
         let (Some(after), Some(event)) = (after, self.pod_events.get(node)) else { return };
-        let quiet = self.now.duration_since(*event);
-        if is_consolidated && quiet < after && quiet >= UNSEEN {
+        let quiet = seen.duration_since(*event);
+        if is_consolidated && quiet < after && *event <= seen {
             let (node, quiet_seconds) = (node.clone(), quiet.as_secs());
             self.violate(Violation::ConsolidatedTooSoon { node, reason, quiet_seconds });
         }

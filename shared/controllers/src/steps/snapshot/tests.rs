@@ -174,7 +174,7 @@ fn a_pod_that_left_since_lifecycle_looked_counts_already() {
     let mut observed = observation([own]);
     observed.view.pods = vec![pod];
     let last_event = |observed: &Observation| seen(observed).node_claims[0].status.last_pod_event;
-    assert_eq!(last_event(&observed), None);
+    assert_eq!(last_event(&observed), Some(at(0)));
     observed.view.pods.clear();
     assert_eq!(last_event(&observed), Some(at(100)));
 }
