@@ -150,19 +150,22 @@ pub(crate) async fn advance_under<O: Outside>(
         pods: observed.pods_by_node(),
         report: LifecycleReport { instances: census(&instances), ..LifecycleReport::default() },
         events: Vec::new(),
+        to_drain: Vec::new(),
         to_terminate: Vec::new(),
         registrations: BTreeMap::new(),
     };
     let mut claims: Vec<&Versioned<ClaimRecord>> = observed.claims.iter().collect();
     claims.sort_by_key(|claim| (claim.record.ending.is_none(), &claim.record.claim.name));
     let total = claims.len();
-    for (done, claim) in claims.into_iter().enumerate() {
-        if is_over(ports, run) {
-            tick.report.left = total - done;
-            break;
+    let mut done = 0;
+    for part in claims.chunk_by(|a, b| a.record.ending.is_some() == b.record.ending.is_some()) {
+        for claim in part.iter().take_while(|_| !is_over(ports, run)) {
+            tick.step(claim).await;
+            done += 1;
         }
-        tick.step(claim).await;
+        tick.drain().await;
     }
+    tick.report.left = total - done;
     tick.terminate().await;
     tick.keep_pools().await;
     tick.tag(run.cluster).await;
@@ -213,6 +216,8 @@ struct Tick<'a, O> {
     pods: BTreeMap<&'a Text, Vec<&'a Pod>>,
     report: LifecycleReport,
     events: Vec<Event>,
+    /// Claims whose Node is drained, pods of all of them together.
+    to_drain: Vec<(Versioned<ClaimRecord>, &'a Node)>,
     /// Claims whose instance can end now, asked for together.
     to_terminate: Vec<Versioned<ClaimRecord>>,
     /// Whether nodes joined or were given up in this run, by NodePool.

@@ -2,6 +2,9 @@
 //!
 //! Source: reference D2.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use domain::node::Node;
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::{SignedDuration, Text};
@@ -16,7 +19,7 @@ use crate::ports::{ClaimStore, Cloud, Cluster, NodeRef, Outside, PodRef, Version
 use crate::record::claim::{ClaimRecord, EndReason};
 use crate::steps::condition::{set_condition, set_true};
 use crate::steps::drain::{
-    DrainStep, awaited_attachments, drain_step, drained_status, is_drain_over, leaving,
+    DrainStep, Size, awaited_attachments, drain_step, drained_status, is_drain_over, leaving,
 };
 use crate::steps::home::drain_terms;
 
@@ -33,7 +36,14 @@ const EVICTIONS_AT_ONCE: usize = 10;
 /// EC2 ends at most so many instances in one call that is answered item by item.
 const TERMINATIONS_MAX: usize = 500;
 
-impl<O: Outside> Tick<'_, O> {
+/// A Node that is being drained.
+struct Drain<'a> {
+    claim: Versioned<ClaimRecord>,
+    node: &'a Node,
+    step: DrainStep,
+}
+
+impl<'a, O: Outside> Tick<'a, O> {
     /// One step of a claim that is ending. A Node that had registered is drained first; one that never
     /// did goes with its instance.
     pub(super) async fn end(&mut self, claim: Versioned<ClaimRecord>) {
@@ -51,7 +61,7 @@ impl<O: Outside> Tick<'_, O> {
             return;
         }
         if self.mark_leaving(node).await {
-            self.drain(claim, node).await;
+            self.to_drain.push((claim, node));
         }
     }
 
@@ -84,12 +94,29 @@ impl<O: Outside> Tick<'_, O> {
         true
     }
 
-    async fn drain(&mut self, claim: Versioned<ClaimRecord>, node: &Node) {
+    /// One step of every drain.
+    pub(super) async fn drain(&mut self) {
+        let drains: Vec<Drain<'a>> = std::mem::take(&mut self.to_drain)
+            .into_iter()
+            .map(|(claim, node)| {
+                let pods = self.pods_of(node);
+                let terms = drain_terms(self.observed, &claim.record, pods);
+                Drain { node, step: drain_step(pods, &terms, self.now), claim }
+            })
+            .collect();
+        for Drain { claim, step, .. } in &drains {
+            self.force(&claim.record, step).await;
+        }
+        self.evict(&drains).await;
+        for drain in drains {
+            self.look_at(drain).await;
+        }
+    }
+
+    /// Notes how far a drain is, and goes on once it is over.
+    async fn look_at(&mut self, Drain { claim, node, step }: Drain<'a>) {
         let mut record = claim.record.clone();
         let deadline = record.ending.as_ref().and_then(|ending| ending.deadline);
-        let pods = self.pods_of(node);
-        let step = drain_step(pods, &drain_terms(self.observed, &record, pods), self.now);
-        self.evict(&record, &step).await;
         let was_drained = record.claim.is(ConditionType::Drained);
         let is_over = is_drain_over(&record, &step, self.now);
         let (status, reason) = drained_status(is_over);
@@ -138,7 +165,8 @@ impl<O: Outside> Tick<'_, O> {
         self.note(record, Change::WaitingForVolumes(left));
     }
 
-    async fn evict(&mut self, record: &ClaimRecord, step: &DrainStep) {
+    /// Ends the pods that the deadline leaves no time to ask, and tells of those that refuse to go.
+    async fn force(&mut self, record: &ClaimRecord, step: &DrainStep) {
         for (pod, grace) in &step.force {
             let deleted = self.ports.cluster().delete_pod(pod, *grace).await;
             let doing = || format!("delete pod {}", pod.key);
@@ -154,10 +182,27 @@ impl<O: Outside> Tick<'_, O> {
             self.pod_event(pod, EventReason::FailedDraining, message);
             self.note(record, Change::PodProtected(pod.key.clone()));
         }
+    }
+
+    /// Asks the pods of all drains to go, the largest first wherever they are: planning counts on that they find
+    /// their places before smaller ones take them.
+    async fn evict(&mut self, drains: &[Drain<'a>]) {
+        let mut asked: Vec<(&ClaimRecord, &PodRef)> = drains
+            .iter()
+            .flat_map(|drain| drain.step.evict.iter().map(|pod| (&drain.claim.record, pod)))
+            .collect();
+        let sizes: BTreeMap<&Text, Size> = drains
+            .iter()
+            .flat_map(|drain| self.pods_of(drain.node))
+            .map(|pod| (&pod.uid, Size::of(pod)))
+            .collect();
+        let size = |pod: &PodRef| sizes.get(&pod.uid);
+        asked.sort_by_key(|(_, pod)| (Reverse(size(pod)), &pod.key));
         let cluster = self.ports.cluster();
-        for batch in step.evict.chunks(EVICTIONS_AT_ONCE) {
-            let answers = join_all(batch.iter().map(|pod| cluster.evict_pod(pod))).await;
-            for (pod, answer) in batch.iter().zip(answers) {
+        let equal = asked.chunk_by(|a, b| size(a.1) == size(b.1));
+        for batch in equal.flat_map(|equal| equal.chunks(EVICTIONS_AT_ONCE)) {
+            let answers = join_all(batch.iter().map(|(_, pod)| cluster.evict_pod(pod))).await;
+            for ((record, pod), answer) in batch.iter().zip(answers) {
                 self.note_eviction(record, pod, answer);
             }
         }

@@ -1,6 +1,9 @@
+use std::sync::Arc;
+
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::node_pool::NeverOr;
 use domain::pod::DoNotDisrupt;
+use domain::resource::{CPU, Resources};
 use domain::taint::DISRUPTED;
 use pollster::block_on;
 
@@ -11,7 +14,9 @@ use crate::ports::cluster::{NodeClaimObject, VolumeAttachment};
 use crate::provisioning::provision;
 use crate::record::claim::ClaimPhase;
 use crate::testing::world::World;
-use crate::testing::{at, instance, launched_record, pending_pod, pod_on, record};
+use crate::testing::{
+    at, initialized_record, instance, launched_record, node_of, pending_pod, pod_on, record,
+};
 
 #[track_caller]
 fn tick(world: &World) -> LifecycleReport {
@@ -219,6 +224,31 @@ fn a_refused_eviction_is_tried_again_and_forced_once_the_deadline_is_near() {
     assert_eq!(*world.cluster.forced.borrow(), [("web-0".into(), 25)], "25 of its 30 s are left");
     live(&world, 15);
     assert!(world.store.records().is_empty());
+}
+
+#[test]
+fn the_largest_pods_of_all_nodes_that_go_are_asked_first() {
+    let world = World::new();
+    let nodes = ["web-1", "web-2"].map(|name| {
+        let record = initialized_record(name, at(0));
+        let instance = record.instance.as_ref().map(|own| instance(&own.id, &record, at(0)));
+        world.cloud.instances.borrow_mut().extend(instance.map(|own| (name.into(), own)));
+        let node = node_of(&record);
+        world.cluster.view.borrow_mut().nodes.push(node.clone());
+        world.store.put(record.ended(at(0), EndReason::NodeClaimDeleted, None));
+        node
+    });
+    let sized = |name: &str, node: &Node, millis: i64| {
+        let mut pod = pod_on(name, node);
+        Arc::make_mut(&mut pod.spec).requests = Resources::new().with(CPU, millis);
+        pod
+    };
+    let [first, second] = &nodes;
+    let pods =
+        [sized("small", first, 100), sized("middle", first, 500), sized("large", second, 900)];
+    world.cluster.view.borrow_mut().pods.extend(pods);
+    let _report = tick(&world);
+    assert_eq!(*world.cluster.evicted.borrow(), ["large", "middle", "small"].map(Text::from));
 }
 
 #[test]

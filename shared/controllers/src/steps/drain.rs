@@ -2,6 +2,7 @@
 //!
 //! Source: reference D2.3 to D2.7.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use domain::node::Node;
@@ -51,6 +52,17 @@ pub struct DrainTerms {
     pub homes_until: Option<Timestamp>,
 }
 
+/// How large a pod is: its CPU, then its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(i64, i64);
+
+impl Size {
+    /// What the pod asks for.
+    pub fn of(pod: &Pod) -> Self {
+        Self(pod.spec.requests.get(CPU), pod.spec.requests.get(MEMORY))
+    }
+}
+
 /// What to do about the pods of a node now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrainStep {
@@ -70,16 +82,14 @@ pub struct DrainStep {
 ///
 /// Pods go in four tiers, one after another: ordinary, ordinary DaemonSet, critical, critical DaemonSet.
 /// Only the first tier that has pods is asked, the largest pods first: what is left of a place is more likely
-/// to fit small ones. Whom the deadline leaves no more than its grace period is
-/// forced in whatever tier. Who has no place elsewhere yet is let be as long as time allows. Not drained: pods that tolerate the taint `karpenter.sh/disrupted`, static
-/// ones, those that have ended, and those that have been stuck in deletion for over a minute.
+/// to fit small ones. Whom the deadline leaves no more than its grace period is forced in whatever tier. Who has no
+/// place elsewhere yet is let be as long as time allows. Not drained: pods that tolerate the taint
+/// `karpenter.sh/disrupted`, static ones, those that have ended, and those that have been stuck in deletion for over
+/// a minute.
 pub fn drain_step(pods: &[&Pod], terms: &DrainTerms, now: Timestamp) -> DrainStep {
     let mut drainable: Vec<&Pod> =
         pods.iter().copied().filter(|pod| is_drained(pod, now)).collect();
-    drainable.sort_by(|a, b| {
-        let size = |pod: &Pod| (pod.spec.requests.get(CPU), pod.spec.requests.get(MEMORY));
-        (tier(a), size(b), &a.key).cmp(&(tier(b), size(a), &b.key))
-    });
+    drainable.sort_by_key(|pod| (tier(pod), Reverse(Size::of(pod)), &pod.key));
     let mut step = DrainStep { remaining: drainable.len(), ..DrainStep::default() };
     let current = drainable.first().map(|pod| tier(pod));
     for pod in drainable {
