@@ -159,8 +159,17 @@ pub enum ConsolidationPolicy {
 impl ConsolidationPolicy {
     /// All of them, with the words of the API.
     pub const ALL: [(Self, &'static str); 3] = [
-        (Self::WhenEmpty, "WhenEmpty"),
-        (Self::WhenEmptyOrUnderutilized, "WhenEmptyOrUnderutilized"),
-        (Self::Balanced, "Balanced"),
+        (Self::WhenEmpty, Self::WhenEmpty.as_str()),
+        (Self::WhenEmptyOrUnderutilized, Self::WhenEmptyOrUnderutilized.as_str()),
+        (Self::Balanced, Self::Balanced.as_str()),
     ];
+
+    /// The word of the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::WhenEmpty => "WhenEmpty",
+            Self::WhenEmptyOrUnderutilized => "WhenEmptyOrUnderutilized",
+            Self::Balanced => "Balanced",
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use catalog::CatalogOptions;
 use domain::instance_type::InstanceType;
+use domain::node_pool::ConsolidationPolicy;
 
 use crate::scenario::{CatalogChoice, Scenario, ScenarioError};
 use crate::seed::{Draw, Seed};
@@ -29,9 +30,6 @@ const DEPLOYMENTS: u64 = 14;
 
 /// What a day's nodes cost at most in the end, in percent of the least that their pods need.
 const PERCENT_MAX: u32 = 110;
-/// The same under a policy that leaves a move which saves less than half as much as it disrupts, as shares of all nodes.
-const PERCENT_BALANCED_MAX: u32 = 120;
-const BALANCED: &str = "Balanced";
 
 const REGION: &str = "us-east-1";
 /// As many as a pool of spot nodes should have to choose from.
@@ -40,10 +38,14 @@ const FAMILIES: [&str; 18] = [
     "r6a", "r6i", "r7a", "r7i",
 ];
 
-/// The scenario of a seed. EC2 sells the families that its NodePool allows, and no others: what nobody may launch
-/// changes nothing but how long a look at the catalogue takes.
-pub fn day(seed: u64, length: Length) -> Result<Scenario, ScenarioError> {
-    let scenario = Scenario::read(&format!("day-{seed}.yaml"), &text(seed, length))?;
+/// The scenario of a seed, its NodePool consolidated by a policy. EC2 sells the families that its NodePool allows, and
+/// no others: what nobody may launch changes nothing but how long a look at the catalogue takes.
+pub fn day(
+    seed: u64,
+    length: Length,
+    policy: ConsolidationPolicy,
+) -> Result<Scenario, ScenarioError> {
+    let scenario = Scenario::read(&format!("day-{seed}.yaml"), &text(seed, length, policy))?;
     let mut sold = catalog::embedded()?.instance_types(&[], &CatalogOptions::of(REGION));
     let is_of = |own: &InstanceType, family: &&str| {
         own.name.split('.').next().is_some_and(|own| own == *family)
@@ -54,14 +56,14 @@ pub fn day(seed: u64, length: Length) -> Result<Scenario, ScenarioError> {
 }
 
 /// The scenario of a seed, as it is written.
-pub fn text(seed: u64, length: Length) -> String {
+pub fn text(seed: u64, length: Length, policy: ConsolidationPolicy) -> String {
     let minutes = length.busy + length.quiet;
     let mut draw = Seed::new(seed).draw("day", "");
     let workloads: Vec<Workload> =
         (0..DEPLOYMENTS).map(|index| Workload::drawn(index, &mut draw)).collect();
     let objects: Vec<String> = workloads.iter().map(Workload::objects).collect();
     let faults = faults(&mut draw);
-    let (pools, policy) = pools(&mut draw);
+    let pools = pools(&mut draw, policy);
     let mut text = format!(
         "apiVersion: outrigger.dev/v1alpha1
 kind: Scenario
@@ -86,9 +88,9 @@ spec:
   - withoutHomeSeconds: {max: 300}
 ",
     );
-    if length == DAY {
-        let most = if policy == BALANCED { PERCENT_BALANCED_MAX } else { PERCENT_MAX };
-        let _infallible = writeln!(text, "  - percentOfBound: {{max: {most}}}");
+    // The other policies leave moves that save, on purpose.
+    if length == DAY && policy == ConsolidationPolicy::WhenEmptyOrUnderutilized {
+        let _infallible = writeln!(text, "  - percentOfBound: {{max: {PERCENT_MAX}}}");
     }
     text
 }
@@ -106,13 +108,13 @@ fn faults(draw: &mut Draw) -> String {
     )
 }
 
-/// NodePool, node class and DaemonSet, and the pool's `consolidationPolicy`.
-fn pools(draw: &mut Draw) -> (String, &'static str) {
+/// NodePool, node class and DaemonSet.
+fn pools(draw: &mut Draw, policy: ConsolidationPolicy) -> String {
     let families = FAMILIES.join(", ");
     let after = ["0s", "30s", "1m", "5m"][index(draw, 4)];
     let budget = ["\"10%\"", "\"5%\"", "\"3\""][index(draw, 3)];
-    let policy = ["WhenEmptyOrUnderutilized", "WhenEmptyOrUnderutilized", BALANCED][index(draw, 3)];
-    let objects = format!(
+    let policy = policy.as_str();
+    format!(
         "    - apiVersion: karpenter.k8s.aws/v1
       kind: EC2NodeClass
       metadata: {{name: default}}
@@ -146,8 +148,7 @@ fn pools(draw: &mut Draw) -> (String, &'static str) {
             tolerations: [{{operator: Exists}}]
             containers: [{{name: agent, image: agent, resources: {{requests: {{cpu: 50m, memory: 64Mi}}}}}}]
 "
-    );
-    (objects, policy)
+    )
 }
 
 /// A Deployment, and how many replicas it has at rest.
