@@ -19,7 +19,7 @@ use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, Unconsolid
 
 use super::Disruptor;
 use super::budget::Allowance;
-use super::evaluation::{Move, evaluate, on_paper, withstands_the_scheduler};
+use super::evaluation::{Move, as_scheduled, evaluate, on_paper};
 use super::score::Scores;
 use super::trial::Trials;
 use crate::model::Model;
@@ -259,8 +259,11 @@ impl Search<'_, '_, '_> {
             return;
         }
         let Ok(found) = on_paper(self.trials, self.scores, nodes) else { return };
-        let is_better = best.as_ref().is_none_or(|best| found.is_better_than(best));
-        if is_better && withstands_the_scheduler(self.trials, &found).is_ok() {
+        let is_better = |found: &Move| best.as_ref().is_none_or(|best| found.is_better_than(best));
+        if !is_better(&found) {
+            return;
+        }
+        if let Ok(found) = as_scheduled(self.trials, self.scores, found, is_better) {
             *best = Some(found);
         }
     }

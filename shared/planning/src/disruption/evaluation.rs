@@ -7,7 +7,7 @@ use domain::reason::Unconsolidatable;
 
 use super::replacement::{Removal, replacements};
 use super::score::Scores;
-use super::trial::{Trial, Trials};
+use super::trial::{Scatter, Trial, Trials};
 
 /// A move that is possible and worth it.
 pub(super) struct Move {
@@ -34,18 +34,33 @@ impl Move {
     }
 }
 
+/// New nodes are given more room so often, for pods that kube-scheduler would leave without a place.
+const ROOMIER_MAX: usize = 3;
+
 /// Whether the nodes can go for a saving if their pods go where they are planned to go: on nodes that stay, and
-/// those that do not fit there on no more new nodes, which cost less together. One node is replaced by one at
-/// most: pods are never spread over more nodes than before.
+/// those that do not fit there on new ones, which cost less together. One node is replaced by one at most: its pods
+/// are not spread over more.
 ///
 /// It must save what moving costs, so that nodes of one price are never swapped for each other, and every
-/// `Balanced` pool of theirs must approve.
+/// `Balanced` pool of theirs must approve. In which order nodes are named makes no difference.
 pub(super) fn on_paper(
     trials: &mut Trials,
     scores: &Scores,
     nodes: &[usize],
 ) -> Result<Move, Unconsolidatable> {
-    let mut trial = trials.try_without(nodes);
+    with_room_for(trials, scores, &[], nodes)
+}
+
+/// The same with room on new nodes for some of the pods in any case.
+fn with_room_for(
+    trials: &mut Trials,
+    scores: &Scores,
+    displaced: &[usize],
+    nodes: &[usize],
+) -> Result<Move, Unconsolidatable> {
+    let mut nodes = nodes.to_vec();
+    nodes.sort_unstable();
+    let mut trial = trials.try_with_room_for(displaced, &nodes);
     let model = trials.model;
     if let Some(pod) = trial.failed.first() {
         return Err(Unconsolidatable::NoPlace(model.pod(*pod).key.clone()));
@@ -53,19 +68,19 @@ pub(super) fn on_paper(
     let before: UsdPerHour = nodes.iter().filter_map(|node| model.nodes[*node].price()).sum();
     let mut after = UsdPerHour::ZERO;
     if !trial.items.is_empty() {
-        let removal = Removal { nodes, items: &trial.items, state: &trial.state, before };
+        let removal = Removal { nodes: &nodes, items: &trial.items, state: &trial.state, before };
         let found = replacements(trials, &removal)?;
         after = found.price;
         trial.packed = found.packed;
     }
     let savings = before - after;
-    let needed = scores.needed(nodes, (trial.packed.len(), after));
+    let needed = scores.needed(&nodes, (trial.packed.len(), after));
     if savings < needed {
-        let pods = count(trials.pods_of(nodes).len());
+        let pods = count(trials.pods_of(&nodes).len());
         return Err(Unconsolidatable::TooLittle { saving: savings, pods, needed });
     }
-    scores.approve(model, nodes, savings)?;
-    Ok(Move { nodes: nodes.to_vec(), trial, savings, needed })
+    scores.approve(model, &nodes, savings)?;
+    Ok(Move { nodes, trial, savings, needed })
 }
 
 /// The same for a move that is as good where kube-scheduler puts the pods as it is on paper.
@@ -75,21 +90,35 @@ pub(super) fn evaluate(
     nodes: &[usize],
 ) -> Result<Move, Unconsolidatable> {
     let found = on_paper(trials, scores, nodes)?;
-    withstands_the_scheduler(trials, &found)?;
-    Ok(found)
+    as_scheduled(trials, scores, found, |_| true)
 }
 
-/// Whether a move saves enough where kube-scheduler puts the pods, which knows of no plan: it spreads them, and a pod
-/// that finds its place taken costs a node of its own, which the next tick would take away again.
-pub(super) fn withstands_the_scheduler(
+/// A move that saves enough where kube-scheduler puts the pods, which knows of no plan: it spreads them, and a pod that
+/// finds its place taken costs a node of its own, which the next tick would take away again. Where that happens, the
+/// move has larger new nodes, as long as it is wanted at their price.
+pub(super) fn as_scheduled(
     trials: &mut Trials,
-    found: &Move,
-) -> Result<(), Unconsolidatable> {
-    let spare = found.savings - found.needed;
-    match trials.scattered(&found.nodes, &found.trial, (found.savings, spare)) {
-        Some(reason) => Err(reason),
-        None => Ok(()),
+    scores: &Scores,
+    planned: Move,
+    is_wanted: impl Fn(&Move) -> bool,
+) -> Result<Move, Unconsolidatable> {
+    let Some(scatter) = scattered(trials, &planned) else { return Ok(planned) };
+    let mut displaced = scatter.displaced;
+    for _ in 0..ROOMIER_MAX {
+        let roomier = with_room_for(trials, scores, &displaced, &planned.nodes);
+        let Some(found) = roomier.ok().filter(&is_wanted) else { break };
+        match scattered(trials, &found) {
+            None => return Ok(found),
+            Some(more) if more.displaced.is_empty() => break,
+            Some(more) => displaced.extend(more.displaced),
+        }
     }
+    Err(scatter.reason)
+}
+
+fn scattered(trials: &mut Trials, found: &Move) -> Option<Scatter> {
+    let spare = found.savings - found.needed;
+    trials.scattered(&found.nodes, &found.trial, (found.savings, spare))
 }
 
 /// A number of pods as figures show it.

@@ -1,7 +1,6 @@
 //! The new nodes that take the pods of removed nodes for less than those cost: one, or several but no more than
 //! go.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use domain::instance_type::CapacityType;
@@ -301,8 +300,8 @@ fn without_same_types(model: &Model, pool: &Pool, nodes: &[usize], types: &mut F
     keep_cheaper(pool, (u64::MAX, u64::MAX), ceiling, types);
 }
 
-/// Several new nodes, no more than go. No node is of a kind that goes: the pods could have moved to such a node
-/// without a launch. Spot nodes take part only where spot may replace spot.
+/// Several new nodes, no more than go. Some may be of kinds that go, with other pods: what counts is that they cost
+/// less together. Spot nodes take part only where spot may replace spot.
 fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
     let model = trials.model;
     let nodes = removal.nodes;
@@ -314,12 +313,8 @@ fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
     if worth(model, removal.items) >= removal.before {
         return None;
     }
-    let allowed = new_kinds(model, removal);
-    let items = removal
-        .items
-        .iter()
-        .map(|item| narrowed(model, item, &allowed))
-        .collect::<Option<Vec<Item>>>()?;
+    let items =
+        removal.items.iter().map(|item| narrowed(model, item)).collect::<Option<Vec<Item>>>()?;
     let mut limits = trials.limits(nodes);
     let sketch = pack_for_less(
         model,
@@ -353,25 +348,8 @@ fn worth(model: &Model, items: &[Item]) -> UsdPerHour {
     UsdPerHour::from_nanos(nanos as i64)
 }
 
-/// By pool, types of which none goes.
-fn new_kinds(model: &Model, removal: &Removal) -> Vec<FixedBitSet> {
-    let gone: BTreeSet<&str> = removal
-        .nodes
-        .iter()
-        .filter_map(|node| model.nodes[*node].instance_type.map(|own| &*own.name))
-        .collect();
-    let kinds = |pool: usize| {
-        let mut kinds = FixedBitSet::with_capacity(model.pools[pool].types.len());
-        for (index, own) in model.pools[pool].types.iter().enumerate() {
-            kinds.set(index, !gone.contains(&*own.instance_type.name));
-        }
-        kinds
-    };
-    (0..model.pools.len()).map(kinds).collect()
-}
-
-/// An item that may be launched from its heaviest pools as the given types only, and bought in one way.
-fn narrowed(model: &Model, item: &Item, allowed: &[FixedBitSet]) -> Option<Item> {
+/// An item that may be launched from its heaviest pools only, and bought in one way.
+fn narrowed(model: &Model, item: &Item) -> Option<Item> {
     let weight = |fit: &PoolFit| model.pools[fit.pool].node_pool.weight;
     let heaviest = item.fit.pools.iter().map(weight).max();
     let fits: Vec<PoolFit> = item
@@ -382,7 +360,6 @@ fn narrowed(model: &Model, item: &Item, allowed: &[FixedBitSet]) -> Option<Item>
         .filter_map(|fit| {
             let pool = &model.pools[fit.pool];
             let mut compatible = (*fit.compatible).clone();
-            compatible.types.intersect_with(&allowed[fit.pool]);
             let is_sold = |purchases: u64| {
                 !compatible.types.is_disjoint(&pool.viable(compatible.zones, purchases))
             };
@@ -398,7 +375,7 @@ fn narrowed(model: &Model, item: &Item, allowed: &[FixedBitSet]) -> Option<Item>
 }
 
 /// The nodes with types whose worst prices together stay below what the old ones cost: what is left below
-/// that is shared out by price.
+/// that is shared out by price. Zones in which the cheapest type would cost more than its share are left out.
 fn within(model: &Model, nodes: Vec<Packed>, before: UsdPerHour) -> Option<Replacements> {
     let prices: Vec<UsdPerHour> = nodes
         .iter()
@@ -420,6 +397,11 @@ fn within(model: &Model, nodes: Vec<Packed>, before: UsdPerHour) -> Option<Repla
         let ceiling = UsdPerHour::from_nanos(i64::try_from(share).ok()?);
         let compatible = &mut node.compatible;
         compatible.types = with_room(pool, &compatible.types, &node.requests);
+        let (cheapest_type, _) = cheapest(pool, compatible)?;
+        compatible.zones = pool.types[cheapest_type]
+            .offerings_in(compatible.zones, compatible.purchases)
+            .filter(|offering| offering.price < ceiling)
+            .fold(0, |zones, offering| zones | 1 << offering.zone);
         let masks = (compatible.zones, compatible.purchases);
         keep_cheaper(pool, masks, ceiling, &mut compatible.types);
         node.type_index = cheapest(pool, compatible)?.0;

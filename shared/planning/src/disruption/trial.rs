@@ -1,7 +1,10 @@
 //! Trials: where the pods of some nodes would go if the nodes went away.
 
+use std::collections::BTreeMap;
+
 use domain::money::UsdPerHour;
 use domain::node_pool::NeverOr;
+use domain::pdb::PodDisruptionBudget;
 use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim};
 use domain::reason::{DisruptionReason, NodePoolUnfit, Unconsolidatable};
 
@@ -9,10 +12,11 @@ use super::candidate::is_within_window;
 use super::evaluation::count;
 use crate::model::Model;
 use crate::model::pool::MinValuesUnmet;
+use crate::scheduling::bound::{Budget, Relaxation};
 use crate::scheduling::claim::{Names, claim};
 use crate::scheduling::limits::Limits;
 use crate::scheduling::packing::{Packed, pack, with_room};
-use crate::scheduling::placement::{Item, NewNode, Placer};
+use crate::scheduling::placement::{Item, NewNode, Placer, Scored};
 use crate::scheduling::state::State;
 use crate::scheduling::topology::Topology;
 use crate::scheduling::{Launched, Scheduling, launched};
@@ -31,6 +35,14 @@ pub(super) struct Trial {
     pub(super) state: State,
     /// Nodes that are taken away in it.
     without: Vec<usize>,
+}
+
+/// What is wrong with a move once kube-scheduler has spread its pods.
+pub(super) struct Scatter {
+    /// Why it is not worth it.
+    pub(super) reason: Unconsolidatable,
+    /// Pods that would find their places if new nodes had room for them too.
+    pub(super) displaced: Vec<usize>,
 }
 
 /// The new nodes of a trial as claims.
@@ -68,6 +80,8 @@ pub(super) struct Trials<'s, 'a> {
     pub(super) launched: Vec<Launched>,
     /// Nodes where kube-scheduler puts no pods.
     unschedulable: Vec<bool>,
+    /// By shape, what one more of its pods would cost; empty until somebody asks.
+    values: Vec<f64>,
 }
 
 impl<'s, 'a> Trials<'s, 'a> {
@@ -94,18 +108,19 @@ impl<'s, 'a> Trials<'s, 'a> {
             gone: vec![false; model.nodes.len()],
             launched: scheduling.launched.clone(),
             unschedulable,
+            values: Vec::new(),
         }
     }
 
     /// Why a move with such a saving is not worth it when kube-scheduler puts the nodes' pods where it likes: in one
     /// of the orders in which they may come, new nodes for pods without a place cost more than there is to spare, or
-    /// there can be none.
+    /// there can be none. `None` where it is worth it.
     pub(super) fn scattered(
         &mut self,
         nodes: &[usize],
         trial: &Trial,
         (saving, spare): (UsdPerHour, UsdPerHour),
-    ) -> Option<Unconsolidatable> {
+    ) -> Option<Scatter> {
         let mut state = self.state.clone();
         for node in nodes {
             self.remove(&mut state, *node);
@@ -122,28 +137,48 @@ impl<'s, 'a> Trials<'s, 'a> {
         }
         self.orders(pods).into_iter().find_map(|pods| {
             self.placer.reset(state.clone());
-            let left = self.placer.place_by_score(&pods, &mut new.clone());
-            if left.is_empty() {
+            let scored = self.placer.place_by_score(&pods, &mut new.clone());
+            if scored.left.is_empty() {
                 return None;
             }
-            match self.price_of(nodes, &left) {
-                Ok(price) if price <= spare => None,
+            let reason = match self.price_of(nodes, &scored.left) {
+                Ok(price) if price <= spare => return None,
                 Ok(price) => {
-                    Some(Unconsolidatable::Scattered { pods: count(left.len()), saving, price })
+                    let pods = count(scored.left.len());
+                    Unconsolidatable::Scattered { pods, saving, price }
                 }
-                Err(pod) => Some(Unconsolidatable::NoPlace(self.model.pod(pod).key.clone())),
-            }
+                Err(pod) => Unconsolidatable::NoPlace(self.model.pod(pod).key.clone()),
+            };
+            Some(Scatter { reason, displaced: displaced(trial, scored) })
         })
     }
 
-    /// Orders in which pods may come: node by node forth and back, and the smallest first.
-    fn orders(&self, pods: Vec<usize>) -> [Vec<usize>; 3] {
-        let back: Vec<usize> = pods.iter().rev().copied().collect();
-        let mut small_first = pods.clone();
-        small_first.sort_by_key(|pod| {
-            self.model.shapes.of_pod[*pod].map(|shape| &self.model.shape(shape).requests)
+    /// Orders in which pods may come. Drains ask the largest first; those that budgets hold back come later.
+    fn orders(&self, mut pods: Vec<usize>) -> Vec<Vec<usize>> {
+        let size = |pod: usize| {
+            let shape = self.model.shapes.of_pod[pod]?;
+            Some(&self.model.shape(shape).requests[..2])
+        };
+        pods.sort_by(|a, b| {
+            let key = |pod: usize| &self.model.pod(pod).key;
+            size(*b).cmp(&size(*a)).then_with(|| key(*a).cmp(key(*b)))
         });
-        [pods, back, small_first]
+        let budgets = &self.model.snapshot.pod_disruption_budgets;
+        let mut left: Vec<Option<u32>> =
+            budgets.iter().map(|own| own.disruptions_allowed).collect();
+        let (mut at_once, later): (Vec<usize>, Vec<usize>) = pods.iter().partition(|pod| {
+            let guards = |own: &PodDisruptionBudget| own.guards(self.model.pod(**pod));
+            budgets.iter().zip(&mut left).filter(|(own, _)| guards(own)).all(|(_, left)| {
+                let goes = left.is_none_or(|left| left > 0);
+                *left = left.map(|left| left.saturating_sub(1));
+                goes
+            })
+        });
+        if later.is_empty() {
+            return vec![pods];
+        }
+        at_once.extend(later);
+        vec![pods, at_once]
     }
 
     /// What new nodes for pods cost that are left. The error is a pod that gets none, as limits may have it.
@@ -180,18 +215,38 @@ impl<'s, 'a> Trials<'s, 'a> {
         state.remove_node(self.model, self.topology, node);
     }
 
-    /// How much of a node's price its pods are not worth: what is left of it once each of them costs what it
-    /// would cost at least on a new node.
+    /// How much of a node's price its pods are not worth: what is left of it once each of them costs what it would if
+    /// all pods had the cheapest new nodes, parts of nodes included. Summed up, it is what the nodes cost more than
+    /// they would have to.
     #[expect(clippy::cast_possible_truncation, reason = "only ranks")]
     pub(super) fn waste(&mut self, node: usize) -> UsdPerHour {
+        if self.values.is_empty() {
+            self.values = self.solved_values();
+        }
         let price = self.model.nodes[node].price().unwrap_or_default();
-        let worth: f64 = self
-            .pods_of(&[node])
-            .iter()
-            .filter_map(|pod| self.model.shapes.of_pod[*pod])
-            .map(|shape| self.placer.value(shape))
-            .sum();
+        let pods = self.pods_of(&[node]);
+        let shapes = pods.iter().filter_map(|pod| self.model.shapes.of_pod[*pod]);
+        let worth: f64 = shapes.map(|shape| self.values[shape]).sum();
         price - UsdPerHour::from_nanos(worth as i64)
+    }
+
+    /// By shape, what one more of its pods would cost, in nano-USD an hour.
+    fn solved_values(&mut self) -> Vec<f64> {
+        let model = self.model;
+        let is_managed = |node: &usize| model.nodes[*node].is_managed;
+        let managed: Vec<usize> = (0..model.nodes.len()).filter(is_managed).collect();
+        let mut counts: BTreeMap<usize, u32> = BTreeMap::new();
+        for shape in self.pods_of(&managed).iter().filter_map(|pod| model.shapes.of_pod[*pod]) {
+            *counts.entry(shape).or_default() += 1;
+        }
+        let pods: Vec<(usize, u32)> = counts.into_iter().collect();
+        let relaxation = Relaxation::of(model, self.topology, &pods, &Budget::WITHOUT_PATTERNS);
+        let mut values = vec![0.0; model.shapes.list.len()];
+        for (shape, _) in pods {
+            let solved = relaxation.as_ref().and_then(|own| own.value(shape));
+            values[shape] = solved.unwrap_or_else(|| self.placer.value(shape));
+        }
+        values
     }
 
     /// A removal that has not begun.
@@ -226,12 +281,22 @@ impl<'s, 'a> Trials<'s, 'a> {
 
     /// Where the nodes' pods would go; new nodes not packed yet.
     pub(super) fn try_without(&mut self, nodes: &[usize]) -> Trial {
+        self.try_with_room_for(&[], nodes)
+    }
+
+    /// The same with room on new nodes for some of the pods in any case.
+    pub(super) fn try_with_room_for(&mut self, displaced: &[usize], nodes: &[usize]) -> Trial {
         let mut state = self.state.clone();
         for node in nodes {
             self.remove(&mut state, *node);
         }
         self.placer.reset(state);
-        let outcome = self.placer.place(&self.pods_of(nodes));
+        let (displaced, others): (Vec<usize>, Vec<usize>) =
+            self.pods_of(nodes).into_iter().partition(|pod| displaced.contains(pod));
+        let mut outcome = self.placer.place(&others);
+        if !displaced.is_empty() {
+            outcome.extend(self.placer.place_on_new_nodes(&displaced));
+        }
         Trial {
             moved: outcome.placed,
             items: outcome.items,
@@ -371,6 +436,19 @@ impl<'s, 'a> Trials<'s, 'a> {
         }
         self.state = state;
     }
+}
+
+/// Pods to have room for on new nodes: those that find their place on a node that stays taken; and where one finds its
+/// place on a new node taken, those that took it.
+fn displaced(trial: &Trial, scored: Scored) -> Vec<usize> {
+    let is_for_new = |pod: &usize| trial.items.iter().any(|item| item.pods.contains(pod));
+    let mut displaced = scored.left;
+    let before = displaced.len();
+    displaced.retain(|pod| !is_for_new(pod));
+    if displaced.len() < before {
+        displaced.extend(scored.on_new.into_iter().filter(|pod| !is_for_new(pod)));
+    }
+    displaced
 }
 
 /// Which of its pool's `minValues` a node that limits refuse falls short of.

@@ -31,7 +31,7 @@ pub(crate) use existing::node_meets;
 use expected::Expected;
 use pin::Choice;
 use preference::Preferred;
-pub(crate) use scored::NewNode;
+pub(crate) use scored::{NewNode, Scored};
 
 /// Pods of one shape that need new nodes of one kind.
 #[derive(Clone)]
@@ -55,6 +55,15 @@ pub(crate) struct Placements {
     pub(crate) items: Vec<Item>,
     /// Pods without a place.
     pub(crate) failed: Vec<usize>,
+}
+
+impl Placements {
+    /// Adds what became of others.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.placed.extend(other.placed);
+        self.items.extend(other.items);
+        self.failed.extend(other.failed);
+    }
 }
 
 /// What decides which nodes admit a shape: ways of meeting its requirements, and tolerations.
@@ -207,6 +216,15 @@ impl<'m, 'a> Placer<'m, 'a> {
             }
             queue = waiting;
         }
+    }
+
+    /// The same for pods that are to have new nodes whatever room there is on others.
+    pub(crate) fn place_on_new_nodes(&mut self, pods: &[usize]) -> Placements {
+        let all = vec![true; self.state.closed.len()];
+        let closed = std::mem::replace(&mut self.state.closed, all);
+        let placements = self.place(pods);
+        self.state.closed = closed;
+        placements
     }
 
     /// Priority first, then the larger, so that what is hard to place is placed while there is room.

@@ -11,8 +11,8 @@ use domain::resource::{CPU, Resources};
 
 use crate::disruption::validate;
 use crate::testing::{
-    Cluster, budget, cluster, going, instance_type, node, node_pool_of, pod, pod_key, requirement,
-    usd,
+    Cluster, NodeMaker, budget, cluster, going, instance_type, node, node_pool_of, pod, pod_key,
+    requirement, usd,
 };
 
 /// Why a node is not consolidated.
@@ -137,35 +137,59 @@ fn a_move_to_several_new_nodes_has_to_pay_for_itself_sooner() {
     assert!(world.plan().disruptions.is_empty());
 }
 
-/// A node with two pods, and two that stay: one has room for the larger pod, the other for the smaller one.
-fn with_room_for_each(larger: i64) -> Cluster {
+/// A node with a pod and two smaller ones, and two that stay: one has room for the larger pod, the other for twice 950 m
+/// and for nothing beside the larger one but 800 m.
+fn with_room_for_each(smaller: i64) -> Cluster {
+    beside_nodes_with_room(node("goes"), smaller).selling(vec![instance_type("m.xlarge", 4, 0.20)])
+}
+
+/// The same for any node of the name.
+fn beside_nodes_with_room(goes: NodeMaker, smaller: i64) -> Cluster {
     cluster()
-        .selling(vec![instance_type("m.xlarge", 4, 0.20)])
-        .node(node("goes"))
+        .node(goes)
         .node(node("n1"))
         .node(node("n2"))
-        .pod(pod("larger").cpu(larger).on("goes"))
-        .pod(pod("smaller").cpu(1000).on("goes"))
+        .pod(pod("larger").cpu(1100).on("goes"))
+        .pod(pod("small").cpu(smaller).on("goes"))
+        .pod(pod("smaller").cpu(smaller).on("goes"))
         .pod(pod("a").cpu(2100).on("n1"))
         .pod(pod("b").cpu(2900).on("n2"))
 }
 
 #[test]
 fn a_node_stays_whose_pods_kube_scheduler_would_spread_until_one_has_no_place() {
-    // The smaller pod would go to the emptier node, and the larger one then fits nowhere.
+    // The larger pod goes to the emptier node, where both of the others should go.
     assert_eq!(
-        unconsolidatable(&with_room_for_each(1900), "goes"),
+        unconsolidatable(&with_room_for_each(950), "goes"),
         Unconsolidatable::Scattered { pods: 1, saving: usd(0.20), price: usd(0.20) }
     );
-    let world = with_room_for_each(1000);
+    let world = with_room_for_each(800);
     assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["goes"]);
 }
 
 #[test]
+fn a_new_node_has_room_for_a_pod_that_kube_scheduler_would_leave_without_a_place() {
+    let sold = vec![
+        instance_type("old.2xlarge", 8, 0.25),
+        instance_type("m.xlarge", 4, 0.20),
+        instance_type("m.large", 2, 0.13),
+    ];
+    let world = beside_nodes_with_room(node("goes").of_type("old.2xlarge"), 950)
+        .selling(sold)
+        .pod(pod("fits-nowhere").cpu(1950).on("goes"))
+        .default_pool(|pool| pool.disruption.budgets = vec![budget(CountOrPercent::Count(1))]);
+    // A small node for one pod would save 12 cents, and another for a pod without a place would cost 13.
+    let disruption = world.disruption();
+    assert_eq!((disruption.nodes.len(), disruption.replacements.len()), (1, 1));
+    assert_eq!(disruption.savings, usd(0.25 - 0.20));
+    assert_eq!(disruption.replacements[0].pods, [pod_key("fits-nowhere"), pod_key("smaller")]);
+}
+
+#[test]
 fn a_node_stays_where_limits_forbid_the_one_that_spread_pods_would_need() {
-    let world = with_room_for_each(1900)
-        .default_pool(|pool| pool.limits = Resources::new().with(CPU, 8000));
-    assert_eq!(unconsolidatable(&world, "goes"), Unconsolidatable::NoPlace(pod_key("larger")));
+    let world =
+        with_room_for_each(950).default_pool(|pool| pool.limits = Resources::new().with(CPU, 8000));
+    assert_eq!(unconsolidatable(&world, "goes"), Unconsolidatable::NoPlace(pod_key("smaller")));
 }
 
 #[test]

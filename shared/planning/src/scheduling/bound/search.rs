@@ -45,8 +45,10 @@ impl Budget {
         weight_steps: 16,
     };
 
-    /// The same for more pods than [`Self::MANY_PODS`]: speed counts there, and patterns change nothing about the plan.
-    const MANY: Self = Self { demands: 0, cuts: 1, proof_demands: 0, ..Self::PLAN };
+    /// Values without patterns, for what is only ranked by them, and for more pods than [`Self::MANY_PODS`]: speed
+    /// counts there, and patterns change nothing about the plan.
+    pub(crate) const WITHOUT_PATTERNS: Self =
+        Self { demands: 0, cuts: 1, proof_demands: 0, ..Self::PLAN };
 
     const MANY_PODS: u32 = 5_000;
 
@@ -58,7 +60,7 @@ impl Budget {
     /// What planning spends on so many pods.
     pub(crate) fn of(pods: u32, effort: SearchEffort) -> &'static Self {
         match effort {
-            _ if pods > Self::MANY_PODS => &Self::MANY,
+            _ if pods > Self::MANY_PODS => &Self::WITHOUT_PATTERNS,
             SearchEffort::Quick => &Self::QUICK,
             SearchEffort::Full => &Self::PLAN,
         }

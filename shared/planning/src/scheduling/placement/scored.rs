@@ -51,6 +51,15 @@ impl NewNode {
     }
 }
 
+/// What became of pods that kube-scheduler put where it likes.
+#[derive(Default)]
+pub(crate) struct Scored {
+    /// Pods on new nodes.
+    pub(crate) on_new: Vec<usize>,
+    /// Pods without a place.
+    pub(crate) left: Vec<usize>,
+}
+
 /// Where a pod could go.
 #[derive(Clone, Copy)]
 enum Host {
@@ -109,20 +118,23 @@ impl Placer<'_, '_> {
         known.clone()
     }
 
-    /// Puts pods where kube-scheduler would, in the order given; returns those that found no place.
-    pub(crate) fn place_by_score(&mut self, pods: &[usize], new: &mut [NewNode]) -> Vec<usize> {
-        let mut left = Vec::new();
+    /// Puts pods where kube-scheduler would, in the order given.
+    pub(crate) fn place_by_score(&mut self, pods: &[usize], new: &mut [NewNode]) -> Scored {
+        let mut scored = Scored::default();
         for pod in pods {
             let Some(shape) = self.model.shapes.of_pod[*pod] else { continue };
             match self.best_by_score(shape, new) {
                 Some(Host::Existing(node)) => {
                     self.state.place(self.model, self.topology, shape, node, 1);
                 }
-                Some(Host::New(index)) => self.place_on_new(shape, &mut new[index]),
-                None => left.push(*pod),
+                Some(Host::New(index)) => {
+                    self.place_on_new(shape, &mut new[index]);
+                    scored.on_new.push(*pod);
+                }
+                None => scored.left.push(*pod),
             }
         }
-        left
+        scored
     }
 
     fn best_by_score(&mut self, shape: usize, new: &[NewNode]) -> Option<Host> {
