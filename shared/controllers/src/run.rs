@@ -102,7 +102,8 @@ pub(crate) fn is_over<O: Outside>(ports: &O, run: &Run<'_>) -> bool {
 }
 
 /// Looks at everything. Claims are read before the cluster, so that the Node and the object of every claim
-/// read are there if they ever were.
+/// read are there if they ever were. What is seen of the cluster is no older than the moment noted: whoever waits for
+/// something to last never counts time in which it was not looked at.
 pub(crate) async fn observe<O: Outside>(
     ports: &O,
     lease: &Lease,
@@ -112,9 +113,9 @@ pub(crate) async fn observe<O: Outside>(
     let commands = store.commands().await?;
     let unavailable = store.unavailable_offerings().await?;
     let nominations = store.nominations().await?;
+    let now = ports.clock().now();
     let view = ports.cluster().observe().await?;
     let instance_types = ports.cloud().instance_types(&view.node_classes).await?;
-    let now = ports.clock().now();
     Ok(Observation {
         now,
         seed: seed(lease, now),
