@@ -163,9 +163,9 @@ pub(crate) async fn advance_under<O: Outside>(
             tick.step(claim).await;
             done += 1;
         }
-        tick.drain().await;
+        tick.drain(run).await;
     }
-    tick.report.left = total - done;
+    tick.report.left += total - done;
     tick.terminate().await;
     tick.keep_pools().await;
     tick.tag(run.cluster).await;

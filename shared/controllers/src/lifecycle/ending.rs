@@ -17,6 +17,7 @@ use crate::ports::cluster::{Eviction, FinalizerChange, NodePatch};
 use crate::ports::error::{PortError, found};
 use crate::ports::{ClaimStore, Cloud, Cluster, NodeRef, Outside, PodRef, Versioned};
 use crate::record::claim::{ClaimRecord, EndReason};
+use crate::run::{Run, is_over};
 use crate::steps::condition::{set_condition, set_true};
 use crate::steps::drain::{
     DrainStep, Size, awaited_attachments, drain_step, drained_status, is_drain_over, leaving,
@@ -94,8 +95,8 @@ impl<'a, O: Outside> Tick<'a, O> {
         true
     }
 
-    /// One step of every drain.
-    pub(super) async fn drain(&mut self) {
+    /// One step of every drain, for as long as the run has time: those that are not looked at are left to the next.
+    pub(super) async fn drain(&mut self, run: &Run<'_>) {
         let drains: Vec<Drain<'a>> = std::mem::take(&mut self.to_drain)
             .into_iter()
             .map(|(claim, node)| {
@@ -104,12 +105,17 @@ impl<'a, O: Outside> Tick<'a, O> {
                 Drain { node, step: drain_step(pods, &terms, self.now), claim }
             })
             .collect();
-        for Drain { claim, step, .. } in &drains {
+        let ports = self.ports;
+        for Drain { claim, step, .. } in drains.iter().take_while(|_| !is_over(ports, run)) {
             self.force(&claim.record, step).await;
         }
-        self.evict(&drains).await;
+        self.evict(&drains, run).await;
         for drain in drains {
-            self.look_at(drain).await;
+            if is_over(ports, run) {
+                self.report.left += 1;
+            } else {
+                self.look_at(drain).await;
+            }
         }
     }
 
@@ -186,7 +192,7 @@ impl<'a, O: Outside> Tick<'a, O> {
 
     /// Asks the pods of all drains to go, the largest first wherever they are: planning counts on that they find
     /// their places before smaller ones take them.
-    async fn evict(&mut self, drains: &[Drain<'a>]) {
+    async fn evict(&mut self, drains: &[Drain<'a>], run: &Run<'_>) {
         let mut asked: Vec<(&ClaimRecord, &PodRef)> = drains
             .iter()
             .flat_map(|drain| drain.step.evict.iter().map(|pod| (&drain.claim.record, pod)))
@@ -201,6 +207,9 @@ impl<'a, O: Outside> Tick<'a, O> {
         let cluster = self.ports.cluster();
         let equal = asked.chunk_by(|a, b| size(a.1) == size(b.1));
         for batch in equal.flat_map(|equal| equal.chunks(EVICTIONS_AT_ONCE)) {
+            if is_over(self.ports, run) {
+                return;
+            }
             let answers = join_all(batch.iter().map(|(_, pod)| cluster.evict_pod(pod))).await;
             for ((record, pod), answer) in batch.iter().zip(answers) {
                 self.note_eviction(record, pod, answer);

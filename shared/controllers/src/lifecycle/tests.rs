@@ -226,14 +226,15 @@ fn a_refused_eviction_is_tried_again_and_forced_once_the_deadline_is_near() {
     assert!(world.store.records().is_empty());
 }
 
-#[test]
-fn the_largest_pods_of_all_nodes_that_go_are_asked_first() {
+/// Two nodes that go, with a small and a middle-sized pod on one and a large one on the other.
+fn two_drains() -> World {
     let world = World::new();
     let nodes = ["web-1", "web-2"].map(|name| {
         let record = initialized_record(name, at(0));
         let instance = record.instance.as_ref().map(|own| instance(&own.id, &record, at(0)));
         world.cloud.instances.borrow_mut().extend(instance.map(|own| (name.into(), own)));
         let node = node_of(&record);
+        world.cluster.finalizers.borrow_mut().push(node.name.clone());
         world.cluster.view.borrow_mut().nodes.push(node.clone());
         world.store.put(record.ended(at(0), EndReason::NodeClaimDeleted, None));
         node
@@ -246,9 +247,29 @@ fn the_largest_pods_of_all_nodes_that_go_are_asked_first() {
     let [first, second] = &nodes;
     let pods =
         [sized("small", first, 100), sized("middle", first, 500), sized("large", second, 900)];
-    world.cluster.view.borrow_mut().pods.extend(pods);
+    world.cluster.add_pods(pods);
+    world
+}
+
+#[test]
+fn the_largest_pods_of_all_nodes_that_go_are_asked_first() {
+    let world = two_drains();
     let _report = tick(&world);
     assert_eq!(*world.cluster.evicted.borrow(), ["large", "middle", "small"].map(Text::from));
+}
+
+#[test]
+fn a_run_that_has_no_time_left_asks_no_more_pods_and_leaves_drains_to_the_next() {
+    let world = two_drains();
+    // A run has a minute.
+    world.cluster.eviction_takes.set(40);
+    let report = tick(&world);
+    assert_eq!(*world.cluster.evicted.borrow(), ["large", "middle"].map(Text::from));
+    assert_eq!((report.left, report.requeue_after), (2, Some(SignedDuration::ZERO)));
+    world.cluster.eviction_takes.set(0);
+    let report = tick(&world);
+    assert_eq!(*world.cluster.evicted.borrow(), ["large", "middle", "small"].map(Text::from));
+    assert_eq!(report.left, 0);
 }
 
 #[test]

@@ -358,6 +358,8 @@ pub(crate) struct FakeCluster {
     pub(crate) events: RefCell<Vec<Event>>,
     /// The Eviction API answers 429.
     pub(crate) blocks_evictions: Cell<bool>,
+    /// How long an eviction takes to be answered, in seconds.
+    pub(crate) eviction_takes: Cell<i64>,
     pub(crate) evicted: RefCell<Vec<Text>>,
     /// Pods deleted past their budgets, and their grace.
     pub(crate) forced: RefCell<Vec<(Text, u32)>>,
@@ -458,6 +460,9 @@ impl Cluster for FakeCluster {
     }
 
     async fn evict_pod(&self, pod: &PodRef) -> Result<Eviction, PortError> {
+        if let Some(time) = &self.time {
+            time.set(time.get() + SignedDuration::from_secs(self.eviction_takes.get()));
+        }
         if self.blocks_evictions.get() {
             return Ok(Eviction::Blocked { message: "the budget allows none".into() });
         }
