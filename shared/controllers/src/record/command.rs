@@ -18,7 +18,8 @@ pub struct CommandRecord {
     pub phase: CommandPhase,
 }
 
-/// How far a command has come.
+/// How far a command has come. `since` is the moment noted for the look at the cluster that validated it, just before
+/// the cluster was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommandPhase {
     /// It waits for its validation.

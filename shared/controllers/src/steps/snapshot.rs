@@ -27,7 +27,7 @@ use crate::record::unavailable::UnavailableOffering;
 /// Everything that was read from outside at one moment.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// The moment.
+    /// The moment, just before the cluster was read.
     pub now: Timestamp,
     /// What names of new claims are drawn from.
     pub seed: u64,

@@ -59,8 +59,14 @@ impl World {
         before: Option<&CommandRecord>,
         command: &CommandRecord,
     ) {
-        let has_begun = |own: &CommandRecord| own.phase != CommandPhase::Proposed;
-        if !has_begun(command) || before.is_some_and(has_begun) {
+        // The moment of the look at the cluster that it follows from.
+        let (CommandPhase::Starting { since: seen }
+        | CommandPhase::Waiting { since: seen }
+        | CommandPhase::Ending { since: seen }) = command.phase
+        else {
+            return;
+        };
+        if before.is_some_and(|own| own.phase != CommandPhase::Proposed) {
             return;
         }
         let disruption = &command.disruption;
@@ -77,9 +83,7 @@ impl World {
             replacements,
         };
         self.journal.add_because(self.now, disrupting, why);
-        if let CommandPhase::Starting { since } = command.phase {
-            self.check_command(command, since);
-        }
+        self.check_command(command, seen);
     }
 
     pub(crate) fn note_launched(
