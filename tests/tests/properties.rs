@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use domain::instance_type::{InstanceType, Offering};
 use domain::node_pool::NodePool;
-use domain::plan::Plan;
+use domain::plan::{Plan, PlannedDisruption};
 use domain::pod::{Pod, PodKey};
 use domain::reason::DisruptionReason;
 use domain::requirement::{Requirement, Requirements, ValueSet};
@@ -114,6 +114,19 @@ proptest! {
         for disruption in &again.disruptions {
             prop_assert_eq!(disruption.reason, DisruptionReason::Underutilized, "after {:#?}", plan);
             prop_assert_eq!(&disruption.replacements, &Vec::new(), "after {:#?}", plan);
+        }
+    }
+
+    #[test]
+    fn what_is_proposed_first_stands_in_the_same_snapshot(snapshot in cluster()) {
+        let plan = planning::plan(&snapshot);
+        if let Some(first) = plan.disruptions.first() {
+            let validated = planning::disruption::validate(&snapshot, first);
+            // New nodes that may be of the same types may change places.
+            let what_counts = |own: PlannedDisruption| {
+                (own.nodes, own.moves, own.replacements.len(), own.savings)
+            };
+            prop_assert_eq!(validated.map(what_counts), Ok(what_counts(first.clone())));
         }
     }
 

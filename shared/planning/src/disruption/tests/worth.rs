@@ -11,8 +11,8 @@ use domain::resource::{CPU, Resources};
 
 use crate::disruption::validate;
 use crate::testing::{
-    Cluster, NodeMaker, budget, cluster, going, instance_type, node, node_pool_of, pod, pod_key,
-    requirement, usd,
+    Cluster, NodeMaker, budget, cluster, going, instance_type, node, node_pool_of, pdb, pod,
+    pod_key, requirement, usd,
 };
 
 /// Why a node is not consolidated.
@@ -131,6 +131,23 @@ fn several_nodes_become_as_many_that_cost_less() {
 }
 
 #[test]
+fn new_nodes_may_be_of_a_kind_that_goes() {
+    let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("old.2xlarge", 6, 0.45)];
+    // Beside each of the larger pods, a node of four CPUs has room for one of the smaller ones.
+    let disruption = cluster()
+        .selling(sold)
+        .node(node("n1").of_type("m.xlarge"))
+        .node(node("n2").of_type("old.2xlarge"))
+        .pods(2, &pod("smaller").cpu(1500).on("n1"))
+        .pods(2, &pod("larger").cpu(2500).on("n2"))
+        .disruption();
+    let kinds: Vec<&str> =
+        disruption.replacements.iter().map(|own| &*own.offering.instance_type).collect();
+    assert_eq!((disruption.nodes.len(), kinds), (2, vec!["m.xlarge", "m.xlarge"]));
+    assert_eq!(disruption.savings, usd(0.65 - 2.0 * 0.20));
+}
+
+#[test]
 fn a_move_to_several_new_nodes_has_to_pay_for_itself_sooner() {
     // A cent an hour would pay for one new node within a day, and for these within three hours.
     let world = unevenly_divisible(0.24);
@@ -165,6 +182,29 @@ fn a_node_stays_whose_pods_kube_scheduler_would_spread_until_one_has_no_place() 
     );
     let world = with_room_for_each(800);
     assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["goes"]);
+}
+
+#[test]
+fn pods_that_a_budget_holds_back_come_after_the_others() {
+    // While the second large pod waits, the smaller one takes the place where it should go.
+    let world = |allowed| {
+        let large = pod("large").label("app", "db").cpu(1100).on("goes");
+        ["goes", "n1", "n2", "n3"]
+            .into_iter()
+            .fold(cluster(), |world, name| world.node(node(name)))
+            .selling(vec![instance_type("m.xlarge", 4, 0.20)])
+            .pods(2, &large)
+            .pod(pod("smaller").cpu(800).on("goes"))
+            .pod(pod("a").cpu(2100).on("n1"))
+            .pod(pod("b").cpu(2800).on("n2"))
+            .pod(pod("c").cpu(3100).on("n3"))
+            .pdb(pdb("db", ("app", "db"), allowed))
+    };
+    assert_eq!(going(&world(2).plan(), DisruptionReason::Underutilized), ["goes"]);
+    assert_eq!(
+        unconsolidatable(&world(1), "goes"),
+        Unconsolidatable::Scattered { pods: 1, saving: usd(0.20), price: usd(0.20) }
+    );
 }
 
 #[test]
