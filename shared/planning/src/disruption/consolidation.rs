@@ -5,7 +5,7 @@
 //! anything new ([`Search::deletions`]), and nodes whose pods are packed anew on others ([`Search::merges`]).
 //! A move has to save as much where kube-scheduler would put the pods, so that each makes the cluster cheaper and it
 //! comes to rest; that is looked at last, since it takes longest.
-//! Of the best of each kind, the one that saves most once moving is paid is the tick's command; where limits keep
+//! Of the best of each kind, the one with the best saving for the least disruption is the tick's command; where limits keep
 //! its new nodes from being launched, the next.
 //!
 //! Work grows with candidates, not with their combinations. Nodes of one command are bounded: a larger command
@@ -27,7 +27,7 @@ use crate::model::Model;
 /// Nodes that one command takes at most.
 const NODES_MAX: usize = 100;
 
-/// Of so many candidates that use their price worst, every pair is tried.
+/// Of so many candidates that use their price worst, by either measure, every pair is tried.
 const PAIRED_MAX: usize = 8;
 
 /// Of these, so many that follow each other are tried together.
@@ -165,8 +165,7 @@ impl Search<'_, '_, '_> {
         self.order = ranked.into_iter().map(|(.., node)| node).collect();
     }
 
-    /// The best move of each kind, the one first that saves most once moving is paid; of equal ones the one with
-    /// fewer nodes.
+    /// The best move of each kind, the one first that is worth most; of equal ones the one with fewer nodes.
     fn moves(&mut self) -> Vec<Move> {
         let found = [self.single(), self.deletions(), self.merges()];
         let mut moves: Vec<Move> = found.into_iter().flatten().collect();
@@ -231,23 +230,33 @@ impl Search<'_, '_, '_> {
         None
     }
 
-    /// Nodes whose pods fit on new ones that cost less: of those that use their price worst the first, pairs, and
-    /// what can be added to the best of them.
+    /// Nodes whose pods fit on new ones that cost less: of those that use their price worst, by either measure, the
+    /// first ones and some that follow each other; pairs; and what can be added to the best of them.
     fn merges(&mut self) -> Option<Move> {
-        let wasteful = self.by_waste();
-        let together = self.within_budgets(&wasteful);
-        let worst = &wasteful[..wasteful.len().min(PAIRED_MAX)];
         let mut best: Option<Move> = None;
-        for set in prefixes(&together).chain(pairs(worst)).chain(runs(worst)) {
+        let mut worst: Vec<usize> = Vec::with_capacity(2 * PAIRED_MAX);
+        for order in self.by_waste() {
+            let together = self.within_budgets(&order);
+            let first = &order[..order.len().min(PAIRED_MAX)];
+            for set in prefixes(&together).chain(runs(first)) {
+                self.try_better(&set, &mut best);
+            }
+            for node in first {
+                if !worst.contains(node) {
+                    worst.push(*node);
+                }
+            }
+        }
+        for set in pairs(&worst) {
             self.try_better(&set, &mut best);
         }
         for node in worst {
             let Some(found) = &best else { break };
-            if found.nodes.contains(node) || found.nodes.len() > EXTENDED_MAX {
+            if found.nodes.contains(&node) || found.nodes.len() > EXTENDED_MAX {
                 continue;
             }
             let mut more = found.nodes.clone();
-            more.push(*node);
+            more.push(node);
             self.try_better(&more, &mut best);
         }
         best
@@ -283,8 +292,9 @@ impl Search<'_, '_, '_> {
         together
     }
 
-    /// Candidates by how much of their price their pods are not worth, for what they disrupt.
-    fn by_waste(&mut self) -> Vec<usize> {
+    /// Candidates by how much of their price their pods are not worth, for what they disrupt; and by how much of it is
+    /// not worth what new nodes would have to host, the pods that other nodes have room for left out.
+    fn by_waste(&mut self) -> [Vec<usize>; 2] {
         // A pool that finds a node's saving too small is not asked again in company.
         let refused: BTreeSet<usize> = self
             .singles
@@ -292,11 +302,21 @@ impl Search<'_, '_, '_> {
             .filter(|own| matches!(own.outcome, Err(Unconsolidatable::Unbalanced { .. })))
             .map(|own| own.node)
             .collect();
-        let mut ranked: Vec<(f64, usize)> = Vec::with_capacity(self.order.len());
-        for node in self.order.iter().filter(|node| !refused.contains(node)) {
-            let waste = self.trials.waste(*node);
-            ranked.push((self.scores.rank(&[*node], waste), *node));
-        }
+        let candidates: Vec<usize> =
+            self.order.iter().copied().filter(|node| !refused.contains(node)).collect();
+        let for_disruption = candidates
+            .iter()
+            .map(|node| self.scores.rank(&[*node], self.trials.waste(*node)))
+            .collect();
+        let of_the_rest =
+            candidates.iter().map(|node| self.trials.waste_of_the_rest(*node).to_f64()).collect();
+        [for_disruption, of_the_rest].map(|waste| self.falling(&candidates, waste))
+    }
+
+    /// Nodes in falling order of a measure, each with its own; of equal ones, by name.
+    fn falling(&self, nodes: &[usize], measures: Vec<f64>) -> Vec<usize> {
+        let mut ranked: Vec<(f64, usize)> =
+            measures.into_iter().zip(nodes.iter().copied()).collect();
         ranked.sort_by(|a, b| {
             b.0.total_cmp(&a.0)
                 .then_with(|| self.model.nodes[a.1].name.cmp(self.model.nodes[b.1].name))

@@ -19,18 +19,33 @@ pub(super) struct Move {
     pub(super) savings: UsdPerHour,
     /// What it has to save, for what moving costs.
     needed: UsdPerHour,
+    /// What it disrupts, as the `Balanced` score has it.
+    disruption: f64,
 }
 
 impl Move {
-    /// Whether it saves more than the other once moving is paid, or as much with fewer nodes.
+    /// Whether it is worth more than the other, or as much with fewer nodes.
     pub(super) fn is_better_than(&self, other: &Self) -> bool {
         self.by_worth(other) == Ordering::Less
     }
 
-    /// Orders moves: first what saves more once moving is paid, then what takes fewer nodes.
+    /// Orders moves: first what is worth most, then what takes fewer nodes.
     pub(super) fn by_worth(&self, other: &Self) -> Ordering {
-        let net = |own: &Self| own.savings - own.needed;
-        net(other).cmp(&net(self)).then_with(|| self.nodes.len().cmp(&other.nodes.len()))
+        other
+            .worth()
+            .total_cmp(&self.worth())
+            .then_with(|| self.nodes.len().cmp(&other.nodes.len()))
+    }
+
+    /// What is left of the saving once moving is paid, times what is left of it for the disruption. Comparable between
+    /// moves of one plan only.
+    ///
+    /// A move is worth more with one more node where that node saves at least half as much for its disruption as the
+    /// others do: as the `Balanced` policy has it with k = 2. By the saving alone, large moves would come first that
+    /// save little more than small ones.
+    fn worth(&self) -> f64 {
+        let left = (self.savings - self.needed).to_f64();
+        left * left / self.disruption.max(f64::MIN_POSITIVE)
     }
 }
 
@@ -80,7 +95,8 @@ fn with_room_for(
         return Err(Unconsolidatable::TooLittle { saving: savings, pods, needed });
     }
     scores.approve(model, &nodes, savings)?;
-    Ok(Move { nodes, trial, savings, needed })
+    let disruption = scores.disruption(&nodes);
+    Ok(Move { nodes, trial, savings, needed, disruption })
 }
 
 /// The same for a move that is as good where kube-scheduler puts the pods as it is on paper.

@@ -79,8 +79,12 @@ impl<'a> Scores<'a> {
     /// What a saving is worth for the disruption of nodes: comparable between moves of one plan only.
     #[expect(clippy::cast_precision_loss, reason = "only ranks")]
     pub(super) fn rank(&self, nodes: &[usize], savings: UsdPerHour) -> f64 {
-        let disruption: f64 = nodes.iter().map(|node| self.by_node[*node].disruption).sum();
-        savings.nanos() as f64 / disruption.max(f64::MIN_POSITIVE)
+        savings.nanos() as f64 / self.disruption(nodes).max(f64::MIN_POSITIVE)
+    }
+
+    /// What taking nodes away disrupts: a node as much as an ordinary pod, all by the share of the node's life left.
+    pub(super) fn disruption(&self, nodes: &[usize]) -> f64 {
+        nodes.iter().map(|node| self.by_node[*node].disruption).sum()
     }
 
     /// What a move has to save at least: what its evictions cost, and new nodes beside the old ones while

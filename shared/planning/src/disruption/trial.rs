@@ -220,14 +220,30 @@ impl<'s, 'a> Trials<'s, 'a> {
     /// they would have to.
     #[expect(clippy::cast_possible_truncation, reason = "only ranks")]
     pub(super) fn waste(&mut self, node: usize) -> UsdPerHour {
-        if self.values.is_empty() {
-            self.values = self.solved_values();
-        }
+        self.solve_values();
         let price = self.model.nodes[node].price().unwrap_or_default();
         let pods = self.pods_of(&[node]);
         let shapes = pods.iter().filter_map(|pod| self.model.shapes.of_pod[*pod]);
         let worth: f64 = shapes.map(|shape| self.values[shape]).sum();
         price - UsdPerHour::from_nanos(worth as i64)
+    }
+
+    /// The same once the pods that other nodes have room for have gone there. Nodes of small pods come to much, which
+    /// fit in what is left anywhere; together, several of them may want the same places.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "only ranks")]
+    pub(super) fn waste_of_the_rest(&mut self, node: usize) -> UsdPerHour {
+        self.solve_values();
+        let price = self.model.nodes[node].price().unwrap_or_default();
+        let items = self.try_without(&[node]).items;
+        let worth = |item: &Item| self.values[item.shape] * item.pods.len() as f64;
+        let worth: f64 = items.iter().map(worth).sum();
+        price - UsdPerHour::from_nanos(worth as i64)
+    }
+
+    fn solve_values(&mut self) {
+        if self.values.is_empty() {
+            self.values = self.solved_values();
+        }
     }
 
     /// By shape, what one more of its pods would cost, in nano-USD an hour.

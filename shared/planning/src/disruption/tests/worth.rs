@@ -269,6 +269,47 @@ fn the_best_saving_for_the_least_disruption_goes_first() {
 }
 
 #[test]
+fn what_saves_little_more_for_much_more_disruption_comes_later() {
+    // Full nodes would be cheaper as a larger one, and could go along with the one that is nearly empty.
+    let sold = vec![
+        instance_type("m.xlarge", 4, 0.20),
+        instance_type("m.2xlarge", 8, 0.40),
+        instance_type("n.4xlarge", 12, 0.55),
+    ];
+    let world = ["n1", "n2", "n3"].into_iter().fold(cluster().selling(sold), |world, name| {
+        world.node(node(name)).pods(8, &pod(&format!("{name}-pod")).cpu(490).on(name))
+    });
+    let world = world
+        .node(node("dear"))
+        .node(node("roomy").of_type("m.2xlarge"))
+        .pod(pod("b").cpu(300).on("dear"))
+        .pod(pod("c").cpu(7600).on("roomy"));
+    assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["dear"]);
+    let next = world.after(&world.plan()).disruption();
+    assert_eq!(next.savings, usd(0.60 - 0.55));
+}
+
+#[test]
+fn nodes_of_many_small_pods_go_together_where_others_have_room_for_those() {
+    // Ten nodes waste more for what taking them away would disrupt, but nothing is cheaper than what they are.
+    let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("old.xlarge", 4, 0.22)];
+    let world = (0..10).fold(cluster().selling(sold), |world, index| {
+        let name = format!("stays-{index}");
+        let pod = pod(&format!("large-{index}")).cpu(3600).on(&name);
+        world.node(node(&name)).pod(pod)
+    });
+    let world = ["goes-1", "goes-2"].into_iter().fold(world, |world, name| {
+        world
+            .node(node(name).of_type("old.xlarge"))
+            .pod(pod(&format!("{name}-middle")).cpu(1400).on(name))
+            .pods(10, &pod(&format!("{name}-small")).cpu(200).on(name))
+    });
+    let disruption = world.disruption();
+    assert_eq!(disruption.nodes, ["goes-1", "goes-2"].map(domain::Text::from));
+    assert_eq!(disruption.savings, usd(2.0 * 0.22 - 0.20));
+}
+
+#[test]
 fn a_node_that_goes_with_a_later_command_says_what_it_saves() {
     let world = two_that_can_go()
         .default_pool(|pool| pool.disruption.budgets = vec![budget(CountOrPercent::Count(1))]);
