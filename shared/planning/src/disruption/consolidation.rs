@@ -11,7 +11,7 @@
 //! Work grows with candidates, not with their combinations. Nodes of one command are bounded: a larger command
 //! would be hard to follow, and the next tick goes on where it ended.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use domain::money::UsdPerHour;
 use domain::plan::PlannedNodeClaim;
@@ -19,7 +19,7 @@ use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, Unconsolid
 
 use super::Disruptor;
 use super::budget::Allowance;
-use super::evaluation::{Move, as_scheduled, evaluate, on_paper};
+use super::evaluation::{Move, as_scheduled, draft, evaluate, on_paper};
 use super::score::Scores;
 use super::trial::Trials;
 use crate::model::Model;
@@ -125,6 +125,8 @@ struct Single {
     node: usize,
     /// What it saves, or why not.
     outcome: Result<UsdPerHour, Unconsolidatable>,
+    /// How much of its price is not worth what new nodes would have to host.
+    waste_of_the_rest: UsdPerHour,
 }
 
 /// The search for one tick's command.
@@ -149,12 +151,14 @@ impl Search<'_, '_, '_> {
     fn look_at_each(&mut self, candidates: Vec<usize>) {
         let mut ranked: Vec<(bool, f64, usize)> = Vec::with_capacity(candidates.len());
         for node in candidates {
-            let found = on_paper(self.trials, self.scores, &[node]);
+            let draft = draft(self.trials, &[], &[node]);
+            let waste_of_the_rest = self.trials.waste_of_the_rest(node, draft.items());
+            let found = draft.finished(self.trials, self.scores);
             let price = self.model.nodes[node].price().unwrap_or_default();
             let outcome = found.map(|found| found.savings);
             let saving = outcome.as_ref().copied().unwrap_or(price);
             ranked.push((outcome.is_err(), self.scores.rank(&[node], saving), node));
-            self.singles.push(Single { node, outcome });
+            self.singles.push(Single { node, outcome, waste_of_the_rest });
         }
         ranked.sort_by(|a, b| {
             a.0.cmp(&b.0)
@@ -296,27 +300,20 @@ impl Search<'_, '_, '_> {
     /// not worth what new nodes would have to host, the pods that other nodes have room for left out.
     fn by_waste(&mut self) -> [Vec<usize>; 2] {
         // A pool that finds a node's saving too small is not asked again in company.
-        let refused: BTreeSet<usize> = self
-            .singles
-            .iter()
-            .filter(|own| matches!(own.outcome, Err(Unconsolidatable::Unbalanced { .. })))
-            .map(|own| own.node)
-            .collect();
-        let candidates: Vec<usize> =
-            self.order.iter().copied().filter(|node| !refused.contains(node)).collect();
+        let is_refused =
+            |own: &Single| matches!(own.outcome, Err(Unconsolidatable::Unbalanced { .. }));
+        let candidates: Vec<&Single> = self.singles.iter().filter(|own| !is_refused(own)).collect();
         let for_disruption = candidates
             .iter()
-            .map(|node| self.scores.rank(&[*node], self.trials.waste(*node)))
+            .map(|own| (self.scores.rank(&[own.node], self.trials.waste(own.node)), own.node))
             .collect();
         let of_the_rest =
-            candidates.iter().map(|node| self.trials.waste_of_the_rest(*node).to_f64()).collect();
-        [for_disruption, of_the_rest].map(|waste| self.falling(&candidates, waste))
+            candidates.iter().map(|own| (own.waste_of_the_rest.to_f64(), own.node)).collect();
+        [for_disruption, of_the_rest].map(|ranked| self.falling(ranked))
     }
 
-    /// Nodes in falling order of a measure, each with its own; of equal ones, by name.
-    fn falling(&self, nodes: &[usize], measures: Vec<f64>) -> Vec<usize> {
-        let mut ranked: Vec<(f64, usize)> =
-            measures.into_iter().zip(nodes.iter().copied()).collect();
+    /// Nodes in falling order of a measure; of equal ones, by name.
+    fn falling(&self, mut ranked: Vec<(f64, usize)>) -> Vec<usize> {
         ranked.sort_by(|a, b| {
             b.0.total_cmp(&a.0)
                 .then_with(|| self.model.nodes[a.1].name.cmp(self.model.nodes[b.1].name))

@@ -8,6 +8,7 @@ use domain::reason::Unconsolidatable;
 use super::replacement::{Removal, replacements};
 use super::score::Scores;
 use super::trial::{Scatter, Trial, Trials};
+use crate::scheduling::placement::Item;
 
 /// A move that is possible and worth it.
 pub(super) struct Move {
@@ -63,40 +64,59 @@ pub(super) fn on_paper(
     scores: &Scores,
     nodes: &[usize],
 ) -> Result<Move, Unconsolidatable> {
-    with_room_for(trials, scores, &[], nodes)
+    draft(trials, &[], nodes).finished(trials, scores)
 }
 
-/// The same with room on new nodes for some of the pods in any case.
-fn with_room_for(
-    trials: &mut Trials,
-    scores: &Scores,
-    displaced: &[usize],
-    nodes: &[usize],
-) -> Result<Move, Unconsolidatable> {
+/// A move whose new nodes are not chosen yet.
+pub(super) struct Draft {
+    nodes: Vec<usize>,
+    trial: Trial,
+}
+
+/// Where the nodes' pods would go, with room on new nodes for some of them in any case.
+pub(super) fn draft(trials: &mut Trials, displaced: &[usize], nodes: &[usize]) -> Draft {
     let mut nodes = nodes.to_vec();
     nodes.sort_unstable();
-    let mut trial = trials.try_with_room_for(displaced, &nodes);
-    let model = trials.model;
-    if let Some(pod) = trial.failed.first() {
-        return Err(Unconsolidatable::NoPlace(model.pod(*pod).key.clone()));
+    let trial = trials.try_with_room_for(displaced, &nodes);
+    Draft { nodes, trial }
+}
+
+impl Draft {
+    /// Pods that need new nodes.
+    pub(super) fn items(&self) -> &[Item] {
+        &self.trial.items
     }
-    let before: UsdPerHour = nodes.iter().filter_map(|node| model.nodes[*node].price()).sum();
-    let mut after = UsdPerHour::ZERO;
-    if !trial.items.is_empty() {
-        let removal = Removal { nodes: &nodes, items: &trial.items, state: &trial.state, before };
-        let found = replacements(trials, &removal)?;
-        after = found.price;
-        trial.packed = found.packed;
+
+    /// The move with the new nodes that cost least, if it is worth it.
+    pub(super) fn finished(
+        self,
+        trials: &Trials,
+        scores: &Scores,
+    ) -> Result<Move, Unconsolidatable> {
+        let Self { nodes, mut trial } = self;
+        let model = trials.model;
+        if let Some(pod) = trial.failed.first() {
+            return Err(Unconsolidatable::NoPlace(model.pod(*pod).key.clone()));
+        }
+        let before: UsdPerHour = nodes.iter().filter_map(|node| model.nodes[*node].price()).sum();
+        let mut after = UsdPerHour::ZERO;
+        if !trial.items.is_empty() {
+            let removal =
+                Removal { nodes: &nodes, items: &trial.items, state: &trial.state, before };
+            let found = replacements(trials, &removal)?;
+            after = found.price;
+            trial.packed = found.packed;
+        }
+        let savings = before - after;
+        let needed = scores.needed(&nodes, (trial.packed.len(), after));
+        if savings < needed {
+            let pods = count(trials.pods_of(&nodes).len());
+            return Err(Unconsolidatable::TooLittle { saving: savings, pods, needed });
+        }
+        scores.approve(model, &nodes, savings)?;
+        let disruption = scores.disruption(&nodes);
+        Ok(Move { nodes, trial, savings, needed, disruption })
     }
-    let savings = before - after;
-    let needed = scores.needed(&nodes, (trial.packed.len(), after));
-    if savings < needed {
-        let pods = count(trials.pods_of(&nodes).len());
-        return Err(Unconsolidatable::TooLittle { saving: savings, pods, needed });
-    }
-    scores.approve(model, &nodes, savings)?;
-    let disruption = scores.disruption(&nodes);
-    Ok(Move { nodes, trial, savings, needed, disruption })
 }
 
 /// The same for a move that is as good where kube-scheduler puts the pods as it is on paper.
@@ -121,7 +141,7 @@ pub(super) fn as_scheduled(
     let Some(scatter) = scattered(trials, &planned) else { return Ok(planned) };
     let mut displaced = scatter.displaced;
     for _ in 0..ROOMIER_MAX {
-        let roomier = with_room_for(trials, scores, &displaced, &planned.nodes);
+        let roomier = draft(trials, &displaced, &planned.nodes).finished(trials, scores);
         let Some(found) = roomier.ok().filter(&is_wanted) else { break };
         match scattered(trials, &found) {
             None => return Ok(found),

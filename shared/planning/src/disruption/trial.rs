@@ -228,15 +228,15 @@ impl<'s, 'a> Trials<'s, 'a> {
         price - UsdPerHour::from_nanos(worth as i64)
     }
 
-    /// The same once the pods that other nodes have room for have gone there. Nodes of small pods come to much, which
-    /// fit in what is left anywhere; together, several of them may want the same places.
+    /// How much of a node's price is not worth what new nodes have to host of its pods, once others have taken what they
+    /// have room for. Of nodes of small pods that is much, which fit in what is left anywhere; together, several of
+    /// them may want the same places.
     #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "only ranks")]
-    pub(super) fn waste_of_the_rest(&mut self, node: usize) -> UsdPerHour {
+    pub(super) fn waste_of_the_rest(&mut self, node: usize, rest: &[Item]) -> UsdPerHour {
         self.solve_values();
         let price = self.model.nodes[node].price().unwrap_or_default();
-        let items = self.try_without(&[node]).items;
         let worth = |item: &Item| self.values[item.shape] * item.pods.len() as f64;
-        let worth: f64 = items.iter().map(worth).sum();
+        let worth: f64 = rest.iter().map(worth).sum();
         price - UsdPerHour::from_nanos(worth as i64)
     }
 
