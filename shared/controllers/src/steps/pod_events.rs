@@ -26,23 +26,35 @@ pub fn pods_seen(pods: &[&Pod]) -> PodsSeen {
 }
 
 /// Notes on a claim what was seen of the pods of its Node: a set other than the one stored means that a pod came or
-/// went by now. At the first look the last pod came when it started; what does not run yet has just come.
+/// went by now, and so does a pod that is going or done and came later than all that was noted: it did so between
+/// two looks. At the first look the last pod came when it started; what does not run yet has just come.
+///
+/// What came and is gone altogether by the next look leaves no trace.
 pub fn note_pods(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestamp) {
     let seen = pods_seen(pods);
-    if record.pods_seen.as_ref() == Some(&seen) {
+    let last = record.claim.status.last_pod_event;
+    let is_first = record.pods_seen.is_none();
+    let is_unchanged = record.pods_seen.as_ref() == Some(&seen);
+    let event = if is_first {
+        pods.iter().filter(|pod| !pod.is_daemon()).map(|pod| came(pod, now)).max()
+    } else if is_unchanged && !pods.iter().any(|pod| was_missed(pod, last)) {
         return;
-    }
-    let record = record.to_mut();
-    let event = match record.pods_seen.replace(seen) {
-        Some(_) => Some(now),
-        None => pods
-            .iter()
-            .filter(|pod| pod.is_active() && !pod.is_daemon())
-            .map(|pod| pod.started.unwrap_or(now))
-            .max(),
+    } else {
+        Some(now)
     };
-    let last = &mut record.claim.status.last_pod_event;
-    *last = event.max(*last);
+    let record = record.to_mut();
+    record.pods_seen = Some(seen);
+    record.claim.status.last_pod_event = event.max(last);
+}
+
+/// When a pod came to its Node, as far as it says: an active one that has not started yet has just come.
+fn came(pod: &Pod, now: Timestamp) -> Timestamp {
+    pod.started.unwrap_or(if pod.is_active() { now } else { pod.created.unwrap_or(now) })
+}
+
+/// Whether a pod came and went after what was noted last.
+fn was_missed(pod: &Pod, last: Option<Timestamp>) -> bool {
+    !pod.is_active() && !pod.is_daemon() && pod.started.or(pod.created) > last
 }
 
 /// Gives a claim condition Consolidatable as its pool's `consolidateAfter` wants it.
@@ -92,6 +104,8 @@ pub fn consolidatable_in(
 
 #[cfg(test)]
 mod tests {
+    use domain::pod::PodPhase;
+
     use super::*;
     use crate::testing::{at, initialized_record, node_of, node_pool, pod_on};
 
@@ -125,6 +139,31 @@ mod tests {
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)));
         note_pods(&mut record, &[&a, &b], at(400));
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)), "order means nothing");
+    }
+
+    #[test]
+    fn a_pod_that_came_and_went_between_two_looks_is_an_event_once() {
+        let record = initialized_record("web-1", at(0));
+        let node = node_of(&record);
+        let job = Pod {
+            created: Some(at(110)),
+            started: Some(at(120)),
+            phase: PodPhase::Succeeded,
+            ..pod_on("job", &node)
+        };
+        let mut record = Cow::Owned(record);
+        note_pods(&mut record, &[], at(100));
+        assert_eq!(record.claim.status.last_pod_event, None);
+        note_pods(&mut record, &[&job], at(200));
+        assert_eq!(record.claim.status.last_pod_event, Some(at(200)));
+        note_pods(&mut record, &[&job], at(300));
+        note_pods(&mut record, &[], at(400));
+        assert_eq!(record.claim.status.last_pod_event, Some(at(200)), "its removal is none");
+
+        let killed = Pod { created: Some(at(410)), deleted: Some(at(420)), ..pod_on("a", &node) };
+        let killed = Pod { started: None, ..killed };
+        note_pods(&mut record, &[&killed], at(500));
+        assert_eq!(record.claim.status.last_pod_event, Some(at(500)));
     }
 
     #[test]
