@@ -10,6 +10,7 @@ mod fault;
 mod keda;
 mod kubelet;
 mod pod;
+mod stay;
 mod volume;
 mod watch;
 
@@ -109,8 +110,8 @@ pub struct World {
     pub(crate) told: BTreeSet<(ObjectKey, Text)>,
     /// Pods that nothing can host, and why, as an event said last.
     pub(crate) unschedulable: BTreeMap<ObjectKey, Text>,
-    /// When a pod last came to a Node or went, DaemonSets' left out.
-    pub(crate) pod_events: BTreeMap<Text, Timestamp>,
+    /// When pods came to Nodes and went.
+    pub(crate) stays: stay::Stays,
     /// Nodes of commands that were started, and when each command was proposed.
     pub(crate) disrupting: BTreeMap<Text, Timestamp>,
     /// Instances without a claim, and since when.
@@ -161,7 +162,7 @@ impl World {
             violations: Vec::new(),
             told: BTreeSet::new(),
             unschedulable: BTreeMap::new(),
-            pod_events: BTreeMap::new(),
+            stays: stay::Stays::default(),
             disrupting: BTreeMap::new(),
             orphans: BTreeMap::new(),
             waits: BTreeMap::new(),

@@ -72,9 +72,9 @@ impl World {
             let Some(pod) = self.api.get::<Pod>(&key).cloned() else { continue };
             self.note_wait(&pod);
             let (is_daemon, uid) = (pod.is_daemon(), pod.uid.clone());
-            self.let_start(key.clone(), uid);
+            self.let_start(key.clone(), uid.clone());
             if !is_daemon {
-                self.pod_events.insert(node.clone(), self.now);
+                self.stays.came(&node, &uid, self.now);
                 self.journal.add(self.now, Happening::PodsBound { node, pods: vec![key] });
             }
         }
@@ -157,9 +157,14 @@ impl World {
             pod.phase = PodPhase::Succeeded;
             pod.ready = Some(false);
         });
-        let node = self.api.get::<Pod>(key).and_then(|pod| pod.node_name.clone());
-        if let Some(node) = node {
-            self.pod_events.insert(node, self.now);
+        self.note_leaving(key);
+    }
+
+    fn note_leaving(&mut self, key: &ObjectKey) {
+        let Some(pod) = self.api.get::<Pod>(key).filter(|pod| !pod.is_daemon()) else { return };
+        if let Some(node) = &pod.node_name {
+            let made = pod.created.unwrap_or(self.now);
+            self.stays.went(node, &pod.uid, made, self.now);
         }
     }
 
@@ -183,9 +188,7 @@ impl World {
             return;
         }
         let uid = pod.uid.clone();
-        if let (Some(node), false) = (pod.node_name.clone(), pod.is_daemon()) {
-            self.pod_events.insert(node, self.now);
-        }
+        self.note_leaving(key);
         let drawn = self.seed.draw("pod-stop", &uid).between(STOPS_AFTER.0, STOPS_AFTER.1);
         let delay = self.options.pod_stop.unwrap_or(drawn);
         self.api.alter::<Pod>(key, |pod| pod.deleted = Some(ends));

@@ -265,16 +265,19 @@ impl World {
     }
 
     /// Whether a node had been left alone for `consolidateAfter` when the cluster was read, where consolidation takes
-    /// it. What came after that, and before the command that follows from it was stored, nobody could have seen.
+    /// it. What came after that, and before the command that follows from it was stored, nobody could have seen; nor
+    /// what came and went between two looks.
     fn check_quiet(&mut self, node: &Text, reason: DisruptionReason, seen: Timestamp) {
         let is_consolidated =
             matches!(reason, DisruptionReason::Empty | DisruptionReason::Underutilized);
         let pool = self.pool_of(node);
         let pool = pool.and_then(|pool| self.api.get::<NodePool>(&pool));
         let after = pool.and_then(|own| own.disruption.consolidate_after.duration());
-        let (Some(after), Some(event)) = (after, self.pod_events.get(node)) else { return };
-        let quiet = seen.duration_since(*event);
-        if is_consolidated && quiet < after && *event <= seen {
+        let noted = self.record_of(node).and_then(|own| own.claim.status.last_pod_event);
+        let event = self.stays.last_event(node, seen, noted);
+        let (Some(after), Some(event)) = (after, event) else { return };
+        let quiet = seen.duration_since(event);
+        if is_consolidated && quiet < after {
             let (node, quiet_seconds) = (node.clone(), quiet.as_secs());
             self.violate(Violation::ConsolidatedTooSoon { node, reason, quiet_seconds });
         }
@@ -301,7 +304,8 @@ impl World {
     }
 
     /// Counts nodes of a pool that go by choice against what its budgets allow. One whose instance is ending
-    /// has no pods left to disturb and counts no more, as in Karpenter (reference C4.1).
+    /// has no pods left to disturb and counts no more, as in Karpenter (reference C4.1), whether or not that was
+    /// written down before lifecycle died.
     fn check_budget(&mut self, pool: &Text, reason: DisruptionReason) {
         let mut going: BTreeSet<Text> = BTreeSet::new();
         let mut total = 0;
@@ -315,7 +319,7 @@ impl World {
             let is_by_choice = record.ending.as_ref().is_some_and(
                 |ending| matches!(ending.reason, EndReason::Disrupted(own) if own.is_voluntary()),
             );
-            if is_by_choice {
+            if is_by_choice && !self.has_instance_ended(record) {
                 going.insert(record.claim.name.clone());
             }
         }
@@ -325,9 +329,10 @@ impl World {
                     self.store
                         .claims
                         .get(claim)
-                        .map(|own| &own.record.claim)
-                        .filter(|own| !own.is(ConditionType::InstanceTerminating))
-                        .is_some_and(|own| own.node_pool() == Some(pool))
+                        .map(|own| &own.record)
+                        .filter(|own| !self.has_instance_ended(own))
+                        .filter(|own| !own.claim.is(ConditionType::InstanceTerminating))
+                        .is_some_and(|own| own.claim.node_pool() == Some(pool))
                 };
                 going.extend(command.candidates.iter().filter(of_pool).cloned());
             }
@@ -341,6 +346,11 @@ impl World {
             let node_pool = pool.clone();
             self.violate(Violation::BudgetExceeded { node_pool, reason, disrupting, allowed });
         }
+    }
+
+    fn has_instance_ended(&self, record: &ClaimRecord) -> bool {
+        let instance = record.instance.as_ref().and_then(|own| self.ec2.instance(&own.id));
+        instance.is_some_and(|own| !own.is_billed())
     }
 
     /// As planning sees it: by its record, or by the label of its Node, which may be there a moment before.
@@ -426,3 +436,6 @@ fn none_left(insufficient: &[CapacityPool]) -> Option<Text> {
     let shown: Vec<String> = insufficient.iter().map(ToString::to_string).collect();
     (!shown.is_empty()).then(|| format!("EC2 has no {} left", shown.join(", ")).into())
 }
+
+#[cfg(test)]
+mod tests;

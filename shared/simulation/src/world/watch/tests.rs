@@ -1,0 +1,135 @@
+use std::sync::Arc;
+
+use controllers::record::claim::Ending;
+use domain::instance_type::CapacityType;
+use domain::label::Labels;
+use domain::node_claim::{NodeClaim, NodeClaimStatus};
+use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef};
+
+use super::*;
+use crate::ec2::{FleetOverride, FleetRequest, InstanceState, Registration, Supply};
+use crate::testing::{instance_types, start};
+use crate::world::WorldOptions;
+
+const POOL: &str = "default";
+
+/// A NodePool with the default budget: of up to ten nodes, one at a time.
+fn node_pool() -> NodePool {
+    NodePool {
+        name: POOL.into(),
+        uid: "".into(),
+        annotations: Labels::new(),
+        is_deleting: false,
+        ready: None,
+        template: Arc::new(NodeClaimTemplate::default()),
+        disruption: Disruption::default(),
+        limits: Resources::new(),
+        weight: 0,
+        replicas: None,
+    }
+}
+
+fn launch_of(claim: &str) -> LaunchRequest {
+    LaunchRequest {
+        token: claim.into(),
+        claim: claim.into(),
+        node_pool: POOL.into(),
+        node_class: "default".into(),
+        offerings: Vec::new(),
+        labels: Labels::new(),
+        taints: Vec::new(),
+        wants_efa: false,
+    }
+}
+
+/// Launches an instance; returns it as controllers know it.
+fn launched(world: &mut World, claim: &str) -> controllers::ports::Instance {
+    let request = FleetRequest {
+        client_token: claim.into(),
+        capacity_type: CapacityType::OnDemand,
+        overrides: vec![FleetOverride {
+            instance_type: "m5.large".into(),
+            zone: "a".into(),
+            reservation: None,
+        }],
+        node_class: "default".into(),
+        image: "ami-1".into(),
+        tags: Labels::new(),
+        registration: Registration::default(),
+    };
+    let id = world.launch(&request).unwrap().instance.unwrap();
+    controllers::ports::Instance {
+        provider_id: format!("aws:///a/{id}").into(),
+        id,
+        instance_type: "m5.large".into(),
+        zone: "a".into(),
+        capacity_type: CapacityType::OnDemand,
+        reservation_id: None,
+        price: None,
+        image_id: "ami-1".into(),
+        launched: world.now,
+        state: controllers::ports::InstanceState::Running,
+        claim: Some(claim.into()),
+        claim_uid: Some(claim.into()),
+        node_pool: Some(POOL.into()),
+    }
+}
+
+/// A node that consolidation drains. Returns its instance's id.
+fn going(world: &mut World, claim: &str) -> Text {
+    let instance = launched(world, claim);
+    let id = instance.id.clone();
+    let record = ClaimRecord {
+        claim: NodeClaim {
+            name: claim.into(),
+            uid: claim.into(),
+            created: Some(world.now),
+            deleted: None,
+            labels: Labels::from([(label::NODE_POOL.into(), POOL.into())]),
+            annotations: Labels::new(),
+            requirements: Arc::default(),
+            requests: Resources::new(),
+            taints: Vec::new(),
+            startup_taints: Vec::new(),
+            node_class_ref: NodeClassRef::default(),
+            termination_grace_period: None,
+            expire_after: NeverOr::default(),
+            status: NodeClaimStatus::default(),
+        },
+        launch: Arc::new(launch_of(claim)),
+        launch_failures: 0,
+        launch_not_before: None,
+        instance: Some(instance),
+        pods: Vec::new(),
+        replaces: None,
+        pods_seen: None,
+        ending: Some(Ending {
+            since: world.now,
+            reason: EndReason::Disrupted(DisruptionReason::Underutilized),
+            deadline: None,
+        }),
+    };
+    world.store.claims.create(claim.into(), record).unwrap();
+    id
+}
+
+/// How many nodes were found to go at once, where that were too many.
+fn too_many(world: &mut World) -> Option<u32> {
+    world.check_budget(&POOL.into(), DisruptionReason::Underutilized);
+    match world.violations.pop()?.violation {
+        Violation::BudgetExceeded { disrupting, .. } => Some(disrupting),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_node_whose_instance_has_ended_counts_against_no_budget_even_if_that_was_not_written_down() {
+    let mut world = World::new(WorldOptions::new(1, start()), Supply::Fixed(instance_types()));
+    world.apply(node_pool());
+    let first = going(&mut world, "default-a");
+    assert_eq!(too_many(&mut world), None);
+    going(&mut world, "default-b");
+    assert_eq!(too_many(&mut world), Some(2));
+    assert!(world.ec2.set_state(&first, InstanceState::ShuttingDown));
+    assert_eq!(too_many(&mut world), None);
+}
