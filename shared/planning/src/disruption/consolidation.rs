@@ -5,8 +5,8 @@
 //! anything new ([`Search::deletions`]), and nodes whose pods are packed anew on others ([`Search::merges`]).
 //! A move has to save as much where kube-scheduler would put the pods, so that each makes the cluster cheaper and it
 //! comes to rest; that is looked at last, since it takes longest.
-//! Of the best of each kind, the one with the best saving for the least disruption is the tick's command; where limits keep
-//! its new nodes from being launched, the next.
+//! Of the best of each kind, the one with the best saving for the least disruption is the tick's command; where
+//! limits keep its new nodes from being launched, the next.
 //!
 //! Work grows with candidates, not with their combinations. Nodes of one command are bounded: a larger command
 //! would be hard to follow, and the next tick goes on where it ended.
