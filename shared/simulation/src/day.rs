@@ -10,6 +10,7 @@ use std::sync::Arc;
 use catalog::CatalogOptions;
 use domain::instance_type::InstanceType;
 use domain::node_pool::ConsolidationPolicy;
+use domain::settings::FeatureGates;
 
 use crate::scenario::{CatalogChoice, Scenario, ScenarioError};
 use crate::seed::{Draw, Seed};
@@ -38,14 +39,17 @@ const FAMILIES: [&str; 18] = [
     "r6a", "r6i", "r7a", "r7i",
 ];
 
-/// The scenario of a seed, its NodePool consolidated by a policy. EC2 sells the families that its NodePool allows, and
-/// no others: what nobody may launch changes nothing but how long a look at the catalogue takes.
+/// The scenario of a seed, its NodePool consolidated by a policy, for a run with these feature gates. EC2 sells the
+/// families that its NodePool allows, and no others: what nobody may launch changes nothing but how long a look at
+/// the catalogue takes.
 pub fn day(
     seed: u64,
     length: Length,
     policy: ConsolidationPolicy,
+    gates: FeatureGates,
 ) -> Result<Scenario, ScenarioError> {
-    let scenario = Scenario::read(&format!("day-{seed}.yaml"), &text(seed, length, policy))?;
+    let text = text(seed, length, policy, gates);
+    let scenario = Scenario::read(&format!("day-{seed}.yaml"), &text)?;
     let mut sold = catalog::embedded()?.instance_types(&[], &CatalogOptions::of(REGION));
     let is_of = |own: &InstanceType, family: &&str| {
         own.name.split('.').next().is_some_and(|own| own == *family)
@@ -56,7 +60,7 @@ pub fn day(
 }
 
 /// The scenario of a seed, as it is written.
-pub fn text(seed: u64, length: Length, policy: ConsolidationPolicy) -> String {
+pub fn text(seed: u64, length: Length, policy: ConsolidationPolicy, gates: FeatureGates) -> String {
     let minutes = length.busy + length.quiet;
     let mut draw = Seed::new(seed).draw("day", "");
     let workloads: Vec<Workload> =
@@ -88,9 +92,12 @@ spec:
   - withoutHomeSeconds: {max: 300}
 ",
     );
-    // The other policies leave moves that save, on purpose.
-    if length == DAY && policy == ConsolidationPolicy::WhenEmptyOrUnderutilized {
-        let _infallible = writeln!(text, "  - percentOfBound: {{max: {PERCENT_MAX}}}");
+    // The other policies leave moves that save, on purpose; so does a cluster whose spot nodes may only go whole.
+    let saves_all =
+        policy == ConsolidationPolicy::WhenEmptyOrUnderutilized && gates.spot_to_spot_consolidation;
+    if length == DAY {
+        let most = if saves_all { format!(", max: {PERCENT_MAX}") } else { String::new() };
+        let _infallible = writeln!(text, "  - percentOfBound: {{min: 100{most}}}");
     }
     text
 }

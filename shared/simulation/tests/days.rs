@@ -7,7 +7,7 @@
 //!
 //! The cluster is that of somebody who cares about cost: spot may replace spot, which it may not by default.
 //! `OUTRIGGER_FEATURE_GATES=` (empty) runs the days with the defaults, `OUTRIGGER_CONSOLIDATION_POLICY=Balanced` with
-//! that policy, under which costs are not held against the bound: it leaves moves that save on purpose.
+//! that policy. Costs are held against the bound in neither: both leave moves that save on purpose.
 
 #![expect(
     clippy::unwrap_used,
@@ -58,7 +58,7 @@ fn run(seed: u64, length: Length, policy: ConsolidationPolicy) -> Report {
     let gates = std::env::var("OUTRIGGER_FEATURE_GATES").unwrap_or(FEATURE_GATES.to_owned());
     let feature_gates = FeatureGates::default().with(&gates).unwrap();
     let settings = Settings { feature_gates, ..Settings::default() };
-    simulation::run(day(seed, length, policy).unwrap(), &settings).unwrap()
+    simulation::run(day(seed, length, policy, feature_gates).unwrap(), &settings).unwrap()
 }
 
 /// What was expected of a day and is not so.
