@@ -17,10 +17,29 @@ use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
 use domain::{Text, Timestamp};
 use manifests::{DaemonSetObject, PodTraits, PriorityRef, WorkloadObject};
 
+use crate::ec2::{FleetOverride, FleetRequest, Registration};
+
 pub(crate) const GIB: i64 = 1 << 30;
 
 pub(crate) fn start() -> Timestamp {
     "2026-01-05T09:00:00Z".parse().unwrap()
+}
+
+/// A request for an m5.large in zone `a`.
+pub(crate) fn fleet_request(token: &str, capacity_type: CapacityType) -> FleetRequest {
+    FleetRequest {
+        client_token: token.into(),
+        capacity_type,
+        overrides: vec![FleetOverride {
+            instance_type: "m5.large".into(),
+            zone: "a".into(),
+            reservation: None,
+        }],
+        node_class: "default".into(),
+        image: "ami-1".into(),
+        tags: Labels::new(),
+        registration: Registration::default(),
+    }
 }
 
 /// A Node of 4 CPU and 16Gi in zone `a`, ready.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::api::ApiError;
-use crate::ec2::{FleetOverride, FleetRequest, Registration};
-use crate::testing::{instance_types, node, pod, start};
+use crate::ec2::{FleetRequest, Registration};
+use crate::testing::{fleet_request, instance_types, node, pod, start};
 use controllers::interruption::NoticeKind;
 use domain::instance_type::CapacityType;
 use domain::label::{self, Labels};
@@ -19,22 +19,9 @@ fn wait(world: &mut World, seconds: i64) {
 }
 
 fn request(capacity_type: CapacityType) -> FleetRequest {
-    FleetRequest {
-        client_token: "t".into(),
-        capacity_type,
-        overrides: vec![FleetOverride {
-            instance_type: "m5.large".into(),
-            zone: "a".into(),
-            reservation: None,
-        }],
-        node_class: "default".into(),
-        image: "ami-1".into(),
-        tags: Labels::new(),
-        registration: Registration {
-            labels: Labels::from([("team".into(), "x".into())]),
-            ..Registration::default()
-        },
-    }
+    let labels = Labels::from([("team".into(), "x".into())]);
+    let registration = Registration { labels, ..Registration::default() };
+    FleetRequest { registration, ..fleet_request("t", capacity_type) }
 }
 
 fn launched(world: &mut World, capacity_type: CapacityType) -> Text {

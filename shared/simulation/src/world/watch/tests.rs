@@ -7,8 +7,8 @@ use domain::node_claim::{NodeClaim, NodeClaimStatus};
 use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef};
 
 use super::*;
-use crate::ec2::{FleetOverride, FleetRequest, InstanceState, Registration, Supply};
-use crate::testing::{instance_types, start};
+use crate::ec2::{InstanceState, Supply};
+use crate::testing::{fleet_request, instance_types, start};
 use crate::world::WorldOptions;
 
 const POOL: &str = "default";
@@ -44,19 +44,7 @@ fn launch_of(claim: &str) -> LaunchRequest {
 
 /// Launches an instance; returns it as controllers know it.
 fn launched(world: &mut World, claim: &str) -> controllers::ports::Instance {
-    let request = FleetRequest {
-        client_token: claim.into(),
-        capacity_type: CapacityType::OnDemand,
-        overrides: vec![FleetOverride {
-            instance_type: "m5.large".into(),
-            zone: "a".into(),
-            reservation: None,
-        }],
-        node_class: "default".into(),
-        image: "ami-1".into(),
-        tags: Labels::new(),
-        registration: Registration::default(),
-    };
+    let request = fleet_request(claim, CapacityType::OnDemand);
     let id = world.launch(&request).unwrap().instance.unwrap();
     controllers::ports::Instance {
         provider_id: format!("aws:///a/{id}").into(),
