@@ -10,7 +10,7 @@ mod fault;
 mod keda;
 mod kubelet;
 mod pod;
-mod stay;
+mod pod_events;
 mod volume;
 mod watch;
 
@@ -111,7 +111,7 @@ pub struct World {
     /// Pods that nothing can host, and why, as an event said last.
     pub(crate) unschedulable: BTreeMap<ObjectKey, Text>,
     /// When pods came to Nodes and went.
-    pub(crate) stays: stay::Stays,
+    pub(crate) pod_events: pod_events::PodEvents,
     /// Nodes of commands that were started, and when each command was proposed.
     pub(crate) disrupting: BTreeMap<Text, Timestamp>,
     /// Instances without a claim, and since when.
@@ -162,7 +162,7 @@ impl World {
             violations: Vec::new(),
             told: BTreeSet::new(),
             unschedulable: BTreeMap::new(),
-            stays: stay::Stays::default(),
+            pod_events: pod_events::PodEvents::default(),
             disrupting: BTreeMap::new(),
             orphans: BTreeMap::new(),
             waits: BTreeMap::new(),

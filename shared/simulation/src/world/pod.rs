@@ -74,7 +74,7 @@ impl World {
             let (is_daemon, uid) = (pod.is_daemon(), pod.uid.clone());
             self.let_start(key.clone(), uid.clone());
             if !is_daemon {
-                self.stays.came(&node, &uid, self.now);
+                self.pod_events.came(&node, &uid, self.now);
                 self.journal.add(self.now, Happening::PodsBound { node, pods: vec![key] });
             }
         }
@@ -164,7 +164,7 @@ impl World {
         let Some(pod) = self.api.get::<Pod>(key).filter(|pod| !pod.is_daemon()) else { return };
         if let Some(node) = &pod.node_name {
             let made = pod.created.unwrap_or(self.now);
-            self.stays.went(node, &pod.uid, made, self.now);
+            self.pod_events.went(node, &pod.uid, made, self.now);
         }
     }
 

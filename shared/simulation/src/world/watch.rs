@@ -274,7 +274,7 @@ impl World {
         let pool = pool.and_then(|pool| self.api.get::<NodePool>(&pool));
         let after = pool.and_then(|own| own.disruption.consolidate_after.duration());
         let noted = self.record_of(node).and_then(|own| own.claim.status.last_pod_event);
-        let event = self.stays.last_event(node, seen, noted);
+        let event = self.pod_events.last_event(node, seen, noted);
         let (Some(after), Some(event)) = (after, event) else { return };
         let quiet = seen.duration_since(event);
         if is_consolidated && quiet < after {
