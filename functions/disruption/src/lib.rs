@@ -2,7 +2,7 @@
 //! first. Wakes every minute for each cluster, and stays while a command is under way.
 
 use controllers::disruption::{CommandChange, CommandEvent, DisruptionReport, disrupt};
-use controllers::stay::stay;
+use controllers::requeue::reconcile_until_idle;
 use lambda::metrics::Unit;
 use lambda::{Failure, Reaction, Tick};
 
@@ -14,7 +14,7 @@ pub async fn run(tick: &Tick<'_>) -> Result<(), Failure> {
     let (ports, terms) = (tick.adapters().await?, tick.run()?);
     let tell = |result| tick.round(result, |report| told(tick, report));
     match tick.reaction {
-        Reaction::Watch => Box::pin(stay(&*ports, &terms, disrupt, tell)).await,
+        Reaction::Watch => Box::pin(reconcile_until_idle(&*ports, &terms, disrupt, tell)).await,
         Reaction::Poll => tell(Box::pin(disrupt(&*ports, &terms)).await),
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Logs and figures of a batch, by Karpenter's names (reference E11).
 
 use controllers::interruption::{ClusterReport, NoticeOutcome};
-use controllers::launching::{LaunchReport, LaunchResult};
+use controllers::launch::{LaunchReport, LaunchResult};
 use controllers::ports::PortError;
 use domain::{Text, Timestamp};
 

@@ -7,7 +7,7 @@ use controllers::handback::is_handed_back;
 use controllers::interruption::{HealthReport, Unhealthy, check_health};
 use controllers::lifecycle::{Change, ClaimChange, LifecycleReport, Orphan, advance};
 use controllers::node_classes::{NodeClassReport, resolve};
-use controllers::stay::stay;
+use controllers::requeue::reconcile_until_idle;
 use lambda::metrics::Unit;
 use lambda::{Failure, Reaction, Tick};
 
@@ -40,7 +40,7 @@ pub async fn run(tick: &Tick<'_>) -> Result<(), Failure> {
     }
     let tell = |result| tick.round(result, |report| told(tick, report));
     match tick.reaction {
-        Reaction::Watch => Box::pin(stay(&*ports, &terms, advance, tell)).await,
+        Reaction::Watch => Box::pin(reconcile_until_idle(&*ports, &terms, advance, tell)).await,
         Reaction::Poll => tell(Box::pin(advance(&*ports, &terms)).await),
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Function `provisioning`: pending pods get nodes. Wakes every minute for each cluster; in `watch` mode it
 //! stays until just before the next tick, and acts within the batching window.
 
-use controllers::launching::{LaunchReport, LaunchResult};
+use controllers::launch::{LaunchReport, LaunchResult};
 use controllers::provisioning::{ProvisioningReport, provision, watch};
 use controllers::steps::schedule::Scaling;
 use domain::plan::Totals;

@@ -20,9 +20,9 @@ use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text};
 
 use crate::event::Event;
-use crate::launching::LaunchReport;
+use crate::launch::LaunchReport;
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Outside, Versioned};
+use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports, Versioned};
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::{Problems, Run, RunOutcome, acquire, after, is_over, observe, record_events};
 use crate::steps::command::{Proposal, proposal};
@@ -91,8 +91,8 @@ pub enum CommandEvent {
 }
 
 /// Runs disruption once. An error means that nothing was decided; commands under way wait.
-pub async fn disrupt<O: Outside>(
-    ports: &O,
+pub async fn disrupt<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<DisruptionReport>, PortError> {
     let lease = match acquire(ports, run, FunctionName::Disruption).await? {
@@ -120,7 +120,7 @@ pub async fn disrupt<O: Outside>(
 ///
 /// Schedules wake provisioning in the same second, every minute: who does not wait for its round to end would
 /// find the lease taken each time.
-async fn launching_lease<O: Outside>(ports: &O, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
+async fn launching_lease<P: Ports>(ports: &P, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
     let commands = ports.store().commands().await?;
     let now = ports.clock().now();
     let is_starting = commands.iter().any(|command| match command.record.phase {
@@ -144,37 +144,37 @@ async fn launching_lease<O: Outside>(ports: &O, run: &Run<'_>) -> Result<Option<
     Ok(None)
 }
 
-async fn disrupt_under<O: Outside>(
-    ports: &O,
+async fn disrupt_under<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     lease: &Lease,
     launching: Option<&Lease>,
 ) -> Result<DisruptionReport, PortError> {
     let observed = observe(ports, lease).await?;
     let snapshot = snapshot(&observed, run.settings);
-    let mut tick = Tick::new((ports, run), &observed, &snapshot, launching);
-    tick.clean_up().await;
-    tick.keep_drift().await;
+    let mut disruption = DisruptionRun::new((ports, run), &observed, &snapshot, launching);
+    disruption.clean_up().await;
+    disruption.keep_drift().await;
     for command in &observed.commands {
         if is_over(ports, run) {
-            tick.come_back_after(SignedDuration::ZERO);
+            disruption.requeue_after(SignedDuration::ZERO);
             break;
         }
-        tick.step(command.clone()).await;
+        disruption.step(command.clone()).await;
     }
     // Whoever has just started something plans anew with a fresh look.
-    if !tick.is_proposal_open && !tick.has_started && !is_over(ports, run) {
-        tick.propose(lease).await;
-        tick.await_quiet();
+    if !disruption.is_proposal_open && !disruption.has_started && !is_over(ports, run) {
+        disruption.propose(lease).await;
+        disruption.requeue_when_consolidatable();
     }
-    let Tick { mut report, events, .. } = tick;
+    let DisruptionRun { mut report, events, .. } = disruption;
     record_events(ports.cluster(), &events, &mut report.problems).await;
     Ok(report)
 }
 
 /// One run at work.
-struct Tick<'a, O> {
-    ports: &'a O,
+struct DisruptionRun<'a, P> {
+    ports: &'a P,
     run: &'a Run<'a>,
     observed: &'a Observation,
     snapshot: &'a ClusterSnapshot,
@@ -188,10 +188,10 @@ struct Tick<'a, O> {
     has_started: bool,
 }
 
-impl<'a, O: Outside> Tick<'a, O> {
+impl<'a, P: Ports> DisruptionRun<'a, P> {
     /// Nothing is done yet.
     fn new(
-        (ports, run): (&'a O, &'a Run<'a>),
+        (ports, run): (&'a P, &'a Run<'a>),
         observed: &'a Observation,
         snapshot: &'a ClusterSnapshot,
         launching: Option<&'a Lease>,
@@ -210,13 +210,13 @@ impl<'a, O: Outside> Tick<'a, O> {
     }
 }
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> DisruptionRun<'_, P> {
     async fn step(&mut self, command: Versioned<CommandRecord>) {
         match command.record.phase {
             CommandPhase::Proposed => match proposal(&command.record, self.observed.now) {
                 Proposal::Waits(rest) => {
                     self.is_proposal_open = true;
-                    self.come_back_after(rest);
+                    self.requeue_after(rest);
                 }
                 Proposal::Expired => {
                     self.note(&command.record, CommandEvent::Forgotten);
@@ -241,7 +241,7 @@ impl<O: Outside> Tick<'_, O> {
 
     /// Comes back when the next node has been left alone for `consolidateAfter`: a node that has lost its
     /// pods need not wait for the tick after that.
-    fn await_quiet(&mut self) {
+    fn requeue_when_consolidatable(&mut self) {
         let pools = &self.observed.view.node_pools;
         let is_kept =
             |claim: &&NodeClaim| claim.deleted.is_none() && claim.is(ConditionType::Initialized);
@@ -257,11 +257,11 @@ impl<O: Outside> Tick<'_, O> {
             })
             .min();
         if let Some(pause) = next {
-            self.come_back_after(pause);
+            self.requeue_after(pause);
         }
     }
 
-    fn come_back_after(&mut self, pause: SignedDuration) {
+    fn requeue_after(&mut self, pause: SignedDuration) {
         let own = self.report.requeue_after;
         self.report.requeue_after = Some(own.map_or(pause, |own| own.min(pause)));
     }
@@ -283,7 +283,7 @@ impl<O: Outside> Tick<'_, O> {
                     let doing = || format!("write command {}", record.id);
                     self.report.problems.note(doing, Err::<(), _>(error));
                 }
-                self.come_back_after(SignedDuration::from_secs(1));
+                self.requeue_after(SignedDuration::from_secs(1));
                 None
             }
         }

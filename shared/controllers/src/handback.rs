@@ -15,7 +15,7 @@ use domain::{SignedDuration, Text};
 use crate::disruption::{DisruptionReport, wind_down};
 use crate::lifecycle::{Foreign, LifecycleReport, advance_under};
 use crate::ports::error::PortError;
-use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Outside};
+use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports};
 use crate::run::{Problems, Run, RunOutcome, acquire, after, is_over};
 
 /// Holds the leases of a cluster that was handed back; no run is called so.
@@ -25,7 +25,7 @@ pub const HANDED_BACK: &str = "handed back";
 const FUNCTIONS: [FunctionName; 3] =
     [FunctionName::Disruption, FunctionName::Provisioning, FunctionName::Lifecycle];
 /// Until somebody takes the cluster back.
-const FOR_GOOD: SignedDuration = SignedDuration::from_hours(24 * 365 * 100);
+const HANDBACK_LEASE_TERM: SignedDuration = SignedDuration::from_hours(24 * 365 * 100);
 /// Whoever runs gives its lease back between rounds: it is asked for so often, …
 const LEASE_ATTEMPTS: usize = 20;
 /// … with such a pause.
@@ -67,8 +67,8 @@ impl HandBackReport {
 
 /// Hands back what has settled. An error means that nothing was handed over in this call; `Held`, that a run of
 /// another function would not make room and nothing has changed.
-pub async fn hand_back<O: Outside>(
-    ports: &O,
+pub async fn hand_back<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<HandBackReport>, PortError> {
     let guard = match acquire(ports, run, FunctionName::HandBack).await? {
@@ -86,8 +86,8 @@ pub async fn hand_back<O: Outside>(
     })
 }
 
-async fn hand_back_guarded<O: Outside>(
-    ports: &O,
+async fn hand_back_guarded<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<HandBackReport>, PortError> {
     let mut leases = Vec::new();
@@ -121,24 +121,28 @@ async fn hand_back_guarded<O: Outside>(
 }
 
 /// Takes a function's lease for good.
-async fn hold<O: Outside>(
-    ports: &O,
+async fn hold<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     function: FunctionName,
 ) -> Result<LeaseAnswer, PortError> {
     for _ in 1..LEASE_ATTEMPTS {
         let now = ports.clock().now();
-        let answer = ports.store().acquire_lease(function, HANDED_BACK, now, FOR_GOOD).await?;
+        let answer =
+            ports.store().acquire_lease(function, HANDED_BACK, now, HANDBACK_LEASE_TERM).await?;
         if matches!(answer, LeaseAnswer::Acquired(_)) || is_over(ports, run) {
             return Ok(answer);
         }
         ports.clock().sleep_until(after(now, LEASE_PAUSE)).await;
     }
-    ports.store().acquire_lease(function, HANDED_BACK, ports.clock().now(), FOR_GOOD).await
+    ports
+        .store()
+        .acquire_lease(function, HANDED_BACK, ports.clock().now(), HANDBACK_LEASE_TERM)
+        .await
 }
 
 /// Whether the cluster was handed back, or is being.
-pub async fn is_handed_back<O: Outside>(ports: &O) -> Result<bool, PortError> {
+pub async fn is_handed_back<P: Ports>(ports: &P) -> Result<bool, PortError> {
     let lease = ports.store().lease(FunctionName::Lifecycle).await?;
     Ok(lease.is_some_and(|lease| is_of_hand_back(&lease)))
 }
@@ -150,7 +154,7 @@ pub fn is_of_hand_back(lease: &Lease) -> bool {
 
 /// Looks after the cluster again: functions may run, and lifecycle takes over the NodeClaims that are there. Whether it
 /// had been handed back.
-pub async fn take_back<O: Outside>(ports: &O) -> Result<bool, PortError> {
+pub async fn take_back<P: Ports>(ports: &P) -> Result<bool, PortError> {
     let mut was_handed_back = false;
     // Lifecycle last: until then, whoever asks is told that the cluster was handed back.
     for function in FUNCTIONS {

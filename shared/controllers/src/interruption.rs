@@ -25,7 +25,7 @@ use crate::core::Core;
 use crate::event::Event;
 use crate::lifecycle::LifecycleReport;
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{ClaimPlace, Outside};
+use crate::ports::{ClaimPlace, Ports};
 use crate::provisioning::ProvisioningReport;
 use crate::run::{Problems, Run, is_over};
 
@@ -36,7 +36,7 @@ pub use notice::{Notice, NoticeKind, SPOT_NOTICE};
 use mark::{Marked, mark};
 
 /// So many instances are looked up, or claims written, at once.
-const AT_ONCE: usize = 25;
+const CLAIMS_CONCURRENCY_MAX: usize = 25;
 
 /// The terms of a run for whichever clusters notices concern.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +145,7 @@ async fn locate<'n, C: Clusters>(clusters: &C, notices: &'n [Notice]) -> BTreeMa
     let ids: BTreeSet<&Text> = notices.iter().map(|notice| &notice.instance_id).collect();
     let ids: Vec<&Text> = ids.into_iter().collect();
     let mut places = BTreeMap::new();
-    for ids in ids.chunks(AT_ONCE) {
+    for ids in ids.chunks(CLAIMS_CONCURRENCY_MAX) {
         let found = join_all(ids.iter().map(|id| clusters.claim_of_instance(id))).await;
         places.extend(ids.iter().copied().zip(found));
     }
@@ -174,7 +174,7 @@ async fn in_cluster<C: Clusters>(
     let now = clusters.now();
     let mut outcomes = Outcomes::new();
     let (mut urgent, mut events): (BTreeSet<Text>, Vec<Event>) = Default::default();
-    for batch in claims.chunks(AT_ONCE) {
+    for batch in claims.chunks(CLAIMS_CONCURRENCY_MAX) {
         let marked = join_all(batch.iter().map(|(claim, notices)| {
             let notices: Vec<&Notice> = notices.iter().map(|(_, notice)| *notice).collect();
             mark(&*store, now, claim, notices)
@@ -211,8 +211,8 @@ async fn in_cluster<C: Clusters>(
     (outcomes, Some(report))
 }
 
-async fn act<O: Outside>(
-    ports: &O,
+async fn act<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     urgent: &BTreeSet<Text>,
     events: &[Event],

@@ -9,15 +9,16 @@ pub mod disruption;
 pub mod event;
 pub mod handback;
 pub mod interruption;
-pub mod launching;
+pub mod launch;
 pub mod lifecycle;
 pub mod node_classes;
 pub mod ports;
 pub mod provisioning;
 pub mod record;
+pub mod requeue;
 pub mod run;
 pub mod status;
-pub mod stay;
+
 pub mod steps;
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::ports::cloud::Instance;
 use crate::ports::cluster::NodeClaimObject;
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{
-    ClaimStore, Cloud, Cluster, FunctionName, Lease, LeaseAnswer, Outside, Versioned,
+    ClaimStore, Cloud, Cluster, FunctionName, Lease, LeaseAnswer, Ports, Versioned,
 };
 use crate::record::claim::{ClaimRecord, EndReason};
 use crate::run::{Problems, Run, RunOutcome, acquire, is_over, observe, record_events};
@@ -115,8 +115,8 @@ pub(crate) enum Foreign {
 }
 
 /// Runs lifecycle once. An error means that nothing was done.
-pub async fn advance<O: Outside>(
-    ports: &O,
+pub async fn advance<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<LifecycleReport>, PortError> {
     let lease = match acquire(ports, run, FunctionName::Lifecycle).await? {
@@ -131,8 +131,8 @@ pub async fn advance<O: Outside>(
 }
 
 /// The same under lifecycle's lease, which is held.
-pub(crate) async fn advance_under<O: Outside>(
-    ports: &O,
+pub(crate) async fn advance_under<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     lease: &Lease,
     foreign: Foreign,
@@ -140,7 +140,7 @@ pub(crate) async fn advance_under<O: Outside>(
     // Before the claims: the claim of every instance that is listed was written by then.
     let instances = ports.cloud().instances().await?;
     let observed = observe(ports, lease).await?;
-    let mut tick = Tick {
+    let mut lifecycle = LifecycleRun {
         ports,
         now: observed.now,
         observed: &observed,
@@ -160,26 +160,26 @@ pub(crate) async fn advance_under<O: Outside>(
     let mut done = 0;
     for part in claims.chunk_by(|a, b| a.record.ending.is_some() == b.record.ending.is_some()) {
         for claim in part.iter().take_while(|_| !is_over(ports, run)) {
-            tick.step(claim).await;
+            lifecycle.step(claim).await;
             done += 1;
         }
-        tick.drain(run).await;
+        lifecycle.drain(run).await;
     }
-    tick.report.left += total - done;
-    tick.terminate().await;
-    tick.keep_pools().await;
-    tick.tag(run.cluster).await;
+    lifecycle.report.left += total - done;
+    lifecycle.terminate().await;
+    lifecycle.keep_pools().await;
+    lifecycle.tag(run.cluster).await;
     if !is_over(ports, run) {
         match foreign {
             Foreign::TakeOver => {
-                tick.adopt(lease).await;
-                tick.remove_orphans().await;
+                lifecycle.adopt(lease).await;
+                lifecycle.remove_orphans().await;
             }
             // Instances and Nodes without a claim of ours may be those of whoever looks after the cluster next.
-            Foreign::Leave => tick.remove_objects().await,
+            Foreign::Leave => lifecycle.remove_objects().await,
         }
     }
-    let Tick { mut report, events, .. } = tick;
+    let LifecycleRun { mut report, events, .. } = lifecycle;
     record_events(ports.cluster(), &events, &mut report.problems).await;
     if report.left > 0 {
         report.requeue_after = Some(SignedDuration::ZERO);
@@ -202,8 +202,8 @@ fn census(instances: &[Instance]) -> BTreeMap<(Text, CapacityType), usize> {
 }
 
 /// One run at work.
-struct Tick<'a, O> {
-    ports: &'a O,
+struct LifecycleRun<'a, P> {
+    ports: &'a P,
     now: Timestamp,
     observed: &'a Observation,
     /// By id.
@@ -224,7 +224,7 @@ struct Tick<'a, O> {
     registrations: BTreeMap<Text, Vec<bool>>,
 }
 
-impl<'a, O: Outside> Tick<'a, O> {
+impl<'a, P: Ports> LifecycleRun<'a, P> {
     async fn step(&mut self, claim: &Versioned<ClaimRecord>) {
         let mut claim = Cow::Borrowed(claim);
         if claim.record.instance.is_none() {
@@ -300,7 +300,7 @@ impl<'a, O: Outside> Tick<'a, O> {
         self.report.changes.push(ClaimChange { claim: record.claim.name.clone(), what });
     }
 
-    fn come_back_after(&mut self, pause: SignedDuration) {
+    fn requeue_after(&mut self, pause: SignedDuration) {
         let own = self.report.requeue_after;
         self.report.requeue_after = Some(own.map_or(pause, |own| own.min(pause)));
     }
@@ -322,7 +322,7 @@ impl<'a, O: Outside> Tick<'a, O> {
                         let doing = || format!("write claim {}", record.claim.name);
                         self.report.problems.note(doing, Err::<(), _>(error));
                     }
-                    self.come_back_after(SignedDuration::from_secs(1));
+                    self.requeue_after(SignedDuration::from_secs(1));
                     return None;
                 }
             }

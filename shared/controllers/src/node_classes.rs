@@ -11,7 +11,7 @@ use domain::node_class::Ec2NodeClass;
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::cluster::{FinalizerChange, NodeClassUpdate};
 use crate::ports::error::{PortError, found};
-use crate::ports::{ClaimStore, Clock, Cloud, Cluster, ClusterView, ObjectRef, Outside};
+use crate::ports::{ClaimStore, Clock, Cloud, Cluster, ClusterView, ObjectRef, Ports};
 use crate::run::{Problems, Run, is_over, record_events};
 use crate::status::{NodeClassCondition, Observed};
 use crate::steps::node_class_status::node_class_status;
@@ -35,35 +35,35 @@ pub struct NodeClassReport {
 }
 
 /// Looks into every node class once.
-pub async fn resolve<O: Outside>(ports: &O, run: &Run<'_>) -> Result<NodeClassReport, PortError> {
+pub async fn resolve<P: Ports>(ports: &P, run: &Run<'_>) -> Result<NodeClassReport, PortError> {
     let view = ports.cluster().observe().await?;
-    let mut tick =
-        Tick { ports, view: &view, report: NodeClassReport::default(), events: Vec::new() };
+    let mut class_run =
+        NodeClassRun { ports, view: &view, report: NodeClassReport::default(), events: Vec::new() };
     let total = view.node_classes.len();
     for (done, class) in view.node_classes.iter().enumerate() {
         if is_over(ports, run) {
-            tick.report.left = total - done;
+            class_run.report.left = total - done;
             break;
         }
         if class.is_deleting {
-            tick.let_go(class).await;
+            class_run.let_go(class).await;
         } else {
-            tick.resolve(class).await;
+            class_run.resolve(class).await;
         }
     }
-    let Tick { mut report, events, .. } = tick;
+    let NodeClassRun { mut report, events, .. } = class_run;
     record_events(ports.cluster(), &events, &mut report.problems).await;
     Ok(report)
 }
 
-struct Tick<'a, O> {
-    ports: &'a O,
+struct NodeClassRun<'a, P> {
+    ports: &'a P,
     view: &'a ClusterView,
     report: NodeClassReport,
     events: Vec<Event>,
 }
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> NodeClassRun<'_, P> {
     async fn resolve(&mut self, class: &Ec2NodeClass) {
         let name = &class.name;
         let resolution = self.ports.cloud().resolve_node_class(class).await;

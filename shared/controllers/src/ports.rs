@@ -21,7 +21,7 @@ pub use cluster::{Cluster, ClusterView, Demand, Eviction, NodeRef, ObjectRef, Po
 pub use error::{ErrorKind, PortError};
 
 /// The ports of one cluster, under one name: what the controllers are generic over.
-pub trait Outside {
+pub trait Ports {
     /// The Kubernetes cluster.
     type Cluster: Cluster;
     /// Where instances come from.
@@ -39,40 +39,4 @@ pub trait Outside {
     fn store(&self) -> &Self::Store;
     /// The time.
     fn clock(&self) -> &Self::Clock;
-}
-
-/// Four ports put together.
-#[derive(Clone, Copy, Debug)]
-pub struct Ports<'a, C, E, S, K> {
-    /// The Kubernetes cluster.
-    pub cluster: &'a C,
-    /// Where instances come from.
-    pub cloud: &'a E,
-    /// What is remembered between runs.
-    pub store: &'a S,
-    /// The time.
-    pub clock: &'a K,
-}
-
-impl<C: Cluster, E: Cloud, S: ClaimStore, K: Clock> Outside for Ports<'_, C, E, S, K> {
-    type Cluster = C;
-    type Cloud = E;
-    type Store = S;
-    type Clock = K;
-
-    fn cluster(&self) -> &C {
-        self.cluster
-    }
-
-    fn cloud(&self) -> &E {
-        self.cloud
-    }
-
-    fn store(&self) -> &S {
-        self.store
-    }
-
-    fn clock(&self) -> &K {
-        self.clock
-    }
 }

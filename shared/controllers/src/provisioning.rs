@@ -15,11 +15,11 @@ use domain::pod::PodKey;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::{Event, EventReason, Subject};
-use crate::launching::{LaunchContext, LaunchReport, is_due, launch, write_claims};
+use crate::launch::{LaunchContext, LaunchReport, is_due, launch, write_claims};
 use crate::ports::error::PortError;
-use crate::ports::{ClaimStore, FunctionName, Lease, LeaseAnswer, Outside, Versioned};
+use crate::ports::{ClaimStore, FunctionName, Lease, LeaseAnswer, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
-use crate::record::nomination::{NOMINATION_LASTS, Nomination};
+use crate::record::nomination::{NOMINATION_TTL, Nomination};
 use crate::run::{Problems, Run, RunOutcome, acquire, after, observe, record_events};
 use crate::steps::create::{Identity, NotCreatable, claim_record};
 use crate::steps::schedule::Scaling;
@@ -60,15 +60,15 @@ pub struct ProvisioningReport {
 
 impl ProvisioningReport {
     /// Asks for another look after so long, unless an earlier one is asked for.
-    fn requeue_within(&mut self, pause: SignedDuration) {
+    fn requeue_after(&mut self, pause: SignedDuration) {
         self.requeue_after = Some(self.requeue_after.map_or(pause, |own| own.min(pause)));
     }
 }
 
 /// Runs provisioning once. An error means that nothing was planned; what had been begun is resumed by the
 /// next run.
-pub async fn provision<O: Outside>(
-    ports: &O,
+pub async fn provision<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<ProvisioningReport>, PortError> {
     let lease = match acquire(ports, run, FunctionName::Provisioning).await? {
@@ -82,8 +82,8 @@ pub async fn provision<O: Outside>(
     Ok(RunOutcome::Ran(report))
 }
 
-async fn provision_under<O: Outside>(
-    ports: &O,
+async fn provision_under<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     lease: &Lease,
 ) -> Result<ProvisioningReport, PortError> {
@@ -92,8 +92,8 @@ async fn provision_under<O: Outside>(
 }
 
 /// Provisions for what was seen under a lease that is held.
-pub(crate) async fn provision_for<O: Outside>(
-    ports: &O,
+pub(crate) async fn provision_for<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     lease: &Lease,
     mut observed: Observation,
@@ -109,7 +109,7 @@ pub(crate) async fn provision_for<O: Outside>(
     let snapshot = snapshot(&observed, run.settings);
     report.plan = (run.core.schedule)(&snapshot);
     if is_waited_for(&report.plan) || is_any_ending(&observed) {
-        report.requeue_within(WAITING_PAUSE);
+        report.requeue_after(WAITING_PAUSE);
     }
     report.longest_wait = longest_wait(&report.plan, &observed);
     report.refused = (run.core.check)(&snapshot, &report.plan);
@@ -159,7 +159,7 @@ fn is_any_ending(observed: &Observation) -> bool {
 }
 
 /// Asks again for claims without an instance: those whose run stopped, or whose launch failed in passing.
-async fn resume<O: Outside>(ports: &O, run: &Run<'_>, observed: &Observation) -> LaunchReport {
+async fn resume<P: Ports>(ports: &P, run: &Run<'_>, observed: &Observation) -> LaunchReport {
     let unfinished: Vec<Versioned<ClaimRecord>> = observed
         .claims
         .iter()
@@ -174,8 +174,8 @@ async fn resume<O: Outside>(ports: &O, run: &Run<'_>, observed: &Observation) ->
 }
 
 /// Notes which pods are expected where, so that nobody takes those nodes away before they arrive.
-async fn nominate<O: Outside>(
-    ports: &O,
+async fn nominate<P: Ports>(
+    ports: &P,
     plan: &Plan,
     written: &[Versioned<ClaimRecord>],
     now: Timestamp,
@@ -193,7 +193,7 @@ async fn nominate<O: Outside>(
         .filter(|(_, pods)| !pods.is_empty())
         .map(|(node, mut pods)| {
             pods.sort();
-            Nomination { node: node.clone(), pods, until: after(now, NOMINATION_LASTS) }
+            Nomination { node: node.clone(), pods, until: after(now, NOMINATION_TTL) }
         })
         .collect();
     if !nominations.is_empty() {

@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::event::Event;
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{
-    ClaimStore, Clock, Cloud, Cluster, FunctionName, Lease, LeaseAnswer, Outside, Versioned,
+    ClaimStore, Clock, Cloud, Cluster, FunctionName, Lease, LeaseAnswer, Ports, Versioned,
 };
 use crate::record::claim::{ClaimRecord, later};
 use crate::steps::snapshot::Observation;
@@ -86,8 +86,8 @@ impl Problems {
 }
 
 /// Takes the lease of a function for as long as the run lasts.
-pub(crate) async fn acquire<O: Outside>(
-    ports: &O,
+pub(crate) async fn acquire<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     function: FunctionName,
 ) -> Result<LeaseAnswer, PortError> {
@@ -97,17 +97,14 @@ pub(crate) async fn acquire<O: Outside>(
 }
 
 /// Whether no more work is to be begun.
-pub(crate) fn is_over<O: Outside>(ports: &O, run: &Run<'_>) -> bool {
+pub(crate) fn is_over<P: Ports>(ports: &P, run: &Run<'_>) -> bool {
     ports.clock().now() >= run.deadline
 }
 
 /// Looks at everything. Claims are read before the cluster, so that the Node and the object of every claim
 /// read are there if they ever were. What is seen of the cluster is no older than the moment noted: whoever waits for
 /// something to last never counts time in which it was not looked at.
-pub(crate) async fn observe<O: Outside>(
-    ports: &O,
-    lease: &Lease,
-) -> Result<Observation, PortError> {
+pub(crate) async fn observe<P: Ports>(ports: &P, lease: &Lease) -> Result<Observation, PortError> {
     let store = ports.store();
     let claims = store.claims().await?;
     let commands = store.commands().await?;

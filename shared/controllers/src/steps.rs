@@ -13,7 +13,7 @@ pub mod end;
 pub mod home;
 pub mod join;
 pub mod launch;
-pub mod launched;
+pub mod launch_outcome;
 pub mod mirror;
 pub mod node_class_status;
 pub mod pod_events;

@@ -184,7 +184,7 @@ pub(crate) fn launched_record(name: &str, now: Timestamp) -> ClaimRecord {
     let record = record(name);
     let instance = instance(&format!("i-{name}"), &record, now);
     let catalogue = domain::instance_type::InstanceTypes::default();
-    crate::steps::launched::launched(record, instance, &catalogue, now)
+    crate::steps::launch_outcome::launched(record, instance, &catalogue, now)
 }
 
 /// A claim whose Node takes pods.

@@ -13,7 +13,7 @@ use aws::ec2::Ec2;
 use aws::eks::Eks;
 use aws::store::{DynamoStore, RegionBlobs, Table};
 use aws::throttle::SharedBudget;
-use controllers::ports::{Clock as _, Outside, PortError};
+use controllers::ports::{Clock as _, PortError, Ports};
 use domain::{SignedDuration, Text, Timestamp};
 use kubernetes::{Connection, Endpoint, KubernetesCluster, Reading, Token};
 
@@ -50,7 +50,7 @@ pub struct Adapters {
     catalogue_checked: Cell<Timestamp>,
 }
 
-impl Outside for Adapters {
+impl Ports for Adapters {
     type Cluster = KubernetesCluster;
     type Cloud = Ec2;
     type Store = DynamoStore;

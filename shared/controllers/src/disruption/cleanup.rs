@@ -8,12 +8,12 @@ use domain::Text;
 use domain::node::Node;
 use domain::taint::DISRUPTED;
 
-use super::Tick;
+use super::DisruptionRun;
 use crate::ports::cluster::NodePatch;
 use crate::ports::error::found;
-use crate::ports::{Cluster, NodeRef, Outside};
+use crate::ports::{Cluster, NodeRef, Ports};
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> DisruptionRun<'_, P> {
     /// Unmarks nodes of ours that no command under way and no ending claim accounts for.
     pub(super) async fn clean_up(&mut self) {
         let observed = self.observed;

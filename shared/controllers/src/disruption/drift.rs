@@ -3,13 +3,13 @@
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 
-use super::Tick;
-use crate::ports::Outside;
+use super::DisruptionRun;
+use crate::ports::Ports;
 use crate::record::claim::ClaimRecord;
 use crate::run::change_claim;
 use crate::steps::drift::{Origins, is_drift_shown, show_drift, stamps_due};
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> DisruptionRun<'_, P> {
     /// Brings condition Drifted of every claim up to date, and the hashes of what it was made from where the rules
     /// for them have got a newer version. A claim that gets new hashes is judged by them in the next run: until it has
     /// them, nobody can tell by its hashes whether it has drifted.

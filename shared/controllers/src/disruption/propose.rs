@@ -4,9 +4,9 @@ use domain::SignedDuration;
 use domain::plan::{BlockedNode, PlannedDisruption};
 use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
 
-use super::{CommandEvent, Tick};
+use super::{CommandEvent, DisruptionRun};
 use crate::event::{Event, EventReason, Subject};
-use crate::ports::{ClaimStore, Lease, Outside};
+use crate::ports::{ClaimStore, Lease, Ports};
 use crate::record::claim::EndReason;
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::change_claim;
@@ -15,7 +15,7 @@ use crate::steps::command::{checked, validation_wait};
 /// Events about nodes that stay, in one run: the rest is in the report.
 const BLOCKED_EVENTS_MAX: usize = 100;
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> DisruptionRun<'_, P> {
     /// Asks what should go. What must go without replacement, budgets or validation goes at once; the
     /// rest is stored.
     pub(super) async fn propose(&mut self, lease: &Lease) {
@@ -55,7 +55,7 @@ impl<O: Outside> Tick<'_, O> {
         let doing = || format!("write command {}", command.id);
         if self.report.problems.note(doing, created).is_some() {
             self.note(command, CommandEvent::Proposed);
-            self.come_back_after(validation_wait(command.disruption.reason));
+            self.requeue_after(validation_wait(command.disruption.reason));
         }
     }
 
@@ -73,7 +73,7 @@ impl<O: Outside> Tick<'_, O> {
             self.report.problems.note(|| format!("end claim {name}"), changed);
         }
         self.note(command, CommandEvent::Ended);
-        self.come_back_after(SignedDuration::ZERO);
+        self.requeue_after(SignedDuration::ZERO);
     }
 
     /// The claims of the nodes, all of them or none.

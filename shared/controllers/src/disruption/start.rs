@@ -7,15 +7,15 @@ use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::taint::Taint;
 use domain::{SignedDuration, Text, Timestamp};
 
-use super::{CommandEvent, Tick};
+use super::{CommandEvent, DisruptionRun};
 use crate::event::{Event, EventReason, Subject};
-use crate::launching::{LaunchContext, is_due, launch, write_claims};
+use crate::launch::{LaunchContext, is_due, launch, write_claims};
 use crate::ports::cluster::NodePatch;
 use crate::ports::error::found;
-use crate::ports::{ClaimStore, Cluster, Lease, NodeRef, Outside, Versioned};
+use crate::ports::{ClaimStore, Cluster, Lease, NodeRef, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, EndReason};
 use crate::record::command::{CommandPhase, CommandRecord};
-use crate::record::nomination::{NOMINATION_LASTS, Nomination};
+use crate::record::nomination::{NOMINATION_TTL, Nomination};
 use crate::run::{after, change_claim};
 use crate::steps::command::{checked, validated};
 use crate::steps::condition::set_condition;
@@ -33,18 +33,18 @@ struct Replacements {
     not_creatable: Option<(Text, NotCreatable)>,
 }
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> DisruptionRun<'_, P> {
     /// Validates a proposal that is due, and starts it if it holds.
     pub(super) async fn validate(&mut self, command: Versioned<CommandRecord>) {
         if self.launching.is_none() {
             self.is_proposal_open = true;
             self.note(&command.record, CommandEvent::StartDelayed);
-            return self.come_back_after(LEASE_PAUSE);
+            return self.requeue_after(LEASE_PAUSE);
         }
         if self.has_started {
             // Budgets and room were used up by what was started a moment ago: look again first.
             self.is_proposal_open = true;
-            return self.come_back_after(SignedDuration::ZERO);
+            return self.requeue_after(SignedDuration::ZERO);
         }
         let disruption = match validated(&self.run.core, self.snapshot, &command.record.disruption)
         {
@@ -92,10 +92,10 @@ impl<O: Outside> Tick<'_, O> {
         self.has_started = true;
         let Some(lease) = self.launching else {
             self.note(&command.record, CommandEvent::StartDelayed);
-            return self.come_back_after(LEASE_PAUSE);
+            return self.requeue_after(LEASE_PAUSE);
         };
         let Some(replacements) = self.write_replacements(&command.record, lease).await else {
-            return self.come_back_after(SignedDuration::from_secs(1));
+            return self.requeue_after(SignedDuration::from_secs(1));
         };
         let expected = command.record.disruption.replacements.len();
         let Replacements { written: replacements, not_creatable } = replacements;
@@ -137,7 +137,7 @@ impl<O: Outside> Tick<'_, O> {
         if expected == 0 {
             self.end(command).await;
         } else {
-            self.come_back_after(super::wait::WAITING_PAUSE);
+            self.requeue_after(super::wait::WAITING_PAUSE);
         }
     }
 
@@ -214,7 +214,7 @@ impl<O: Outside> Tick<'_, O> {
 
     /// Nodes that stay are to keep the room for the pods that move there.
     async fn nominate_moves(&mut self, command: &CommandRecord) {
-        let until = after(self.observed.now, NOMINATION_LASTS);
+        let until = after(self.observed.now, NOMINATION_TTL);
         let mut nominations: Vec<Nomination> = Vec::new();
         for moved in &command.disruption.moves {
             match nominations.iter_mut().find(|nomination| nomination.node == moved.node) {

@@ -43,7 +43,7 @@ fn world_with_a_node_to_replace(reason: &str) -> World {
 }
 
 #[track_caller]
-fn tick(world: &World, id: &str) -> DisruptionReport {
+fn run_once(world: &World, id: &str) -> DisruptionReport {
     let outcome = block_on(disrupt(world, &world.run(id))).unwrap();
     outcome.ran().expect("nobody else holds the lease")
 }
@@ -76,32 +76,32 @@ fn is_tainted(world: &World) -> bool {
 #[test]
 fn an_empty_node_is_proposed_validated_after_fifteen_seconds_and_ended() {
     let world = world_with_an_empty_node();
-    let report = tick(&world, "run-1");
+    let report = run_once(&world, "run-1");
     assert_eq!(what(&report), [&CommandEvent::Proposed]);
     assert_eq!(report.requeue_after, Some(VALIDATION_WAIT));
     assert!(!is_tainted(&world));
     world.advance(14);
-    let report = tick(&world, "run-2");
+    let report = run_once(&world, "run-2");
     assert!(report.changes.is_empty(), "one proposal at a time, and it waits");
     assert_eq!(report.requeue_after, Some(SignedDuration::from_secs(1)));
     world.advance(1);
-    let report = tick(&world, "run-3");
+    let report = run_once(&world, "run-3");
     assert_eq!(what(&report), [&CommandEvent::Started(vec![]), &CommandEvent::Ended]);
     assert!(is_tainted(&world));
     let ending = old(&world).ending.unwrap();
     assert_eq!(ending.reason, EndReason::Disrupted(DisruptionReason::Empty));
     assert!(world.store.command_records().is_empty());
     world.advance(5);
-    assert!(tick(&world, "run-4").changes.is_empty(), "what is leaving is not proposed again");
+    assert!(run_once(&world, "run-4").changes.is_empty(), "what is leaving is not proposed again");
 }
 
 #[test]
 fn a_proposal_that_no_longer_holds_is_forgotten() {
     let world = world_with_an_empty_node();
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     world.cluster.add_pods([pod_on("web-0", &world.node())]);
     world.advance(15);
-    let report = tick(&world, "run-2");
+    let report = run_once(&world, "run-2");
     assert!(matches!(what(&report)[0], CommandEvent::Rejected(NotDisruptable::NotWorthIt(_))));
     assert!(world.store.command_records().is_empty() && old(&world).ending.is_none());
 }
@@ -109,11 +109,11 @@ fn a_proposal_that_no_longer_holds_is_forgotten() {
 #[test]
 fn a_node_that_pods_were_promised_meanwhile_stays() {
     let world = world_with_an_empty_node();
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     world.advance(15);
     let nomination = Nomination { node: world.node().name, pods: Vec::new(), until: at(30) };
     world.store.nominations.borrow_mut().push(nomination);
-    let report = tick(&world, "run-2");
+    let report = run_once(&world, "run-2");
     assert_eq!(what(&report)[0], &CommandEvent::Rejected(NotDisruptable::Nominated));
 }
 
@@ -121,11 +121,11 @@ fn a_node_that_pods_were_promised_meanwhile_stays() {
 fn of_several_empty_nodes_those_that_still_are_go() {
     let world = world_with_an_empty_node();
     add_node(&world, "busy");
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     let busy = world.cluster.view.borrow().nodes[1].clone();
     world.cluster.add_pods([pod_on("web-0", &busy)]);
     world.advance(15);
-    let report = tick(&world, "run-2");
+    let report = run_once(&world, "run-2");
     assert_eq!(report.changes.last().unwrap().nodes, ["node-old".into()]);
     let ending: Vec<bool> =
         world.store.records().iter().map(|record| record.ending.is_some()).collect();
@@ -135,16 +135,16 @@ fn of_several_empty_nodes_those_that_still_are_go() {
 #[test]
 fn a_node_ends_only_once_its_replacement_takes_pods() {
     let world = world_with_a_node_to_replace("Underutilized");
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     world.advance(15);
-    let report = tick(&world, "run-2");
+    let report = run_once(&world, "run-2");
     assert!(matches!(what(&report)[0], CommandEvent::Started(names) if names.len() == 1));
     assert!(is_tainted(&world) && old(&world).ending.is_none());
     assert!(old(&world).claim.is(ConditionType::DisruptionReason));
     world.advance(5);
-    assert_eq!(what(&tick(&world, "run-3")), [&CommandEvent::Waiting(1)]);
+    assert_eq!(what(&run_once(&world, "run-3")), [&CommandEvent::Waiting(1)]);
     boot_replacement(&world);
-    assert_eq!(what(&tick(&world, "run-4")), [&CommandEvent::Ended]);
+    assert_eq!(what(&run_once(&world, "run-4")), [&CommandEvent::Ended]);
     assert!(old(&world).ending.is_some());
     assert_eq!(world.cloud.instances.borrow().len(), 2);
 }
@@ -153,13 +153,13 @@ fn a_node_ends_only_once_its_replacement_takes_pods() {
 fn a_start_that_dies_on_the_way_goes_on_with_the_same_replacement() {
     for death in [Launch::Hangs, Launch::LaunchesAndHangs] {
         let world = world_with_a_node_to_replace("Underutilized");
-        let _report = tick(&world, "run-1");
+        let _report = run_once(&world, "run-1");
         world.advance(15);
         world.cloud.next(death);
         crash(disrupt(&world, &world.run("run-2")));
         let name = replacement(&world).unwrap().claim.name;
         world.advance(71);
-        let report = tick(&world, "run-3");
+        let report = run_once(&world, "run-3");
         assert_eq!(what(&report), [&CommandEvent::Started(vec![name])], "{death:?}");
         assert_eq!(world.store.records().len(), 2, "{death:?}");
         assert_eq!(world.cloud.instances.borrow().len(), 2, "{death:?}");
@@ -169,12 +169,12 @@ fn a_start_that_dies_on_the_way_goes_on_with_the_same_replacement() {
 #[test]
 fn a_replacement_without_capacity_cancels_the_command() {
     let world = world_with_a_node_to_replace("Underutilized");
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     world.advance(15);
     world.cloud.next(Launch::HasNone);
-    let _report = tick(&world, "run-2");
+    let _report = run_once(&world, "run-2");
     assert!(is_tainted(&world));
-    let report = tick(&world, "run-3");
+    let report = run_once(&world, "run-3");
     assert!(matches!(what(&report)[0], CommandEvent::Cancelled(_)));
     assert!(!is_tainted(&world) && !old(&world).claim.is(ConditionType::DisruptionReason));
     assert!(old(&world).ending.is_none());
@@ -183,7 +183,7 @@ fn a_replacement_without_capacity_cancels_the_command() {
 #[test]
 fn a_command_whose_replacement_nothing_can_be_launched_for_is_cancelled_with_the_reason() {
     let world = world_with_a_node_to_replace("Expired");
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     let none_left = ["c5.large", "m5.large"].map(|instance_type| UnavailableOffering {
         instance_type: instance_type.into(),
         zone: "a".into(),
@@ -192,7 +192,7 @@ fn a_command_whose_replacement_nothing_can_be_launched_for_is_cancelled_with_the
         until: at(600),
     });
     block_on(world.store.mark_unavailable(&none_left)).unwrap();
-    let report = tick(&world, "run-2");
+    let report = run_once(&world, "run-2");
     let [CommandEvent::Cancelled(why)] = what(&report)[..] else { panic!("{report:?}") };
     assert!(why.contains("instance types can be launched now"), "{why}");
     assert!(!is_tainted(&world) && replacement(&world).is_none());
@@ -201,10 +201,10 @@ fn a_command_whose_replacement_nothing_can_be_launched_for_is_cancelled_with_the
 #[test]
 fn a_node_that_is_gone_before_the_start_is_not_replaced() {
     let world = world_with_a_node_to_replace("Underutilized");
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     world.advance(15);
     world.store.forget("old");
-    let report = tick(&world, "run-2");
+    let report = run_once(&world, "run-2");
     assert!(matches!(what(&report)[0], CommandEvent::Cancelled(_)));
     assert!(world.cloud.tokens.borrow().is_empty(), "nothing was launched");
     let ending = replacement(&world).unwrap().ending.unwrap();
@@ -215,13 +215,13 @@ fn a_node_that_is_gone_before_the_start_is_not_replaced() {
 #[test]
 fn replacements_that_take_over_ten_minutes_cancel_the_command() {
     let world = world_with_a_node_to_replace("Underutilized");
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     world.advance(15);
-    let _report = tick(&world, "run-2");
+    let _report = run_once(&world, "run-2");
     world.advance(599);
-    assert_eq!(what(&tick(&world, "run-3"))[0], &CommandEvent::Waiting(1));
+    assert_eq!(what(&run_once(&world, "run-3"))[0], &CommandEvent::Waiting(1));
     world.advance(1);
-    let report = tick(&world, "run-4");
+    let report = run_once(&world, "run-4");
     assert!(matches!(what(&report)[0], CommandEvent::Cancelled(_)));
     assert!(!is_tainted(&world));
 }
@@ -229,9 +229,9 @@ fn replacements_that_take_over_ten_minutes_cancel_the_command() {
 #[test]
 fn an_expired_node_is_replaced_without_validation() {
     let world = world_with_a_node_to_replace("Expired");
-    let report = tick(&world, "run-1");
+    let report = run_once(&world, "run-1");
     assert_eq!(report.requeue_after, Some(SignedDuration::ZERO));
-    let report = tick(&world, "run-2");
+    let report = run_once(&world, "run-2");
     assert!(matches!(what(&report)[0], CommandEvent::Started(_)));
 }
 
@@ -239,7 +239,7 @@ fn an_expired_node_is_replaced_without_validation() {
 fn a_taint_that_nobody_accounts_for_is_removed() {
     let world = world_with_an_empty_node();
     world.cluster.change_node(|node| node.taints.push(domain::taint::Taint::disrupted()));
-    let report = tick(&world, "run-1");
+    let report = run_once(&world, "run-1");
     assert_eq!(report.untainted, ["node-old".into()]);
     assert!(!is_tainted(&world));
 }
@@ -255,22 +255,22 @@ fn provisioning_is_at_work(world: &World, seconds: i64) {
 #[test]
 fn nothing_starts_while_provisioning_is_at_work() {
     let world = world_with_an_empty_node();
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     world.advance(15);
     provisioning_is_at_work(&world, 60);
-    assert_eq!(what(&tick(&world, "run-2")), [&CommandEvent::StartDelayed]);
+    assert_eq!(what(&run_once(&world, "run-2")), [&CommandEvent::StartDelayed]);
     assert!(!is_tainted(&world));
     world.advance(61);
-    let report = tick(&world, "run-3");
+    let report = run_once(&world, "run-3");
     assert_eq!(what(&report).last(), Some(&&CommandEvent::Ended));
 }
 
 #[test]
 fn a_proposal_that_nobody_validates_is_forgotten_after_ten_minutes() {
     let world = world_with_an_empty_node();
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     world.advance(600);
-    let report = tick(&world, "run-2");
+    let report = run_once(&world, "run-2");
     assert_eq!(what(&report)[0], &CommandEvent::Forgotten);
     let proposed: Vec<Timestamp> =
         world.store.command_records().iter().map(|command| command.proposed).collect();
@@ -280,25 +280,25 @@ fn a_proposal_that_nobody_validates_is_forgotten_after_ten_minutes() {
 #[test]
 fn a_start_waits_for_a_round_of_provisioning_that_began_in_the_same_second() {
     let world = world_with_an_empty_node();
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     world.advance(15);
     provisioning_is_at_work(&world, 2);
-    let report = tick(&world, "run-2");
+    let report = run_once(&world, "run-2");
     assert!(!what(&report).contains(&&CommandEvent::StartDelayed), "{:?}", what(&report));
 }
 
 #[test]
 fn a_claim_says_that_it_has_drifted_until_it_has_not() {
     let world = world_with_a_node_to_replace(DRIFTED);
-    let _report = tick(&world, "run-1");
+    let _report = run_once(&world, "run-1");
     let shown = old(&world).claim.condition(ConditionType::Drifted).cloned().unwrap();
     assert_eq!((&*shown.reason, shown.changed), ("AMIDrift", Some(at(0))));
     world.advance(60);
-    let _report = tick(&world, "run-2");
+    let _report = run_once(&world, "run-2");
     let kept = old(&world).claim.condition(ConditionType::Drifted).cloned();
     assert_eq!(kept, Some(shown), "since when it has drifted stands");
     world.cluster.change_node(|node| _ = node.labels.remove(REPLACE));
-    let _report = tick(&world, "run-3");
+    let _report = run_once(&world, "run-3");
     assert_eq!(old(&world).claim.condition(ConditionType::Drifted), None);
 }
 
@@ -319,7 +319,7 @@ fn hashes_by_older_rules_are_renewed_and_a_drifted_claim_stays_drifted() {
         pool
     }];
     for run in ["run-1", "run-2"] {
-        let _report = tick(&world, run);
+        let _report = run_once(&world, run);
     }
     let stamp_of = |name: &str| {
         let records = world.store.records();

@@ -3,9 +3,9 @@
 use domain::node_claim::ConditionType;
 use domain::{SignedDuration, Timestamp};
 
-use super::{CommandEvent, Tick};
+use super::{CommandEvent, DisruptionRun};
 use crate::event::{Event, EventReason, Subject};
-use crate::ports::{ClaimStore, Outside, Versioned};
+use crate::ports::{ClaimStore, Ports, Versioned};
 use crate::record::claim::EndReason;
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::change_claim;
@@ -15,7 +15,7 @@ use crate::steps::condition::clear;
 /// While replacements start.
 pub(super) const WAITING_PAUSE: SignedDuration = SignedDuration::from_secs(5);
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> DisruptionRun<'_, P> {
     /// One step of a command whose replacements are on their way.
     pub(super) async fn wait(&mut self, command: Versioned<CommandRecord>, since: Timestamp) {
         match replacements(&command.record, since, self.observed) {
@@ -34,7 +34,7 @@ impl<O: Outside> Tick<'_, O> {
                     let reason = EventReason::DisruptionWaitingReadiness;
                     self.events.push(Event::new(about, reason, message));
                 }
-                self.come_back_after(WAITING_PAUSE);
+                self.requeue_after(WAITING_PAUSE);
             }
             Replacements::Lost => self.cancel(command, "a replacement is gone").await,
             Replacements::Late => self.cancel(command, "its replacements took too long").await,
@@ -62,7 +62,7 @@ impl<O: Outside> Tick<'_, O> {
             is_complete &= self.report.problems.note(doing, changed).is_some();
         }
         if !is_complete {
-            return self.come_back_after(SignedDuration::from_secs(1));
+            return self.requeue_after(SignedDuration::from_secs(1));
         }
         for node in self.nodes_of(&command.record) {
             let about = Subject::Node(node.name.clone(), node.uid.clone());
@@ -83,7 +83,7 @@ impl<O: Outside> Tick<'_, O> {
             self.note(&command.record, CommandEvent::Cancelled(why.into()));
             self.forget(&command).await;
         } else {
-            self.come_back_after(WAITING_PAUSE);
+            self.requeue_after(WAITING_PAUSE);
         }
     }
 

@@ -2,9 +2,9 @@
 
 use domain::Text;
 
-use super::{CommandEvent, DisruptionReport, Tick};
+use super::{CommandEvent, DisruptionReport, DisruptionRun};
 use crate::ports::error::PortError;
-use crate::ports::{Lease, Outside, Versioned};
+use crate::ports::{Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::{Run, is_over, observe, record_events};
@@ -16,27 +16,27 @@ const WHY: &str = "the cluster is handed back";
 /// marks its nodes for their end already does so to the end. Disruption's lease is held.
 ///
 /// Replacements that are there become nodes like any other. Those of a command that is starting go again.
-pub(crate) async fn wind_down<O: Outside>(
-    ports: &O,
+pub(crate) async fn wind_down<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     lease: &Lease,
 ) -> Result<DisruptionReport, PortError> {
     let observed = observe(ports, lease).await?;
     let snapshot = snapshot(&observed, run.settings);
-    let mut tick = Tick::new((ports, run), &observed, &snapshot, None);
-    tick.clean_up().await;
+    let mut disruption = DisruptionRun::new((ports, run), &observed, &snapshot, None);
+    disruption.clean_up().await;
     for command in &observed.commands {
         if is_over(ports, run) {
             break;
         }
-        tick.give_up(command.clone()).await;
+        disruption.give_up(command.clone()).await;
     }
-    let Tick { mut report, events, .. } = tick;
+    let DisruptionRun { mut report, events, .. } = disruption;
     record_events(ports.cluster(), &events, &mut report.problems).await;
     Ok(report)
 }
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> DisruptionRun<'_, P> {
     async fn give_up(&mut self, command: Versioned<CommandRecord>) {
         match command.record.phase {
             CommandPhase::Proposed => {

@@ -4,14 +4,14 @@ use domain::Text;
 
 use super::{HandBackReport, LeftClaim};
 use crate::ports::error::PortError;
-use crate::ports::{ClaimStore, Cluster, Lease, Outside, Versioned};
+use crate::ports::{ClaimStore, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::{ClaimPhase, ClaimRecord};
 use crate::run::{Run, is_over, observe};
 use crate::steps::snapshot::Observation;
 
 /// Hands over every claim that has settled, under lifecycle's lease.
-pub(super) async fn hand_over<O: Outside>(
-    ports: &O,
+pub(super) async fn hand_over<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     lease: &Lease,
     report: &mut HandBackReport,
@@ -41,8 +41,8 @@ pub(super) async fn hand_over<O: Outside>(
 }
 
 /// The object comes first: until the record is gone, the next call does this again.
-async fn hand_one_over<O: Outside>(
-    ports: &O,
+async fn hand_one_over<P: Ports>(
+    ports: &P,
     observed: &Observation,
     claim: &Versioned<ClaimRecord>,
     report: &mut HandBackReport,

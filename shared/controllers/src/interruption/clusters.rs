@@ -5,7 +5,7 @@ use std::rc::Rc;
 use domain::{Text, Timestamp};
 
 use crate::ports::error::PortError;
-use crate::ports::{ClaimPlace, ClaimStore, Outside};
+use crate::ports::{ClaimPlace, ClaimStore, Ports};
 
 /// The clusters that share one table.
 #[expect(
@@ -14,7 +14,7 @@ use crate::ports::{ClaimPlace, ClaimStore, Outside};
 )]
 pub trait Clusters {
     /// The ports of one cluster.
-    type Ports: Outside;
+    type Ports: Ports;
     /// The records of one cluster.
     type Records: ClaimStore;
 

@@ -13,10 +13,10 @@ use futures_util::future::join_all;
 
 use super::mark::mark;
 use super::notice::{Notice, NoticeKind};
-use super::{AT_ONCE, ClusterReport, act};
+use super::{CLAIMS_CONCURRENCY_MAX, ClusterReport, act};
 use crate::ports::cloud::{InstanceStatus, StatusCheck};
 use crate::ports::error::PortError;
-use crate::ports::{ClaimStore, Clock, Cloud, Outside};
+use crate::ports::{ClaimStore, Clock, Cloud, Ports};
 use crate::run::Run;
 
 /// A check that fails may pass again within so long.
@@ -45,7 +45,7 @@ pub struct Unhealthy {
 
 /// Asks EC2 how instances are, and ends the claims of those that are impaired or are to be changed. An error
 /// means that EC2 or the store could not be asked.
-pub async fn check_health<O: Outside>(ports: &O, run: &Run<'_>) -> Result<HealthReport, PortError> {
+pub async fn check_health<P: Ports>(ports: &P, run: &Run<'_>) -> Result<HealthReport, PortError> {
     let mut report = HealthReport::default();
     report.acted.cluster = run.cluster.into();
     let statuses = ports.cloud().instance_statuses().await?;
@@ -68,7 +68,7 @@ pub async fn check_health<O: Outside>(ports: &O, run: &Run<'_>) -> Result<Health
         .collect();
     let mut urgent = BTreeSet::new();
     let mut events = Vec::new();
-    for batch in ours.chunks(AT_ONCE) {
+    for batch in ours.chunks(CLAIMS_CONCURRENCY_MAX) {
         let marked = join_all(batch.iter().map(|(claim, notices)| {
             mark(ports.store(), now, claim, notices.iter().map(|(notice, _)| notice).collect())
         }))

@@ -5,7 +5,7 @@ use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::EventReason;
 use crate::ports::cloud::Instance;
-use crate::record::unavailable::{UNAVAILABLE_LASTS, UnavailableOffering};
+use crate::record::unavailable::{UNAVAILABLE_TTL, UnavailableOffering};
 use crate::run::after;
 
 /// From a spot interruption warning to the end of the instance; as long for one in an interruptible capacity
@@ -111,7 +111,7 @@ impl Notice {
             zone: instance.zone.clone(),
             capacity_type,
             code: code.into(),
-            until: after(now, UNAVAILABLE_LASTS),
+            until: after(now, UNAVAILABLE_TTL),
         })
     }
 }

@@ -8,9 +8,7 @@ use futures_util::future::join_all;
 use super::ClusterReport;
 use crate::lifecycle::advance;
 use crate::ports::error::{PortError, found};
-use crate::ports::{
-    ClaimStore, Clock, Cluster, FunctionName, Lease, LeaseAnswer, NodeRef, Outside,
-};
+use crate::ports::{ClaimStore, Clock, Cluster, FunctionName, Lease, LeaseAnswer, NodeRef, Ports};
 use crate::provisioning::{ProvisioningReport, provision_for};
 use crate::run::{Run, acquire, after, is_over, observe};
 use crate::steps::drain::leaving;
@@ -24,8 +22,8 @@ const LEASE_PAUSE: SignedDuration = SignedDuration::from_millis(250);
 ///
 /// Every part goes on without this run, so that what fails is told and no more: the taint and the drain by
 /// lifecycle, the launch by provisioning, which the taint wakes.
-pub(super) async fn react<O: Outside>(
-    ports: &O,
+pub(super) async fn react<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     claims: &BTreeSet<Text>,
     report: &mut ClusterReport,
@@ -42,8 +40,8 @@ pub(super) async fn react<O: Outside>(
 }
 
 /// One look, one plan. Nodes are tainted whoever holds the lease.
-async fn plan<O: Outside>(
-    ports: &O,
+async fn plan<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     claims: &BTreeSet<Text>,
     report: &mut ClusterReport,
@@ -66,8 +64,8 @@ async fn plan<O: Outside>(
 }
 
 /// Plans for what was seen, and gives the lease back.
-async fn under<O: Outside>(
-    ports: &O,
+async fn under<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     lease: &Lease,
     looked: Result<Observation, PortError>,
@@ -83,7 +81,7 @@ async fn under<O: Outside>(
 }
 
 /// The lease, once whoever holds it has done its round; `None` where that takes longer.
-async fn await_lease<O: Outside>(ports: &O, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
+async fn await_lease<P: Ports>(ports: &P, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
     let until = after(ports.clock().now(), LEASE_WAIT).min(run.deadline);
     while ports.clock().now() < until {
         ports.clock().sleep_until(after(ports.clock().now(), LEASE_PAUSE)).await;
@@ -96,8 +94,8 @@ async fn await_lease<O: Outside>(ports: &O, run: &Run<'_>) -> Result<Option<Leas
     Ok(None)
 }
 
-async fn taint<O: Outside>(
-    ports: &O,
+async fn taint<P: Ports>(
+    ports: &P,
     observed: &Observation,
     claims: &BTreeSet<Text>,
     report: &mut ClusterReport,

@@ -3,13 +3,13 @@
 //!
 //! Source: reference A2.2 (NodeClaims without NodePool are legal).
 
-use super::{Change, Tick};
-use crate::launching::write_claims;
+use super::{Change, LifecycleRun};
+use crate::launch::write_claims;
 use crate::ports::cloud::Instance;
-use crate::ports::{Lease, Outside};
+use crate::ports::{Lease, Ports};
 use crate::steps::adopt::adopted;
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> LifecycleRun<'_, P> {
     /// Takes over NodeClaim objects that have no record. One whose instance is not there, or for which
     /// nothing can be launched, stays as it is until that changes.
     pub(super) async fn adopt(&mut self, lease: &Lease) {

@@ -10,12 +10,12 @@ use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::{SignedDuration, Text};
 use futures_util::future::join_all;
 
-use super::{Change, Tick};
+use super::{Change, LifecycleRun};
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::cloud::{Instance, InstanceState, Termination};
 use crate::ports::cluster::{Eviction, FinalizerChange, NodePatch};
 use crate::ports::error::{PortError, found};
-use crate::ports::{ClaimStore, Cloud, Cluster, NodeRef, Outside, PodRef, Versioned};
+use crate::ports::{ClaimStore, Cloud, Cluster, NodeRef, PodRef, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, EndReason};
 use crate::run::{Run, is_over};
 use crate::steps::condition::{set_condition, set_true};
@@ -33,7 +33,7 @@ const NOTICE_LONG: SignedDuration = SignedDuration::from_mins(10);
 /// While an instance shuts down (reference 4.3).
 const TERMINATION_PAUSE: SignedDuration = SignedDuration::from_secs(5);
 /// So many pods are asked to go at once.
-const EVICTIONS_AT_ONCE: usize = 10;
+const EVICTIONS_CONCURRENCY_MAX: usize = 10;
 /// EC2 ends at most so many instances in one call that is answered item by item.
 const TERMINATIONS_MAX: usize = 500;
 
@@ -44,7 +44,7 @@ struct Drain<'a> {
     step: DrainStep,
 }
 
-impl<'a, O: Outside> Tick<'a, O> {
+impl<'a, P: Ports> LifecycleRun<'a, P> {
     /// One step of a claim that is ending. A Node that had registered is drained first; one that never
     /// did goes with its instance.
     pub(super) async fn end(&mut self, claim: Versioned<ClaimRecord>) {
@@ -143,7 +143,7 @@ impl<'a, O: Outside> Tick<'a, O> {
         } else {
             let is_patient = step.homeless.len() == step.remaining && step.remaining > 0;
             let is_long = deadline.is_none_or(|own| own.duration_since(self.now) > NOTICE_LONG);
-            self.come_back_after(if is_patient && is_long { HOME_PAUSE } else { DRAIN_PAUSE });
+            self.requeue_after(if is_patient && is_long { HOME_PAUSE } else { DRAIN_PAUSE });
         }
     }
 
@@ -206,7 +206,7 @@ impl<'a, O: Outside> Tick<'a, O> {
         asked.sort_by_key(|(_, pod)| (Reverse(size(pod)), &pod.key));
         let cluster = self.ports.cluster();
         let equal = asked.chunk_by(|a, b| size(a.1) == size(b.1));
-        for batch in equal.flat_map(|equal| equal.chunks(EVICTIONS_AT_ONCE)) {
+        for batch in equal.flat_map(|equal| equal.chunks(EVICTIONS_CONCURRENCY_MAX)) {
             if is_over(self.ports, run) {
                 return;
             }
@@ -262,7 +262,7 @@ impl<'a, O: Outside> Tick<'a, O> {
             let doing = || format!("terminate {} instances", ids.len());
             let asked = self.ports.cloud().terminate(&ids).await;
             let Some(outcomes) = self.report.problems.note(doing, asked) else {
-                self.come_back_after(TERMINATION_PAUSE);
+                self.requeue_after(TERMINATION_PAUSE);
                 continue;
             };
             for (claim, outcome) in batch.into_iter().zip(outcomes) {
@@ -285,7 +285,7 @@ impl<'a, O: Outside> Tick<'a, O> {
             Termination::Failed(error) => self.termination_failed(&mut record, error),
         }
         self.save(claim, record).await;
-        self.come_back_after(TERMINATION_PAUSE);
+        self.requeue_after(TERMINATION_PAUSE);
     }
 
     fn termination_failed(&mut self, record: &mut ClaimRecord, error: PortError) {
@@ -307,11 +307,11 @@ impl<'a, O: Outside> Tick<'a, O> {
         if let Some(node) = self.node(&record)
             && !self.release_node(node).await
         {
-            return self.come_back_after(TERMINATION_PAUSE);
+            return self.requeue_after(TERMINATION_PAUSE);
         }
         let removed = self.ports.cluster().remove_node_claim(name, &record.claim.uid).await;
         if self.report.problems.note(|| format!("remove NodeClaim {name}"), removed).is_none() {
-            return self.come_back_after(TERMINATION_PAUSE);
+            return self.requeue_after(TERMINATION_PAUSE);
         }
         let deleted = self.ports.store().delete_claim(name, version).await;
         if self.report.problems.note(|| format!("delete claim {name}"), deleted).is_some() {
@@ -319,7 +319,7 @@ impl<'a, O: Outside> Tick<'a, O> {
                 record.ending.as_ref().map_or(EndReason::InstanceGone, |ending| ending.reason);
             self.note(&record, Change::Ended(reason));
         } else {
-            self.come_back_after(TERMINATION_PAUSE);
+            self.requeue_after(TERMINATION_PAUSE);
         }
     }
 

@@ -6,23 +6,23 @@ use domain::SignedDuration;
 use domain::node::Node;
 use domain::node_claim::ConditionType;
 
-use super::{Change, Tick};
+use super::{Change, LifecycleRun};
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::error::found;
-use crate::ports::{ClaimStore, Cluster, NodeRef, Outside, Versioned};
+use crate::ports::{ClaimStore, Cluster, NodeRef, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
-use crate::record::nomination::{NOMINATION_LASTS, Nomination};
+use crate::record::nomination::{NOMINATION_TTL, Nomination};
 use crate::run::after;
 use crate::steps::consistency::check_consistency;
 use crate::steps::join::{Registration, ambiguous, initialize, initialized_patch, register};
-use crate::steps::launched::launched;
+use crate::steps::launch_outcome::launched;
 use crate::steps::pod_events::{consolidatable_in, note_pods, update_consolidatable};
 use crate::steps::reservation::demoted;
 
 /// While a node starts, it is looked at so often.
 const STARTING_PAUSE: SignedDuration = SignedDuration::from_secs(5);
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> LifecycleRun<'_, P> {
     /// Records the instance of a claim whose launch was never answered, if one bears its name.
     pub(super) async fn find_lost_instance(
         &mut self,
@@ -55,10 +55,10 @@ impl<O: Outside> Tick<'_, O> {
         let mut record = Cow::Borrowed(&claim.record);
         if record.instance.is_none() {
             // Provisioning launches it.
-            self.come_back_after(STARTING_PAUSE);
+            self.requeue_after(STARTING_PAUSE);
         } else if !record.claim.is(ConditionType::Registered) {
             record = Cow::Owned(self.try_register(record.into_owned()).await);
-            self.come_back_after(STARTING_PAUSE);
+            self.requeue_after(STARTING_PAUSE);
         } else if let Some(node) = self.node(&record) {
             if !record.claim.is(ConditionType::Initialized) {
                 record = Cow::Owned(self.try_initialize(record.into_owned(), node).await);
@@ -113,7 +113,7 @@ impl<O: Outside> Tick<'_, O> {
     async fn try_initialize(&mut self, record: ClaimRecord, node: &Node) -> ClaimRecord {
         let initialized = initialize(record.clone(), node, self.now);
         if !initialized.claim.is(ConditionType::Initialized) {
-            self.come_back_after(STARTING_PAUSE);
+            self.requeue_after(STARTING_PAUSE);
             return initialized;
         }
         let reference = NodeRef::from(node);
@@ -127,7 +127,7 @@ impl<O: Outside> Tick<'_, O> {
             let nomination = Nomination {
                 node: node.name.clone(),
                 pods: record.pods.clone(),
-                until: after(self.now, NOMINATION_LASTS),
+                until: after(self.now, NOMINATION_TTL),
             };
             let nominated = self.ports.store().nominate(&[nomination]).await;
             self.report.problems.note(|| format!("nominate Node {}", node.name), nominated);
@@ -159,7 +159,7 @@ impl<O: Outside> Tick<'_, O> {
             .node_pool()
             .and_then(|name| self.observed.view.node_pools.iter().find(|pool| pool.name == *name));
         if let Some(pause) = consolidatable_in(&record.claim, pool, self.now) {
-            self.come_back_after(pause);
+            self.requeue_after(pause);
         }
         update_consolidatable(record, pool, self.now);
     }

@@ -8,12 +8,12 @@ use domain::label;
 use domain::node::Node;
 use domain::{SignedDuration, Text};
 
-use super::{Orphan, Tick};
+use super::{LifecycleRun, Orphan};
 use crate::ports::cloud::{Instance, Termination};
-use crate::ports::{ClaimStore, Cloud, Cluster, Outside};
+use crate::ports::{ClaimStore, Cloud, Cluster, Ports};
 use crate::steps::end::INSTANCE_GRACE;
 
-impl<'a, O: Outside> Tick<'a, O> {
+impl<'a, P: Ports> LifecycleRun<'a, P> {
     /// Ends and removes what belongs to no claim. An instance is given 30 s, counted from its launch.
     pub(super) async fn remove_orphans(&mut self) {
         self.end_instances().await;
@@ -44,7 +44,7 @@ impl<'a, O: Outside> Tick<'a, O> {
             .into_iter()
             .partition(|instance| self.now.duration_since(instance.launched) > INSTANCE_GRACE);
         if !young.is_empty() {
-            self.come_back_after(INSTANCE_GRACE);
+            self.requeue_after(INSTANCE_GRACE);
         }
         if ripe.is_empty() {
             return;
@@ -57,7 +57,7 @@ impl<'a, O: Outside> Tick<'a, O> {
             match outcome {
                 Termination::ShuttingDown | Termination::Gone => {
                     self.report.orphans.push(Orphan::Instance(instance.id.clone()));
-                    self.come_back_after(SignedDuration::from_secs(5));
+                    self.requeue_after(SignedDuration::from_secs(5));
                 }
                 Termination::Failed(error) => {
                     let doing = || format!("terminate orphaned instance {}", instance.id);

@@ -6,16 +6,16 @@ use domain::Text;
 use domain::drift::Stamp;
 use domain::node_pool::NodePool;
 
-use super::Tick;
+use super::LifecycleRun;
 use crate::ports::cluster::NodePoolUpdate;
 use crate::ports::error::found;
-use crate::ports::{ClaimStore, Cluster, ObjectRef, Outside, Version};
+use crate::ports::{ClaimStore, Cluster, ObjectRef, Ports, Version};
 use crate::record::claim::ClaimRecord;
 use crate::record::pool::{PoolRecord, REGISTRATIONS_KEPT};
 use crate::status::Observed;
 use crate::steps::pool_status::{Member, PoolFacts, node_pool_status};
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> LifecycleRun<'_, P> {
     /// Takes note of how the registration of a claim's node went.
     pub(super) fn note_registration(&mut self, record: &ClaimRecord, has_joined: bool) {
         if let Some(pool) = record.claim.node_pool() {

@@ -1,9 +1,9 @@
 //! Tags of instances whose Nodes have joined.
 
-use super::Tick;
+use super::LifecycleRun;
 use crate::ports::cloud::TagRequest;
 use crate::ports::error::found;
-use crate::ports::{Cloud, Outside, Versioned};
+use crate::ports::{Cloud, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::run::change_claim;
 use crate::steps::tagging::{missing_tags, tagged};
@@ -11,7 +11,7 @@ use crate::steps::tagging::{missing_tags, tagged};
 /// So many instances are tagged in one run; the rest in the next.
 const TAGGED_MAX: usize = 100;
 
-impl<O: Outside> Tick<'_, O> {
+impl<P: Ports> LifecycleRun<'_, P> {
     /// Tags instances that still lack their names. What could not be tagged is tried again.
     pub(super) async fn tag(&mut self, cluster: &str) {
         let lacking: Vec<(&Versioned<ClaimRecord>, TagRequest)> = self

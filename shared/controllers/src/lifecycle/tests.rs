@@ -19,7 +19,7 @@ use crate::testing::{
 };
 
 #[track_caller]
-fn tick(world: &World) -> LifecycleReport {
+fn run_once(world: &World) -> LifecycleReport {
     let outcome = block_on(advance(world, &world.run("lifecycle"))).unwrap();
     outcome.ran().expect("nobody else holds the lease")
 }
@@ -28,7 +28,7 @@ fn tick(world: &World) -> LifecycleReport {
 fn live(world: &World, seconds: i64) {
     for _ in 0..seconds / 5 {
         world.advance(5);
-        let _report = tick(world);
+        let _report = run_once(world);
         world.finish_deletions();
     }
 }
@@ -73,12 +73,12 @@ fn has_instance(world: &World) -> bool {
 fn a_claim_goes_from_launched_to_registered_to_initialized() {
     let world = launched_world();
     world.advance(5);
-    assert!(tick(&world).changes.is_empty(), "the Node has not joined yet");
+    assert!(run_once(&world).changes.is_empty(), "the Node has not joined yet");
     world.boot();
-    let report = tick(&world);
+    let report = run_once(&world);
     assert!(matches!(report.changes[0].what, Change::Registered(_)));
     assert!(world.node().taints.is_empty(), "pods may come now");
-    let report = tick(&world);
+    let report = run_once(&world);
     assert!(matches!(report.changes[0].what, Change::Initialized(_)));
     let record = world.store.only_record();
     assert!(record.claim.is(ConditionType::Ready));
@@ -93,7 +93,7 @@ fn a_step_taken_twice_changes_nothing_more() {
     let world = initialized_world();
     live(&world, 60);
     let before = world.store.records();
-    let report = tick(&world);
+    let report = run_once(&world);
     assert!(report.changes.is_empty() && report.orphans.is_empty());
     assert_eq!((world.store.records(), report.requeue_after), (before, None));
 }
@@ -127,7 +127,7 @@ fn an_instance_whose_launch_was_never_answered_finds_its_claim() {
     world.cloud.instances.borrow_mut().insert(lost.launch.token.clone(), own);
     world.store.put(lost);
     world.advance(120);
-    let report = tick(&world);
+    let report = run_once(&world);
     assert_eq!(report.changes[0].what, Change::InstanceFound("i-1".into()));
     assert!(report.orphans.is_empty() && has_instance(&world));
     assert_eq!(world.store.only_record().phase(), ClaimPhase::Launched);
@@ -137,7 +137,7 @@ fn an_instance_whose_launch_was_never_answered_finds_its_claim() {
 fn instances_are_counted_by_type_and_capacity_type() {
     let world = launched_world();
     let instance = world.store.only_record().instance.unwrap();
-    let counted = tick(&world).instances;
+    let counted = run_once(&world).instances;
     assert_eq!(counted, [((instance.instance_type, instance.capacity_type), 1)].into());
 }
 
@@ -147,9 +147,9 @@ fn an_instance_without_a_claim_is_ended_after_thirty_seconds() {
     let stranger = instance("i-1", &record("gone"), at(0));
     world.cloud.instances.borrow_mut().insert("token".into(), stranger);
     world.advance(30);
-    assert!(tick(&world).orphans.is_empty());
+    assert!(run_once(&world).orphans.is_empty());
     world.advance(1);
-    assert_eq!(tick(&world).orphans, [Orphan::Instance("i-1".into())]);
+    assert_eq!(run_once(&world).orphans, [Orphan::Instance("i-1".into())]);
     assert!(!has_instance(&world));
 }
 
@@ -163,7 +163,7 @@ fn what_belongs_to_a_claim_that_cannot_be_read_is_no_orphan() {
     world.cluster.view.borrow_mut().node_claims.push(mirror);
     world.store.unreadable.borrow_mut().push("unread".into());
     world.advance(60);
-    assert!(tick(&world).orphans.is_empty());
+    assert!(run_once(&world).orphans.is_empty());
     assert!(has_instance(&world));
     assert_eq!(world.cluster.view.borrow().node_claims.len(), 1);
 }
@@ -173,7 +173,7 @@ fn deleting_the_node_claim_drains_the_node_and_ends_everything() {
     let world = initialized_world();
     delete_object(&world);
     world.advance(5);
-    let report = tick(&world);
+    let report = run_once(&world);
     assert_eq!(report.changes[0].what, Change::Ending(EndReason::NodeClaimDeleted));
     assert!(world.node().is_disrupted() && world.node().deleted.is_some());
     assert_eq!(*world.cluster.evicted.borrow(), ["web-0".into()]);
@@ -202,12 +202,12 @@ fn even_an_empty_node_is_drained_for_five_seconds() {
     let world = initialized_world();
     world.cluster.view.borrow_mut().pods.clear();
     delete_object(&world);
-    let _report = tick(&world);
+    let _report = run_once(&world);
     world.advance(4);
-    let _report = tick(&world);
+    let _report = run_once(&world);
     assert!(has_instance(&world));
     world.advance(1);
-    let _report = tick(&world);
+    let _report = run_once(&world);
     assert!(!has_instance(&world));
 }
 
@@ -254,7 +254,7 @@ fn two_drains() -> World {
 #[test]
 fn the_largest_pods_of_all_nodes_that_go_are_asked_first() {
     let world = two_drains();
-    let _report = tick(&world);
+    let _report = run_once(&world);
     assert_eq!(*world.cluster.evicted.borrow(), ["large", "middle", "small"].map(Text::from));
 }
 
@@ -263,11 +263,11 @@ fn a_run_that_has_no_time_left_asks_no_more_pods_and_leaves_drains_to_the_next()
     let world = two_drains();
     // A run has a minute.
     world.cluster.eviction_takes.set(40);
-    let report = tick(&world);
+    let report = run_once(&world);
     assert_eq!(*world.cluster.evicted.borrow(), ["large", "middle"].map(Text::from));
     assert_eq!((report.left, report.requeue_after), (2, Some(SignedDuration::ZERO)));
     world.cluster.eviction_takes.set(0);
-    let report = tick(&world);
+    let report = run_once(&world);
     assert_eq!(*world.cluster.evicted.borrow(), ["large", "middle", "small"].map(Text::from));
     assert_eq!(report.left, 0);
 }
@@ -327,7 +327,7 @@ fn an_instance_that_ec2_shuts_down_by_itself_is_no_reason_to_ask_again() {
     }
     world.cluster.change_node(|node| node.conditions[0].status = ConditionStatus::Unknown);
     world.advance(5);
-    let _report = tick(&world);
+    let _report = run_once(&world);
     assert!(world.store.only_record().claim.is(ConditionType::InstanceTerminating));
     live(&world, 10);
     assert!(world.store.records().is_empty());
@@ -356,7 +356,7 @@ fn the_object_of_a_claim_that_is_gone_goes() {
     let claim = record("gone").claim;
     let object = NodeClaimObject { mirror_of: Some(claim.uid.clone()), claim };
     world.cluster.view.borrow_mut().node_claims.push(object);
-    assert_eq!(tick(&world).orphans, [Orphan::NodeClaim("gone".into())]);
+    assert_eq!(run_once(&world).orphans, [Orphan::NodeClaim("gone".into())]);
     assert!(world.cluster.view.borrow().node_claims.is_empty());
 }
 
@@ -365,7 +365,7 @@ fn a_node_claim_that_somebody_made_is_adopted_and_launched() {
     let world = World::new();
     let object = NodeClaimObject { claim: record("mine").claim, mirror_of: None };
     world.cluster.view.borrow_mut().node_claims.push(object);
-    assert_eq!(tick(&world).changes[0].what, Change::Adopted);
+    assert_eq!(run_once(&world).changes[0].what, Change::Adopted);
     let _report = block_on(provision(&world, &world.run("provisioning"))).unwrap();
     assert!(world.store.only_record().instance.is_some());
     let view = world.cluster.view.borrow();
@@ -382,7 +382,7 @@ fn an_instance_that_another_autoscaler_launched_is_taken_over_with_its_node_clai
     let object = NodeClaimObject { claim: theirs.claim, mirror_of: None };
     world.cluster.view.borrow_mut().node_claims.push(object);
     world.advance(3600);
-    let report = tick(&world);
+    let report = run_once(&world);
     assert_eq!(report.changes.last().unwrap().what, Change::Adopted);
     assert!(report.orphans.is_empty() && has_instance(&world));
     assert_eq!(&*world.store.only_record().instance.unwrap().id, "i-theirs");
@@ -404,7 +404,7 @@ fn a_node_that_is_not_ours_is_left_alone() {
     world.cluster.change_node(|node| node.provider_id = Some("aws:///a/i-other".into()));
     let before = world.node();
     world.cluster.change_node(|node| node.labels.clear());
-    let _report = tick(&world);
+    let _report = run_once(&world);
     assert!(world.node().taints.iter().all(|taint| &*taint.key != DISRUPTED));
     assert_eq!(world.node().deleted, before.deleted);
 }

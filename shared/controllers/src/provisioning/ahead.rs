@@ -6,7 +6,7 @@ use domain::pod::{ObjectKey, VirtualPodSource};
 use super::ProvisioningReport;
 use crate::ports::cluster::NamespacedRef;
 use crate::ports::error::found;
-use crate::ports::{Cluster, Outside};
+use crate::ports::{Cluster, Ports};
 use crate::run::{Problems, Run, record_events};
 use crate::status::{CapacityBufferStatus, Observed};
 use crate::steps::buffer_status::{capacity_buffer_status, unreadable_buffer_status};
@@ -17,8 +17,8 @@ use crate::steps::snapshot::Observation;
 ///
 /// It comes before planning: what is planned for does not hang on it, since pods that are missing are planned for
 /// whether they were asked for yet or not.
-pub(super) async fn keep_schedules<O: Outside>(
-    ports: &O,
+pub(super) async fn keep_schedules<P: Ports>(
+    ports: &P,
     observed: &Observation,
     report: &mut ProvisioningReport,
 ) {
@@ -33,13 +33,13 @@ pub(super) async fn keep_schedules<O: Outside>(
     }
     record_events(ports.cluster(), &events, &mut report.problems).await;
     if let Some(turn) = next_scaling(&observed.view, observed.now) {
-        report.requeue_within(turn.duration_since(observed.now));
+        report.requeue_after(turn.duration_since(observed.now));
     }
 }
 
 /// Has CapacityBuffers say what became of them in a plan.
-pub(super) async fn show_buffers<O: Outside>(
-    ports: &O,
+pub(super) async fn show_buffers<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     observed: &Observation,
     report: &mut ProvisioningReport,

@@ -2,9 +2,9 @@ use domain::buffer::BufferSource;
 use pollster::block_on;
 
 use super::*;
-use crate::launching::LaunchResult;
+use crate::launch::LaunchResult;
 use crate::ports::Clock;
-use crate::steps::launched::GiveUp;
+use crate::steps::launch_outcome::GiveUp;
 use crate::testing::ahead::{
     capacity_buffer, minutes_trigger, pod_template, prewarm_schedule, workload,
 };

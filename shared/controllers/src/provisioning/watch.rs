@@ -6,9 +6,9 @@ use super::batch::BatchWindow;
 use super::{ProvisioningReport, provision};
 use crate::ports::cluster::Demand;
 use crate::ports::error::PortError;
-use crate::ports::{Clock, Cluster, Outside};
+use crate::ports::{Clock, Cluster, Ports};
+use crate::requeue::RETRY_INTERVAL;
 use crate::run::{Run, RunOutcome, after};
-use crate::stay::RETRY;
 
 /// Provisions at once, and again whenever what asks for nodes has changed, until the deadline; `tell`
 /// hears of each round, and of each time that nobody could say whether something changed.
@@ -16,8 +16,8 @@ use crate::stay::RETRY;
 /// While pods wait or nodes go away it also looks every ten seconds: what keeps a pod waiting may be gone
 /// without a change of any pod. The lease is held during a round only, so that disruption can launch
 /// replacements in between.
-pub async fn watch<O: Outside>(
-    ports: &O,
+pub async fn watch<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     mut tell: impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
 ) {
@@ -25,7 +25,7 @@ pub async fn watch<O: Outside>(
         let result = provision(ports, run).await;
         let pause = match &result {
             Ok(RunOutcome::Ran(report)) => report.requeue_after,
-            Ok(RunOutcome::Held(_)) | Err(_) => Some(RETRY),
+            Ok(RunOutcome::Held(_)) | Err(_) => Some(RETRY_INTERVAL),
         };
         tell(result);
         let look_again = pause.map_or(run.deadline, |pause| after(ports.clock().now(), pause));
@@ -42,7 +42,7 @@ pub async fn watch<O: Outside>(
 }
 
 /// Returns when a window has closed, or at a moment where none was open.
-async fn await_demand<O: Outside>(ports: &O, latest: Timestamp) -> Result<(), PortError> {
+async fn await_demand<P: Ports>(ports: &P, latest: Timestamp) -> Result<(), PortError> {
     let mut window: Option<BatchWindow> = None;
     loop {
         let until = window.map_or(latest, |window| window.closes().min(latest));

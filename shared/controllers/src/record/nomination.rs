@@ -6,7 +6,7 @@ use domain::{SignedDuration, Text, Timestamp};
 /// How long a nomination keeps its node from being disrupted: twice the longest batching window.
 ///
 /// Source: Karpenter (reference B13.2).
-pub const NOMINATION_LASTS: SignedDuration = SignedDuration::from_secs(20);
+pub const NOMINATION_TTL: SignedDuration = SignedDuration::from_secs(20);
 
 /// Pods expected on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

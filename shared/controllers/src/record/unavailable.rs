@@ -6,7 +6,7 @@ use domain::{SignedDuration, Text, Timestamp};
 /// How long an offering that had none left is not tried again.
 ///
 /// Source: Karpenter's cache of insufficient capacity (reference E2.1).
-pub const UNAVAILABLE_LASTS: SignedDuration = SignedDuration::from_mins(3);
+pub const UNAVAILABLE_TTL: SignedDuration = SignedDuration::from_mins(3);
 
 /// An offering that is not tried for a while.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -16,7 +16,7 @@ use crate::record::claim::{ClaimPhase, ClaimRecord, EndReason, Ending, later};
 
 /// Where no deadline is set, places are waited for no longer than this: a node takes about a minute, and
 /// pods that nothing can host would hold the drain up for ever.
-const HOMES_TAKE: SignedDuration = SignedDuration::from_mins(10);
+const REPLACEMENT_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 
 /// How the node of a claim is drained. Pods are let be until they have a place elsewhere only where EC2 takes
 /// the instance: every other end has its replacements first, or is somebody's will.
@@ -28,7 +28,7 @@ pub fn drain_terms(observed: &Observation, record: &ClaimRecord, pods: &[&Pod]) 
     }
     DrainTerms {
         homeless: homeless(observed, ending, pods),
-        homes_until: ending.deadline.or_else(|| later(ending.since, HOMES_TAKE)),
+        homes_until: ending.deadline.or_else(|| later(ending.since, REPLACEMENT_TIMEOUT)),
         ..terms
     }
 }

@@ -29,7 +29,7 @@ use crate::ports::cluster::{
     NodeClassUpdate, NodePatch, NodePoolUpdate, ObjectRef, VolumeAttachment, WorkloadRef,
 };
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, Outside, PodRef};
+use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, PodRef, Ports};
 use crate::record::launch::LaunchRequest;
 use crate::run::Run;
 use crate::status::{CapacityBufferStatus, ResolvedSecurityGroup};
@@ -46,7 +46,7 @@ pub(crate) struct World {
     settings: Settings,
 }
 
-impl Outside for World {
+impl Ports for World {
     type Cluster = FakeCluster;
     type Cloud = FakeCloud;
     type Store = FakeStore;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use controllers::interruption::Clusters;
-use controllers::ports::{ClaimPlace, ClaimStore, Clock, ErrorKind, Outside, PortError};
+use controllers::ports::{ClaimPlace, ClaimStore, Clock, ErrorKind, PortError, Ports};
 use domain::{Text, Timestamp};
 
 use super::SharedWorld;
 
-impl Outside for SharedWorld {
+impl Ports for SharedWorld {
     type Cluster = Self;
     type Cloud = Self;
     type Store = Self;

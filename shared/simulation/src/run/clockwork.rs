@@ -7,8 +7,8 @@ use controllers::core::Core;
 use controllers::interruption::{self, Notice, Terms, check_health};
 use controllers::ports::FunctionName;
 use controllers::record::claim::ClaimPhase;
+use controllers::requeue::reconcile_until_idle;
 use controllers::run::Run;
-use controllers::stay::stay;
 use controllers::{disruption, lifecycle, provisioning};
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
@@ -218,11 +218,11 @@ impl Clockwork {
                 FunctionName::Lifecycle => {
                     told::health(&handle, &Box::pin(check_health(ports, &run)).await);
                     let tell = |result| told::lifecycle(&handle, result);
-                    stay(ports, &run, lifecycle::advance, tell).await;
+                    reconcile_until_idle(ports, &run, lifecycle::advance, tell).await;
                 }
                 FunctionName::Disruption => {
                     let tell = |result| told::disruption(&handle, result);
-                    stay(ports, &run, disruption::disrupt, tell).await;
+                    reconcile_until_idle(ports, &run, disruption::disrupt, tell).await;
                 }
                 // No schedule wakes it: an operator does, in a test of its own.
                 FunctionName::HandBack => {}

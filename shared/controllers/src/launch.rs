@@ -11,11 +11,11 @@ use domain::{Text, Timestamp};
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::cloud::{Instance, LaunchOutcome};
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Outside, Versioned};
+use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::launch::LaunchRequest;
 use crate::run::{Problems, Run, change_claim, is_over};
-use crate::steps::launched::{
+use crate::steps::launch_outcome::{
     AfterLaunch, GiveUp, LaunchVerdict, after_launch, launch_failed, launched,
 };
 
@@ -108,8 +108,8 @@ pub(crate) struct LaunchContext<'a> {
 }
 
 /// Launches claims that are written, and records what came of it.
-pub(crate) async fn launch<O: Outside>(
-    ports: &O,
+pub(crate) async fn launch<P: Ports>(
+    ports: &P,
     run: &Run<'_>,
     claims: Vec<Versioned<ClaimRecord>>,
     context: LaunchContext<'_>,
@@ -158,8 +158,8 @@ async fn ask<E: Cloud>(
 }
 
 /// Records an outcome: offerings first, so that whoever plans next knows of them.
-async fn settle<O: Outside>(
-    ports: &O,
+async fn settle<P: Ports>(
+    ports: &P,
     claim: Versioned<ClaimRecord>,
     outcome: LaunchOutcome,
     context: LaunchContext<'_>,

@@ -9,7 +9,7 @@ use super::condition::{set_condition, set_true, update_ready};
 use crate::ports::cloud::{Exhausted, Instance, LaunchOutcome};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::{ClaimRecord, later};
-use crate::record::unavailable::{UNAVAILABLE_LASTS, UnavailableOffering};
+use crate::record::unavailable::{UNAVAILABLE_TTL, UnavailableOffering};
 
 /// The longest pause between attempts to launch (reference 4.3).
 const PAUSE_MAX: SignedDuration = SignedDuration::from_mins(1);
@@ -87,7 +87,7 @@ fn unavailable(exhausted: Vec<Exhausted>, now: Timestamp) -> Vec<UnavailableOffe
             zone: one.zone,
             capacity_type: one.capacity_type,
             code: one.code,
-            until: later(now, UNAVAILABLE_LASTS).unwrap_or(now),
+            until: later(now, UNAVAILABLE_TTL).unwrap_or(now),
         })
         .collect();
     all.sort();
