@@ -74,7 +74,7 @@ idx! {
 }
 
 /// A list that is indexed by `I` alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct IndexVec<I, T> {
     list: Vec<T>,
     index: PhantomData<fn(I) -> I>,
@@ -137,6 +137,16 @@ impl<I: Idx, T> IndexVec<I, T> {
         &self,
     ) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
         self.list.iter().enumerate().map(|(index, value)| (I::new(index), value))
+    }
+
+    /// The first entry that meets the condition.
+    pub(crate) fn position(&self, is_it: impl FnMut(&T) -> bool) -> Option<I> {
+        self.list.iter().position(is_it).map(I::new)
+    }
+
+    /// Entries with their indices, to be changed in place.
+    pub(crate) fn iter_mut_enumerated(&mut self) -> impl Iterator<Item = (I, &mut T)> {
+        self.list.iter_mut().enumerate().map(|(index, value)| (I::new(index), value))
     }
 
     /// The entries without their indices.
@@ -250,6 +260,11 @@ impl<I: Idx> IndexSet<I> {
         self.bits.intersect_with(&other.bits);
     }
 
+    /// How many are in it.
+    pub(crate) fn count(&self) -> usize {
+        self.bits.count_ones(..)
+    }
+
     /// Takes out what does not meet the condition.
     pub(crate) fn retain(&mut self, keep: impl Fn(I) -> bool) {
         for position in self.bits.clone().ones() {
@@ -263,95 +278,95 @@ impl<I: Idx> IndexSet<I> {
 /// Instance types of one NodePool.
 pub(crate) type TypeSet = IndexSet<TypeIx>;
 
-macro_rules! mask {
-    ($(#[$doc:meta])* $name:ident of $idx:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub(crate) struct $name(u64);
-
-        impl $name {
-            /// Indices from here on are in no set.
-            pub(crate) const MAX_LEN: usize = u64::BITS as usize;
-
-            /// The set of one index.
-            pub(crate) fn one(index: $idx) -> Self {
-                Self::default().with(index)
-            }
-
-            /// Every index below `length`.
-            pub(crate) fn full(length: usize) -> Self {
-                if length >= Self::MAX_LEN { Self(u64::MAX) } else { Self((1 << length) - 1) }
-            }
-
-            /// With one index more.
-            pub(crate) fn with(self, index: $idx) -> Self {
-                Self(self.0 | 1 << index.index())
-            }
-
-            /// Without one of its indices.
-            pub(crate) fn without(self, index: $idx) -> Self {
-                Self(self.0 & !(1 << index.index()))
-            }
-
-            /// Whether the index is in it.
-            pub(crate) fn contains(self, index: $idx) -> bool {
-                self.0 >> index.index() & 1 == 1
-            }
-
-            /// Its indices, least first.
-            pub(crate) fn iter(self) -> impl Iterator<Item = $idx> {
-                (0..Self::MAX_LEN).map($idx::new).filter(move |index| self.contains(*index))
-            }
-
-            /// Whether nothing is in it.
-            pub(crate) fn is_empty(self) -> bool {
-                self.0 == 0
-            }
-
-            /// Its only index; `None` where it has several or none.
-            pub(crate) fn single(self) -> Option<$idx> {
-                self.0.is_power_of_two().then(|| $idx(self.0.trailing_zeros()))
-            }
-        }
-
-        impl ops::BitAnd for $name {
-            type Output = Self;
-
-            fn bitand(self, other: Self) -> Self {
-                Self(self.0 & other.0)
-            }
-        }
-
-        impl ops::BitAndAssign for $name {
-            fn bitand_assign(&mut self, other: Self) {
-                *self = *self & other;
-            }
-        }
-
-        impl FromIterator<$idx> for $name {
-            fn from_iter<A: IntoIterator<Item = $idx>>(indices: A) -> Self {
-                indices.into_iter().fold(Self::default(), Self::with)
-            }
-        }
-    };
+/// A set of indices below 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SmallSet<I> {
+    bits: u64,
+    index: PhantomData<fn(I) -> I>,
 }
 
-mask! {
-    /// Zones, a bit each: at most 64, and no region has a quarter of that.
-    ZoneSet of ZoneIx
-}
-mask! {
-    /// Ways of buying, a bit each: at most 64.
-    PurchaseSet of PurchaseIx
+/// Zones: no region has a quarter of 64.
+pub(crate) type ZoneSet = SmallSet<ZoneIx>;
+
+/// Ways of buying.
+pub(crate) type PurchaseSet = SmallSet<PurchaseIx>;
+
+impl<I: Idx> SmallSet<I> {
+    /// Indices from here on are in no set.
+    pub(crate) const MAX_LEN: usize = u64::BITS as usize;
+
+    /// Whatever can be in a set.
+    pub(crate) const ALL: Self = Self::of_bits(u64::MAX);
+
+    const fn of_bits(bits: u64) -> Self {
+        Self { bits, index: PhantomData }
+    }
+
+    /// The set of one index.
+    pub(crate) fn one(index: I) -> Self {
+        Self::default().with(index)
+    }
+
+    /// Every index below `length`.
+    pub(crate) fn full(length: usize) -> Self {
+        if length >= Self::MAX_LEN { Self::ALL } else { Self::of_bits((1 << length) - 1) }
+    }
+
+    /// With one index more.
+    pub(crate) fn with(self, index: I) -> Self {
+        Self::of_bits(self.bits | 1 << index.index())
+    }
+
+    /// Without one of its indices.
+    pub(crate) fn without(self, index: I) -> Self {
+        Self::of_bits(self.bits & !(1 << index.index()))
+    }
+
+    /// Whether the index is in it.
+    pub(crate) fn contains(self, index: I) -> bool {
+        self.bits >> index.index() & 1 == 1
+    }
+
+    /// Its indices, least first.
+    pub(crate) fn iter(self) -> impl Iterator<Item = I> {
+        (0..Self::MAX_LEN).map(I::new).filter(move |index| self.contains(*index))
+    }
+
+    /// Whether nothing is in it.
+    pub(crate) fn is_empty(self) -> bool {
+        self.bits == 0
+    }
+
+    /// Its only index; `None` where it has several or none.
+    pub(crate) fn single(self) -> Option<I> {
+        self.bits.is_power_of_two().then(|| I::new(self.bits.trailing_zeros() as usize))
+    }
 }
 
-/// What may be launched, by zone and by way of buying: every combination of both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct OfferingMask {
-    /// The zones.
-    pub(crate) zones: ZoneSet,
-    /// The ways of buying.
-    pub(crate) purchases: PurchaseSet,
+impl<I: Idx> Default for SmallSet<I> {
+    fn default() -> Self {
+        Self::of_bits(0)
+    }
+}
+
+impl<I: Idx> ops::BitAnd for SmallSet<I> {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self::of_bits(self.bits & other.bits)
+    }
+}
+
+impl<I: Idx> ops::BitAndAssign for SmallSet<I> {
+    fn bitand_assign(&mut self, other: Self) {
+        *self = *self & other;
+    }
+}
+
+impl<I: Idx> FromIterator<I> for SmallSet<I> {
+    fn from_iter<A: IntoIterator<Item = I>>(indices: A) -> Self {
+        indices.into_iter().fold(Self::default(), Self::with)
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 pub mod disruption;
 pub mod explain;
-#[cfg_attr(not(test), expect(dead_code, reason = "the crate is being moved onto them"))]
 mod ids;
 mod model;
 pub mod scheduling;

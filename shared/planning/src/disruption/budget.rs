@@ -6,6 +6,7 @@ use domain::Text;
 use domain::label;
 use domain::reason::{DisruptionReason, NotDisruptable};
 
+use crate::ids::NodeIx;
 use crate::model::Model;
 
 /// What budgets leave, by NodePool and reason.
@@ -57,7 +58,7 @@ impl Allowance {
     pub(super) fn check(
         &self,
         model: &Model,
-        node: usize,
+        node: NodeIx,
         reason: DisruptionReason,
     ) -> Result<(), NotDisruptable> {
         self.check_many(model, &[node], reason)
@@ -67,7 +68,7 @@ impl Allowance {
     pub(super) fn check_many(
         &self,
         model: &Model,
-        nodes: &[usize],
+        nodes: &[NodeIx],
         reason: DisruptionReason,
     ) -> Result<(), NotDisruptable> {
         let mut wanted: BTreeMap<&Text, u32> = BTreeMap::new();
@@ -92,7 +93,7 @@ impl Allowance {
     pub(super) fn take(
         &mut self,
         model: &Model,
-        node: usize,
+        node: NodeIx,
         reason: DisruptionReason,
     ) -> Result<(), NotDisruptable> {
         self.check(model, node, reason)?;
@@ -101,7 +102,7 @@ impl Allowance {
     }
 
     /// Counts one more node in that was found to be allowed.
-    pub(super) fn count(&mut self, model: &Model, node: usize) {
+    pub(super) fn count(&mut self, model: &Model, node: NodeIx) {
         if let Some(pool) = model.nodes[node].labels.get(label::NODE_POOL) {
             *self.taken.entry(pool.clone()).or_default() += 1;
         }

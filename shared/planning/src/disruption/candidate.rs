@@ -10,6 +10,7 @@ use domain::{SignedDuration, Timestamp};
 
 use super::evaluation::count;
 use super::{drift, fixed};
+use crate::ids::{IndexVec, NodeIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::scheduling::Scheduling;
@@ -17,7 +18,7 @@ use crate::scheduling::Scheduling;
 /// A managed node, and what speaks for and against disrupting it.
 pub(super) struct Candidate {
     /// Index of the node.
-    pub(super) node: usize,
+    pub(super) node: NodeIx,
     /// Expired, unhealthy, or one too many of a pool of a fixed size.
     pub(super) forced: Option<DisruptionReason>,
     /// What keeps the node itself: annotation, nomination, not initialized.
@@ -101,15 +102,14 @@ impl Candidate {
 
 /// The managed nodes of a model, and claims in flight that their pool has too many, in the model's order.
 pub(super) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidate> {
-    let mut expects_pods = vec![false; model.nodes.len()];
+    let mut expects_pods = IndexVec::filled(false, model.nodes.len());
     for (_, node) in &scheduling.placed {
         expects_pods[*node] = true;
     }
     let repair = repairs(model);
     let mut candidates: Vec<Candidate> = model
         .nodes
-        .iter()
-        .enumerate()
+        .iter_enumerated()
         .filter(|(_, node)| node.is_managed && !node.is_leaving())
         .map(|(index, node)| candidate(model, index, node, expects_pods[index], repair[index]))
         .collect();
@@ -125,7 +125,7 @@ pub(super) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidat
 
 fn candidate(
     model: &Model,
-    index: usize,
+    index: NodeIx,
     node: &NodeView,
     expects_pods: bool,
     repair: Repair,
@@ -280,15 +280,15 @@ pub(super) fn is_within_window(node: &NodeView, wait: SignedDuration, now: Times
 
 /// Nodes that report trouble for longer than their kind of trouble is waited out, unless more than a
 /// fifth of their pool does; of the cluster, for nodes of no pool.
-fn repairs(model: &Model) -> Vec<Repair> {
-    let mut repairs = vec![Repair::NotNeeded; model.nodes.len()];
+fn repairs(model: &Model) -> IndexVec<NodeIx, Repair> {
+    let mut repairs = IndexVec::filled(Repair::NotNeeded, model.nodes.len());
     if !model.snapshot.settings.feature_gates.node_repair {
         return repairs;
     }
     let now = model.snapshot.now;
-    let sick: Vec<bool> =
+    let sick: IndexVec<NodeIx, bool> =
         model.nodes.iter().map(|node| node.is_managed && is_sick(node, now)).collect();
-    for (index, node) in model.nodes.iter().enumerate().filter(|(index, _)| sick[*index]) {
+    for (index, node) in model.nodes.iter_enumerated().filter(|(index, _)| sick[*index]) {
         let pool = node.labels.get(label::NODE_POOL);
         let is_peer = |other: &NodeView| {
             other.node.is_some()

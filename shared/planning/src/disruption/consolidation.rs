@@ -22,6 +22,7 @@ use super::budget::Allowance;
 use super::evaluation::{Move, as_scheduled, draft, evaluate, on_paper};
 use super::score::Scores;
 use super::trial::Trials;
+use crate::ids::NodeIx;
 use crate::model::Model;
 
 /// Nodes that one command takes at most.
@@ -56,8 +57,8 @@ impl<'a> Disruptor<'_, 'a> {
         search.look_at_each(candidates);
         let moves = search.moves();
         let Search { singles, mut scattered, .. } = search;
-        let mut refused: BTreeMap<usize, NodePoolUnfit> = BTreeMap::new();
-        let mut going: Vec<usize> = Vec::new();
+        let mut refused: BTreeMap<NodeIx, NodePoolUnfit> = BTreeMap::new();
+        let mut going: Vec<NodeIx> = Vec::new();
         for found in moves {
             match trials.launch(&found.nodes, &found.trial, &mut self.names) {
                 Ok(claims) => {
@@ -98,7 +99,7 @@ impl<'a> Disruptor<'_, 'a> {
     }
 
     /// Nodes that may be consolidated; what holds the others is noted.
-    fn consolidatable(&mut self) -> Vec<usize> {
+    fn consolidatable(&mut self) -> Vec<NodeIx> {
         let mut candidates = Vec::new();
         let mut held = Vec::new();
         for candidate in self.candidates.iter().filter(|own| own.is_consolidatable()) {
@@ -122,7 +123,7 @@ impl<'a> Disruptor<'_, 'a> {
 
 /// What taking one node alone comes to.
 struct Single {
-    node: usize,
+    node: NodeIx,
     /// What it saves, or why not.
     outcome: Result<UsdPerHour, Unconsolidatable>,
     /// How much of its price is not worth what new nodes would have to host.
@@ -136,20 +137,20 @@ struct Search<'t, 's, 'a> {
     allowance: &'t Allowance,
     trials: &'t mut Trials<'s, 'a>,
     /// Candidates, the best saving for the least disruption first.
-    order: Vec<usize>,
+    order: Vec<NodeIx>,
     /// How many of them, the first ones, can go alone.
     able: usize,
     /// Of each candidate, what taking it alone comes to on paper.
     singles: Vec<Single>,
     /// Those of them that would not come to it where kube-scheduler puts their pods, as far as that was looked at.
-    scattered: BTreeMap<usize, Unconsolidatable>,
+    scattered: BTreeMap<NodeIx, Unconsolidatable>,
 }
 
 impl Search<'_, '_, '_> {
     /// Tries each candidate alone and ranks them: by what they save for what they disrupt; those that cannot
     /// go alone by what they would save at most, after all that can.
-    fn look_at_each(&mut self, candidates: Vec<usize>) {
-        let mut ranked: Vec<(bool, f64, usize)> = Vec::with_capacity(candidates.len());
+    fn look_at_each(&mut self, candidates: Vec<NodeIx>) {
+        let mut ranked: Vec<(bool, f64, NodeIx)> = Vec::with_capacity(candidates.len());
         for node in candidates {
             let draft = draft(self.trials, &[], &[node]);
             let waste_of_the_rest = self.trials.waste_of_the_rest(node, draft.items());
@@ -177,11 +178,11 @@ impl Search<'_, '_, '_> {
         moves
     }
 
-    fn allows(&self, nodes: &[usize]) -> bool {
+    fn allows(&self, nodes: &[NodeIx]) -> bool {
         self.allowance.check_many(self.model, nodes, DisruptionReason::Underutilized).is_ok()
     }
 
-    fn try_set(&mut self, nodes: &[usize]) -> Option<Move> {
+    fn try_set(&mut self, nodes: &[NodeIx]) -> Option<Move> {
         if !self.allows(nodes) {
             return None;
         }
@@ -210,7 +211,7 @@ impl Search<'_, '_, '_> {
     /// stays.
     fn deletions(&mut self) -> Option<Move> {
         let mut gradual = self.trials.gradual();
-        let mut chosen: Vec<usize> = Vec::new();
+        let mut chosen: Vec<NodeIx> = Vec::new();
         for index in 0..self.able {
             let node = self.order[index];
             if chosen.len() == NODES_MAX {
@@ -238,7 +239,7 @@ impl Search<'_, '_, '_> {
     /// first ones and some that follow each other; pairs; and what can be added to the best of them.
     fn merges(&mut self) -> Option<Move> {
         let mut best: Option<Move> = None;
-        let mut worst: Vec<usize> = Vec::with_capacity(2 * PAIRED_MAX);
+        let mut worst: Vec<NodeIx> = Vec::with_capacity(2 * PAIRED_MAX);
         for order in self.by_waste() {
             let together = self.within_budgets(&order);
             let first = &order[..order.len().min(PAIRED_MAX)];
@@ -267,7 +268,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// Keeps a set that is better than the best so far.
-    fn try_better(&mut self, nodes: &[usize], best: &mut Option<Move>) {
+    fn try_better(&mut self, nodes: &[NodeIx], best: &mut Option<Move>) {
         if !self.allows(nodes) {
             return;
         }
@@ -282,8 +283,8 @@ impl Search<'_, '_, '_> {
     }
 
     /// As many of the nodes as budgets let go together, in order.
-    fn within_budgets(&self, nodes: &[usize]) -> Vec<usize> {
-        let mut together: Vec<usize> = Vec::new();
+    fn within_budgets(&self, nodes: &[NodeIx]) -> Vec<NodeIx> {
+        let mut together: Vec<NodeIx> = Vec::new();
         for node in nodes {
             together.push(*node);
             if !self.allows(&together) {
@@ -298,7 +299,7 @@ impl Search<'_, '_, '_> {
 
     /// Candidates by how much of their price their pods are not worth, for what they disrupt; and by how much of it is
     /// not worth what new nodes would have to host, the pods that other nodes have room for left out.
-    fn by_waste(&mut self) -> [Vec<usize>; 2] {
+    fn by_waste(&mut self) -> [Vec<NodeIx>; 2] {
         // A pool that finds a node's saving too small is not asked again in company.
         let is_refused =
             |own: &Single| matches!(own.outcome, Err(Unconsolidatable::Unbalanced { .. }));
@@ -313,7 +314,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// Nodes in falling order of a measure; of equal ones, by name.
-    fn falling(&self, mut ranked: Vec<(f64, usize)>) -> Vec<usize> {
+    fn falling(&self, mut ranked: Vec<(f64, NodeIx)>) -> Vec<NodeIx> {
         ranked.sort_by(|a, b| {
             b.0.total_cmp(&a.0)
                 .then_with(|| self.model.nodes[a.1].name.cmp(self.model.nodes[b.1].name))
@@ -323,7 +324,7 @@ impl Search<'_, '_, '_> {
 }
 
 /// The first two, three, four, and on in growing steps, to all.
-fn prefixes(order: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+fn prefixes(order: &[NodeIx]) -> impl Iterator<Item = Vec<NodeIx>> {
     let sizes = std::iter::successors(Some(2_usize), |size| Some(size + (size / 2).max(1)));
     let within = sizes.take_while(|size| *size < order.len());
     let all = (order.len() > 1).then_some(order.len());
@@ -331,13 +332,13 @@ fn prefixes(order: &[usize]) -> impl Iterator<Item = Vec<usize>> {
 }
 
 /// Every pair.
-fn pairs(nodes: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+fn pairs(nodes: &[NodeIx]) -> impl Iterator<Item = Vec<NodeIx>> {
     nodes.iter().enumerate().flat_map(move |(index, first)| {
         nodes[..index].iter().map(move |second| vec![*second, *first])
     })
 }
 
 /// Three to [`RUN_MAX`] that follow each other, without those that begin with the first.
-fn runs(nodes: &[usize]) -> impl Iterator<Item = Vec<usize>> {
-    (3..=RUN_MAX).flat_map(|size| nodes.windows(size).skip(1).map(<[usize]>::to_vec))
+fn runs(nodes: &[NodeIx]) -> impl Iterator<Item = Vec<NodeIx>> {
+    (3..=RUN_MAX).flat_map(|size| nodes.windows(size).skip(1).map(<[NodeIx]>::to_vec))
 }

@@ -8,12 +8,13 @@ use domain::reason::Unconsolidatable;
 use super::replacement::{Removal, replacements};
 use super::score::Scores;
 use super::trial::{Scatter, Trial, Trials};
+use crate::ids::{NodeIx, PodIx};
 use crate::scheduling::placement::Item;
 
 /// A move that is possible and worth it.
 pub(super) struct Move {
     /// The nodes that go.
-    pub(super) nodes: Vec<usize>,
+    pub(super) nodes: Vec<NodeIx>,
     /// Where their pods go: nodes that stay, and no more new ones than go.
     pub(super) trial: Trial,
     /// What it saves.
@@ -62,19 +63,19 @@ const ROOMIER_MAX: usize = 3;
 pub(super) fn on_paper(
     trials: &mut Trials,
     scores: &Scores,
-    nodes: &[usize],
+    nodes: &[NodeIx],
 ) -> Result<Move, Unconsolidatable> {
     draft(trials, &[], nodes).finished(trials, scores)
 }
 
 /// A move whose new nodes are not chosen yet.
 pub(super) struct Draft {
-    nodes: Vec<usize>,
+    nodes: Vec<NodeIx>,
     trial: Trial,
 }
 
 /// Where the nodes' pods would go, with room on new nodes for some of them in any case.
-pub(super) fn draft(trials: &mut Trials, displaced: &[usize], nodes: &[usize]) -> Draft {
+pub(super) fn draft(trials: &mut Trials, displaced: &[PodIx], nodes: &[NodeIx]) -> Draft {
     let mut nodes = nodes.to_vec();
     nodes.sort_unstable();
     let trial = trials.try_with_room_for(displaced, &nodes);
@@ -123,7 +124,7 @@ impl Draft {
 pub(super) fn evaluate(
     trials: &mut Trials,
     scores: &Scores,
-    nodes: &[usize],
+    nodes: &[NodeIx],
 ) -> Result<Move, Unconsolidatable> {
     let found = on_paper(trials, scores, nodes)?;
     as_scheduled(trials, scores, found, |_| true)

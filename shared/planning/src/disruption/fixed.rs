@@ -23,6 +23,7 @@ use super::candidate::{Candidate, eviction_cost, lifetime_left};
 use super::replacement::one_node;
 use super::trial::{Trial, Trials};
 use super::{Disruptor, Drifted};
+use crate::ids::{Idx, IndexVec, NodeIx, PodIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::scheduling::fixed::empty_node;
@@ -36,8 +37,8 @@ use crate::scheduling::{For, Scheduling};
 pub(super) fn surplus(
     model: &Model,
     candidates: &[Candidate],
-    expects_pods: &[bool],
-) -> Vec<usize> {
+    expects_pods: &IndexVec<NodeIx, bool>,
+) -> Vec<NodeIx> {
     if !model.snapshot.settings.feature_gates.static_capacity {
         return Vec::new();
     }
@@ -149,7 +150,7 @@ impl Disruptor<'_, '_> {
     fn replacement(
         &mut self,
         trials: &mut Trials,
-        node: usize,
+        node: NodeIx,
         drift: &DriftReason,
     ) -> Result<(Trial, Vec<PlannedNodeClaim>), NotDisruptable> {
         let trial = one_for_one(trials, node).map_err(|stuck| stuck.reason(trials, drift))?;
@@ -160,7 +161,7 @@ impl Disruptor<'_, '_> {
     }
 }
 
-fn name_of_pool<'m>(model: &'m Model, node: usize) -> Option<&'m Text> {
+fn name_of_pool<'m>(model: &'m Model, node: NodeIx) -> Option<&'m Text> {
     model.nodes[node].labels.get(label::NODE_POOL)
 }
 
@@ -178,7 +179,7 @@ fn is_settled(model: &Model, pool: &Text) -> bool {
 /// Why a node cannot be replaced by one of its pool.
 pub(super) enum Stuck {
     /// A pod of its would have no place.
-    NoPlace(usize),
+    NoPlace(PodIx),
     /// The pool may launch none.
     Unfit(NodePoolUnfit),
 }
@@ -199,11 +200,10 @@ impl Stuck {
 
 /// Where a node's pods go if one new node of its pool takes its place, all others staying: to nodes that stay as far
 /// as they fit there, and the rest to the new one. The trials are those of [`with_pool_serving`].
-pub(super) fn one_for_one(trials: &mut Trials, node: usize) -> Result<Trial, Stuck> {
+pub(super) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Stuck> {
     let model = trials.model;
     let pool_index = model
         .pools
-        .iter()
         .position(|pool| is_of(&model.nodes[node], pool.node_pool))
         .ok_or(Stuck::Unfit(NodePoolUnfit::NotReady))?;
     let pool = &model.pools[pool_index];
@@ -241,7 +241,7 @@ pub(super) fn with_pool_serving<R>(
     pool: &Text,
     work: impl FnOnce(&mut Trials<'_, '_>) -> R,
 ) -> R {
-    let placed: BTreeSet<usize> = scheduling.placed.iter().map(|(pod, _)| *pod).collect();
+    let placed: BTreeSet<PodIx> = scheduling.placed.iter().map(|(pod, _)| *pod).collect();
     let snapshot = serving(model.snapshot, pool, &placed);
     let model = Model::new(&snapshot, &[]);
     let own = Scheduling::of(&model, For::Disruption);
@@ -250,7 +250,7 @@ pub(super) fn with_pool_serving<R>(
     work(&mut trials)
 }
 
-fn serving(snapshot: &ClusterSnapshot, pool: &Text, placed: &BTreeSet<usize>) -> ClusterSnapshot {
+fn serving(snapshot: &ClusterSnapshot, pool: &Text, placed: &BTreeSet<PodIx>) -> ClusterSnapshot {
     let mut serving = snapshot.clone();
     for own in &mut serving.node_pools {
         if own.name == *pool {
@@ -260,7 +260,7 @@ fn serving(snapshot: &ClusterSnapshot, pool: &Text, placed: &BTreeSet<usize>) ->
         }
     }
     for (index, pod) in serving.pods.iter_mut().enumerate() {
-        if pod.node_name.is_none() && !placed.contains(&index) {
+        if pod.node_name.is_none() && !placed.contains(&PodIx::new(index)) {
             let spec = std::sync::Arc::make_mut(&mut pod.spec);
             spec.scheduling_gates.push("outrigger.dev/waits".into());
         }

@@ -27,6 +27,7 @@ use domain::plan::{BlockedNode, Plan, PlannedDisruption, PlannedNodeClaim};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::snapshot::ClusterSnapshot;
 
+use crate::ids::{IndexVec, NodeIx};
 use crate::model::node::{NodeView, nodes};
 use crate::model::{Model, ResourceNames};
 use crate::scheduling::claim::Names;
@@ -94,7 +95,8 @@ pub(crate) fn add_disruptions(model: &Model, scheduling: Scheduling) -> Plan {
 /// Has pods try nodes that stay before those that may go next, and of these the ones first whose pods are
 /// worth most of their price; empty ones last. Pods that move to a node that goes soon would move twice.
 fn prefer_staying(trials: &mut Trials, candidates: &[Candidate], scores: &Scores) {
-    let mut likely: Vec<(bool, f64)> = vec![(false, f64::NEG_INFINITY); trials.model.nodes.len()];
+    let mut likely: IndexVec<NodeIx, (bool, f64)> =
+        IndexVec::filled((false, f64::NEG_INFINITY), trials.model.nodes.len());
     for candidate in candidates.iter().filter(|candidate| candidate.is_graceful()) {
         let node = candidate.node;
         let goes_next = candidate.consolidatable.is_ok()
@@ -103,7 +105,7 @@ fn prefer_staying(trials: &mut Trials, candidates: &[Candidate], scores: &Scores
             likely[node] = (candidate.is_empty, scores.rank(&[node], trials.waste(node)));
         }
     }
-    let mut order: Vec<usize> = (0..likely.len()).collect();
+    let mut order: Vec<NodeIx> = likely.indices().collect();
     // The sort is stable: among equals, the model's order.
     order.sort_by(|a, b| {
         let (a, b) = (likely[*a], likely[*b]);
@@ -113,13 +115,13 @@ fn prefer_staying(trials: &mut Trials, candidates: &[Candidate], scores: &Scores
 }
 
 /// Nodes that go whatever budgets and pods say, and why, in the model's order.
-fn forced(candidates: &[Candidate]) -> Vec<(usize, DisruptionReason)> {
+fn forced(candidates: &[Candidate]) -> Vec<(NodeIx, DisruptionReason)> {
     candidates.iter().filter_map(|own| Some((own.node, own.forced?))).collect()
 }
 
 /// A drifted node that may be replaced.
 struct Drifted {
-    node: usize,
+    node: NodeIx,
     drift: DriftReason,
     /// No pod of its needs another place.
     is_empty: bool,
@@ -164,7 +166,7 @@ impl<'a> Disruptor<'_, 'a> {
 
     /// A drifted node whose pods find a place on nodes that stay or on any number of replacements. Returns
     /// whether it goes.
-    fn replace_drifted(&mut self, trials: &mut Trials, node: usize, drift: &DriftReason) -> bool {
+    fn replace_drifted(&mut self, trials: &mut Trials, node: NodeIx, drift: &DriftReason) -> bool {
         let trial = trials.rehome(&[node]);
         if let Some(pod) = trial.failed.first() {
             let pod = self.model.pod(*pod).key.clone();
@@ -188,7 +190,7 @@ impl<'a> Disruptor<'_, 'a> {
         &mut self,
         trials: &mut Trials,
         reason: DisruptionReason,
-        node: usize,
+        node: NodeIx,
         trial: Trial,
         replacements: Vec<PlannedNodeClaim>,
     ) {
@@ -197,7 +199,7 @@ impl<'a> Disruptor<'_, 'a> {
     }
 
     fn empty(&mut self, trials: &mut Trials) {
-        let chosen: Vec<usize> = self
+        let chosen: Vec<NodeIx> = self
             .candidates
             .iter()
             .filter(|candidate| {
@@ -272,7 +274,7 @@ impl<'a> Disruptor<'_, 'a> {
         order.into_iter().filter_map(drifted).collect()
     }
 
-    fn block(&mut self, node: usize, reason: NotDisruptable) {
+    fn block(&mut self, node: NodeIx, reason: NotDisruptable) {
         let node = self.model.nodes[node].name.clone();
         self.blocked.push(BlockedNode { node, reason });
     }

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 use domain::reason::Unconsolidatable;
-use fixedbitset::FixedBitSet;
 
 use super::evaluation::count;
 use super::trial::Trials;
+use crate::ids::{NodeIx, PoolIx, PurchaseSet, TypeIx, TypeSet, ZoneSet};
 use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
 use crate::scheduling::fit::{Fit, PoolFit};
@@ -30,7 +30,7 @@ const SKETCH_PERCENT_MAX: i128 = 104;
 /// Nodes that would go, and what is left to host.
 pub(super) struct Removal<'t> {
     /// The nodes.
-    pub(super) nodes: &'t [usize],
+    pub(super) nodes: &'t [NodeIx],
     /// Pods that no node that stays takes.
     pub(super) items: &'t [Item],
     /// Where the others are.
@@ -49,7 +49,7 @@ impl Removal<'_> {
     }
 }
 
-fn is_spot(model: &Model, node: usize) -> bool {
+fn is_spot(model: &Model, node: NodeIx) -> bool {
     model.nodes[node].capacity_type() == Some(CapacityType::Spot)
 }
 
@@ -94,13 +94,15 @@ fn single(trials: &Trials, removal: &Removal) -> Result<Replacements, Unconsolid
 
 /// Pools of the weight of the heaviest pool that some item may be launched from: a weight is a wish of the
 /// user's to pay more, which a replacement does not undo. Items whose heaviest pools differ share no new node.
-fn heaviest_pools(model: &Model, items: &[Item]) -> Vec<usize> {
+fn heaviest_pools(model: &Model, items: &[Item]) -> Vec<PoolIx> {
     let weight = items
         .iter()
         .filter_map(|item| item.fit.pools.first())
         .map(|fit| model.pools[fit.pool].node_pool.weight)
         .max();
-    (0..model.pools.len())
+    model
+        .pools
+        .indices()
         .filter(|pool| Some(model.pools[*pool].node_pool.weight) == weight)
         .collect()
 }
@@ -108,7 +110,7 @@ fn heaviest_pools(model: &Model, items: &[Item]) -> Vec<usize> {
 fn in_pool(
     trials: &Trials,
     removal: &Removal,
-    pool_index: usize,
+    pool_index: PoolIx,
 ) -> Result<(UsdPerHour, Packed), Unconsolidatable> {
     let model = trials.model;
     let pool = &model.pools[pool_index];
@@ -127,7 +129,7 @@ fn in_pool(
 }
 
 /// The cheapest node of a pool that hosts all items, whatever it costs; `None` where no node does.
-pub(super) fn one_node(trials: &Trials, items: &[Item], pool_index: usize) -> Option<Packed> {
+pub(super) fn one_node(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<Packed> {
     let pool = &trials.model.pools[pool_index];
     let Together { mut compatible, requests } = together(trials, items, pool_index)?;
     compatible.types = with_room(pool, &compatible.types, &requests);
@@ -141,7 +143,7 @@ fn members(items: &[Item]) -> Vec<Member> {
 }
 
 /// The cheapest type that may be launched, and its price.
-fn cheapest(pool: &Pool, compatible: &Compatible) -> Option<(usize, UsdPerHour)> {
+fn cheapest(pool: &Pool, compatible: &Compatible) -> Option<(TypeIx, UsdPerHour)> {
     pool.cheapest(compatible.zones, compatible.purchases)
         .iter()
         .find(|priced| compatible.types.contains(priced.index))
@@ -155,7 +157,7 @@ struct Together {
 }
 
 /// `None` where the items contradict each other or keep each other off one node.
-fn together(trials: &Trials, items: &[Item], pool_index: usize) -> Option<Together> {
+fn together(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<Together> {
     let model = trials.model;
     let mut joint: Option<Compatible> = None;
     let mut requests = vec![0; model.resources.len()];
@@ -226,7 +228,7 @@ fn cheaper_only(
         let purchases = compatible.purchases & bought_as(pool, capacity_type);
         let mut types = compatible.types.clone();
         types.intersect_with(&pool.viable(compatible.zones, purchases));
-        if types.is_clear() {
+        if types.is_empty() {
             continue;
         }
         let is_spot_to_spot = all_spot && capacity_type == CapacityType::Spot;
@@ -235,11 +237,11 @@ fn cheaper_only(
         }
         keep_cheaper(pool, (compatible.zones, purchases), removal.before, &mut types);
         without_same_types(model, pool, removal.nodes, &mut types);
-        let found = types.count_ones(..);
+        let found = types.count();
         if is_spot_to_spot && removal.nodes.len() == 1 && found < SPOT_TO_SPOT_TYPES_MIN {
             return Err(NotCheaper::SpotTypes(found));
         }
-        if types.is_clear() {
+        if types.is_empty() {
             // Dearer ways of buying are tried next only where this one is free of charge or sold out.
             if capacity_type == CapacityType::Reserved {
                 continue;
@@ -257,33 +259,30 @@ fn cheaper_only(
 }
 
 /// Ways of buying of one capacity type, a bit each.
-fn bought_as(pool: &Pool, capacity_type: CapacityType) -> u64 {
+fn bought_as(pool: &Pool, capacity_type: CapacityType) -> PurchaseSet {
     pool.purchases
-        .iter()
-        .enumerate()
+        .iter_enumerated()
         .filter(|(_, purchase)| purchase.capacity_type == capacity_type)
-        .fold(0, |mask, (index, _)| mask | 1 << index)
+        .map(|(index, _)| index)
+        .collect()
 }
 
 /// Leaves types of which the dearest offering that a launch may get costs less.
 fn keep_cheaper(
     pool: &Pool,
-    (zones, purchases): (u64, u64),
+    (zones, purchases): (ZoneSet, PurchaseSet),
     before: UsdPerHour,
-    types: &mut FixedBitSet,
+    types: &mut TypeSet,
 ) {
-    for index in types.clone().ones() {
-        let worst =
-            pool.types[index].offerings_in(zones, purchases).map(|offering| offering.price).max();
-        if worst.is_none_or(|worst| worst >= before) {
-            types.set(index, false);
-        }
-    }
+    types.retain(|index| {
+        let offerings = pool.types[index].offerings_in(zones, purchases);
+        offerings.map(|offering| offering.price).max().is_some_and(|worst| worst < before)
+    });
 }
 
 /// Merging nodes must not relaunch a kind that it removes: where it could, only types cheaper than the
 /// cheapest removed node of such a kind are left.
-fn without_same_types(model: &Model, pool: &Pool, nodes: &[usize], types: &mut FixedBitSet) {
+fn without_same_types(model: &Model, pool: &Pool, nodes: &[NodeIx], types: &mut TypeSet) {
     if nodes.len() < 2 {
         return;
     }
@@ -292,12 +291,12 @@ fn without_same_types(model: &Model, pool: &Pool, nodes: &[usize], types: &mut F
         .filter_map(|node| {
             let own = model.nodes[*node].instance_type?;
             let is_option =
-                types.ones().any(|index| pool.types[index].instance_type.name == own.name);
+                types.iter().any(|index| pool.types[index].instance_type.name == own.name);
             is_option.then(|| model.nodes[*node].price())?
         })
         .min();
     let Some(ceiling) = cheapest_same else { return };
-    keep_cheaper(pool, (u64::MAX, u64::MAX), ceiling, types);
+    keep_cheaper(pool, (ZoneSet::ALL, PurchaseSet::ALL), ceiling, types);
 }
 
 /// Several new nodes, no more than go. Some may be of kinds that go, with other pods: what counts is that they cost
@@ -360,7 +359,7 @@ fn narrowed(model: &Model, item: &Item) -> Option<Item> {
         .filter_map(|fit| {
             let pool = &model.pools[fit.pool];
             let mut compatible = (*fit.compatible).clone();
-            let is_sold = |purchases: u64| {
+            let is_sold = |purchases: PurchaseSet| {
                 !compatible.types.is_disjoint(&pool.viable(compatible.zones, purchases))
             };
             compatible.purchases = CapacityType::ALL
@@ -401,7 +400,8 @@ fn within(model: &Model, nodes: Vec<Packed>, before: UsdPerHour) -> Option<Repla
         compatible.zones = pool.types[cheapest_type]
             .offerings_in(compatible.zones, compatible.purchases)
             .filter(|offering| offering.price < ceiling)
-            .fold(0, |zones, offering| zones | 1 << offering.zone);
+            .map(|offering| offering.zone)
+            .collect();
         let masks = (compatible.zones, compatible.purchases);
         keep_cheaper(pool, masks, ceiling, &mut compatible.types);
         node.type_index = cheapest(pool, compatible)?.0;

@@ -14,6 +14,7 @@ use domain::node_pool::ConsolidationPolicy;
 use domain::reason::Unconsolidatable;
 
 use super::candidate::{eviction_cost, lifetime_left};
+use crate::ids::{IndexVec, NodeIx};
 use crate::model::Model;
 
 /// A `Balanced` pool approves a move when its score is at least one half.
@@ -35,7 +36,7 @@ const PAYBACK_OF_SEVERAL_HOURS: f64 = 2.0;
 /// Prices and disruption of all nodes, summed up by pool.
 pub(super) struct Scores<'a> {
     pools: BTreeMap<&'a Text, PoolTotal>,
-    by_node: Vec<NodeShare>,
+    by_node: IndexVec<NodeIx, NodeShare>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -64,8 +65,8 @@ impl<'a> Scores<'a> {
             let is_balanced = policy == ConsolidationPolicy::Balanced;
             pools.insert(&pool.name, PoolTotal { is_balanced, ..PoolTotal::default() });
         }
-        let by_node: Vec<NodeShare> =
-            (0..model.nodes.len()).map(|node| NodeShare::of(model, node)).collect();
+        let by_node: IndexVec<NodeIx, NodeShare> =
+            model.nodes.indices().map(|node| NodeShare::of(model, node)).collect();
         for (node, share) in model.nodes.iter().zip(&by_node) {
             let pool = node.labels.get(label::NODE_POOL).and_then(|name| pools.get_mut(name));
             if let Some(total) = pool.filter(|_| node.node.is_some()) {
@@ -78,12 +79,12 @@ impl<'a> Scores<'a> {
 
     /// What a saving is worth for the disruption of nodes: comparable between moves of one plan only.
     #[expect(clippy::cast_precision_loss, reason = "only ranks")]
-    pub(super) fn rank(&self, nodes: &[usize], savings: UsdPerHour) -> f64 {
+    pub(super) fn rank(&self, nodes: &[NodeIx], savings: UsdPerHour) -> f64 {
         savings.nanos() as f64 / self.disruption(nodes).max(f64::MIN_POSITIVE)
     }
 
     /// What taking nodes away disrupts: a node as much as an ordinary pod, all by the share of the node's life left.
-    pub(super) fn disruption(&self, nodes: &[usize]) -> f64 {
+    pub(super) fn disruption(&self, nodes: &[NodeIx]) -> f64 {
         nodes.iter().map(|node| self.by_node[*node].disruption).sum()
     }
 
@@ -91,7 +92,7 @@ impl<'a> Scores<'a> {
     /// they start, over the time in which it must have paid for itself. Never nothing.
     pub(super) fn needed(
         &self,
-        nodes: &[usize],
+        nodes: &[NodeIx],
         (launches, price): (usize, UsdPerHour),
     ) -> UsdPerHour {
         let evictions: f64 = nodes.iter().map(|node| self.by_node[*node].evictions).sum();
@@ -108,7 +109,7 @@ impl<'a> Scores<'a> {
     pub(super) fn approve(
         &self,
         model: &Model,
-        nodes: &[usize],
+        nodes: &[NodeIx],
         saving: UsdPerHour,
     ) -> Result<(), Unconsolidatable> {
         let total: f64 = nodes.iter().map(|node| self.by_node[*node].price).sum();
@@ -146,7 +147,7 @@ impl<'a> Scores<'a> {
 
 impl NodeShare {
     #[expect(clippy::cast_precision_loss, reason = "shares are ratios")]
-    fn of(model: &Model, node: usize) -> Self {
+    fn of(model: &Model, node: NodeIx) -> Self {
         let view = &model.nodes[node];
         let evictions: f64 = view
             .bound

@@ -10,6 +10,7 @@ use domain::reason::{DisruptionReason, NodePoolUnfit, Unconsolidatable};
 
 use super::candidate::is_within_window;
 use super::evaluation::count;
+use crate::ids::{IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::pool::MinValuesUnmet;
 use crate::scheduling::bound::{Budget, Relaxation};
@@ -24,17 +25,17 @@ use crate::scheduling::{Launched, Scheduling, launched};
 /// What became of the pods in a trial.
 pub(super) struct Trial {
     /// Pods that go to nodes that stay.
-    pub(super) moved: Vec<(usize, usize)>,
+    pub(super) moved: Vec<(PodIx, NodeIx)>,
     /// Pods that need new nodes.
     pub(super) items: Vec<Item>,
     /// Nodes that would be launched, where they were packed.
     pub(super) packed: Vec<Packed>,
     /// Pods without a place.
-    pub(super) failed: Vec<usize>,
+    pub(super) failed: Vec<PodIx>,
     /// The state after the moves.
     pub(super) state: State,
     /// Nodes that are taken away in it.
-    without: Vec<usize>,
+    without: Vec<NodeIx>,
 }
 
 /// What is wrong with a move once kube-scheduler has spread its pods.
@@ -42,7 +43,7 @@ pub(super) struct Scatter {
     /// Why it is not worth it.
     pub(super) reason: Unconsolidatable,
     /// Pods that would find their places if new nodes had room for them too.
-    pub(super) displaced: Vec<usize>,
+    pub(super) displaced: Vec<PodIx>,
 }
 
 /// The new nodes of a trial as claims.
@@ -58,12 +59,12 @@ pub(super) struct Launch {
 pub(super) struct Gradual {
     state: State,
     /// Nodes that took pods of others in.
-    has_taken_in: Vec<bool>,
+    has_taken_in: IndexVec<NodeIx, bool>,
 }
 
 impl Gradual {
     /// Whether the node took in pods of others.
-    pub(super) fn has_taken_in(&self, node: usize) -> bool {
+    pub(super) fn has_taken_in(&self, node: NodeIx) -> bool {
         self.has_taken_in[node]
     }
 }
@@ -75,13 +76,13 @@ pub(super) struct Trials<'s, 'a> {
     placer: Placer<'s, 'a>,
     state: State,
     /// Nodes that disruptions decided on take away.
-    gone: Vec<bool>,
+    gone: IndexVec<NodeIx, bool>,
     /// What this plan launches already, as limits count it.
     pub(super) launched: Vec<Launched>,
     /// Nodes where kube-scheduler puts no pods.
-    unschedulable: Vec<bool>,
+    unschedulable: IndexVec<NodeIx, bool>,
     /// By shape, what one more of its pods would cost; empty until somebody asks.
-    values: Vec<f64>,
+    values: IndexVec<ShapeIx, f64>,
 }
 
 impl<'s, 'a> Trials<'s, 'a> {
@@ -90,7 +91,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     pub(super) fn of(model: &'s Model<'a>, scheduling: &'s Scheduling) -> Self {
         let mut state = scheduling.state.clone();
         let mut unschedulable = state.closed.clone();
-        for (index, node) in model.nodes.iter().enumerate() {
+        for (index, node) in model.nodes.iter_enumerated() {
             let wait = node.node_pool.map(|pool| pool.disruption.consolidate_after);
             let is_in_window = match wait {
                 Some(NeverOr::After(wait)) => is_within_window(node, wait, model.snapshot.now),
@@ -105,10 +106,10 @@ impl<'s, 'a> Trials<'s, 'a> {
             topology: &scheduling.topology,
             placer: Placer::new(model, &scheduling.topology, state.clone()),
             state,
-            gone: vec![false; model.nodes.len()],
+            gone: IndexVec::filled(false, model.nodes.len()),
             launched: scheduling.launched.clone(),
             unschedulable,
-            values: Vec::new(),
+            values: IndexVec::new(),
         }
     }
 
@@ -117,7 +118,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     /// there can be none. `None` where it is worth it.
     pub(super) fn scattered(
         &mut self,
-        nodes: &[usize],
+        nodes: &[NodeIx],
         trial: &Trial,
         (saving, spare): (UsdPerHour, UsdPerHour),
     ) -> Option<Scatter> {
@@ -125,7 +126,7 @@ impl<'s, 'a> Trials<'s, 'a> {
         for node in nodes {
             self.remove(&mut state, *node);
         }
-        for (index, closed) in state.closed.iter_mut().enumerate() {
+        for (index, closed) in state.closed.iter_mut_enumerated() {
             *closed = self.unschedulable[index] || self.gone[index] || nodes.contains(&index);
         }
         let new: Vec<NewNode> =
@@ -154,19 +155,19 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// Orders in which pods may come. Drains ask the largest first; those that budgets hold back come later.
-    fn orders(&self, mut pods: Vec<usize>) -> Vec<Vec<usize>> {
-        let size = |pod: usize| {
+    fn orders(&self, mut pods: Vec<PodIx>) -> Vec<Vec<PodIx>> {
+        let size = |pod: PodIx| {
             let shape = self.model.shapes.of_pod[pod]?;
             Some(&self.model.shape(shape).requests[..2])
         };
         pods.sort_by(|a, b| {
-            let key = |pod: usize| &self.model.pod(pod).key;
+            let key = |pod: PodIx| &self.model.pod(pod).key;
             size(*b).cmp(&size(*a)).then_with(|| key(*a).cmp(key(*b)))
         });
         let budgets = &self.model.snapshot.pod_disruption_budgets;
         let mut left: Vec<Option<u32>> =
             budgets.iter().map(|own| own.disruptions_allowed).collect();
-        let (mut at_once, later): (Vec<usize>, Vec<usize>) = pods.iter().partition(|pod| {
+        let (mut at_once, later): (Vec<PodIx>, Vec<PodIx>) = pods.iter().partition(|pod| {
             let guards = |own: &PodDisruptionBudget| own.guards(self.model.pod(**pod));
             budgets.iter().zip(&mut left).filter(|(own, _)| guards(own)).all(|(_, left)| {
                 let goes = left.is_none_or(|left| left > 0);
@@ -182,7 +183,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// What new nodes for pods cost that are left. The error is a pod that gets none, as limits may have it.
-    fn price_of(&mut self, nodes: &[usize], left: &[usize]) -> Result<UsdPerHour, usize> {
+    fn price_of(&mut self, nodes: &[NodeIx], left: &[PodIx]) -> Result<UsdPerHour, PodIx> {
         let model = self.model;
         let outcome = self.placer.place(left);
         let mut limits = self.limits(nodes);
@@ -195,12 +196,12 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// Has pods try these nodes first, in order: those that stay.
-    pub(super) fn prefer(&mut self, order: Vec<usize>) {
+    pub(super) fn prefer(&mut self, order: Vec<NodeIx>) {
         self.placer.prefer(order);
     }
 
     /// Has pods go to none of these nodes.
-    pub(super) fn close(&mut self, nodes: impl Iterator<Item = usize>) {
+    pub(super) fn close(&mut self, nodes: impl Iterator<Item = NodeIx>) {
         for node in nodes {
             self.state.closed[node] = true;
         }
@@ -208,7 +209,7 @@ impl<'s, 'a> Trials<'s, 'a> {
 
     /// Takes a node away with its pods, unless that was done before. One that only takes no pods still counts
     /// until then.
-    fn remove(&self, state: &mut State, node: usize) {
+    fn remove(&self, state: &mut State, node: NodeIx) {
         if !self.gone[node] && !self.model.nodes[node].is_leaving() {
             state.closed[node] = false;
         }
@@ -219,7 +220,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     /// all pods had the cheapest new nodes, parts of nodes included. Summed up, it is what the nodes cost more than
     /// they would have to.
     #[expect(clippy::cast_possible_truncation, reason = "only ranks")]
-    pub(super) fn waste(&mut self, node: usize) -> UsdPerHour {
+    pub(super) fn waste(&mut self, node: NodeIx) -> UsdPerHour {
         self.solve_values();
         let price = self.model.nodes[node].price().unwrap_or_default();
         let pods = self.pods_of(&[node]);
@@ -232,7 +233,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     /// have room for. Of nodes of small pods that is much, which fit in what is left anywhere; together, several of
     /// them may want the same places.
     #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "only ranks")]
-    pub(super) fn waste_of_the_rest(&mut self, node: usize, rest: &[Item]) -> UsdPerHour {
+    pub(super) fn waste_of_the_rest(&mut self, node: NodeIx, rest: &[Item]) -> UsdPerHour {
         self.solve_values();
         let price = self.model.nodes[node].price().unwrap_or_default();
         let worth = |item: &Item| self.values[item.shape] * item.pods.len() as f64;
@@ -247,17 +248,17 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// By shape, what one more of its pods would cost, in nano-USD an hour.
-    fn solved_values(&mut self) -> Vec<f64> {
+    fn solved_values(&mut self) -> IndexVec<ShapeIx, f64> {
         let model = self.model;
-        let is_managed = |node: &usize| model.nodes[*node].is_managed;
-        let managed: Vec<usize> = (0..model.nodes.len()).filter(is_managed).collect();
-        let mut counts: BTreeMap<usize, u32> = BTreeMap::new();
+        let is_managed = |node: &NodeIx| model.nodes[*node].is_managed;
+        let managed: Vec<NodeIx> = model.nodes.indices().filter(is_managed).collect();
+        let mut counts: BTreeMap<ShapeIx, u32> = BTreeMap::new();
         for shape in self.pods_of(&managed).iter().filter_map(|pod| model.shapes.of_pod[*pod]) {
             *counts.entry(shape).or_default() += 1;
         }
-        let pods: Vec<(usize, u32)> = counts.into_iter().collect();
+        let pods: Vec<(ShapeIx, u32)> = counts.into_iter().collect();
         let relaxation = Relaxation::of(model, self.topology, &pods, &Budget::WITHOUT_PATTERNS);
-        let mut values = vec![0.0; model.shapes.list.len()];
+        let mut values = IndexVec::filled(0.0, model.shapes.list.len());
         for (shape, _) in pods {
             let solved = relaxation.as_ref().and_then(|own| own.value(shape));
             values[shape] = solved.unwrap_or_else(|| self.placer.value(shape));
@@ -267,11 +268,14 @@ impl<'s, 'a> Trials<'s, 'a> {
 
     /// A removal that has not begun.
     pub(super) fn gradual(&self) -> Gradual {
-        Gradual { state: self.state.clone(), has_taken_in: vec![false; self.model.nodes.len()] }
+        Gradual {
+            state: self.state.clone(),
+            has_taken_in: IndexVec::filled(false, self.model.nodes.len()),
+        }
     }
 
     /// Takes one more node away, if its pods fit on nodes that stay. Returns whether they do.
-    pub(super) fn take_more(&mut self, gradual: &mut Gradual, node: usize) -> bool {
+    pub(super) fn take_more(&mut self, gradual: &mut Gradual, node: NodeIx) -> bool {
         let mut state = gradual.state.clone();
         self.remove(&mut state, node);
         self.placer.reset(state);
@@ -287,7 +291,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// Pods of the nodes that need another place.
-    pub(super) fn pods_of(&self, nodes: &[usize]) -> Vec<usize> {
+    pub(super) fn pods_of(&self, nodes: &[NodeIx]) -> Vec<PodIx> {
         nodes
             .iter()
             .flat_map(|node| self.model.nodes[*node].bound.iter().copied())
@@ -296,18 +300,18 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// Where the nodes' pods would go; new nodes not packed yet.
-    pub(super) fn try_without(&mut self, nodes: &[usize]) -> Trial {
+    pub(super) fn try_without(&mut self, nodes: &[NodeIx]) -> Trial {
         self.try_with_room_for(&[], nodes)
     }
 
     /// The same with room on new nodes for some of the pods in any case.
-    pub(super) fn try_with_room_for(&mut self, displaced: &[usize], nodes: &[usize]) -> Trial {
+    pub(super) fn try_with_room_for(&mut self, displaced: &[PodIx], nodes: &[NodeIx]) -> Trial {
         let mut state = self.state.clone();
         for node in nodes {
             self.remove(&mut state, *node);
         }
         self.placer.reset(state);
-        let (displaced, others): (Vec<usize>, Vec<usize>) =
+        let (displaced, others): (Vec<PodIx>, Vec<PodIx>) =
             self.pods_of(nodes).into_iter().partition(|pod| displaced.contains(pod));
         let mut outcome = self.placer.place(&others);
         if !displaced.is_empty() {
@@ -325,7 +329,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// Where the nodes' pods would go, with as many new nodes as it takes.
-    pub(super) fn rehome(&mut self, nodes: &[usize]) -> Trial {
+    pub(super) fn rehome(&mut self, nodes: &[NodeIx]) -> Trial {
         let mut trial = self.try_without(nodes);
         let mut limits = self.limits(nodes);
         let items = std::mem::take(&mut trial.items);
@@ -336,8 +340,8 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// What pools may launch once the nodes are gone, with what this plan launches already.
-    pub(super) fn limits(&self, nodes: &[usize]) -> Limits {
-        let leaves_out = |node: usize| self.gone[node] || nodes.contains(&node);
+    pub(super) fn limits(&self, nodes: &[NodeIx]) -> Limits {
+        let leaves_out = |node: NodeIx| self.gone[node] || nodes.contains(&node);
         let mut limits = Limits::of(self.model, leaves_out);
         for (pool, capacity) in &self.launched {
             limits.take(*pool, capacity);
@@ -346,7 +350,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// The same with the trial's new nodes counted, each as the type that it was packed for.
-    pub(super) fn limits_with(&self, nodes: &[usize], trial: &Trial) -> Limits {
+    pub(super) fn limits_with(&self, nodes: &[NodeIx], trial: &Trial) -> Limits {
         let mut limits = self.limits(nodes);
         for packed in &trial.packed {
             let pool = &self.model.pools[packed.pool];
@@ -368,7 +372,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     /// on, or none. The error says what a pool falls short of: limits may leave it too few types for `minValues`.
     pub(super) fn launch(
         &mut self,
-        nodes: &[usize],
+        nodes: &[NodeIx],
         trial: &Trial,
         names: &mut Names,
     ) -> Result<Vec<PlannedNodeClaim>, NodePoolUnfit> {
@@ -386,7 +390,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     /// The same, without those that a pool falls short of.
     pub(super) fn launch_what_can_be(
         &mut self,
-        nodes: &[usize],
+        nodes: &[NodeIx],
         trial: &Trial,
         names: &mut Names,
     ) -> Launch {
@@ -409,7 +413,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     pub(super) fn disruption(
         &self,
         reason: DisruptionReason,
-        nodes: &[usize],
+        nodes: &[NodeIx],
         trial: &Trial,
         replacements: Vec<PlannedNodeClaim>,
     ) -> PlannedDisruption {
@@ -442,7 +446,7 @@ impl<'s, 'a> Trials<'s, 'a> {
     }
 
     /// Keeps what a trial did: the nodes go, their pods are where it put them.
-    pub(super) fn commit(&mut self, nodes: &[usize], trial: Trial) {
+    pub(super) fn commit(&mut self, nodes: &[NodeIx], trial: Trial) {
         let mut state = trial.state;
         for node in nodes.iter().filter(|node| !trial.without.contains(node)) {
             self.remove(&mut state, *node);
@@ -456,8 +460,8 @@ impl<'s, 'a> Trials<'s, 'a> {
 
 /// Pods to have room for on new nodes: those that find their place on a node that stays taken; and where one finds its
 /// place on a new node taken, those that took it.
-fn displaced(trial: &Trial, scored: Scored) -> Vec<usize> {
-    let is_for_new = |pod: &usize| trial.items.iter().any(|item| item.pods.contains(pod));
+fn displaced(trial: &Trial, scored: Scored) -> Vec<PodIx> {
+    let is_for_new = |pod: &PodIx| trial.items.iter().any(|item| item.pods.contains(pod));
     let mut displaced = scored.left;
     let before = displaced.len();
     displaced.retain(|pod| !is_for_new(pod));

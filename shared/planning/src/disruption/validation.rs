@@ -18,6 +18,7 @@ use super::fixed::{is_of_fixed_pool, one_for_one, with_pool_serving};
 use super::score::Scores;
 use super::trial::{Trial, Trials};
 use super::{forced, prefer_staying};
+use crate::ids::NodeIx;
 use crate::model::Model;
 use crate::scheduling::Scheduling;
 use crate::scheduling::claim;
@@ -60,7 +61,7 @@ pub(super) fn validate(
 /// may be taken, and what it saves at the prices of now.
 fn renewed(
     trials: &Trials,
-    nodes: &[usize],
+    nodes: &[NodeIx],
     trial: &Trial,
     replacements: Vec<PlannedNodeClaim>,
     disruption: &PlannedDisruption,
@@ -138,10 +139,10 @@ fn still_due(
 fn remove_forced(
     trials: &mut Trials,
     candidates: &[Candidate],
-    nodes: &[usize],
+    nodes: &[NodeIx],
     reason: DisruptionReason,
 ) {
-    let comes_first = |node: usize| {
+    let comes_first = |node: NodeIx| {
         !nodes.contains(&node) && (reason.is_voluntary() || nodes.iter().all(|own| node < *own))
     };
     let forced = forced(candidates);
@@ -156,7 +157,7 @@ fn remove_forced(
 fn trial(
     trials: &mut Trials,
     scores: &Scores,
-    nodes: &[usize],
+    nodes: &[NodeIx],
     reason: DisruptionReason,
 ) -> Result<Trial, NotDisruptable> {
     match reason {
@@ -183,7 +184,7 @@ fn trial(
 /// replacement that is not needed any more does no harm where the node goes in any case.
 fn same_replacements(
     trials: &Trials,
-    nodes: &[usize],
+    nodes: &[NodeIx],
     trial: &Trial,
     disruption: &PlannedDisruption,
 ) -> Result<Vec<PlannedNodeClaim>, NotDisruptable> {
@@ -237,7 +238,7 @@ fn difference(model: &Model, packed: &Packed, planned: &PlannedNodeClaim) -> Opt
     let does = |wanted: &domain::Text| {
         compatible
             .types
-            .ones()
+            .iter()
             .map(|index| &pool.types[index])
             .any(|one| one.instance_type.name == *wanted && one.has_room_for(&packed.requests))
     };
@@ -250,12 +251,10 @@ fn difference(model: &Model, packed: &Packed, planned: &PlannedNodeClaim) -> Opt
         let value = values.iter().find(|value| !allows(value))?;
         Some(format!("replacement {name} could not have {key} {value} any more"))
     };
-    let zone = |value: &str| {
-        (0..64).any(|bit| compatible.zones >> bit & 1 == 1 && pool.has_zone(bit, value))
-    };
+    let zone = |value: &str| compatible.zones.iter().any(|zone| **pool.zone(zone) == *value);
     let purchase = |value: &str| {
-        pool.purchases.iter().enumerate().any(|(bit, purchase)| {
-            compatible.purchases >> bit & 1 == 1 && purchase.capacity_type.as_str() == value
+        pool.purchases.iter_enumerated().any(|(index, purchase)| {
+            compatible.purchases.contains(index) && purchase.capacity_type.as_str() == value
         })
     };
     let sets = model.sets.borrow();

@@ -6,6 +6,7 @@ use domain::snapshot::ClusterSnapshot;
 use domain::{Text, label};
 
 use super::funnel::{Filter, Funnel, Offer, Step};
+use crate::ids::PoolIx;
 use crate::model::Model;
 use crate::model::intern::KeyRule;
 use crate::scheduling::limits::Limits;
@@ -28,7 +29,7 @@ pub fn explain_claim(
 ) -> Option<ClaimExplanation> {
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
-    let index = model.pools.iter().position(|pool| pool.node_pool.name == claim.node_pool)?;
+    let index = model.pools.position(|pool| pool.node_pool.name == claim.node_pool)?;
     let pool = &model.pools[index];
     let mut funnel = Funnel::of(&model, pool);
     let of_pods = keys_of_pods(&model, claim);
@@ -61,8 +62,7 @@ fn keys_of_pods(model: &Model, claim: &PlannedNodeClaim) -> Vec<Text> {
     let mut keys: Vec<Text> = model
         .shapes
         .pods
-        .iter()
-        .enumerate()
+        .iter_enumerated()
         .filter(|(_, pod)| claim.pods.binary_search(&pod.key).is_ok())
         .filter_map(|(index, _)| model.shapes.of_pod[index])
         .flat_map(|shape| &model.shape(shape).alternatives)
@@ -74,7 +74,7 @@ fn keys_of_pods(model: &Model, claim: &PlannedNodeClaim) -> Vec<Text> {
 }
 
 /// What the claim's pods ask for, without DaemonSets: virtual pods, which a claim does not list, included.
-fn requests_of_pods(model: &Model, pool: usize, claim: &PlannedNodeClaim) -> Vec<i64> {
+fn requests_of_pods(model: &Model, pool: PoolIx, claim: &PlannedNodeClaim) -> Vec<i64> {
     let mut requests = model.resources.array(&claim.requests);
     let planned = model.pools[pool]
         .types

@@ -8,6 +8,7 @@ use domain::money::UsdPerHour;
 use domain::pod::HostPort;
 use domain::resource::RoundedAmount;
 
+use crate::ids::{PoolIx, TypeIx, TypeSet};
 use crate::model::Model;
 use crate::model::intern::{KeyKind, KeyRule};
 use crate::model::pool::{Compatible, Pool, PricedType};
@@ -119,7 +120,10 @@ impl<'m, 'a> Funnel<'m, 'a> {
             steps.push(step(filter, left.len(), dropped));
         }
         let is_kept = |one: &&InstanceType| {
-            pool.types.binary_search_by(|own| own.instance_type.name.cmp(&one.name)).is_ok()
+            pool.types
+                .as_slice()
+                .binary_search_by(|own| own.instance_type.name.cmp(&one.name))
+                .is_ok()
         };
         let (kept, dropped): (Vec<_>, _) = left.into_iter().partition(is_kept);
         steps.push(step(Filter::Offering, kept.len(), dropped));
@@ -136,12 +140,12 @@ impl<'m, 'a> Funnel<'m, 'a> {
             if self.pool.narrow(&mut next, rule, &self.model.key_kinds, &mut sets).is_ok() {
                 next.types.intersect_with(&self.pool.viable(next.zones, next.purchases));
             } else {
-                next.types.clear();
+                next.types = TypeSet::empty(self.pool.types.len());
             }
             drop(sets);
             self.left = next;
             self.note(filter(rule, text), &before);
-            if self.left.types.is_clear() {
+            if self.left.types.is_empty() {
                 return;
             }
         }
@@ -169,7 +173,7 @@ impl<'m, 'a> Funnel<'m, 'a> {
     }
 
     /// Leaves types that the limits have room for.
-    pub(super) fn limits(&mut self, limits: &Limits, pool: usize) {
+    pub(super) fn limits(&mut self, limits: &Limits, pool: PoolIx) {
         self.keep(Filter::Limits, |own, index| {
             limits.exceeded(pool, &own.types[index].capacity).is_none()
         });
@@ -187,7 +191,7 @@ impl<'m, 'a> Funnel<'m, 'a> {
         let offer = |priced: &PricedType| Offer {
             instance_type: self.pool.types[priced.index].instance_type.name.clone(),
             zone: self.pool.zone(priced.offering.zone).clone(),
-            capacity_type: self.pool.purchases[priced.offering.purchase as usize].capacity_type,
+            capacity_type: self.pool.purchases[priced.offering.purchase].capacity_type,
             price: priced.offering.price,
         };
         self.pool
@@ -198,19 +202,16 @@ impl<'m, 'a> Funnel<'m, 'a> {
             .collect()
     }
 
-    fn keep(&mut self, filter: Filter, is_kept: impl Fn(&Pool, usize) -> bool) {
+    fn keep(&mut self, filter: Filter, is_kept: impl Fn(&Pool, TypeIx) -> bool) {
         let before = self.names();
-        let kept: Vec<usize> =
-            self.left.types.ones().filter(|index| is_kept(self.pool, *index)).collect();
-        self.left.types.clear();
-        self.left.types.extend(kept);
+        self.left.types.retain(|index| is_kept(self.pool, index));
         self.note(filter, &before);
     }
 
     fn names(&self) -> Vec<Text> {
         self.left
             .types
-            .ones()
+            .iter()
             .map(|index| self.pool.types[index].instance_type.name.clone())
             .collect()
     }

@@ -7,6 +7,7 @@ use domain::reason::{NodePoolUnfit, NodeUnfit};
 use domain::snapshot::ClusterSnapshot;
 
 use super::funnel::{Filter, Funnel, Offer, Step};
+use crate::ids::{NodeIx, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyRule};
 use crate::scheduling::fit::pool_fit;
@@ -71,7 +72,9 @@ pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplan
     let mut placer = Placer::new(&model, &scheduling.topology, scheduling.state.clone());
     let own = scheduling.placed.iter().find(|(placed, _)| *placed == pod).map(|(_, node)| *node);
     let (nodes, accepting) = nodes(&model, &mut placer, shape, own);
-    let pools = (0..model.pools.len())
+    let pools = model
+        .pools
+        .indices()
         .map(|pool| explain_pool(&model, &mut placer, &limits, shape, (pool, has_place)))
         .collect();
     Some(PodExplanation { pools, nodes, accepting })
@@ -88,8 +91,8 @@ fn explain_pool(
     model: &Model,
     placer: &mut Placer,
     limits: &Limits,
-    shape_index: usize,
-    (index, has_place): (usize, bool),
+    shape_index: ShapeIx,
+    (index, has_place): (PoolIx, bool),
 ) -> PoolExplanation {
     let pool = &model.pools[index];
     let shape = model.shape(shape_index);
@@ -141,12 +144,12 @@ fn rules(model: &Model, way: ConjunctionId) -> Vec<KeyRule> {
 fn nodes(
     model: &Model,
     placer: &mut Placer,
-    shape: usize,
-    own: Option<usize>,
+    shape: ShapeIx,
+    own: Option<NodeIx>,
 ) -> (Vec<NodeGroup>, Vec<Text>) {
     let mut accepting = Vec::new();
     let mut unfit: Vec<(NodeUnfit, Text)> = Vec::new();
-    for (index, node) in model.nodes.iter().enumerate().filter(|(index, _)| Some(*index) != own) {
+    for (index, node) in model.nodes.iter_enumerated().filter(|(index, _)| Some(*index) != own) {
         match placer.node_unfit(shape, index) {
             Some(reason) => unfit.push((reason, node.name.clone())),
             None => accepting.push(node.name.clone()),

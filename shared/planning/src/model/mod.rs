@@ -26,6 +26,8 @@ use node::NodeView;
 use pool::Pool;
 use shape::{Shape, Shapes};
 
+use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, ZoneIx, ZoneSet};
+
 /// Resources by index: everything that a pod asks for or a limit names.
 #[derive(Debug, Default)]
 pub(crate) struct ResourceNames(Vec<Text>);
@@ -94,9 +96,9 @@ pub(crate) struct Model<'a> {
     /// Resource names by index.
     pub(crate) resources: ResourceNames,
     /// NodePools that may launch nodes for pending pods, heaviest first, then by name.
-    pub(crate) pools: Vec<Pool<'a>>,
+    pub(crate) pools: IndexVec<PoolIx, Pool<'a>>,
     /// Nodes and claims in flight that pods may go to or that hold pods, in the order in which pods try them.
-    pub(crate) nodes: Vec<NodeView<'a>>,
+    pub(crate) nodes: IndexVec<NodeIx, NodeView<'a>>,
     /// Pods grouped by what they ask for.
     pub(crate) shapes: Shapes<'a>,
     /// Interned label keys and value sets.
@@ -104,7 +106,7 @@ pub(crate) struct Model<'a> {
     /// What each label key is decided by.
     pub(crate) key_kinds: BTreeMap<Text, KeyKind>,
     /// Zone names by index.
-    pub(crate) zones: Vec<Text>,
+    pub(crate) zones: IndexVec<ZoneIx, Text>,
 }
 
 impl<'a> Model<'a> {
@@ -130,12 +132,12 @@ impl<'a> Model<'a> {
     }
 
     /// A shape by index.
-    pub(crate) fn shape(&self, shape: usize) -> &Shape<'a> {
+    pub(crate) fn shape(&self, shape: ShapeIx) -> &Shape<'a> {
         &self.shapes.list[shape]
     }
 
     /// The pod at an index of the shapes' list of pods.
-    pub(crate) fn pod(&self, pod: usize) -> &'a Pod {
+    pub(crate) fn pod(&self, pod: PodIx) -> &'a Pod {
         self.shapes.pods[pod]
     }
 }
@@ -172,7 +174,7 @@ fn key_kinds(snapshot: &ClusterSnapshot) -> BTreeMap<Text, KeyKind> {
     kinds
 }
 
-fn zones(snapshot: &ClusterSnapshot) -> Vec<Text> {
+fn zones(snapshot: &ClusterSnapshot) -> IndexVec<ZoneIx, Text> {
     let types = &snapshot.instance_types;
     let mut zones: Vec<Text> = Vec::new();
     for list in std::iter::once(&types.default).chain(types.by_node_class.values()) {
@@ -184,6 +186,6 @@ fn zones(snapshot: &ClusterSnapshot) -> Vec<Text> {
     }
     zones.sort();
     // Masks hold 64 zones; no region has a quarter of that.
-    zones.truncate(64);
-    zones
+    zones.truncate(ZoneSet::MAX_LEN);
+    zones.into()
 }

@@ -15,6 +15,7 @@ use domain::taint::Taint;
 
 use super::ResourceNames;
 use super::daemon::Daemons;
+use crate::ids::{Idx, IndexVec, NodeIx, PodIx};
 
 /// A node, or a claim in flight.
 pub(crate) struct NodeView<'a> {
@@ -42,7 +43,7 @@ pub(crate) struct NodeView<'a> {
     /// The Node or its claim is being deleted.
     pub(crate) is_deleting: bool,
     /// Pods bound to it that take room, as indices into the snapshot's pods.
-    pub(crate) bound: Vec<usize>,
+    pub(crate) bound: Vec<PodIx>,
     /// Its instance type, where the catalogue knows it.
     pub(crate) instance_type: Option<&'a InstanceType>,
 }
@@ -83,7 +84,7 @@ impl NodeView<'_> {
 pub(crate) fn nodes<'a>(
     snapshot: &'a ClusterSnapshot,
     resources: &ResourceNames,
-) -> Vec<NodeView<'a>> {
+) -> IndexVec<NodeIx, NodeView<'a>> {
     let index = Index::of(snapshot);
     let mut views: Vec<NodeView> =
         snapshot.nodes.iter().map(|node| index.node(node, resources)).collect();
@@ -95,7 +96,7 @@ pub(crate) fn nodes<'a>(
             b.name,
         ))
     });
-    views
+    views.into()
 }
 
 struct Index<'a> {
@@ -103,7 +104,7 @@ struct Index<'a> {
     claim_of_node: BTreeMap<&'a str, &'a NodeClaim>,
     in_flight: Vec<&'a NodeClaim>,
     pools: BTreeMap<&'a str, &'a NodePool>,
-    bound: BTreeMap<&'a str, Vec<usize>>,
+    bound: BTreeMap<&'a str, Vec<PodIx>>,
     types: BTreeMap<&'a str, &'a InstanceType>,
 }
 
@@ -132,10 +133,10 @@ impl<'a> Index<'a> {
                 None => in_flight.push(claim),
             }
         }
-        let mut bound: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut bound: BTreeMap<&str, Vec<PodIx>> = BTreeMap::new();
         for (index, pod) in snapshot.pods.iter().enumerate() {
             if let Some(node) = pod.node_name.as_deref().filter(|_| !pod.is_terminal()) {
-                bound.entry(node).or_default().push(index);
+                bound.entry(node).or_default().push(PodIx::new(index));
             }
         }
         let offered = &snapshot.instance_types;
@@ -247,7 +248,7 @@ impl<'a> Index<'a> {
         let has: Vec<bool> = view.free.iter().map(|free| *free > 0).collect();
         let daemons = Daemons::tolerating(&self.snapshot.daemon_sets, &view.taints, resources);
         let mut to_come = daemons.requests_on(&view.labels, resources.len());
-        for pod in view.bound.iter().map(|index| &self.snapshot.pods[*index]) {
+        for pod in view.bound.iter().map(|index| &self.snapshot.pods[index.index()]) {
             let requests = resources.array(&pod.spec.requests);
             for (free, amount) in view.free.iter_mut().zip(&requests) {
                 *free -= amount;

@@ -19,11 +19,11 @@ use domain::node_pool::NodePool;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirements;
 use domain::resource::Resources;
-use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
 
 use super::daemon::Overhead;
 use super::intern::{ConjunctionId, KeyRule};
+use crate::ids::{IndexVec, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet};
 pub(crate) use build::pools;
 pub(crate) use compatible::Compatible;
 pub(crate) use price::{PricedType, TypeRate};
@@ -43,9 +43,9 @@ pub(crate) struct Purchase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TypeOffering {
     /// Index of the zone.
-    pub(crate) zone: u32,
+    pub(crate) zone: ZoneIx,
     /// Index of the purchase.
-    pub(crate) purchase: u32,
+    pub(crate) purchase: PurchaseIx,
     /// What it costs, overlays applied.
     pub(crate) price: UsdPerHour,
 }
@@ -65,7 +65,7 @@ pub(crate) struct PoolType<'a> {
 }
 
 /// Zones and ways of buying, a bit each.
-type OfferingMask = (u64, u64);
+type OfferingMask = (ZoneSet, PurchaseSet);
 
 /// A NodePool made ready for planning. What is worked out about requirements is kept, so that it is
 /// worked out once.
@@ -74,11 +74,11 @@ pub(crate) struct Pool<'a> {
     /// The NodePool.
     pub(crate) node_pool: &'a NodePool,
     /// Types that meet the pool's own requirements, by name.
-    pub(crate) types: Vec<PoolType<'a>>,
+    pub(crate) types: IndexVec<TypeIx, PoolType<'a>>,
     /// Labels and requirements of its nodes.
     pub(crate) own: Requirements,
     /// Ways of buying that its offerings have.
-    pub(crate) purchases: Vec<Purchase>,
+    pub(crate) purchases: IndexVec<PurchaseIx, Purchase>,
     /// Keys with `minValues`, and how many.
     pub(crate) min_values: Vec<(Text, u32)>,
     /// Why it can launch nothing whatever the pod asks for.
@@ -86,14 +86,14 @@ pub(crate) struct Pool<'a> {
     /// Whether no node could meet the pool's own requirements.
     pub(crate) has_no_node: bool,
     fixed: Labels,
-    zones: Vec<Text>,
+    zones: IndexVec<ZoneIx, Text>,
     zone_ids: BTreeMap<Text, Text>,
     region: Option<Text>,
     /// Whatever it may launch.
     all: Compatible,
     fits: RefCell<FxHashMap<ConjunctionId, Result<Rc<Compatible>, NodePoolUnfit>>>,
-    type_sets: RefCell<FxHashMap<KeyRule, Rc<FixedBitSet>>>,
-    viable: RefCell<FxHashMap<OfferingMask, Rc<FixedBitSet>>>,
+    type_sets: RefCell<FxHashMap<KeyRule, Rc<TypeSet>>>,
+    viable: RefCell<FxHashMap<OfferingMask, Rc<TypeSet>>>,
     cheapest: RefCell<FxHashMap<OfferingMask, Rc<[PricedType]>>>,
     rates: RefCell<FxHashMap<ConjunctionId, Rc<[TypeRate]>>>,
 }
@@ -111,14 +111,12 @@ pub(crate) struct MinValuesUnmet {
 
 impl Pool<'_> {
     /// Types with an offering in some of the zones, bought in some of the ways.
-    pub(crate) fn viable(&self, zones: u64, purchases: u64) -> Rc<FixedBitSet> {
+    pub(crate) fn viable(&self, zones: ZoneSet, purchases: PurchaseSet) -> Rc<TypeSet> {
         if let Some(known) = self.viable.borrow().get(&(zones, purchases)) {
             return known.clone();
         }
-        let mut viable = FixedBitSet::with_capacity(self.types.len());
-        for (index, one) in self.types.iter().enumerate() {
-            viable.set(index, one.offerings_in(zones, purchases).next().is_some());
-        }
+        let mut viable = TypeSet::full(self.types.len());
+        viable.retain(|index| self.types[index].offerings_in(zones, purchases).next().is_some());
         let viable = Rc::new(viable);
         self.viable.borrow_mut().insert((zones, purchases), viable.clone());
         viable
@@ -127,18 +125,18 @@ impl Pool<'_> {
     /// The first key of which fewer distinct values are left than `minValues` asks for.
     pub(crate) fn min_values_unmet(
         &self,
-        types: &FixedBitSet,
-        zones: u64,
-        purchases: u64,
+        types: &TypeSet,
+        zones: ZoneSet,
+        purchases: PurchaseSet,
     ) -> Option<MinValuesUnmet> {
         self.min_values.iter().find_map(|(key, wanted)| {
             let mut values: Vec<&str> = Vec::new();
-            for index in types.ones() {
+            for index in types.iter() {
                 self.add_values(key, &self.types[index], (zones, purchases), &mut values);
             }
             values.sort_unstable();
             values.dedup();
-            let found = small(values.len());
+            let found = u32::try_from(values.len()).unwrap_or(u32::MAX);
             (found < *wanted).then(|| MinValuesUnmet { key: key.clone(), wanted: *wanted, found })
         })
     }
@@ -155,9 +153,10 @@ impl Pool<'_> {
         match &**key {
             label::ZONE => values.extend(offerings.map(|offering| &**self.zone(offering.zone))),
             label::CAPACITY_TYPE => {
-                values.extend(offerings.map(|offering| {
-                    self.purchases[offering.purchase as usize].capacity_type.as_str()
-                }));
+                values.extend(
+                    offerings
+                        .map(|offering| self.purchases[offering.purchase].capacity_type.as_str()),
+                );
             }
             _ => {
                 let listed = one.instance_type.labels.get(key).into_iter().flatten();
@@ -167,13 +166,8 @@ impl Pool<'_> {
     }
 
     /// The zone at an index.
-    pub(crate) fn zone(&self, index: u32) -> &Text {
-        &self.zones[index as usize]
-    }
-
-    /// Whether the zone at an index has the name.
-    pub(crate) fn has_zone(&self, index: usize, name: &str) -> bool {
-        self.zones.get(index).is_some_and(|zone| **zone == *name)
+    pub(crate) fn zone(&self, index: ZoneIx) -> &Text {
+        &self.zones[index]
     }
 
     /// The value of a label that every node of the pool has, whatever is launched.
@@ -186,11 +180,11 @@ impl PoolType<'_> {
     /// Offerings in some of the zones, bought in some of the ways.
     pub(crate) fn offerings_in(
         &self,
-        zones: u64,
-        purchases: u64,
+        zones: ZoneSet,
+        purchases: PurchaseSet,
     ) -> impl Iterator<Item = &TypeOffering> {
         self.offerings.iter().filter(move |offering| {
-            zones >> offering.zone & 1 == 1 && purchases >> offering.purchase & 1 == 1
+            zones.contains(offering.zone) && purchases.contains(offering.purchase)
         })
     }
 
@@ -198,9 +192,4 @@ impl PoolType<'_> {
     pub(crate) fn has_room_for(&self, amounts: &[i64]) -> bool {
         self.room.iter().zip(amounts).all(|(room, amount)| *amount == 0 || amount <= room)
     }
-}
-
-fn small(index: usize) -> u32 {
-    // Bounded by the width of the masks.
-    u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -14,6 +14,7 @@ use super::ResourceNames;
 use super::daemon::NODE_NAME_FIELD;
 use super::intern::{ConjunctionId, Sets};
 use super::volume::{VolumeRules, Volumes};
+use crate::ids::{IndexVec, PodIx, ShapeIx};
 
 /// Pods of one shape.
 pub(crate) struct Shape<'a> {
@@ -40,11 +41,11 @@ pub(crate) struct Shape<'a> {
 /// Shapes of all pods that matter, and which pod has which.
 pub(crate) struct Shapes<'a> {
     /// The shapes.
-    pub(crate) list: Vec<Shape<'a>>,
+    pub(crate) list: IndexVec<ShapeIx, Shape<'a>>,
     /// Pods of the snapshot, then virtual ones.
-    pub(crate) pods: Vec<&'a Pod>,
+    pub(crate) pods: IndexVec<PodIx, &'a Pod>,
     /// The shape of each pod; pods that ended have none.
-    pub(crate) of_pod: Vec<Option<usize>>,
+    pub(crate) of_pod: IndexVec<PodIx, Option<ShapeIx>>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -64,13 +65,13 @@ impl<'a> Shapes<'a> {
         sets: &mut Sets,
     ) -> Self {
         let volumes = Volumes::of(snapshot);
-        let pods: Vec<&Pod> = snapshot.pods.iter().chain(virtual_pods).collect();
-        let mut list: Vec<Shape> = Vec::new();
-        let mut by_content: FxHashMap<ShapeKey, usize> = FxHashMap::default();
+        let pods: IndexVec<PodIx, &Pod> = snapshot.pods.iter().chain(virtual_pods).collect();
+        let mut list: IndexVec<ShapeIx, Shape> = IndexVec::new();
+        let mut by_content: FxHashMap<ShapeKey, ShapeIx> = FxHashMap::default();
         // Pods of one workload share their parts, so their addresses tell most of them apart at once.
-        let mut by_address: FxHashMap<(&str, *const Labels, *const PodSpec), usize> =
+        let mut by_address: FxHashMap<(&str, *const Labels, *const PodSpec), ShapeIx> =
             FxHashMap::default();
-        let mut of_pod = Vec::with_capacity(pods.len());
+        let mut of_pod = IndexVec::new();
         for pod in &pods {
             if pod.is_terminal() {
                 of_pod.push(None);
@@ -89,10 +90,9 @@ impl<'a> Shapes<'a> {
                 spec: &pod.spec,
                 volumes: rules.clone(),
             };
-            let index = *by_content.entry(key).or_insert_with(|| {
-                list.push(Shape::of(pod, rules, resources, sets));
-                list.len() - 1
-            });
+            let index = *by_content
+                .entry(key)
+                .or_insert_with(|| list.push(Shape::of(pod, rules, resources, sets)));
             if !has_volumes {
                 by_address.insert(address, index);
             }

@@ -15,6 +15,7 @@ use super::state::State;
 use super::topology::Topology;
 use super::wishes;
 use super::wishes::Wishes;
+use crate::ids::{PodIx, ShapeIx};
 use crate::model::Model;
 
 /// With more nodes than this, wishes are left to the choice of zones: packing again would take too long.
@@ -44,16 +45,16 @@ pub(super) fn attempt<'m>(
     topology: &'m Topology,
     placer: &mut Placer<'m, '_>,
     state: &State,
-    waiting: &[usize],
+    waiting: &[PodIx],
 ) -> Attempt {
-    let mut first: BTreeMap<usize, &PodKey> = BTreeMap::new();
+    let mut first: BTreeMap<ShapeIx, &PodKey> = BTreeMap::new();
     for pod in waiting {
         if let Some(shape) = model.shapes.of_pod[*pod] {
             let own = first.entry(shape).or_insert(&model.pod(*pod).key);
             *own = (*own).min(&model.pod(*pod).key);
         }
     }
-    let mut pods: Vec<(usize, u32)> = counted(model, waiting.iter()).into_iter().collect();
+    let mut pods: Vec<(ShapeIx, u32)> = counted(model, waiting.iter()).into_iter().collect();
     // Shapes are numbered as the snapshot lists pods.
     pods.sort_by_key(|(shape, _)| first.get(shape).copied());
     let has_open = wishes::has_open(topology, pods.iter().map(|(shape, _)| *shape));
@@ -111,7 +112,7 @@ fn fitted<'m, 'r>(
     model: &Model,
     topology: &'m Topology,
     placer: &mut Placer<'m, '_>,
-    (state, waiting): (&State, &[usize]),
+    (state, waiting): (&State, &[PodIx]),
     search: impl Fn(&[Item]) -> Search<'r>,
 ) -> (Placements, Packing, Limits) {
     let mut limits = Limits::of(model, |_| false);
@@ -135,7 +136,7 @@ fn fitted<'m, 'r>(
 }
 
 /// By shape, how many of the pods someone waits for.
-fn counted<'p>(model: &Model, pods: impl Iterator<Item = &'p usize>) -> BTreeMap<usize, u32> {
+fn counted<'p>(model: &Model, pods: impl Iterator<Item = &'p PodIx>) -> BTreeMap<ShapeIx, u32> {
     let mut counts = BTreeMap::new();
     for pod in pods.filter(|pod| model.pod(**pod).virtual_of.is_none()) {
         if let Some(shape) = model.shapes.of_pod[*pod] {
@@ -146,13 +147,13 @@ fn counted<'p>(model: &Model, pods: impl Iterator<Item = &'p usize>) -> BTreeMap
 }
 
 /// What to spend on a relaxation for pods, by shape.
-pub(super) fn budget(model: &Model, pods: &[(usize, u32)]) -> &'static Budget {
+pub(super) fn budget(model: &Model, pods: &[(ShapeIx, u32)]) -> &'static Budget {
     let count = pods.iter().map(|(_, count)| count).sum();
     Budget::of(count, model.snapshot.settings.search_effort)
 }
 
 /// By shape, how many pods the plan found a place for; virtual pods, which no one waits for, left out.
-pub(super) fn demand(model: &Model, outcome: &Placements, nodes: &[Packed]) -> Vec<(usize, u32)> {
+pub(super) fn demand(model: &Model, outcome: &Placements, nodes: &[Packed]) -> Vec<(ShapeIx, u32)> {
     let launched = nodes.iter().flat_map(|node| &node.members).flat_map(|member| &member.pods);
     counted(model, launched.chain(outcome.placed.iter().map(|(pod, _)| pod))).into_iter().collect()
 }

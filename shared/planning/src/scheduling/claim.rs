@@ -9,10 +9,10 @@ use domain::pod::{Pod, PodKey};
 use domain::requirement::{Requirement, Requirements};
 use domain::resource::Resources;
 use domain::settings::MinValuesPolicy;
-use fixedbitset::FixedBitSet;
 
 use super::limits::Limits;
 use super::packing::Packed;
+use crate::ids::{PurchaseSet, TypeIx, TypeSet, ZoneSet};
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyKind};
 use crate::model::pool::{MinValuesUnmet, Pool, PoolType, PricedType};
@@ -106,7 +106,7 @@ pub(crate) fn claim(
 
     let best = &listed[0];
     let one = &pool.types[best.index];
-    let purchase = &pool.purchases[best.offering.purchase as usize];
+    let purchase = &pool.purchases[best.offering.purchase];
     let instance_types: Vec<Text> =
         listed.iter().map(|priced| pool.types[priced.index].instance_type.name.clone()).collect();
     let (requirements, labels) = requirements_and_labels(model, pool, packed, &listed);
@@ -166,7 +166,7 @@ fn requests_on(model: &Model, packed: &Packed, own: &PoolType) -> Resources {
 
 /// What `minValues` asks for beyond the listed types.
 fn unmet(pool: &Pool, packed: &Packed, listed: &[PricedType]) -> Option<MinValuesUnmet> {
-    let mut types = FixedBitSet::with_capacity(pool.types.len());
+    let mut types = TypeSet::empty(pool.types.len());
     for priced in listed {
         types.insert(priced.index);
     }
@@ -211,8 +211,8 @@ fn flexible(pool: &Pool, packed: &Packed, offers: &[PricedType], ceiling: i128) 
     let mut dearer = offers[within..].iter();
     while let Some(MinValuesUnmet { key, .. }) = is_unmet(&listed) {
         // Take the next type that has a value of the key that none listed has.
-        let has_new = |index: usize| {
-            let values = |index: usize| pool.types[index].instance_type.labels.get(&key);
+        let has_new = |index: TypeIx| {
+            let values = |index: TypeIx| pool.types[index].instance_type.labels.get(&key);
             let seen = |value: &Text| {
                 listed.iter().any(|own| values(own.index).is_some_and(|own| own.contains(value)))
             };
@@ -307,15 +307,14 @@ fn settled_labels(model: &Model, pool: &Pool, listed: &[PricedType]) -> Labels {
 }
 
 /// Zone and capacity type as labels where only one is left.
-fn within(mut labels: Labels, zones: u64, purchases: u64, pool: &Pool) -> Labels {
-    if zones.is_power_of_two() {
-        labels.insert(label::ZONE.into(), pool.zone(zones.trailing_zeros()).clone());
+fn within(mut labels: Labels, zones: ZoneSet, purchases: PurchaseSet, pool: &Pool) -> Labels {
+    if let Some(zone) = zones.single() {
+        labels.insert(label::ZONE.into(), pool.zone(zone).clone());
     }
     let mut words: Vec<&str> = pool
         .purchases
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| purchases >> index & 1 == 1)
+        .iter_enumerated()
+        .filter(|(index, _)| purchases.contains(*index))
         .map(|(_, purchase)| purchase.capacity_type.as_str())
         .collect();
     words.dedup();
@@ -333,26 +332,22 @@ fn narrowed_to_offerings(
     listed: &[PricedType],
 ) -> Vec<Requirement> {
     let compatible = &packed.compatible;
-    let (mut zones, mut purchases) = (0_u64, 0_u64);
+    let (mut zones, mut purchases) = (ZoneSet::default(), PurchaseSet::default());
     for priced in listed {
         for offering in
             pool.types[priced.index].offerings_in(compatible.zones, compatible.purchases)
         {
-            zones |= 1 << offering.zone;
-            purchases |= 1 << offering.purchase;
+            zones = zones.with(offering.zone);
+            purchases = purchases.with(offering.purchase);
         }
     }
     let types = listed.iter().map(|priced| pool.types[priced.index].instance_type.name.clone());
-    let zones = bits(zones).map(|zone| pool.zone(zone).clone());
-    let words = bits(purchases).filter_map(|purchase| {
-        pool.purchases.get(purchase as usize).map(|own| Text::from(own.capacity_type.as_str()))
+    let zones = zones.iter().map(|zone| pool.zone(zone).clone());
+    let words = purchases.iter().filter_map(|purchase| {
+        pool.purchases.get(purchase).map(|own| Text::from(own.capacity_type.as_str()))
     });
     requirements.add(&Requirement::is_in(label::INSTANCE_TYPE, types));
     requirements.add(&Requirement::is_in(label::ZONE, zones));
     requirements.add(&Requirement::is_in(label::CAPACITY_TYPE, words));
     requirements.to_requirements()
-}
-
-fn bits(mask: u64) -> impl Iterator<Item = u32> {
-    (0..64).filter(move |bit| mask >> bit & 1 == 1)
 }

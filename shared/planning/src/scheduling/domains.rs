@@ -8,6 +8,7 @@ use domain::taint::first_untolerated;
 use super::fit::Fit;
 use super::topology::{Rule, Topology};
 use super::wishes::Wishes;
+use crate::ids::{PurchaseSet, ShapeIx, ZoneSet};
 use crate::model::Model;
 use crate::model::intern::KeyKind;
 use crate::model::pool::{Compatible, Pool};
@@ -16,7 +17,7 @@ use crate::model::pool::{Compatible, Pool};
 /// carries a constraint on it or another pod's constraint looks at the pod.
 ///
 /// With open wishes, a spread that need not hold settles nothing.
-pub(crate) fn pinned_keys(topology: &Topology, shape: usize, wishes: Wishes) -> Vec<Text> {
+pub(crate) fn pinned_keys(topology: &Topology, shape: ShapeIx, wishes: Wishes) -> Vec<Text> {
     let ties = &topology.ties[shape];
     let mut keys: Vec<Text> = ties
         .owned
@@ -42,7 +43,7 @@ pub(crate) fn pinned_keys(topology: &Topology, shape: usize, wishes: Wishes) -> 
 /// Values of the key that new nodes of the fits could have, sorted.
 pub(crate) fn launchable_domains(
     model: &Model,
-    shape: usize,
+    shape: ShapeIx,
     key: &Text,
     fits: &[Rc<Fit>],
 ) -> Vec<Text> {
@@ -58,7 +59,7 @@ pub(crate) fn launchable_domains(
 }
 
 /// Values of the key that nodes of pools have whose taints the shape does not tolerate.
-pub(crate) fn tainted_domains(model: &Model, shape: usize, key: &Text) -> Vec<Text> {
+pub(crate) fn tainted_domains(model: &Model, shape: ShapeIx, key: &Text) -> Vec<Text> {
     let own = model.shape(shape);
     let mut domains = Vec::new();
     for pool in &model.pools {
@@ -86,7 +87,7 @@ fn pool_domains(
     let fitting = || {
         compatible
             .types
-            .ones()
+            .iter()
             .map(|index| &pool.types[index])
             .filter(|one| one.has_room_for(requests))
     };
@@ -94,11 +95,10 @@ fn pool_domains(
         || fitting().flat_map(|one| one.offerings_in(compatible.zones, compatible.purchases));
     match model.key_kinds.get(key) {
         Some(KeyKind::Zone | KeyKind::ZoneId) => {
-            let known = model.zones.len();
-            let all = if known >= 64 { u64::MAX } else { (1 << known) - 1 };
-            let mut zones = 0_u64;
+            let all = ZoneSet::full(model.zones.len());
+            let mut zones = ZoneSet::default();
             for offering in offerings() {
-                zones |= 1 << offering.zone;
+                zones = zones.with(offering.zone);
                 // Types are many and zones few: hardly any has to be looked at.
                 if zones == compatible.zones & all {
                     break;
@@ -108,22 +108,20 @@ fn pool_domains(
             let ids = &model.snapshot.instance_types.zone_ids;
             model
                 .zones
-                .iter()
-                .enumerate()
-                .filter(|(index, _)| zones >> index & 1 == 1)
+                .iter_enumerated()
+                .filter(|(index, _)| zones.contains(*index))
                 .filter_map(|(_, zone)| if is_zone { Some(zone) } else { ids.get(zone) })
                 .cloned()
                 .collect()
         }
         Some(KeyKind::CapacityType) => {
-            let mut purchases = 0_u64;
+            let mut purchases = PurchaseSet::default();
             for offering in offerings() {
-                purchases |= 1 << offering.purchase;
+                purchases = purchases.with(offering.purchase);
             }
             pool.purchases
-                .iter()
-                .enumerate()
-                .filter(|(index, _)| purchases >> index & 1 == 1)
+                .iter_enumerated()
+                .filter(|(index, _)| purchases.contains(*index))
                 .map(|(_, purchase)| purchase.capacity_type.as_str().into())
                 .collect()
         }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use domain::reason::NodePoolUnfit;
 use domain::taint::{TaintEffect, first_untolerated, tolerated};
 
+use crate::ids::{PoolIx, TypeIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
 use crate::model::pool::{Compatible, MinValuesUnmet, Pool, TypeRate};
@@ -14,7 +15,7 @@ use crate::model::shape::Shape;
 #[derive(Clone)]
 pub(crate) struct PoolFit {
     /// Index of the pool.
-    pub(crate) pool: usize,
+    pub(crate) pool: PoolIx,
     /// What it may launch under the pod's requirements; of those types not all need be large enough.
     pub(crate) compatible: Rc<Compatible>,
     /// The least that the pod costs there: the share it takes of the type on which that is cheapest,
@@ -47,7 +48,7 @@ impl Fit {
 pub(crate) fn fit(model: &Model, shape: &Shape, conjunction: ConjunctionId) -> Fit {
     let mut pools = Vec::new();
     let mut avoided = Vec::new();
-    for (index, pool) in model.pools.iter().enumerate() {
+    for (index, pool) in model.pools.iter_enumerated() {
         let Ok(compatible) = pool_fit(model, pool, shape, conjunction) else { continue };
         let rates = pool.rates(conjunction, &compatible);
         let value = cheapest_share(pool, &rates, &shape.requests);
@@ -83,15 +84,13 @@ pub(crate) fn pool_fit(
         compatible = Rc::new(without_port_conflicts(pool, shape, &compatible)?);
     }
     let large_enough =
-        compatible.types.ones().any(|index| pool.types[index].has_room_for(&shape.requests));
+        compatible.types.iter().any(|index| pool.types[index].has_room_for(&shape.requests));
     if !large_enough {
         return Err(too_small(model, pool, shape, &compatible));
     }
     if !pool.min_values.is_empty() {
         let mut types = compatible.types.clone();
-        for index in compatible.types.ones() {
-            types.set(index, pool.types[index].has_room_for(&shape.requests));
-        }
+        types.retain(|index| pool.types[index].has_room_for(&shape.requests));
         let unmet = pool.min_values_unmet(&types, compatible.zones, compatible.purchases);
         let is_strict =
             model.snapshot.settings.min_values_policy == domain::settings::MinValuesPolicy::Strict;
@@ -109,22 +108,22 @@ fn without_port_conflicts(
 ) -> Result<Compatible, NodePoolUnfit> {
     let mut left = compatible.clone();
     let mut taken = 0;
-    for index in compatible.types.ones() {
+    for index in compatible.types.iter() {
         let conflict = shape.spec.host_ports.iter().find(|port| {
             pool.types[index].overhead.ports.iter().any(|other| other.conflicts_with(port))
         });
         if let Some(port) = conflict {
             taken = port.port;
-            left.types.set(index, false);
+            left.types.remove(index);
         }
     }
-    if left.types.is_clear() { Err(NodePoolUnfit::HostPort(taken)) } else { Ok(left) }
+    if left.types.is_empty() { Err(NodePoolUnfit::HostPort(taken)) } else { Ok(left) }
 }
 
 /// The nearest miss: the resource that rules out the type that comes closest.
 fn too_small(model: &Model, pool: &Pool, shape: &Shape, compatible: &Compatible) -> NodePoolUnfit {
-    let mut nearest: Option<(usize, usize, f64)> = None;
-    for index in compatible.types.ones() {
+    let mut nearest: Option<(TypeIx, usize, f64)> = None;
+    for index in compatible.types.iter() {
         let one = &pool.types[index];
         let worst = one
             .room

@@ -9,6 +9,7 @@ use domain::plan::PlannedNodeClaim;
 use super::claim::{Names, claim};
 use super::limits::Limits;
 use super::packing::Packed;
+use crate::ids::PoolIx;
 use crate::model::Model;
 use crate::model::pool::Pool;
 
@@ -20,12 +21,12 @@ pub(crate) fn claims(
     model: &Model,
     limits: &mut Limits,
     names: &mut Names,
-) -> Vec<(usize, PlannedNodeClaim)> {
+) -> Vec<(PoolIx, PlannedNodeClaim)> {
     let mut claims = Vec::new();
     if !model.snapshot.settings.feature_gates.static_capacity {
         return claims;
     }
-    for (index, pool) in model.pools.iter().enumerate() {
+    for (index, pool) in model.pools.iter_enumerated() {
         let Some(packed) = empty_node(model, index, pool) else { continue };
         let capacity = &pool.types[packed.type_index].capacity;
         for _ in 0..missing(model, pool).min(LAUNCHES_MAX) {
@@ -56,7 +57,7 @@ fn missing(model: &Model, pool: &Pool) -> u32 {
 
 /// A node of the pool with nothing but its DaemonSets, of the cheapest type; `None` where none is offered or the
 /// pool contradicts itself.
-pub(crate) fn empty_node(model: &Model, index: usize, pool: &Pool) -> Option<Packed> {
+pub(crate) fn empty_node(model: &Model, index: PoolIx, pool: &Pool) -> Option<Packed> {
     let compatible = pool.everything();
     let cheapest = pool.cheapest(compatible.zones, compatible.purchases);
     if pool.has_no_node {

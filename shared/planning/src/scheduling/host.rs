@@ -4,18 +4,19 @@ use domain::pod::HostPort;
 use rustc_hash::FxHashMap;
 
 use super::topology::{Rule, Topology};
+use crate::ids::{GroupIx, ShapeIx};
 use crate::model::Model;
 
 /// What the pods of one new node count for, by group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostCounts {
-    matched: FxHashMap<usize, u32>,
-    owners: FxHashMap<usize, u32>,
+    matched: FxHashMap<GroupIx, u32>,
+    owners: FxHashMap<GroupIx, u32>,
     ports: Vec<HostPort>,
 }
 
 /// Affinity by host that nobody serves yet: whether its first pod may still be placed.
-pub(crate) type IsOpen<'f> = &'f dyn Fn(usize) -> bool;
+pub(crate) type IsOpen<'f> = &'f dyn Fn(GroupIx) -> bool;
 
 impl HostCounts {
     /// How many more pods of a shape the node may hold.
@@ -23,7 +24,7 @@ impl HostCounts {
         &self,
         model: &Model,
         topology: &Topology,
-        shape: usize,
+        shape: ShapeIx,
         is_open: IsOpen,
     ) -> u32 {
         let mut room = u32::MAX;
@@ -73,7 +74,7 @@ impl HostCounts {
     }
 
     /// Counts pods of a shape in.
-    pub(crate) fn add(&mut self, model: &Model, topology: &Topology, shape: usize, count: u32) {
+    pub(crate) fn add(&mut self, model: &Model, topology: &Topology, shape: ShapeIx, count: u32) {
         let ties = &topology.ties[shape];
         for group in ties.selected_by.iter().copied() {
             if topology.groups[group].is_by_host() {
@@ -93,8 +94,8 @@ impl HostCounts {
 /// Groups of required affinity by host that a shape carries.
 pub(crate) fn host_affinity(
     topology: &Topology,
-    shape: usize,
-) -> impl Iterator<Item = (usize, bool)> {
+    shape: ShapeIx,
+) -> impl Iterator<Item = (GroupIx, bool)> {
     topology.ties[shape]
         .owned
         .iter()

@@ -3,20 +3,20 @@
 use domain::Text;
 use domain::label;
 use domain::resource::{NODES, Resources};
-use fixedbitset::FixedBitSet;
 
+use crate::ids::{IndexVec, NodeIx, PoolIx, TypeSet};
 use crate::model::Model;
 use crate::model::pool::Pool;
 
 /// What each pool may still launch, resource by resource that it limits.
 #[derive(Clone)]
 pub(crate) struct Limits {
-    left: Vec<Vec<(Text, i64)>>,
+    left: IndexVec<PoolIx, Vec<(Text, i64)>>,
 }
 
 impl Limits {
     /// Limits less what nodes and claims in flight have; nodes being deleted, and those left out, do not count.
-    pub(crate) fn of(model: &Model, leaves_out: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn of(model: &Model, leaves_out: impl Fn(NodeIx) -> bool) -> Self {
         let left = model
             .pools
             .iter()
@@ -26,7 +26,7 @@ impl Limits {
                     return Vec::new();
                 }
                 let mut used = Resources::new();
-                for (index, node) in model.nodes.iter().enumerate() {
+                for (index, node) in model.nodes.iter_enumerated() {
                     let is_own = node.labels.get(label::NODE_POOL) == Some(&pool.node_pool.name);
                     if is_own && node.is_managed && !node.is_deleting && !leaves_out(index) {
                         used.add(&node.capacity);
@@ -41,11 +41,11 @@ impl Limits {
 
     /// No limits at all.
     pub(crate) const fn none() -> Self {
-        Self { left: Vec::new() }
+        Self { left: IndexVec::new() }
     }
 
     /// How many nodes of this capacity the pool may still launch.
-    pub(crate) fn allow(&self, pool: usize, capacity: &Resources) -> u32 {
+    pub(crate) fn allow(&self, pool: PoolIx, capacity: &Resources) -> u32 {
         let mut most = i64::from(u32::MAX);
         for (name, left) in &self.left[pool] {
             let amount = if &**name == NODES { 1 } else { capacity.get(name) };
@@ -57,31 +57,29 @@ impl Limits {
     }
 
     /// Leaves types of which the pool may still launch one.
-    pub(crate) fn keep_allowed(&self, index: usize, pool: &Pool, types: &mut FixedBitSet) {
+    pub(crate) fn keep_allowed(&self, index: PoolIx, pool: &Pool, types: &mut TypeSet) {
         if self.left.get(index).is_none_or(Vec::is_empty) {
             return;
         }
-        for own in types.clone().ones() {
-            types.set(own, self.allow(index, &pool.types[own].capacity) > 0);
-        }
+        types.retain(|own| self.allow(index, &pool.types[own].capacity) > 0);
     }
 
     /// Counts one node of this capacity out again: it is not launched after all.
-    pub(crate) fn give_back(&mut self, pool: usize, capacity: &Resources) {
+    pub(crate) fn give_back(&mut self, pool: PoolIx, capacity: &Resources) {
         for (name, left) in &mut self.left[pool] {
             *left += if &**name == NODES { 1 } else { capacity.get(name) };
         }
     }
 
     /// Counts one node of this capacity in.
-    pub(crate) fn take(&mut self, pool: usize, capacity: &Resources) {
+    pub(crate) fn take(&mut self, pool: PoolIx, capacity: &Resources) {
         for (name, left) in &mut self.left[pool] {
             *left -= if &**name == NODES { 1 } else { capacity.get(name) };
         }
     }
 
     /// Whether the pool could launch this capacity in place of that.
-    pub(crate) fn allow_instead(&self, pool: usize, capacity: &Resources, of: &Resources) -> bool {
+    pub(crate) fn allow_instead(&self, pool: PoolIx, capacity: &Resources, of: &Resources) -> bool {
         self.left[pool]
             .iter()
             .filter(|(name, _)| &**name != NODES)
@@ -89,7 +87,7 @@ impl Limits {
     }
 
     /// Counts this capacity in place of that.
-    pub(crate) fn take_instead(&mut self, pool: usize, capacity: &Resources, of: &Resources) {
+    pub(crate) fn take_instead(&mut self, pool: PoolIx, capacity: &Resources, of: &Resources) {
         for (name, left) in &mut self.left[pool] {
             if &**name != NODES {
                 *left -= (capacity.get(name) - of.get(name)).max(0);
@@ -98,7 +96,7 @@ impl Limits {
     }
 
     /// The first resource of which the pool has too little left for this capacity, and how much is left.
-    pub(crate) fn exceeded(&self, pool: usize, capacity: &Resources) -> Option<(Text, i64)> {
+    pub(crate) fn exceeded(&self, pool: PoolIx, capacity: &Resources) -> Option<(Text, i64)> {
         self.left[pool]
             .iter()
             .find(|(name, left)| {

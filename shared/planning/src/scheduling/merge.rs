@@ -12,6 +12,7 @@ use super::fit::fit;
 use super::host::HostCounts;
 use super::packing::{Member, Packed, with_room};
 use super::topology::Topology;
+use crate::ids::{PodIx, PoolIx, TypeIx};
 use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
 
@@ -99,7 +100,7 @@ fn without(
 }
 
 /// One pod of a node as a node of its own.
-fn alone(model: &Model, node: &Packed, member: &Member, pod: usize) -> Option<Packed> {
+fn alone(model: &Model, node: &Packed, member: &Member, pod: PodIx) -> Option<Packed> {
     let shape = model.shape(model.shapes.of_pod[pod]?);
     let own = fit(model, shape, member.conjunction);
     let own = own.pools.iter().find(|own| own.pool == node.pool)?;
@@ -148,11 +149,11 @@ fn merged(
 
 /// What may be launched in a pool for the pods of a node; `None` where they may not go there: a heavier
 /// pool never gives way to a lighter one.
-fn compatible_in(model: &Model, pool_index: usize, packed: &Packed) -> Option<Compatible> {
+fn compatible_in(model: &Model, pool_index: PoolIx, packed: &Packed) -> Option<Compatible> {
     if packed.pool == pool_index {
         return Some(packed.compatible.clone());
     }
-    let weight = |pool: usize| model.pools[pool].node_pool.weight;
+    let weight = |pool: PoolIx| model.pools[pool].node_pool.weight;
     if weight(pool_index) < weight(packed.pool) {
         return None;
     }
@@ -206,14 +207,14 @@ fn merged_into(
 }
 
 fn is_reserved(model: &Model, packed: &Packed) -> bool {
-    model.pools[packed.pool].purchases.iter().enumerate().any(|(index, purchase)| {
-        purchase.reservation.is_some() && packed.compatible.purchases >> index & 1 == 1
+    model.pools[packed.pool].purchases.iter_enumerated().any(|(index, purchase)| {
+        purchase.reservation.is_some() && packed.compatible.purchases.contains(index)
     })
 }
 
 /// Whether the type takes no more of the limits of the first node's pool than the nodes do.
-fn is_within_both(pool: &Pool, index: usize, a: &Packed, b: &Packed) -> bool {
-    let capacity = |index: usize| &pool.types[index].capacity;
+fn is_within_both(pool: &Pool, index: TypeIx, a: &Packed, b: &Packed) -> bool {
+    let capacity = |index: TypeIx| &pool.types[index].capacity;
     pool.node_pool.limits.iter().all(|(name, _)| {
         let other = if a.pool == b.pool { capacity(b.type_index).get(name) } else { 0 };
         capacity(index).get(name) <= capacity(a.type_index).get(name) + other

@@ -34,6 +34,7 @@ use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 
+use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use attempt::{Attempt, attempt, budget, demand};
@@ -71,14 +72,14 @@ pub(crate) struct Scheduling {
     /// Nodes to launch, as limits count them.
     pub(crate) launched: Vec<Launched>,
     /// Pods placed on existing nodes.
-    pub(crate) placed: Vec<(usize, usize)>,
+    pub(crate) placed: Vec<(PodIx, NodeIx)>,
 }
 
 impl Scheduling {
     /// Schedules what waits in the model.
     pub(crate) fn of(model: &Model, purpose: For) -> Self {
         let waiting = waiting_pods(model);
-        let mut waits = vec![false; model.shapes.list.len()];
+        let mut waits = IndexVec::filled(false, model.shapes.list.len());
         for shape in waiting.iter().filter_map(|pod| model.shapes.of_pod[*pod]) {
             waits[shape] = true;
         }
@@ -115,10 +116,10 @@ impl Scheduling {
 
 /// What counts against a pool's limits for a node that is still to be launched: its pool, and the most of
 /// each resource that any listed type has.
-pub(crate) type Launched = (usize, Resources);
+pub(crate) type Launched = (PoolIx, Resources);
 
 /// What a claim may turn out to take of its pool's limits.
-pub(crate) fn launched(model: &Model, pool_index: usize, claim: &PlannedNodeClaim) -> Launched {
+pub(crate) fn launched(model: &Model, pool_index: PoolIx, claim: &PlannedNodeClaim) -> Launched {
     let mut most = Resources::new();
     for one in &model.pools[pool_index].types {
         if claim.instance_types.contains(&one.instance_type.name) {
@@ -129,7 +130,7 @@ pub(crate) fn launched(model: &Model, pool_index: usize, claim: &PlannedNodeClai
 }
 
 /// Shapes of pods that would need another place if their nodes went away.
-fn bound_shapes(model: &Model) -> impl Iterator<Item = usize> {
+fn bound_shapes(model: &Model) -> impl Iterator<Item = ShapeIx> {
     model
         .nodes
         .iter()
@@ -140,9 +141,9 @@ fn bound_shapes(model: &Model) -> impl Iterator<Item = usize> {
 }
 
 /// Pods that need a place: pending ones, successors of those on leaving nodes, and virtual ones.
-pub(crate) fn waiting_pods(model: &Model) -> Vec<usize> {
-    let mut waiting: Vec<usize> = Vec::new();
-    for (index, pod) in model.shapes.pods.iter().enumerate() {
+pub(crate) fn waiting_pods(model: &Model) -> Vec<PodIx> {
+    let mut waiting: Vec<PodIx> = Vec::new();
+    for (index, pod) in model.shapes.pods.iter_enumerated() {
         if is_pending(pod) {
             waiting.push(index);
         }
@@ -165,7 +166,7 @@ fn is_pending(pod: &Pod) -> bool {
 
 /// Whether a pod of a leaving node gets a place ahead of its end: it must move, may move, and no
 /// PodDisruptionBudget keeps it for good.
-fn needs_successor(model: &Model, index: usize) -> bool {
+fn needs_successor(model: &Model, index: PodIx) -> bool {
     let pod = model.pod(index);
     let kept_for_good = || {
         model
@@ -183,12 +184,12 @@ fn plan(
     limits: &mut Limits,
     outcome: &Placements,
     packed: &[Packed],
-    waiting: &[usize],
+    waiting: &[PodIx],
 ) -> (Plan, Vec<Launched>) {
     let mut names = Names::of(model);
     let mut node_claims: Vec<PlannedNodeClaim> = Vec::with_capacity(packed.len());
     let mut counted: Vec<Launched> = Vec::with_capacity(packed.len());
-    let mut launched_for: Vec<(usize, Text)> = Vec::new();
+    let mut launched_for: Vec<(PodIx, Text)> = Vec::new();
     let mut failed = outcome.failed.clone();
     for packed in packed {
         match claim::claim(model, packed, limits, &mut names) {
@@ -206,7 +207,7 @@ fn plan(
         node_claims.push(claim);
     }
     node_claims.sort_by(|a, b| a.name.cmp(&b.name));
-    let is_listed = |pod: &usize| model.pod(*pod).virtual_of.is_none();
+    let is_listed = |pod: &PodIx| model.pod(*pod).virtual_of.is_none();
     let mut placements: Vec<Placement> = outcome
         .placed
         .iter()
@@ -217,8 +218,8 @@ fn plan(
         })
         .collect();
     placements.sort();
-    let mut reasons: Vec<Option<Vec<domain::reason::PodUnschedulable>>> =
-        vec![None; model.shapes.list.len()];
+    let mut reasons: IndexVec<ShapeIx, Option<Vec<domain::reason::PodUnschedulable>>> =
+        IndexVec::filled(None, model.shapes.list.len());
     let mut unschedulable: Vec<UnschedulablePod> = failed
         .iter()
         .filter(|pod| is_listed(pod))
@@ -254,9 +255,9 @@ fn plan(
 /// Where room is kept for virtual pods: on nodes that are there, on claims of the plan, or nowhere.
 fn virtual_pods(
     model: &Model,
-    placed: &[(usize, usize)],
-    launched_for: &[(usize, Text)],
-    failed: &[usize],
+    placed: &[(PodIx, NodeIx)],
+    launched_for: &[(PodIx, Text)],
+    failed: &[PodIx],
 ) -> Vec<PlannedVirtualPod> {
     let placed = placed.iter().map(|(pod, node)| (*pod, Some(model.nodes[*node].name)));
     let launched = launched_for.iter().map(|(pod, claim)| (*pod, Some(claim)));

@@ -25,6 +25,7 @@ use super::fit::{Fit, fit};
 use super::state::State;
 use super::topology::Topology;
 use super::wishes::Wishes;
+use crate::ids::{GroupIx, IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
 pub(crate) use existing::node_meets;
@@ -37,24 +38,24 @@ pub(crate) use scored::{NewNode, Scored};
 #[derive(Clone)]
 pub(crate) struct Item {
     /// The shape.
-    pub(crate) shape: usize,
+    pub(crate) shape: ShapeIx,
     /// What the node must meet: one alternative, preferences that can be met, and pinned domains.
     pub(crate) conjunction: ConjunctionId,
     /// Where such a node could come from.
     pub(crate) fit: Rc<Fit>,
     /// The pods.
-    pub(crate) pods: Vec<usize>,
+    pub(crate) pods: Vec<PodIx>,
 }
 
 /// What became of the pods.
 #[derive(Default)]
 pub(crate) struct Placements {
     /// Pod and node.
-    pub(crate) placed: Vec<(usize, usize)>,
+    pub(crate) placed: Vec<(PodIx, NodeIx)>,
     /// Pods for new nodes.
     pub(crate) items: Vec<Item>,
     /// Pods without a place.
-    pub(crate) failed: Vec<usize>,
+    pub(crate) failed: Vec<PodIx>,
 }
 
 impl Placements {
@@ -77,20 +78,20 @@ pub(crate) struct Placer<'m, 'a> {
     pub(crate) wishes: Wishes,
     /// What has changed so far: pods placed count.
     pub(crate) state: State,
-    fits: FxHashMap<(usize, ConjunctionId), Rc<Fit>>,
-    allowed: FxHashMap<AllowedKey, Rc<Vec<usize>>>,
+    fits: FxHashMap<(ShapeIx, ConjunctionId), Rc<Fit>>,
+    allowed: FxHashMap<AllowedKey, Rc<Vec<NodeIx>>>,
     /// By node, its place in the order in which pods try nodes; empty for the model's order.
-    rank: Vec<usize>,
+    rank: IndexVec<NodeIx, usize>,
     /// Pods that are expected on a node that is there, and on which.
     expected: Expected,
     /// By node, what its score for a pod is worked out from.
-    scored: Option<Rc<Vec<[i64; 2]>>>,
-    eligible: FxHashMap<(usize, usize), Rc<Vec<Text>>>,
-    domains: FxHashMap<(usize, Text), Rc<Vec<Text>>>,
+    scored: Option<Rc<IndexVec<NodeIx, [i64; 2]>>>,
+    eligible: FxHashMap<(ShapeIx, GroupIx), Rc<Vec<Text>>>,
+    domains: FxHashMap<(ShapeIx, Text), Rc<Vec<Text>>>,
     /// At most so many pods of a shape for new nodes of one kind: more could not be launched.
-    caps: FxHashMap<(usize, ConjunctionId), usize>,
+    caps: FxHashMap<(ShapeIx, ConjunctionId), usize>,
     /// How many pods are items already, by shape and kind of node.
-    assigned: FxHashMap<(usize, ConjunctionId), usize>,
+    assigned: FxHashMap<(ShapeIx, ConjunctionId), usize>,
 }
 
 /// An item that gets the next pod of its shape too is looked for among so many of the latest.
@@ -106,7 +107,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             state,
             fits: FxHashMap::default(),
             allowed: FxHashMap::default(),
-            rank: Vec::new(),
+            rank: IndexVec::new(),
             scored: None,
             expected: Expected::of(model),
             eligible: FxHashMap::default(),
@@ -123,8 +124,8 @@ impl<'m, 'a> Placer<'m, 'a> {
     }
 
     /// Has pods try existing nodes in this order, before those that are not listed.
-    pub(crate) fn prefer(&mut self, order: Vec<usize>) {
-        let mut rank = vec![usize::MAX; self.model.nodes.len()];
+    pub(crate) fn prefer(&mut self, order: Vec<NodeIx>) {
+        let mut rank = IndexVec::filled(usize::MAX, self.model.nodes.len());
         for (place, node) in order.into_iter().enumerate() {
             rank[node] = place;
         }
@@ -133,7 +134,7 @@ impl<'m, 'a> Placer<'m, 'a> {
     }
 
     /// The least that a pod of the shape costs on a new node, in nano-USD an hour; 0 where none hosts it.
-    pub(crate) fn value(&mut self, shape: usize) -> f64 {
+    pub(crate) fn value(&mut self, shape: ShapeIx) -> f64 {
         let ways = self.model.shape(shape).alternatives.clone();
         let values = ways.into_iter().map(|way| self.fit(shape, way).value(self.model));
         Some(values.fold(f64::INFINITY, f64::min)).filter(|value| value.is_finite()).unwrap_or(0.0)
@@ -148,8 +149,8 @@ impl<'m, 'a> Placer<'m, 'a> {
 
     /// Learns from a packing that left pods of pinned items: next time no more are pinned there than found
     /// a node. Returns whether there was anything to learn.
-    pub(crate) fn cap(&mut self, items: &[Item], left: &[usize]) -> bool {
-        let left: BTreeSet<usize> = left.iter().copied().collect();
+    pub(crate) fn cap(&mut self, items: &[Item], left: &[PodIx]) -> bool {
+        let left: BTreeSet<PodIx> = left.iter().copied().collect();
         let mut has_learnt = false;
         for item in items {
             if pinned_keys(self.topology, item.shape, self.wishes).is_empty() {
@@ -168,20 +169,20 @@ impl<'m, 'a> Placer<'m, 'a> {
     }
 
     /// Whether one more pod of the shape may ask for a new node of the kind.
-    fn may_ask(&self, shape: usize, conjunction: ConjunctionId) -> bool {
+    fn may_ask(&self, shape: ShapeIx, conjunction: ConjunctionId) -> bool {
         let key = (shape, conjunction);
         self.caps.get(&key).is_none_or(|cap| self.assigned.get(&key).copied().unwrap_or(0) < *cap)
     }
 
     /// Finds a place for each pod. `pods` may come in any order.
-    pub(crate) fn place(&mut self, pods: &[usize]) -> Placements {
-        let mut by_shape: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    pub(crate) fn place(&mut self, pods: &[PodIx]) -> Placements {
+        let mut by_shape: BTreeMap<ShapeIx, Vec<PodIx>> = BTreeMap::new();
         for pod in pods {
             if let Some(shape) = self.model.shapes.of_pod[*pod] {
                 by_shape.entry(shape).or_default().push(*pod);
             }
         }
-        let mut queue: Vec<(usize, Vec<usize>)> = by_shape.into_iter().collect();
+        let mut queue: Vec<(ShapeIx, Vec<PodIx>)> = by_shape.into_iter().collect();
         for (_, pods) in &mut queue {
             pods.sort_by(|a, b| self.model.pod(*a).key.cmp(&self.model.pod(*b).key));
         }
@@ -194,7 +195,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         loop {
             let mut waiting = Vec::new();
             let mut has_moved = false;
-            let priority = |shape: usize| self.model.shape(shape).spec.priority;
+            let priority = |shape: ShapeIx| self.model.shape(shape).spec.priority;
             for equal in queue.chunk_by_mut(|a, b| priority(a.0) == priority(b.0)) {
                 for (shape, pods) in equal.iter_mut() {
                     let count = pods.len();
@@ -219,8 +220,8 @@ impl<'m, 'a> Placer<'m, 'a> {
     }
 
     /// The same for pods that are to have new nodes whatever room there is on others.
-    pub(crate) fn place_on_new_nodes(&mut self, pods: &[usize]) -> Placements {
-        let all = vec![true; self.state.closed.len()];
+    pub(crate) fn place_on_new_nodes(&mut self, pods: &[PodIx]) -> Placements {
+        let all = IndexVec::filled(true, self.state.closed.len());
         let closed = std::mem::replace(&mut self.state.closed, all);
         let placements = self.place(pods);
         self.state.closed = closed;
@@ -228,7 +229,7 @@ impl<'m, 'a> Placer<'m, 'a> {
     }
 
     /// Priority first, then the larger, so that what is hard to place is placed while there is room.
-    fn order(&self, a: usize, b: usize) -> Ordering {
+    fn order(&self, a: ShapeIx, b: ShapeIx) -> Ordering {
         let (a, b) = (self.model.shape(a), self.model.shape(b));
         b.spec
             .priority
@@ -240,10 +241,10 @@ impl<'m, 'a> Placer<'m, 'a> {
     /// Returns the pods that found no place.
     fn place_shape(
         &mut self,
-        shape: usize,
-        pods: Vec<usize>,
+        shape: ShapeIx,
+        pods: Vec<PodIx>,
         placements: &mut Placements,
-    ) -> Vec<usize> {
+    ) -> Vec<PodIx> {
         let own = self.model.shape(shape);
         if own.goes_nowhere() {
             return pods;
@@ -277,7 +278,7 @@ impl<'m, 'a> Placer<'m, 'a> {
     }
 
     /// Counts a pod in the domains chosen for it, and makes it an item or part of one.
-    fn pin(&mut self, shape: usize, pod: usize, choice: Choice, placements: &mut Placements) {
+    fn pin(&mut self, shape: ShapeIx, pod: PodIx, choice: Choice, placements: &mut Placements) {
         let pool = &self.model.pools[choice.fit.pools[0].pool];
         for (key, domain) in &choice.pins {
             let taints = &pool.node_pool.template.taints;
@@ -301,7 +302,7 @@ impl<'m, 'a> Placer<'m, 'a> {
     }
 
     /// Where a new node could come from; worked out once.
-    fn fit(&mut self, shape: usize, conjunction: ConjunctionId) -> Rc<Fit> {
+    fn fit(&mut self, shape: ShapeIx, conjunction: ConjunctionId) -> Rc<Fit> {
         if let Some(known) = self.fits.get(&(shape, conjunction)) {
             return known.clone();
         }

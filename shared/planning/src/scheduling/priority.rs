@@ -12,6 +12,7 @@ use super::packing::{Packing, pack};
 use super::placement::Item;
 use super::state::State;
 use super::topology::Topology;
+use crate::ids::PodIx;
 use crate::model::Model;
 
 /// Packings tried at most. Whoever is not admitted by then gets what is left, without another look at the others.
@@ -64,14 +65,14 @@ fn priority(model: &Model, item: &Item) -> i32 {
 
 /// Whether somebody waits who has a higher priority than somebody who does not.
 fn is_unjust(model: &Model, packing: &Packing) -> bool {
-    let of_pod = |pod: &usize| model.pod(*pod).spec.priority;
+    let of_pod = |pod: &PodIx| model.pod(*pod).spec.priority;
     let waiting = packing.left.iter().map(of_pod).max();
     let served = packed(packing).map(|pod| of_pod(&pod)).min();
     waiting.zip(served).is_some_and(|(waiting, served)| served < waiting)
 }
 
 /// Pods that have a node.
-fn packed(packing: &Packing) -> impl Iterator<Item = usize> {
+fn packed(packing: &Packing) -> impl Iterator<Item = PodIx> {
     packing
         .nodes
         .iter()
@@ -117,11 +118,11 @@ impl Admission<'_, '_> {
         }
         self.tries_left -= 1;
         let mut candidates = self.admitted.clone();
-        let known: BTreeSet<usize> =
+        let known: BTreeSet<PodIx> =
             candidates.iter().flat_map(|item| item.pods.iter().copied()).collect();
         let mut room = first;
         for item in tier {
-            let pods: Vec<usize> =
+            let pods: Vec<PodIx> =
                 item.pods.iter().copied().take(room).filter(|pod| !known.contains(pod)).collect();
             room -= item.pods.len().min(room);
             if !pods.is_empty() {
@@ -130,7 +131,7 @@ impl Admission<'_, '_> {
         }
         let mut limits = self.before.clone();
         let packing = pack(self.model, self.topology, self.state, &mut limits, &candidates);
-        let left: BTreeSet<usize> = packing.left.iter().copied().collect();
+        let left: BTreeSet<PodIx> = packing.left.iter().copied().collect();
         if known.iter().any(|pod| left.contains(pod)) {
             return false;
         }
@@ -146,7 +147,7 @@ impl Admission<'_, '_> {
 
     /// Gives those who were not admitted what is left.
     fn finish(mut self, limits: &mut Limits, items: &[Item]) -> Packing {
-        let served: BTreeSet<usize> = packed(&self.packing).collect();
+        let served: BTreeSet<PodIx> = packed(&self.packing).collect();
         let rest: Vec<Item> = items
             .iter()
             .map(|item| {

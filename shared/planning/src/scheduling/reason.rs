@@ -9,6 +9,7 @@ use super::fit::pool_fit;
 use super::limits::Limits;
 use super::packing::with_room;
 use super::placement::Placer;
+use crate::ids::{PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
 use crate::model::pool::{Compatible, MinValuesUnmet, Pool};
@@ -19,7 +20,7 @@ pub(crate) fn reasons(
     model: &Model,
     placer: &mut Placer,
     limits: &Limits,
-    shape_index: usize,
+    shape_index: ShapeIx,
 ) -> Vec<PodUnschedulable> {
     let shape = model.shape(shape_index);
     if let Some(hopeless) = &shape.hopeless {
@@ -28,7 +29,7 @@ pub(crate) fn reasons(
     if model.pools.is_empty() {
         return vec![PodUnschedulable::NoNodePool];
     }
-    let mut pools: Vec<_> = model.pools.iter().enumerate().collect();
+    let mut pools: Vec<_> = model.pools.iter_enumerated().collect();
     pools.sort_by_key(|(_, pool)| &pool.node_pool.name);
     let reasons: Vec<PodUnschedulable> = pools
         .into_iter()
@@ -56,8 +57,8 @@ pub(crate) fn pool_reason(
     model: &Model,
     placer: &mut Placer,
     limits: &Limits,
-    shape_index: usize,
-    pool_index: usize,
+    shape_index: ShapeIx,
+    pool_index: PoolIx,
 ) -> NodePoolUnfit {
     let shape = model.shape(shape_index);
     let pool = &model.pools[pool_index];
@@ -89,15 +90,15 @@ fn held_back(
     model: &Model,
     limits: &Limits,
     shape: &Shape,
-    (index, compatible): (usize, &Compatible),
+    (index, compatible): (PoolIx, &Compatible),
 ) -> Option<NodePoolUnfit> {
     let pool = &model.pools[index];
     let mut types = with_room(pool, &compatible.types, &shape.requests);
     let exceeded =
-        types.ones().next().and_then(|first| limits.exceeded(index, &pool.types[first].capacity));
+        types.iter().next().and_then(|first| limits.exceeded(index, &pool.types[first].capacity));
     limits.keep_allowed(index, pool, &mut types);
     match exceeded {
-        Some((resource, left)) if types.is_clear() => {
+        Some((resource, left)) if types.is_empty() => {
             let limit = pool.node_pool.limits.get(&resource);
             Some(NodePoolUnfit::Limit { resource, limit, used: limit - left })
         }

@@ -9,6 +9,7 @@ use domain::taint::Taint;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::topology::{Rule, Topology};
+use crate::ids::{GroupIx, Idx, IndexVec, NodeIx, ShapeIx};
 use crate::model::Model;
 
 /// How many pods a group counts, by domain.
@@ -17,7 +18,7 @@ pub(crate) struct Counts {
     /// By value of the key, for keys other than the host name. Never zero.
     pub(crate) by_domain: BTreeMap<Text, u32>,
     /// By node index, for the host name. Never zero.
-    pub(crate) by_node: FxHashMap<usize, u32>,
+    pub(crate) by_node: FxHashMap<NodeIx, u32>,
 }
 
 impl Counts {
@@ -26,7 +27,7 @@ impl Counts {
         self.by_domain.is_empty() && self.by_node.is_empty()
     }
 
-    fn change(&mut self, node: Option<usize>, domain: Option<&Text>, by: i64) {
+    fn change(&mut self, node: Option<NodeIx>, domain: Option<&Text>, by: i64) {
         if let Some(node) = node {
             let count = self.by_node.entry(node).or_default();
             *count = changed(*count, by);
@@ -54,15 +55,15 @@ pub(crate) struct State {
     /// Free room of each node, resource by resource.
     pub(crate) free: Vec<i64>,
     /// Nodes that take no pods.
-    pub(crate) closed: Vec<bool>,
+    pub(crate) closed: IndexVec<NodeIx, bool>,
     /// Pods that each group selects.
-    pub(crate) matched: Vec<Counts>,
+    pub(crate) matched: IndexVec<GroupIx, Counts>,
     /// Pods that carry each anti-affinity group.
-    pub(crate) owners: Vec<Counts>,
+    pub(crate) owners: IndexVec<GroupIx, Counts>,
     /// Ports open on nodes.
-    pub(crate) ports: FxHashMap<usize, Vec<HostPort>>,
+    pub(crate) ports: FxHashMap<NodeIx, Vec<HostPort>>,
     /// Volumes attached to nodes that have a limit.
-    pub(crate) attached: FxHashMap<usize, FxHashSet<(Text, Text)>>,
+    pub(crate) attached: FxHashMap<NodeIx, FxHashSet<(Text, Text)>>,
     /// Claims in use that only one pod may use.
     pub(crate) exclusive: FxHashSet<ObjectKey>,
 }
@@ -70,23 +71,22 @@ pub(crate) struct State {
 impl State {
     /// Everything as it stands: bound pods where they are, those of leaving nodes on their way out.
     pub(crate) fn of(model: &Model, topology: &Topology) -> Self {
-        let limited: BTreeMap<&str, usize> = model
+        let limited: BTreeMap<&str, NodeIx> = model
             .nodes
-            .iter()
-            .enumerate()
+            .iter_enumerated()
             .filter(|(_, node)| model.snapshot.csi_nodes.iter().any(|csi| csi.name == *node.name))
             .map(|(index, node)| (&**node.name, index))
             .collect();
         let mut state = Self {
             free: model.nodes.iter().flat_map(|node| node.free.iter().copied()).collect(),
             closed: model.nodes.iter().map(crate::model::node::NodeView::is_leaving).collect(),
-            matched: vec![Counts::default(); topology.groups.len()],
-            owners: vec![Counts::default(); topology.groups.len()],
+            matched: IndexVec::filled(Counts::default(), topology.groups.len()),
+            owners: IndexVec::filled(Counts::default(), topology.groups.len()),
             ports: FxHashMap::default(),
             attached: FxHashMap::default(),
             exclusive: FxHashSet::default(),
         };
-        for (index, node) in model.nodes.iter().enumerate() {
+        for (index, node) in model.nodes.iter_enumerated() {
             for pod in node.bound.iter().copied() {
                 let Some(shape) = model.shapes.of_pod[pod] else { continue };
                 let spec = model.shape(shape).spec;
@@ -111,14 +111,14 @@ impl State {
     }
 
     /// Free room of a node.
-    pub(crate) fn free(&self, model: &Model, node: usize) -> &[i64] {
+    pub(crate) fn free(&self, model: &Model, node: NodeIx) -> &[i64] {
         let width = model.resources.len();
-        &self.free[node * width..(node + 1) * width]
+        &self.free[node.index() * width..(node.index() + 1) * width]
     }
 
     /// How many pods of these requests the node has room for. One that is over-committed takes none, not even
     /// those that ask for nothing of what is short (Karpenter, `resources.Fits`).
-    pub(crate) fn room_for(&self, model: &Model, node: usize, requests: &[i64]) -> u32 {
+    pub(crate) fn room_for(&self, model: &Model, node: NodeIx, requests: &[i64]) -> u32 {
         let free = self.free(model, node);
         if free.iter().any(|free| *free < 0) {
             return 0;
@@ -131,8 +131,8 @@ impl State {
         &mut self,
         model: &Model,
         topology: &Topology,
-        shape: usize,
-        node: usize,
+        shape: ShapeIx,
+        node: NodeIx,
         by: i64,
     ) {
         let view = &model.nodes[node];
@@ -167,14 +167,15 @@ impl State {
         &mut self,
         model: &Model,
         topology: &Topology,
-        shape: usize,
-        node: usize,
+        shape: ShapeIx,
+        node: NodeIx,
         count: u32,
     ) {
         let width = model.resources.len();
         let own = model.shape(shape);
-        for (free, amount) in
-            self.free[node * width..(node + 1) * width].iter_mut().zip(&own.requests)
+        for (free, amount) in self.free[node.index() * width..(node.index() + 1) * width]
+            .iter_mut()
+            .zip(&own.requests)
         {
             *free -= amount * i64::from(count);
         }
@@ -193,7 +194,7 @@ impl State {
     pub(crate) fn count_new(
         &mut self,
         topology: &Topology,
-        shape: usize,
+        shape: ShapeIx,
         (key, domain): (&Text, &Text),
         taints: &[Taint],
     ) {
@@ -213,7 +214,7 @@ impl State {
     }
 
     /// Takes a node away with its pods: they are on their way out.
-    pub(crate) fn remove_node(&mut self, model: &Model, topology: &Topology, node: usize) {
+    pub(crate) fn remove_node(&mut self, model: &Model, topology: &Topology, node: NodeIx) {
         if self.closed[node] {
             return;
         }

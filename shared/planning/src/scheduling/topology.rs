@@ -14,6 +14,7 @@ use domain::settings::PreferencePolicy;
 use domain::taint::{Taint, Toleration, first_untolerated};
 use rustc_hash::FxHashMap;
 
+use crate::ids::{GroupIx, IndexVec, NodeIx, ShapeIx};
 use crate::model::Model;
 use crate::model::daemon::node_terms_hold;
 use crate::model::node::NodeView;
@@ -115,7 +116,7 @@ impl Group {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owned {
     /// The group.
-    pub(crate) group: usize,
+    pub(crate) group: GroupIx,
     /// 0 for a requirement, else how much keeping it is worth.
     pub(crate) weight: i32,
     /// The shape's own pods are selected.
@@ -128,7 +129,7 @@ pub(crate) struct ShapeTies {
     /// Constraints that its pods carry.
     pub(crate) owned: Vec<Owned>,
     /// Groups whose selector takes its pods.
-    pub(crate) selected_by: Vec<usize>,
+    pub(crate) selected_by: Vec<GroupIx>,
 }
 
 impl ShapeTies {
@@ -141,19 +142,19 @@ impl ShapeTies {
 /// All groups, and which shape has to do with which.
 pub(crate) struct Topology {
     /// The groups.
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: IndexVec<GroupIx, Group>,
     /// By shape.
-    pub(crate) ties: Vec<ShapeTies>,
+    pub(crate) ties: IndexVec<ShapeIx, ShapeTies>,
     /// The first shape that carries each group: its node selector and affinity are the group's.
-    pub(crate) first_owner: Vec<usize>,
+    pub(crate) first_owner: IndexVec<GroupIx, ShapeIx>,
     /// Groups that some waiting pod carries: where pods that they select go makes a difference.
-    pub(crate) is_awaited: Vec<bool>,
+    pub(crate) is_awaited: IndexVec<GroupIx, bool>,
     /// The same, left out where they carry it as a spread that need not hold.
-    pub(crate) is_needed: Vec<bool>,
+    pub(crate) is_needed: IndexVec<GroupIx, bool>,
     /// Domains of existing nodes, by key.
     keys: Vec<NodeDomains>,
     /// By group: which of `keys` is its own.
-    key_of: Vec<usize>,
+    key_of: IndexVec<GroupIx, usize>,
 }
 
 /// Domains that nodes of the snapshot are in, for one key.
@@ -161,7 +162,7 @@ struct NodeDomains {
     /// Values of the key that nodes have, in the order of the nodes.
     values: Vec<Text>,
     /// By node: the number of its value; `None` for a node without the label.
-    of_node: Vec<Option<usize>>,
+    of_node: IndexVec<NodeIx, Option<usize>>,
 }
 
 impl NodeDomains {
@@ -181,12 +182,16 @@ impl NodeDomains {
 
 impl Topology {
     /// Groups that pods of the shapes to place carry, and required anti-affinity of any pod.
-    pub(crate) fn of(model: &Model, to_place: &[bool], waiting: &[bool]) -> Self {
+    pub(crate) fn of(
+        model: &Model,
+        to_place: &IndexVec<ShapeIx, bool>,
+        waiting: &IndexVec<ShapeIx, bool>,
+    ) -> Self {
         let mut builder = Builder::default();
         let respect = model.snapshot.settings.preference_policy == PreferencePolicy::Respect;
         let shapes = &model.shapes.list;
-        let mut owned: Vec<Vec<(usize, i32)>> = Vec::with_capacity(shapes.len());
-        for (index, shape) in shapes.iter().enumerate() {
+        let mut owned: Vec<Vec<(GroupIx, i32)>> = Vec::with_capacity(shapes.len());
+        for (index, shape) in shapes.iter_enumerated() {
             owned.push(builder.groups_of(index, shape, to_place[index], respect));
         }
         let namespaces: BTreeMap<&str, &Labels> = model
@@ -196,8 +201,8 @@ impl Topology {
             .map(|namespace| (&*namespace.name, &namespace.labels))
             .collect();
         let index = SelectorIndex::of(&builder.groups);
-        let mut selected: FxHashMap<(&Text, &Labels), Vec<usize>> = FxHashMap::default();
-        let ties: Vec<ShapeTies> = shapes
+        let mut selected: FxHashMap<(&Text, &Labels), Vec<GroupIx>> = FxHashMap::default();
+        let ties: IndexVec<ShapeIx, ShapeTies> = shapes
             .iter()
             .zip(owned)
             .map(|(shape, owned)| {
@@ -225,7 +230,7 @@ impl Topology {
                 ShapeTies { owned, selected_by }
             })
             .collect();
-        let mut is_awaited = vec![false; builder.groups.len()];
+        let mut is_awaited = IndexVec::filled(false, builder.groups.len());
         let mut is_needed = is_awaited.clone();
         for owned in ties
             .iter()
@@ -240,7 +245,7 @@ impl Topology {
         let Builder { groups, first_owner, .. } = builder;
         let mut keys: Vec<NodeDomains> = Vec::new();
         let mut numbers: FxHashMap<Text, usize> = FxHashMap::default();
-        let mut key_of = Vec::with_capacity(groups.len());
+        let mut key_of = IndexVec::new();
         for group in &groups {
             key_of.push(*numbers.entry(group.key.clone()).or_insert_with(|| {
                 keys.push(NodeDomains::of(model, &group.key));
@@ -251,12 +256,12 @@ impl Topology {
     }
 
     /// Domains of existing nodes that the group tells apart; [`Topology::domain_of`] numbers them.
-    pub(crate) fn domains(&self, group: usize) -> impl Iterator<Item = &Text> {
+    pub(crate) fn domains(&self, group: GroupIx) -> impl Iterator<Item = &Text> {
         self.keys[self.key_of[group]].values.iter()
     }
 
     /// The number of the node's domain; `None` for a node without the group's label.
-    pub(crate) fn domain_of(&self, group: usize, node: usize) -> Option<usize> {
+    pub(crate) fn domain_of(&self, group: GroupIx, node: NodeIx) -> Option<usize> {
         self.keys[self.key_of[group]].of_node[node]
     }
 
@@ -266,21 +271,21 @@ impl Topology {
     }
 }
 
-fn is_wished_spread(groups: &[Group], owned: &Owned) -> bool {
+fn is_wished_spread(groups: &IndexVec<GroupIx, Group>, owned: &Owned) -> bool {
     owned.weight > 0 && matches!(groups[owned.group].rule, Rule::Spread { .. })
 }
 
 /// Finds the groups that may select a pod by one of its labels, so that not every group is held against
 /// every set of labels.
 struct SelectorIndex<'g> {
-    by_label: FxHashMap<(&'g Text, &'g Text), Vec<usize>>,
-    others: Vec<usize>,
+    by_label: FxHashMap<(&'g Text, &'g Text), Vec<GroupIx>>,
+    others: Vec<GroupIx>,
 }
 
 impl<'g> SelectorIndex<'g> {
-    fn of(groups: &'g [Group]) -> Self {
+    fn of(groups: &'g IndexVec<GroupIx, Group>) -> Self {
         let mut index = Self { by_label: FxHashMap::default(), others: Vec::new() };
-        for (number, group) in groups.iter().enumerate() {
+        for (number, group) in groups.iter_enumerated() {
             let Some(selector) = &group.selector else { continue };
             let needed = selector.expressions().iter().find(|expression| {
                 expression.operator == SelectorOperator::In && expression.values.len() == 1
@@ -300,7 +305,7 @@ impl<'g> SelectorIndex<'g> {
     }
 
     /// Every group that selects a pod with these labels, and some that do not; in order.
-    fn candidates(&self, labels: &Labels) -> Vec<usize> {
+    fn candidates(&self, labels: &Labels) -> Vec<GroupIx> {
         let mut candidates = self.others.clone();
         for label in labels {
             candidates.extend(self.by_label.get(&label).into_iter().flatten());
@@ -312,29 +317,29 @@ impl<'g> SelectorIndex<'g> {
 
 #[derive(Default)]
 struct Builder {
-    groups: Vec<Group>,
-    ids: FxHashMap<Group, usize>,
-    first_owner: Vec<usize>,
+    groups: IndexVec<GroupIx, Group>,
+    ids: FxHashMap<Group, GroupIx>,
+    first_owner: IndexVec<GroupIx, ShapeIx>,
 }
 
 impl Builder {
-    fn id(&mut self, shape: usize, group: Group) -> usize {
+    fn id(&mut self, shape: ShapeIx, group: Group) -> GroupIx {
         if let Some(id) = self.ids.get(&group) {
             return *id;
         }
-        self.groups.push(group.clone());
+        let id = self.groups.push(group.clone());
         self.first_owner.push(shape);
-        self.ids.insert(group, self.groups.len() - 1);
-        self.groups.len() - 1
+        self.ids.insert(group, id);
+        id
     }
 
     fn groups_of(
         &mut self,
-        index: usize,
+        index: ShapeIx,
         shape: &Shape,
         is_to_place: bool,
         respect: bool,
-    ) -> Vec<(usize, i32)> {
+    ) -> Vec<(GroupIx, i32)> {
         let mut owned = Vec::new();
         let spec = shape.spec;
         for term in &spec.pod_anti_affinity {

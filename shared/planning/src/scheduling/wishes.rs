@@ -14,6 +14,7 @@ use domain::money::UsdPerHour;
 use super::packing::Packed;
 use super::state::State;
 use super::topology::Topology;
+use crate::ids::{GroupIx, ShapeIx, ZoneIx, ZoneSet};
 use crate::model::Model;
 
 /// Whether spreads that need not hold settle where nodes are launched.
@@ -47,12 +48,12 @@ pub(crate) fn may_be_worth(kept: UsdPerHour, open: (UsdPerHour, usize)) -> bool 
 }
 
 /// Whether some pod of the items wishes for a spread over zones.
-pub(crate) fn has_open(topology: &Topology, shapes: impl IntoIterator<Item = usize>) -> bool {
+pub(crate) fn has_open(topology: &Topology, shapes: impl IntoIterator<Item = ShapeIx>) -> bool {
     shapes.into_iter().any(|shape| wished(topology, shape).next().is_some())
 }
 
 /// Groups by zone that pods of the shape wish to be spread by.
-fn wished(topology: &Topology, shape: usize) -> impl Iterator<Item = usize> {
+fn wished(topology: &Topology, shape: ShapeIx) -> impl Iterator<Item = GroupIx> {
     topology.ties[shape]
         .owned
         .iter()
@@ -69,17 +70,16 @@ pub(crate) fn settle_zones(
     state: &State,
     nodes: &mut [Packed],
 ) {
-    let mut counts: BTreeMap<(usize, Text), u32> = BTreeMap::new();
-    let mut order: Vec<(usize, Vec<(usize, u32)>)> = Vec::new();
+    let mut counts: BTreeMap<(GroupIx, Text), u32> = BTreeMap::new();
+    let mut order: Vec<(usize, Vec<(GroupIx, u32)>)> = Vec::new();
     for (index, node) in nodes.iter().enumerate() {
         let own = wishes_of(model, topology, node);
         if own.is_empty() {
             continue;
         }
-        if node.compatible.zones.is_power_of_two() {
-            count(model, node.compatible.zones.trailing_zeros(), &own, &mut counts);
-        } else {
-            order.push((index, own));
+        match node.compatible.zones.single() {
+            Some(zone) => count(model, zone, &own, &mut counts),
+            None => order.push((index, own)),
         }
     }
     order.sort_by_key(|(index, own)| {
@@ -90,10 +90,10 @@ pub(crate) fn settle_zones(
         let pool = &model.pools[node.pool];
         let Some(cheapest) = node.price(model) else { continue };
         let most = cheapest + UsdPerHour::from_nanos(cheapest.nanos() / ZONE_PREMIUM_PART);
-        let mut best: Option<((u32, UsdPerHour), Packed, u32)> = None;
-        for zone in (0..64).filter(|zone| node.compatible.zones >> zone & 1 == 1) {
+        let mut best: Option<((u32, UsdPerHour), Packed, ZoneIx)> = None;
+        for zone in node.compatible.zones.iter() {
             let mut there = node.clone();
-            there.compatible.zones = 1 << zone;
+            there.compatible.zones = ZoneSet::one(zone);
             let viable = pool.viable(there.compatible.zones, there.compatible.purchases);
             there.compatible.types.intersect_with(&viable);
             let Some(price) = there.price(model).filter(|price| *price <= most) else {
@@ -118,8 +118,8 @@ pub(crate) fn settle_zones(
 }
 
 /// Groups that the node's pods wish to be spread by, with how many of its pods do.
-fn wishes_of(model: &Model, topology: &Topology, node: &Packed) -> Vec<(usize, u32)> {
-    let mut own: BTreeMap<usize, u32> = BTreeMap::new();
+fn wishes_of(model: &Model, topology: &Topology, node: &Packed) -> Vec<(GroupIx, u32)> {
+    let mut own: BTreeMap<GroupIx, u32> = BTreeMap::new();
     for member in &node.members {
         let shape = member.pods.first().and_then(|pod| model.shapes.of_pod[*pod]);
         for group in shape.into_iter().flat_map(|shape| wished(topology, shape)) {
@@ -131,11 +131,11 @@ fn wishes_of(model: &Model, topology: &Topology, node: &Packed) -> Vec<(usize, u
 
 fn count(
     model: &Model,
-    zone: u32,
-    own: &[(usize, u32)],
-    counts: &mut BTreeMap<(usize, Text), u32>,
+    zone: ZoneIx,
+    own: &[(GroupIx, u32)],
+    counts: &mut BTreeMap<(GroupIx, Text), u32>,
 ) {
     for (group, pods) in own {
-        *counts.entry((*group, model.zones[zone as usize].clone())).or_default() += pods;
+        *counts.entry((*group, model.zones[zone].clone())).or_default() += pods;
     }
 }

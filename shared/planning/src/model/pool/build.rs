@@ -11,9 +11,11 @@ use domain::node_pool::NodePool;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirements;
 use domain::snapshot::ClusterSnapshot;
-use fixedbitset::FixedBitSet;
 
-use super::{Compatible, Pool, PoolType, Purchase, TypeOffering, small};
+use super::{Compatible, Pool, PoolType, Purchase, TypeOffering};
+use crate::ids::{
+    Idx, IndexVec, PoolIx, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet,
+};
 use crate::model::ResourceNames;
 use crate::model::daemon::{Daemons, Overhead};
 use crate::model::intern::{KeyKind, KeyRule, Sets};
@@ -24,9 +26,9 @@ pub(crate) fn pools<'a>(
     snapshot: &'a ClusterSnapshot,
     resources: &ResourceNames,
     key_kinds: &BTreeMap<Text, KeyKind>,
-    zones: &[Text],
+    zones: &IndexVec<ZoneIx, Text>,
     sets: &mut Sets,
-) -> Vec<Pool<'a>> {
+) -> IndexVec<PoolIx, Pool<'a>> {
     let overlays = Overlays::of(snapshot);
     let mut node_pools: Vec<&NodePool> = snapshot.node_pools.iter().collect();
     node_pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
@@ -38,7 +40,7 @@ struct Builder<'a, 'b> {
     snapshot: &'a ClusterSnapshot,
     resources: &'b ResourceNames,
     key_kinds: &'b BTreeMap<Text, KeyKind>,
-    zones: &'b [Text],
+    zones: &'b IndexVec<ZoneIx, Text>,
     overlays: &'b Overlays<'a>,
 }
 
@@ -54,10 +56,10 @@ impl<'a> Builder<'a, '_> {
             &node_pool.template.taints,
             self.resources,
         );
-        let mut purchases = Vec::new();
+        let mut purchases = IndexVec::new();
         let mut overheads = Overheads::default();
         let offered = self.snapshot.instance_types.of(&node_pool.template.node_class_ref.name);
-        let types: Vec<PoolType> = offered
+        let types: IndexVec<TypeIx, PoolType> = offered
             .iter()
             .filter(|instance_type| self.meets_own(instance_type, &own))
             .filter_map(|instance_type| {
@@ -87,7 +89,7 @@ impl<'a> Builder<'a, '_> {
             own,
             purchases,
             fixed: fixed_labels(node_pool),
-            zones: self.zones.to_vec(),
+            zones: self.zones.clone(),
             zone_ids: self.snapshot.instance_types.zone_ids.clone(),
             region: self.snapshot.instance_types.region.clone(),
             fits: RefCell::default(),
@@ -106,9 +108,6 @@ impl<'a> Builder<'a, '_> {
         purchases: usize,
         sets: &mut Sets,
     ) -> Compatible {
-        let mut every = FixedBitSet::with_capacity(types);
-        every.insert_range(..);
-        let mask = |count: usize| if count >= 64 { u64::MAX } else { (1 << count) - 1 };
         let open = own
             .iter()
             .filter(|(key, _)| is_open(self.key_kinds.get(*key)))
@@ -121,26 +120,30 @@ impl<'a> Builder<'a, '_> {
             })
             .collect();
         Compatible {
-            types: every,
+            types: TypeSet::full(types),
             zones: self.admitted_zones(own),
-            purchases: mask(purchases),
+            purchases: PurchaseSet::full(purchases),
             open,
         }
     }
 
+    fn zone_named(&self, name: &Text) -> Option<ZoneIx> {
+        self.zones.position(|zone| zone == name)
+    }
+
     /// Zones that the pool's own requirements admit, a bit each.
-    fn admitted_zones(&self, own: &Requirements) -> u64 {
+    fn admitted_zones(&self, own: &Requirements) -> ZoneSet {
         let allows =
             |key: &str, value: &Text| own.get(key).is_none_or(|rule| rule.values.contains(value));
         self.zones
-            .iter()
-            .enumerate()
+            .iter_enumerated()
             .filter(|(_, zone)| {
                 let zone_id = self.snapshot.instance_types.zone_ids.get(*zone);
                 allows(label::ZONE, zone)
                     && zone_id.is_none_or(|zone_id| allows(label::ZONE_ID, zone_id))
             })
-            .fold(0, |mask, (index, _)| mask | 1 << index)
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// Whether the type's labels meet the pool's requirements, as far as the type decides them.
@@ -164,18 +167,18 @@ impl<'a> Builder<'a, '_> {
         &self,
         instance_type: &InstanceType,
         own: &Requirements,
-        purchases: &mut Vec<Purchase>,
+        purchases: &mut IndexVec<PurchaseIx, Purchase>,
     ) -> Vec<TypeOffering> {
         let mut offerings = Vec::new();
         for offering in instance_type.offerings.iter().filter(|offering| offering.is_usable()) {
-            let Some(zone) = self.zones.iter().position(|zone| *zone == offering.zone) else {
+            let Some(zone) = self.zone_named(&offering.zone) else {
                 continue;
             };
             if !self.is_within(offering, own) {
                 continue;
             }
             let purchase = index_of(purchases, offering);
-            if purchase >= 64 {
+            if purchase.index() >= PurchaseSet::MAX_LEN {
                 // Masks hold 64 ways of buying: a pool with more reservations does without the rest.
                 continue;
             }
@@ -184,7 +187,7 @@ impl<'a> Builder<'a, '_> {
             } else {
                 self.overlays.price(own, instance_type, offering)
             };
-            offerings.push(TypeOffering { zone: small(zone), purchase: small(purchase), price });
+            offerings.push(TypeOffering { zone, purchase, price });
         }
         offerings
     }
@@ -248,10 +251,10 @@ impl Overheads {
 }
 
 /// The index of the offering's way of buying, added where it is new.
-fn index_of(purchases: &mut Vec<Purchase>, offering: &Offering) -> usize {
+fn index_of(purchases: &mut IndexVec<PurchaseIx, Purchase>, offering: &Offering) -> PurchaseIx {
     let reservation = offering.reservation.as_ref();
     let id = reservation.map(|reservation| &reservation.id);
-    let known = purchases.iter().position(|known| {
+    let known = purchases.position(|known| {
         known.capacity_type == offering.capacity_type && known.reservation.as_ref() == id
     });
     known.unwrap_or_else(|| {
@@ -259,8 +262,7 @@ fn index_of(purchases: &mut Vec<Purchase>, offering: &Offering) -> usize {
             capacity_type: offering.capacity_type,
             reservation: id.cloned(),
             remaining: reservation.and_then(|reservation| reservation.remaining),
-        });
-        purchases.len() - 1
+        })
     })
 }
 
@@ -280,7 +282,7 @@ fn unfit(node_pool: &NodePool, has_no_node: bool) -> Option<NodePoolUnfit> {
 
 /// Whether no node could meet the pool's own requirements: none is sold, they contradict each other, or they name
 /// a host, which no node is before it is launched.
-fn has_no_node(own: &Requirements, types: &[PoolType]) -> bool {
+fn has_no_node(own: &Requirements, types: &IndexVec<TypeIx, PoolType>) -> bool {
     let names_a_host = own.get(label::HOSTNAME).is_some();
     types.is_empty() || own.contradiction().is_some() || names_a_host
 }

@@ -7,9 +7,9 @@ use domain::Text;
 use domain::label;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::ValueSet;
-use fixedbitset::FixedBitSet;
 
-use super::Pool;
+use super::{Pool, Purchase};
+use crate::ids::{PurchaseSet, TypeSet, ZoneSet};
 use crate::model::daemon::NODE_NAME_FIELD;
 use crate::model::intern::{ConjunctionId, KeyKind, KeyRule, Sets};
 
@@ -17,11 +17,11 @@ use crate::model::intern::{ConjunctionId, KeyKind, KeyRule, Sets};
 #[derive(Clone, Debug)]
 pub(crate) struct Compatible {
     /// Types, each with an offering in some zone and way of buying below.
-    pub(crate) types: FixedBitSet,
+    pub(crate) types: TypeSet,
     /// Zones, a bit each.
-    pub(crate) zones: u64,
+    pub(crate) zones: ZoneSet,
     /// Ways of buying, a bit each.
-    pub(crate) purchases: u64,
+    pub(crate) purchases: PurchaseSet,
     /// Rules on labels that neither the type nor the offering settles, by key.
     pub(crate) open: Vec<KeyRule>,
 }
@@ -61,7 +61,7 @@ impl Pool<'_> {
             self.narrow(&mut left, rule, key_kinds, sets)?;
         }
         left.types.intersect_with(&self.viable(left.zones, left.purchases));
-        if left.types.is_clear() {
+        if left.types.is_empty() {
             return Err(NodePoolUnfit::NoOffering);
         }
         Ok(left)
@@ -79,24 +79,23 @@ impl Pool<'_> {
         let wanted = sets.get(rule.set);
         match key_kinds.get(&rule.key) {
             Some(KeyKind::Zone) => {
-                let zones = mask(&self.zones, |zone| wanted.contains(zone));
+                let zones = self.zones_where(|zone| wanted.contains(zone));
                 self.narrow_zones(left, zones, rule, &wanted)
             }
             Some(KeyKind::ZoneId) => {
-                let zones = mask(&self.zones, |zone| match self.zone_ids.get(zone) {
+                let zones = self.zones_where(|zone| match self.zone_ids.get(zone) {
                     Some(zone_id) => wanted.contains(zone_id),
                     None => rule.may_be_absent,
                 });
                 self.narrow_zones(left, zones, rule, &wanted)
             }
             Some(KeyKind::CapacityType) => {
-                let purchases = mask(&self.purchases, |purchase| {
-                    wanted.contains(purchase.capacity_type.as_str())
-                });
+                let purchases = self
+                    .purchases_where(|purchase| wanted.contains(purchase.capacity_type.as_str()));
                 self.narrow_purchases(left, purchases, rule, &wanted)
             }
             Some(KeyKind::Reservation) => {
-                let purchases = mask(&self.purchases, |purchase| match &purchase.reservation {
+                let purchases = self.purchases_where(|purchase| match &purchase.reservation {
                     Some(reservation) => wanted.contains(reservation),
                     None => rule.may_be_absent,
                 });
@@ -113,17 +112,27 @@ impl Pool<'_> {
         }
     }
 
+    fn zones_where(&self, keep: impl Fn(&Text) -> bool) -> ZoneSet {
+        let zones = self.zones.iter_enumerated().take(ZoneSet::MAX_LEN);
+        zones.filter(|(_, zone)| keep(zone)).map(|(index, _)| index).collect()
+    }
+
+    fn purchases_where(&self, keep: impl Fn(&Purchase) -> bool) -> PurchaseSet {
+        let purchases = self.purchases.iter_enumerated().take(PurchaseSet::MAX_LEN);
+        purchases.filter(|(_, purchase)| keep(purchase)).map(|(index, _)| index).collect()
+    }
+
     /// A rule that takes the last zone away is the one to name; an earlier one was named already.
     fn narrow_zones(
         &self,
         left: &mut Compatible,
-        zones: u64,
+        zones: ZoneSet,
         rule: &KeyRule,
         wanted: &ValueSet,
     ) -> Result<(), NodePoolUnfit> {
         let before = left.zones;
         left.zones &= zones;
-        if left.zones == 0 && before != 0 {
+        if left.zones.is_empty() && !before.is_empty() {
             return Err(self.label_unfit(rule, wanted));
         }
         Ok(())
@@ -132,13 +141,13 @@ impl Pool<'_> {
     fn narrow_purchases(
         &self,
         left: &mut Compatible,
-        purchases: u64,
+        purchases: PurchaseSet,
         rule: &KeyRule,
         wanted: &ValueSet,
     ) -> Result<(), NodePoolUnfit> {
         let before = left.purchases;
         left.purchases &= purchases;
-        if left.purchases == 0 && before != 0 {
+        if left.purchases.is_empty() && !before.is_empty() {
             return Err(self.label_unfit(rule, wanted));
         }
         Ok(())
@@ -166,15 +175,12 @@ impl Pool<'_> {
     }
 
     fn offered_zones(&self) -> Text {
-        let mut offered = 0_u64;
-        for offering in self.types.iter().flat_map(|one| &one.offerings) {
-            offered |= 1 << offering.zone;
-        }
+        let offerings = self.types.iter().flat_map(|one| &one.offerings);
+        let offered: ZoneSet = offerings.map(|offering| offering.zone).collect();
         let names: Vec<&str> = self
             .zones
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| offered >> index & 1 == 1)
+            .iter_enumerated()
+            .filter(|(index, _)| offered.contains(*index))
             .map(|(_, zone)| &**zone)
             .collect();
         format!("In [{}]", names.join(" ")).into()
@@ -218,10 +224,10 @@ impl Pool<'_> {
     }
 
     /// What types have of a label, a few values of many.
-    fn offered_values(&self, types: &FixedBitSet, key: &Text) -> Text {
+    fn offered_values(&self, types: &TypeSet, key: &Text) -> Text {
         const SHOWN_MAX: usize = 6;
         let values: BTreeSet<&str> = types
-            .ones()
+            .iter()
             .flat_map(|index| self.types[index].instance_type.labels.get(key).into_iter().flatten())
             .map(|value| &**value)
             .collect();
@@ -253,19 +259,16 @@ impl Pool<'_> {
     }
 
     /// Types of which some value of the label is in the set, or that may lack it.
-    pub(crate) fn types_meeting(&self, rule: &KeyRule, sets: &Sets) -> Rc<FixedBitSet> {
+    pub(crate) fn types_meeting(&self, rule: &KeyRule, sets: &Sets) -> Rc<TypeSet> {
         if let Some(known) = self.type_sets.borrow().get(rule) {
             return known.clone();
         }
         let wanted = sets.get(rule.set);
-        let mut meeting = FixedBitSet::with_capacity(self.types.len());
-        for (index, one) in self.types.iter().enumerate() {
-            let meets = match one.instance_type.labels.get(&rule.key) {
-                Some(values) => values.iter().any(|value| wanted.contains(value)),
-                None => rule.may_be_absent,
-            };
-            meeting.set(index, meets);
-        }
+        let mut meeting = TypeSet::full(self.types.len());
+        meeting.retain(|index| match self.types[index].instance_type.labels.get(&rule.key) {
+            Some(values) => values.iter().any(|value| wanted.contains(value)),
+            None => rule.may_be_absent,
+        });
         let meeting = Rc::new(meeting);
         self.type_sets.borrow_mut().insert(rule.clone(), meeting.clone());
         meeting
@@ -331,18 +334,8 @@ impl Pool<'_> {
         {
             types.intersect_with(&self.viable(zones, purchases));
         }
-        (!types.is_clear()).then_some(Compatible { types, zones, purchases, open })
+        (!types.is_empty()).then_some(Compatible { types, zones, purchases, open })
     }
-}
-
-/// The items to keep, a bit each.
-fn mask<T>(items: &[T], keep: impl Fn(&T) -> bool) -> u64 {
-    items
-        .iter()
-        .take(64)
-        .enumerate()
-        .filter(|(_, item)| keep(item))
-        .fold(0, |mask, (index, _)| mask | 1 << index)
 }
 
 /// Nobody can list the name that a new node will have; everybody can exclude others.

@@ -3,13 +3,14 @@
 use std::rc::Rc;
 
 use super::{Compatible, Pool, PoolType, TypeOffering};
+use crate::ids::{PurchaseSet, TypeIx, ZoneSet};
 use crate::model::intern::ConjunctionId;
 
 /// An instance type with its cheapest offering under some requirements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PricedType {
     /// Index of the type.
-    pub(crate) index: usize,
+    pub(crate) index: TypeIx,
     /// The offering.
     pub(crate) offering: TypeOffering,
 }
@@ -18,7 +19,7 @@ pub(crate) struct PricedType {
 #[derive(Clone, Debug)]
 pub(crate) struct TypeRate {
     /// Index of the type.
-    pub(crate) index: usize,
+    pub(crate) index: TypeIx,
     /// By resource index; infinite where the type has none.
     pub(crate) rates: Vec<f64>,
 }
@@ -26,14 +27,13 @@ pub(crate) struct TypeRate {
 impl Pool<'_> {
     /// Types with an offering in some of the zones, bought in some of the ways, each with its cheapest:
     /// by price, then name.
-    pub(crate) fn cheapest(&self, zones: u64, purchases: u64) -> Rc<[PricedType]> {
+    pub(crate) fn cheapest(&self, zones: ZoneSet, purchases: PurchaseSet) -> Rc<[PricedType]> {
         if let Some(known) = self.cheapest.borrow().get(&(zones, purchases)) {
             return known.clone();
         }
         let mut priced: Vec<PricedType> = self
             .types
-            .iter()
-            .enumerate()
+            .iter_enumerated()
             .filter_map(|(index, one)| {
                 one.cheapest_in(zones, purchases).map(|offering| PricedType { index, offering })
             })
@@ -90,7 +90,11 @@ impl Pool<'_> {
 
 impl PoolType<'_> {
     /// The cheapest offering in some of the zones, bought in some of the ways, by price, then zone, then way of buying.
-    pub(crate) fn cheapest_in(&self, zones: u64, purchases: u64) -> Option<TypeOffering> {
+    pub(crate) fn cheapest_in(
+        &self,
+        zones: ZoneSet,
+        purchases: PurchaseSet,
+    ) -> Option<TypeOffering> {
         self.offerings_in(zones, purchases)
             .min_by_key(|offering| (offering.price, offering.zone, offering.purchase))
             .copied()

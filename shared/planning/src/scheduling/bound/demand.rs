@@ -5,6 +5,7 @@ use std::rc::Rc;
 use domain::taint::first_untolerated;
 use rustc_hash::FxHashMap;
 
+use crate::ids::{IndexVec, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::pool::Compatible;
 use crate::model::shape::Shape;
@@ -13,32 +14,35 @@ use crate::scheduling::topology::{Rule, Topology};
 /// Pods that ask for the same and may go to the same nodes.
 pub(super) struct Demand {
     /// A shape of theirs.
-    pub(super) shape: usize,
+    pub(super) shape: ShapeIx,
     /// How many there are.
     pub(super) count: u32,
     /// How many of them one node may hold at most, as far as they repel each other.
     pub(super) per_node: u32,
     /// By pool, the classes that they may be launched in.
-    pub(super) classes: Vec<Vec<usize>>,
+    pub(super) classes: OwnClasses,
 }
 
+/// By pool, the classes that pods of one demand may be launched in.
+type OwnClasses = IndexVec<PoolIx, Vec<usize>>;
+
 /// By pool, what may be launched for pods: each distinct one is a class.
-pub(super) type Classes = Vec<Vec<Rc<Compatible>>>;
+pub(super) type Classes = IndexVec<PoolIx, Vec<Rc<Compatible>>>;
 
 /// Groups pods by what the relaxation sees of them. Also returns, by shape, its demand.
 pub(super) fn demands(
     model: &Model,
     topology: &Topology,
-    pods: &[(usize, u32)],
-) -> (Vec<Demand>, Vec<Option<usize>>, Classes) {
-    let mut classes: Classes = vec![Vec::new(); model.pools.len()];
-    let mut known_classes: FxHashMap<(usize, *const Compatible), usize> = FxHashMap::default();
-    let mut known: FxHashMap<(&[i64], Vec<Vec<usize>>), usize> = FxHashMap::default();
+    pods: &[(ShapeIx, u32)],
+) -> (Vec<Demand>, IndexVec<ShapeIx, Option<usize>>, Classes) {
+    let mut classes: Classes = IndexVec::filled(Vec::new(), model.pools.len());
+    let mut known_classes: FxHashMap<(PoolIx, *const Compatible), usize> = FxHashMap::default();
+    let mut known: FxHashMap<(&[i64], OwnClasses), usize> = FxHashMap::default();
     let mut demands: Vec<Demand> = Vec::new();
-    let mut demand_of = vec![None; model.shapes.list.len()];
+    let mut demand_of = IndexVec::filled(None, model.shapes.list.len());
     for (index, count) in pods.iter().copied() {
         let shape = model.shape(index);
-        let mut own = vec![Vec::new(); model.pools.len()];
+        let mut own = IndexVec::filled(Vec::new(), model.pools.len());
         for (pool_index, compatible) in launchable(model, shape) {
             let address = (pool_index, Rc::as_ptr(&compatible));
             let class = *known_classes.entry(address).or_insert_with(|| {
@@ -66,9 +70,9 @@ pub(super) fn demands(
 }
 
 /// What each pool might launch for pods of the shape, by any of the ways to meet what they require.
-fn launchable(model: &Model, shape: &Shape) -> Vec<(usize, Rc<Compatible>)> {
+fn launchable(model: &Model, shape: &Shape) -> Vec<(PoolIx, Rc<Compatible>)> {
     let mut found = Vec::new();
-    for (index, pool) in model.pools.iter().enumerate() {
+    for (index, pool) in model.pools.iter_enumerated() {
         let taints = &pool.node_pool.template.taints;
         if first_untolerated(&shape.spec.tolerations, taints).is_some() {
             continue;
@@ -85,7 +89,7 @@ fn launchable(model: &Model, shape: &Shape) -> Vec<(usize, Rc<Compatible>)> {
 
 /// How many pods of one shape one node may hold: one, where each keeps the others off. A spread by host
 /// does not count: it allows more once every host has some.
-fn per_node(topology: &Topology, index: usize, shape: &Shape) -> u32 {
+fn per_node(topology: &Topology, index: ShapeIx, shape: &Shape) -> u32 {
     let repels_itself = topology.ties[index].owned.iter().any(|owned| {
         let group = &topology.groups[owned.group];
         owned.weight == 0

@@ -26,6 +26,7 @@ use domain::money::UsdPerHour;
 use rustc_hash::FxHashMap;
 
 use super::topology::Topology;
+use crate::ids::{IndexVec, PoolIx, ShapeIx, TypeIx};
 use crate::model::Model;
 use demand::{Demand, demands};
 use knapsack::Effort;
@@ -45,7 +46,7 @@ pub(crate) struct Relaxation {
     /// Nodes of which there are only so many: those there are, and reservations.
     scarce: Vec<Offer>,
     /// By shape, its demand.
-    demand_of: Vec<Option<usize>>,
+    demand_of: IndexVec<ShapeIx, Option<usize>>,
     /// By demand, what one more of its pods costs, in nano-USD an hour.
     values: Vec<f64>,
     /// Whether values are better than a guess.
@@ -62,7 +63,7 @@ pub(crate) struct Relaxation {
 const DEAREST_MIN: f64 = 0.99;
 
 /// Pool and type. (Ways of buying are numbered in the order in which the catalogue happens to name them.)
-pub(crate) type Source = (usize, usize);
+pub(crate) type Source = (PoolIx, TypeIx);
 
 /// A node is well used if its pods can be worth this part of its price.
 const WELL_USED: f64 = 0.93;
@@ -84,7 +85,7 @@ impl Relaxation {
     pub(crate) fn of(
         model: &Model,
         topology: &Topology,
-        pods: &[(usize, u32)],
+        pods: &[(ShapeIx, u32)],
         budget: &Budget,
     ) -> Option<Self> {
         let (demands, demand_of, classes) = demands(model, topology, pods);
@@ -141,7 +142,7 @@ impl Relaxation {
     }
 
     /// The demand that pods of a shape are part of.
-    pub(crate) fn demand(&self, shape: usize) -> Option<usize> {
+    pub(crate) fn demand(&self, shape: ShapeIx) -> Option<usize> {
         self.demand_of.get(shape).copied().flatten()
     }
 
@@ -181,7 +182,7 @@ impl Relaxation {
     }
 
     /// What one more pod of the shape costs, in nano-USD an hour; `None` for shapes without demand.
-    pub(crate) fn value(&self, shape: usize) -> Option<f64> {
+    pub(crate) fn value(&self, shape: ShapeIx) -> Option<f64> {
         self.demand_of.get(shape).copied().flatten().map(|demand| self.values[demand])
     }
 
@@ -191,7 +192,7 @@ impl Relaxation {
     pub(crate) fn bound(
         &mut self,
         model: &Model,
-        pods: &[(usize, u32)],
+        pods: &[(ShapeIx, u32)],
         budget: &Budget,
     ) -> UsdPerHour {
         for demand in &mut self.demands {

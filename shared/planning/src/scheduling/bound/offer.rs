@@ -75,9 +75,9 @@ pub(super) fn offers(
     classes: &Classes,
 ) -> (Vec<Offer>, Vec<Offer>) {
     let (mut offers, mut scarce) = (Vec::new(), Vec::new());
-    for (index, (pool, classes)) in model.pools.iter().zip(classes).enumerate() {
+    for ((index, pool), classes) in model.pools.iter_enumerated().zip(classes) {
         for bin in bins(index, pool, classes) {
-            let purchase = &pool.purchases[bin.purchase as usize];
+            let purchase = &pool.purchases[bin.purchase];
             let remaining = purchase.reservation.as_ref().and(purchase.remaining);
             let room = &pool.types[bin.type_index].room;
             let amounts = (room.as_slice(), bin.price, remaining.unwrap_or(u32::MAX));

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::ids::{PoolIx, PurchaseIx, TypeIx, ZoneIx};
 use crate::model::pool::{Compatible, Pool};
 
 /// An offering of an instance type in a NodePool that could be launched.
 #[derive(Clone)]
 pub(crate) struct Bin {
     /// Index of the pool.
-    pub(crate) pool: usize,
+    pub(crate) pool: PoolIx,
     /// Index of the type.
-    pub(crate) type_index: usize,
+    pub(crate) type_index: TypeIx,
     /// Index of the way of buying.
-    pub(crate) purchase: u32,
+    pub(crate) purchase: PurchaseIx,
     /// Nano-USD an hour.
     pub(crate) price: f64,
     /// Classes of items that it accepts, a bit each.
@@ -29,13 +30,13 @@ impl Bin {
 
 /// Offerings of a pool worth a look: of those that the same classes accept, none that another beats in
 /// room and price.
-pub(crate) fn bins(pool_index: usize, pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
-    let mut alike: BTreeMap<(Vec<u64>, Option<u32>), Vec<Bin>> = BTreeMap::new();
+pub(crate) fn bins(pool_index: PoolIx, pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
+    let mut alike: BTreeMap<(Vec<u64>, Option<PurchaseIx>), Vec<Bin>> = BTreeMap::new();
     if classes.is_empty() {
         return Vec::new();
     }
-    for (type_index, one) in pool.types.iter().enumerate() {
-        let mut cheapest: BTreeMap<(Vec<u64>, Option<u32>), Bin> = BTreeMap::new();
+    for (type_index, one) in pool.types.iter_enumerated() {
+        let mut cheapest: BTreeMap<(Vec<u64>, Option<PurchaseIx>), Bin> = BTreeMap::new();
         for offering in &one.offerings {
             let accepts = accepting(classes, type_index, (offering.zone, offering.purchase));
             if accepts.iter().all(|word| *word == 0) {
@@ -50,7 +51,7 @@ pub(crate) fn bins(pool_index: usize, pool: &Pool, classes: &[Rc<Compatible>]) -
                 accepts: accepts.as_slice().into(),
             };
             // Reservations run out, so they never stand in for others.
-            let is_reserved = pool.purchases[offering.purchase as usize].reservation.is_some();
+            let is_reserved = pool.purchases[offering.purchase].reservation.is_some();
             let apart = is_reserved.then_some(offering.purchase);
             let known = cheapest.entry((accepts, apart)).or_insert_with(|| bin.clone());
             if bin.price < known.price {
@@ -67,14 +68,14 @@ pub(crate) fn bins(pool_index: usize, pool: &Pool, classes: &[Rc<Compatible>]) -
 /// Which classes accept an offering of a type, by zone and purchase; a bit each.
 fn accepting(
     classes: &[Rc<Compatible>],
-    type_index: usize,
-    (zone, purchase): (u32, u32),
+    type_index: TypeIx,
+    (zone, purchase): (ZoneIx, PurchaseIx),
 ) -> Vec<u64> {
     let mut words = vec![0; classes.len().div_ceil(64)];
     for (index, class) in classes.iter().enumerate() {
         let accepts = class.types.contains(type_index)
-            && class.zones >> zone & 1 == 1
-            && class.purchases >> purchase & 1 == 1;
+            && class.zones.contains(zone)
+            && class.purchases.contains(purchase);
         if accepts {
             words[index / 64] |= 1 << (index % 64);
         }

@@ -7,6 +7,7 @@ use super::bin::Bin;
 use super::fill::{NODE_COST_NANOS, Pattern};
 use super::packer::Packer;
 use super::queue::Queue;
+use crate::ids::{ItemIx, PoolIx};
 use crate::scheduling::bound::Blend;
 use crate::scheduling::host::host_affinity;
 
@@ -53,7 +54,7 @@ impl Packer<'_, '_, '_, '_> {
     /// Nodes for pods that must share a host with others: each time the bin that takes most of them (what
     /// it leaves may have no other place), then of the heaviest pool, then the cheapest.
     pub(super) fn bundle(&mut self) {
-        let joining: Vec<usize> = self
+        let joining: Vec<ItemIx> = self
             .order
             .iter()
             .copied()
@@ -62,7 +63,8 @@ impl Packer<'_, '_, '_, '_> {
             })
             .collect();
         for item in joining {
-            let pools: Vec<usize> = self.items[item].fit.pools.iter().map(|fit| fit.pool).collect();
+            let pools: Vec<PoolIx> =
+                self.items[item].fit.pools.iter().map(|fit| fit.pool).collect();
             while !self.items[item].pods.is_empty() {
                 let queue = self.queue(&self.order);
                 let mut best: Option<(u32, Bin, Pattern)> = None;
@@ -71,7 +73,7 @@ impl Packer<'_, '_, '_, '_> {
                         continue;
                     }
                     let Some(pattern) = self.fill(bin, &queue, Some(item)) else { continue };
-                    let is_own = |(own, _): &&(usize, u32)| *own == item;
+                    let is_own = |(own, _): &&(ItemIx, u32)| *own == item;
                     let taken = pattern.counts.iter().find(is_own).map_or(0, |(_, count)| *count);
                     let is_better = taken > 0
                         && best.as_ref().is_none_or(|(most, other, _)| {
@@ -91,10 +93,14 @@ impl Packer<'_, '_, '_, '_> {
 
     /// Launches nodes of the pools of one weight until no bin of theirs takes any pod, or as far as is asked.
     pub(super) fn cover(&mut self, weight: u32, reach: Reach) {
-        let pools: Vec<usize> = (0..self.setup.model.pools.len())
+        let pools: Vec<PoolIx> = self
+            .setup
+            .model
+            .pools
+            .indices()
             .filter(|pool| self.setup.model.pools[*pool].node_pool.weight == weight)
             .collect();
-        let waiting: Vec<usize> = self
+        let waiting: Vec<ItemIx> = self
             .order
             .iter()
             .copied()
@@ -163,7 +169,7 @@ impl Packer<'_, '_, '_, '_> {
 
     /// Launches nodes of the relaxation's patterns: as many as it uses wholly, then one more of each as long
     /// as it is nearly as well used.
-    pub(super) fn launch_mix(&mut self, mix: &[Blend], of_demand: &BTreeMap<usize, Vec<usize>>) {
+    pub(super) fn launch_mix(&mut self, mix: &[Blend], of_demand: &BTreeMap<usize, Vec<ItemIx>>) {
         let mut queue = self.queue(&self.order);
         let mut rest: Vec<(f64, &Blend)> = Vec::new();
         for blend in mix {
@@ -186,10 +192,10 @@ impl Packer<'_, '_, '_, '_> {
     fn launch_blend(
         &mut self,
         blend: &Blend,
-        of_demand: &BTreeMap<usize, Vec<usize>>,
+        of_demand: &BTreeMap<usize, Vec<ItemIx>>,
         queue: &Queue,
     ) -> bool {
-        let pods: Vec<(Vec<usize>, u32)> = blend
+        let pods: Vec<(Vec<ItemIx>, u32)> = blend
             .pods
             .iter()
             .map(|(demand, count)| (of_demand.get(demand).cloned().unwrap_or_default(), *count))

@@ -1,12 +1,12 @@
 //! Filling one node with what is left to place.
 
 use domain::settings::MinValuesPolicy;
-use fixedbitset::FixedBitSet;
 
 use super::bin::Bin;
 use super::packer::Packer;
 use super::queue::Queue;
 use super::with_room;
+use crate::ids::{IndexSet, IndexVec, ItemIx};
 use crate::model::pool::Compatible;
 use crate::scheduling::host::{HostCounts, host_affinity};
 use crate::scheduling::state::room_for;
@@ -17,7 +17,7 @@ pub(super) const NODE_COST_NANOS: f64 = 100_000.0;
 
 /// How many pods of which items fill a node.
 pub(super) struct Pattern {
-    pub(super) counts: Vec<(usize, u32)>,
+    pub(super) counts: Vec<(ItemIx, u32)>,
     pub(super) score: f64,
 }
 
@@ -35,24 +35,24 @@ struct Filling {
     room: Vec<i64>,
     hosts: HostCounts,
     joint: Option<Joint>,
-    counts: Vec<(usize, u32)>,
+    counts: Vec<(ItemIx, u32)>,
     /// Items that `counts` names.
-    counted: FixedBitSet,
+    counted: IndexSet<ItemIx>,
     value: f64,
 }
 
 impl Filling {
     /// How many pods of an item are in.
-    fn count(&self, item: usize) -> u32 {
+    fn count(&self, item: ItemIx) -> u32 {
         if !self.counted.contains(item) {
             return 0;
         }
-        let is_own = |(other, _): &&(usize, u32)| *other == item;
+        let is_own = |(other, _): &&(ItemIx, u32)| *other == item;
         self.counts.iter().find(is_own).map_or(0, |(_, count)| *count)
     }
 
-    fn count_in(&mut self, item: usize, count: u32) {
-        if self.counted.put(item)
+    fn count_in(&mut self, item: ItemIx, count: u32) {
+        if self.counted.insert(item)
             && let Some((_, known)) = self.counts.iter_mut().find(|(other, _)| *other == item)
         {
             *known += count;
@@ -64,7 +64,7 @@ impl Filling {
 
 /// Items that may still go on a node, their requests by resource: all of them are weighed for each step.
 struct Open {
-    items: Vec<usize>,
+    items: Vec<ItemIx>,
     /// What a pod is worth; negative once its item is closed.
     values: Vec<f64>,
     /// By resource, and in it by item, what a pod takes.
@@ -74,8 +74,12 @@ struct Open {
 }
 
 impl Open {
-    fn of(queue: &Queue, values: &[f64], may_go: impl Fn(&(usize, usize)) -> bool) -> Self {
-        let places: Vec<(usize, usize)> =
+    fn of(
+        queue: &Queue,
+        values: &IndexVec<ItemIx, f64>,
+        may_go: impl Fn(&(usize, ItemIx)) -> bool,
+    ) -> Self {
+        let places: Vec<(usize, ItemIx)> =
             queue.items.iter().copied().enumerate().filter(may_go).collect();
         let amounts = (0..queue.width())
             .flat_map(|resource| {
@@ -150,7 +154,7 @@ fn float(amount: i64) -> f64 {
 impl Packer<'_, '_, '_, '_> {
     /// Fills a bin with what is left. `None` if it takes nothing. With `first`, that item goes in before
     /// all it does not depend on.
-    pub(super) fn fill(&self, bin: &Bin, queue: &Queue, first: Option<usize>) -> Option<Pattern> {
+    pub(super) fn fill(&self, bin: &Bin, queue: &Queue, first: Option<ItemIx>) -> Option<Pattern> {
         let in_order = self.fill_in_order(bin, queue, first);
         let source = (bin.pool, bin.type_index);
         let is_close = self.relaxation.is_some_and(|relaxation| relaxation.is_worthwhile(source));
@@ -171,7 +175,7 @@ impl Packer<'_, '_, '_, '_> {
             hosts: HostCounts::default(),
             joint: None,
             counts: Vec::new(),
-            counted: FixedBitSet::with_capacity(self.items.len()),
+            counted: IndexSet::empty(self.items.len()),
             value: 0.0,
         }
     }
@@ -180,7 +184,7 @@ impl Packer<'_, '_, '_, '_> {
     pub(super) fn fill_as(
         &self,
         bin: &Bin,
-        pods: &[(Vec<usize>, u32)],
+        pods: &[(Vec<ItemIx>, u32)],
         queue: &Queue,
     ) -> Option<Pattern> {
         let mut filling = self.empty(bin);
@@ -201,7 +205,7 @@ impl Packer<'_, '_, '_, '_> {
     /// Fills a bin with what is worth most for what it takes of what is left: of a resource that runs short,
     /// the same amount weighs more.
     fn fill_balanced(&self, bin: &Bin, queue: &Queue, mut filling: Filling) -> Option<Pattern> {
-        let may_go = |(position, item): &(usize, usize)| {
+        let may_go = |(position, item): &(usize, ItemIx)| {
             queue.fits(*position, &filling.room)
                 && !self.items[*item].pods.is_empty()
                 && self.accepts(*item, bin)
@@ -226,7 +230,7 @@ impl Packer<'_, '_, '_, '_> {
         Some(Pattern { counts: filling.counts, score })
     }
 
-    fn fill_in_order(&self, bin: &Bin, queue: &Queue, first: Option<usize>) -> Option<Pattern> {
+    fn fill_in_order(&self, bin: &Bin, queue: &Queue, first: Option<ItemIx>) -> Option<Pattern> {
         let mut filling = self.empty(bin);
         if let Some(first) = first {
             self.fill_targets(bin, first, &mut filling);
@@ -247,7 +251,7 @@ impl Packer<'_, '_, '_, '_> {
     }
 
     /// Puts as many pods of an item as fit, at most so many, into a node; returns how many.
-    fn add(&self, bin: &Bin, item: usize, most: u32, filling: &mut Filling) -> u32 {
+    fn add(&self, bin: &Bin, item: ItemIx, most: u32, filling: &mut Filling) -> u32 {
         let own = &self.items[item];
         let shape = self.setup.model.shape(own.shape);
         let mut count = u32::try_from(own.pods.len()).unwrap_or(u32::MAX);
@@ -257,7 +261,7 @@ impl Packer<'_, '_, '_, '_> {
             return 0;
         }
         if !self.setup.topology.ties[own.shape].is_free() || !shape.shares_hosts_freely() {
-            let is_open = |group: usize| self.is_open(group);
+            let is_open = |group| self.is_open(group);
             let room =
                 filling.hosts.room_for(self.setup.model, self.setup.topology, own.shape, &is_open);
             count = count.min(room);
@@ -276,7 +280,7 @@ impl Packer<'_, '_, '_, '_> {
 
     /// Puts in an item that must join others: one pod of something that each of its groups selects, then
     /// the item itself.
-    fn fill_targets(&self, bin: &Bin, item: usize, filling: &mut Filling) {
+    fn fill_targets(&self, bin: &Bin, item: ItemIx, filling: &mut Filling) {
         for (group, selects_itself) in host_affinity(self.setup.topology, self.items[item].shape) {
             if selects_itself && self.is_open(group) {
                 continue;
@@ -296,7 +300,7 @@ impl Packer<'_, '_, '_, '_> {
 
     /// Whether the item can share the node with those in it: labels that neither type nor offering
     /// settles must agree, and `minValues` must still be met.
-    fn join(&self, bin: &Bin, item: usize, count: u32, filling: &mut Filling) -> bool {
+    fn join(&self, bin: &Bin, item: ItemIx, count: u32, filling: &mut Filling) -> bool {
         let pool = &self.setup.model.pools[bin.pool];
         let Some(class) = self.setup.class_of[item][bin.pool] else { return false };
         let own = &self.setup.classes[bin.pool][class];

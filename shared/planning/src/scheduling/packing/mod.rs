@@ -17,7 +17,6 @@ mod queue;
 mod setup;
 
 use domain::money::UsdPerHour;
-use fixedbitset::FixedBitSet;
 
 use super::bound::Relaxation;
 use super::limits::Limits;
@@ -25,6 +24,7 @@ use super::merge::{dissolve, merge};
 use super::placement::Item;
 use super::state::State;
 use super::topology::Topology;
+use crate::ids::{IndexVec, ItemIx, PodIx, PoolIx, TypeIx, TypeSet};
 use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
 use setup::Setup;
@@ -33,11 +33,11 @@ use setup::Setup;
 #[derive(Clone)]
 pub(crate) struct Packed {
     /// Index of the pool.
-    pub(crate) pool: usize,
+    pub(crate) pool: PoolIx,
     /// What may be launched for all its pods together.
     pub(crate) compatible: Compatible,
     /// The type it was packed for.
-    pub(crate) type_index: usize,
+    pub(crate) type_index: TypeIx,
     /// What its pods ask for, by resource index.
     pub(crate) requests: Vec<i64>,
     /// Its pods, with what each must have met.
@@ -62,7 +62,7 @@ pub(crate) struct Member {
     /// What the node must meet for them.
     pub(crate) conjunction: crate::model::intern::ConjunctionId,
     /// The pods.
-    pub(crate) pods: Vec<usize>,
+    pub(crate) pods: Vec<PodIx>,
 }
 
 /// What packing came to.
@@ -70,7 +70,7 @@ pub(crate) struct Packing {
     /// Nodes to launch, in the order in which they were chosen.
     pub(crate) nodes: Vec<Packed>,
     /// Pods that no node could be launched for.
-    pub(crate) left: Vec<usize>,
+    pub(crate) left: Vec<PodIx>,
 }
 
 /// How a cheap packing is searched for.
@@ -125,7 +125,7 @@ pub(crate) fn pack_for_less(
             rounds_within_budget(items.len(), best.packing.nodes.len())
         }
     };
-    let mut last_paid: Option<Vec<f64>> = None;
+    let mut last_paid: Option<IndexVec<ItemIx, f64>> = None;
     for _ in 1..rounds {
         let paid = last_paid.take().unwrap_or_else(|| best.paid.clone());
         move_towards(&mut values, &paid, STEP);
@@ -183,7 +183,7 @@ fn first(setup: &Setup, relaxation: &Relaxation, limits: &Limits, items: &[Item]
 /// Packs at the relaxation's values, what a pod is worth where parts of nodes can be launched, and then at values moved
 /// towards what pods cost so.
 fn priced(setup: &Setup, relaxation: &Relaxation, limits: &Limits, items: &[Item]) -> Outcome {
-    let mut values: Vec<f64> = items
+    let mut values: IndexVec<ItemIx, f64> = items
         .iter()
         .zip(&setup.values)
         .map(|(item, share)| {
@@ -216,7 +216,7 @@ fn float(count: usize) -> f64 {
 }
 
 /// Moves values part of the way to what pods cost.
-fn move_towards(values: &mut [f64], paid: &[f64], step: f64) {
+fn move_towards(values: &mut IndexVec<ItemIx, f64>, paid: &IndexVec<ItemIx, f64>, step: f64) {
     for (value, paid) in values.iter_mut().zip(paid) {
         if *paid > 0.0 {
             *value = value.mul_add(1.0 - step, paid * step);
@@ -271,7 +271,7 @@ struct Outcome {
     /// Nano-USD an hour.
     cost: f64,
     /// By item, what one pod costs: its share of the nodes its pods are on. Zero where it has no node.
-    paid: Vec<f64>,
+    paid: IndexVec<ItemIx, f64>,
 }
 
 impl Outcome {
@@ -281,12 +281,8 @@ impl Outcome {
 }
 
 /// Types that have room for the requests.
-pub(crate) fn with_room(pool: &Pool, types: &FixedBitSet, requests: &[i64]) -> FixedBitSet {
+pub(crate) fn with_room(pool: &Pool, types: &TypeSet, requests: &[i64]) -> TypeSet {
     let mut left = types.clone();
-    for index in types.ones() {
-        if !pool.types[index].has_room_for(requests) {
-            left.set(index, false);
-        }
-    }
+    left.retain(|index| pool.types[index].has_room_for(requests));
     left
 }

@@ -7,6 +7,7 @@ use super::fill::Pattern;
 use super::queue::Queue;
 use super::setup::Setup;
 use super::{Member, Outcome, Packed, Packing};
+use crate::ids::{GroupIx, IndexVec, ItemIx, PurchaseIx, PurchaseSet};
 use crate::model::pool::{Compatible, Pool};
 use crate::scheduling::bound::Relaxation;
 use crate::scheduling::limits::Limits;
@@ -16,18 +17,18 @@ use crate::scheduling::placement::Item;
 pub(super) struct Packer<'s, 'p, 'm, 'a> {
     pub(super) setup: &'s Setup<'p, 'm, 'a>,
     pub(super) limits: Limits,
-    pub(super) items: Vec<Item>,
+    pub(super) items: IndexVec<ItemIx, Item>,
     /// Items in the order in which bins are filled.
-    pub(super) order: Vec<usize>,
-    pub(super) values: &'s [f64],
+    pub(super) order: Vec<ItemIx>,
+    pub(super) values: &'s IndexVec<ItemIx, f64>,
     /// Affinity by host that new nodes of this packing serve.
-    pub(super) served: FxHashSet<usize>,
+    pub(super) served: FxHashSet<GroupIx>,
     /// Instances used of each reservation.
     pub(super) used: FxHashMap<domain::Text, u32>,
     pub(super) nodes: Vec<Packed>,
     pub(super) cost: f64,
     /// By item, what its pods cost together, and how many there are.
-    pub(super) paid: Vec<(f64, u32)>,
+    pub(super) paid: IndexVec<ItemIx, (f64, u32)>,
     pub(super) round: u64,
     /// Where the values come from, if from there.
     pub(super) relaxation: Option<&'s Relaxation>,
@@ -38,9 +39,10 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
         setup: &'s Setup<'p, 'm, 'a>,
         limits: Limits,
         items: Vec<Item>,
-        values: &'s [f64],
+        values: &'s IndexVec<ItemIx, f64>,
     ) -> Self {
-        let mut order: Vec<usize> = (0..items.len()).collect();
+        let items = IndexVec::from(items);
+        let mut order: Vec<ItemIx> = items.indices().collect();
         order.sort_by(|a, b| {
             setup.joins[*a]
                 .cmp(&setup.joins[*b])
@@ -56,7 +58,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
             used: FxHashMap::default(),
             nodes: Vec::new(),
             cost: 0.0,
-            paid: vec![(0.0, 0); items.len()],
+            paid: IndexVec::filled((0.0, 0), items.len()),
             items,
             round: 0,
             relaxation: None,
@@ -75,11 +77,11 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
     }
 
     /// Whether the first pod of a group of affinity by host may still be placed.
-    pub(super) fn is_open(&self, group: usize) -> bool {
+    pub(super) fn is_open(&self, group: GroupIx) -> bool {
         self.setup.state.matched[group].is_empty() && !self.served.contains(&group)
     }
 
-    pub(super) fn queue(&self, items: &[usize]) -> Queue {
+    pub(super) fn queue(&self, items: &[ItemIx]) -> Queue {
         let rows =
             items.iter().copied().filter(|item| !self.items[*item].pods.is_empty()).map(|item| {
                 (item, self.setup.model.shape(self.items[item].shape).requests.as_slice())
@@ -95,7 +97,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
         }
     }
 
-    pub(super) fn accepts(&self, item: usize, bin: &Bin) -> bool {
+    pub(super) fn accepts(&self, item: ItemIx, bin: &Bin) -> bool {
         self.setup.class_of[item][bin.pool].is_some_and(|class| bin.accepts_class(class))
     }
 
@@ -107,7 +109,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
     }
 
     pub(super) fn reservation_left(&self, bin: &Bin) -> u32 {
-        let purchase = &self.setup.model.pools[bin.pool].purchases[bin.purchase as usize];
+        let purchase = &self.setup.model.pools[bin.pool].purchases[bin.purchase];
         match (&purchase.reservation, purchase.remaining) {
             (Some(reservation), Some(remaining)) => {
                 remaining.saturating_sub(self.used.get(reservation).copied().unwrap_or(0))
@@ -137,7 +139,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
 
     pub(super) fn launch(&mut self, bin: &Bin, pattern: &Pattern, times: u32) {
         let pool = &self.setup.model.pools[bin.pool];
-        let purchase = &pool.purchases[bin.purchase as usize];
+        let purchase = &pool.purchases[bin.purchase];
         let Some(mut compatible) = self.joint_of(bin, pattern) else { return };
         let reservation = purchase.reservation.as_ref().map(|reservation| {
             *self.used.entry(reservation.clone()).or_default() += times;
@@ -214,13 +216,12 @@ fn cheapest_price(pool: &Pool, compatible: &Compatible, requests: &[i64]) -> f64
 }
 
 /// Ways of buying that a node keeps: its reservation alone, or everything but reservations.
-fn bought(pool: &Pool, purchases: u64, reservation: Option<u32>) -> u64 {
+fn bought(pool: &Pool, purchases: PurchaseSet, reservation: Option<PurchaseIx>) -> PurchaseSet {
     if let Some(reservation) = reservation {
-        return 1 << reservation;
+        return PurchaseSet::one(reservation);
     }
     pool.purchases
-        .iter()
-        .enumerate()
+        .iter_enumerated()
         .filter(|(_, purchase)| purchase.reservation.is_some())
-        .fold(purchases, |left, (index, _)| left & !(1 << index))
+        .fold(purchases, |left, (index, _)| left.without(index))
 }

@@ -1,8 +1,10 @@
 //! Items in the order in which a node is filled.
 
+use crate::ids::ItemIx;
+
 /// Items in the order in which they are tried, their requests side by side.
 pub(super) struct Queue {
-    pub(super) items: Vec<usize>,
+    pub(super) items: Vec<ItemIx>,
     width: usize,
     requests: Vec<i64>,
     /// At each position, the least that it or any later item asks of each resource.
@@ -10,7 +12,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn of<'r>(rows: impl Iterator<Item = (usize, &'r [i64])>, width: usize) -> Self {
+    pub(super) fn of<'r>(rows: impl Iterator<Item = (ItemIx, &'r [i64])>, width: usize) -> Self {
         let mut queue =
             Self { items: Vec::new(), width, requests: Vec::new(), least_from: Vec::new() };
         for (item, requests) in rows {

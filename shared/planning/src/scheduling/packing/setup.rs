@@ -9,6 +9,7 @@ use super::Outcome;
 use super::bin::{Bin, bins};
 use super::cover::Reach;
 use super::packer::Packer;
+use crate::ids::{Idx, IndexVec, ItemIx, PoolIx};
 use crate::model::Model;
 use crate::model::pool::Compatible;
 use crate::scheduling::bound::Relaxation;
@@ -24,15 +25,15 @@ pub(super) struct Setup<'p, 'm, 'a> {
     pub(super) topology: &'m Topology,
     pub(super) state: &'p State,
     /// By pool, what may be launched for items: each distinct one is a class.
-    pub(super) classes: Vec<Vec<Rc<Compatible>>>,
+    pub(super) classes: IndexVec<PoolIx, Vec<Rc<Compatible>>>,
     /// By item and pool, its class.
-    pub(super) class_of: Vec<Vec<Option<usize>>>,
+    pub(super) class_of: IndexVec<ItemIx, IndexVec<PoolIx, Option<usize>>>,
     /// How many groups of affinity by host each item must join.
-    pub(super) joins: Vec<usize>,
+    pub(super) joins: IndexVec<ItemIx, usize>,
     /// The least that a pod of each item costs.
-    pub(super) values: Vec<f64>,
+    pub(super) values: IndexVec<ItemIx, f64>,
     /// Bins by pool.
-    pub(super) bins: Vec<Vec<Bin>>,
+    pub(super) bins: IndexVec<PoolIx, Vec<Bin>>,
 }
 
 impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
@@ -42,12 +43,13 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
         state: &'p State,
         items: &[Item],
     ) -> Self {
-        let mut classes: Vec<Vec<Rc<Compatible>>> = vec![Vec::new(); model.pools.len()];
-        let mut known: FxHashMap<(usize, *const Compatible), usize> = FxHashMap::default();
+        let mut classes: IndexVec<PoolIx, Vec<Rc<Compatible>>> =
+            IndexVec::filled(Vec::new(), model.pools.len());
+        let mut known: FxHashMap<(PoolIx, *const Compatible), usize> = FxHashMap::default();
         let class_of = items
             .iter()
             .map(|item| {
-                let mut own = vec![None; model.pools.len()];
+                let mut own = IndexVec::filled(None, model.pools.len());
                 for fit in &item.fit.pools {
                     let address = (fit.pool, Rc::as_ptr(&fit.compatible));
                     own[fit.pool] = Some(*known.entry(address).or_insert_with(|| {
@@ -60,10 +62,9 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
             .collect();
         let bins = model
             .pools
-            .iter()
+            .iter_enumerated()
             .zip(&classes)
-            .enumerate()
-            .map(|(index, (pool, classes))| bins(index, pool, classes));
+            .map(|((index, pool), classes)| bins(index, pool, classes));
         Self {
             bins: bins.collect(),
             joins: items.iter().map(|item| host_affinity(topology, item.shape).count()).collect(),
@@ -78,7 +79,12 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
 
     /// Bins that take most of what there is to place, the cheapest first among those that take as much:
     /// what is best for each step may leave a rest that is dear, and one larger node saves the rest.
-    pub(super) fn first_moves(&self, items: &[Item], values: &[f64], most: usize) -> Vec<Bin> {
+    pub(super) fn first_moves(
+        &self,
+        items: &[Item],
+        values: &IndexVec<ItemIx, f64>,
+        most: usize,
+    ) -> Vec<Bin> {
         if most == 0 {
             return Vec::new();
         }
@@ -102,7 +108,12 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
     }
 
     /// Packs items at the given values.
-    pub(super) fn pack(&self, limits: Limits, items: Vec<Item>, values: &[f64]) -> Outcome {
+    pub(super) fn pack(
+        &self,
+        limits: Limits,
+        items: Vec<Item>,
+        values: &IndexVec<ItemIx, f64>,
+    ) -> Outcome {
         self.pack_after(None, limits, items, values)
     }
 
@@ -112,7 +123,7 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
         first: Option<&Bin>,
         limits: Limits,
         items: Vec<Item>,
-        values: &[f64],
+        values: &IndexVec<ItemIx, f64>,
     ) -> Outcome {
         let mut weights: Vec<u32> =
             self.model.pools.iter().map(|pool| pool.node_pool.weight).collect();
@@ -135,12 +146,12 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
         relaxation: &Relaxation,
         limits: Limits,
         items: Vec<Item>,
-        values: &[f64],
+        values: &IndexVec<ItemIx, f64>,
     ) -> Outcome {
-        let mut of_demand: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut of_demand: BTreeMap<usize, Vec<ItemIx>> = BTreeMap::new();
         for (index, item) in items.iter().enumerate() {
             if let Some(demand) = relaxation.demand(item.shape) {
-                of_demand.entry(demand).or_default().push(index);
+                of_demand.entry(demand).or_default().push(ItemIx::new(index));
             }
         }
         let mut weights: Vec<u32> =

@@ -7,6 +7,7 @@ use domain::taint::{TaintEffect, first_untolerated, tolerated};
 
 use super::ties::Tie;
 use super::{Placements, Placer};
+use crate::ids::{GroupIx, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::daemon::NODE_NAME_FIELD;
 use crate::model::intern::ConjunctionId;
@@ -18,10 +19,10 @@ impl Placer<'_, '_> {
     /// Puts as many pods as fit on existing nodes; returns the rest.
     pub(super) fn fill_existing(
         &mut self,
-        shape: usize,
-        pods: Vec<usize>,
+        shape: ShapeIx,
+        pods: Vec<PodIx>,
         placements: &mut Placements,
-    ) -> Vec<usize> {
+    ) -> Vec<PodIx> {
         if self.only_room_counts(shape) {
             return self.fill_by_room(shape, pods, placements);
         }
@@ -35,7 +36,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether a node that admits the shape takes as many of its pods as it has room for.
-    pub(super) fn only_room_counts(&self, shape: usize) -> bool {
+    pub(super) fn only_room_counts(&self, shape: ShapeIx) -> bool {
         let own = self.model.shape(shape);
         self.topology.ties[shape].is_free()
             && own.preferences.is_empty()
@@ -46,10 +47,10 @@ impl Placer<'_, '_> {
     /// The same for a shape of which a node takes as many pods as it has room for.
     fn fill_by_room(
         &mut self,
-        shape: usize,
-        pods: Vec<usize>,
+        shape: ShapeIx,
+        pods: Vec<PodIx>,
         placements: &mut Placements,
-    ) -> Vec<usize> {
+    ) -> Vec<PodIx> {
         let requests = &self.model.shape(shape).requests;
         let mut rest = pods.into_iter();
         for node in self.allowed_nodes(shape).iter().copied() {
@@ -72,7 +73,7 @@ impl Placer<'_, '_> {
 
     /// Nodes whose labels and taints admit the shape, in the order in which pods try them; those with a
     /// `PreferNoSchedule` taint it does not tolerate last.
-    pub(super) fn allowed_nodes(&mut self, shape: usize) -> Rc<Vec<usize>> {
+    pub(super) fn allowed_nodes(&mut self, shape: ShapeIx) -> Rc<Vec<NodeIx>> {
         let own = self.model.shape(shape);
         let key = (own.alternatives.clone(), own.spec.tolerations.clone());
         if let Some(known) = self.allowed.get(&key) {
@@ -88,13 +89,16 @@ impl Placer<'_, '_> {
                     && !tolerated(&own.spec.tolerations, taint)
             })
         };
-        let mut nodes: Vec<usize> = (0..self.model.nodes.len())
+        let mut nodes: Vec<NodeIx> = self
+            .model
+            .nodes
+            .indices()
             .filter(|node| {
                 let node = &self.model.nodes[*node];
                 !node.is_leaving() && admitted(node)
             })
             .collect();
-        let rank = |node: &usize| self.rank.get(*node).copied().unwrap_or(0);
+        let rank = |node: &NodeIx| self.rank.get(*node).copied().unwrap_or(0);
         nodes.sort_by_cached_key(|node| (is_avoided(&self.model.nodes[*node]), rank(node)));
         let nodes = Rc::new(nodes);
         self.allowed.insert(key, nodes.clone());
@@ -102,12 +106,12 @@ impl Placer<'_, '_> {
     }
 
     /// The existing node that takes one more pod and breaks the fewest wishes, first in order among equals.
-    pub(super) fn best_existing(&mut self, shape: usize) -> Option<usize> {
+    pub(super) fn best_existing(&mut self, shape: ShapeIx) -> Option<NodeIx> {
         let own = self.model.shape(shape);
         let has_wishes = !own.preferences.is_empty()
             || self.topology.ties[shape].owned.iter().any(|owned| owned.weight > 0);
         let ties = self.ties_of(shape);
-        let mut best: Option<(usize, i64)> = None;
+        let mut best: Option<(NodeIx, i64)> = None;
         for node in self.allowed_nodes(shape).iter().copied() {
             if !self.has_room(shape, node) || !self.keeps_required(&ties, node) {
                 continue;
@@ -124,7 +128,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether the node has room, ports and volume slots for one more pod of the shape.
-    pub(super) fn has_room(&self, shape: usize, node: usize) -> bool {
+    pub(super) fn has_room(&self, shape: ShapeIx, node: NodeIx) -> bool {
         let own = self.model.shape(shape);
         if self.state.closed[node] || self.state.room_for(self.model, node, &own.requests) == 0 {
             return false;
@@ -142,7 +146,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether the node can attach the shape's volumes, and nobody else uses those of one pod only.
-    pub(super) fn attaches(&self, shape: usize, node: usize) -> bool {
+    pub(super) fn attaches(&self, shape: ShapeIx, node: NodeIx) -> bool {
         let volumes = &self.model.shape(shape).volumes;
         if volumes.exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
             return false;
@@ -168,12 +172,12 @@ impl Placer<'_, '_> {
     }
 
     /// Pods in the node's domain that carry the anti-affinity.
-    pub(super) fn owners_at(&self, group: usize, node: usize) -> u32 {
+    pub(super) fn owners_at(&self, group: GroupIx, node: NodeIx) -> u32 {
         self.count_at(&self.topology.groups[group], &self.state.owners[group], node)
     }
 
     /// What is counted in the node's domain of the group.
-    pub(super) fn count_at(&self, group: &Group, counts: &Counts, node: usize) -> u32 {
+    pub(super) fn count_at(&self, group: &Group, counts: &Counts, node: NodeIx) -> u32 {
         if group.is_by_host() {
             return counts.by_node.get(&node).copied().unwrap_or(0);
         }
@@ -186,7 +190,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether one more pod of the shape on the node keeps the constraint.
-    pub(super) fn group_allows(&mut self, shape: usize, owned: Owned, node: usize) -> bool {
+    pub(super) fn group_allows(&mut self, shape: ShapeIx, owned: Owned, node: NodeIx) -> bool {
         let group = &self.topology.groups[owned.group];
         let view = &self.model.nodes[node];
         if !view.labels.contains_key(&group.key) {
@@ -207,7 +211,7 @@ impl Placer<'_, '_> {
     }
 
     /// The weight of wishes that one more pod of the shape on the node would break.
-    pub(super) fn penalty_on(&self, shape: usize, ties: &[Tie], node: usize) -> i64 {
+    pub(super) fn penalty_on(&self, shape: ShapeIx, ties: &[Tie], node: NodeIx) -> i64 {
         let view = &self.model.nodes[node];
         let preferences = self.model.shape(shape).preferences.iter();
         let unmet = preferences.filter(|(_, wish)| !node_meets(self.model, view, *wish));

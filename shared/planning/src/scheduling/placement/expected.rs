@@ -8,11 +8,12 @@ use domain::pod::PodKey;
 use rustc_hash::FxHashMap;
 
 use super::{Placements, Placer};
+use crate::ids::{Idx, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 
 /// Where pods are expected, by their indices and that of the node.
 #[derive(Default)]
-pub(super) struct Expected(FxHashMap<usize, usize>);
+pub(super) struct Expected(FxHashMap<PodIx, NodeIx>);
 
 impl Expected {
     /// What the snapshot's nominations say of nodes and claims that are there.
@@ -21,16 +22,19 @@ impl Expected {
         if nominations.is_empty() {
             return Self::default();
         }
-        let nodes: FxHashMap<&Text, usize> =
-            model.nodes.iter().enumerate().map(|(index, node)| (node.name, index)).collect();
-        let mut node_of: FxHashMap<&PodKey, usize> = FxHashMap::default();
+        let nodes: FxHashMap<&Text, NodeIx> =
+            model.nodes.iter_enumerated().map(|(index, node)| (node.name, index)).collect();
+        let mut node_of: FxHashMap<&PodKey, NodeIx> = FxHashMap::default();
         for (name, pods) in nominations {
             if let Some(node) = nodes.get(name) {
                 node_of.extend(pods.iter().map(|pod| (pod, *node)));
             }
         }
         let pods = model.snapshot.pods.iter().enumerate();
-        Self(pods.filter_map(|(index, pod)| Some((index, *node_of.get(&pod.key)?))).collect())
+        Self(
+            pods.filter_map(|(index, pod)| Some((PodIx::new(index), *node_of.get(&pod.key)?)))
+                .collect(),
+        )
     }
 }
 
@@ -39,8 +43,8 @@ impl Placer<'_, '_> {
     /// priority have their places by then: they take those of others, as kube-scheduler would have it.
     pub(super) fn fill_expected(
         &mut self,
-        shape: usize,
-        pods: &mut Vec<usize>,
+        shape: ShapeIx,
+        pods: &mut Vec<PodIx>,
         placements: &mut Placements,
     ) {
         if self.expected.0.is_empty() || self.model.shape(shape).goes_nowhere() {
@@ -57,7 +61,7 @@ impl Placer<'_, '_> {
         });
     }
 
-    fn may_take(&mut self, shape: usize, node: usize) -> bool {
+    fn may_take(&mut self, shape: ShapeIx, node: NodeIx) -> bool {
         if !self.has_room(shape, node) || !self.allowed_nodes(shape).contains(&node) {
             return false;
         }

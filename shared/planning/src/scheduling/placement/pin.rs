@@ -7,6 +7,7 @@ use domain::Text;
 
 use super::Placer;
 use super::preference::Preferred;
+use crate::ids::{GroupIx, ShapeIx};
 use crate::model::intern::ConjunctionId;
 use crate::scheduling::domains::{launchable_domains, tainted_domains};
 use crate::scheduling::fit::Fit;
@@ -43,7 +44,7 @@ impl Placer<'_, '_> {
     /// Pins a domain of each key: allowed by every requirement, breaking the fewest wishes, then in the
     /// heaviest and cheapest pool, then by name. A spread that allows more skew is not kept evener than it
     /// asks: the next tick would merge nodes that only evenness keeps apart.
-    pub(super) fn choose(&mut self, shape: usize, keys: &[Text]) -> Option<Choice> {
+    pub(super) fn choose(&mut self, shape: ShapeIx, keys: &[Text]) -> Option<Choice> {
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         if exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
             return None;
@@ -74,7 +75,7 @@ impl Placer<'_, '_> {
     /// Tries every combination of the domains, one a key.
     fn combine(
         &mut self,
-        shape: usize,
+        shape: ShapeIx,
         way: ConjunctionId,
         options: &[KeyOptions],
         best: &mut Option<Choice>,
@@ -94,7 +95,7 @@ impl Placer<'_, '_> {
     /// The combination of a number: its digits, in the bases of the options' lengths, are the domains.
     fn combination(
         &mut self,
-        shape: usize,
+        shape: ShapeIx,
         way: ConjunctionId,
         options: &[KeyOptions],
         mut number: usize,
@@ -126,12 +127,12 @@ impl Placer<'_, '_> {
     }
 
     /// Whether one more pod of the shape may be on a new node in the domain.
-    pub(super) fn may_be_in(&mut self, shape: usize, key: &Text, domain: &Text) -> bool {
+    pub(super) fn may_be_in(&mut self, shape: ShapeIx, key: &Text, domain: &Text) -> bool {
         self.domain_allows(shape, key, domain).is_some()
     }
 
     /// How one more pod of the shape would stand on a new node in the domain; `None` where it may not be.
-    fn domain_allows(&mut self, shape: usize, key: &Text, domain: &Text) -> Option<Standing> {
+    fn domain_allows(&mut self, shape: ShapeIx, key: &Text, domain: &Text) -> Option<Standing> {
         let mut standing = Standing::default();
         let topology = self.topology;
         for owned in &topology.ties[shape].owned {
@@ -169,7 +170,7 @@ impl Placer<'_, '_> {
     }
 
     /// Pods in the emptiest domain that the constraint looks at.
-    pub(super) fn least(&mut self, shape: usize, group: usize) -> i64 {
+    pub(super) fn least(&mut self, shape: ShapeIx, group: GroupIx) -> i64 {
         let own = &self.topology.groups[group];
         let Rule::Spread { min_domains, .. } = own.rule else { return 0 };
         if own.is_by_host() {
@@ -191,7 +192,7 @@ impl Placer<'_, '_> {
     }
 
     /// Domains of nodes that are there, and of those that could be launched for the shape.
-    pub(super) fn eligible_domains(&mut self, shape: usize, group: usize) -> Rc<Vec<Text>> {
+    pub(super) fn eligible_domains(&mut self, shape: ShapeIx, group: GroupIx) -> Rc<Vec<Text>> {
         if let Some(known) = self.eligible.get(&(shape, group)) {
             return known.clone();
         }
@@ -216,7 +217,7 @@ impl Placer<'_, '_> {
     }
 
     /// Values of the key that new nodes for the shape could have; worked out once.
-    fn launchable(&mut self, shape: usize, key: &Text) -> Rc<Vec<Text>> {
+    fn launchable(&mut self, shape: ShapeIx, key: &Text) -> Rc<Vec<Text>> {
         if let Some(known) = self.domains.get(&(shape, key.clone())) {
             return known.clone();
         }
@@ -229,7 +230,7 @@ impl Placer<'_, '_> {
 }
 
 /// Whether a required constraint of the shape cannot hold on a node without the label.
-pub(super) fn requires_a_domain(topology: &Topology, shape: usize, key: &Text) -> bool {
+pub(super) fn requires_a_domain(topology: &Topology, shape: ShapeIx, key: &Text) -> bool {
     topology.ties[shape].owned.iter().any(|owned| {
         let group = &topology.groups[owned.group];
         owned.weight == 0 && group.key == *key && group.rule != Rule::AntiAffinity

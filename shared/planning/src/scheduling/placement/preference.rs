@@ -6,6 +6,7 @@ use std::rc::Rc;
 use domain::settings::PreferencePolicy;
 
 use super::Placer;
+use crate::ids::ShapeIx;
 use crate::model::intern::ConjunctionId;
 use crate::scheduling::fit::Fit;
 
@@ -22,7 +23,7 @@ pub(super) struct Preferred {
 impl Placer<'_, '_> {
     /// The best alternative: the fewest preferences left out, then the heaviest pool, then the cheapest,
     /// then the first written.
-    pub(super) fn unpinned(&mut self, shape: usize) -> Option<Preferred> {
+    pub(super) fn unpinned(&mut self, shape: ShapeIx) -> Option<Preferred> {
         let ways = self.model.shape(shape).alternatives.clone();
         let mut best: Option<Preferred> = None;
         for way in ways {
@@ -47,7 +48,7 @@ impl Placer<'_, '_> {
     /// no pool meets the requirements themselves.
     pub(super) fn with_preferences(
         &mut self,
-        shape: usize,
+        shape: ShapeIx,
         way: ConjunctionId,
     ) -> Option<Preferred> {
         let fit = self.fit(shape, way);

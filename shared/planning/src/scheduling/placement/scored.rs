@@ -11,6 +11,7 @@ use domain::label;
 use domain::resource::{CPU, MEMORY, Resources};
 
 use super::Placer;
+use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, TypeIx};
 use crate::model::node::NodeView;
 use crate::model::pool::{Pool, TypeOffering};
 use crate::scheduling::host::HostCounts;
@@ -26,8 +27,8 @@ const WISH: i64 = 2;
 /// A node that is about to be launched, empty.
 #[derive(Clone)]
 pub(crate) struct NewNode {
-    pool: usize,
-    type_index: usize,
+    pool: PoolIx,
+    type_index: TypeIx,
     offering: TypeOffering,
     free: Vec<i64>,
     hosts: HostCounts,
@@ -37,7 +38,7 @@ pub(crate) struct NewNode {
 
 impl NewNode {
     /// The node of a packing as its cheapest offering, without its pods.
-    pub(crate) fn of(pools: &[Pool], packed: &Packed) -> Option<Self> {
+    pub(crate) fn of(pools: &IndexVec<PoolIx, Pool>, packed: &Packed) -> Option<Self> {
         let own = &pools[packed.pool].types[packed.type_index];
         let offering = own.cheapest_in(packed.compatible.zones, packed.compatible.purchases)?;
         Some(Self {
@@ -55,23 +56,23 @@ impl NewNode {
 #[derive(Default)]
 pub(crate) struct Scored {
     /// Pods on new nodes.
-    pub(crate) on_new: Vec<usize>,
+    pub(crate) on_new: Vec<PodIx>,
     /// Pods without a place.
-    pub(crate) left: Vec<usize>,
+    pub(crate) left: Vec<PodIx>,
 }
 
 /// Where a pod could go.
 #[derive(Clone, Copy)]
 enum Host {
-    Existing(usize),
+    Existing(NodeIx),
     New(usize),
 }
 
 impl Placer<'_, '_> {
     /// Whether the pods all fit in whatever order they come and wherever each goes: as many of the largest of them
     /// in every resource would.
-    pub(crate) fn fit_anyhow(&mut self, pods: &[usize], new: &[NewNode]) -> bool {
-        let mut shapes: Vec<usize> =
+    pub(crate) fn fit_anyhow(&mut self, pods: &[PodIx], new: &[NewNode]) -> bool {
+        let mut shapes: Vec<ShapeIx> =
             pods.iter().filter_map(|pod| self.model.shapes.of_pod[*pod]).collect();
         shapes.sort_unstable();
         shapes.dedup();
@@ -84,15 +85,16 @@ impl Placer<'_, '_> {
                 *most = (*most).max(*amount);
             }
         }
-        let mut admitting = vec![0_usize; self.model.nodes.len()];
+        let mut admitting = IndexVec::filled(0_usize, self.model.nodes.len());
         for shape in &shapes {
             for node in self.allowed_nodes(*shape).iter() {
                 admitting[*node] += 1;
             }
         }
         let admits_all =
-            |node: &usize| admitting[*node] == shapes.len() && !self.state.closed[*node];
-        let room = (0..admitting.len())
+            |node: &NodeIx| admitting[*node] == shapes.len() && !self.state.closed[*node];
+        let room = admitting
+            .indices()
             .filter(admits_all)
             .map(|node| self.state.room_for(self.model, node, &largest) as usize)
             .sum::<usize>();
@@ -108,7 +110,7 @@ impl Placer<'_, '_> {
     }
 
     /// CPU and memory that pods may use, by node.
-    fn scored_of_nodes(&mut self) -> Rc<Vec<[i64; SCORED]>> {
+    fn scored_of_nodes(&mut self) -> Rc<IndexVec<NodeIx, [i64; SCORED]>> {
         let nodes = &self.model.nodes;
         let known = self.scored.get_or_insert_with(|| {
             let of =
@@ -119,7 +121,7 @@ impl Placer<'_, '_> {
     }
 
     /// Puts pods where kube-scheduler would, in the order given.
-    pub(crate) fn place_by_score(&mut self, pods: &[usize], new: &mut [NewNode]) -> Scored {
+    pub(crate) fn place_by_score(&mut self, pods: &[PodIx], new: &mut [NewNode]) -> Scored {
         let mut scored = Scored::default();
         for pod in pods {
             let Some(shape) = self.model.shapes.of_pod[*pod] else { continue };
@@ -137,7 +139,7 @@ impl Placer<'_, '_> {
         scored
     }
 
-    fn best_by_score(&mut self, shape: usize, new: &[NewNode]) -> Option<Host> {
+    fn best_by_score(&mut self, shape: ShapeIx, new: &[NewNode]) -> Option<Host> {
         let own = self.model.shape(shape);
         let has_wishes = !own.preferences.is_empty()
             || self.topology.ties[shape].owned.iter().any(|owned| owned.weight > 0);
@@ -168,7 +170,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether a new node may host one more pod of the shape.
-    fn takes(&mut self, shape: usize, node: &NewNode) -> bool {
+    fn takes(&mut self, shape: ShapeIx, node: &NewNode) -> bool {
         if node.hosts.room_for(self.model, self.topology, shape, &|_| true) == 0 {
             return false;
         }
@@ -177,8 +179,8 @@ impl Placer<'_, '_> {
             let fit = self.fit(shape, way);
             fit.pools.iter().filter(|own| own.pool == node.pool).any(|own| {
                 own.compatible.types.contains(node.type_index)
-                    && own.compatible.zones >> node.offering.zone & 1 == 1
-                    && own.compatible.purchases >> node.offering.purchase & 1 == 1
+                    && own.compatible.zones.contains(node.offering.zone)
+                    && own.compatible.purchases.contains(node.offering.purchase)
             })
         });
         is_compatible
@@ -188,7 +190,7 @@ impl Placer<'_, '_> {
     }
 
     /// Keys that tie the shape to where others are, and what the node has of each.
-    fn domains_of(&self, shape: usize, node: &NewNode) -> Vec<(Text, Option<Text>)> {
+    fn domains_of(&self, shape: ShapeIx, node: &NewNode) -> Vec<(Text, Option<Text>)> {
         let pool = &self.model.pools[node.pool];
         let ties = &self.topology.ties[shape];
         let owned = ties.owned.iter().filter(|owned| owned.weight == 0).map(|owned| owned.group);
@@ -203,7 +205,7 @@ impl Placer<'_, '_> {
         let value = |key: &Text| match &**key {
             label::ZONE => Some(pool.zone(node.offering.zone).clone()),
             label::CAPACITY_TYPE => {
-                let purchase = &pool.purchases[node.offering.purchase as usize];
+                let purchase = &pool.purchases[node.offering.purchase];
                 Some(purchase.capacity_type.as_str().into())
             }
             _ => pool.fixed_label(key).cloned(),
@@ -216,7 +218,7 @@ impl Placer<'_, '_> {
             .collect()
     }
 
-    fn place_on_new(&mut self, shape: usize, node: &mut NewNode) {
+    fn place_on_new(&mut self, shape: ShapeIx, node: &mut NewNode) {
         let taints = &self.model.pools[node.pool].node_pool.template.taints;
         for (key, domain) in self.domains_of(shape, node) {
             if let Some(domain) = domain {

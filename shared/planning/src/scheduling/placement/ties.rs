@@ -2,12 +2,13 @@
 //! a pod may look at thousands of nodes in a handful of zones.
 
 use super::Placer;
+use crate::ids::{GroupIx, NodeIx, ShapeIx};
 use crate::scheduling::state::Counts;
 use crate::scheduling::topology::{Owned, Rule};
 
 /// One constraint, as it stands for the next pod of a shape.
 pub(super) struct Tie {
-    group: usize,
+    group: GroupIx,
     /// 0 for a requirement, else how much keeping it is worth.
     weight: i32,
     /// Whether a node without the label keeps it.
@@ -49,7 +50,7 @@ enum Whose {
 
 impl Placer<'_, '_> {
     /// What ties one more pod of the shape: the constraints that it carries, then the anti-affinity of others.
-    pub(super) fn ties_of(&mut self, shape: usize) -> Vec<Tie> {
+    pub(super) fn ties_of(&mut self, shape: ShapeIx) -> Vec<Tie> {
         let topology = self.topology;
         let ties = &topology.ties[shape];
         let mut all: Vec<Tie> = Vec::with_capacity(ties.owned.len() + ties.selected_by.len());
@@ -68,7 +69,7 @@ impl Placer<'_, '_> {
     }
 
     /// With how many selected pods in a domain one more keeps the constraint there.
-    fn kept_with(&mut self, shape: usize, owned: Owned) -> Held {
+    fn kept_with(&mut self, shape: ShapeIx, owned: Owned) -> Held {
         match self.topology.groups[owned.group].rule {
             Rule::Affinity => {
                 let is_first = owned.selects_itself && self.state.matched[owned.group].is_empty();
@@ -85,7 +86,7 @@ impl Placer<'_, '_> {
 
     fn tie(
         &self,
-        group: usize,
+        group: GroupIx,
         weight: i32,
         without_label: bool,
         whose: Whose,
@@ -102,7 +103,7 @@ impl Placer<'_, '_> {
         Tie { group, weight, without_label, kept }
     }
 
-    fn counts(&self, whose: Whose, group: usize) -> &Counts {
+    fn counts(&self, whose: Whose, group: GroupIx) -> &Counts {
         match whose {
             Whose::Selected => &self.state.matched[group],
             Whose::Owners => &self.state.owners[group],
@@ -110,7 +111,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether one more pod on the node keeps the constraint.
-    fn keeps(&self, tie: &Tie, node: usize) -> bool {
+    fn keeps(&self, tie: &Tie, node: NodeIx) -> bool {
         let Some(domain) = self.topology.domain_of(tie.group, node) else {
             return tie.without_label;
         };
@@ -124,12 +125,12 @@ impl Placer<'_, '_> {
     }
 
     /// Whether one more pod on the node keeps everything that is required.
-    pub(super) fn keeps_required(&self, ties: &[Tie], node: usize) -> bool {
+    pub(super) fn keeps_required(&self, ties: &[Tie], node: NodeIx) -> bool {
         ties.iter().filter(|tie| tie.weight == 0).all(|tie| self.keeps(tie, node))
     }
 
     /// What the wishes are worth that one more pod on the node would break.
-    pub(super) fn broken_wishes(&self, ties: &[Tie], node: usize) -> i64 {
+    pub(super) fn broken_wishes(&self, ties: &[Tie], node: NodeIx) -> i64 {
         let broken = ties.iter().filter(|tie| tie.weight > 0 && !self.keeps(tie, node));
         broken.map(|tie| i64::from(tie.weight)).sum()
     }

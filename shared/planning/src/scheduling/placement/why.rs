@@ -12,6 +12,7 @@ use domain::taint::first_untolerated;
 
 use super::Placer;
 use super::pin::requires_a_domain;
+use crate::ids::{NodeIx, PoolIx, ShapeIx};
 use crate::model::daemon::NODE_NAME_FIELD;
 use crate::model::intern::ConjunctionId;
 use crate::model::node::NodeView;
@@ -22,7 +23,7 @@ use crate::scheduling::topology::{Group, Owned, Rule};
 impl Placer<'_, '_> {
     /// The first thing that keeps one more pod of the shape off a node, as things stand; `None` where it
     /// would be taken.
-    pub(crate) fn node_unfit(&mut self, shape: usize, node: usize) -> Option<NodeUnfit> {
+    pub(crate) fn node_unfit(&mut self, shape: ShapeIx, node: NodeIx) -> Option<NodeUnfit> {
         let (model, own) = (self.model, self.model.shape(shape));
         let view = &model.nodes[node];
         if self.state.closed[node] || view.is_leaving() {
@@ -67,7 +68,7 @@ impl Placer<'_, '_> {
     }
 
     /// The resource that is shortest by share of what the pod asks for.
-    fn room_unfit(&self, shape: usize, node: usize) -> Option<NodeUnfit> {
+    fn room_unfit(&self, shape: ShapeIx, node: NodeIx) -> Option<NodeUnfit> {
         let free = self.state.free(self.model, node);
         let requests = &self.model.shape(shape).requests;
         let missing = free
@@ -86,7 +87,7 @@ impl Placer<'_, '_> {
         })
     }
 
-    fn port_unfit(&self, shape: usize, node: usize) -> Option<NodeUnfit> {
+    fn port_unfit(&self, shape: ShapeIx, node: NodeIx) -> Option<NodeUnfit> {
         let open = self.state.ports.get(&node)?;
         let ports = &self.model.shape(shape).spec.host_ports;
         let taken =
@@ -94,7 +95,7 @@ impl Placer<'_, '_> {
         Some(NodeUnfit::HostPort(taken.port))
     }
 
-    fn volume_unfit(&self, shape: usize, node: usize) -> Option<NodeUnfit> {
+    fn volume_unfit(&self, shape: ShapeIx, node: NodeIx) -> Option<NodeUnfit> {
         let own = self.model.shape(shape);
         if own.spec.volumes.is_empty() || self.attaches(shape, node) {
             return None;
@@ -109,7 +110,7 @@ impl Placer<'_, '_> {
         Some(NodeUnfit::AttachLimit { driver: driver.clone(), limit: *limit })
     }
 
-    fn ties_unfit(&mut self, shape: usize, node: usize) -> Option<NodeUnfit> {
+    fn ties_unfit(&mut self, shape: ShapeIx, node: NodeIx) -> Option<NodeUnfit> {
         let topology = self.topology;
         for owned in topology.ties[shape].owned.iter().filter(|owned| owned.weight == 0) {
             if !self.group_allows(shape, *owned, node) {
@@ -124,7 +125,7 @@ impl Placer<'_, '_> {
             .map(|(_, own)| NodeUnfit::PodAntiAffinity(own.key.clone()))
     }
 
-    fn group_unfit(&mut self, shape: usize, owned: Owned, node: usize) -> NodeUnfit {
+    fn group_unfit(&mut self, shape: ShapeIx, owned: Owned, node: NodeIx) -> NodeUnfit {
         let group = &self.topology.groups[owned.group];
         let key = group.key.clone();
         if !self.model.nodes[node].labels.contains_key(&key) {
@@ -144,7 +145,7 @@ impl Placer<'_, '_> {
 
     /// The constraint between pods that leaves no domain of a pool's new nodes for one more pod of the
     /// shape; `None` where none does, or none is known to.
-    pub(crate) fn topology_unfit(&mut self, shape: usize, pool: usize) -> Option<NodePoolUnfit> {
+    pub(crate) fn topology_unfit(&mut self, shape: ShapeIx, pool: PoolIx) -> Option<NodePoolUnfit> {
         let topology = self.topology;
         let keys = pinned_keys(topology, shape, self.wishes);
         for key in &keys {
@@ -182,7 +183,7 @@ impl Placer<'_, '_> {
     }
 
     /// Affinity by host, where the host it must join has no room: a new node would be another host.
-    fn host_unfit(&self, shape: usize) -> Option<NodePoolUnfit> {
+    fn host_unfit(&self, shape: ShapeIx) -> Option<NodePoolUnfit> {
         let topology = self.topology;
         let joins = topology.ties[shape].owned.iter().find(|owned| {
             let group = &topology.groups[owned.group];
@@ -204,7 +205,7 @@ impl Placer<'_, '_> {
     }
 
     /// Values of the key that new nodes of one pool could have for the shape.
-    fn launchable_in(&mut self, shape: usize, pool: usize, key: &Text) -> Vec<Text> {
+    fn launchable_in(&mut self, shape: ShapeIx, pool: PoolIx, key: &Text) -> Vec<Text> {
         let ways = self.model.shape(shape).alternatives.clone();
         let of_pool = |fit: Rc<Fit>| {
             let pools = fit.pools.iter().filter(|fit| fit.pool == pool).cloned().collect();
@@ -215,7 +216,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether one more pod of the shape in a domain keeps one of its constraints.
-    fn is_kept(&mut self, shape: usize, owned: Owned, domain: &Text) -> bool {
+    fn is_kept(&mut self, shape: ShapeIx, owned: Owned, domain: &Text) -> bool {
         let matched = &self.state.matched[owned.group];
         let count = matched.by_domain.get(domain).copied().unwrap_or(0);
         match self.topology.groups[owned.group].rule {
@@ -230,7 +231,7 @@ impl Placer<'_, '_> {
 
     fn group_leaves_none(
         &mut self,
-        shape: usize,
+        shape: ShapeIx,
         owned: Owned,
         launchable: &[Text],
     ) -> NodePoolUnfit {
