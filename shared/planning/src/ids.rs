@@ -23,7 +23,7 @@ macro_rules! idx {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub(crate) struct $name(u32);
 
-        impl Idx for $name {
+        impl $crate::ids::Idx for $name {
             fn new(position: usize) -> Self {
                 // Lists of a snapshot are in memory: none has four thousand million entries.
                 Self(u32::try_from(position).unwrap_or(u32::MAX))
@@ -35,6 +35,8 @@ macro_rules! idx {
         }
     };
 }
+
+pub(crate) use idx;
 
 idx! {
     /// A pod: those of the snapshot in its order, then the virtual ones.

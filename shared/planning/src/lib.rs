@@ -7,6 +7,7 @@ pub mod disruption;
 pub mod explain;
 mod ids;
 mod model;
+mod relaxation;
 pub mod scheduling;
 #[cfg(test)]
 mod testing;

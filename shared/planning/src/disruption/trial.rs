@@ -13,9 +13,10 @@ use super::evaluation::count;
 use crate::ids::{IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::pool::MinValuesUnmet;
-use crate::scheduling::bound::{Budget, Relaxation};
+use crate::relaxation::Budget;
 use crate::scheduling::claim::{Names, claim};
 use crate::scheduling::limits::Limits;
+use crate::scheduling::packing::relaxed::PackingRelaxation;
 use crate::scheduling::packing::{Packed, pack, with_room};
 use crate::scheduling::placement::{Item, NewNode, Placer, Scored};
 use crate::scheduling::state::State;
@@ -257,10 +258,11 @@ impl<'s, 'a> Trials<'s, 'a> {
             *counts.entry(shape).or_default() += 1;
         }
         let pods: Vec<(ShapeIx, u32)> = counts.into_iter().collect();
-        let relaxation = Relaxation::of(model, self.topology, &pods, &Budget::WITHOUT_PATTERNS);
+        let relaxation =
+            PackingRelaxation::solve(model, self.topology, &pods, &Budget::WITHOUT_PATTERNS);
         let mut values = IndexVec::filled(0.0, model.shapes.list.len());
         for (shape, _) in pods {
-            let solved = relaxation.as_ref().and_then(|own| own.value(shape));
+            let solved = relaxation.as_ref().and_then(|own| own.dual_price(shape));
             values[shape] = solved.unwrap_or_else(|| self.placer.value(shape));
         }
         values

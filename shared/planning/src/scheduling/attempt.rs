@@ -7,8 +7,8 @@ use domain::money::UsdPerHour;
 use domain::pod::PodKey;
 use domain::settings::SearchEffort;
 
-use super::bound::{Budget, Relaxation};
 use super::limits::Limits;
+use super::packing::relaxed::PackingRelaxation;
 use super::packing::{Packed, Packing, Search, pack_for_less};
 use super::placement::{Item, Placements, Placer};
 use super::state::State;
@@ -17,6 +17,7 @@ use super::wishes;
 use super::wishes::Wishes;
 use crate::ids::{PodIx, ShapeIx};
 use crate::model::Model;
+use crate::relaxation::Budget;
 
 /// With more nodes than this, wishes are left to the choice of zones: packing again would take too long.
 const fn compared_nodes_max(effort: SearchEffort) -> usize {
@@ -35,7 +36,7 @@ pub(super) struct Attempt {
     /// What is left of the limits.
     pub(super) limits: Limits,
     /// What the nodes were held against; none where no pod needs a new one.
-    pub(super) relaxation: Option<Relaxation>,
+    pub(super) relaxation: Option<PackingRelaxation>,
 }
 
 /// Finds places twice where pods wish to be spread: with the wish kept, and open. Which counts is up to the
@@ -61,12 +62,12 @@ pub(super) fn attempt<'m>(
     if has_open {
         placer.reset_with(Wishes::Open, state.clone());
     }
-    let solved: OnceCell<Option<Relaxation>> = OnceCell::new();
+    let solved: OnceCell<Option<PackingRelaxation>> = OnceCell::new();
     let relaxation = |items: &[Item]| {
         if items.is_empty() {
             return Search::Quick;
         }
-        let solve = || Relaxation::of(model, topology, &pods, budget(model, &pods));
+        let solve = || PackingRelaxation::solve(model, topology, &pods, budget(model, &pods));
         let relaxation = solved.get_or_init(solve).as_ref();
         relaxation.filter(|own| own.is_solved()).map_or(Search::Alone, Search::With)
     };

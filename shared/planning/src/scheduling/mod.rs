@@ -5,7 +5,6 @@
 //! price. Karpenter's semantics decide what is allowed, cost decides what is chosen.
 
 mod attempt;
-pub(crate) mod bound;
 pub(crate) mod claim;
 mod domains;
 pub(crate) mod fit;
@@ -104,7 +103,7 @@ impl Scheduling {
         outcome.failed.extend(packing.left);
         let demand = demand(model, &outcome, &packing.nodes);
         let lower_bound = relaxation.as_mut().map_or(UsdPerHour::ZERO, |relaxation| {
-            relaxation.bound(model, &demand, budget(model, &demand))
+            relaxation.lower_bound(model, &demand, budget(model, &demand))
         });
         let (mut plan, launched) =
             plan(model, &mut placer, &mut limits, &outcome, &packing.nodes, &waiting);

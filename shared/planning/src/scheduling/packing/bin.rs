@@ -21,7 +21,21 @@ pub(crate) struct Bin {
     accepts: Rc<[u64]>,
 }
 
+/// A kind of node: an instance type of a NodePool, however it is bought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct NodeKind {
+    /// The NodePool.
+    pub(crate) pool: PoolIx,
+    /// One of its types.
+    pub(crate) type_index: TypeIx,
+}
+
 impl Bin {
+    /// What is launched.
+    pub(crate) const fn kind(&self) -> NodeKind {
+        NodeKind { pool: self.pool, type_index: self.type_index }
+    }
+
     /// Whether pods of a class may go there.
     pub(crate) fn accepts_class(&self, class: usize) -> bool {
         self.accepts.get(class / 64).is_some_and(|word| word >> (class % 64) & 1 == 1)

@@ -7,8 +7,9 @@ use super::bin::Bin;
 use super::fill::{NODE_COST_NANOS, Pattern};
 use super::packer::Packer;
 use super::queue::Queue;
+use super::relaxed::ColumnUse;
 use crate::ids::{ItemIx, PoolIx};
-use crate::scheduling::bound::Blend;
+use crate::relaxation::RowIx;
 use crate::scheduling::host::host_affinity;
 
 /// Which bins a covering looks at.
@@ -112,16 +113,17 @@ impl Packer<'_, '_, '_, '_> {
         }
         let mut queue = self.queue(&waiting);
         let is_within = |bin: &&Bin| {
-            let source = (bin.pool, bin.type_index);
             reach == Reach::All
-                || self.relaxation.is_none_or(|relaxation| relaxation.is_worthwhile(source))
+                || self
+                    .relaxation
+                    .is_none_or(|relaxation| relaxation.dual_value_bound(bin.kind()).is_some())
         };
         let bins: Vec<&Bin> =
             pools.iter().flat_map(|pool| &self.setup.bins[*pool]).filter(is_within).collect();
         let mut heap = BinaryHeap::with_capacity(bins.len());
         let mut patterns: Vec<Option<Pattern>> = Vec::with_capacity(bins.len());
         for (index, bin) in bins.iter().enumerate() {
-            let promise = self.relaxation.and_then(|own| own.worth((bin.pool, bin.type_index)));
+            let promise = self.relaxation.and_then(|own| own.dual_value_bound(bin.kind()));
             if let Some(worth) = promise {
                 // No filling is worth more, so it need not be tried before its turn.
                 let score = (bin.price + NODE_COST_NANOS) / worth.max(1.0);
@@ -169,41 +171,44 @@ impl Packer<'_, '_, '_, '_> {
 
     /// Launches nodes of the relaxation's patterns: as many as it uses wholly, then one more of each as long
     /// as it is nearly as well used.
-    pub(super) fn launch_mix(&mut self, mix: &[Blend], of_demand: &BTreeMap<usize, Vec<ItemIx>>) {
+    pub(super) fn launch_fractional(
+        &mut self,
+        columns: &[ColumnUse],
+        items_of_row: &BTreeMap<RowIx, Vec<ItemIx>>,
+    ) {
         let mut queue = self.queue(&self.order);
-        let mut rest: Vec<(f64, &Blend)> = Vec::new();
-        for blend in mix {
-            let whole = blend.level.floor();
+        let mut rest: Vec<(f64, &ColumnUse)> = Vec::new();
+        for column in columns {
+            let whole = column.level.floor();
             for _ in 0..count(whole) {
-                if !self.launch_blend(blend, of_demand, &queue) {
+                if !self.launch_column(column, items_of_row, &queue) {
                     break;
                 }
             }
             self.shorten(&mut queue);
-            rest.push((blend.level - whole, blend));
+            rest.push((column.level - whole, column));
         }
         rest.sort_by(|a, b| b.0.total_cmp(&a.0));
-        for (_, blend) in rest {
-            self.launch_blend(blend, of_demand, &queue);
+        for (_, column) in rest {
+            self.launch_column(column, items_of_row, &queue);
             self.shorten(&mut queue);
         }
     }
 
-    fn launch_blend(
+    fn launch_column(
         &mut self,
-        blend: &Blend,
-        of_demand: &BTreeMap<usize, Vec<ItemIx>>,
+        column: &ColumnUse,
+        items_of_row: &BTreeMap<RowIx, Vec<ItemIx>>,
         queue: &Queue,
     ) -> bool {
-        let pods: Vec<(Vec<ItemIx>, u32)> = blend
+        let pods: Vec<(Vec<ItemIx>, u32)> = column
             .pods
             .iter()
-            .map(|(demand, count)| (of_demand.get(demand).cloned().unwrap_or_default(), *count))
+            .map(|(row, count)| (items_of_row.get(row).cloned().unwrap_or_default(), *count))
             .collect();
-        let (pool, type_index) = blend.source;
         let mut best: Option<(&Bin, Pattern)> = None;
-        for bin in &self.setup.bins[pool] {
-            if bin.type_index != type_index || !self.is_allowed(bin) {
+        for bin in &self.setup.bins[column.node.pool] {
+            if bin.kind() != column.node || !self.is_allowed(bin) {
                 continue;
             }
             let Some(pattern) = self.fill_as(bin, &pods, queue) else { continue };

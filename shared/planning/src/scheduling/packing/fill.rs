@@ -156,8 +156,9 @@ impl Packer<'_, '_, '_, '_> {
     /// all it does not depend on.
     pub(super) fn fill(&self, bin: &Bin, queue: &Queue, first: Option<ItemIx>) -> Option<Pattern> {
         let in_order = self.fill_in_order(bin, queue, first);
-        let source = (bin.pool, bin.type_index);
-        let is_close = self.relaxation.is_some_and(|relaxation| relaxation.is_worthwhile(source));
+        let is_close = self
+            .relaxation
+            .is_some_and(|relaxation| relaxation.dual_value_bound(bin.kind()).is_some());
         if !is_close || first.is_some() {
             return in_order;
         }

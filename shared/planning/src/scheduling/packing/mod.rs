@@ -14,11 +14,11 @@ mod cover;
 mod fill;
 mod packer;
 mod queue;
+pub(crate) mod relaxed;
 mod setup;
 
 use domain::money::UsdPerHour;
 
-use super::bound::Relaxation;
 use super::limits::Limits;
 use super::merge::{dissolve, merge};
 use super::placement::Item;
@@ -27,6 +27,7 @@ use super::topology::Topology;
 use crate::ids::{IndexVec, ItemIx, PodIx, PoolIx, TypeIx, TypeSet};
 use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
+use relaxed::PackingRelaxation;
 use setup::Setup;
 
 /// A node to launch, before its instance types are listed.
@@ -81,7 +82,7 @@ pub(crate) enum Search<'r> {
     /// By what pods cost in the packing before.
     Alone,
     /// By what the relaxation says pods cost.
-    With(&'r Relaxation),
+    With(&'r PackingRelaxation),
 }
 
 /// Packs items into new nodes within the pools' limits, as [`pack_for_less`] does without a relaxation.
@@ -158,7 +159,12 @@ const STEP: f64 = 0.5;
 
 /// The cheapest of packings at the values that the relaxation knows, where that is worth it and within the budget;
 /// else one packing without it.
-fn first(setup: &Setup, relaxation: &Relaxation, limits: &Limits, items: &[Item]) -> Outcome {
+fn first(
+    setup: &Setup,
+    relaxation: &PackingRelaxation,
+    limits: &Limits,
+    items: &[Item],
+) -> Outcome {
     let pods: usize = items.iter().map(|item| item.pods.len()).sum();
     let alone = || setup.pack(limits.clone(), items.to_vec(), &setup.values);
     let better = |a: Outcome, b: Outcome| if b.is_better_than(&a) { b } else { a };
@@ -182,26 +188,31 @@ fn first(setup: &Setup, relaxation: &Relaxation, limits: &Limits, items: &[Item]
 
 /// Packs at the relaxation's values, what a pod is worth where parts of nodes can be launched, and then at values moved
 /// towards what pods cost so.
-fn priced(setup: &Setup, relaxation: &Relaxation, limits: &Limits, items: &[Item]) -> Outcome {
+fn priced(
+    setup: &Setup,
+    relaxation: &PackingRelaxation,
+    limits: &Limits,
+    items: &[Item],
+) -> Outcome {
     let mut values: IndexVec<ItemIx, f64> = items
         .iter()
         .zip(&setup.values)
         .map(|(item, share)| {
-            relaxation.value(item.shape).filter(|value| *value > 0.0).unwrap_or(*share * 0.1)
+            relaxation.dual_price(item.shape).filter(|dual| *dual > 0.0).unwrap_or(*share * 0.1)
         })
         .collect();
     let worth: f64 =
         items.iter().zip(&values).map(|(item, value)| value * float(item.pods.len())).sum();
     // Without patterns, an answer is wanted soon.
-    let enough = if relaxation.mix().is_empty() { worth * NEAR } else { 0.0 };
-    let mut best = setup.pack_mix(relaxation, limits.clone(), items.to_vec(), &values);
+    let enough = if relaxation.fractional_solution().is_empty() { worth * NEAR } else { 0.0 };
+    let mut best = setup.pack_fractional(relaxation, limits.clone(), items.to_vec(), &values);
     let mut paid = best.paid.clone();
     for _ in 1..PRICED_ROUNDS {
         if best.packing.left.is_empty() && best.cost <= enough {
             break;
         }
         move_towards(&mut values, &paid, PRICED_STEP);
-        let next = setup.pack_mix(relaxation, limits.clone(), items.to_vec(), &values);
+        let next = setup.pack_fractional(relaxation, limits.clone(), items.to_vec(), &values);
         paid.clone_from(&next.paid);
         if next.is_better_than(&best) {
             best = next;

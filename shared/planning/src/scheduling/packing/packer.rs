@@ -5,11 +5,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::bin::Bin;
 use super::fill::Pattern;
 use super::queue::Queue;
+use super::relaxed::PackingRelaxation;
 use super::setup::Setup;
 use super::{Member, Outcome, Packed, Packing};
 use crate::ids::{GroupIx, IndexVec, ItemIx, PurchaseIx, PurchaseSet};
 use crate::model::pool::{Compatible, Pool};
-use crate::scheduling::bound::Relaxation;
 use crate::scheduling::limits::Limits;
 use crate::scheduling::placement::Item;
 
@@ -31,7 +31,7 @@ pub(super) struct Packer<'s, 'p, 'm, 'a> {
     pub(super) paid: IndexVec<ItemIx, (f64, u32)>,
     pub(super) round: u64,
     /// Where the values come from, if from there.
-    pub(super) relaxation: Option<&'s Relaxation>,
+    pub(super) relaxation: Option<&'s PackingRelaxation>,
 }
 
 impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {

@@ -9,10 +9,11 @@ use super::Outcome;
 use super::bin::{Bin, bins};
 use super::cover::Reach;
 use super::packer::Packer;
+use super::relaxed::PackingRelaxation;
 use crate::ids::{Idx, IndexVec, ItemIx, PoolIx};
 use crate::model::Model;
 use crate::model::pool::Compatible;
-use crate::scheduling::bound::Relaxation;
+use crate::relaxation::RowIx;
 use crate::scheduling::host::host_affinity;
 use crate::scheduling::limits::Limits;
 use crate::scheduling::placement::Item;
@@ -141,17 +142,17 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
 
     /// Packs items at the values of the relaxation, after launching the nodes of its patterns as far as
     /// whole ones go.
-    pub(super) fn pack_mix(
+    pub(super) fn pack_fractional(
         &self,
-        relaxation: &Relaxation,
+        relaxation: &PackingRelaxation,
         limits: Limits,
         items: Vec<Item>,
         values: &IndexVec<ItemIx, f64>,
     ) -> Outcome {
-        let mut of_demand: BTreeMap<usize, Vec<ItemIx>> = BTreeMap::new();
+        let mut items_of_row: BTreeMap<RowIx, Vec<ItemIx>> = BTreeMap::new();
         for (index, item) in items.iter().enumerate() {
-            if let Some(demand) = relaxation.demand(item.shape) {
-                of_demand.entry(demand).or_default().push(ItemIx::new(index));
+            if let Some(row) = relaxation.row(item.shape) {
+                items_of_row.entry(row).or_default().push(ItemIx::new(index));
             }
         }
         let mut weights: Vec<u32> =
@@ -161,7 +162,7 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
         packer.relaxation = Some(relaxation);
         packer.bundle();
         if weights.len() == 1 {
-            packer.launch_mix(relaxation.mix(), &of_demand);
+            packer.launch_fractional(relaxation.fractional_solution(), &items_of_row);
         }
         for weight in weights {
             packer.cover(weight, Reach::WellUsed);

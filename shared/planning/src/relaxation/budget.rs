@@ -1,0 +1,65 @@
+//! How much work solving the relaxation may take: counted, never timed, so that the same input always
+//! gives the same answer.
+
+use domain::settings::SearchEffort;
+
+/// Limits on the work of solving a relaxation and proving its bound.
+pub(crate) struct Budget {
+    /// With more rows than this, no patterns are generated.
+    pub(super) rows_max: usize,
+    /// Rows × rows × pivots, at most.
+    pub(super) pivot_work: u64,
+    /// Rounds of passes, each with a proof at its end.
+    pub(super) rounds: u32,
+    /// Passes over all offers in a round.
+    pub(super) passes: u32,
+    /// Nodes of one branch-and-bound search for a pattern, at first.
+    pub(super) pricing_nodes: u32,
+    /// Nodes of one such search once patterns are hard to find.
+    pub(super) pricing_nodes_max: u32,
+    /// Passes over all offers while dual prices are lowered to feasibility, at most.
+    pub(super) repair_passes: u32,
+    /// With more rows than this on an offer, nothing is proved beyond what surrogate weights say.
+    pub(super) proof_rows_max: usize,
+    /// Nodes of one branch-and-bound search for a proof.
+    pub(super) proof_nodes: u32,
+    /// Updates of an offer's surrogate weights before a proof is searched for.
+    pub(super) weight_steps: u32,
+}
+
+impl Budget {
+    /// For plans that are carried out.
+    const FULL: Self = Self {
+        rows_max: 256,
+        pivot_work: 40_000_000,
+        rounds: 10,
+        passes: 5,
+        pricing_nodes: 60,
+        pricing_nodes_max: 300,
+        repair_passes: 3,
+        proof_rows_max: 256,
+        proof_nodes: 1_500,
+        weight_steps: 16,
+    };
+
+    /// Dual prices without patterns: for what is only ranked by them, and for more copies than
+    /// [`Self::COPIES_MAX`], where speed counts and patterns change nothing about the answer.
+    pub(crate) const WITHOUT_PATTERNS: Self =
+        Self { rows_max: 0, repair_passes: 1, proof_rows_max: 0, ..Self::FULL };
+
+    /// For a quick answer: patterns among many rows take longer to find than everything else.
+    const QUICK: Self = Self { rows_max: Self::QUICK_ROWS_MAX, ..Self::FULL };
+
+    const COPIES_MAX: u32 = 5_000;
+
+    const QUICK_ROWS_MAX: usize = 64;
+
+    /// The budget for covering this many copies.
+    pub(crate) fn of(copies: u32, effort: SearchEffort) -> &'static Self {
+        match effort {
+            _ if copies > Self::COPIES_MAX => &Self::WITHOUT_PATTERNS,
+            SearchEffort::Quick => &Self::QUICK,
+            SearchEffort::Full => &Self::FULL,
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Column generation: patterns enter the master problem as pricing finds them, until none is worth
+//! more than its offer or the budget is spent.
+
+use super::ColumnUse;
+use super::budget::Budget;
+use super::knapsack::Pattern;
+use super::master::Master;
+use super::offer::{Offer, OfferIx};
+use super::pricing::PricingEffort;
+use super::repair::{REPAIRS_MAX, TOLERANCE, lower};
+use super::row::{Duals, RowIx, Rows, dual_value};
+use crate::ids::IndexVec;
+
+/// Offers whose best pattern is worth less than this fraction of the price are skipped for some
+/// passes.
+const SKIP_BELOW: f64 = 0.9;
+
+/// Passes before a skipped offer is repriced.
+const REPRICE_INTERVAL: u32 = 4;
+
+/// Updates of an offer's surrogate weights in the first pass of a round.
+const FIRST_WEIGHT_STEPS: u32 = 6;
+/// Updates of an offer's surrogate weights in later passes.
+const WEIGHT_STEPS: u32 = 2;
+
+/// Initial box of the dual prices, as fractions of those at the start.
+const BOX_FLOOR: f64 = 0.7;
+const BOX_CEILING: f64 = 1.3;
+
+/// How far from the incumbent dual prices to the master's own the next proof starts.
+const PROOF_STEP: f64 = 0.5;
+
+/// How far from the master's dual prices to the incumbent ones patterns are priced.
+const DUAL_SMOOTHING: f64 = 0.6;
+
+/// Column generation ends when cost and bound are this close, as a fraction of the bound.
+const GAP_MAX: f64 = 3e-3;
+
+/// Once hardly a pattern is found, branch and bound gets this many times as many nodes.
+const PRICING_NODES_GROWTH: u32 = 4;
+
+/// What column generation found.
+pub(super) struct Solution {
+    /// Dual prices at which hardly a pattern is worth more than its offer.
+    pub(super) duals: Duals,
+    /// Patterns in use.
+    pub(super) columns: Vec<ColumnUse>,
+}
+
+/// Solves the program as far as the budget goes, from dual prices at which hardly a pattern is worth
+/// more than its offer. Returns those unchanged, without patterns, where there are too many rows.
+pub(super) fn solve(
+    rows: &Rows,
+    offers: &mut IndexVec<OfferIx, Offer>,
+    start: Duals,
+    budget: &Budget,
+) -> Solution {
+    if rows.len() > budget.rows_max {
+        return Solution { duals: start, columns: Vec::new() };
+    }
+    let ceilings: Duals = single_row_costs(rows, offers)
+        .iter()
+        .zip(&start)
+        .map(|(single, own)| single.min(own * BOX_CEILING))
+        .collect();
+    let floors: Duals = start.iter().map(|own| own * BOX_FLOOR).collect();
+    let mut generation = ColumnGeneration {
+        master: Master::new(rows, &ceilings, floors),
+        patterns: Vec::new(),
+        pricing_nodes: budget.pricing_nodes,
+        is_skipped: IndexVec::filled(false, offers.len()),
+        incumbent: Incumbent { value: dual_value(&start, rows), duals: start },
+        rows,
+        offers,
+    };
+    for _ in 0..budget.rounds {
+        generation.round(budget);
+        let repaired = generation.repaired(budget);
+        let value = dual_value(&repaired, rows);
+        if value > generation.incumbent.value {
+            generation.incumbent = Incumbent { value, duals: repaired };
+        }
+        let cost = dual_value(generation.master.duals(), rows);
+        if !generation.master.relax_box() && cost <= generation.incumbent.value * (1.0 + GAP_MAX) {
+            break;
+        }
+    }
+    generation.solution()
+}
+
+/// The best dual prices known at which hardly a pattern is worth more than its offer.
+struct Incumbent {
+    duals: Duals,
+    /// What all rows are worth at them.
+    value: f64,
+}
+
+struct ColumnGeneration<'o> {
+    master: Master,
+    rows: &'o Rows,
+    /// Patterns that entered, with the offer of each.
+    patterns: Vec<(OfferIx, Pattern)>,
+    pricing_nodes: u32,
+    /// Offers to skip until the next full pass.
+    is_skipped: IndexVec<OfferIx, bool>,
+    incumbent: Incumbent,
+    offers: &'o mut IndexVec<OfferIx, Offer>,
+}
+
+/// Lowering dual prices to feasibility, while it is under way.
+struct Repair {
+    duals: Duals,
+    /// Patterns that were worth more than their offers.
+    violated: Vec<(OfferIx, Pattern)>,
+    /// Offers of which no pattern is worth more any longer.
+    is_feasible: IndexVec<OfferIx, bool>,
+}
+
+impl ColumnGeneration<'_> {
+    /// Passes over the offers until no pattern enters or the budget of a round is spent.
+    fn round(&mut self, budget: &Budget) {
+        let square = (self.rows.len() * self.rows.len()).max(1) as u64;
+        let pivots_max = usize::try_from(budget.pivot_work / square).unwrap_or(usize::MAX);
+        let mut since_full = REPRICE_INTERVAL;
+        for pass in 0..budget.passes {
+            let is_full = since_full >= REPRICE_INTERVAL;
+            if is_full {
+                since_full = 0;
+            }
+            since_full += 1;
+            let before = self.patterns.len();
+            self.pass(is_full, if pass == 0 { FIRST_WEIGHT_STEPS } else { WEIGHT_STEPS });
+            let has_gained = self.patterns.len() > before;
+            if self.patterns.len() >= pivots_max {
+                break;
+            }
+            let has_relaxed = self.master.relax_box();
+            if !has_gained {
+                since_full = REPRICE_INTERVAL;
+                if is_full && !has_relaxed {
+                    if self.pricing_nodes >= budget.pricing_nodes_max {
+                        break;
+                    }
+                    self.pricing_nodes *= PRICING_NODES_GROWTH;
+                }
+            }
+        }
+    }
+
+    /// The master's dual prices, none below zero.
+    fn duals(&self) -> Duals {
+        self.master.duals().iter().map(|dual| dual.max(0.0)).collect()
+    }
+
+    /// The master's dual prices, part of the way to the incumbent ones: the master's own swing from
+    /// pass to pass.
+    fn smoothed_duals(&self) -> Duals {
+        let own = self.duals();
+        own.iter()
+            .zip(&self.incumbent.duals)
+            .map(|(own, incumbent)| own + (incumbent - own) * DUAL_SMOOTHING)
+            .collect()
+    }
+
+    /// Prices offers and enters patterns that are worth more than their offers.
+    fn pass(&mut self, is_full: bool, weight_steps: u32) {
+        let mut duals = self.smoothed_duals();
+        for offer in self.offers.indices() {
+            if self.is_skipped[offer] && !is_full {
+                continue;
+            }
+            let knapsack = &mut self.offers[offer].knapsack;
+            let price = knapsack.price;
+            let cutoff = price * (1.0 + TOLERANCE);
+            let bound = knapsack.settle_weights(&duals, price * SKIP_BELOW, weight_steps);
+            self.is_skipped[offer] = bound < price * SKIP_BELOW;
+            if bound <= cutoff {
+                continue;
+            }
+            let effort = PricingEffort { nodes: self.pricing_nodes, is_exact: false };
+            let Some(pattern) = knapsack.improving_pattern(&duals, cutoff, effort) else {
+                // Dual prices move little from pass to pass: what was not found now is not found in
+                // the next one either.
+                self.is_skipped[offer] = true;
+                continue;
+            };
+            if self.enter(offer, pattern) {
+                duals = self.smoothed_duals();
+            }
+        }
+    }
+
+    /// Enters a pattern if it is worth more than its offer at the master's own dual prices. Returns
+    /// whether it did.
+    fn enter(&mut self, offer: OfferIx, pattern: Pattern) -> bool {
+        let price = self.offers[offer].knapsack.price;
+        let number = u32::try_from(self.patterns.len()).unwrap_or(u32::MAX);
+        let has_entered = self.master.value_of(&pattern) > price * (1.0 + TOLERANCE)
+            && self.master.enter(&pattern, price, number);
+        if has_entered {
+            self.patterns.push((offer, pattern));
+        }
+        has_entered
+    }
+
+    fn solution(self) -> Solution {
+        let columns = self
+            .master
+            .levels()
+            .map(|(number, level)| {
+                let (offer, pattern) = &self.patterns[number as usize];
+                ColumnUse { offer: *offer, pattern: pattern.clone(), level }
+            })
+            .collect();
+        Solution { duals: self.incumbent.duals, columns }
+    }
+
+    /// Dual prices at which hardly a pattern is worth more than its offer. Patterns that are found on
+    /// the way enter the master problem.
+    fn repaired(&mut self, budget: &Budget) -> Duals {
+        // Part of the way from the incumbent to the master's own, less has to be lowered.
+        let start = self
+            .incumbent
+            .duals
+            .iter()
+            .zip(&self.duals())
+            .map(|(incumbent, own)| incumbent + (own - incumbent) * PROOF_STEP)
+            .collect();
+        let mut repair = Repair {
+            duals: start,
+            violated: Vec::new(),
+            is_feasible: IndexVec::filled(false, self.offers.len()),
+        };
+        for _ in 0..budget.repair_passes {
+            if !repair.pass(self.rows, self.offers, budget) {
+                break;
+            }
+        }
+        for (offer, pattern) in repair.violated {
+            self.enter(offer, pattern);
+        }
+        repair.duals
+    }
+}
+
+impl Repair {
+    /// Lowers dual prices where a pattern is worth more than its offer, of the rows where that costs
+    /// the bound the least. Returns whether there were any.
+    fn pass(
+        &mut self,
+        rows: &Rows,
+        offers: &mut IndexVec<OfferIx, Offer>,
+        budget: &Budget,
+    ) -> bool {
+        let mut has_lowered = false;
+        // Dual prices only fall, so an offer that is feasible once stays so.
+        for (index, is_feasible) in
+            self.is_feasible.iter_mut_enumerated().filter(|(_, is_feasible)| !**is_feasible)
+        {
+            let knapsack = &mut offers[index].knapsack;
+            let price = knapsack.price;
+            let cutoff = price * (1.0 + TOLERANCE);
+            for _ in 0..REPAIRS_MAX {
+                let effort = PricingEffort { nodes: budget.pricing_nodes_max, is_exact: true };
+                let violated =
+                    if knapsack.settle_weights(&self.duals, cutoff, WEIGHT_STEPS) <= cutoff {
+                        None
+                    } else {
+                        knapsack.improving_pattern(&self.duals, cutoff, effort)
+                    };
+                let Some(pattern) = violated else {
+                    *is_feasible = true;
+                    break;
+                };
+                let mut copies: Vec<(RowIx, f64)> =
+                    pattern.iter().map(|(row, count)| (*row, f64::from(*count))).collect();
+                self.violated.push((index, pattern));
+                let value: f64 = copies.iter().map(|(row, count)| self.duals[*row] * count).sum();
+                lower(&mut self.duals, rows, &mut copies, value - price);
+                has_lowered = true;
+            }
+        }
+        has_lowered
+    }
+}
+
+/// What a copy of each row costs on the cheapest node that is full of that row alone.
+fn single_row_costs(rows: &Rows, offers: &IndexVec<OfferIx, Offer>) -> Duals {
+    let mut best: Duals = IndexVec::filled(f64::INFINITY, rows.len());
+    for Offer { knapsack, .. } in offers {
+        for item in &knapsack.items {
+            let own = &mut best[item.row];
+            *own = own.min(knapsack.price / f64::from(item.max));
+        }
+    }
+    best
+}

@@ -1,0 +1,209 @@
+//! Linear relaxation of covering rows with priced offers: dual prices, a fractional solution and a
+//! proven lower bound.
+//!
+//! Rows are demands: so many copies, each taking some of every resource. Offers are nodes that can be
+//! had any number of times at a price. A pattern is a multiset of copies that fit on one offer
+//! together; the linear program (Gilmore and Gomory 1961) chooses how many nodes of each pattern to
+//! buy, in fractions, so that every row is covered at the lowest cost. Its dual has one price per row
+//! and is feasible where no pattern is worth more than the offer it fits on costs; the dual value of
+//! all rows is then a lower bound on the cost of any nodes that hold them.
+//!
+//! The proof does not depend on how the dual prices were found ([`dual_ascent`], then
+//! [`column_generation`]). Any prices of at least zero prove a bound once they are scaled down until
+//! no pattern is worth more than its offer (Farley 1990). How much a pattern can be worth is itself
+//! bounded from above ([`pricing`]), with fits tested in integers. What rounding may add is taken off
+//! with [`ROUNDING`].
+//!
+//! Capacity that is free, or that exists only a limited number of times, is not in the program: the
+//! most that it can hold is subtracted from the bound.
+
+mod branch_and_bound;
+mod budget;
+mod column_generation;
+mod dual_ascent;
+mod dynamic_program;
+mod greedy;
+mod knapsack;
+mod master;
+mod offer;
+mod pricing;
+mod repair;
+mod row;
+mod surrogate;
+
+use crate::ids::IndexVec;
+pub(crate) use budget::Budget;
+pub(crate) use offer::{Capacity, Offer, OfferIx, undominated};
+use row::{Duals, dual_value};
+pub(crate) use row::{Row, RowIx, Rows};
+
+/// Floating-point sums of some thousand terms without cancellation are off by less than a part in
+/// 10¹²; the surrogate's one subtraction adds at most as much for each of its terms. A millionth is
+/// far more.
+const ROUNDING: f64 = 1e-6;
+
+/// Where no offer's patterns can be worth its price, dual prices are scaled up, by no more than this
+/// allows: the lower the threshold, the longer each offer is examined.
+const PRICE_RATIO_MIN: f64 = 0.99;
+
+/// An offer is well used if a pattern on it can be worth this fraction of its price.
+const WELL_USED: f64 = 0.93;
+
+/// The relaxation of one set of rows and offers, solved as far as a budget allowed.
+pub(crate) struct Relaxation {
+    /// Offers that can be had any number of times.
+    offers: IndexVec<OfferIx, Offer>,
+    /// Offers that can be had only a limited number of times.
+    limited: Vec<Offer>,
+    /// What one more copy of each row costs, in the unit of the offers' prices.
+    duals: Duals,
+    /// Whether the dual prices come from the program rather than from shares of single offers.
+    is_solved: bool,
+    fractional: Vec<ColumnUse>,
+    well_used: Vec<(OfferIx, f64)>,
+}
+
+/// A pattern in the fractional solution.
+pub(crate) struct ColumnUse {
+    /// The offer that the pattern fits on.
+    pub(crate) offer: OfferIx,
+    /// Rows, with how many copies of each one node holds.
+    pub(crate) pattern: Vec<(RowIx, u32)>,
+    /// How many such nodes are bought; not a whole number.
+    pub(crate) level: f64,
+}
+
+impl Relaxation {
+    /// Solves the relaxation as far as the budget goes.
+    pub(crate) fn solve(
+        rows: &Rows,
+        offers: IndexVec<OfferIx, Offer>,
+        limited: Vec<Offer>,
+        budget: &Budget,
+    ) -> Self {
+        let mut relaxation = Self {
+            offers,
+            limited,
+            duals: Duals::default(),
+            is_solved: false,
+            fractional: Vec::new(),
+            well_used: Vec::new(),
+        };
+        let offers = &mut relaxation.offers;
+        let Some(mut start) = dual_ascent::duals(rows, offers) else {
+            relaxation.duals = cheapest_shares(rows, offers);
+            return relaxation;
+        };
+        // Column generation moves the surrogate weights; these are the ones that prove the start.
+        let weights: Vec<Vec<f64>> =
+            offers.iter().map(|offer| offer.knapsack.weights.clone()).collect();
+        repair::restore_feasibility(rows, offers, &mut start, budget);
+        let mut solution = column_generation::solve(rows, offers, start.clone(), budget);
+        for (offer, weights) in offers.iter_mut().zip(weights) {
+            offer.knapsack.weights = weights;
+        }
+        repair::restore_feasibility(rows, offers, &mut solution.duals, budget);
+        if dual_value(&start, rows) > dual_value(&solution.duals, rows) {
+            solution.duals = start;
+        }
+        for (index, offer) in offers.iter_mut_enumerated() {
+            let knapsack = &mut offer.knapsack;
+            let bound = knapsack.settle_weights(&solution.duals, 0.0, 1);
+            if bound >= knapsack.price * WELL_USED {
+                relaxation.well_used.push((index, bound));
+            }
+        }
+        relaxation.duals = solution.duals;
+        relaxation.is_solved = true;
+        relaxation.fractional = solution.columns;
+        relaxation
+    }
+
+    /// Whether the dual prices come from the program; otherwise they are what the cheapest share of a
+    /// single offer costs.
+    pub(crate) fn is_solved(&self) -> bool {
+        self.is_solved
+    }
+
+    /// What one more copy of a row costs, in the unit of the offers' prices.
+    pub(crate) fn dual_price(&self, row: RowIx) -> f64 {
+        self.duals[row]
+    }
+
+    /// Patterns of the fractional solution, in no particular order. Empty where none were looked for.
+    pub(crate) fn fractional_solution(&self) -> &[ColumnUse] {
+        &self.fractional
+    }
+
+    /// Offers on which a pattern can be worth nearly the price, each with an upper bound on that
+    /// worth, in the unit of the prices.
+    pub(crate) fn well_used(&self) -> &[(OfferIx, f64)] {
+        &self.well_used
+    }
+
+    /// The lower bound that the dual prices prove for covering the rows, in the unit of the prices.
+    ///
+    /// `rows` are those that the relaxation was solved for, with counts no larger than then; `free` is
+    /// capacity that costs nothing. Lowers the dual prices of rows that a free offer accepts.
+    pub(crate) fn lower_bound(&mut self, rows: &Rows, free: &mut [Offer], budget: &Budget) -> f64 {
+        for offer in self.offers.iter().filter(|offer| offer.knapsack.price <= 0.0) {
+            for item in &offer.knapsack.items {
+                self.duals[item.row] = 0.0;
+            }
+        }
+        // The largest ratio of what a pattern can be worth to what its offer costs.
+        let mut ratio = PRICE_RATIO_MIN;
+        for Offer { knapsack, .. } in
+            self.offers.iter_mut().filter(|offer| offer.knapsack.price > 0.0)
+        {
+            let cutoff = knapsack.price * ratio;
+            let bound = knapsack.dual_value_bound(&self.duals, cutoff, budget);
+            ratio = ratio.max(bound / knapsack.price);
+        }
+        let scale = (1.0 - ROUNDING) / ratio;
+        let duals: Duals = self.duals.iter().map(|dual| dual * scale).collect();
+        let mut total = dual_value(&duals, rows);
+        for offer in self.limited.iter_mut().chain(&mut *free) {
+            let price = offer.knapsack.price;
+            let bound = offer.knapsack.dual_value_bound(&duals, price, budget) * (1.0 + ROUNDING);
+            total -= (bound - price).max(0.0) * f64::from(offer.available);
+        }
+        let proven = total.max(self.dearest_single(rows, free)) * (1.0 - ROUNDING);
+        proven.max(0.0)
+    }
+
+    /// The dearest of the rows' cheapest offers; rows that free or limited capacity accepts count as
+    /// free. At least that one node has to be bought.
+    fn dearest_single(&self, rows: &Rows, free: &[Offer]) -> f64 {
+        let mut cheapest: IndexVec<RowIx, f64> = IndexVec::filled(f64::INFINITY, rows.len());
+        for Offer { knapsack, .. } in &self.offers {
+            for item in &knapsack.items {
+                let least = &mut cheapest[item.row];
+                *least = least.min(knapsack.price);
+            }
+        }
+        for item in self.limited.iter().chain(free).flat_map(|offer| &offer.knapsack.items) {
+            cheapest[item.row] = 0.0;
+        }
+        rows.iter()
+            .zip(cheapest)
+            .filter(|(row, price)| row.count > 0 && price.is_finite())
+            .map(|(_, price)| price)
+            .fold(0.0, f64::max)
+    }
+}
+
+/// For each row, the least that a copy costs by the share of an offer that it takes.
+fn cheapest_shares(rows: &Rows, offers: &IndexVec<OfferIx, Offer>) -> Duals {
+    let mut least: Duals = IndexVec::filled(f64::INFINITY, rows.len());
+    for Offer { knapsack, .. } in offers {
+        for (item, shares) in
+            knapsack.items.iter().zip(knapsack.shares.chunks_exact(knapsack.amounts.len()))
+        {
+            let share = shares.iter().copied().fold(0.0, f64::max) * knapsack.price;
+            let own = &mut least[item.row];
+            *own = own.min(share);
+        }
+    }
+    least.into_iter().map(|least| if least.is_finite() { least } else { 0.0 }).collect()
+}

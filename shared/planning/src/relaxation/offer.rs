@@ -1,0 +1,96 @@
+//! Offers: nodes that can be bought, or capacity that exists already.
+
+use super::knapsack::{Item, Knapsack, copies_that_fit};
+use super::row::{RowIx, Rows};
+use crate::ids::idx;
+
+idx! {
+    /// An offer that can be had any number of times.
+    OfferIx
+}
+
+/// What an offer holds, whichever rows fit on it.
+pub(crate) struct Capacity<'a> {
+    /// Price of one node.
+    pub(crate) price: f64,
+    /// How much of each resource one node has.
+    pub(crate) amounts: &'a [i64],
+    /// How many such nodes there are.
+    pub(crate) available: u32,
+    /// Resources in the order in which sums run over them, so that sums do not depend on how
+    /// resources happen to be numbered.
+    pub(crate) resource_order: &'a [usize],
+}
+
+/// A node that rows can be placed on.
+pub(crate) struct Offer {
+    /// What one node holds and costs.
+    pub(super) knapsack: Knapsack,
+    /// How many such nodes there are.
+    pub(super) available: u32,
+}
+
+impl Offer {
+    /// The offer for those rows that fit and are accepted; `None` where there are none. `accepts` is
+    /// asked about rows that fit only.
+    pub(crate) fn new(
+        rows: &Rows,
+        capacity: &Capacity,
+        accepts: impl Fn(RowIx) -> bool,
+    ) -> Option<Self> {
+        let all_amounts = capacity.amounts;
+        let mut items = Vec::new();
+        let mut is_requested = vec![false; all_amounts.len()];
+        for (row, own) in rows.iter_enumerated() {
+            let max = copies_that_fit(all_amounts, &own.requests).min(own.count).min(own.per_node);
+            if max > 0 && accepts(row) {
+                items.push(Item { row, max });
+                for (is_requested, amount) in is_requested.iter_mut().zip(&own.requests) {
+                    *is_requested |= *amount > 0;
+                }
+            }
+        }
+        if items.is_empty() {
+            return None;
+        }
+        let resources: Vec<usize> = capacity
+            .resource_order
+            .iter()
+            .copied()
+            .filter(|resource| is_requested[*resource])
+            .collect();
+        let mut requests = Vec::with_capacity(items.len() * resources.len());
+        for item in &items {
+            let all = &rows[item.row].requests;
+            requests.extend(resources.iter().map(|resource| all[*resource]));
+        }
+        let amounts: Vec<i64> = resources.iter().map(|resource| all_amounts[*resource]).collect();
+        #[expect(clippy::cast_precision_loss, reason = "the surrogate may be off by a rounding")]
+        let shares = requests
+            .chunks_exact(resources.len())
+            .flat_map(|own| own.iter().zip(&amounts).map(|(a, b)| *a as f64 / *b as f64))
+            .collect();
+        #[expect(clippy::cast_precision_loss, reason = "a handful of resources")]
+        let weights = vec![1.0 / resources.len() as f64; resources.len()];
+        let price = capacity.price;
+        Some(Self {
+            knapsack: Knapsack { price, items, resources, shares, requests, amounts, weights },
+            available: capacity.available,
+        })
+    }
+}
+
+/// Leaves out offers that another dominates: no dearer, no smaller, and open to the same rows. The
+/// rest comes cheapest first; of equal prices, the least key first.
+pub(crate) fn undominated<K: Ord>(mut offers: Vec<(K, Offer)>) -> Vec<(K, Offer)> {
+    offers.sort_by(|(a_key, a), (b_key, b)| {
+        a.knapsack.price.total_cmp(&b.knapsack.price).then_with(|| a_key.cmp(b_key))
+    });
+    let mut kept: Vec<(K, Offer)> = Vec::new();
+    for (key, offer) in offers {
+        if !kept.iter().any(|(_, other)| other.knapsack.holds_all_of(&offer.knapsack)) {
+            kept.push((key, offer));
+        }
+    }
+    kept
+}

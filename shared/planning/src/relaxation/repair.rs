@@ -1,0 +1,68 @@
+//! Lowering dual prices until they are feasible: until no pattern is worth much more than its offer.
+
+use super::budget::Budget;
+use super::offer::{Offer, OfferIx};
+use super::row::{Duals, RowIx, Rows};
+use crate::ids::IndexVec;
+
+/// A pattern is worth more than its offer only if it is by this fraction of the price.
+pub(super) const TOLERANCE: f64 = 1e-3;
+
+/// Times that dual prices are lowered for one offer in a row.
+pub(super) const REPAIRS_MAX: u32 = 24;
+
+/// A dual price is lowered by no more than this fraction at once.
+const LOWERED_SHARE_MAX: f64 = 0.3;
+
+/// Lowers dual prices until hardly an offer can hold a pattern worth more than its price, judged by
+/// the bound that is provable for the offer. What scaling them then takes off the bound is next to
+/// nothing.
+pub(super) fn restore_feasibility(
+    rows: &Rows,
+    offers: &mut IndexVec<OfferIx, Offer>,
+    duals: &mut Duals,
+    budget: &Budget,
+) {
+    // Dual prices only fall, so an offer that is feasible once stays so.
+    let mut is_feasible = vec![false; offers.len()];
+    for _ in 0..budget.repair_passes {
+        let mut has_lowered = false;
+        for (offer, is_feasible) in
+            offers.iter_mut().zip(&mut is_feasible).filter(|(_, is_feasible)| !**is_feasible)
+        {
+            let price = offer.knapsack.price;
+            let cutoff = price * (1.0 + TOLERANCE);
+            for _ in 0..REPAIRS_MAX {
+                let bound = offer.knapsack.dual_value_bound(duals, cutoff, budget);
+                if bound <= cutoff {
+                    *is_feasible = true;
+                    break;
+                }
+                let mut filling = offer.knapsack.surrogate_filling(duals);
+                lower(duals, rows, &mut filling, bound - price);
+                has_lowered = true;
+            }
+        }
+        if !has_lowered {
+            break;
+        }
+    }
+}
+
+/// Takes an excess off the dual prices of copies: first of rows of which these are the largest part,
+/// where lowering the price costs the bound the least.
+pub(super) fn lower(duals: &mut Duals, rows: &Rows, copies: &mut [(RowIx, f64)], mut excess: f64) {
+    copies.sort_by(|a, b| {
+        let cost = |(row, count): &(RowIx, f64)| f64::from(rows[*row].count) / count;
+        cost(a).total_cmp(&cost(b)).then_with(|| a.0.cmp(&b.0))
+    });
+    for (row, count) in copies {
+        let dual = &mut duals[*row];
+        let loss = (excess / *count).min(*dual * LOWERED_SHARE_MAX);
+        *dual -= loss;
+        excess -= loss * *count;
+        if excess <= 0.0 {
+            break;
+        }
+    }
+}
