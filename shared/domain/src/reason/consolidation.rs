@@ -69,7 +69,7 @@ pub enum Unconsolidatable {
     #[error(
         "it would save {saving}, but kube-scheduler spreads pods, and {pods} would be left to need new nodes for {price}"
     )]
-    Scattered {
+    SchedulerDivergence {
         /// Pods that would find no place.
         pods: u32,
         /// What it would save if pods went where they are planned to go.

@@ -147,7 +147,7 @@ impl<'s, 'a> Trials<'s, 'a> {
                 Ok(price) if price <= spare => return None,
                 Ok(price) => {
                     let pods = count(scored.left.len());
-                    Unconsolidatable::Scattered { pods, saving, price }
+                    Unconsolidatable::SchedulerDivergence { pods, saving, price }
                 }
                 Err(pod) => Unconsolidatable::NoPlace(self.model.pod(pod).key.clone()),
             };

@@ -178,7 +178,7 @@ fn a_node_stays_whose_pods_kube_scheduler_would_spread_until_one_has_no_place() 
     // The larger pod goes to the emptier node, where both of the others should go.
     assert_eq!(
         unconsolidatable(&with_room_for_each(950), "goes"),
-        Unconsolidatable::Scattered { pods: 1, saving: usd(0.20), price: usd(0.20) }
+        Unconsolidatable::SchedulerDivergence { pods: 1, saving: usd(0.20), price: usd(0.20) }
     );
     let world = with_room_for_each(800);
     assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["goes"]);
@@ -203,7 +203,7 @@ fn pods_that_a_budget_holds_back_come_after_the_others() {
     assert_eq!(going(&world(2).plan(), DisruptionReason::Underutilized), ["goes"]);
     assert_eq!(
         unconsolidatable(&world(1), "goes"),
-        Unconsolidatable::Scattered { pods: 1, saving: usd(0.20), price: usd(0.20) }
+        Unconsolidatable::SchedulerDivergence { pods: 1, saving: usd(0.20), price: usd(0.20) }
     );
 }
 
