@@ -37,7 +37,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
-    pub(crate) observation: ObservationArgs,
+    pub(crate) source: SnapshotArgs,
     /// How to print the plan
     #[arg(short, long, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output: OutputFormat,
@@ -55,7 +55,7 @@ pub(crate) struct ExplainArgs {
     /// Its name; NAMESPACE/NAME for a pod outside the namespace `default`
     pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) observation: ObservationArgs,
+    pub(crate) source: SnapshotArgs,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
     pub(crate) output: ExplainFormat,
@@ -113,7 +113,7 @@ pub(crate) enum TopFormat {
 
 /// What a plan is made from.
 #[derive(Debug, Args)]
-pub(crate) struct ObservationArgs {
+pub(crate) struct SnapshotArgs {
     /// Files or folders of YAML or JSON; - reads standard input
     #[arg(
         short = 'f',
@@ -319,13 +319,13 @@ mod tests {
     #[test]
     fn several_files_may_follow_one_flag_or_several() {
         let expected: Vec<PathBuf> = vec!["a".into(), "b".into(), "-".into()];
-        assert_eq!(plan_args("plan -f a b - --strict").observation.files, expected);
-        assert_eq!(plan_args("plan -f a -f b -f -").observation.files, expected);
+        assert_eq!(plan_args("plan -f a b - --strict").source.files, expected);
+        assert_eq!(plan_args("plan -f a -f b -f -").source.files, expected);
     }
 
     #[test]
     fn a_plan_is_of_files_or_of_the_live_cluster() {
-        let args = plan_args("plan --live --context prod").observation;
+        let args = plan_args("plan --live --context prod").source;
         assert!(args.live && args.files.is_empty());
         assert_eq!(args.context.as_deref(), Some("prod"));
         for wrong in ["plan", "plan --live -f a", "plan -f a --context prod"] {
@@ -340,7 +340,7 @@ mod tests {
             "plan -f a --feature-gates NodeRepair=true,NodeOverlay=false \
              --preference-policy Ignore --min-values-policy BestEffort",
         )
-        .observation
+        .source
         .settings
         .settings();
         assert!(settings.feature_gates.node_repair);
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn settings_left_out_are_karpenters_defaults_and_a_quick_search() {
-        let settings = |line: &str| plan_args(line).observation.settings.settings();
+        let settings = |line: &str| plan_args(line).source.settings.settings();
         let quick = Settings { search_effort: SearchEffort::Quick, ..Settings::default() };
         assert_eq!(settings("plan -f a"), quick);
         assert_eq!(settings("plan -f a --search-effort full"), Settings::default());

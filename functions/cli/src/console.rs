@@ -1,4 +1,4 @@
-//! The only place that writes: results to standard output, complaints and progress to standard error.
+//! The only place that writes: results to standard output, messages and progress to standard error.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -12,7 +12,7 @@ use anstyle::{AnsiColor, Style};
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Writes a result to standard output. Whoever reads it may have gone, as `head` does: that is no error.
+/// Writes a result to standard output. A closed pipe, as of `head`, is not an error.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -31,30 +31,30 @@ pub(crate) fn error(error: &dyn Error) {
         text.push_str(&error.to_string());
         cause = error.source();
     }
-    complain("error", ERROR, &text);
+    print_message("error", ERROR, &text);
 }
 
 /// `error: WHAT` on standard error.
 pub(crate) fn error_text(what: &dyn Display) {
-    complain("error", ERROR, what);
+    print_message("error", ERROR, what);
 }
 
 /// `warning: WHAT` on standard error.
 pub(crate) fn warning(what: &dyn Display) {
-    complain("warning", WARNING, what);
+    print_message("warning", WARNING, what);
 }
 
 /// `note: WHAT` on standard error.
 pub(crate) fn note(what: &dyn Display) {
-    complain("note", Style::new().bold(), what);
+    print_message("note", Style::new().bold(), what);
 }
 
-fn complain(word: &str, style: Style, what: &dyn Display) {
-    // Nobody is left to tell when standard error cannot be written.
+fn print_message(word: &str, style: Style, what: &dyn Display) {
+    // There is nowhere to report that standard error cannot be written.
     let _ = writeln!(anstream::stderr(), "{style}{word}:{style:#} {what}");
 }
 
-/// A line on standard error that says what is being done and for how long, once that takes over a second.
+/// A line on standard error with the current work and its duration, once it takes over a second.
 ///
 /// Only on a terminal; the line is gone once this value is dropped.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
-//! Output as one self-contained page: no script, no font, no image from elsewhere. The templates escape
-//! every text that they are given.
+//! Output as one self-contained HTML page, without scripts, fonts or images from elsewhere.
+//!
+//! The templates escape every text.
 
 pub(crate) mod comparison;
 pub(crate) mod node_table;

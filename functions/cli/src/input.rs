@@ -12,7 +12,7 @@ const MANIFEST_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 /// Why an input cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
-    /// The operating system says no.
+    /// The operating system reports an error.
     #[error("cannot read {path}")]
     Read {
         /// What was to be read.
@@ -26,8 +26,7 @@ pub(crate) enum InputError {
     EmptyFolder(String),
 }
 
-/// Every source that the paths stand for: `-` for standard input, folders file by file with the folders in
-/// them, by name.
+/// The sources of all paths: `-` is standard input, and folders are read recursively, by name.
 pub(crate) fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, InputError> {
     let mut sources = Vec::new();
     for path in paths {

@@ -1,6 +1,7 @@
-//! The command line: the same use cases as the functions, driven from a terminal.
+//! The command line: the use cases of the functions, driven from a terminal.
 //!
-//! It reads arguments and files, asks the shared crates, and renders what they answer. Nothing is decided here.
+//! It parses arguments, loads files, calls the shared crates and renders their results. It makes no
+//! decision about nodes of its own.
 
 mod args;
 mod bundled;
@@ -8,8 +9,7 @@ mod commands;
 mod console;
 mod html;
 mod input;
-mod live;
-mod observation;
+mod snapshot_source;
 mod status;
 mod terminal;
 #[cfg(test)]
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     match run(arguments.command) {
         Ok(status) => status.into(),
         Err(error) => {
-            error.tell();
+            error.print();
             Status::BadInput.into()
         }
     }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// What the exit status tells.
+/// The exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
     /// 0: done.

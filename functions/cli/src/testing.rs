@@ -97,7 +97,7 @@ fn instance_type(name: &str, price: f64) -> InstanceType {
     }
 }
 
-/// Two nodes with two pods, and two pods that wait.
+/// Two nodes with two pods, and two pending pods.
 pub(crate) fn snapshot() -> ClusterSnapshot {
     ClusterSnapshot {
         nodes: vec![node("ip-10-0-0-7"), node("ip-10-0-0-1")],
@@ -141,8 +141,8 @@ pub(crate) fn claim(name: &str, pods: &[&str]) -> PlannedNodeClaim {
     }
 }
 
-/// One of everything: a launch, a placement, a disruption with a replacement, a node that stays, and a pod
-/// without a place.
+/// A plan with one launch, one placement, one disruption with a replacement, one blocked node and
+/// one unschedulable pod.
 pub(crate) fn plan() -> Plan {
     let key = |name: &str| PodKey::new("default", name);
     Plan {
@@ -182,9 +182,9 @@ pub(crate) fn plan() -> Plan {
     }
 }
 
-/// The same, with room for pods that are not there yet: on the node that is launched, on one that is there, and for
-/// one of them nowhere.
-pub(crate) fn plan_ahead() -> Plan {
+/// [`plan`] with virtual pods: on the launched node, on an existing one, and one that is
+/// unschedulable.
+pub(crate) fn plan_with_virtual_pods() -> Plan {
     let key = |name: &str| PodKey::new("default", name);
     let evening = VirtualPodSource::ScaledObject(key("evening"));
     let spare = VirtualPodSource::CapacityBuffer(key("spare"));
@@ -205,7 +205,7 @@ pub(crate) fn plan_ahead() -> Plan {
     plan
 }
 
-/// A short run: a node is launched, and later taken away.
+/// A short run in which a node is disrupted.
 pub(crate) fn report() -> Report {
     let at = |seconds| now() + SignedDuration::from_secs(seconds);
     let entry = |seconds, what, why: Option<&str>| Entry {
@@ -266,7 +266,7 @@ pub(crate) fn report() -> Report {
             pods_bound: 4,
             total: SignedDuration::from_secs(100),
             longest: SignedDuration::from_secs(52),
-            longest_without_home: SignedDuration::ZERO,
+            longest_after_eviction: SignedDuration::ZERO,
         },
         expectations: vec![
             ExpectationOutcome { at: at(900), expected: "1 node".into(), found: None },

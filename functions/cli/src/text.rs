@@ -1,5 +1,5 @@
-//! Output for people, as text. Renderers are functions of what they show and a [`Canvas`]; nothing here
-//! prints or asks the environment.
+//! Output as text. Renderers are pure functions of what they show and a [`Canvas`]: nothing here
+//! prints or reads the environment.
 //!
 //! [`Canvas`]: crate::terminal::Canvas
 

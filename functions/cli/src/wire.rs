@@ -15,6 +15,13 @@ use domain::resource::{Resources, ShownAmount};
 /// The group and version of every document of ours.
 pub(crate) const API_VERSION: &str = "outrigger.dev/v1alpha1";
 
+/// A document as indented JSON text with a final newline.
+pub(crate) fn json(document: &impl serde::Serialize) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(document)?;
+    text.push('\n');
+    Ok(text)
+}
+
 /// Amounts as Kubernetes quantities, by resource name.
 pub(crate) fn quantities(resources: &Resources) -> BTreeMap<String, String> {
     resources

@@ -24,7 +24,7 @@ pub(crate) enum Due {
     PodStops { pod: ObjectKey, uid: Text },
     /// EC2 takes a spot instance back.
     InstanceIsReclaimed { instance: Text },
-    /// An instance that was told to end has ended.
+    /// A terminated instance has shut down.
     InstanceEnds { instance: Text },
     /// The cloud controller takes away the Node of an instance that is gone.
     NodeIsForgotten { node: Text },

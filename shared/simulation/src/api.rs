@@ -1,17 +1,19 @@
-//! The API server: objects with uids and resource versions, conditional writes, and a log that watches
-//! are served from.
+//! The API server: objects with uids and resource versions, conditional writes, and a log that
+//! watches are served from.
 //!
 //! Source: <https://kubernetes.io/docs/reference/using-api/api-concepts/>.
 
 mod object;
 mod table;
+mod workload_id;
 
 use domain::{Text, Timestamp};
 
 use crate::seed::Seed;
 
-pub use object::{Kind, Object, WorkloadId};
+pub use object::{Kind, Object};
 pub use table::Tables;
+pub use workload_id::WorkloadId;
 
 /// Why a write was refused, in the API's classes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -106,8 +108,8 @@ impl ApiServer {
         self.revision
     }
 
-    /// The resource version of the latest write that the scheduler or a workload controller may act upon:
-    /// NodePools, node classes and NodeClaims mean nothing to them.
+    /// The resource version of the latest write that the scheduler or a workload controller may act
+    /// upon: NodePools, node classes and NodeClaims mean nothing to them.
     pub(crate) fn stirred(&self) -> u64 {
         self.stirred
     }
@@ -154,8 +156,8 @@ impl ApiServer {
         Ok(revision)
     }
 
-    /// Changes an object in place. With `expected`, only if its resource version is still that one. A
-    /// change that changes nothing writes nothing, as in Kubernetes.
+    /// Changes an object in place. With `expected`, only if its resource version is still that one.
+    /// A change that changes nothing writes nothing, as in Kubernetes.
     pub fn update<T: Object>(
         &mut self,
         key: &T::Key,
@@ -186,7 +188,8 @@ impl ApiServer {
         }
     }
 
-    /// The same, where neither the scheduler nor a workload controller cares.
+    /// Like [`Self::update`], for changes that neither the scheduler nor workload controllers
+    /// watch.
     pub(crate) fn alter_unheard<T: Object>(&mut self, key: &T::Key, change: impl FnOnce(&mut T)) {
         let stirred = self.stirred;
         self.alter(key, change);

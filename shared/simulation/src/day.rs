@@ -1,8 +1,10 @@
-//! A day in the life of a cluster of about a hundred nodes, drawn from a seed: workloads of all sizes come and
-//! go, spot instances are taken back, capacity runs out, and calls, processes and events fail.
+//! A day in the life of a cluster of about a hundred nodes, drawn from a seed: workloads of all
+//! sizes come and go, spot instances are taken back, capacity runs out, and calls, processes and
+//! events fail.
 //!
-//! The day has two halves that differ: until 22 o'clock anything may happen; the last two hours are quiet, so
-//! that what the cluster costs in the end can be held against what its pods need. A morning is the same, shorter.
+//! The day has two halves that differ: until 22 o'clock anything may happen; the last two hours are
+//! without events, so that the final cost can be compared with what the pods need. A morning is the
+//! same, but shorter.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,17 +17,17 @@ use domain::settings::FeatureGates;
 use crate::scenario::{CatalogChoice, Scenario, ScenarioError};
 use crate::seed::{Draw, Seed};
 
-/// How many minutes are busy, and how many are quiet after that.
+/// Minutes with events, and minutes without events after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length {
     busy: u64,
-    quiet: u64,
+    idle: u64,
 }
 
 /// A day and a night.
-pub const DAY: Length = Length { busy: 22 * 60, quiet: 2 * 60 };
+pub const DAY: Length = Length { busy: 22 * 60, idle: 2 * 60 };
 /// So short that it can be run with every change; too short for costs to settle.
-pub const MORNING: Length = Length { busy: 30, quiet: 20 };
+pub const MORNING: Length = Length { busy: 30, idle: 20 };
 
 const DEPLOYMENTS: u64 = 14;
 
@@ -39,9 +41,11 @@ const FAMILIES: [&str; 18] = [
     "r6a", "r6i", "r7a", "r7i",
 ];
 
-/// The scenario of a seed, its NodePool consolidated by a policy, for a run with these feature gates. EC2 sells the
-/// families that its NodePool allows, and no others: what nobody may launch changes nothing but how long a look at
-/// the catalogue takes.
+/// The scenario of a seed, with a consolidation policy for its NodePool and the feature gates of the
+/// run.
+///
+/// EC2 sells only the families that the NodePool allows: others could not be launched, and would only
+/// make each listing of the catalogue slower.
 pub fn day(
     seed: u64,
     length: Length,
@@ -61,7 +65,7 @@ pub fn day(
 
 /// The scenario of a seed, as it is written.
 pub fn text(seed: u64, length: Length, policy: ConsolidationPolicy, gates: FeatureGates) -> String {
-    let minutes = length.busy + length.quiet;
+    let minutes = length.busy + length.idle;
     let mut draw = Seed::new(seed).draw("day", "");
     let workloads: Vec<Workload> =
         (0..DEPLOYMENTS).map(|index| Workload::drawn(index, &mut draw)).collect();
@@ -92,7 +96,8 @@ spec:
   - withoutHomeSeconds: {max: 300}
 ",
     );
-    // The other policies leave moves that save, on purpose; so does a cluster whose spot nodes may only go whole.
+    // The other policies leave moves that save, on purpose; so does a cluster whose spot nodes may
+    // only go whole.
     let saves_all =
         policy == ConsolidationPolicy::WhenEmptyOrUnderutilized && gates.spot_to_spot_consolidation;
     if length == DAY {

@@ -1,4 +1,4 @@
-//! What must always be true of a cluster that Outrigger looks after, checked after every step.
+//! Invariants of a cluster that Outrigger manages, checked after every step.
 //!
 //! The numbers are those of the design's list. The seventh, that equal snapshots give equal
 //! decisions, is a property of the planner and is tested there.
@@ -71,7 +71,8 @@ pub enum Violation {
     },
     /// (3) A node was consolidated although a pod had come or gone a moment before.
     #[error(
-        "node {node} was disrupted ({reason}) {quiet_seconds} s after a pod came or went: consolidateAfter is longer"
+        "node {node} was disrupted ({reason}) {seconds_since_event} s after a pod came or went: \
+         consolidateAfter is longer"
     )]
     ConsolidatedTooSoon {
         /// The node.
@@ -79,11 +80,11 @@ pub enum Violation {
         /// Why it goes.
         reason: DisruptionReason,
         /// For how long no pod had come or gone.
-        quiet_seconds: i64,
+        seconds_since_event: i64,
     },
     /// (4) A pod was evicted by choice while nothing had room for its successor.
     #[error("pod {pod} was evicted from {node} ({reason}) while no other node had room for it")]
-    EvictedWithoutHome {
+    EvictedWithoutReplacement {
         /// The pod.
         pod: PodKey,
         /// Where it was.

@@ -13,7 +13,7 @@ use crate::invariant::Violation;
 
 /// A whole run.
 #[derive(Clone, Debug)]
-#[must_use = "a run that nobody looks at shows nothing"]
+#[must_use = "the report is the only result of a run"]
 pub struct Report {
     /// The scenario's name.
     pub scenario: Text,
@@ -308,13 +308,13 @@ pub struct View {
 }
 
 impl View {
-    /// What it would cost to stay like this for a month.
+    /// The price of a month at this moment.
     pub fn monthly(&self) -> MonthlyUsd {
         MonthlyUsd::of(self.hourly)
     }
 }
 
-/// How much of a resource is asked for, of how much: millicores or bytes.
+/// Requested and allocatable amount of one resource: millicores or bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// What pods ask for.
@@ -387,8 +387,8 @@ pub struct Cost {
     pub peak_hourly: UsdPerHour,
     /// At the end.
     pub final_hourly: UsdPerHour,
-    /// In percent of the least that the pods need, rounded up; where the scenario expects something of it, when that
-    /// was judged last.
+    /// In percent of the least that the pods need, rounded up; where the scenario expects something
+    /// of it, when that was judged last.
     pub percent_of_bound: Option<u32>,
 }
 
@@ -447,7 +447,7 @@ pub struct Waiting {
     pub longest: SignedDuration,
     /// The longest time between a pod's leaving a node and its successor's being bound, during
     /// voluntary disruption.
-    pub longest_without_home: SignedDuration,
+    pub longest_after_eviction: SignedDuration,
 }
 
 impl Waiting {

@@ -1,17 +1,17 @@
-//! Runs a scenario: the controllers, unchanged, against the simulated world, at the times at which their
-//! functions would wake.
+//! Runs a scenario: the controllers, unchanged, against the simulated world, at the times at which
+//! their functions would wake.
 //!
-//! Each function is invoked once a minute. Provisioning stays until just before the next time and acts
-//! within its batching window; in `poll` mode it looks once. Lifecycle and disruption stay while they
-//! have work in flight, and lifecycle is invoked as well by whoever launches or ends claims.
-//! Interruption acts on each notice.
+//! Each function is invoked once a minute. Provisioning stays until just before the next time and
+//! acts within its batching window; in `poll` mode it looks once. Lifecycle and disruption stay
+//! while they have work in flight, and lifecycle is invoked as well by whoever launches or ends
+//! claims. Interruption acts on each notice.
 
 mod act;
 mod bound;
 mod clockwork;
 mod judge;
 mod process;
-mod told;
+mod record;
 mod view;
 
 use std::cell::Cell;
@@ -30,8 +30,8 @@ use crate::scenario::{CatalogChoice, Expected, PriceBound, Scenario, ScenarioErr
 use crate::world::{World, WorldOptions};
 use clockwork::Clockwork;
 
-/// Runs a scenario to its end with the real decisions. Of one with variants that is what they have in common:
-/// see [`Scenario::in_variant`].
+/// Runs a scenario to its end with the real decisions. Of one with variants that is what they have
+/// in common: see [`Scenario::in_variant`].
 pub fn run(scenario: Scenario, settings: &Settings) -> Result<Report, ScenarioError> {
     run_with(scenario, settings, Core::standard())
 }
@@ -119,13 +119,13 @@ impl Simulation {
     fn run(&mut self) -> Result<(), ScenarioError> {
         let mut done = 0;
         loop {
-            let now = self.world.look().now();
+            let now = self.world.read().now();
             while let Some(step) = self.due_step(done, now) {
                 self.act(&step)?;
                 done += 1;
             }
             self.clockwork.turn();
-            self.look();
+            self.record_views();
             self.judge(now);
             if now >= self.end {
                 return Ok(());
@@ -146,7 +146,7 @@ impl Simulation {
         let step = self.scenario.timeline.get(done).map(|step| start + step.at);
         let judged = self.scenario.expectations.iter().filter_map(|own| own.at);
         let judged = judged.map(|at| start + at).filter(|at| *at > now).min();
-        let due = self.world.look().next_due();
+        let due = self.world.read().next_due();
         [step, judged, due, Some(self.clockwork.next()), Some(self.end)]
             .into_iter()
             .flatten()
@@ -155,9 +155,9 @@ impl Simulation {
             .min(self.end)
     }
 
-    /// Takes the views of the start and of the dearest moment.
-    fn look(&mut self) {
-        let world = self.world.look();
+    /// Records the views of the start and of the dearest moment.
+    fn record_views(&mut self) {
+        let world = self.world.read();
         let is_dearer = self.views.peak.as_ref().is_none_or(|peak| {
             let running = || view::pods_running(&world);
             world.ec2().hourly() > peak.hourly
@@ -172,7 +172,7 @@ impl Simulation {
     }
 
     fn into_report(self) -> Report {
-        let world = self.world.look();
+        let world = self.world.read();
         let last = view::view(&world, Moment::End);
         let peak_hourly = self.views.peak.as_ref().map(|view| view.hourly).unwrap_or_default();
         let mut outcomes = self.outcomes;

@@ -5,13 +5,15 @@
 //! locality (no node has images), dynamic resource allocation. Where kube-scheduler draws among
 //! equally good nodes, the first by name is taken.
 //!
-//! Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/kube-scheduler/> and the plugins
-//! under `pkg/scheduler/framework/plugins` of Kubernetes.
+//! Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/kube-scheduler/> and the
+//! plugins under `pkg/scheduler/framework/plugins` of Kubernetes.
 
 mod affinity;
 mod filter;
+mod node_match;
 mod score;
 mod spread;
+mod unfit;
 mod view;
 pub(crate) mod volume;
 
@@ -24,18 +26,9 @@ use domain::pod::{ObjectKey, Pod, PodPhase};
 
 use crate::api::ApiServer;
 
-pub use filter::Unfit;
+pub use score::Scoring;
+pub use unfit::Unfit;
 pub(crate) use view::{ClusterView, SchedulingPod};
-
-/// What NodeResourcesFit prefers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scoring {
-    /// Nodes with the most room left: kube-scheduler's default, and what EKS runs.
-    #[default]
-    LeastAllocated,
-    /// Nodes with the least room left.
-    MostAllocated,
-}
 
 /// What one cycle decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,7 +118,7 @@ pub(crate) fn has_room(view: &ClusterView, pod: &SchedulingPod, except: &BTreeSe
 
 /// Whether a DaemonSet's pod belongs on a node: its node affinity and taints say so.
 pub(crate) fn daemon_belongs(pod: &SchedulingPod, node: &Node) -> bool {
-    filter::node_matches(pod, node) && filter::untolerated(pod, node).is_none()
+    node_match::node_matches(pod, node) && node_match::untolerated(pod, node).is_none()
 }
 
 /// `0/3 nodes are available: 2 Insufficient cpu, 1 Too many pods.`
@@ -139,8 +132,8 @@ fn message(nodes: usize, reasons: &BTreeMap<Unfit, usize>) -> Text {
     format!("0/{nodes} nodes are available: {}.", parts.join(", ")).into()
 }
 
-/// What is known to fit nowhere. Binding other pods only takes room away, so a failure stays one for
-/// the rest of the cycle, except where pods attract or balance each other.
+/// What is known to fit nowhere. Binding other pods only takes room away, so a failure stays one
+/// for the rest of the cycle, except where pods attract or balance each other.
 #[derive(Default)]
 struct Failures {
     shapes: Vec<(SchedulingPod, Text)>,

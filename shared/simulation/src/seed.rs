@@ -1,5 +1,5 @@
-//! A tree of random numbers: every draw is keyed by what it is for and whom it concerns, so that one
-//! more pod or one more call does not shift every number that follows.
+//! A tree of random numbers: every draw is keyed by what it is for and whom it concerns, so that
+//! one more pod or one more call does not shift every number that follows.
 //!
 //! The generator is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
 //! generators", 2014); keys are hashed with 64-bit FNV-1a.
@@ -57,7 +57,8 @@ impl Draw {
         u64::try_from(product >> 64).unwrap_or(0)
     }
 
-    /// A duration between two, both included, to the millisecond; the first where they are reversed.
+    /// A duration between two, both included, to the millisecond; the first where they are
+    /// reversed.
     pub fn between(&mut self, least: SignedDuration, most: SignedDuration) -> SignedDuration {
         let span = u64::try_from((most - least).as_millis()).unwrap_or(0);
         let millis = i64::try_from(self.below(span + 1)).unwrap_or(0);

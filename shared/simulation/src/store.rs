@@ -1,5 +1,5 @@
-//! A table with DynamoDB's semantics: conditional writes by version, leases with fencing tokens, and a
-//! time to live that is lazy.
+//! A table with DynamoDB's semantics: conditional writes by version, leases with fencing tokens,
+//! and a time to live that is lazy.
 
 use std::collections::BTreeMap;
 
@@ -147,7 +147,8 @@ impl Store {
         }
     }
 
-    /// What DynamoDB does within two days of a record's end, done at once: a reader must bear either.
+    /// What DynamoDB does within two days of a record's end, done at once: a reader must bear
+    /// either.
     pub(crate) fn forget_expired(&mut self, now: Timestamp) {
         self.unavailable.retain(|_, own| now < own.until);
         self.nominations.retain(|_, own| now < own.until);

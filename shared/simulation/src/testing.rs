@@ -197,7 +197,7 @@ impl PodBuilder {
         LabelSelector::of_labels(self.pod.labels.iter().map(|(key, value)| (&**key, &**value)))
     }
 
-    /// A workload whose pods look like this one.
+    /// A workload with this pod as its template.
     pub(crate) fn workload(self, kind: WorkloadKind, name: &str, replicas: u32) -> WorkloadObject {
         let pod = self.build();
         WorkloadObject {
@@ -216,7 +216,7 @@ impl PodBuilder {
         }
     }
 
-    /// A DaemonSet whose pods look like this one.
+    /// A DaemonSet with this pod as its template.
     pub(crate) fn daemon_set(self, name: &str) -> DaemonSetObject {
         let pod = self.build();
         DaemonSetObject {

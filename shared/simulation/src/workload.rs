@@ -1,7 +1,7 @@
 //! Stand-ins for the controllers of kube-controller-manager that make and delete pods.
 //!
-//! Each runs one step a call, as its original does one reconcile; [`crate::world::World::settle`] calls
-//! them until none has anything left to do.
+//! Each runs one step a call, as its original does one reconcile; [`crate::world::World::settle`]
+//! calls them until none has anything left to do.
 
 mod daemon_set;
 mod deployment;
@@ -23,7 +23,7 @@ pub(crate) use daemon_set::delete_pods as delete_daemon_pods;
 /// Pods by the namespace, kind and name of what owns them.
 type Owned<'a> = BTreeMap<(&'a str, OwnerKind, &'a str), Vec<&'a Pod>>;
 
-/// A workload and copies of its pods, for what may change it while it looks at them.
+/// A workload and copies of its pods, for a controller that changes them while it iterates.
 type Unsettled = (WorkloadObject, Vec<Pod>);
 
 /// One step of every controller.

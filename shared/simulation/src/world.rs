@@ -1,16 +1,18 @@
 //! The world: a cluster, a cloud, a table and a clock, as one state machine.
 //!
-//! Time stands still while anybody acts on it and jumps when [`World::advance_to`] says so; what is due
-//! on the way happens in order, and after each moment the cluster's own controllers settle. Nothing is
-//! random that does not come from the seed, so equal calls give equal worlds.
+//! Time stands still while anybody acts on it and jumps when [`World::advance_to`] says so; what is
+//! due on the way happens in order, and after each moment the cluster's own controllers settle.
+//! Nothing is random that does not come from the seed, so equal calls give equal worlds.
 
 mod admission;
+mod deletion;
 mod eviction;
 mod fault;
 mod keda;
 mod kubelet;
 mod pod;
 mod pod_events;
+mod settle;
 mod volume;
 mod watch;
 
@@ -23,7 +25,7 @@ use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::pod::{ObjectKey, OwnerKind};
 use domain::{SignedDuration, Text, Timestamp};
-use manifests::{DaemonSetObject, PriorityClass, WorkloadObject};
+use manifests::{PriorityClass, WorkloadObject};
 
 use crate::agenda::{Agenda, Due};
 use crate::api::{ApiServer, WorkloadId};
@@ -34,10 +36,9 @@ use crate::report::{Happening, Occurrence, Waiting};
 use crate::scheduler::Scoring;
 use crate::seed::Seed;
 use crate::store::Store;
-use crate::workload;
 
 pub use admission::DeleteTarget;
-pub(crate) use pod::Deletion;
+pub(crate) use deletion::Deletion;
 
 /// How a world behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +55,8 @@ pub struct WorldOptions {
     pub job_duration: SignedDuration,
     /// From an instance's launch to a ready Node; drawn for each where this is `None`.
     pub boot: Option<SignedDuration>,
-    /// From a pod's deletion to its containers' end, if its grace period lets them; drawn for each where this
-    /// is `None`.
+    /// From a pod's deletion to its containers' end, if its grace period lets them; drawn for each
+    /// where this is `None`.
     pub pod_stop: Option<SignedDuration>,
 }
 
@@ -101,13 +102,13 @@ pub struct World {
     pub(crate) priority_classes: BTreeMap<Text, PriorityClass>,
     /// How many pods each workload has had, so that names are drawn for each workload apart.
     pub(crate) pods_made: BTreeMap<WorkloadId, u64>,
-    /// What EC2 has announced of instances and nobody has been told of yet.
+    /// Announcements of EC2 about instances that have not been delivered yet.
     pub(crate) announcements: Vec<(Text, NoticeKind)>,
     /// What EC2's checks find wrong, by instance.
     pub(crate) statuses: BTreeMap<Text, InstanceStatus>,
     pub(crate) violations: Vec<Occurrence>,
-    /// What the timeline has said of pods, so that it is said once.
-    pub(crate) told: BTreeSet<(ObjectKey, Text)>,
+    /// Timeline entries about pods, so that each is added once.
+    pub(crate) reported: BTreeSet<(ObjectKey, Text)>,
     /// Pods that nothing can host, and why, as an event said last.
     pub(crate) unschedulable: BTreeMap<ObjectKey, Text>,
     /// When pods came to Nodes and went.
@@ -131,9 +132,6 @@ pub struct World {
     checked: Option<(u64, u64)>,
 }
 
-/// More rounds than any cluster needs to come to rest; each round does what one step of each
-/// controller does.
-const SETTLE_ROUNDS_MAX: usize = 1000;
 const MILLIS_PER_HOUR: i128 = 3_600_000;
 
 impl World {
@@ -160,7 +158,7 @@ impl World {
             announcements: Vec::new(),
             statuses: BTreeMap::new(),
             violations: Vec::new(),
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             unschedulable: BTreeMap::new(),
             pod_events: pod_events::PodEvents::default(),
             disrupting: BTreeMap::new(),
@@ -245,40 +243,9 @@ impl World {
         }
     }
 
-    /// Lets the cluster's own controllers and the scheduler act until none has anything left to do.
-    pub fn settle(&mut self) {
-        for _ in 0..SETTLE_ROUNDS_MAX {
-            if self.settled_revision == Some(self.api.stirred()) {
-                return;
-            }
-            self.settled_revision = Some(self.api.stirred());
-            self.collect_pods_of_lost_nodes();
-            workload::reconcile(self);
-            self.refresh_budgets();
-            self.schedule();
-        }
-    }
-
     /// Stores an object as `kubectl apply` does. Returns whether anything changed.
     pub fn apply<T: crate::api::Object>(&mut self, object: T) -> bool {
         self.api.apply(object, self.now)
-    }
-
-    /// Asks for an object's deletion as `kubectl delete` does: finalizers and grace periods hold, and
-    /// what an object made goes with it. False if there is none.
-    pub fn delete_workload(&mut self, id: &WorkloadId) -> bool {
-        let Ok(_) = self.api.remove::<WorkloadObject>(id) else { return false };
-        workload::delete_dependents(self, id);
-        true
-    }
-
-    /// Deletes a DaemonSet with its pods. False if there is none.
-    pub fn delete_daemon_set(&mut self, key: &ObjectKey) -> bool {
-        let is_there = self.api.remove::<DaemonSetObject>(key).is_ok();
-        if is_there {
-            workload::delete_daemon_pods(self, key);
-        }
-        is_there
     }
 
     /// Sets a workload's replicas and returns those it had; `None` if there is no such workload.
@@ -289,7 +256,7 @@ impl World {
         changed.is_ok().then_some(from)
     }
 
-    /// Asks for a NodeClaim object's deletion: the finalizer of a mirror holds it.
+    /// Deletes a NodeClaim object; the finalizer of a mirror holds it.
     pub fn delete_node_claim(&mut self, name: &Text) -> bool {
         let now = self.now;
         if !self.mirrors.contains_key(name) {

@@ -3,11 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
 
 use domain::settings::Settings;
+use report_text::report_text;
 use simulation::report::{Happening, Report};
 use simulation::scenario::Scenario;
-use telling::told;
 
-mod telling;
+mod report_text;
 
 /// Two pods on a spot node each, and what is said about one of them after ten minutes.
 fn run(annotations: &str, said: &str, expected: &str) -> Report {
@@ -79,7 +79,7 @@ spec:
     );
     let scenario = Scenario::read("announced.yaml", &text).unwrap();
     let report = simulation::run(scenario, &Settings::default()).unwrap();
-    assert!(report.is_as_expected(), "{}", told(&report));
+    assert!(report.is_as_expected(), "{}", report_text(&report));
     report
 }
 
@@ -101,17 +101,17 @@ fn where_the_pool_wants_it_nodes_are_replaced_one_after_the_other_and_pods_move_
         "recommendRebalance: {count: 2}",
         "  - launched: {count: 4}\n  - {unplacedSeconds: {max: 10, since: 10m}}\n  - withoutHomeSeconds: {max: 10}\n",
     );
-    assert_eq!(evictions(&report), 2, "{}", told(&report));
+    assert_eq!(evictions(&report), 2, "{}", report_text(&report));
 }
 
 #[test]
-fn a_retirement_is_drained_ahead_of_its_date_once_pods_have_a_home() {
+fn a_retirement_is_drained_before_its_date_once_replacements_are_ready() {
     let report = run(
         "",
         "retire: {count: 1, in: 20m}",
         "  - launched: {count: 3}\n  - {at: 13m, nodes: {count: 2}}\n  - {unplacedSeconds: {max: 10, since: 10m}}\n",
     );
-    assert_eq!(evictions(&report), 1, "{}", told(&report));
+    assert_eq!(evictions(&report), 1, "{}", report_text(&report));
 }
 
 #[test]
@@ -121,5 +121,5 @@ fn a_node_whose_checks_fail_for_two_minutes_is_ended_by_force() {
         "impair: {count: 1}",
         "  - {at: 11m55s, launched: {count: 2}}\n  - {at: 15m, launched: {count: 3}}\n  - {at: 17m, nodes: {count: 2}}\n",
     );
-    assert_eq!(evictions(&report), 0, "its pod is deleted, not asked");
+    assert_eq!(evictions(&report), 0, "its pod is deleted, not evicted");
 }

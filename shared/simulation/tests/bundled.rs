@@ -3,11 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
 
 use domain::settings::Settings;
+use report_text::report_text;
 use simulation::report::Report;
 use simulation::scenario::Scenario;
-use telling::told;
 
-mod telling;
+mod report_text;
 
 fn read(name: &str) -> Scenario {
     let path = format!("{}/../../functions/cli/scenarios/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
@@ -24,7 +24,7 @@ fn run(name: &str) -> Report {
 #[track_caller]
 fn check(name: &str) {
     let report = run(name);
-    assert!(report.is_as_expected(), "{}", told(&report));
+    assert!(report.is_as_expected(), "{}", report_text(&report));
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn spot_notice_holds_whenever_functions_wake() {
         scenario.faults.call_millis_max = 200;
         scenario.faults.events_doubled_per_mille = 300;
         let report = simulation::run(scenario, &Settings::default()).unwrap();
-        assert!(report.is_as_expected(), "seed {seed}: {}", told(&report));
+        assert!(report.is_as_expected(), "seed {seed}: {}", report_text(&report));
     }
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let (first, second) = (run("consolidation"), run("consolidation"));
-    assert_eq!(told(&first), told(&second));
+    assert_eq!(report_text(&first), report_text(&second));
 }

@@ -9,12 +9,12 @@ use domain::plan::{Plan, PlannedDisruption};
 use domain::reason::DisruptionReason;
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
+use report_text::report_text;
 use simulation::invariant::Violation;
 use simulation::report::Report;
 use simulation::scenario::Scenario;
-use telling::told;
 
-mod telling;
+mod report_text;
 
 /// Two pods on a node each, of a pool that must not go over 4 cores.
 const SCENARIO: &str = "
@@ -66,7 +66,7 @@ fn run(core: Core) -> Report {
 #[track_caller]
 fn is_caught(report: &Report, expected: impl Fn(&Violation) -> bool) {
     let is_found = report.violations.iter().any(|occurrence| expected(&occurrence.violation));
-    assert!(is_found, "{}", told(report));
+    assert!(is_found, "{}", report_text(report));
 }
 
 /// Proposes to take away the first node that is ready, come what may.
@@ -92,7 +92,7 @@ fn forget_limits(snapshot: &ClusterSnapshot) -> Plan {
     for pool in &mut unlimited.node_pools {
         pool.limits = domain::resource::Resources::new();
     }
-    // And as if nothing were on its way, so that each look launches again.
+    // And as if nothing were in flight, so that each run launches again.
     unlimited.node_claims.clear();
     (Core::standard().schedule)(&unlimited)
 }
@@ -100,7 +100,7 @@ fn forget_limits(snapshot: &ClusterSnapshot) -> Plan {
 #[test]
 fn right_decisions_break_nothing() {
     let report = run(Core::standard());
-    assert!(report.violations.is_empty(), "{}", told(&report));
+    assert!(report.violations.is_empty(), "{}", report_text(&report));
 }
 
 #[test]
@@ -118,15 +118,15 @@ fn nodes_taken_at_will_break_budgets_windows_and_promises() {
 }
 
 #[test]
-fn launches_over_the_limit_are_seen() {
+fn launches_over_the_limit_are_detected() {
     let core = Core { schedule: forget_limits, check: |_, _| Vec::new(), ..Core::standard() };
     is_caught(&run(core), |own| matches!(own, Violation::LimitExceeded { limit: 4000, .. }));
 }
 
 #[test]
-fn a_plan_that_fails_its_check_is_told_and_not_carried_out() {
+fn a_plan_that_fails_its_check_is_reported_and_not_executed() {
     let core = Core { check: |_, _| vec!["it is wrong".into()], ..Core::standard() };
     let report = run(core);
     is_caught(&report, |own| matches!(own, Violation::InvalidPlan(_)));
-    assert_eq!(report.cost.total_nano_usd, 0, "{}", told(&report));
+    assert_eq!(report.cost.total_nano_usd, 0, "{}", report_text(&report));
 }

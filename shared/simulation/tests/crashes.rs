@@ -1,4 +1,5 @@
-//! A process dies after each of its calls in turn: whichever it was, the next invocations make it good.
+//! A process dies after each of its calls in turn: whichever it was, the next invocations make it
+//! good.
 //!
 //! By default every sixty-first call is the last of its process; every single one with
 //! `OUTRIGGER_EVERY_CALL=1 cargo test --release -p outrigger-simulation --test crashes`.
@@ -9,14 +10,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use domain::settings::Settings;
+use report_text::report_text;
 use simulation::report::{Happening, Report};
 use simulation::scenario::Scenario;
-use telling::told;
 
-mod telling;
+mod report_text;
 
-/// Everything that functions do, once each: nodes are launched for three pods, one of which is guarded; one
-/// instance is taken back; a node that has become too large is replaced; one that is empty goes.
+/// Everything that functions do, once each: nodes are launched for three pods, one of which is
+/// guarded; one instance is taken back; a node that has become too large is replaced; one that is
+/// empty goes.
 fn scenario(after_call: u64) -> Scenario {
     let text = format!(
         "
@@ -116,14 +118,14 @@ fn run(after_call: u64) -> Report {
 }
 
 fn has_died(report: &Report) -> bool {
-    let dies =
-        |what: &Happening| matches!(what, Happening::Fault(told) if told.contains(" dies after "));
+    let dies = |what: &Happening| matches!(what, Happening::Fault(fault) if fault.contains(" dies after "));
     report.timeline.iter().any(|entry| dies(&entry.what))
 }
 
 /// More calls than a run makes.
 const CALLS_MAX: u64 = 20_000;
-/// Not every call is a process's last but one: after so many in a row without a death there are no more.
+/// Not every call is a process's last but one: after so many in a row without a death there are no
+/// more.
 const SILENT: u64 = 300;
 
 fn stride() -> u64 {
@@ -133,14 +135,18 @@ fn stride() -> u64 {
 #[test]
 fn without_a_death_everything_happens_that_is_to_be_interrupted() {
     let report = run(0);
-    assert!(report.is_as_expected(), "{}", told(&report));
+    assert!(report.is_as_expected(), "{}", report_text(&report));
     let has =
         |expected: fn(&Happening) -> bool| report.timeline.iter().any(|own| expected(&own.what));
-    assert!(has(|own| matches!(own, Happening::InterruptionWarning { .. })), "{}", told(&report));
+    assert!(
+        has(|own| matches!(own, Happening::InterruptionWarning { .. })),
+        "{}",
+        report_text(&report)
+    );
     let replaced = |own: &Happening| matches!(own, Happening::Disrupting { replacements, .. } if !replacements.is_empty());
-    assert!(has(replaced), "{}", told(&report));
+    assert!(has(replaced), "{}", report_text(&report));
     let emptied = |own: &Happening| matches!(own, Happening::Disrupting { replacements, .. } if replacements.is_empty());
-    assert!(has(emptied), "{}", told(&report));
+    assert!(has(emptied), "{}", report_text(&report));
 }
 
 #[test]
@@ -162,7 +168,7 @@ fn a_process_may_die_after_any_of_its_calls() {
                         is_over.store(true, Ordering::Relaxed);
                     }
                     if !report.is_as_expected() {
-                        failures.lock().unwrap().push((call, told(&report)));
+                        failures.lock().unwrap().push((call, report_text(&report)));
                     }
                     if call > CALLS_MAX {
                         is_over.store(true, Ordering::Relaxed);

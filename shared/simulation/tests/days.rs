@@ -1,13 +1,16 @@
-//! Simulated days of a cluster of about a hundred nodes: whatever happens, nothing happens that must never
-//! happen, every pod is placed within a bound, and what is left costs little more than it must.
+//! Simulated days of a cluster of about a hundred nodes: whatever happens, nothing happens that
+//! must never happen, every pod is placed within a bound, and what is left costs little more than
+//! it must.
 //!
-//! A day takes half a minute of processor time or more where all is optimised, so that only a morning is run by
-//! default. All two hundred, shared among the machine's threads:
-//! `OUTRIGGER_DAYS=0..200 cargo test --release -p outrigger-simulation --test days -- --ignored --nocapture`.
+//! A day takes half a minute of processor time or more where all is optimised, so that only a
+//! morning is run by default. All two hundred, shared among the machine's threads:
+//! `OUTRIGGER_DAYS=0..200 cargo test --release -p outrigger-simulation --test days -- --ignored
+//! --nocapture`.
 //!
-//! The cluster is that of somebody who cares about cost: spot may replace spot, which it may not by default.
-//! `OUTRIGGER_FEATURE_GATES=` (empty) runs the days with the defaults, `OUTRIGGER_CONSOLIDATION_POLICY=Balanced` with
-//! that policy. Costs are held against the bound in neither: both leave moves that save on purpose.
+//! The cluster is that of somebody who cares about cost: spot may replace spot, which it may not by
+//! default. `OUTRIGGER_FEATURE_GATES=` (empty) runs the days with the defaults,
+//! `OUTRIGGER_CONSOLIDATION_POLICY=Balanced` with that policy. Costs are held against the bound in
+//! neither: both leave moves that save on purpose.
 
 #![expect(
     clippy::unwrap_used,
@@ -36,21 +39,21 @@ const BY_DEFAULT: Range<u64> = 0..2;
 const MORNINGS: [(u64, ConsolidationPolicy); 2] =
     [(0, ConsolidationPolicy::WhenEmptyOrUnderutilized), (1, ConsolidationPolicy::Balanced)];
 const FEATURE_GATES: &str = "SpotToSpotConsolidation=true";
-/// At the end of a day all is quiet: for so long nothing is launched.
+/// The length of the end of a day in which nothing is launched.
 const SETTLED: SignedDuration = SignedDuration::from_mins(30);
 
 /// The seeds that `OUTRIGGER_DAYS` names, as `FROM..TO`.
 fn seeds() -> Range<u64> {
-    let Ok(asked) = std::env::var("OUTRIGGER_DAYS") else { return BY_DEFAULT };
-    let (from, to) = asked.split_once("..").unwrap();
+    let Ok(given) = std::env::var("OUTRIGGER_DAYS") else { return BY_DEFAULT };
+    let (from, to) = given.split_once("..").unwrap();
     from.parse().unwrap()..to.parse().unwrap()
 }
 
 /// What `OUTRIGGER_CONSOLIDATION_POLICY` names.
 fn policy() -> ConsolidationPolicy {
-    let asked = std::env::var("OUTRIGGER_CONSOLIDATION_POLICY");
-    let Ok(asked) = asked else { return ConsolidationPolicy::WhenEmptyOrUnderutilized };
-    let known = ConsolidationPolicy::ALL.into_iter().find(|(_, word)| *word == asked);
+    let given = std::env::var("OUTRIGGER_CONSOLIDATION_POLICY");
+    let Ok(given) = given else { return ConsolidationPolicy::WhenEmptyOrUnderutilized };
+    let known = ConsolidationPolicy::ALL.into_iter().find(|(_, word)| *word == given);
     known.unwrap().0
 }
 
@@ -68,11 +71,11 @@ fn unmet(report: &Report) -> impl Iterator<Item = String> {
     unmet.map(move |outcome| format!("expected {}: {}", outcome.expected, found(outcome)))
 }
 
-/// What happened and must never happen. The scheduler may spread pods that a plan packed: one that finds its place
-/// taken gets a node of its own, within the bound that is expected.
+/// What happened and must never happen. The scheduler may spread pods that a plan packed: one that
+/// finds its place taken gets a node of its own, within the bound that is expected.
 fn violations(report: &Report) -> impl Iterator<Item = String> {
     let is_meant =
-        |own: &&Occurrence| !matches!(own.violation, Violation::EvictedWithoutHome { .. });
+        |own: &&Occurrence| !matches!(own.violation, Violation::EvictedWithoutReplacement { .. });
     let meant = report.violations.iter().filter(is_meant);
     meant.map(|own| format!("{} {}", own.at, own.violation))
 }
@@ -95,12 +98,12 @@ fn summary(seed: u64, report: &Report, took: Duration) -> String {
     let faults = report.timeline.iter().filter(|entry| matches!(entry.what, Happening::Fault(_)));
     let peak = report.views.iter().map(|view| view.nodes.len()).max().unwrap_or_default();
     format!(
-        "seed {seed}: {peak} nodes at the peak, {} launches, {} faults, longest wait {} s, without a home {} s, \
+        "seed {seed}: {peak} nodes at the peak, {} launches, {} faults, longest wait {} s, after an eviction {} s, \
          {} an hour in the end, {} % of the bound; {:.1} s",
         launches.count(),
         faults.count(),
         report.waiting.longest.as_secs(),
-        report.waiting.longest_without_home.as_secs(),
+        report.waiting.longest_after_eviction.as_secs(),
         report.cost.final_hourly,
         report.cost.percent_of_bound.map_or("?".to_owned(), |percent| percent.to_string()),
         took.as_secs_f64(),
@@ -112,11 +115,11 @@ fn summary(seed: u64, report: &Report, took: Duration) -> String {
 fn whatever_happens_in_a_morning_every_promise_is_kept() {
     for (seed, policy) in MORNINGS {
         let report = run(seed, MORNING, policy);
-        let told = summary(seed, &report, Duration::ZERO);
-        assert!(report.cost.peak_hourly > UsdPerHour::ZERO, "{told}");
+        let line = summary(seed, &report, Duration::ZERO);
+        assert!(report.cost.peak_hourly > UsdPerHour::ZERO, "{line}");
         let promises = unmet(&report).chain(violations(&report));
         let broken: Vec<String> = promises.collect();
-        assert!(broken.is_empty(), "{told}\n{}", broken.join("\n"));
+        assert!(broken.is_empty(), "{line}\n{}", broken.join("\n"));
     }
 }
 
@@ -137,14 +140,14 @@ fn whatever_happens_in_a_day_every_promise_is_kept() {
                     }
                     let started = Instant::now();
                     let report = run(seed, DAY, policy());
-                    let mut told = summary(seed, &report, started.elapsed());
+                    let mut line = summary(seed, &report, started.elapsed());
                     let wrongs = wrongs(&report);
                     for wrong in &wrongs {
-                        let _infallible = write!(told, "\n  {wrong}");
+                        let _infallible = write!(line, "\n  {wrong}");
                     }
-                    println!("{told}");
+                    println!("{line}");
                     if !wrongs.is_empty() {
-                        failures.lock().unwrap().push(told);
+                        failures.lock().unwrap().push(line);
                     }
                 }
             });

@@ -1,15 +1,16 @@
-//! Scenarios under faults, over many seeds: calls are throttled, launches fail, answers are lost, spot
-//! instances are taken back. What must always be true stays true, and in the end every pod runs.
+//! Scenarios under faults, over many seeds: calls are throttled, launches fail, answers are lost,
+//! spot instances are taken back. What must always be true stays true, and in the end every pod
+//! runs.
 
 #![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
 
 use domain::settings::Settings;
+use report_text::report_text;
 use simulation::invariant::Violation;
 use simulation::report::{ExpectationOutcome, Happening, Report};
 use simulation::scenario::Scenario;
-use telling::told;
 
-mod telling;
+mod report_text;
 
 const SEEDS: u64 = 3;
 
@@ -96,14 +97,13 @@ fn run(text: &str, seed: u64) -> Report {
 }
 
 /// Everything came as expected and nothing happened that must never happen, one thing excepted: the
-/// scheduler may spread pods that a plan packed, so that one of several that are moved together finds its
-/// place taken. It gets capacity of its own then, which the expectations bound.
+/// scheduler may spread pods that a plan packed, so that one of several that are moved together
+/// finds its place taken. It gets capacity of its own then, which the expectations bound.
 fn is_sound(report: &Report) -> bool {
     report.expectations.iter().all(ExpectationOutcome::holds)
-        && report
-            .violations
-            .iter()
-            .all(|occurrence| matches!(occurrence.violation, Violation::EvictedWithoutHome { .. }))
+        && report.violations.iter().all(|occurrence| {
+            matches!(occurrence.violation, Violation::EvictedWithoutReplacement { .. })
+        })
 }
 
 #[track_caller]
@@ -111,12 +111,12 @@ fn holds_for_every_seed(faults: &str) {
     let text = scenario(faults);
     for seed in 0..SEEDS {
         let report = run(&text, seed);
-        assert!(is_sound(&report), "seed {seed}: {}", told(&report));
+        assert!(is_sound(&report), "seed {seed}: {}", report_text(&report));
     }
 }
 
 #[test]
-fn a_quiet_world_ends_with_every_pod_running() {
+fn a_world_without_faults_ends_with_every_pod_running() {
     holds_for_every_seed("faults: {}");
 }
 

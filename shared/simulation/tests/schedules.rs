@@ -3,11 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
 
 use domain::settings::Settings;
+use report_text::report_text;
 use simulation::report::Report;
 use simulation::scenario::{ProvisioningMode, Scenario};
-use telling::told;
 
-mod telling;
+mod report_text;
 
 /// Five replicas from the 10th until the 20th minute; without any by the 40th.
 const SCENARIO: &str = "
@@ -71,7 +71,7 @@ fn run(change: impl FnOnce(&mut Scenario)) -> Report {
 
 #[track_caller]
 fn check(report: &Report) {
-    assert!(report.is_as_expected(), "{}", told(report));
+    assert!(report.is_as_expected(), "{}", report_text(report));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn replicas_come_with_the_window_onto_nodes_that_are_there_and_go_after_it() {
 }
 
 #[test]
-fn a_look_once_a_minute_does_as_well() {
+fn polling_once_a_minute_does_as_well() {
     check(&run(|scenario| scenario.provisioning = ProvisioningMode::Poll));
 }
 
@@ -95,6 +95,6 @@ fn runs_that_die_are_made_good_by_later_ones() {
             scenario.expectations.retain(|own| own.at.is_none());
         });
         check(&report);
-        assert_eq!(report.waiting.pods_bound, 5, "{}", told(&report));
+        assert_eq!(report.waiting.pods_bound, 5, "{}", report_text(&report));
     }
 }

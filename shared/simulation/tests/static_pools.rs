@@ -1,13 +1,14 @@
-//! NodePools of a fixed size through the controllers: they come up, shrink, and are replaced one for one.
+//! NodePools of a fixed size through the controllers: they come up, shrink, and are replaced one
+//! for one.
 
 #![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
 
 use domain::settings::Settings;
+use report_text::report_text;
 use simulation::report::{Happening, Report};
 use simulation::scenario::Scenario;
-use telling::told;
 
-mod telling;
+mod report_text;
 
 /// The pool, to have so many nodes of a type.
 fn pool(replicas: u32, instance_type: &str) -> String {
@@ -97,8 +98,8 @@ spec:
     );
     let scenario = Scenario::read("fixed.yaml", &text).unwrap();
     let report = simulation::run(scenario, &Settings::default()).unwrap();
-    assert!(report.is_as_expected(), "{}", told(&report));
-    assert!(report.violations.is_empty(), "{}", told(&report));
+    assert!(report.is_as_expected(), "{}", report_text(&report));
+    assert!(report.violations.is_empty(), "{}", report_text(&report));
     report
 }
 
@@ -115,7 +116,12 @@ fn a_pool_that_is_scaled_down_keeps_the_nodes_with_pods_as_long_as_it_can() {
     let is_eviction = |what: &Happening| matches!(what, Happening::PodsEvicted { .. });
     let nodes_with_pods = report.views.last().unwrap().nodes.iter().filter(|own| own.pods.used > 0);
     // The scheduler spreads the two pods, so that one node is empty.
-    assert_eq!((count(&report, is_eviction), nodes_with_pods.count()), (0, 2), "{}", told(&report));
+    assert_eq!(
+        (count(&report, is_eviction), nodes_with_pods.count()),
+        (0, 2),
+        "{}",
+        report_text(&report)
+    );
 }
 
 #[test]
@@ -134,5 +140,5 @@ fn a_drifted_pool_is_replaced_one_node_at_a_time_and_keeps_its_size() {
          \x20 - launched: {count: 6}\n  - unplacedSeconds: {max: 10, since: 10m}\n",
     );
     let most = |what: &Happening| matches!(what, Happening::Disrupting { .. });
-    assert_eq!(count(&report, most), 3, "{}", told(&report));
+    assert_eq!(count(&report, most), 3, "{}", report_text(&report));
 }

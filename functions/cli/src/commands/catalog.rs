@@ -6,36 +6,37 @@ use std::sync::Arc;
 use domain::instance_type::{InstanceType, InstanceTypes};
 
 use crate::args::{CatalogArgs, CatalogFormat};
-use crate::commands::{CommandError, json};
-use crate::observation::{catalog_file, embedded, tell};
+use crate::commands::CommandError;
+use crate::snapshot_source::{self, catalog_file, embedded};
 use crate::status::Status;
 use crate::terminal::Canvas;
+use crate::wire::json;
 use crate::{console, input, text};
 
-/// Reads or computes the catalogue, narrows it to the types asked for, and prints it.
+/// Reads or computes the catalogue, filters it by the named types, and prints it.
 pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     let mut status = Status::Done;
     let mut node_classes = Vec::new();
     if let Some(path) = &args.node_class {
         let objects = manifests::read(&input::sources(std::slice::from_ref(path))?);
-        tell(&objects);
+        snapshot_source::print_problems(&objects);
         if !objects.errors.is_empty() {
             status = Status::BadInput;
         }
-        node_classes = crate::observation::node_classes(&objects);
+        node_classes = snapshot_source::node_classes(&objects);
         if node_classes.is_empty() && status == Status::Done {
             return Err(CommandError::NoNodeClass(path.display().to_string()));
         }
     }
-    let seen = match &args.catalog {
+    let instance_types = match &args.catalog {
         Some(path) => catalog_file(path)?,
         None => embedded(&node_classes, args.region.as_deref())?,
     };
     let class = node_classes.first().map_or("default", |class| &*class.name);
-    let shown: Vec<InstanceType> = seen
+    let shown: Vec<InstanceType> = instance_types
         .of(class)
         .iter()
-        .filter(|known| is_asked_for(&args.instance_types, &known.name))
+        .filter(|known| is_selected(&args.instance_types, &known.name))
         .cloned()
         .collect();
     if let Some(unknown) = args
@@ -48,8 +49,11 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     let output = match args.output {
         CatalogFormat::Table => text::catalog::catalog(&shown, Canvas::of_stdout()),
         CatalogFormat::Json => {
-            let narrowed =
-                InstanceTypes { default: Arc::new(shown), by_node_class: BTreeMap::new(), ..seen };
+            let narrowed = InstanceTypes {
+                default: Arc::new(shown),
+                by_node_class: BTreeMap::new(),
+                ..instance_types
+            };
             json(&catalog::document::write(&narrowed, class))?
         }
     };
@@ -57,7 +61,7 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     Ok(status)
 }
 
-fn is_asked_for(patterns: &[String], name: &str) -> bool {
+fn is_selected(patterns: &[String], name: &str) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, name))
 }
 
@@ -80,8 +84,8 @@ mod tests {
     }
 
     #[test]
-    fn without_names_every_type_is_asked_for() {
-        assert!(is_asked_for(&[], "m7i.large"));
-        assert!(!is_asked_for(&["c7i.*".to_owned()], "m7i.large"));
+    fn without_names_every_type_is_selected() {
+        assert!(is_selected(&[], "m7i.large"));
+        assert!(!is_selected(&["c7i.*".to_owned()], "m7i.large"));
     }
 }

@@ -6,28 +6,29 @@ use domain::snapshot::ClusterSnapshot;
 use planning::explain::{explain_claim, explain_pod};
 
 use crate::args::{ExplainArgs, ExplainFormat, ExplainedKind};
-use crate::commands::{CommandError, json, plan};
+use crate::commands::{CommandError, plan};
 use crate::console;
-use crate::observation::{Sight, observe};
+use crate::snapshot_source::{self, SnapshotSource};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::text::explain;
 use crate::view::node_row;
 use crate::wire::explanation::{NodeDocument, PodDocument};
+use crate::wire::json;
 
-/// Plans, and tells what the plan says about the object.
+/// Plans, and prints everything that the plan says about the object.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Status, CommandError> {
-    let observation = observe(&Sight::from(&args.observation))?;
-    let planned = planning::plan(&observation.snapshot);
-    plan::violations(&observation, &planned);
-    let (kind, told) = match args.kind {
-        ExplainedKind::Pod => ("pod", pod(args, &observation.snapshot, &planned)?),
-        ExplainedKind::Node => ("node", node(args, &observation.snapshot, &planned)?),
+    let loaded = snapshot_source::load(&SnapshotSource::from(&args.source))?;
+    let planned = planning::plan(&loaded.snapshot);
+    plan::violations(&loaded.snapshot, &planned);
+    let (kind, text) = match args.kind {
+        ExplainedKind::Pod => ("pod", pod(args, &loaded.snapshot, &planned)?),
+        ExplainedKind::Node => ("node", node(args, &loaded.snapshot, &planned)?),
     };
     let text =
-        told.ok_or_else(|| CommandError::NothingToExplain { kind, name: args.name.clone() })?;
+        text.ok_or_else(|| CommandError::NothingToExplain { kind, name: args.name.clone() })?;
     console::write(&text)?;
-    Ok(if observation.has_bad_input { Status::BadInput } else { Status::Done })
+    Ok(if loaded.has_bad_input { Status::BadInput } else { Status::Done })
 }
 
 fn pod(

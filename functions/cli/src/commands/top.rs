@@ -3,17 +3,18 @@
 use domain::plan::Plan;
 
 use crate::args::{TopArgs, TopFormat};
-use crate::commands::{CommandError, json};
-use crate::observation::{Observation, Sight, observe};
+use crate::commands::CommandError;
+use crate::snapshot_source::{self, LoadedSnapshot, SnapshotSource};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::cluster_use::ClusterUse;
+use crate::wire::json;
 use crate::wire::top::TopDocument;
 use crate::{console, text};
 
-/// Observes and renders.
+/// Loads the snapshot and renders its nodes.
 pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
-    let sight = Sight {
+    let source = SnapshotSource {
         files: &args.files,
         context: args.context.as_deref(),
         catalog: args.catalog.as_deref(),
@@ -21,11 +22,11 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
         now: args.now,
         settings: domain::settings::Settings::default(),
     };
-    let Observation { snapshot, warnings, has_bad_input } = observe(&sight)?;
-    let seen = ClusterUse::of(&snapshot, &Plan::default());
+    let LoadedSnapshot { snapshot, warnings, has_bad_input } = snapshot_source::load(&source)?;
+    let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
     let output = match args.output {
-        TopFormat::Text => text::top::top(&seen, Canvas::of_stdout()),
-        TopFormat::Json => json(&TopDocument::new(&seen, warnings))?,
+        TopFormat::Text => text::top::top(&cluster_use, Canvas::of_stdout()),
+        TopFormat::Json => json(&TopDocument::new(&cluster_use, warnings))?,
     };
     console::write(&output)?;
     Ok(if has_bad_input { Status::BadInput } else { Status::Done })

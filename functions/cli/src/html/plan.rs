@@ -13,7 +13,7 @@ use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::unschedulable::groups;
-use crate::view::virtual_pods::{self, Ahead, VirtualPods, listed};
+use crate::view::virtual_pods::{VirtualPodPlacements, VirtualPods, listed, share, sum};
 
 /// The whole plan; `cluster` is its name, where one was given.
 pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, cluster: Option<&str>) -> String {
@@ -28,15 +28,15 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, cluster: Option<&str
     } = plan;
     let title = cluster.map_or_else(|| "Plan".to_owned(), |name| format!("Plan for {name}"));
     let rows = node_row::rows(snapshot, plan);
-    let ahead = Ahead::of(plan);
+    let virtual_pods = VirtualPodPlacements::of(plan);
     let body = html! {
         h1 { (title) }
         p.about { "What one tick would do at " (snapshot.now) "." }
         (figures(plan, totals))
         @if !rows.is_empty() { h2 { "Nodes" } (node_table(&rows)) }
-        (launches(node_claims, &ahead))
+        (launches(node_claims, &virtual_pods))
         (places(placements))
-        (reserves(&ahead))
+        (reserves(&virtual_pods))
         (taken_away(disruptions))
         (left_alone(blocked))
         (without_place(unschedulable))
@@ -59,16 +59,16 @@ fn figures(plan: &Plan, totals: &Totals) -> Markup {
     }
 }
 
-fn launches(claims: &[PlannedNodeClaim], ahead: &Ahead<'_>) -> Markup {
+fn launches(claims: &[PlannedNodeClaim], virtual_pods: &VirtualPodPlacements<'_>) -> Markup {
     html! {
         @if !claims.is_empty() {
             h2 { "Launch" small { (counted(claims.len(), "node")) } }
-            @for claim in claims { (launch(claim, ahead.at(&claim.name))) }
+            @for claim in claims { (launch(claim, virtual_pods.at(&claim.name))) }
         }
     }
 }
 
-fn launch(claim: &PlannedNodeClaim, ahead: &[VirtualPods<'_>]) -> Markup {
+fn launch(claim: &PlannedNodeClaim, virtual_pods: &[VirtualPods<'_>]) -> Markup {
     let offering = &claim.offering;
     let others = claim.instance_types.iter().filter(|name| **name != offering.instance_type);
     let others: Vec<&str> = others.map(|name| &**name).collect();
@@ -79,8 +79,8 @@ fn launch(claim: &PlannedNodeClaim, ahead: &[VirtualPods<'_>]) -> Markup {
             (offering.price)
             @if !others.is_empty() { p.soft { "or " (others.join(", ")) } }
             p {
-                (counted(claim.pods.len() + virtual_pods::sum(ahead), "pod"))
-                (virtual_pods::share(claim.pods.len(), ahead))
+                (counted(claim.pods.len() + sum(virtual_pods), "pod"))
+                (share(claim.pods.len(), virtual_pods))
                 @if !claim.pods.is_empty() { ": " (PodNames(&claim.pods)) }
             }
         }
@@ -102,8 +102,8 @@ fn places(placements: &[Placement]) -> Markup {
     }
 }
 
-fn reserves(ahead: &Ahead<'_>) -> Markup {
-    let (on_nodes, without) = (ahead.on_nodes(), ahead.without_room());
+fn reserves(virtual_pods: &VirtualPodPlacements<'_>) -> Markup {
+    let (on_nodes, without) = (virtual_pods.on_nodes(), virtual_pods.without_room());
     html! {
         @if !on_nodes.is_empty() || !without.is_empty() {
             h2 { "Reserve" small { "room for pods to come, on nodes there are" } }
@@ -197,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn pods_to_come_are_shown_apart() {
-        let page = plan(&testing::snapshot(), &testing::plan_ahead(), None);
+    fn virtual_pods_are_shown_apart() {
+        let page = plan(&testing::snapshot(), &testing::plan_with_virtual_pods(), None);
         for part in [
             "4 pods, of which 3 virtual, for CapacityBuffer default/spare and ScaledObject default/evening",
             "1 virtual pod of ScaledObject default/evening",

@@ -7,7 +7,7 @@ use crate::html::node_table::node_table;
 use crate::html::page::{figure, page};
 use crate::text::age::age;
 use crate::text::paint::Role;
-use crate::text::simulation::{moment_title, role, since_start, telling_views};
+use crate::text::simulation::{distinct_views, moment_title, role, since_start};
 use crate::view::money::{Dollars, Monthly};
 use crate::view::node_row::NodeRow;
 use crate::view::pod_names::counted;
@@ -20,7 +20,7 @@ pub(crate) fn simulation(report: &Report) -> String {
         (figures(report))
         (expectations(&report.expectations))
         (violations(report))
-        @for view in telling_views(report) { (nodes(view, report)) }
+        @for view in distinct_views(report) { (nodes(view, report)) }
         h2 { "Timeline" }
         ol.timeline { @for entry in &report.timeline { (happening(entry, report)) } }
     };

@@ -58,8 +58,9 @@ fn mebibytes(bytes: i64) -> String {
     format!("{}Mi", bytes >> 20)
 }
 
-/// Devices: whatever is not cpu, memory, storage or pod slots. Network interfaces that the VPC hands out are left
-/// out: nearly every type has them.
+/// Devices: resources other than cpu, memory, storage and pod slots.
+///
+/// Network interfaces of the VPC are left out, as nearly every type has them.
 fn devices(capacity: &Resources) -> String {
     capacity
         .iter()

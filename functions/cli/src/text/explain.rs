@@ -11,11 +11,12 @@ use crate::text::node_table::node_table;
 use crate::text::page::Page;
 use crate::text::paint::Role;
 use crate::text::plan::{disruption, launch};
+use crate::view::amounts::Amounts;
 use crate::view::node_row::NodeRow;
 use crate::view::pod_names::{PodNames, counted};
-use crate::view::virtual_pods::{Ahead, listed};
+use crate::view::virtual_pods::{VirtualPodPlacements, listed};
 
-/// Where a pod goes and why, or why nowhere.
+/// Where a pod is placed and why, or why it is unschedulable.
 pub(crate) fn pod(
     known: &Pod,
     plan: &Plan,
@@ -28,21 +29,20 @@ pub(crate) fn pod(
     if let Some(source) = &known.virtual_of {
         page.line(format!("  {}", why_there_is(source)));
     }
-    let mut is_told = bound(&mut page, known);
-    is_told |= place_of(&mut page, key, plan, explanation);
+    let mut is_explained = bound(&mut page, known);
+    is_explained |= place_of(&mut page, key, plan, explanation);
     if let Some(unschedulable) = plan.unschedulable.iter().find(|other| other.pod == *key) {
-        is_told = true;
+        is_explained = true;
         let head = page.paint(Role::Bad, "It has no place:");
         page.line(format!("  {head}"));
         for reason in &unschedulable.reasons {
             page.line(format!("    {reason}"));
         }
     }
-    if !is_told {
+    if !is_explained {
         page.line(format!("  {}", why_nothing_is_decided(known)));
     }
-    let asked = &known.spec.requests;
-    page.faint(format!("  It asks for {}.", crate::view::amounts::Amounts(asked)));
+    page.faint(format!("  It requests {}.", Amounts(&known.spec.requests)));
     if let Some(explanation) = explanation {
         let claim = plan.node_claims.iter().find(|claim| holds(claim, key));
         pod_tree(&mut page, explanation, claim.map(|claim| &*claim.node_pool));
@@ -65,7 +65,7 @@ fn place_of(
     explanation: Option<&PodExplanation>,
 ) -> bool {
     if let Some(own) = plan.virtual_pods.iter().find(|own| own.pod == *key) {
-        place_ahead(page, own, plan);
+        virtual_pod_place(page, own, plan);
         return true;
     }
     if let Some(placement) = plan.placements.iter().find(|placement| placement.pod == *key) {
@@ -84,7 +84,7 @@ fn place_of(
     }
     if let Some(claim) = plan.node_claims.iter().find(|claim| holds(claim, key)) {
         page.line("  It gets a place on a new node:");
-        launch(page, claim, Ahead::of(plan).at(&claim.name), "    ");
+        launch(page, claim, VirtualPodPlacements::of(plan).at(&claim.name), "    ");
         return true;
     }
     let Some(taken) = plan.disruptions.iter().find(|taken| taken.pods.contains(key)) else {
@@ -95,7 +95,7 @@ fn place_of(
     true
 }
 
-/// Why a pod takes part in planning that is not there.
+/// Why a virtual pod takes part in planning.
 fn why_there_is(source: &VirtualPodSource) -> String {
     let why = match source {
         VirtualPodSource::CapacityBuffer(_) => "keeps room for such pods at all times",
@@ -109,7 +109,7 @@ fn why_there_is(source: &VirtualPodSource) -> String {
     format!("It exists in planning only: {source} {why}.")
 }
 
-fn place_ahead(page: &mut Page, own: &PlannedVirtualPod, plan: &Plan) {
+fn virtual_pod_place(page: &mut Page, own: &PlannedVirtualPod, plan: &Plan) {
     let Some(place) = own.place.as_deref() else {
         let head = page.paint(Role::Bad, "There is no room for it.");
         return page.line(format!("  {head}"));
@@ -119,14 +119,14 @@ fn place_ahead(page: &mut Page, own: &PlannedVirtualPod, plan: &Plan) {
         return page.line(line);
     };
     page.line("  Room for it comes with a new node:");
-    launch(page, claim, Ahead::of(plan).at(place), "    ");
+    launch(page, claim, VirtualPodPlacements::of(plan).at(place), "    ");
 }
 
 fn holds(claim: &PlannedNodeClaim, key: &PodKey) -> bool {
     claim.pods.binary_search(key).is_ok()
 }
 
-/// Why the plan says nothing of a pod that is not bound.
+/// Why the plan does not mention a pod that is not bound.
 fn why_nothing_is_decided(pod: &Pod) -> String {
     if pod.is_terminal() {
         return "It has ended: it needs no place.".to_owned();
@@ -144,12 +144,12 @@ fn why_nothing_is_decided(pod: &Pod) -> String {
         );
     }
     if pod.is_daemon() || pod.is_static() {
-        return "It belongs to its node: a DaemonSet or a kubelet looks after it.".to_owned();
+        return "It belongs to its node: a DaemonSet or a kubelet manages it.".to_owned();
     }
     "The plan does nothing about it.".to_owned()
 }
 
-/// Why a node stays or goes, or what a new one is for and what it was chosen from.
+/// Why a node is disrupted or kept, or what a new one is for and what it was chosen from.
 pub(crate) fn node(
     row: &NodeRow,
     snapshot: &ClusterSnapshot,
@@ -163,25 +163,25 @@ pub(crate) fn node(
     page.line(node_table(std::slice::from_ref(row), canvas));
     page.line("");
     if let Some((claim, explanation)) = claim {
-        let ahead = Ahead::of(plan);
-        let ahead = ahead.at(&claim.name);
+        let placements = VirtualPodPlacements::of(plan);
+        let virtual_pods = placements.at(&claim.name);
         page.line(match (plan.node_claims.contains(claim), claim.pods.is_empty()) {
-            (true, true) if !ahead.is_empty() => {
+            (true, true) if !virtual_pods.is_empty() => {
                 "  It is launched for pods that are still to come:"
             }
             (true, _) => "  It is launched for pods that wait:",
-            (false, _) => "  It is launched to replace nodes that go:",
+            (false, _) => "  It is launched to replace disrupted nodes:",
         });
-        launch(&mut page, claim, ahead, "    ");
+        launch(&mut page, claim, virtual_pods, "    ");
         if let Some(explanation) = explanation {
             claim_tree(&mut page, explanation);
         }
         return page.into_text();
     }
     residents(&mut page, name, snapshot, plan);
-    let goes: Option<&PlannedDisruption> =
+    let taken: Option<&PlannedDisruption> =
         plan.disruptions.iter().find(|taken| taken.nodes.iter().any(|node| &**node == name));
-    if let Some(taken) = goes {
+    if let Some(taken) = taken {
         page.line("  It is taken away:");
         disruption(&mut page, taken);
     }
@@ -192,8 +192,8 @@ pub(crate) fn node(
             page.line(format!("    {}", kept.reason));
         }
     }
-    if goes.is_none() && kept.is_empty() {
-        page.line("  It stays: nothing in this tick asks for it to go.");
+    if taken.is_none() && kept.is_empty() {
+        page.line("  It stays: nothing calls for its disruption.");
     }
     page.into_text()
 }
@@ -224,10 +224,10 @@ fn residents(page: &mut Page, name: &str, snapshot: &ClusterSnapshot, plan: &Pla
     if !coming.is_empty() {
         page.line(format!("  It gets {}: {}", counted(coming.len(), "pod"), PodNames(&coming)));
     }
-    let ahead = Ahead::of(plan);
-    let ahead = ahead.at(name);
-    if !ahead.is_empty() {
-        page.line(format!("  Room on it is kept for {}.", listed(ahead)));
+    let placements = VirtualPodPlacements::of(plan);
+    let virtual_pods = placements.at(name);
+    if !virtual_pods.is_empty() {
+        page.line(format!("  Room on it is kept for {}.", listed(virtual_pods)));
     }
 }
 
@@ -254,31 +254,31 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_with_room_on_a_node_is_told_where() {
+    fn a_pod_with_room_on_a_node_shows_the_node() {
         assert!(pod_text("web-2").contains("It goes to ip-10-0-0-1"));
     }
 
     #[test]
-    fn a_pod_on_a_new_node_is_told_which() {
+    fn a_pod_on_a_new_node_shows_its_claim() {
         let text = pod_text("api-0");
         assert!(text.contains("new node") && text.contains("default-x7k2p"), "{text}");
     }
 
     #[test]
-    fn a_pod_that_moves_is_told_why() {
+    fn a_pod_that_moves_shows_the_disruption() {
         let text = pod_text("web-1");
         assert!(text.contains("It runs on ip-10-0-0-7"), "{text}");
         assert!(text.contains("Underutilized") && text.contains("default-b2c3d"), "{text}");
     }
 
     #[test]
-    fn a_pod_without_a_place_is_told_every_reason() {
+    fn an_unschedulable_pod_shows_every_reason() {
         let text = pod(&testing::pod("huge", None), &testing::plan(), None, Canvas::PLAIN);
         assert!(text.contains("needs 510.1 more cpu"), "{text}");
     }
 
     #[test]
-    fn a_gated_pod_is_told_its_gates() {
+    fn a_gated_pod_shows_its_gates() {
         let mut gated = testing::pod("gated", None);
         let spec = std::sync::Arc::make_mut(&mut gated.spec);
         spec.scheduling_gates = vec!["example.com/quota".into()];
@@ -287,24 +287,25 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_told_why_it_goes_or_stays() {
-        let goes = node_text("ip-10-0-0-7");
-        assert!(goes.contains("It is taken away") && goes.contains("Underutilized"), "{goes}");
-        let stays = node_text("ip-10-0-0-1");
-        assert!(stays.contains("pod default/web-0 has karpenter.sh/do-not-disrupt"), "{stays}");
-        assert!(stays.contains("It gets 1 pod: default/web-2"), "{stays}");
+    fn a_node_shows_why_it_is_disrupted_or_kept() {
+        let disrupted = node_text("ip-10-0-0-7");
+        assert!(disrupted.contains("It is taken away"), "{disrupted}");
+        assert!(disrupted.contains("Underutilized"), "{disrupted}");
+        let kept = node_text("ip-10-0-0-1");
+        assert!(kept.contains("pod default/web-0 has karpenter.sh/do-not-disrupt"), "{kept}");
+        assert!(kept.contains("It gets 1 pod: default/web-2"), "{kept}");
     }
 
     #[track_caller]
     fn virtual_pod_text(name: &str) -> String {
-        let plan = testing::plan_ahead();
+        let plan = testing::plan_with_virtual_pods();
         let own = plan.virtual_pods.iter().find(|own| &*own.pod.name == name).unwrap();
         let known = Pod { virtual_of: Some(own.source.clone()), ..testing::pod(name, None) };
         pod(&known, &plan, None, Canvas::PLAIN)
     }
 
     #[test]
-    fn a_virtual_pod_is_told_what_wants_it_and_where_room_is_kept() {
+    fn a_virtual_pod_shows_its_source_and_its_place() {
         let here = virtual_pod_text("scaledobject-evening-2");
         assert!(here.contains("ScaledObject default/evening is going to have such pods"), "{here}");
         assert!(here.contains("Room for it is kept on ip-10-0-0-1."), "{here}");
@@ -316,8 +317,8 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_told_what_room_on_it_is_kept_for() {
-        let (snapshot, plan) = (testing::snapshot(), testing::plan_ahead());
+    fn a_node_shows_the_virtual_pods_that_it_keeps_room_for() {
+        let (snapshot, plan) = (testing::snapshot(), testing::plan_with_virtual_pods());
         let rows = node_row::rows(&snapshot, &plan);
         let row = rows.iter().find(|row| &*row.name == "ip-10-0-0-1").unwrap();
         let text = node(row, &snapshot, &plan, None, Canvas::PLAIN);
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_node_is_told_what_it_is_for() {
+    fn a_new_node_shows_its_pods() {
         assert!(node_text("default-x7k2p").contains("default/api-0"));
     }
 }

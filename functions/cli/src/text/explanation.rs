@@ -1,4 +1,4 @@
-//! The tree behind a decision, as text: instance types filter by filter, and nodes by what keeps a pod off.
+//! The tree behind a decision as text: instance types filter by filter, and why each node refuses.
 
 use domain::Text;
 use planning::explain::{
@@ -15,7 +15,9 @@ const NAMES_SHOWN_MAX: usize = 3;
 /// Offers shown of a claim.
 const OFFERS_SHOWN_MAX: usize = 8;
 
-/// What every NodePool and every node says to a pod; `chosen` is the NodePool of the claim it goes to.
+/// Why each NodePool and each node takes a pod or refuses it.
+///
+/// `chosen` is the NodePool of the claim that the pod goes to.
 pub(crate) fn pod_tree(page: &mut Page, explanation: &PodExplanation, chosen: Option<&str>) {
     let PodExplanation { pools, nodes, accepting } = explanation;
     if !pools.is_empty() {
@@ -59,7 +61,8 @@ fn pool(page: &mut Page, pool: &PoolExplanation, chosen: Option<&str>) {
     self::steps(page, steps);
 }
 
-/// Filters that dropped something, each with what it left; the first always, as that is what there was.
+/// Filters that dropped something, each with the number of types left. The first filter is always
+/// shown, as it gives the number of types at the start.
 fn steps(page: &mut Page, steps: &[Step]) {
     for (index, Step { filter, left, dropped }) in steps.iter().enumerate() {
         if dropped.is_empty() && index > 0 {
@@ -112,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_nobody_takes_is_told_filter_by_filter_and_node_by_node() {
+    fn an_unschedulable_pod_is_explained_by_filter_and_node() {
         let explanation = PodExplanation {
             pools: vec![PoolExplanation {
                 node_pool: "default".into(),

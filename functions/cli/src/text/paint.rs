@@ -15,7 +15,7 @@ pub(crate) enum Role {
     Name,
     /// Money saved, things done.
     Good,
-    /// Something to look at.
+    /// Something that deserves attention.
     Warning,
     /// Something that did not work out.
     Bad,

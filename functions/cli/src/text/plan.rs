@@ -1,4 +1,4 @@
-//! A plan for people: what would be launched, placed, disrupted and left, and what it comes to.
+//! A plan as text: launches, placements, disruptions, blocked nodes, and the cost.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::unschedulable::groups;
-use crate::view::virtual_pods::{self, Ahead, VirtualPods, listed};
+use crate::view::virtual_pods::{VirtualPodPlacements, VirtualPods, listed, share, sum};
 
 /// Instance types shown of a claim that may become any of many.
 const TYPES_SHOWN_MAX: usize = 4;
@@ -36,10 +36,10 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> S
         totals,
     } = plan;
     let mut page = Page::new(canvas);
-    let ahead = Ahead::of(plan);
-    launches(&mut page, node_claims, &ahead);
+    let virtual_pods = VirtualPodPlacements::of(plan);
+    launches(&mut page, node_claims, &virtual_pods);
     places(&mut page, placements);
-    reserves(&mut page, &ahead);
+    reserves(&mut page, &virtual_pods);
     taken_away(&mut page, disruptions);
     left_alone(&mut page, blocked);
     without_place(&mut page, unschedulable);
@@ -53,18 +53,18 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> S
         page.line("Nothing to do: no pod waits and there is no node.");
         page.line("");
     }
-    sum(&mut page, totals);
+    cost(&mut page, totals);
     page.into_text()
 }
 
-fn launches(page: &mut Page, claims: &[PlannedNodeClaim], ahead: &Ahead<'_>) {
+fn launches(page: &mut Page, claims: &[PlannedNodeClaim], virtual_pods: &VirtualPodPlacements<'_>) {
     if claims.is_empty() {
         return;
     }
     let price = claims.iter().map(|claim| claim.offering.price).sum::<UsdPerHour>();
     page.heading("LAUNCH", &format!("{} for {price}", counted(claims.len(), "node")));
     for claim in claims {
-        launch(page, claim, ahead.at(&claim.name), "  ");
+        launch(page, claim, virtual_pods.at(&claim.name), "  ");
     }
     page.line("");
 }
@@ -73,7 +73,7 @@ fn launches(page: &mut Page, claims: &[PlannedNodeClaim], ahead: &Ahead<'_>) {
 pub(crate) fn launch(
     page: &mut Page,
     claim: &PlannedNodeClaim,
-    ahead: &[VirtualPods<'_>],
+    virtual_pods: &[VirtualPods<'_>],
     indent: &str,
 ) {
     let offering = &claim.offering;
@@ -102,9 +102,9 @@ pub(crate) fn launch(
     let real = claim.pods.len();
     let pods = format!(
         "{indent}  {} ({}){}",
-        counted(real + virtual_pods::sum(ahead), "pod"),
+        counted(real + sum(virtual_pods), "pod"),
         Amounts(&claim.requests),
-        virtual_pods::share(real, ahead),
+        share(real, virtual_pods),
     );
     let names = if real == 0 { String::new() } else { format!(": {}", PodNames(&claim.pods)) };
     page.line(pods + &names);
@@ -122,14 +122,11 @@ fn places(page: &mut Page, placements: &[Placement]) {
     page.line("");
 }
 
-/// Room on nodes there are that is kept for pods to come, and pods to come that there is none for.
-fn reserves(page: &mut Page, ahead: &Ahead<'_>) {
-    let on_nodes = ahead.on_nodes();
+/// Virtual pods on nodes that exist, and virtual pods that nothing can host.
+fn reserves(page: &mut Page, virtual_pods: &VirtualPodPlacements<'_>) {
+    let on_nodes = virtual_pods.on_nodes();
     if !on_nodes.is_empty() {
-        let count = counted(
-            virtual_pods::sum(on_nodes.iter().flat_map(|(_, groups)| *groups)),
-            "virtual pod",
-        );
+        let count = counted(sum(on_nodes.iter().flat_map(|(_, groups)| *groups)), "virtual pod");
         page.heading("RESERVE", &format!("{count} on nodes there are"));
         for (node, groups) in on_nodes {
             let line = format!("  {}  {}", page.paint(Role::Name, node), listed(groups));
@@ -137,10 +134,10 @@ fn reserves(page: &mut Page, ahead: &Ahead<'_>) {
         }
         page.line("");
     }
-    let without = ahead.without_room();
+    let without = virtual_pods.without_room();
     if !without.is_empty() {
         let head = page.paint(Role::Warning, "NO ROOM");
-        page.heading(&head, &counted(virtual_pods::sum(without), "virtual pod"));
+        page.heading(&head, &counted(sum(without), "virtual pod"));
         for group in without {
             page.line(format!("  {group}"));
         }
@@ -221,7 +218,7 @@ fn without_place(page: &mut Page, unschedulable: &[UnschedulablePod]) {
     page.line("");
 }
 
-fn sum(page: &mut Page, totals: &Totals) {
+fn cost(page: &mut Page, totals: &Totals) {
     let Totals { pending_pods, hourly_before, hourly_after, lower_bound } = totals;
     let role = if hourly_after < hourly_before { Role::Good } else { Role::Name };
     page.heading("COST", "");
@@ -244,15 +241,15 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn a_plan_tells_what_is_done_and_why() {
+    fn a_plan_shows_every_action_with_its_reason() {
         insta::assert_snapshot!(plan(&testing::snapshot(), &testing::plan(), Canvas::PLAIN));
     }
 
     #[test]
-    fn pods_to_come_are_told_apart() {
-        let ahead = plan(&testing::snapshot(), &testing::plan_ahead(), Canvas::PLAIN);
+    fn virtual_pods_are_shown_apart() {
+        let with = plan(&testing::snapshot(), &testing::plan_with_virtual_pods(), Canvas::PLAIN);
         let now = plan(&testing::snapshot(), &testing::plan(), Canvas::PLAIN);
-        let lines: Vec<&str> = ahead.lines().filter(|line| !now.contains(line)).collect();
+        let lines: Vec<&str> = with.lines().filter(|line| !now.contains(line)).collect();
         insta::assert_snapshot!(lines.join("\n"));
     }
 

@@ -1,4 +1,4 @@
-//! A simulated run for people: what happened and why, the nodes, what it cost, and whether it was as expected.
+//! A simulated run as text: timeline, nodes, cost, and expectations.
 
 use simulation::report::{
     Entry, ExpectationOutcome, Happening, Moment, Occurrence, Report, View, Waiting,
@@ -35,7 +35,7 @@ pub(crate) fn simulation(report: &Report, canvas: Canvas) -> String {
     }
     page.line("");
 
-    for view in telling_views(report) {
+    for view in distinct_views(report) {
         nodes(&mut page, view, report);
     }
     cost(&mut page, report);
@@ -44,20 +44,20 @@ pub(crate) fn simulation(report: &Report, canvas: Canvas) -> String {
     page.into_text()
 }
 
-/// Views worth a table: those that differ from the one before, and the first only if pods ran by then.
-pub(crate) fn telling_views(report: &Report) -> Vec<&View> {
-    let mut telling: Vec<&View> = Vec::new();
+/// Views that differ from the one before. The first counts only if pods ran by then.
+pub(crate) fn distinct_views(report: &Report) -> Vec<&View> {
+    let mut distinct: Vec<&View> = Vec::new();
     for moment in [Moment::Start, Moment::Peak, Moment::End] {
         let Some(view) = report.view(moment) else { continue };
-        let is_new = telling.last().is_none_or(|last| last.nodes != view.nodes);
+        let is_new = distinct.last().is_none_or(|last| last.nodes != view.nodes);
         if is_new && (moment != Moment::Start || view.pods_running > 0) {
-            telling.push(view);
+            distinct.push(view);
         }
     }
-    telling
+    distinct
 }
 
-/// A moment's distance from the start, as it stands in front of a line.
+/// Time since the start of the run, as it stands in front of a line.
 pub(crate) fn since_start(report: &Report, at: domain::Timestamp) -> String {
     format!("+{}", age(at.duration_since(report.started)))
 }
@@ -75,7 +75,7 @@ fn happening(page: &mut Page, entry: &Entry, report: &Report) {
     }
 }
 
-/// What kind of event it is, to the eye.
+/// The role in which an event is painted.
 pub(crate) fn role(what: &Happening) -> Option<Role> {
     match what {
         Happening::Applied(_)
@@ -105,7 +105,7 @@ pub(crate) fn role(what: &Happening) -> Option<Role> {
     }
 }
 
-/// How a view's moment is told.
+/// The title of a moment.
 pub(crate) fn moment_title(moment: Moment) -> &'static str {
     match moment {
         Moment::Start => "after the first step",
@@ -140,12 +140,12 @@ fn cost(page: &mut Page, report: &Report) {
     let role = if cost.final_hourly < cost.peak_hourly { Role::Good } else { Role::Name };
     page.line(page.paint(role, end));
     page.line(format!("  The run itself cost {}.", Dollars(cost.total_nano_usd)));
-    let Waiting { pods_bound, total: _, longest, longest_without_home } = report.waiting;
+    let Waiting { pods_bound, total: _, longest, longest_after_eviction } = report.waiting;
     page.line(format!(
-        "  {} bound, the longest wait {}; the longest without a home while nodes went {}.",
+        "  {} bound, the longest wait {}; the longest without a replacement while nodes went {}.",
         counted(pods_bound, "pod"),
         age(longest),
-        age(longest_without_home)
+        age(longest_after_eviction)
     ));
     page.line("");
 }
@@ -183,7 +183,7 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn a_run_tells_what_happened_and_what_it_cost() {
+    fn a_run_shows_its_timeline_and_cost() {
         insta::assert_snapshot!(simulation(&testing::report(), Canvas::PLAIN));
     }
 
@@ -196,7 +196,7 @@ mod tests {
         start.pods_running = 0;
         report.views.push(start);
         let moments = |report: &Report| -> Vec<Moment> {
-            telling_views(report).iter().map(|view| view.moment).collect()
+            distinct_views(report).iter().map(|view| view.moment).collect()
         };
         assert_eq!(moments(&report), [Moment::Peak, Moment::End]);
         report.views[2].pods_running = 1;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_rule_is_told_with_its_time() {
+    fn a_broken_rule_is_shown_with_its_time() {
         let mut report = testing::report();
         report.violations.push(Occurrence {
             at: report.ended,

@@ -11,8 +11,9 @@ use crate::view::node_row::Usage;
 use crate::view::pod_names::counted;
 
 /// The whole page.
-pub(crate) fn top(seen: &ClusterUse, canvas: Canvas) -> String {
-    let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type } = seen;
+pub(crate) fn top(cluster_use: &ClusterUse, canvas: Canvas) -> String {
+    let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type } =
+        cluster_use;
     let mut page = Page::new(canvas);
     let kinds = by_capacity_type.iter().map(|(capacity_type, count)| {
         format!("{count} {}", capacity_type.map_or("of another kind", |own| own.as_str()))
@@ -52,12 +53,12 @@ mod tests {
 
     #[test]
     fn sums_come_before_the_rows() {
-        let seen = ClusterUse::of(&testing::snapshot(), &Plan::default());
-        let page = top(&seen, Canvas::PLAIN);
+        let cluster_use = ClusterUse::of(&testing::snapshot(), &Plan::default());
+        let page = top(&cluster_use, Canvas::PLAIN);
         let mut lines = page.lines();
         assert!(lines.next().unwrap().starts_with("NODES  "), "{page}");
         assert!(page.contains(" a month\n") && page.contains("NODE "), "{page}");
-        for row in &seen.rows {
+        for row in &cluster_use.rows {
             assert!(page.contains(&*row.name), "{} in {page}", row.name);
         }
     }

@@ -1,15 +1,15 @@
-//! Nodes that stay, those with the same reason together.
+//! Blocked nodes, grouped by reason.
 
 use domain::Text;
 use domain::plan::BlockedNode;
 use domain::reason::NotDisruptable;
 
-/// Nodes that stay for one reason.
+/// Nodes blocked for one reason.
 #[derive(Debug)]
 pub(crate) struct BlockedGroup<'a> {
     /// The nodes, in the plan's order.
     pub(crate) nodes: Vec<Text>,
-    /// What keeps them.
+    /// What blocks them.
     pub(crate) reason: &'a NotDisruptable,
 }
 

@@ -1,4 +1,4 @@
-//! The table of nodes, as users of eks-node-viewer know it: one row a node, with what it holds and costs.
+//! One row per node with its usage and price, as users of eks-node-viewer know it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text, Timestamp};
 use simulation::report;
 
-/// One node, or one that is to come.
+/// A node, or a node that is still to be launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeRow {
     /// The Node's name; the claim's for one without a Node.
@@ -32,22 +32,22 @@ pub(crate) struct NodeRow {
     pub(crate) cpu: Usage,
     /// Memory in use, in bytes.
     pub(crate) memory: Usage,
-    /// Pods on it, daemons among them.
+    /// Pods on it, those of DaemonSets included.
     pub(crate) pods: usize,
-    /// Pods to come that room on it is kept for.
+    /// Virtual pods that it keeps room for.
     pub(crate) virtual_pods: usize,
-    /// Since it was created.
+    /// Time since its creation.
     pub(crate) age: Option<SignedDuration>,
-    /// What it costs; `None` where the catalogue does not price it.
+    /// Its hourly price; `None` where the catalogue has none.
     pub(crate) price: Option<UsdPerHour>,
-    /// What is happening to it.
+    /// Its state.
     pub(crate) state: NodeState,
 }
 
-/// So much of so much.
+/// Requested and allocatable amount of one resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// What pods ask for.
+    /// What pods request.
     pub(crate) used: i64,
     /// What pods may use.
     pub(crate) allocatable: i64,
@@ -63,7 +63,7 @@ impl Usage {
     }
 }
 
-/// What is happening to a node.
+/// The state of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeState {
     /// It runs pods.
@@ -76,9 +76,9 @@ pub(crate) enum NodeState {
     Joining,
     /// The plan launches it.
     Planned,
-    /// The plan takes it away.
+    /// The plan disrupts it.
     Disrupted(DisruptionReason),
-    /// It is on its way out already.
+    /// It is already being drained.
     Draining,
 }
 
@@ -98,11 +98,11 @@ impl NodeState {
 }
 
 impl NodeRow {
-    /// How many pods it holds, those to come apart: `3 + 5 virtual`.
+    /// The number of pods on it, with virtual pods apart: `3 + 5 virtual`.
     pub(crate) fn shown_pods(&self) -> String {
         match self.virtual_pods {
             0 => self.pods.to_string(),
-            ahead => format!("{} + {ahead} virtual", self.pods),
+            count => format!("{} + {count} virtual", self.pods),
         }
     }
 }
@@ -122,14 +122,14 @@ impl From<&report::NodeRow> for NodeRow {
             age,
             price,
         } = row;
-        let said = |text: &Text| (!text.is_empty()).then(|| text.clone());
+        let non_empty = |text: &Text| (!text.is_empty()).then(|| text.clone());
         let usage =
             |usage: &report::Usage| Usage { used: usage.used, allocatable: usage.allocatable };
         Self {
             name: name.clone(),
             node_pool: node_pool.clone(),
-            instance_type: said(instance_type),
-            zone: said(zone),
+            instance_type: non_empty(instance_type),
+            zone: non_empty(zone),
             capacity_type: *capacity_type,
             cpu: usage(cpu),
             memory: usage(memory),
@@ -148,8 +148,10 @@ impl From<&report::NodeRow> for NodeRow {
     }
 }
 
-/// The nodes of a snapshot with what a plan makes of them: those that stay hold the pods the plan puts on
-/// them, those that go are marked, and those to launch come last.
+/// The nodes of a snapshot as a plan leaves them.
+///
+/// Nodes that remain hold the pods that the plan places on them, disrupted ones are marked, and
+/// planned ones come last.
 pub(crate) fn rows(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<NodeRow> {
     let index = Index::new(snapshot, plan);
     let mut rows: Vec<NodeRow> = snapshot.nodes.iter().map(|node| index.node_row(node)).collect();
@@ -161,13 +163,13 @@ pub(crate) fn rows(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<NodeRow> {
     rows
 }
 
-/// What rows look up, by name. Only asked, never walked through: hash order shows nowhere.
+/// What rows look up by name. The maps are never iterated, so that hash order shows nowhere.
 struct Index<'a> {
     snapshot: &'a ClusterSnapshot,
-    /// What is asked of each node: pods bound to it, and pods that the plan puts on it.
+    /// Requests and number of the pods on each node: those bound, and those that the plan places.
     held: HashMap<&'a str, (Resources, usize)>,
-    /// How many pods to come have room in each place.
-    ahead: HashMap<&'a str, usize>,
+    /// Number of virtual pods on each node and planned claim.
+    virtual_pods: HashMap<&'a str, usize>,
     /// Claims by provider id.
     claims_by_provider_id: HashMap<&'a str, &'a NodeClaim>,
     /// Claims by the name of their Node.
@@ -185,7 +187,7 @@ impl<'a> Index<'a> {
         Self {
             snapshot,
             held: held(snapshot, plan),
-            ahead: ahead(plan),
+            virtual_pods: virtual_pods_by_place(plan),
             claims_by_provider_id: claims()
                 .filter_map(|claim| Some((claim.status.provider_id.as_deref()?, claim)))
                 .collect(),
@@ -242,7 +244,7 @@ impl<'a> Index<'a> {
             cpu,
             memory,
             pods,
-            virtual_pods: self.ahead(&node.name),
+            virtual_pods: self.virtual_pods_on(&node.name),
             age: self.age(node.created),
             state,
             ..from_labels(&node.labels, self.snapshot)
@@ -261,7 +263,7 @@ impl<'a> Index<'a> {
             cpu,
             memory,
             pods,
-            virtual_pods: self.ahead(&claim.name),
+            virtual_pods: self.virtual_pods_on(&claim.name),
             age: self.age(claim.created),
             state,
             ..from_labels(&claim.labels, self.snapshot)
@@ -290,16 +292,16 @@ impl<'a> Index<'a> {
             memory: usage(MEMORY),
             pods: usize::try_from(claim.requests.get(domain::resource::PODS))
                 .unwrap_or(0)
-                .saturating_sub(self.ahead(&claim.name)),
-            virtual_pods: self.ahead(&claim.name),
+                .saturating_sub(self.virtual_pods_on(&claim.name)),
+            virtual_pods: self.virtual_pods_on(&claim.name),
             age: None,
             price: Some(offering.price),
             state: NodeState::Planned,
         }
     }
 
-    fn ahead(&self, place: &str) -> usize {
-        self.ahead.get(place).copied().unwrap_or(0)
+    fn virtual_pods_on(&self, place: &str) -> usize {
+        self.virtual_pods.get(place).copied().unwrap_or(0)
     }
 
     fn age(&self, created: Option<Timestamp>) -> Option<SignedDuration> {
@@ -307,12 +309,12 @@ impl<'a> Index<'a> {
     }
 }
 
-fn ahead(plan: &Plan) -> HashMap<&str, usize> {
-    let mut ahead = HashMap::new();
+fn virtual_pods_by_place(plan: &Plan) -> HashMap<&str, usize> {
+    let mut counts = HashMap::new();
     for place in plan.virtual_pods.iter().filter_map(|own| own.place.as_deref()) {
-        *ahead.entry(place).or_default() += 1;
+        *counts.entry(place).or_default() += 1;
     }
-    ahead
+    counts
 }
 
 fn held<'a>(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> HashMap<&'a str, (Resources, usize)> {
@@ -340,7 +342,7 @@ fn held<'a>(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> HashMap<&'a str, (
     held
 }
 
-/// What labels say of a node; the rest is blank.
+/// The columns that a node's labels give; all others are blank.
 fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
     let capacity_type = labels.get(label::CAPACITY_TYPE).and_then(|text| CapacityType::parse(text));
     NodeRow {
@@ -359,7 +361,7 @@ fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
     }
 }
 
-/// What the catalogue asks for a node's type, zone and capacity type.
+/// The catalogue's price for a node's type, zone and capacity type.
 fn price(
     labels: &label::Labels,
     capacity_type: Option<CapacityType>,
@@ -394,8 +396,8 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn pods_to_come_are_counted_apart() {
-        let rows = rows(&testing::snapshot(), &testing::plan_ahead());
+    fn virtual_pods_are_counted_apart() {
+        let rows = rows(&testing::snapshot(), &testing::plan_with_virtual_pods());
         let shown = |name: &str| {
             rows.iter().find(|row| &*row.name == name).map(NodeRow::shown_pods).unwrap()
         };

@@ -1,10 +1,10 @@
-//! Lists of pods, short enough to read: replicas of one workload are told together.
+//! Lists of pods in which the replicas of a workload are one item.
 
 use std::fmt;
 
 use domain::pod::PodKey;
 
-/// More replicas than this are told as one item.
+/// More replicas than this are listed as one item.
 const LISTED_ONE_BY_ONE_MAX: usize = 2;
 
 /// Pods as a list: `default/web-* (12 pods), default/db-0`.
@@ -55,12 +55,12 @@ mod tests {
     }
 
     #[test]
-    fn replicas_are_told_together() {
+    fn replicas_are_one_item() {
         check(&["db-0", "web-0", "web-1", "web-2"], "default/db-0, default/web-* (3 pods)");
     }
 
     #[test]
-    fn a_few_pods_are_told_one_by_one() {
+    fn a_few_pods_are_listed_one_by_one() {
         check(&["plain", "web-0", "web-1"], "default/plain, default/web-0, default/web-1");
         check(&["one", "three", "two"], "default/one, default/three, default/two");
         check(&[], "");

@@ -1,4 +1,4 @@
-//! Pods without a place, those with the same reasons together.
+//! Unschedulable pods, grouped by reasons.
 
 use domain::plan::UnschedulablePod;
 use domain::pod::PodKey;

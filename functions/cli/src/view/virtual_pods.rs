@@ -1,4 +1,5 @@
-//! Virtual pods by what wants them. They are replicas without names of their own, so they are counted, not listed.
+//! Virtual pods by source. They are replicas without names of their own, so they are counted, not
+//! listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,9 +12,9 @@ use super::pod_names::counted;
 /// Virtual pods of one object in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VirtualPods<'a> {
-    /// What wants the room.
+    /// The object that they come from.
     pub(crate) source: &'a VirtualPodSource,
-    /// How many pods it is for.
+    /// Their number.
     pub(crate) count: usize,
 }
 
@@ -24,16 +25,16 @@ impl fmt::Display for VirtualPods<'_> {
     }
 }
 
-/// The virtual pods of a plan by their place, and in each by what wants them.
+/// The virtual pods of a plan by place, and in each place by source.
 #[derive(Debug)]
-pub(crate) struct Ahead<'a> {
+pub(crate) struct VirtualPodPlacements<'a> {
     by_place: BTreeMap<&'a str, Vec<VirtualPods<'a>>>,
     without_room: Vec<VirtualPods<'a>>,
     launched: BTreeSet<&'a str>,
 }
 
-impl<'a> Ahead<'a> {
-    /// Of a plan.
+impl<'a> VirtualPodPlacements<'a> {
+    /// The placements of a plan.
     pub(crate) fn of(plan: &'a Plan) -> Self {
         let mut by_place: BTreeMap<&str, Vec<&VirtualPodSource>> = BTreeMap::new();
         let mut without_room = Vec::new();
@@ -50,17 +51,17 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Those that room is kept for on a node, or comes with a claim.
+    /// Virtual pods on a node or on a planned claim.
     pub(crate) fn at(&self, place: &str) -> &[VirtualPods<'a>] {
         self.by_place.get(place).map_or(&[], Vec::as_slice)
     }
 
-    /// Those that nothing can host.
+    /// Virtual pods that nothing can host.
     pub(crate) fn without_room(&self) -> &[VirtualPods<'a>] {
         &self.without_room
     }
 
-    /// Those on nodes that are there or in flight, by node.
+    /// Virtual pods on nodes that exist or are in flight, by node.
     pub(crate) fn on_nodes(&self) -> Vec<(&'a str, &[VirtualPods<'a>])> {
         let there = self.by_place.iter().filter(|(place, _)| !self.launched.contains(*place));
         there.map(|(place, groups)| (*place, groups.as_slice())).collect()
@@ -75,7 +76,7 @@ fn by_source(sources: Vec<&VirtualPodSource>) -> Vec<VirtualPods<'_>> {
     counts.into_iter().map(|(source, count)| VirtualPods { source, count }).collect()
 }
 
-/// How many virtual pods there are.
+/// The number of virtual pods in all groups.
 pub(crate) fn sum<'a>(groups: impl IntoIterator<Item = &'a VirtualPods<'a>>) -> usize {
     groups.into_iter().map(|group| group.count).sum()
 }
@@ -85,8 +86,9 @@ pub(crate) fn listed(groups: &[VirtualPods<'_>]) -> String {
     groups.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What is virtual of the pods that a claim is for: `, of which 3 virtual, for ScaledObject shop/evening`; nothing
-/// where all are real.
+/// How many pods of a claim are virtual: `, of which 3 virtual, for ScaledObject shop/evening`.
+///
+/// Empty where all are real.
 pub(crate) fn share(real: usize, groups: &[VirtualPods<'_>]) -> String {
     if groups.is_empty() {
         return String::new();
@@ -103,23 +105,23 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn virtual_pods_are_counted_by_what_wants_them() {
-        let plan = testing::plan_ahead();
+    fn virtual_pods_are_counted_by_source() {
+        let plan = testing::plan_with_virtual_pods();
         assert_eq!(
-            listed(Ahead::of(&plan).at("default-x7k2p")),
+            listed(VirtualPodPlacements::of(&plan).at("default-x7k2p")),
             "1 virtual pod of CapacityBuffer default/spare, 2 virtual pods of ScaledObject default/evening"
         );
-        let ahead = Ahead::of(&plan);
-        let nodes: Vec<&str> = ahead.on_nodes().into_iter().map(|(node, _)| node).collect();
+        let placements = VirtualPodPlacements::of(&plan);
+        let nodes: Vec<&str> = placements.on_nodes().into_iter().map(|(node, _)| node).collect();
         assert_eq!(nodes, ["ip-10-0-0-1"], "new nodes left out");
-        assert_eq!(sum(ahead.without_room()), 1);
+        assert_eq!(sum(placements.without_room()), 1);
     }
 
     #[test]
     fn a_claim_says_what_is_virtual_of_its_pods() {
-        let plan = testing::plan_ahead();
-        let ahead = Ahead::of(&plan);
-        let groups = ahead.at("ip-10-0-0-1");
+        let plan = testing::plan_with_virtual_pods();
+        let placements = VirtualPodPlacements::of(&plan);
+        let groups = placements.at("ip-10-0-0-1");
         assert_eq!(share(4, groups), ", of which 1 virtual, for ScaledObject default/evening");
         assert_eq!(share(0, groups), ", all virtual, for ScaledObject default/evening");
         assert_eq!(share(4, &[]), "");

@@ -18,7 +18,7 @@ use super::{API_VERSION, quantities};
 /// Instance types named of those that a filter dropped, and nodes of those with one reason.
 const EXAMPLES_MAX: usize = 20;
 
-/// A pod: where it runs or goes, or why nowhere.
+/// A pod: where it runs or is placed, or why it is unschedulable.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PodDocument {
@@ -87,7 +87,7 @@ struct OfferDocument {
     hourly_usd: f64,
 }
 
-/// A node: why it stays or goes, or what a new one was chosen from.
+/// A node: why it is disrupted or kept, or what a new one was chosen from.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NodeDocument {
@@ -118,7 +118,7 @@ impl PodDocument {
         let key = &pod.key;
         let placed = plan.placements.iter().find(|placement| placement.pod == *key);
         let launched = plan.node_claims.iter().find(|claim| claim.pods.contains(key));
-        let ahead = plan.virtual_pods.iter().find(|own| own.pod == *key);
+        let virtual_pod = plan.virtual_pods.iter().find(|own| own.pod == *key);
         let waiting = plan.unschedulable.iter().find(|waiting| waiting.pod == *key);
         Self {
             api_version: API_VERSION,
@@ -130,7 +130,7 @@ impl PodDocument {
             goes_to: placed
                 .map(|placement| placement.node.clone())
                 .or_else(|| launched.map(|claim| claim.name.clone()))
-                .or_else(|| ahead.and_then(|own| own.place.clone())),
+                .or_else(|| virtual_pod.and_then(|own| own.place.clone())),
             reasons: waiting
                 .map(|waiting| waiting.reasons.iter().map(ToString::to_string).collect())
                 .unwrap_or_default(),
@@ -277,18 +277,23 @@ mod tests {
     #[test]
     fn a_node_says_what_keeps_it_or_why_it_goes() {
         let (snapshot, plan) = (testing::snapshot(), testing::plan());
-        let stays = value(NodeDocument::new("ip-10-0-0-1", &snapshot, &plan, None));
-        assert!(stays["blocked"][0].as_str().unwrap().contains("do-not-disrupt"));
-        assert_eq!(stays["coming"][0], "default/web-2");
-        let goes = value(NodeDocument::new("ip-10-0-0-7", &snapshot, &plan, None));
-        assert_eq!(goes["disruption"], "Underutilized");
-        let kept = value(NodeDocument::new("ip-10-0-0-1", &snapshot, &testing::plan_ahead(), None));
+        let kept_node = value(NodeDocument::new("ip-10-0-0-1", &snapshot, &plan, None));
+        assert!(kept_node["blocked"][0].as_str().unwrap().contains("do-not-disrupt"));
+        assert_eq!(kept_node["coming"][0], "default/web-2");
+        let disrupted = value(NodeDocument::new("ip-10-0-0-7", &snapshot, &plan, None));
+        assert_eq!(disrupted["disruption"], "Underutilized");
+        let kept = value(NodeDocument::new(
+            "ip-10-0-0-1",
+            &snapshot,
+            &testing::plan_with_virtual_pods(),
+            None,
+        ));
         assert_eq!(kept["virtualPods"][0], "default/scaledobject-evening-2");
     }
 
     #[test]
     fn a_virtual_pod_says_what_wants_it() {
-        let plan = testing::plan_ahead();
+        let plan = testing::plan_with_virtual_pods();
         let own = &plan.virtual_pods[0];
         let pod = Pod { virtual_of: Some(own.source.clone()), ..testing::pod(&own.pod.name, None) };
         let document = value(PodDocument::new(&pod, &plan, None));

@@ -37,7 +37,7 @@ pub(crate) struct Remarks {
     pub(crate) cluster: Option<String>,
     /// What the input left open.
     pub(crate) warnings: Vec<String>,
-    /// Rules that the plan breaks, as the checker sees it; a defect of the planner.
+    /// Rules that the plan breaks, as found by the checker; a defect of the planner.
     pub(crate) violations: Vec<String>,
 }
 
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn room_for_pods_to_come_stands_apart() {
-        let document = PlanDocument::new(&testing::plan_ahead(), Remarks::default());
+        let document = PlanDocument::new(&testing::plan_with_virtual_pods(), Remarks::default());
         let document = serde_json::to_value(document).unwrap();
         let [spare, without, ..] = document["virtualPods"].as_array().unwrap().as_slice() else {
             panic!("{document}")

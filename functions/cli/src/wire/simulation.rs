@@ -10,7 +10,8 @@ use simulation::report::{
 
 use super::API_VERSION;
 
-/// The document that `simulate -o json` prints. Durations are in seconds, CPU in millicores, memory in bytes.
+/// The document that `simulate -o json` prints. Durations are in seconds, CPU in millicores, memory
+/// in bytes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SimulationDocument {
@@ -198,12 +199,12 @@ struct WaitingDocument {
 
 impl From<Waiting> for WaitingDocument {
     fn from(waiting: Waiting) -> Self {
-        let Waiting { pods_bound, total: _, longest, longest_without_home } = waiting;
+        let Waiting { pods_bound, total: _, longest, longest_after_eviction } = waiting;
         Self {
             pods_bound,
             mean_seconds: waiting.mean().as_secs_f64(),
             longest_seconds: longest.as_secs(),
-            longest_without_home_seconds: longest_without_home.as_secs(),
+            longest_without_home_seconds: longest_after_eviction.as_secs(),
         }
     }
 }

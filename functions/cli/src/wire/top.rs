@@ -95,10 +95,10 @@ impl From<&NodeRow> for NodeDocument {
 }
 
 impl TopDocument {
-    /// The document of what was seen.
-    pub(crate) fn new(seen: &ClusterUse, warnings: Vec<String>) -> Self {
+    /// The document of a cluster's nodes.
+    pub(crate) fn new(cluster_use: &ClusterUse, warnings: Vec<String>) -> Self {
         let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type: _ } =
-            seen;
+            cluster_use;
         #[expect(clippy::cast_precision_loss, reason = "a few hundred hours")]
         let hours = HOURS_PER_MONTH as f64;
         Self {

@@ -1,4 +1,4 @@
-//! Commands that look at a live cluster, against an API server that plays by a script.
+//! Commands that read a live cluster, run against an API server with scripted responses.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -180,7 +180,7 @@ fn a_plan_of_the_live_cluster_changes_nothing_in_it() {
 fn a_cluster_that_does_not_answer_is_named() {
     let run = Server::start().workspace().run("top");
     assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.err.starts_with("error: cannot look at the cluster: "), "{run:?}");
+    assert!(run.err.starts_with("error: cannot read the cluster: "), "{run:?}");
     let run = Server::start().workspace().run("top --context nowhere");
     assert!(run.err.contains("nowhere"), "{run:?}");
 }

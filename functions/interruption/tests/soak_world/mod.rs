@@ -151,7 +151,7 @@ impl Region {
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.clusters[0].1.look().now()
+        self.clusters[0].1.read().now()
     }
 
     pub(crate) fn said(&self) -> Timestamp {
@@ -346,7 +346,7 @@ impl Region {
     /// In the end every pod runs, nothing happened that must never happen, and no node was launched in vain.
     pub(crate) fn check_rest(&self, before: &BTreeMap<String, ClaimRecord>) {
         for (name, world) in &self.clusters {
-            let world = world.look();
+            let world = world.read();
             let running =
                 world.api().list::<Pod>().filter(|pod| pod.is_active() && pod.ready == Some(true));
             assert_eq!(running.count(), NODES, "{name}");

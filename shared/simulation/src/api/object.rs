@@ -11,11 +11,12 @@ use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
 use domain::pod::{ObjectKey, Pod};
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use domain::workload::{Namespace, PodTemplateObject, WorkloadKind};
+use domain::workload::{Namespace, PodTemplateObject};
 use domain::{Text, Timestamp};
 use manifests::{DaemonSetObject, WorkloadObject};
 
 use super::table::{Rows, Tables};
+use super::workload_id::WorkloadId;
 
 /// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +50,7 @@ impl fmt::Display for Kind {
 
 /// A kind of object that the API server stores.
 pub trait Object: Clone + PartialEq + 'static {
-    /// What tells objects of the kind apart.
+    /// The key of objects of the kind.
     type Key: Ord + Clone + 'static;
     /// The kind.
     const KIND: Kind;
@@ -66,21 +67,6 @@ pub trait Object: Clone + PartialEq + 'static {
     fn identify(&mut self, _uid: Text, _now: Timestamp) {}
     /// Takes over from a stored object what an apply does not change.
     fn keep_identity(&mut self, _old: &Self) {}
-}
-
-/// A replicated workload's kind, namespace and name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WorkloadId {
-    /// The kind.
-    pub kind: WorkloadKind,
-    /// Namespace and name.
-    pub key: ObjectKey,
-}
-
-impl fmt::Display for WorkloadId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {}", self.kind, self.key)
-    }
 }
 
 macro_rules! object {

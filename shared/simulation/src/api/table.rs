@@ -15,7 +15,7 @@ use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageCl
 use domain::workload::{Namespace, PodTemplateObject};
 use manifests::{DaemonSetObject, WorkloadObject};
 
-use super::object::WorkloadId;
+use super::workload_id::WorkloadId;
 
 /// An object and the version of its last write.
 #[derive(Debug)]

@@ -1,69 +1,16 @@
-//! CreateFleet, for one instance at a time.
+//! CreateFleet and TerminateInstances, for one instance at a time.
 
 use domain::instance_type::CapacityType;
-use domain::label::Labels;
 use domain::money::UsdPerHour;
 use domain::{Text, Timestamp};
 
-use super::{CapacityPool, Ec2, Instance, InstanceState, Registration};
+use super::capacity_pool::CapacityPool;
+use super::cloud::Ec2;
+use super::fleet_request::{FleetAnswer, FleetError, FleetOverride, FleetRequest};
+use super::instance::{Instance, InstanceState};
 
-/// A request for one instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FleetRequest {
-    /// Repeating a token repeats the answer.
-    pub client_token: Text,
-    /// How it is bought.
-    pub capacity_type: CapacityType,
-    /// What may be launched.
-    pub overrides: Vec<FleetOverride>,
-    /// Whose view of the types counts.
-    pub node_class: Text,
-    /// The machine image.
-    pub image: Text,
-    /// Tags of the instance.
-    pub tags: Labels,
-    /// How its kubelet registers; the Node's name is filled in.
-    pub registration: Registration,
-}
-
-/// One thing that may be launched.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FleetOverride {
-    /// The instance type.
-    pub instance_type: Text,
-    /// The zone's name.
-    pub zone: Text,
-    /// The capacity reservation, for `reserved`.
-    pub reservation: Option<Text>,
-}
-
-/// What came of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FleetAnswer {
-    /// The instance, unless nothing was left.
-    pub instance: Option<Text>,
-    /// Pools that were tried and had nothing left (InsufficientInstanceCapacity).
-    pub insufficient: Vec<CapacityPool>,
-}
-
-/// Why a request was not carried out, or so it seems to the caller.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FleetError {
-    /// Too many calls.
-    #[error("RequestLimitExceeded: request limit exceeded")]
-    Throttled,
-    /// Something went wrong inside.
-    #[error("InternalError: an internal error has occurred")]
-    Internal,
-    /// The answer never came; the instance may have been launched.
-    #[error("the connection was lost before the answer came")]
-    AnswerLost,
-    /// Nothing that was asked for is offered.
-    #[error("InvalidParameterCombination: none of the overrides is offered")]
-    NothingOffered,
-}
-
-/// Of so many spot pools one is shallow: price-capacity-optimized passes it over while there are others.
+/// The share of spot pools that are shallow: `price-capacity-optimized` skips them while there are
+/// others.
 const SHALLOW_POOLS_PER_MILLE: u32 = 150;
 
 /// Addresses that nodes get their names from, of a network of 16 bits.
@@ -77,8 +24,8 @@ struct Choice {
 }
 
 impl Ec2 {
-    /// Launches one instance: on-demand the cheapest there is (`lowest-price`), on spot the cheapest of
-    /// the deep pools (`price-capacity-optimized`). Equal prices go by type and zone.
+    /// Launches one instance: on-demand the cheapest there is (`lowest-price`), on spot the
+    /// cheapest of the deep pools (`price-capacity-optimized`). Equal prices go by type and zone.
     pub fn create_fleet(
         &mut self,
         request: &FleetRequest,
@@ -117,7 +64,7 @@ impl Ec2 {
         Ok(answer)
     }
 
-    /// Ends an instance; false if there is none by that id. One that is ending stays so.
+    /// Terminates an instance; false if there is none by that id. Repeating it changes nothing.
     pub fn terminate(&mut self, id: &str) -> bool {
         match self.instances.get(id) {
             None => false,

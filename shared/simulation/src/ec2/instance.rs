@@ -7,7 +7,7 @@ use domain::resource::Resources;
 use domain::taint::Taint;
 use domain::{Text, Timestamp};
 
-use super::CapacityPool;
+use super::capacity_pool::CapacityPool;
 
 /// An instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,13 +45,13 @@ pub enum InstanceState {
     Pending,
     /// It runs.
     Running,
-    /// It was told to end.
+    /// It was terminated, and still shuts down.
     ShuttingDown,
     /// It has ended.
     Terminated,
 }
 
-/// What an instance's kubelet was told by its user data.
+/// How an instance's kubelet registers its Node, from its user data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registration {
     /// The Node's name.

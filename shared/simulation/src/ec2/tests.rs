@@ -1,6 +1,9 @@
 use super::*;
+use crate::seed::Seed;
 use crate::testing::{GIB, instance_types, start};
 use domain::SignedDuration;
+use domain::instance_type::CapacityType;
+use domain::money::UsdPerHour;
 
 fn cloud() -> Ec2 {
     cloud_with(Faults::default())

@@ -10,7 +10,7 @@ use controllers::record::pool::PoolRecord;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::{SignedDuration, Timestamp};
 
-use super::SharedWorld;
+use super::shared_world::SharedWorld;
 use crate::store::ConditionFailed;
 
 fn refused(operation: &'static str) -> impl FnOnce(ConditionFailed) -> PortError {

@@ -15,12 +15,12 @@ use domain::label::{self, Labels};
 use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 
-use super::SharedWorld;
+use super::shared_world::SharedWorld;
 use crate::ec2::{self, CapacityPool, FleetError, FleetOverride, FleetRequest, Registration};
 use crate::report::Happening;
 use crate::world::World;
 
-/// The tag that tells claims of one name apart.
+/// The tag that distinguishes claims of one name.
 pub(crate) const CLAIM_UID_TAG: &str = "outrigger.dev/claim-uid";
 /// The tag that names an instance's claim.
 pub(crate) const CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
@@ -112,7 +112,8 @@ impl Cloud for SharedWorld {
     }
 }
 
-/// Selectors find what the status of the class says already; else one of each, a subnet in each zone.
+/// Selectors find what the status of the class says already; else one of each, a subnet in each
+/// zone.
 fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
     let own = &class.status;
     let or = |found: &[ResolvedSubnet]| match found {

@@ -22,7 +22,7 @@ use domain::volume::PersistentVolumeClaim;
 use domain::{Text, Timestamp};
 use manifests::{DaemonSetObject, WorkloadObject};
 
-use super::{Demanded, SharedWorld};
+use super::shared_world::{PendingDemand, SharedWorld};
 use crate::api::{ApiError, Object, WorkloadId};
 use crate::report::Happening;
 use crate::scheduler::volume::claim_key;
@@ -90,9 +90,10 @@ fn is_there(world: &World, node: &NodeRef) -> bool {
 impl Cluster for SharedWorld {
     async fn observe(&self) -> Result<ClusterView, PortError> {
         let mut world = self.call("list objects").await?;
-        // Controllers of the cluster are never behind: what was asked for a moment ago is done.
+        // Controllers of the cluster are never behind: a request of a moment ago has been carried
+        // out.
         world.settle();
-        *self.demand.borrow_mut() = demanded(&world);
+        *self.demand.borrow_mut() = pending_demand(&world);
         Ok(view_of(&world))
     }
 
@@ -299,25 +300,25 @@ impl Cluster for SharedWorld {
 }
 
 impl SharedWorld {
-    /// Whether anything asks for nodes that did not when this was last looked at.
+    /// Whether a pod or Node demands a node that did not at the last call.
     fn has_new_demand(&self) -> bool {
-        let world = self.look();
-        let mut seen = self.demand.borrow_mut();
-        if seen.revision == world.api.revision() {
+        let world = self.read();
+        let mut known = self.demand.borrow_mut();
+        if known.revision == world.api.revision() {
             return false;
         }
-        let present = demanded(&world);
-        let has_grown = !present.uids.is_subset(&seen.uids);
-        *seen = present;
+        let current = pending_demand(&world);
+        let has_grown = !current.uids.is_subset(&known.uids);
+        *known = current;
         has_grown
     }
 }
 
-/// What asks for nodes: pods that found none, and Nodes that are going away.
-fn demanded(world: &World) -> Demanded {
+/// The demand for nodes: unschedulable pods, and Nodes that are being disrupted.
+fn pending_demand(world: &World) -> PendingDemand {
     let pods = world.api.list::<Pod>().filter(|pod| is_waiting(pod)).map(|pod| &pod.uid);
     let nodes = world.api.list::<Node>().filter(|node| node.is_disrupted()).map(|node| &node.uid);
-    Demanded { revision: world.api.revision(), uids: pods.chain(nodes).cloned().collect() }
+    PendingDemand { revision: world.api.revision(), uids: pods.chain(nodes).cloned().collect() }
 }
 
 /// Whether a pod waits for a node that only provisioning can bring.
@@ -335,7 +336,8 @@ fn refused(operation: &'static str, error: ApiError) -> PortError {
     PortError::new(kind, operation, error.to_string()).because(error)
 }
 
-/// The object after it was brought up to date: its own uid and deletion, annotations of others kept.
+/// The object after it was brought up to date: its own uid and deletion, annotations of others
+/// kept.
 fn mirrored(claim: &NodeClaim, own: &NodeClaim) -> NodeClaim {
     let mut annotations = own.annotations.clone();
     annotations.extend(claim.annotations.clone());

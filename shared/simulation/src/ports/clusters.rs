@@ -7,7 +7,7 @@ use controllers::interruption::Clusters;
 use controllers::ports::{ClaimPlace, ClaimStore, Clock, ErrorKind, PortError, Ports};
 use domain::{Text, Timestamp};
 
-use super::SharedWorld;
+use super::shared_world::SharedWorld;
 
 impl Ports for SharedWorld {
     type Cluster = Self;

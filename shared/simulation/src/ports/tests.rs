@@ -1,9 +1,9 @@
 use super::*;
 use crate::ec2::Supply;
 use crate::testing::{instance_types, node, pod, start};
-use crate::world::WorldOptions;
+use crate::world::{World, WorldOptions};
 use controllers::ports::cluster::{FinalizerChange, NodePatch};
-use controllers::ports::{Cloud, Cluster, Eviction, LaunchOutcome, NodeRef, PodRef};
+use controllers::ports::{Cloud, Cluster, ErrorKind, Eviction, LaunchOutcome, NodeRef, PodRef};
 use controllers::record::launch::{LaunchOffering, LaunchRequest};
 use domain::SignedDuration;
 use domain::instance_type::CapacityType;
@@ -54,7 +54,7 @@ fn request() -> LaunchRequest {
 }
 
 fn the_node(world: &SharedWorld) -> Node {
-    world.look().api().list::<Node>().next().unwrap().clone()
+    world.read().api().list::<Node>().next().unwrap().clone()
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_patch_changes_a_node_in_one_write_and_never_its_successor() {
     assert!(the_node(&world).deleted.is_some());
     let release = NodePatch { finalizer: FinalizerChange::Remove, ..NodePatch::default() };
     block_on(world.patch_node(&own, &release)).unwrap();
-    assert_eq!(world.look().api().list::<Node>().count(), 0);
+    assert_eq!(world.read().api().list::<Node>().count(), 0);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_pod_of_another_uid_counts_as_gone() {
     let key = domain::pod::ObjectKey::new("default", "p");
     let other = PodRef { key: key.clone(), uid: "another".into() };
     assert_eq!(block_on(world.evict_pod(&other)).unwrap(), Eviction::Gone);
-    let uid = world.look().api().get::<domain::pod::Pod>(&key).unwrap().uid.clone();
+    let uid = world.read().api().get::<domain::pod::Pod>(&key).unwrap().uid.clone();
     assert_eq!(block_on(world.evict_pod(&PodRef { key, uid })).unwrap(), Eviction::Accepted);
 }
 

@@ -1,8 +1,8 @@
 //! What the pods of a world need at least, whatever nodes they are on now.
 //!
-//! The lower bound of the planner leaves spreads out, and would have all pods in the cheapest zone. Those that must
-//! be spread over zones cannot be there, so they are held to the zones in which they are; where a workload's pods do
-//! not divide evenly, another zone might have the one more.
+//! The lower bound of the planner leaves spreads out, and would have all pods in the cheapest zone.
+//! Those that must be spread over zones cannot be there, so they are held to the zones in which
+//! they are; where a workload's pods do not divide evenly, another zone might have the one more.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use domain::settings::Settings;
 use crate::ports::view_of;
 use crate::world::World;
 
-/// What all nodes cost an hour, in percent, rounded up, of the least that the pods need on a cluster without
-/// nodes: the planner's lower bound where it has one, else what it would launch.
+/// What all nodes cost an hour, in percent, rounded up, of the least that the pods need on a
+/// cluster without nodes: the planner's lower bound where it has one, else what it would launch.
 pub(super) fn percent(world: &World, core: &Core, settings: &Settings) -> u32 {
     let plan = (core.schedule)(&snapshot(&afresh(world), settings));
     let least = plan.totals.lower_bound.unwrap_or(plan.totals.hourly_after).nanos();
@@ -69,7 +69,7 @@ impl Pinned {
     }
 }
 
-/// The cluster as it would look if all its nodes were gone and its pods waited.
+/// The cluster without its nodes, with all pods pending.
 fn afresh(world: &World) -> Observation {
     let view = view_of(world);
     let mut pinned = Pinned::of(&view.nodes);

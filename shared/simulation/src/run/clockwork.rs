@@ -1,4 +1,4 @@
-//! When each function is invoked, and what it is told.
+//! When each function is invoked, and with which event.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,24 +14,24 @@ use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::process::{Process, Step};
-use super::told;
+use super::record;
 use crate::ports::{SharedWorld, Worlds};
 use crate::report::Happening;
 use crate::scenario::ProvisioningMode;
 
 /// The schedule of the functions: once a minute.
 const TICK: SignedDuration = SignedDuration::from_mins(1);
-/// How long an invocation stays at most: until just before the next.
+/// The longest an invocation runs: until just before the next.
 const RUN_MAX: SignedDuration = SignedDuration::from_secs(55);
-/// From a function's asking for lifecycle to its start.
+/// From a function's request to invoke lifecycle to its start.
 const INVOKED_AFTER: SignedDuration = SignedDuration::from_secs(1);
-/// SQS hands over so many messages at once, unless told otherwise.
+/// The default number of messages in a batch of SQS.
 const NOTICES_AT_ONCE: usize = 10;
-/// A notice that was not handled comes again after so long: the visibility timeout of its queue.
+/// The visibility timeout of the queue: an unhandled notice comes again after it.
 const VISIBLE_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(30);
-/// An event that is late is so late at most.
+/// The most by which an event may be late.
 const LATE_MAX: SignedDuration = SignedDuration::from_mins(1);
-/// Processes that wake each other in one moment come to rest within so many rounds.
+/// Rounds within which processes that wake each other in one moment come to rest.
 const ROUNDS_MAX: usize = 100;
 
 const CLUSTER: &str = "simulated";
@@ -80,9 +80,9 @@ impl Clockwork {
         mode: ProvisioningMode,
         start: Timestamp,
     ) -> Self {
-        // Schedules of EventBridge fall anywhere in the minute, each on its own. Whoever watches was there
-        // before anything happened.
-        let seed = world.look().seed;
+        // Schedules of EventBridge fall anywhere in the minute, each on its own. Whoever watches
+        // was there before anything happened.
+        let seed = world.read().seed;
         let scheduled = |function: FunctionName| {
             let is_there =
                 function == FunctionName::Provisioning && mode == ProvisioningMode::Watch;
@@ -120,10 +120,10 @@ impl Clockwork {
         self.collect_notices();
         self.invoke_due();
         for _ in 0..ROUNDS_MAX {
-            let before = self.world.look().api().revision();
+            let before = self.world.read().api().revision();
             self.go_on();
             self.settle();
-            if self.world.look().api().revision() == before {
+            if self.world.read().api().revision() == before {
                 break;
             }
         }
@@ -140,7 +140,7 @@ impl Clockwork {
     }
 
     fn now(&self) -> Timestamp {
-        self.world.look().now()
+        self.world.read().now()
     }
 
     fn settle(&self) {
@@ -190,7 +190,7 @@ impl Clockwork {
 
     /// How often a tick comes, and when the next does.
     fn draw_tick(&self, function: FunctionName, due: Timestamp) -> (usize, Timestamp) {
-        let world = self.world.look();
+        let world = self.world.read();
         let faults = world.options.faults;
         let mut draw = world.seed.draw("tick", &format!("{function} {due}"));
         let copies = 1 + usize::from(draw.happens(faults.events_doubled_per_mille));
@@ -209,20 +209,20 @@ impl Clockwork {
             let run = Run { cluster: CLUSTER, settings: &settings, core, id: &id, deadline };
             match function {
                 FunctionName::Provisioning if mode == ProvisioningMode::Watch => {
-                    let tell = |result| told::provisioning(&handle, result);
-                    provisioning::watch(ports, &run, tell).await;
+                    let record = |result| record::provisioning(&handle, result);
+                    provisioning::watch(ports, &run, record).await;
                 }
                 FunctionName::Provisioning => {
-                    told::provisioning(&handle, provisioning::provision(ports, &run).await);
+                    record::provisioning(&handle, provisioning::provision(ports, &run).await);
                 }
                 FunctionName::Lifecycle => {
-                    told::health(&handle, &Box::pin(check_health(ports, &run)).await);
-                    let tell = |result| told::lifecycle(&handle, result);
-                    reconcile_until_idle(ports, &run, lifecycle::advance, tell).await;
+                    record::health(&handle, &Box::pin(check_health(ports, &run)).await);
+                    let record = |result| record::lifecycle(&handle, result);
+                    reconcile_until_idle(ports, &run, lifecycle::advance, record).await;
                 }
                 FunctionName::Disruption => {
-                    let tell = |result| told::disruption(&handle, result);
-                    reconcile_until_idle(ports, &run, disruption::disrupt, tell).await;
+                    let record = |result| record::disruption(&handle, result);
+                    reconcile_until_idle(ports, &run, disruption::disrupt, record).await;
                 }
                 // No schedule wakes it: an operator does, in a test of its own.
                 FunctionName::HandBack => {}
@@ -237,13 +237,13 @@ impl Clockwork {
         let deadline = self.now() + RUN_MAX;
         let (settings, core) = (Rc::clone(&self.settings), self.core);
         let are_handled = Rc::new(RefCell::new(Vec::new()));
-        let (own, told) = (notices.clone(), Rc::clone(&are_handled));
+        let (own, handled) = (notices.clone(), Rc::clone(&are_handled));
         let process = Process::start(&self.world, |handle| async move {
             let worlds = Worlds::new([(CLUSTER.into(), Rc::clone(&handle))]);
             let terms = Terms { settings: &settings, core, id: &id, deadline };
             let report = interruption::handle(&worlds, &terms, &own).await;
-            told.borrow_mut().extend(report.outcomes.iter().map(Result::is_ok));
-            told::interruption(&handle, &report);
+            handled.borrow_mut().extend(report.outcomes.iter().map(Result::is_ok));
+            record::interruption(&handle, &report);
         });
         Running { what: Invocation::Notices(notices, are_handled), process }
     }
@@ -304,7 +304,7 @@ impl Clockwork {
         let is_in_flight = |world: &crate::world::World| {
             world.store.claims.iter().any(|record| record.phase() != ClaimPhase::Initialized)
         };
-        if is_there || !is_in_flight(&self.world.look()) {
+        if is_there || !is_in_flight(&self.world.read()) {
             return;
         }
         let soon = self.now() + INVOKED_AFTER;

@@ -33,7 +33,7 @@ impl Simulation {
 
     /// What is found instead of what is expected.
     fn contradiction(&self, expected: &Expected) -> Option<String> {
-        let world = self.world.look();
+        let world = self.world.read();
         match expected {
             Expected::Nodes(filter, range) => {
                 let found = billed(&world, filter).count();
@@ -83,8 +83,8 @@ impl Simulation {
                 self.percent_of_bound.set(Some(found));
                 (!range.contains(found)).then(|| format!("{found} %"))
             }
-            Expected::WithoutHomeSeconds(range) => {
-                let found = seconds(waiting(&world).longest_without_home);
+            Expected::AfterEvictionSeconds(range) => {
+                let found = seconds(waiting(&world).longest_after_eviction);
                 (!range.contains(found)).then(|| format!("{found} s"))
             }
         }
@@ -168,7 +168,7 @@ pub(super) fn waiting(world: &World) -> Waiting {
         let waited = world.waited(pod);
         waiting.longest = waiting.longest.max(waited);
         if world.is_successor_of_moved(pod) {
-            waiting.longest_without_home = waiting.longest_without_home.max(waited);
+            waiting.longest_after_eviction = waiting.longest_after_eviction.max(waited);
         }
     }
     waiting

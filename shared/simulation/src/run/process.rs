@@ -1,5 +1,5 @@
-//! Invocations as processes: each is a future that is polled when its time has come, may be interleaved with
-//! others at every call, and may die after any.
+//! Invocations as processes: each is a future that is polled when its time has come, may be
+//! interleaved with others at every call, and may die after any.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ pub(super) struct Process {
 pub(super) enum Step {
     /// It has returned.
     Done,
-    /// It was killed: what it asked for last took effect, and nobody heard of it.
+    /// It was killed: its last request took effect, and the response was lost.
     Died,
     /// It waits.
     Waits,
@@ -45,7 +45,7 @@ impl Process {
 
     /// Lets it go on until it waits.
     pub(super) fn step(&mut self) -> Step {
-        // Nobody wakes it: whatever it waits for is looked at again at every turn.
+        // Nobody wakes it: it is polled again at every turn.
         self.handle.wake();
         let mut context = Context::from_waker(Waker::noop());
         match self.future.as_mut().poll(&mut context) {

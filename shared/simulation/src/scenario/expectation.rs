@@ -6,7 +6,7 @@ use domain::money::UsdPerHour;
 use domain::{SignedDuration, Text};
 use manifests::{Data, Field, Problem};
 
-use super::file::duration;
+use super::duration::duration;
 use super::filter::{FILTER_FIELDS, InstanceFilter};
 
 /// Something expected of a moment.
@@ -21,22 +21,22 @@ pub struct Expectation {
 /// What can be expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// So many nodes and instances on their way.
+    /// The number of nodes, those in flight included.
     Nodes(InstanceFilter, Range),
-    /// Nodes in so many zones.
+    /// The number of zones with nodes.
     Zones(Range),
-    /// So many instances launched since the start.
+    /// The number of instances launched since the start.
     Launched(InstanceFilter, Range),
-    /// All nodes cost so much an hour.
+    /// The hourly price of all nodes.
     Hourly {
         /// At least.
         above: Option<PriceBound>,
         /// At most.
         below: Option<PriceBound>,
     },
-    /// All instances have cost so much since the start: at least and at most, in billionths of a dollar.
+    /// The cost of all instances since the start, in billionths of a dollar: minimum and maximum.
     Cost(Option<i64>, Option<i64>),
-    /// So many pods run or wait.
+    /// The number of running or pending pods.
     Pods {
         /// Of this workload; of all of them when unset.
         workload: Option<Text>,
@@ -58,8 +58,9 @@ pub enum Expected {
         range: Range,
     },
     /// The longest time, in seconds, without a node after an eviction by choice.
-    WithoutHomeSeconds(Range),
-    /// What all nodes cost, in percent, rounded up, of what the same pods need at least on an empty cluster.
+    AfterEvictionSeconds(Range),
+    /// What all nodes cost, in percent, rounded up, of what the same pods need at least on an empty
+    /// cluster.
     PercentOfBound(Range),
 }
 
@@ -155,7 +156,7 @@ pub(super) fn read(field: Field<'_>) -> Option<Expectation> {
             })
         }
         "withoutHomeSeconds" => with(body, &["count", "min", "max"], |body| {
-            Expected::WithoutHomeSeconds(Range::of(body))
+            Expected::AfterEvictionSeconds(Range::of(body))
         }),
         "percentOfBound" => {
             with(body, &["count", "min", "max"], |body| Expected::PercentOfBound(Range::of(body)))
@@ -271,7 +272,7 @@ impl fmt::Display for Expected {
                 write!(f, "longest wait of a pod that can be hosted: {range} s")?;
                 since.map_or(Ok(()), |since| write!(f, ", of those made after {since:#}"))
             }
-            Self::WithoutHomeSeconds(range) => {
+            Self::AfterEvictionSeconds(range) => {
                 write!(f, "longest time without a node after an eviction by choice: {range} s")
             }
             Self::PercentOfBound(range) => {

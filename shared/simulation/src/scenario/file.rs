@@ -11,11 +11,13 @@ use manifests::{
     Warning, documents,
 };
 
-use super::filter::{FILTER_FIELDS, InstanceFilter};
-use super::{
-    Action, Announcement, CatalogChoice, Expectation, ProvisioningMode, Scenario, ScenarioError,
-    SettingsChange, Step, Variant, expectation,
+use super::definition::{
+    Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,
+    Step, Variant,
 };
+use super::duration::duration;
+use super::expectation::{self, Expectation};
+use super::filter::{FILTER_FIELDS, InstanceFilter};
 use crate::api::{Kind, WorkloadId};
 use crate::ec2::Faults;
 use crate::scheduler::Scoring;
@@ -46,19 +48,15 @@ const SPEC_FIELDS: [&str; 16] = [
     "variants",
 ];
 
-/// Why a text is not a length of time.
-#[derive(Debug, thiserror::Error)]
-#[error("{0:?} is not a length of time such as 90s, 5m or 1h30m")]
-pub(super) struct DurationError(String);
-
-/// Reads a length of time, zero or more.
-pub(super) fn duration(text: &str) -> Result<SignedDuration, DurationError> {
-    let error = || DurationError(text.to_owned());
-    let duration: SignedDuration = text.parse().map_err(|_| error())?;
-    if duration.is_negative() { Err(error()) } else { Ok(duration) }
+impl Scenario {
+    /// Reads a scenario. `name` is its path, or what errors call it; files that it names are
+    /// relative to the folder of that path.
+    pub fn read(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        read(name, text)
+    }
 }
 
-pub(super) fn read(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
+fn read(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
     let source = Source::new(name, text);
     let mut all = documents(&source);
     if all.is_empty() {

@@ -1,6 +1,9 @@
 use super::*;
+use domain::SignedDuration;
 use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
+use domain::settings::{FeatureGates, PreferencePolicy, Settings};
+use manifests::Object;
 
 const HEAD: &str = "apiVersion: outrigger.dev/v1alpha1\nkind: Scenario\nmetadata: {name: t}\n";
 
@@ -125,7 +128,7 @@ fn expectations_are_read_with_their_bounds() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_file_and_line() {
+fn errors_have_file_and_line() {
     assert_eq!(
         error("  duration: soon\n"),
         "\"soon\" is not a length of time such as 90s, 5m or 1h30m (t.yaml:5, field spec.duration)"
@@ -143,7 +146,7 @@ fn what_is_wrong_is_told_with_file_and_line() {
 }
 
 #[test]
-fn settings_of_a_scenario_yield_to_those_that_were_asked_for() {
+fn settings_of_a_scenario_yield_to_those_of_the_caller() {
     let change = SettingsChange {
         feature_gates: Some("NodeRepair=true".into()),
         preference_policy: Some(PreferencePolicy::Ignore),

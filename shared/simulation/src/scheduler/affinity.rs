@@ -6,13 +6,14 @@ use domain::Text;
 use domain::node::Node;
 use domain::pod::PodAffinityTerm;
 
-use super::filter::Unfit;
+use super::unfit::Unfit;
 use super::view::{ClusterView, SchedulingPod};
 
 /// Where the pods are that a pod must be near or apart from, and where others keep it away.
 pub(super) struct PodTerms<'a> {
     near: Vec<(&'a Text, BTreeSet<&'a Text>)>,
-    /// No pod matches any term and the pod matches all of its own: the first of its kind may go anywhere.
+    /// No pod matches any term and the pod matches all of its own: the first of its kind may go
+    /// anywhere.
     is_first: bool,
     apart: Vec<(&'a Text, BTreeSet<&'a Text>)>,
     kept_away: BTreeSet<(&'a Text, &'a Text)>,

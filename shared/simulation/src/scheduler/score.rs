@@ -1,4 +1,5 @@
-//! The scores: which of the nodes that could take a pod is best, with kube-scheduler's default weights.
+//! The scores: which of the nodes that could take a pod is best, with kube-scheduler's default
+//! weights.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +8,19 @@ use domain::pod::{PodAffinityTerm, WhenUnsatisfiable};
 use domain::resource::{CPU, MEMORY};
 use domain::taint::{self, TaintEffect};
 
-use super::Scoring;
-use super::filter::term_matches;
+use super::node_match::term_matches;
 use super::spread;
 use super::view::{ClusterView, NodeView, SchedulingPod};
+
+/// The scoring strategy of the plugin NodeResourcesFit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scoring {
+    /// Nodes with the most room left: kube-scheduler's default, and what EKS runs.
+    #[default]
+    LeastAllocated,
+    /// Nodes with the least room left.
+    MostAllocated,
+}
 
 /// Every plugin's scores end between 0 and this.
 const SCORE_MAX: i64 = 100;
@@ -62,8 +72,8 @@ fn resource_fit(own: &NodeView, pod: &SchedulingPod, scoring: Scoring) -> i64 {
     shares.iter().sum::<i64>() / i64::try_from(shares.len().max(1)).unwrap_or(1)
 }
 
-/// How evenly CPU and memory would be used: 100 less the standard deviation of the two shares, which
-/// for two is half of their difference.
+/// How evenly CPU and memory would be used: 100 less the standard deviation of the two shares,
+/// which for two is half of their difference.
 fn balance(own: &NodeView, pod: &SchedulingPod) -> i64 {
     let shares: Vec<i64> = used_with(own, pod)
         .into_iter()
@@ -75,8 +85,8 @@ fn balance(own: &NodeView, pod: &SchedulingPod) -> i64 {
     }
 }
 
-/// CPU and memory that would be in use with the pod, and what there is; a resource that the node does
-/// not have is left out.
+/// CPU and memory that would be in use with the pod, and what there is; a resource that the node
+/// does not have is left out.
 fn used_with(own: &NodeView, pod: &SchedulingPod) -> Vec<(i64, i64)> {
     let (cpu, memory) = pod.counted();
     [(CPU, own.counted.0 + cpu), (MEMORY, own.counted.1 + memory)]

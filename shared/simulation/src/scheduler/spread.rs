@@ -6,7 +6,8 @@ use domain::Text;
 use domain::node::Node;
 use domain::pod::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
 
-use super::filter::{self, Unfit};
+use super::node_match::{node_matches, untolerated};
+use super::unfit::Unfit;
 use super::view::{ClusterView, NodeView, SchedulingPod};
 
 /// Matching pods by domain, for each of a pod's DoNotSchedule constraints.
@@ -37,8 +38,8 @@ pub(super) fn counts_node(
     node: &Node,
 ) -> bool {
     let honors = |policy| policy == NodeInclusionPolicy::Honor;
-    (!honors(constraint.node_affinity_policy) || filter::node_matches(pod, node))
-        && (!honors(constraint.node_taints_policy) || filter::untolerated(pod, node).is_none())
+    (!honors(constraint.node_affinity_policy) || node_matches(pod, node))
+        && (!honors(constraint.node_taints_policy) || untolerated(pod, node).is_none())
 }
 
 /// How many of a node's pods a constraint counts: of its namespace, selected, not being deleted.

@@ -12,12 +12,12 @@ use domain::workload::Namespace;
 
 use crate::api::ApiServer;
 
-/// What the scoring plugins count for a pod that asks for no CPU, in millicores, and for no memory, in
+/// What the scoring plugins count for a pod that requests no CPU, in millicores, or no memory, in
 /// bytes. Source: `pkg/scheduler/util/pod_resources.go`.
 const CPU_AT_LEAST_COUNTED: i64 = 100;
 const MEMORY_AT_LEAST_COUNTED: i64 = 200 << 20;
 
-/// What scheduling looks at of a pod.
+/// The fields of a pod that scheduling reads.
 #[derive(Clone, Debug)]
 pub(crate) struct SchedulingPod {
     pub(crate) key: ObjectKey,

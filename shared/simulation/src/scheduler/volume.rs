@@ -5,7 +5,7 @@ use domain::pod::{NodeSelectorTerm, ObjectKey, VolumeUse};
 use domain::requirement::Requirement;
 use domain::volume::{PersistentVolume, PersistentVolumeClaim, StorageClass};
 
-use super::filter::expressions_match;
+use super::node_match::expressions_match;
 use super::view::SchedulingPod;
 use crate::api::ApiServer;
 

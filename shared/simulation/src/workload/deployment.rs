@@ -1,6 +1,6 @@
 //! Deployments: one ReplicaSet for each template, and a rolling update from the old to the new.
 //!
-//! The strategy is RollingUpdate with its defaults, a quarter more and a quarter less than asked for.
+//! The strategy is RollingUpdate with its defaults, `maxSurge` and `maxUnavailable` of a quarter.
 
 use domain::pod::{ObjectKey, Owner, OwnerKind, Pod};
 use domain::workload::{Workload, WorkloadKind};
@@ -93,8 +93,8 @@ fn scale(world: &mut World, key: &ObjectKey, replicas: u32) {
     }
 }
 
-/// One step of a rolling update: grow the new one as far as the surge allows, shrink the old ones as
-/// far as enough pods stay ready, and drop those that are empty.
+/// One step of a rolling update: grow the new one as far as the surge allows, shrink the old ones
+/// as far as enough pods stay ready, and drop those that are empty.
 fn roll(world: &mut World, wanted: u32, current: &ObjectKey, older: &[ObjectKey]) {
     let surge = wanted.div_ceil(4);
     let unavailable_most = wanted / 4;

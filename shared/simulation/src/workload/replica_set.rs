@@ -1,4 +1,4 @@
-//! ReplicaSets: as many pods as asked for, and which go first when there are too many.
+//! ReplicaSets: as many pods as `replicas` says, and which go first when there are too many.
 //!
 //! Source: `ActivePodsWithRanks` in `pkg/controller/controller_utils.go` of Kubernetes.
 
@@ -12,7 +12,7 @@ use manifests::WorkloadObject;
 use super::create_named_by_chance;
 use crate::world::{Deletion, World};
 
-/// Whether there are as many pods as asked for.
+/// Whether there are as many pods as `replicas` says.
 pub(super) fn is_settled(object: &WorkloadObject, pods: &[&Pod]) -> bool {
     let active = pods.iter().filter(|pod| pod.is_active()).count();
     usize::try_from(object.workload.replicas).is_ok_and(|wanted| wanted == active)
@@ -33,8 +33,8 @@ pub(super) fn reconcile(world: &mut World, object: &WorkloadObject, pods: &[Pod]
 }
 
 /// Those that are missed least first: without a node, not running, not ready, of low deletion cost,
-/// beside many of their kind, ready or made lately. Ages count by orders of two, so that old pods of one
-/// rollout are equal; uids, which are random, decide among equals and spread the loss.
+/// beside many of their kind, ready or made lately. Ages count by orders of two, so that old pods
+/// of one rollout are equal; uids, which are random, decide among equals and spread the loss.
 fn ranked(mut pods: Vec<&Pod>, now: Timestamp) -> Vec<&Pod> {
     let mut beside: BTreeMap<&Text, usize> = BTreeMap::new();
     for node in pods.iter().filter_map(|pod| pod.node_name.as_ref()) {

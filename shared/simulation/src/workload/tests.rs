@@ -27,7 +27,7 @@ fn id(kind: WorkloadKind, name: &str) -> WorkloadId {
 }
 
 #[test]
-fn a_deployment_runs_as_many_pods_as_asked_for() {
+fn a_deployment_runs_its_replicas() {
     let mut world = world();
     world.apply(pod("x").workload(WorkloadKind::Deployment, "web", 3));
     wait(&mut world, 10);

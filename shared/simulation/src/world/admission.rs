@@ -8,16 +8,19 @@ use domain::volume::PersistentVolumeClaim;
 use manifests::{Object, PriorityRef};
 
 use super::World;
+use super::deletion::Deletion;
 use crate::api::{Kind, WorkloadId};
 
 /// Classes that every cluster has.
 ///
-/// Source: <https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/>.
+/// Source:
+/// <https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/>.
 const SYSTEM_CLASSES: [(&str, i32); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 
 impl World {
-    /// Stores an object of any kind as `kubectl apply` does. False for kinds that no API server has.
+    /// Stores an object of any kind as `kubectl apply` does. False for kinds that no API server
+    /// has.
     pub fn apply_object(&mut self, object: Object) -> bool {
         match object {
             Object::NodePool(object) => {
@@ -31,7 +34,7 @@ impl World {
             }
             Object::Ec2NodeClass(object) => {
                 self.apply(*object);
-                self.see_node_classes();
+                self.update_instance_types();
             }
             Object::CapacityBuffer(object) => {
                 self.apply(object);
@@ -91,7 +94,7 @@ impl World {
         true
     }
 
-    fn see_node_classes(&mut self) {
+    fn update_instance_types(&mut self) {
         let classes: Vec<_> = self.api.list().cloned().collect();
         self.ec2.types_for(&classes);
     }
@@ -118,7 +121,8 @@ impl World {
         }
     }
 
-    /// Asks for an object's deletion as `kubectl delete` does. False if there is none.
+    /// Deletes an object as `kubectl delete` does: finalizers and grace periods hold. False if
+    /// there is none.
     pub fn delete_object(&mut self, target: &DeleteTarget) -> bool {
         match target {
             DeleteTarget::Workload(id) => self.delete_workload(id),
@@ -131,7 +135,7 @@ impl World {
         match kind {
             Kind::Pod => {
                 let is_there = self.api.get::<domain::pod::Pod>(key).is_some();
-                self.delete_pod(key, super::Deletion::Graceful);
+                self.delete_pod(key, Deletion::Graceful);
                 is_there
             }
             Kind::DaemonSet => self.delete_daemon_set(key),

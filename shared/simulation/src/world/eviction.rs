@@ -1,7 +1,7 @@
 //! The Eviction API, and the controller that keeps the status of PodDisruptionBudgets.
 //!
-//! Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/> and the disruption
-//! controller of Kubernetes.
+//! Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/> and the
+//! disruption controller of Kubernetes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::api::{ApiError, ApiServer, Kind, WorkloadId};
 use crate::report::Happening;
 
 impl World {
-    /// Asks for a pod's eviction, by uid where one is given.
+    /// Requests a pod's eviction, by uid where one is given.
     pub(crate) fn evict(&mut self, key: &ObjectKey, uid: &str) -> Result<(), ApiError> {
         let not_found = || ApiError::NotFound { kind: Kind::Pod, key: key.to_string().into() };
         let pod = self.api.get::<Pod>(key).ok_or_else(not_found)?;
@@ -93,8 +93,8 @@ impl Status {
     }
 }
 
-/// The pods that a budget guards. Those of one workload have their labels in common, and come one after the
-/// other.
+/// The pods that a budget guards. Those of one workload have their labels in common, and come one
+/// after the other.
 fn guarded<'a>(api: &'a ApiServer, budget: &PodDisruptionBudget) -> Vec<&'a Pod> {
     let mut guarded = Vec::new();
     let mut last: Option<(&Pod, bool)> = None;
@@ -112,7 +112,8 @@ fn guarded<'a>(api: &'a ApiServer, budget: &PodDisruptionBudget) -> Vec<&'a Pod>
     guarded
 }
 
-/// How many pods there should be: the replicas of the workloads they belong to, and those without one.
+/// How many pods there should be: the replicas of the workloads they belong to, and those without
+/// one.
 fn expected_pods(api: &ApiServer, pods: &[&Pod]) -> u32 {
     let mut owners = BTreeSet::new();
     let mut single = 0;

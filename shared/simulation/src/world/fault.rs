@@ -1,5 +1,5 @@
-//! What goes wrong between the controllers and the world: calls are refused, take their time, or are the last
-//! that a process makes.
+//! What goes wrong between the controllers and the world: calls are refused, take their time, or
+//! are the last that a process makes.
 
 use domain::SignedDuration;
 

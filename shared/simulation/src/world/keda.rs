@@ -1,7 +1,8 @@
 //! KEDA, as far as cron triggers go: scales targets of ScaledObjects when windows open and close.
 //!
-//! Source: KEDA's "Scaling Deployments" and the cron scaler. A target goes back to `minReplicaCount` once no window
-//! has been open for `cooldownPeriod` (to zero), or for the five minutes by which an HPA holds back (to one or more).
+//! Source: KEDA's "Scaling Deployments" and the cron scaler. A target goes back to
+//! `minReplicaCount` once no window has been open for `cooldownPeriod` (to zero), or for the five
+//! minutes by which an HPA holds back (to one or more).
 
 use domain::buffer::{CronTrigger, ScaledObject, due_replicas};
 use domain::pod::ObjectKey;
@@ -18,22 +19,22 @@ const SCALE_DOWN_STABILIZATION: SignedDuration = SignedDuration::from_mins(5);
 /// What KEDA remembers of a ScaledObject.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
-    /// Whether a window was open at the last look.
+    /// Whether a window was open at the last poll.
     is_open: bool,
     /// When a window last was open.
     active: Option<Timestamp>,
-    /// When it looks again.
-    looks_at: Option<Timestamp>,
+    /// When it polls next.
+    polls_at: Option<Timestamp>,
 }
 
 impl World {
-    /// Has KEDA look at a ScaledObject.
+    /// Schedules a poll of a ScaledObject.
     pub(super) fn wake_keda(&mut self, key: &ObjectKey, at: Timestamp) {
-        self.keda.entry(key.clone()).or_default().looks_at = Some(at);
+        self.keda.entry(key.clone()).or_default().polls_at = Some(at);
         self.agenda.add(at, Due::ScaledObjectTurns { scaled_object: key.clone() });
     }
 
-    /// Looks at a ScaledObject: scales its target, and comes again when something changes.
+    /// Polls a ScaledObject: scales its target, and schedules the next poll at the next change.
     pub(super) fn scaled_object_turns(&mut self, key: &ObjectKey) {
         let Some(scaled) = self.api.get::<ScaledObject>(key).cloned() else {
             self.keda.remove(key);
@@ -41,8 +42,8 @@ impl World {
         };
         let now = self.now;
         let memory = self.keda.entry(key.clone()).or_default();
-        if memory.looks_at != Some(now) {
-            // The object was changed since: another look is on its way.
+        if memory.polls_at != Some(now) {
+            // The object was changed since: another poll is scheduled.
             return;
         }
         let limits = (scaled.min_replicas, scaled.max_replicas);

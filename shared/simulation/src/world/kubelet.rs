@@ -18,8 +18,8 @@ use crate::ec2::{
 };
 use crate::report::Happening;
 
-/// From launch to the Node's joining, where the world's options do not say. With [`READY_AFTER`] it is 40 to 65 seconds to a ready Node,
-/// which is what AL2023 nodes on EKS take.
+/// From launch to the Node's joining, where the world's options do not say. With [`READY_AFTER`] it
+/// is 40 to 65 seconds to a ready Node, which is what AL2023 nodes on EKS take.
 const JOINS_AFTER: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(35), SignedDuration::from_secs(55));
 /// From joining to Ready: the network plugin starts.
@@ -38,15 +38,15 @@ pub(crate) const SPOT_NOTICE: SignedDuration = SignedDuration::from_mins(2);
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 impl World {
-    /// Asks EC2 for an instance; its Node joins after a while.
+    /// Requests an instance of EC2; its Node joins after a while.
     pub(crate) fn launch(&mut self, request: &FleetRequest) -> Result<FleetAnswer, FleetError> {
         let is_known = self.ec2.has_answered(&request.client_token);
         let answer = self.ec2.create_fleet(request, self.now);
         // The instance boots whether or not its caller hears of it.
         if !is_known && let Some(id) = self.ec2.launched_for(&request.client_token).cloned() {
             let drawn = self.seed.draw("boot", &id).between(JOINS_AFTER.0, JOINS_AFTER.1);
-            let told = self.options.boot.map(|boot| boot - READY_AFTER.0);
-            let delay = told.unwrap_or(drawn).max(SignedDuration::ZERO);
+            let fixed = self.options.boot.map(|boot| boot - READY_AFTER.0);
+            let delay = fixed.unwrap_or(drawn).max(SignedDuration::ZERO);
             self.agenda.add(self.now + delay, Due::NodeJoins { instance: id });
         }
         answer
@@ -98,9 +98,9 @@ impl World {
     }
 
     /// What user data says, and what the kubelet and the cloud controller find out by themselves.
-    fn labels_for(&self, instance: &Instance, told: &Labels) -> Labels {
+    fn labels_for(&self, instance: &Instance, registered: &Labels) -> Labels {
         let types = self.ec2.types();
-        let mut labels = told.clone();
+        let mut labels = registered.clone();
         let own = types.default.iter().find(|own| own.name == instance.pool.instance_type);
         for key in [label::ARCH, label::OS] {
             if let Some([value, ..]) = own.and_then(|own| own.labels.get(key)).map(Vec::as_slice) {
@@ -212,7 +212,7 @@ impl World {
         }
     }
 
-    /// Tells EC2 to end an instance. False if there is none by that id.
+    /// Terminates an instance. False if there is none by that id.
     pub(crate) fn terminate(&mut self, id: &Text) -> bool {
         let was_billed = self.ec2.instance(id).is_some_and(Instance::is_billed);
         let is_known = self.ec2.terminate(id);
@@ -239,7 +239,7 @@ impl World {
         }
     }
 
-    /// Asks for a Node's deletion: our finalizer holds it.
+    /// Requests a Node's deletion; our finalizer holds it.
     pub(crate) fn ask_node_deletion(&mut self, name: &Text) {
         let now = self.now;
         if self.node_finalizers.contains(name) {
@@ -265,8 +265,9 @@ impl World {
         self.ec2.instance(id)
     }
 
-    /// Puts a Node that a scenario brings along on an instance of its own, priced by its labels. A Node
-    /// whose type, zone and capacity type the catalogue does not know gets none and costs nothing.
+    /// Puts a Node that a scenario brings along on an instance of its own, priced by its labels. A
+    /// Node whose type, zone and capacity type the catalogue does not know gets none and costs
+    /// nothing.
     pub fn adopt_node(&mut self, mut node: Node) {
         let label = |key: &str| node.labels.get(key).cloned();
         let pool =

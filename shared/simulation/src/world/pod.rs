@@ -7,6 +7,7 @@ use domain::pod::{ObjectKey, OwnerKind, Pod, PodPhase};
 use domain::{SignedDuration, Text};
 
 use super::World;
+use super::deletion::Deletion;
 use crate::agenda::Due;
 use crate::report::Happening;
 use crate::scheduler;
@@ -14,25 +15,14 @@ use crate::scheduler;
 /// From a pod's binding to its being ready: images are small and near.
 const STARTS_AFTER: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(1000), SignedDuration::from_millis(3000));
-/// From a pod's deletion to its containers' end, where the world's options do not say; its grace period may be
-/// shorter.
+/// From a pod's deletion to its containers' end, where the world's options do not say; its grace
+/// period may be shorter.
 const STOPS_AFTER: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(1000), SignedDuration::from_millis(4000));
 
 /// A pod made so soon after the eviction of one of the same owner stands in for it. Longer than any
 /// grace period that a StatefulSet's successor waits for by default.
 const SUCCESSOR_WITHIN: SignedDuration = SignedDuration::from_secs(60);
-
-/// How a pod is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deletion {
-    /// With its own grace period.
-    Graceful,
-    /// With a grace period in seconds.
-    Within(u32),
-    /// At once: its node is gone.
-    Immediate,
-}
 
 impl World {
     /// Creates a pod with the claims of its volumes.
@@ -110,7 +100,7 @@ impl World {
             *longest = (*longest).max(waited);
         }
         if self.is_successor_of_moved(pod) {
-            let longest = &mut self.waiting.longest_without_home;
+            let longest = &mut self.waiting.longest_after_eviction;
             *longest = (*longest).max(waited);
         }
     }
@@ -168,8 +158,8 @@ impl World {
         }
     }
 
-    /// Asks for a pod's deletion. One that is not bound, or has ended, goes at once; one that is being
-    /// deleted already may only go sooner.
+    /// Requests a pod's deletion. One that is not bound, or has ended, goes at once; one that is
+    /// being deleted already may only go sooner.
     pub(crate) fn delete_pod(&mut self, key: &ObjectKey, deletion: Deletion) {
         let Some(pod) = self.api.get::<Pod>(key) else { return };
         let is_idle = pod.node_name.is_none() || pod.is_terminal();

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use domain::{SignedDuration, Text, Timestamp};
 
-/// Lifecycle looks once a minute and whenever it has something to do. What is shorter may pass unseen.
-const SEEN_AFTER: SignedDuration = SignedDuration::from_mins(1);
+/// Pods that live shorter may go unnoticed: lifecycle lists the cluster once a minute, and whenever
+/// it has work to do.
+const NOTICED_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
 /// When each pod came to its Node and went, by Node and by the pod's uid; DaemonSets' left out.
 #[derive(Debug, Default)]
@@ -14,7 +15,7 @@ pub(crate) struct PodEvents(BTreeMap<Text, BTreeMap<Text, EventsOfPod>>);
 #[derive(Debug)]
 struct EventsOfPod {
     came: Timestamp,
-    /// When its deletion was asked for, or it was done.
+    /// When its deletion was requested, or it completed.
     went: Option<Timestamp>,
 }
 
@@ -32,26 +33,30 @@ impl PodEvents {
         events.went.get_or_insert(at);
     }
 
-    /// When a pod last came to a Node or went, as far as somebody who looked at a moment could know. A
-    /// pod that was there for a short while, was gone by then, and came after all that was noted of the Node was
-    /// seen by nobody: it fell between two looks, or the one who saw it died before writing it down.
+    /// When a pod last came to a Node or went, as far as a list of the cluster at `observed_at`
+    /// shows.
+    ///
+    /// A short-lived pod that was gone by then and came after the last noted event is left out: it
+    /// fell between two lists, or the process that listed it died before it wrote the event down.
     pub(crate) fn last_event(
         &self,
         node: &Text,
-        seen: Timestamp,
+        observed_at: Timestamp,
         noted: Option<Timestamp>,
     ) -> Option<Timestamp> {
         let pods = self.0.get(node)?.values();
-        pods.filter(|own| own.came <= seen && !own.was_missed(seen, noted))
-            .map(|own| own.went.filter(|went| *went <= seen).unwrap_or(own.came))
+        pods.filter(|own| own.came <= observed_at && !own.was_missed(observed_at, noted))
+            .map(|own| own.went.filter(|went| *went <= observed_at).unwrap_or(own.came))
             .max()
     }
 }
 
 impl EventsOfPod {
-    fn was_missed(&self, seen: Timestamp, noted: Option<Timestamp>) -> bool {
+    fn was_missed(&self, observed_at: Timestamp, noted: Option<Timestamp>) -> bool {
         self.went.is_some_and(|went| {
-            went <= seen && went.duration_since(self.came) < SEEN_AFTER && Some(self.came) > noted
+            went <= observed_at
+                && went.duration_since(self.came) < NOTICED_AFTER
+                && Some(self.came) > noted
         })
     }
 }
@@ -73,12 +78,12 @@ mod tests {
         events
     }
 
-    fn last(events: &PodEvents, seen: i64, noted: i64) -> Option<Timestamp> {
-        events.last_event(&"node".into(), at(seen), Some(at(noted)))
+    fn last(events: &PodEvents, observed_at: i64, noted: i64) -> Option<Timestamp> {
+        events.last_event(&"node".into(), at(observed_at), Some(at(noted)))
     }
 
     #[test]
-    fn the_last_event_is_the_last_that_was_before_the_look() {
+    fn the_last_event_is_the_last_before_the_list() {
         let events = events_until(300);
         assert_eq!(last(&events, 99, 0), None);
         assert_eq!(last(&events, 299, 0), Some(at(100)));
@@ -91,7 +96,7 @@ mod tests {
         let events = events_until(159);
         assert_eq!(last(&events, 200, 50), None);
         assert_eq!(last(&events, 200, 100), Some(at(159)));
-        assert_eq!(last(&events, 130, 50), Some(at(100)), "it was there at the look");
+        assert_eq!(last(&events, 130, 50), Some(at(100)), "it was there at the list");
         assert_eq!(last(&events_until(160), 200, 50), Some(at(160)), "lifecycle had to see it");
     }
 

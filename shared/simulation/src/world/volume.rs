@@ -26,8 +26,8 @@ impl World {
         }
     }
 
-    /// Stores a claim; one of a class that binds at once gets its volume, in the first zone that the
-    /// class and the catalogue allow.
+    /// Stores a claim; one of a class that binds at once gets its volume, in the first zone that
+    /// the class and the catalogue allow.
     fn create_claim(&mut self, key: &ObjectKey, spec: ClaimSpec) {
         let claim = PersistentVolumeClaim {
             key: key.clone(),

@@ -25,8 +25,8 @@ use crate::ports::{CLAIM_TAG, CLAIM_UID_TAG};
 use crate::report::Happening;
 use crate::scheduler::{self, ClusterView, SchedulingPod};
 
-/// How long an instance may live without a claim: lifecycle looks once a minute, and waits half of one
-/// for claims that are being written.
+/// How long an instance may live without a claim: lifecycle runs once a minute, and waits half of
+/// one for claims that are being written.
 const ORPHAN_GRACE: SignedDuration = SignedDuration::from_mins(3);
 
 impl World {
@@ -59,10 +59,10 @@ impl World {
         before: Option<&CommandRecord>,
         command: &CommandRecord,
     ) {
-        // The moment of the look at the cluster that it follows from.
-        let (CommandPhase::Starting { since: seen }
-        | CommandPhase::Waiting { since: seen }
-        | CommandPhase::Ending { since: seen }) = command.phase
+        // When the cluster was listed that the command follows from.
+        let (CommandPhase::Starting { since: observed_at }
+        | CommandPhase::Waiting { since: observed_at }
+        | CommandPhase::Ending { since: observed_at }) = command.phase
         else {
             return;
         };
@@ -83,7 +83,7 @@ impl World {
             replacements,
         };
         self.journal.add_because(self.now, disrupting, why);
-        self.check_command(command, seen);
+        self.check_command(command, observed_at);
     }
 
     pub(crate) fn note_launched(
@@ -118,8 +118,8 @@ impl World {
     pub(crate) fn note_eviction_refused(&mut self, pod: &ObjectKey, error: &ApiError) {
         let refused = Happening::EvictionRefused(pod.clone());
         let why = Some(Text::from(error.to_string()));
-        // A drain asks again and again; once is enough to read.
-        if self.told.insert((pod.clone(), error.to_string().into())) {
+        // A drain retries again and again; one entry in the timeline is enough.
+        if self.reported.insert((pod.clone(), error.to_string().into())) {
             self.journal.add_because(self.now, refused, why);
         }
     }
@@ -133,7 +133,7 @@ impl World {
             _ => return,
         };
         let Subject::Pod(key, _) = &event.about else { return };
-        if self.told.insert((key.clone(), why.clone())) {
+        if self.reported.insert((key.clone(), why.clone())) {
             self.journal.add_because(self.now, what, Some(why));
         }
     }
@@ -218,7 +218,8 @@ impl World {
         }
     }
 
-    /// No cycles: what consolidation launches costs less than what goes, once all of it is launched.
+    /// No cycles: what consolidation launches costs less than what goes, once all of it is
+    /// launched.
     fn check_replacement(&mut self, claim: &Text) {
         let replaces = self.store.claims.get(claim).and_then(|own| own.record.replaces.clone());
         let Some(command) = replaces.and_then(|id| self.store.commands.get(&id)) else { return };
@@ -245,14 +246,15 @@ impl World {
         }
     }
 
-    /// Invariant 3: budgets and do-not-disrupt, once a command is under way for what was seen at a moment.
-    fn check_command(&mut self, command: &CommandRecord, seen: Timestamp) {
+    /// Invariant 3: budgets and do-not-disrupt hold for a command that starts; `observed_at` is
+    /// when the cluster was listed that it follows from.
+    fn check_command(&mut self, command: &CommandRecord, observed_at: Timestamp) {
         let disruption = &command.disruption;
         if !disruption.reason.is_voluntary() {
             return;
         }
         for node in &disruption.nodes {
-            self.check_quiet(node, disruption.reason, seen);
+            self.check_consolidate_after(node, disruption.reason, observed_at);
             if let Some(refuses) = self.refuses_disruption(node) {
                 self.violate(Violation::DoNotDisruptIgnored { node: node.clone(), refuses });
             }
@@ -264,22 +266,28 @@ impl World {
         }
     }
 
-    /// Whether a node had been left alone for `consolidateAfter` when the cluster was read, where consolidation takes
-    /// it. What came after that, and before the command that follows from it was stored, nobody could have seen; nor
-    /// what came and went between two looks.
-    fn check_quiet(&mut self, node: &Text, reason: DisruptionReason, seen: Timestamp) {
+    /// Invariant 3: a node is consolidated only if no pod event happened for `consolidateAfter`
+    /// before the cluster was listed.
+    ///
+    /// Events after the list, and pods that came and went between two lists, could not be known.
+    fn check_consolidate_after(
+        &mut self,
+        node: &Text,
+        reason: DisruptionReason,
+        observed_at: Timestamp,
+    ) {
         let is_consolidated =
             matches!(reason, DisruptionReason::Empty | DisruptionReason::Underutilized);
         let pool = self.pool_of(node);
         let pool = pool.and_then(|pool| self.api.get::<NodePool>(&pool));
         let after = pool.and_then(|own| own.disruption.consolidate_after.duration());
         let noted = self.record_of(node).and_then(|own| own.claim.status.last_pod_event);
-        let event = self.pod_events.last_event(node, seen, noted);
+        let event = self.pod_events.last_event(node, observed_at, noted);
         let (Some(after), Some(event)) = (after, event) else { return };
-        let quiet = seen.duration_since(event);
-        if is_consolidated && quiet < after {
-            let (node, quiet_seconds) = (node.clone(), quiet.as_secs());
-            self.violate(Violation::ConsolidatedTooSoon { node, reason, quiet_seconds });
+        let since_event = observed_at.duration_since(event);
+        if is_consolidated && since_event < after {
+            let (node, seconds_since_event) = (node.clone(), since_event.as_secs());
+            self.violate(Violation::ConsolidatedTooSoon { node, reason, seconds_since_event });
         }
     }
 
@@ -303,9 +311,9 @@ impl World {
             .map(|pod| format!("pod {}", pod.key).into())
     }
 
-    /// Counts nodes of a pool that go by choice against what its budgets allow. One whose instance is ending
-    /// has no pods left to disturb and counts no more, as in Karpenter (reference C4.1), whether or not that was
-    /// written down before lifecycle died.
+    /// Counts nodes of a pool that go by choice against what its budgets allow. One whose instance
+    /// is ending has no pods left to disturb and counts no more, as in Karpenter, whether or not
+    /// that was written down before lifecycle died.
     fn check_budget(&mut self, pool: &Text, reason: DisruptionReason) {
         let mut going: BTreeSet<Text> = BTreeSet::new();
         let mut total = 0;
@@ -353,7 +361,8 @@ impl World {
         instance.is_some_and(|own| !own.is_billed())
     }
 
-    /// As planning sees it: by its record, or by the label of its Node, which may be there a moment before.
+    /// As planning sees it: by its record, or by the label of its Node, which may be there a moment
+    /// before.
     fn is_initialized(&self, record: &ClaimRecord) -> bool {
         let node =
             record.claim.status.node_name.as_ref().and_then(|name| self.api.get::<Node>(name));
@@ -365,8 +374,9 @@ impl World {
 
     /// Invariant 4: who is moved by choice has somewhere to go.
     ///
-    /// Room that was there when the command was proposed may have gone to pods that users added since;
-    /// no planner can know of them, so a command that they came after is not held against it.
+    /// Room that was there when the command was proposed may have gone to pods that users added
+    /// since; no planner can know of them, so a command that they came after is not held against
+    /// it.
     pub(crate) fn check_eviction(&mut self, key: &ObjectKey) {
         let Some(pod) = self.api.get::<Pod>(key) else { return };
         let Some(node) = pod.node_name.clone().filter(|_| pod.is_active()) else { return };
@@ -389,11 +399,12 @@ impl World {
         let except = BTreeSet::from([node.clone()]);
         if !scheduler::has_room(&view, &SchedulingPod::of(pod), &except) {
             let pod = key.clone();
-            self.violate(Violation::EvictedWithoutHome { pod, node, reason });
+            self.violate(Violation::EvictedWithoutReplacement { pod, node, reason });
         }
     }
 
-    /// Whether pods were added, other than in place of moved ones, since a Node's command was proposed.
+    /// Whether pods were added, other than in place of moved ones, since a Node's command was
+    /// proposed.
     fn has_new_demand(&self, node: &Text) -> bool {
         let Some(proposed) = self.disrupting.get(node) else { return false };
         let is_new = |pod: &Pod| {

@@ -1,4 +1,4 @@
-//! What invocations report, for the timeline and the invariants.
+//! Records the reports of invocations in the timeline, and broken rules as violations.
 
 use controllers::disruption::{CommandEvent, DisruptionReport};
 use controllers::interruption::{ClusterReport, HealthReport, InterruptionReport};
@@ -12,19 +12,19 @@ use crate::invariant::Violation;
 use crate::ports::SharedWorld;
 use crate::report::Happening;
 
-type Told<R> = Result<RunOutcome<R>, PortError>;
+type RunResult<R> = Result<RunOutcome<R>, PortError>;
 
-pub(super) fn provisioning(world: &SharedWorld, result: Told<ProvisioningReport>) {
+pub(super) fn provisioning(world: &SharedWorld, result: RunResult<ProvisioningReport>) {
     if let Some(report) = ran(world, "provisioning", result) {
         refused(world, &report.refused);
     }
 }
 
-pub(super) fn lifecycle(world: &SharedWorld, result: Told<LifecycleReport>) {
+pub(super) fn lifecycle(world: &SharedWorld, result: RunResult<LifecycleReport>) {
     ran(world, "lifecycle", result);
 }
 
-pub(super) fn disruption(world: &SharedWorld, result: Told<DisruptionReport>) {
+pub(super) fn disruption(world: &SharedWorld, result: RunResult<DisruptionReport>) {
     let Some(report) = ran(world, "disruption", result) else { return };
     refused(world, &report.refused);
     for change in &report.changes {
@@ -63,8 +63,8 @@ fn failed(world: &SharedWorld, controller: &'static str, error: &PortError) {
     world.journal.add_because(now, failed, Some(error.to_string().into()));
 }
 
-/// The report of a round that took place.
-fn ran<R>(world: &SharedWorld, controller: &'static str, result: Told<R>) -> Option<R> {
+/// The report of a run that took place.
+fn ran<R>(world: &SharedWorld, controller: &'static str, result: RunResult<R>) -> Option<R> {
     match result {
         Ok(outcome) => outcome.ran(),
         Err(error) => {

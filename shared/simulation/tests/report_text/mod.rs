@@ -1,9 +1,9 @@
-//! A run in words, for tests that fail.
+//! A run as text, for the messages of failed assertions.
 
 use simulation::report::Report;
 
-/// The timeline and what did not come as expected.
-pub(crate) fn told(report: &Report) -> String {
+/// The timeline, the views, the expectations and the violations.
+pub(crate) fn report_text(report: &Report) -> String {
     let mut lines = vec![String::new()];
     for entry in &report.timeline {
         let after = entry.at.duration_since(report.started).as_secs();

@@ -1,0 +1,55 @@
+//! Why a command failed.
+
+use std::io;
+
+use crate::commands::scenario::SimulateError;
+use crate::console;
+use crate::input::InputError;
+use crate::snapshot_source::SnapshotError;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// There is no snapshot to plan on.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// A file cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Standard output cannot be written.
+    #[error("cannot write to standard output")]
+    Output(#[from] io::Error),
+    /// Converted manifests cannot be written as YAML.
+    #[error(transparent)]
+    Yaml(#[from] manifests::PrintError),
+    /// A document cannot be written as JSON.
+    #[error("cannot write JSON")]
+    Json(#[from] serde_json::Error),
+    /// A scenario cannot be run.
+    #[error(transparent)]
+    Scenario(#[from] SimulateError),
+    /// No pod or node has the name.
+    #[error("no {kind} {name} in the input")]
+    NothingToExplain {
+        /// `pod` or `node`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// No instance type has the name.
+    #[error("no instance type in the catalogue is named {0}")]
+    UnknownInstanceType(String),
+    /// The file of `--nodeclass` holds none.
+    #[error("no EC2NodeClass in {0}")]
+    NoNodeClass(String),
+}
+
+impl CommandError {
+    /// Prints it to standard error: one line for each error of a scenario file, else one line.
+    pub(crate) fn print(&self) {
+        match self {
+            Self::Scenario(error) => error.print(),
+            other => console::error(other),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The scenario to simulate: a file, standard input, or one of the bundled scenarios.
+
+use std::path::Path;
+
+use simulation::scenario::{CatalogChoice, Scenario, ScenarioError};
+
+use crate::bundled::{self, Bundled};
+use crate::console;
+use crate::input::{self, InputError};
+
+/// Why a scenario cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SimulateError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Neither a file nor a bundled scenario.
+    #[error("there is no file {0}, and no bundled scenario of that name: they are {1}")]
+    Unknown(String, String),
+    /// It has no variant of that name.
+    #[error(
+        "the scenario has no variant {0:?}: {known}",
+        known = if .1.is_empty() { "it has none" } else { .1 }
+    )]
+    UnknownVariant(String, String),
+    /// It is not valid, or cannot be run.
+    #[error("{name} is no usable scenario")]
+    Unusable {
+        /// The file, or the bundled scenario.
+        name: String,
+        /// Why not.
+        #[source]
+        source: ScenarioError,
+    },
+}
+
+impl SimulateError {
+    /// Prints it to standard error, with one line for each error of the file.
+    pub(crate) fn print(&self) {
+        match self {
+            Self::Unusable { name: _, source: ScenarioError::Invalid(errors) } => {
+                for error in errors {
+                    console::error_text(error);
+                }
+            }
+            other => console::error(other),
+        }
+    }
+}
+
+/// Loads a scenario: a file, standard input for `-`, or a bundled scenario.
+pub(crate) fn load(wanted: &str) -> Result<Scenario, SimulateError> {
+    let path = Path::new(wanted);
+    if wanted == "-" || path.exists() {
+        return parse(wanted, &input::text(path)?);
+    }
+    let Some(Bundled { name, text }) = bundled::find(wanted) else {
+        let known = bundled::ALL.map(|scenario| scenario.name).join(", ");
+        return Err(SimulateError::Unknown(wanted.to_owned(), known));
+    };
+    parse(name, text)
+}
+
+/// Parses a scenario; its warnings go to standard error.
+pub(crate) fn parse(name: &str, text: &str) -> Result<Scenario, SimulateError> {
+    let scenario = Scenario::read(name, text)
+        .map_err(|source| SimulateError::Unusable { name: name.to_owned(), source })?;
+    for warning in &scenario.warnings {
+        console::warning(warning);
+    }
+    Ok(scenario)
+}
+
+/// The scenario with the variant of a name applied.
+pub(crate) fn with_variant(scenario: &Scenario, wanted: &str) -> Result<Scenario, SimulateError> {
+    let names = || scenario.variants.iter().map(|own| &*own.name).collect::<Vec<_>>();
+    match scenario.variants.iter().find(|own| &*own.name == wanted) {
+        Some(variant) => Ok(scenario.in_variant(variant)),
+        None => Err(SimulateError::UnknownVariant(wanted.to_owned(), names().join(", "))),
+    }
+}
+
+/// Sets the region of the scenario, unless it has a catalogue of its own.
+pub(crate) fn set_region(scenario: &mut Scenario, region: &str) {
+    match &mut scenario.catalog {
+        CatalogChoice::Region(own) => *own = region.into(),
+        CatalogChoice::Given(_) => console::warning(&format!(
+            "--region {region} has no effect: the scenario brings its own catalogue"
+        )),
+    }
+}

@@ -1,0 +1,31 @@
+//! Where a snapshot to plan on comes from: files, or the live cluster of a kubeconfig.
+
+mod error;
+mod files;
+mod instance_types;
+#[cfg(feature = "live")]
+mod live;
+mod node_classes;
+mod source;
+
+pub(crate) use error::SnapshotError;
+pub(crate) use files::print_problems;
+pub(crate) use instance_types::{catalog_file, embedded};
+pub(crate) use node_classes::node_classes;
+pub(crate) use source::{LoadedSnapshot, SnapshotSource};
+
+/// Reads all objects of a source and builds the snapshot.
+///
+/// Errors of single objects, warnings and skipped kinds go to standard error.
+pub(crate) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, SnapshotError> {
+    if source.files.is_empty() { load_live(source) } else { files::load(source) }
+}
+
+#[cfg(feature = "live")]
+use live::load as load_live;
+
+/// A live cluster needs a Kubernetes client, which the feature `live` brings.
+#[cfg(not(feature = "live"))]
+fn load_live(_: &SnapshotSource<'_>) -> Result<LoadedSnapshot, SnapshotError> {
+    Err(error::LiveError::NotBuiltIn.into())
+}

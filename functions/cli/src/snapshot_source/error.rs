@@ -1,0 +1,50 @@
+//! Why there is no snapshot.
+
+use catalog::CatalogError;
+
+use crate::input::InputError;
+
+/// Why there is no snapshot.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SnapshotError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The file of `--catalog` is not a valid catalogue.
+    #[error("{path} is no usable catalogue")]
+    CatalogFile {
+        /// The file.
+        path: String,
+        /// Why not.
+        #[source]
+        source: CatalogError,
+    },
+    /// The objects of the live cluster cannot be listed.
+    #[error(transparent)]
+    Live(#[from] LiveError),
+    /// The embedded catalogue has no offerings.
+    #[error("the embedded catalogue cannot be used")]
+    EmbeddedCatalog(#[source] CatalogError),
+}
+
+/// Why the objects of a live cluster cannot be listed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LiveError {
+    /// Built without a Kubernetes client.
+    #[cfg(not(feature = "live"))]
+    #[error(
+        "a live cluster needs a build with a Kubernetes client: \
+         `cargo install --path functions/cli --features live`; or save its objects: \
+         `kubectl get nodes,pods,nodepools,ec2nodeclasses,nodeclaims -A -o yaml`, \
+         and name the file with -f"
+    )]
+    NotBuiltIn,
+    /// The async runtime of the client does not start.
+    #[cfg(feature = "live")]
+    #[error("cannot read the cluster")]
+    Runtime(#[source] std::io::Error),
+    /// The API server does not answer, or denies access.
+    #[cfg(feature = "live")]
+    #[error("cannot read the cluster")]
+    Cluster(#[source] controllers::ports::PortError),
+}

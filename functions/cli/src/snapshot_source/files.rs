@@ -1,0 +1,91 @@
+//! A snapshot from manifests: what users apply, or what `kubectl get -o yaml` prints.
+
+use std::panic::resume_unwind;
+use std::thread;
+
+use domain::Timestamp;
+use manifests::{Object, Objects};
+
+use super::error::SnapshotError;
+use super::instance_types::{catalog_file, set_region, with_node_classes};
+use super::node_classes::{add_missing_node_classes, node_classes};
+use super::source::{LoadedSnapshot, SnapshotSource};
+use crate::view::pod_names::counted;
+use crate::{console, input};
+
+/// Reads the files of a source.
+pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, SnapshotError> {
+    let sources = input::sources(source.files)?;
+    // Decoding the embedded catalogue takes about as long as reading a thousand pods.
+    let (mut objects, embedded_catalog) = thread::scope(|scope| {
+        let decoding = source.catalog.is_none().then(|| scope.spawn(catalog::embedded));
+        let objects = manifests::read(&sources);
+        let decoded =
+            decoding.map(|decoding| decoding.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        (objects, decoded)
+    });
+    let has_bad_input = !objects.errors.is_empty();
+    print_problems(&objects);
+
+    let mut warnings: Vec<String> = objects.warnings.iter().map(ToString::to_string).collect();
+    for warning in add_missing_node_classes(&mut objects) {
+        console::warning(&warning);
+        warnings.push(warning);
+    }
+    let node_classes = node_classes(&objects);
+    let region = source.region;
+    let mut instance_types = match (source.catalog, inline_catalog(&objects)) {
+        (Some(path), _) => catalog_file(path)?,
+        (None, Some((file, document))) => catalog::document::from_value(document)
+            .map_err(|source| SnapshotError::CatalogFile { path: file.to_owned(), source })?,
+        (None, None) => {
+            let catalog = embedded_catalog.unwrap_or_else(catalog::embedded);
+            let catalog = catalog.map_err(SnapshotError::EmbeddedCatalog)?;
+            with_node_classes(&catalog, &node_classes, region)
+        }
+    };
+    if let Some(warning) = region.and_then(|region| set_region(&mut instance_types, region)) {
+        console::warning(&warning);
+        warnings.push(warning);
+    }
+    let now = source.now.unwrap_or_else(Timestamp::now);
+    let (snapshot, more) =
+        manifests::snapshot(objects, now, source.settings.clone(), instance_types);
+    for warning in more {
+        console::warning(&warning);
+        warnings.push(warning.to_string());
+    }
+    Ok(LoadedSnapshot { snapshot, warnings, has_bad_input })
+}
+
+/// Prints errors and warnings of reading, and the number of skipped objects by kind, to standard
+/// error.
+pub(crate) fn print_problems(objects: &Objects) {
+    for error in &objects.errors {
+        console::error_text(error);
+    }
+    for warning in &objects.warnings {
+        console::warning(warning);
+    }
+    if let Some(skipped) = skipped(objects) {
+        console::note(&skipped);
+    }
+}
+
+/// `skipped 12 objects of kinds that are not read: ConfigMap 10, Service 2`.
+fn skipped(objects: &Objects) -> Option<String> {
+    let total: usize = objects.skipped.values().sum();
+    let kinds: Vec<_> =
+        objects.skipped.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    let objects = counted(total, "object");
+    (total > 0)
+        .then(|| format!("skipped {objects} of kinds that are not read: {}", kinds.join(", ")))
+}
+
+/// The first InstanceCatalog among the objects, with the name of its file.
+fn inline_catalog(objects: &Objects) -> Option<(&str, &serde_json::Value)> {
+    objects.objects.iter().find_map(|located| match &located.value {
+        Object::InstanceCatalog(document) => Some((&*located.file, document)),
+        _ => None,
+    })
+}

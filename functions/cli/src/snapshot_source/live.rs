@@ -1,0 +1,79 @@
+//! A snapshot of the live cluster of a kubeconfig. Nothing in the cluster is changed.
+//!
+//! Only with the feature `live`, which brings a Kubernetes client.
+
+use controllers::ports::PortError;
+use controllers::ports::cluster::ClusterView;
+use controllers::steps::snapshot::{Observation, snapshot};
+use domain::instance_type::InstanceTypes;
+use domain::label;
+use domain::{Text, Timestamp};
+use kubernetes::{Connection, KubernetesCluster, Look, Reading};
+
+use super::error::{LiveError, SnapshotError};
+use super::instance_types::{catalog_file, embedded, set_region};
+use super::source::{LoadedSnapshot, SnapshotSource};
+use crate::console::{self, Progress};
+
+/// Lists the objects of the live cluster; warnings about unreadable ones go to standard error.
+///
+/// Only the cluster is read, not the table of claim records: claims are taken from their NodeClaim
+/// objects, and offerings that EC2 lately had no capacity for count as available.
+pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, SnapshotError> {
+    let Look { view, problems } = {
+        let _progress = Progress::start("listing the objects of the cluster");
+        list(source.context)?
+    };
+    let mut warnings: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let (instance_types, warning) = instance_types(source, &view)?;
+    warnings.extend(warning);
+    for warning in &warnings {
+        console::warning(warning);
+    }
+    let now = source.now.unwrap_or_else(Timestamp::now);
+    // Claim records are kept in a table that only the functions read: NodeClaim objects mirror them.
+    let node_claims = view.node_claims.iter().map(|object| object.claim.clone()).collect();
+    let observation = Observation {
+        now,
+        seed: 0,
+        view,
+        claims: Vec::new(),
+        commands: Vec::new(),
+        unavailable: Vec::new(),
+        nominations: Vec::new(),
+        instance_types,
+    };
+    let mut snapshot = snapshot(&observation, &source.settings);
+    snapshot.node_claims = node_claims;
+    Ok(LoadedSnapshot { snapshot, warnings, has_bad_input: false })
+}
+
+fn list(context: Option<&str>) -> Result<Look, LiveError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(LiveError::Runtime)?;
+    let listed: Result<Look, PortError> = runtime.block_on(async {
+        let connection = Connection::from_kubeconfig(context).await?;
+        KubernetesCluster::new(connection, Reading::Poll).look().await
+    });
+    listed.map_err(LiveError::Cluster)
+}
+
+/// The catalogue of `--catalog`, or the embedded one of `--region`, or else of the nodes' region.
+fn instance_types(
+    source: &SnapshotSource<'_>,
+    view: &ClusterView,
+) -> Result<(InstanceTypes, Option<String>), SnapshotError> {
+    let region = source.region.or_else(|| region_of(view).map(|region| &**region));
+    let Some(path) = source.catalog else {
+        return Ok((embedded(&view.node_classes, region)?, None));
+    };
+    let mut types = catalog_file(path)?;
+    let warning = source.region.and_then(|region| set_region(&mut types, region));
+    Ok((types, warning))
+}
+
+fn region_of(view: &ClusterView) -> Option<&Text> {
+    view.nodes.iter().find_map(|node| node.labels.get(label::REGION))
+}

@@ -1,0 +1,55 @@
+//! What a snapshot is loaded from, and what loading yields.
+
+use std::path::{Path, PathBuf};
+
+use domain::Timestamp;
+use domain::settings::Settings;
+use domain::snapshot::ClusterSnapshot;
+
+use crate::args::SnapshotArgs;
+
+/// What to load a snapshot from, and with which settings.
+#[derive(Clone, Debug)]
+pub(crate) struct SnapshotSource<'a> {
+    /// Files; none for the live cluster.
+    pub(crate) files: &'a [PathBuf],
+    /// `--context`.
+    #[cfg_attr(
+        not(feature = "live"),
+        expect(dead_code, reason = "without a Kubernetes client no context is looked up")
+    )]
+    pub(crate) context: Option<&'a str>,
+    /// `--catalog`.
+    pub(crate) catalog: Option<&'a Path>,
+    /// `--region`.
+    pub(crate) region: Option<&'a str>,
+    /// `--now`.
+    pub(crate) now: Option<Timestamp>,
+    /// The settings of the snapshot.
+    pub(crate) settings: Settings,
+}
+
+impl<'a> From<&'a SnapshotArgs> for SnapshotSource<'a> {
+    fn from(args: &'a SnapshotArgs) -> Self {
+        let SnapshotArgs { files, live: _, context, catalog, now, settings } = args;
+        Self {
+            files,
+            context: context.as_deref(),
+            catalog: catalog.as_deref(),
+            region: settings.region.as_deref(),
+            now: *now,
+            settings: settings.settings(),
+        }
+    }
+}
+
+/// A snapshot, and what was wrong with its input.
+#[derive(Debug)]
+pub(crate) struct LoadedSnapshot {
+    /// What to plan on.
+    pub(crate) snapshot: ClusterSnapshot,
+    /// What the input left open, as printed on standard error.
+    pub(crate) warnings: Vec<String>,
+    /// An invalid object was left out.
+    pub(crate) has_bad_input: bool,
+}
