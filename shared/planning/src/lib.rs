@@ -5,13 +5,17 @@
 
 pub mod disruption;
 pub mod explain;
+mod feasibility;
 mod ids;
 mod model;
+mod packing;
+mod placement;
 mod relaxation;
 pub mod scheduling;
 #[cfg(test)]
 mod testing;
 mod virtual_pods;
+mod work;
 
 use domain::plan::Plan;
 use domain::pod::Pod;
@@ -26,6 +30,6 @@ pub fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
 pub fn plan(snapshot: &ClusterSnapshot) -> Plan {
     let virtual_pods = virtual_pods::virtual_pods(snapshot);
     let model = model::Model::new(snapshot, &virtual_pods);
-    let scheduling = scheduling::Scheduling::of(&model, scheduling::For::Disruption);
+    let scheduling = scheduling::Scheduling::of(&model, scheduling::SchedulingPurpose::Disruption);
     disruption::add_disruptions(&model, scheduling)
 }

@@ -9,7 +9,7 @@ use super::replacement::{Removal, replacements};
 use super::score::Scores;
 use super::trial::{Scatter, Trial, Trials};
 use crate::ids::{NodeIx, PodIx};
-use crate::scheduling::placement::Item;
+use crate::work::Item;
 
 /// A move that is possible and worth it.
 pub(super) struct Move {

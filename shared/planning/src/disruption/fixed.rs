@@ -26,8 +26,8 @@ use super::{Disruptor, Drifted};
 use crate::ids::{Idx, IndexVec, NodeIx, PodIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
-use crate::scheduling::fixed::empty_node;
-use crate::scheduling::{For, Scheduling};
+use crate::scheduling::static_capacity::empty_node;
+use crate::scheduling::{Scheduling, SchedulingPurpose};
 
 /// Nodes and claims in flight that pools of a fixed size have too many: of each pool, as many as it has beyond
 /// `replicas`, those under way already taken off. Nodes that pods are expected on stay until these are there.
@@ -244,7 +244,7 @@ pub(super) fn with_pool_serving<R>(
     let placed: BTreeSet<PodIx> = scheduling.placed.iter().map(|(pod, _)| *pod).collect();
     let snapshot = serving(model.snapshot, pool, &placed);
     let model = Model::new(&snapshot, &[]);
-    let own = Scheduling::of(&model, For::Disruption);
+    let own = Scheduling::of(&model, SchedulingPurpose::Disruption);
     let mut trials = Trials::of(&model, &own);
     trials.launched.clone_from(&scheduling.launched);
     work(&mut trials)

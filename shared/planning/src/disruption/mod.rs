@@ -31,7 +31,7 @@ use crate::ids::{IndexVec, NodeIx};
 use crate::model::node::{NodeView, nodes};
 use crate::model::{Model, ResourceNames};
 use crate::scheduling::claim::Names;
-use crate::scheduling::{For, Scheduling};
+use crate::scheduling::{Scheduling, SchedulingPurpose};
 use budget::Allowance;
 use candidate::{Candidate, candidates};
 use fixed::is_of_fixed_pool;
@@ -56,7 +56,7 @@ pub fn validate(
 ) -> Result<PlannedDisruption, NotDisruptable> {
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
-    let scheduling = Scheduling::of(&model, For::Disruption);
+    let scheduling = Scheduling::of(&model, SchedulingPurpose::Disruption);
     validation::validate(&model, &scheduling, disruption)
 }
 

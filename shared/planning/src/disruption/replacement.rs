@@ -9,14 +9,15 @@ use domain::reason::Unconsolidatable;
 
 use super::evaluation::count;
 use super::trial::Trials;
+use crate::feasibility::fit::{Fit, PoolFit};
+use crate::feasibility::host::HostCounts;
+use crate::feasibility::state::State;
 use crate::ids::{NodeIx, PoolIx, PurchaseSet, TypeIx, TypeSet, ZoneSet};
 use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
-use crate::scheduling::fit::{Fit, PoolFit};
-use crate::scheduling::host::HostCounts;
-use crate::scheduling::packing::{Member, Packed, Search, pack, pack_for_less, with_room};
-use crate::scheduling::placement::Item;
-use crate::scheduling::state::State;
+use crate::packing::{Search, pack, pack_for_less};
+use crate::work::Item;
+use crate::work::{Member, NewNode};
 
 /// A spot node is replaced by spot only where so many cheaper types are left to choose from.
 ///
@@ -56,7 +57,7 @@ fn is_spot(model: &Model, node: NodeIx) -> bool {
 /// New nodes for all of a removal's items.
 pub(super) struct Replacements {
     /// The nodes.
-    pub(super) packed: Vec<Packed>,
+    pub(super) packed: Vec<NewNode>,
     /// What their cheapest offerings cost together.
     pub(super) price: UsdPerHour,
 }
@@ -78,7 +79,7 @@ pub(super) fn replacements(
 /// The cheapest single node.
 fn single(trials: &Trials, removal: &Removal) -> Result<Replacements, Unconsolidatable> {
     let mut reason = Unconsolidatable::NoReplacement { pods: removal.pods() };
-    let mut best: Option<(UsdPerHour, Packed)> = None;
+    let mut best: Option<(UsdPerHour, NewNode)> = None;
     for pool in heaviest_pools(trials.model, removal.items) {
         match in_pool(trials, removal, pool) {
             Ok(found) if best.as_ref().is_none_or(|(least, _)| found.0 < *least) => {
@@ -111,30 +112,30 @@ fn in_pool(
     trials: &Trials,
     removal: &Removal,
     pool_index: PoolIx,
-) -> Result<(UsdPerHour, Packed), Unconsolidatable> {
+) -> Result<(UsdPerHour, NewNode), Unconsolidatable> {
     let model = trials.model;
     let pool = &model.pools[pool_index];
     let none = || Unconsolidatable::NoReplacement { pods: removal.pods() };
     let Together { mut compatible, requests } =
         together(trials, removal.items, pool_index).ok_or_else(none)?;
-    compatible.types = with_room(pool, &compatible.types, &requests);
+    compatible.types = pool.with_room(&compatible.types, &requests);
     trials.limits(removal.nodes).keep_allowed(pool_index, pool, &mut compatible.types);
     let hosting = compatible.clone();
     cheaper_only(model, pool, removal, &mut compatible)
         .map_err(|why| why.reason(pool, removal, &hosting))?;
     let (type_index, price) = cheapest(pool, &compatible).ok_or_else(none)?;
     let members = members(removal.items);
-    let packed = Packed { pool: pool_index, compatible, type_index, requests, members };
+    let packed = NewNode { pool: pool_index, compatible, type_index, requests, members };
     Ok((price, packed))
 }
 
 /// The cheapest node of a pool that hosts all items, whatever it costs; `None` where no node does.
-pub(super) fn one_node(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<Packed> {
+pub(super) fn one_node(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<NewNode> {
     let pool = &trials.model.pools[pool_index];
     let Together { mut compatible, requests } = together(trials, items, pool_index)?;
-    compatible.types = with_room(pool, &compatible.types, &requests);
+    compatible.types = pool.with_room(&compatible.types, &requests);
     let (type_index, _) = cheapest(pool, &compatible)?;
-    Some(Packed { pool: pool_index, compatible, type_index, requests, members: members(items) })
+    Some(NewNode { pool: pool_index, compatible, type_index, requests, members: members(items) })
 }
 
 fn members(items: &[Item]) -> Vec<Member> {
@@ -335,7 +336,7 @@ fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
 
 /// Whether nodes that were packed at the first attempt cost so little more than those that go that a search may find
 /// some that cost less.
-fn is_near(model: &Model, nodes: &[Packed], before: UsdPerHour) -> bool {
+fn is_near(model: &Model, nodes: &[NewNode], before: UsdPerHour) -> bool {
     let price: UsdPerHour = nodes.iter().filter_map(|own| own.price(model)).sum();
     i128::from(price.nanos()) * 100 < i128::from(before.nanos()) * SKETCH_PERCENT_MAX
 }
@@ -375,12 +376,12 @@ fn narrowed(model: &Model, item: &Item) -> Option<Item> {
 
 /// The nodes with types whose worst prices together stay below what the old ones cost: what is left below
 /// that is shared out by price. Zones in which the cheapest type would cost more than its share are left out.
-fn within(model: &Model, nodes: Vec<Packed>, before: UsdPerHour) -> Option<Replacements> {
+fn within(model: &Model, nodes: Vec<NewNode>, before: UsdPerHour) -> Option<Replacements> {
     let prices: Vec<UsdPerHour> = nodes
         .iter()
         .map(|node| {
             let pool = &model.pools[node.pool];
-            let types = with_room(pool, &node.compatible.types, &node.requests);
+            let types = pool.with_room(&node.compatible.types, &node.requests);
             cheapest(pool, &Compatible { types, ..node.compatible.clone() }).map(|(_, price)| price)
         })
         .collect::<Option<_>>()?;
@@ -395,7 +396,7 @@ fn within(model: &Model, nodes: Vec<Packed>, before: UsdPerHour) -> Option<Repla
         let share = i128::from(before.nanos()) * i128::from(own.nanos()) / total;
         let ceiling = UsdPerHour::from_nanos(i64::try_from(share).ok()?);
         let compatible = &mut node.compatible;
-        compatible.types = with_room(pool, &compatible.types, &node.requests);
+        compatible.types = pool.with_room(&compatible.types, &node.requests);
         let (cheapest_type, _) = cheapest(pool, compatible)?;
         compatible.zones = pool.types[cheapest_type]
             .offerings_in(compatible.zones, compatible.purchases)

@@ -10,18 +10,20 @@ use domain::reason::{DisruptionReason, NodePoolUnfit, Unconsolidatable};
 
 use super::candidate::is_within_window;
 use super::evaluation::count;
+use crate::feasibility::limits::Limits;
+use crate::feasibility::state::State;
+use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::pool::MinValuesUnmet;
+use crate::packing::pack;
+use crate::packing::relaxed::PackingRelaxation;
+use crate::placement::{Placer, Scored, UpcomingNode};
 use crate::relaxation::Budget;
 use crate::scheduling::claim::{Names, claim};
-use crate::scheduling::limits::Limits;
-use crate::scheduling::packing::relaxed::PackingRelaxation;
-use crate::scheduling::packing::{Packed, pack, with_room};
-use crate::scheduling::placement::{Item, NewNode, Placer, Scored};
-use crate::scheduling::state::State;
-use crate::scheduling::topology::Topology;
 use crate::scheduling::{Launched, Scheduling, launched};
+use crate::work::Item;
+use crate::work::NewNode;
 
 /// What became of the pods in a trial.
 pub(super) struct Trial {
@@ -30,7 +32,7 @@ pub(super) struct Trial {
     /// Pods that need new nodes.
     pub(super) items: Vec<Item>,
     /// Nodes that would be launched, where they were packed.
-    pub(super) packed: Vec<Packed>,
+    pub(super) packed: Vec<NewNode>,
     /// Pods without a place.
     pub(super) failed: Vec<PodIx>,
     /// The state after the moves.
@@ -130,8 +132,11 @@ impl<'s, 'a> Trials<'s, 'a> {
         for (index, closed) in state.closed.iter_mut_enumerated() {
             *closed = self.unschedulable[index] || self.gone[index] || nodes.contains(&index);
         }
-        let new: Vec<NewNode> =
-            trial.packed.iter().filter_map(|own| NewNode::of(&self.model.pools, own)).collect();
+        let new: Vec<UpcomingNode> = trial
+            .packed
+            .iter()
+            .filter_map(|own| UpcomingNode::of(&self.model.pools, own))
+            .collect();
         let pods = self.pods_of(nodes);
         self.placer.reset(state.clone());
         if self.placer.fit_anyhow(&pods, &new) {
@@ -474,10 +479,10 @@ fn displaced(trial: &Trial, scored: Scored) -> Vec<PodIx> {
 }
 
 /// Which of its pool's `minValues` a node that limits refuse falls short of.
-fn too_few_values(model: &Model, packed: &Packed, limits: &Limits) -> Option<NodePoolUnfit> {
+fn too_few_values(model: &Model, packed: &NewNode, limits: &Limits) -> Option<NodePoolUnfit> {
     let pool = &model.pools[packed.pool];
     let compatible = &packed.compatible;
-    let mut types = with_room(pool, &compatible.types, &packed.requests);
+    let mut types = pool.with_room(&compatible.types, &packed.requests);
     limits.keep_allowed(packed.pool, pool, &mut types);
     let unmet = pool.min_values_unmet(&types, compatible.zones, compatible.purchases)?;
     let MinValuesUnmet { key, wanted, found } = unmet;

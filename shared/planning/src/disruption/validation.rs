@@ -22,7 +22,7 @@ use crate::ids::NodeIx;
 use crate::model::Model;
 use crate::scheduling::Scheduling;
 use crate::scheduling::claim;
-use crate::scheduling::packing::Packed;
+use crate::work::NewNode;
 
 /// The command as it stands now, or what changed.
 pub(super) fn validate(
@@ -228,7 +228,7 @@ fn same_replacements(
 
 /// Why the planned claim would not do as the node that is needed now. All that may come of its launch
 /// must do: every type, zone, way of buying, and label.
-fn difference(model: &Model, packed: &Packed, planned: &PlannedNodeClaim) -> Option<String> {
+fn difference(model: &Model, packed: &NewNode, planned: &PlannedNodeClaim) -> Option<String> {
     let pool = &model.pools[packed.pool];
     let name = &planned.name;
     if pool.node_pool.name != planned.node_pool {

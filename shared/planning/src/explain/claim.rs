@@ -6,10 +6,10 @@ use domain::snapshot::ClusterSnapshot;
 use domain::{Text, label};
 
 use super::funnel::{Filter, Funnel, Offer, Step};
+use crate::feasibility::limits::Limits;
 use crate::ids::PoolIx;
 use crate::model::Model;
 use crate::model::intern::KeyRule;
-use crate::scheduling::limits::Limits;
 
 /// What a claim was chosen from.
 #[derive(Clone, Debug, PartialEq, Eq)]

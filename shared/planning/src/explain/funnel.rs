@@ -8,11 +8,11 @@ use domain::money::UsdPerHour;
 use domain::pod::HostPort;
 use domain::resource::RoundedAmount;
 
+use crate::feasibility::limits::Limits;
 use crate::ids::{PoolIx, TypeIx, TypeSet};
 use crate::model::Model;
 use crate::model::intern::{KeyKind, KeyRule};
 use crate::model::pool::{Compatible, Pool, PricedType};
-use crate::scheduling::limits::Limits;
 
 /// What decides which instance types are left.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,14 +7,14 @@ use domain::reason::{NodePoolUnfit, NodeUnfit};
 use domain::snapshot::ClusterSnapshot;
 
 use super::funnel::{Filter, Funnel, Offer, Step};
+use crate::feasibility::fit::pool_fit;
+use crate::feasibility::limits::Limits;
 use crate::ids::{NodeIx, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyRule};
-use crate::scheduling::fit::pool_fit;
-use crate::scheduling::limits::Limits;
-use crate::scheduling::placement::Placer;
-use crate::scheduling::reason::{explained, pool_reason};
-use crate::scheduling::{For, Scheduling, waiting_pods};
+use crate::placement::Placer;
+use crate::scheduling::unschedulable::{explained, pool_reason};
+use crate::scheduling::{Scheduling, SchedulingPurpose, waiting_pods};
 
 /// Everything that was held against a pod that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplan
     let model = Model::new(snapshot, &virtual_pods);
     let pod = waiting_pods(&model).into_iter().find(|pod| model.pod(*pod).key == *key)?;
     let shape = model.shapes.of_pod[pod]?;
-    let scheduling = Scheduling::of(&model, For::Disruption);
+    let scheduling = Scheduling::of(&model, SchedulingPurpose::Disruption);
     let has_place = has_place(&scheduling.plan, key);
     let mut limits = Limits::of(&model, |_| false);
     if !has_place {

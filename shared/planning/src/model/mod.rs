@@ -2,7 +2,7 @@
 //! types as bit sets, pods grouped by shape.
 //!
 //! Building a [`Model`] decides nothing. It is read-only afterwards; what changes while pods find
-//! their places is in [`crate::scheduling::state::State`].
+//! their places is in [`crate::feasibility::state::State`].
 
 pub(crate) mod daemon;
 pub(crate) mod intern;

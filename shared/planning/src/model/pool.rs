@@ -165,6 +165,13 @@ impl Pool<'_> {
         }
     }
 
+    /// Those of the types that have room for the requests.
+    pub(crate) fn with_room(&self, types: &TypeSet, requests: &[i64]) -> TypeSet {
+        let mut left = types.clone();
+        left.retain(|index| self.types[index].has_room_for(requests));
+        left
+    }
+
     /// The zone at an index.
     pub(crate) fn zone(&self, index: ZoneIx) -> &Text {
         &self.zones[index]

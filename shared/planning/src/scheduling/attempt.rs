@@ -7,17 +7,19 @@ use domain::money::UsdPerHour;
 use domain::pod::PodKey;
 use domain::settings::SearchEffort;
 
-use super::limits::Limits;
-use super::packing::relaxed::PackingRelaxation;
-use super::packing::{Packed, Packing, Search, pack_for_less};
-use super::placement::{Item, Placements, Placer};
-use super::state::State;
-use super::topology::Topology;
-use super::wishes;
-use super::wishes::Wishes;
+use super::soft_spread;
+use crate::feasibility::limits::Limits;
+use crate::feasibility::state::State;
+use crate::feasibility::topology::SoftSpread;
+use crate::feasibility::topology::Topology;
 use crate::ids::{PodIx, ShapeIx};
 use crate::model::Model;
+use crate::packing::relaxed::PackingRelaxation;
+use crate::packing::{Packing, Search, pack_for_less};
+use crate::placement::{Placements, Placer};
 use crate::relaxation::Budget;
+use crate::work::Item;
+use crate::work::NewNode;
 
 /// With more nodes than this, wishes are left to the choice of zones: packing again would take too long.
 const fn compared_nodes_max(effort: SearchEffort) -> usize {
@@ -58,9 +60,9 @@ pub(super) fn attempt<'m>(
     let mut pods: Vec<(ShapeIx, u32)> = counted(model, waiting.iter()).into_iter().collect();
     // Shapes are numbered as the snapshot lists pods.
     pods.sort_by_key(|(shape, _)| first.get(shape).copied());
-    let has_open = wishes::has_open(topology, pods.iter().map(|(shape, _)| *shape));
+    let has_open = soft_spread::has_open(topology, pods.iter().map(|(shape, _)| *shape));
     if has_open {
-        placer.reset_with(Wishes::Open, state.clone());
+        placer.reset_with(SoftSpread::Relaxed, state.clone());
     }
     let solved: OnceCell<Option<PackingRelaxation>> = OnceCell::new();
     let relaxation = |items: &[Item]| {
@@ -77,21 +79,21 @@ pub(super) fn attempt<'m>(
         let relaxation = solved.into_inner().flatten();
         return Attempt { outcome, packing, limits, relaxation };
     }
-    let price = |nodes: &[Packed]| -> UsdPerHour {
+    let price = |nodes: &[NewNode]| -> UsdPerHour {
         nodes.iter().filter_map(|node| node.price(model)).sum()
     };
-    wishes::settle_zones(model, topology, &placer.state, &mut packing.nodes);
+    soft_spread::settle_zones(model, topology, &placer.state, &mut packing.nodes);
     let open = (outcome, packing, limits);
     let open_state = std::mem::replace(&mut placer.state, state.clone());
-    placer.reset_with(Wishes::Kept, state.clone());
+    placer.reset_with(SoftSpread::Required, state.clone());
     let known = (price(&open.1.nodes), open.1.nodes.len());
     if known.1 > compared_nodes_max(model.snapshot.settings.search_effort) {
         let (outcome, packing, limits) = open;
-        placer.reset_with(Wishes::Open, open_state);
+        placer.reset_with(SoftSpread::Relaxed, open_state);
         return Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() };
     }
     let quick = fitted(model, topology, placer, (state, waiting), |_| Search::Quick);
-    let is_near = wishes::may_be_worth(price(&quick.1.nodes), known);
+    let is_near = soft_spread::may_be_worth(price(&quick.1.nodes), known);
     let kept = if is_near {
         placer.reset(state.clone());
         fitted(model, topology, placer, (state, waiting), relaxation)
@@ -100,10 +102,10 @@ pub(super) fn attempt<'m>(
     };
     let is_complete =
         kept.1.left.len() + kept.0.failed.len() <= open.1.left.len() + open.0.failed.len();
-    let is_kept = is_complete && wishes::are_worth(price(&kept.1.nodes), known);
+    let is_kept = is_complete && soft_spread::are_worth(price(&kept.1.nodes), known);
     let (outcome, packing, limits) = if is_kept { kept } else { open };
     if !is_kept {
-        placer.reset_with(Wishes::Open, open_state);
+        placer.reset_with(SoftSpread::Relaxed, open_state);
     }
     Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() }
 }
@@ -154,7 +156,11 @@ pub(super) fn budget(model: &Model, pods: &[(ShapeIx, u32)]) -> &'static Budget 
 }
 
 /// By shape, how many pods the plan found a place for; virtual pods, which no one waits for, left out.
-pub(super) fn demand(model: &Model, outcome: &Placements, nodes: &[Packed]) -> Vec<(ShapeIx, u32)> {
+pub(super) fn demand(
+    model: &Model,
+    outcome: &Placements,
+    nodes: &[NewNode],
+) -> Vec<(ShapeIx, u32)> {
     let launched = nodes.iter().flat_map(|node| &node.members).flat_map(|member| &member.pods);
     counted(model, launched.chain(outcome.placed.iter().map(|(pod, _)| pod))).into_iter().collect()
 }

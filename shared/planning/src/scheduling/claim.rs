@@ -10,12 +10,12 @@ use domain::requirement::{Requirement, Requirements};
 use domain::resource::Resources;
 use domain::settings::MinValuesPolicy;
 
-use super::limits::Limits;
-use super::packing::Packed;
+use crate::feasibility::limits::Limits;
 use crate::ids::{PurchaseSet, TypeIx, TypeSet, ZoneSet};
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyKind};
 use crate::model::pool::{MinValuesUnmet, Pool, PoolType, PricedType};
+use crate::work::NewNode;
 
 /// CreateFleet is offered at most so many types (Karpenter's limit for one launch).
 const INSTANCE_TYPES_MAX: usize = 60;
@@ -84,7 +84,7 @@ impl Names {
 /// pool's limits leave room for them; `None` where that leaves fewer values than `minValues` strictly asks for.
 pub(crate) fn claim(
     model: &Model,
-    packed: &Packed,
+    packed: &NewNode,
     limits: &mut Limits,
     names: &mut Names,
 ) -> Option<PlannedNodeClaim> {
@@ -136,7 +136,7 @@ pub(crate) fn claim(
 /// `None` where [`claim`] has none.
 pub(crate) fn renewed(
     model: &Model,
-    packed: &Packed,
+    packed: &NewNode,
     limits: &mut Limits,
     planned: &PlannedNodeClaim,
 ) -> Option<PlannedNodeClaim> {
@@ -145,7 +145,7 @@ pub(crate) fn renewed(
 }
 
 /// Pods of a packed node, sorted.
-fn pods_of<'m>(model: &'m Model, packed: &Packed) -> Vec<&'m Pod> {
+fn pods_of<'m>(model: &'m Model, packed: &NewNode) -> Vec<&'m Pod> {
     let pods = packed.members.iter().flat_map(|member| &member.pods);
     let mut pods: Vec<&Pod> = pods.map(|pod| model.pod(*pod)).collect();
     pods.sort_by(|a, b| a.key.cmp(&b.key));
@@ -158,14 +158,14 @@ fn keys_of(pods: &[&Pod]) -> Vec<PodKey> {
 }
 
 /// What the pods of a packed node ask for, and the DaemonSets of a type.
-fn requests_on(model: &Model, packed: &Packed, own: &PoolType) -> Resources {
+fn requests_on(model: &Model, packed: &NewNode, own: &PoolType) -> Resources {
     let amounts = packed.requests.iter().zip(&own.overhead.requests);
     let sums: Vec<i64> = amounts.map(|(pods, daemons)| pods + daemons).collect();
     model.resources.resources(&sums)
 }
 
 /// What `minValues` asks for beyond the listed types.
-fn unmet(pool: &Pool, packed: &Packed, listed: &[PricedType]) -> Option<MinValuesUnmet> {
+fn unmet(pool: &Pool, packed: &NewNode, listed: &[PricedType]) -> Option<MinValuesUnmet> {
     let mut types = TypeSet::empty(pool.types.len());
     for priced in listed {
         types.insert(priced.index);
@@ -174,7 +174,7 @@ fn unmet(pool: &Pool, packed: &Packed, listed: &[PricedType]) -> Option<MinValue
 }
 
 /// Types that can host all its pods, cheapest first, each with its cheapest offering.
-fn listed_types(pool: &Pool, packed: &Packed, limits: &mut Limits) -> Vec<PricedType> {
+fn listed_types(pool: &Pool, packed: &NewNode, limits: &mut Limits) -> Vec<PricedType> {
     let compatible = &packed.compatible;
     let own_capacity = &pool.types[packed.type_index].capacity;
     let priced = pool.cheapest(compatible.zones, compatible.purchases);
@@ -200,7 +200,12 @@ fn listed_types(pool: &Pool, packed: &Packed, limits: &mut Limits) -> Vec<Priced
 }
 
 /// The cheapest offers up to a price, and dearer ones as far as `minValues` needs them.
-fn flexible(pool: &Pool, packed: &Packed, offers: &[PricedType], ceiling: i128) -> Vec<PricedType> {
+fn flexible(
+    pool: &Pool,
+    packed: &NewNode,
+    offers: &[PricedType],
+    ceiling: i128,
+) -> Vec<PricedType> {
     let is_unmet = |listed: &[PricedType]| unmet(pool, packed, listed);
     let within = offers
         .iter()
@@ -243,7 +248,7 @@ fn flexible(pool: &Pool, packed: &Packed, offers: &[PricedType], ceiling: i128) 
 fn requirements_and_labels(
     model: &Model,
     pool: &Pool,
-    packed: &Packed,
+    packed: &NewNode,
     listed: &[PricedType],
 ) -> (Requirements, Labels) {
     let mut labels = pool.node_pool.template.labels.clone();
@@ -328,7 +333,7 @@ fn within(mut labels: Labels, zones: ZoneSet, purchases: PurchaseSet, pool: &Poo
 fn narrowed_to_offerings(
     mut requirements: Requirements,
     pool: &Pool,
-    packed: &Packed,
+    packed: &NewNode,
     listed: &[PricedType],
 ) -> Vec<Requirement> {
     let compatible = &packed.compatible;

@@ -6,19 +6,10 @@
 
 mod attempt;
 pub(crate) mod claim;
-mod domains;
-pub(crate) mod fit;
-pub(crate) mod fixed;
-pub(crate) mod host;
-pub(crate) mod limits;
-mod merge;
-pub(crate) mod packing;
-pub(crate) mod placement;
 mod priority;
-pub(crate) mod reason;
-pub(crate) mod state;
-pub(crate) mod topology;
-mod wishes;
+mod soft_spread;
+pub(crate) mod static_capacity;
+pub(crate) mod unschedulable;
 
 #[cfg(test)]
 mod tests;
@@ -33,27 +24,27 @@ use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 
+use crate::feasibility::limits::Limits;
+use crate::feasibility::state::State;
+use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
+use crate::placement::{Placements, Placer};
+use crate::work::NewNode;
 use attempt::{Attempt, attempt, budget, demand};
 use claim::Names;
-use limits::Limits;
-use packing::Packed;
-use placement::{Placements, Placer};
-use state::State;
-use topology::Topology;
 
 /// Places for all pods that need one; disrupts nothing.
 pub fn schedule(snapshot: &ClusterSnapshot) -> Plan {
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
-    Scheduling::of(&model, For::PendingPods).plan
+    Scheduling::of(&model, SchedulingPurpose::PendingPods).plan
 }
 
 /// What a scheduling is for: topology of bound pods matters only where they may have to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum For {
+pub(crate) enum SchedulingPurpose {
     /// Places for pods that have none.
     PendingPods,
     /// The same, and then trials of what may be disrupted.
@@ -76,14 +67,14 @@ pub(crate) struct Scheduling {
 
 impl Scheduling {
     /// Schedules what waits in the model.
-    pub(crate) fn of(model: &Model, purpose: For) -> Self {
+    pub(crate) fn of(model: &Model, purpose: SchedulingPurpose) -> Self {
         let waiting = waiting_pods(model);
         let mut waits = IndexVec::filled(false, model.shapes.list.len());
         for shape in waiting.iter().filter_map(|pod| model.shapes.of_pod[*pod]) {
             waits[shape] = true;
         }
         let mut to_place = waits.clone();
-        if purpose == For::Disruption {
+        if purpose == SchedulingPurpose::Disruption {
             for shape in bound_shapes(model) {
                 to_place[shape] = true;
             }
@@ -182,7 +173,7 @@ fn plan(
     placer: &mut Placer,
     limits: &mut Limits,
     outcome: &Placements,
-    packed: &[Packed],
+    packed: &[NewNode],
     waiting: &[PodIx],
 ) -> (Plan, Vec<Launched>) {
     let mut names = Names::of(model);
@@ -201,7 +192,7 @@ fn plan(
             None => failed.extend(packed.members.iter().flat_map(|own| own.pods.iter().copied())),
         }
     }
-    for (pool, claim) in fixed::claims(model, limits, &mut names) {
+    for (pool, claim) in static_capacity::claims(model, limits, &mut names) {
         counted.push(launched(model, pool, &claim));
         node_claims.push(claim);
     }
@@ -224,8 +215,8 @@ fn plan(
         .filter(|pod| is_listed(pod))
         .filter_map(|pod| {
             let shape = model.shapes.of_pod[*pod]?;
-            let known =
-                reasons[shape].get_or_insert_with(|| reason::reasons(model, placer, limits, shape));
+            let known = reasons[shape]
+                .get_or_insert_with(|| unschedulable::reasons(model, placer, limits, shape));
             Some(UnschedulablePod { pod: model.pod(*pod).key.clone(), reasons: known.clone() })
         })
         .collect();

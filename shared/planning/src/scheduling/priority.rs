@@ -7,13 +7,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::limits::Limits;
-use super::packing::{Packing, pack};
-use super::placement::Item;
-use super::state::State;
-use super::topology::Topology;
+use crate::feasibility::limits::Limits;
+use crate::feasibility::state::State;
+use crate::feasibility::topology::Topology;
 use crate::ids::PodIx;
 use crate::model::Model;
+use crate::packing::{Packing, pack};
+use crate::work::Item;
 
 /// Packings tried at most. Whoever is not admitted by then gets what is left, without another look at the others.
 const PACKINGS_MAX: usize = 48;

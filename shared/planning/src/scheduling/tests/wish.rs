@@ -1,4 +1,4 @@
-//! Wishes to be spread over zones: kept for a few nodes, and by the choice of zones for many.
+//! SoftSpread to be spread over zones: kept for a few nodes, and by the choice of zones for many.
 
 use std::collections::BTreeMap;
 

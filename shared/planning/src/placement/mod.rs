@@ -6,9 +6,9 @@
 
 mod existing;
 mod expected;
+mod kube_scheduler;
 mod pin;
 mod preference;
-mod scored;
 mod ties;
 mod why;
 
@@ -20,32 +20,19 @@ use domain::Text;
 use domain::taint::Toleration;
 use rustc_hash::FxHashMap;
 
-use super::domains::pinned_keys;
-use super::fit::{Fit, fit};
-use super::state::State;
-use super::topology::Topology;
-use super::wishes::Wishes;
+use crate::feasibility::domains::pinned_keys;
+use crate::feasibility::fit::{Fit, fit};
+use crate::feasibility::state::State;
+use crate::feasibility::topology::SoftSpread;
+use crate::feasibility::topology::Topology;
 use crate::ids::{GroupIx, IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
-pub(crate) use existing::node_meets;
-use expected::Expected;
-use pin::Choice;
-use preference::Preferred;
-pub(crate) use scored::{NewNode, Scored};
-
-/// Pods of one shape that need new nodes of one kind.
-#[derive(Clone)]
-pub(crate) struct Item {
-    /// The shape.
-    pub(crate) shape: ShapeIx,
-    /// What the node must meet: one alternative, preferences that can be met, and pinned domains.
-    pub(crate) conjunction: ConjunctionId,
-    /// Where such a node could come from.
-    pub(crate) fit: Rc<Fit>,
-    /// The pods.
-    pub(crate) pods: Vec<PodIx>,
-}
+use crate::placement::expected::Expected;
+use crate::placement::pin::Choice;
+use crate::placement::preference::Preferred;
+use crate::work::Item;
+pub(crate) use kube_scheduler::{Scored, UpcomingNode};
 
 /// What became of the pods.
 #[derive(Default)]
@@ -75,7 +62,7 @@ pub(crate) struct Placer<'m, 'a> {
     model: &'m Model<'a>,
     topology: &'m Topology,
     /// Whether spreads that need not hold settle where nodes are launched.
-    pub(crate) wishes: Wishes,
+    pub(crate) soft_spread: SoftSpread,
     /// What has changed so far: pods placed count.
     pub(crate) state: State,
     fits: FxHashMap<(ShapeIx, ConjunctionId), Rc<Fit>>,
@@ -103,7 +90,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         Self {
             model,
             topology,
-            wishes: Wishes::Kept,
+            soft_spread: SoftSpread::Required,
             state,
             fits: FxHashMap::default(),
             allowed: FxHashMap::default(),
@@ -140,11 +127,11 @@ impl<'m, 'a> Placer<'m, 'a> {
         Some(values.fold(f64::INFINITY, f64::min)).filter(|value| value.is_finite()).unwrap_or(0.0)
     }
 
-    /// Starts over with other wishes, forgetting what packings taught.
-    pub(crate) fn reset_with(&mut self, wishes: Wishes, state: State) {
+    /// Starts over with other soft_spread, forgetting what packings taught.
+    pub(crate) fn reset_with(&mut self, soft_spread: SoftSpread, state: State) {
         self.reset(state);
         self.caps.clear();
-        self.wishes = wishes;
+        self.soft_spread = soft_spread;
     }
 
     /// Learns from a packing that left pods of pinned items: next time no more are pinned there than found
@@ -153,7 +140,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         let left: BTreeSet<PodIx> = left.iter().copied().collect();
         let mut has_learnt = false;
         for item in items {
-            if pinned_keys(self.topology, item.shape, self.wishes).is_empty() {
+            if pinned_keys(self.topology, item.shape, self.soft_spread).is_empty() {
                 continue;
             }
             let key = (item.shape, item.conjunction);
@@ -169,7 +156,7 @@ impl<'m, 'a> Placer<'m, 'a> {
     }
 
     /// Whether one more pod of the shape may ask for a new node of the kind.
-    fn may_ask(&self, shape: ShapeIx, conjunction: ConjunctionId) -> bool {
+    fn may_add_pod(&self, shape: ShapeIx, conjunction: ConjunctionId) -> bool {
         let key = (shape, conjunction);
         self.caps.get(&key).is_none_or(|cap| self.assigned.get(&key).copied().unwrap_or(0) < *cap)
     }
@@ -253,7 +240,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         if rest.is_empty() || own.hopeless.is_some() {
             return rest;
         }
-        let keys = pinned_keys(self.topology, shape, self.wishes);
+        let keys = pinned_keys(self.topology, shape, self.soft_spread);
         // Pods that fight over a volume are taken one by one, as those that look at each other are.
         if keys.is_empty() && own.volumes.exclusive.is_empty() {
             let Some(Preferred { conjunction, fit, .. }) = self.unpinned(shape) else {

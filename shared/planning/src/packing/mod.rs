@@ -2,7 +2,7 @@
 //!
 //! A bin is an offering of an instance type in a NodePool. Filling a bin with what is left to place
 //! gives a pattern; its score is its price over the sum of what its pods cost at the very least (see
-//! [`super::fit::PoolFit::value`]). The best pattern is launched, as often in a row as there are pods
+//! [`crate::feasibility::fit::PoolFit::value`]). The best pattern is launched, as often in a row as there are pods
 //! for it, until nothing is left. A fill only gets worse as pods run out, so scores are worked out
 //! again only when a bin comes to the front (lazy greedy, as for submodular covering).
 //!
@@ -12,64 +12,26 @@
 pub(crate) mod bin;
 mod cover;
 mod fill;
+mod merge;
 mod packer;
 mod queue;
 pub(crate) mod relaxed;
 mod setup;
 
-use domain::money::UsdPerHour;
-
-use super::limits::Limits;
-use super::merge::{dissolve, merge};
-use super::placement::Item;
-use super::state::State;
-use super::topology::Topology;
-use crate::ids::{IndexVec, ItemIx, PodIx, PoolIx, TypeIx, TypeSet};
+use crate::feasibility::limits::Limits;
+use crate::feasibility::state::State;
+use crate::feasibility::topology::Topology;
+use crate::ids::{IndexVec, ItemIx, PodIx};
 use crate::model::Model;
-use crate::model::pool::{Compatible, Pool};
-use relaxed::PackingRelaxation;
-use setup::Setup;
-
-/// A node to launch, before its instance types are listed.
-#[derive(Clone)]
-pub(crate) struct Packed {
-    /// Index of the pool.
-    pub(crate) pool: PoolIx,
-    /// What may be launched for all its pods together.
-    pub(crate) compatible: Compatible,
-    /// The type it was packed for.
-    pub(crate) type_index: TypeIx,
-    /// What its pods ask for, by resource index.
-    pub(crate) requests: Vec<i64>,
-    /// Its pods, with what each must have met.
-    pub(crate) members: Vec<Member>,
-}
-
-impl Packed {
-    /// What the cheapest type that its pods fit on costs.
-    pub(crate) fn price(&self, model: &Model) -> Option<UsdPerHour> {
-        let pool = &model.pools[self.pool];
-        let types = with_room(pool, &self.compatible.types, &self.requests);
-        pool.cheapest(self.compatible.zones, self.compatible.purchases)
-            .iter()
-            .find(|priced| types.contains(priced.index))
-            .map(|priced| priced.offering.price)
-    }
-}
-
-/// Pods of one item on a node.
-#[derive(Clone)]
-pub(crate) struct Member {
-    /// What the node must meet for them.
-    pub(crate) conjunction: crate::model::intern::ConjunctionId,
-    /// The pods.
-    pub(crate) pods: Vec<PodIx>,
-}
+use crate::packing::merge::{dissolve, merge};
+use crate::packing::relaxed::PackingRelaxation;
+use crate::packing::setup::Setup;
+use crate::work::{Item, NewNode};
 
 /// What packing came to.
 pub(crate) struct Packing {
     /// Nodes to launch, in the order in which they were chosen.
-    pub(crate) nodes: Vec<Packed>,
+    pub(crate) nodes: Vec<NewNode>,
     /// Pods that no node could be launched for.
     pub(crate) left: Vec<PodIx>,
 }
@@ -289,11 +251,4 @@ impl Outcome {
     fn is_better_than(&self, other: &Self) -> bool {
         (self.packing.left.len(), self.cost) < (other.packing.left.len(), other.cost)
     }
-}
-
-/// Types that have room for the requests.
-pub(crate) fn with_room(pool: &Pool, types: &TypeSet, requests: &[i64]) -> TypeSet {
-    let mut left = types.clone();
-    left.retain(|index| pool.types[index].has_room_for(requests));
-    left
 }

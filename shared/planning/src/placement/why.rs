@@ -12,13 +12,13 @@ use domain::taint::first_untolerated;
 
 use super::Placer;
 use super::pin::requires_a_domain;
+use crate::feasibility::domains::{launchable_domains, pinned_keys};
+use crate::feasibility::fit::Fit;
+use crate::feasibility::topology::{Group, Owned, Rule};
 use crate::ids::{NodeIx, PoolIx, ShapeIx};
 use crate::model::daemon::NODE_NAME_FIELD;
 use crate::model::intern::ConjunctionId;
 use crate::model::node::NodeView;
-use crate::scheduling::domains::{launchable_domains, pinned_keys};
-use crate::scheduling::fit::Fit;
-use crate::scheduling::topology::{Group, Owned, Rule};
 
 impl Placer<'_, '_> {
     /// The first thing that keeps one more pod of the shape off a node, as things stand; `None` where it
@@ -147,7 +147,7 @@ impl Placer<'_, '_> {
     /// shape; `None` where none does, or none is known to.
     pub(crate) fn topology_unfit(&mut self, shape: ShapeIx, pool: PoolIx) -> Option<NodePoolUnfit> {
         let topology = self.topology;
-        let keys = pinned_keys(topology, shape, self.wishes);
+        let keys = pinned_keys(topology, shape, self.soft_spread);
         for key in &keys {
             let launchable = self.launchable_in(shape, pool, key);
             if launchable.is_empty() {

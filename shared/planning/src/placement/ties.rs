@@ -2,9 +2,9 @@
 //! a pod may look at thousands of nodes in a handful of zones.
 
 use super::Placer;
+use crate::feasibility::state::Counts;
+use crate::feasibility::topology::{Owned, Rule};
 use crate::ids::{GroupIx, NodeIx, ShapeIx};
-use crate::scheduling::state::Counts;
-use crate::scheduling::topology::{Owned, Rule};
 
 /// One constraint, as it stands for the next pod of a shape.
 pub(super) struct Tie {
@@ -130,7 +130,7 @@ impl Placer<'_, '_> {
     }
 
     /// What the wishes are worth that one more pod on the node would break.
-    pub(super) fn broken_wishes(&self, ties: &[Tie], node: NodeIx) -> i64 {
+    pub(super) fn broken_weight(&self, ties: &[Tie], node: NodeIx) -> i64 {
         let broken = ties.iter().filter(|tie| tie.weight > 0 && !self.keeps(tie, node));
         broken.map(|tie| i64::from(tie.weight)).sum()
     }

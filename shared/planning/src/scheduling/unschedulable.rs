@@ -5,15 +5,15 @@ use domain::label;
 use domain::reason::{NodePoolUnfit, PodUnschedulable, VolumeProblem};
 use domain::settings::MinValuesPolicy;
 
-use super::fit::pool_fit;
-use super::limits::Limits;
-use super::packing::with_room;
-use super::placement::Placer;
+use crate::feasibility::fit::pool_fit;
+use crate::feasibility::limits::Limits;
+
 use crate::ids::{PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
 use crate::model::pool::{Compatible, MinValuesUnmet, Pool};
 use crate::model::shape::Shape;
+use crate::placement::Placer;
 
 /// Reasons for one pod of a shape, at least one.
 pub(crate) fn reasons(
@@ -93,7 +93,7 @@ fn held_back(
     (index, compatible): (PoolIx, &Compatible),
 ) -> Option<NodePoolUnfit> {
     let pool = &model.pools[index];
-    let mut types = with_room(pool, &compatible.types, &shape.requests);
+    let mut types = pool.with_room(&compatible.types, &shape.requests);
     let exceeded =
         types.iter().next().and_then(|first| limits.exceeded(index, &pool.types[first].capacity));
     limits.keep_allowed(index, pool, &mut types);

@@ -7,13 +7,11 @@ use domain::taint::{TaintEffect, first_untolerated, tolerated};
 
 use super::ties::Tie;
 use super::{Placements, Placer};
+use crate::feasibility::node::node_meets;
+use crate::feasibility::state::Counts;
+use crate::feasibility::topology::{Group, Owned, Rule};
 use crate::ids::{GroupIx, NodeIx, PodIx, ShapeIx};
-use crate::model::Model;
-use crate::model::daemon::NODE_NAME_FIELD;
-use crate::model::intern::ConjunctionId;
 use crate::model::node::NodeView;
-use crate::scheduling::state::Counts;
-use crate::scheduling::topology::{Group, Owned, Rule};
 
 impl Placer<'_, '_> {
     /// Puts as many pods as fit on existing nodes; returns the rest.
@@ -105,10 +103,10 @@ impl Placer<'_, '_> {
         nodes
     }
 
-    /// The existing node that takes one more pod and breaks the fewest wishes, first in order among equals.
+    /// The existing node that takes one more pod and breaks the fewest soft_spread, first in order among equals.
     pub(super) fn best_existing(&mut self, shape: ShapeIx) -> Option<NodeIx> {
         let own = self.model.shape(shape);
-        let has_wishes = !own.preferences.is_empty()
+        let has_preferences = !own.preferences.is_empty()
             || self.topology.ties[shape].owned.iter().any(|owned| owned.weight > 0);
         let ties = self.ties_of(shape);
         let mut best: Option<(NodeIx, i64)> = None;
@@ -116,7 +114,7 @@ impl Placer<'_, '_> {
             if !self.has_room(shape, node) || !self.keeps_required(&ties, node) {
                 continue;
             }
-            let penalty = if has_wishes { self.penalty_on(shape, &ties, node) } else { 0 };
+            let penalty = if has_preferences { self.penalty_on(shape, &ties, node) } else { 0 };
             if best.is_none_or(|(_, least)| penalty < least) {
                 best = Some((node, penalty));
             }
@@ -214,24 +212,9 @@ impl Placer<'_, '_> {
     pub(super) fn penalty_on(&self, shape: ShapeIx, ties: &[Tie], node: NodeIx) -> i64 {
         let view = &self.model.nodes[node];
         let preferences = self.model.shape(shape).preferences.iter();
-        let unmet = preferences.filter(|(_, wish)| !node_meets(self.model, view, *wish));
+        let unmet =
+            preferences.filter(|(_, preference)| !node_meets(self.model, view, *preference));
         let unmet: i64 = unmet.map(|(weight, _)| i64::from(*weight)).sum();
-        unmet + self.broken_wishes(ties, node)
+        unmet + self.broken_weight(ties, node)
     }
-}
-
-/// Whether a node's labels and name meet the requirements.
-pub(crate) fn node_meets(model: &Model, node: &NodeView, conjunction: ConjunctionId) -> bool {
-    let sets = model.sets.borrow();
-    sets.rules(conjunction).iter().all(|rule| {
-        let value = if &*rule.key == NODE_NAME_FIELD {
-            node.node.map(|node| &node.name)
-        } else {
-            node.labels.get(&rule.key)
-        };
-        match value {
-            Some(value) => sets.get(rule.set).contains(value),
-            None => rule.may_be_absent,
-        }
-    })
 }

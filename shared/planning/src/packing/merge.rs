@@ -8,23 +8,23 @@ use std::collections::BTreeMap;
 
 use domain::money::UsdPerHour;
 
-use super::fit::fit;
-use super::host::HostCounts;
-use super::packing::{Member, Packed, with_room};
-use super::topology::Topology;
+use crate::feasibility::fit::fit;
+use crate::feasibility::host::HostCounts;
+use crate::feasibility::topology::Topology;
 use crate::ids::{PodIx, PoolIx, TypeIx};
 use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
+use crate::work::{Member, NewNode};
 
 /// Among more nodes than this none is merged: pairs are looked at, and a large packing has few to gain.
 const NODES_MAX: usize = 48;
 
 /// Merges pairs as long as one costs no more than both, the largest saving first.
-pub(crate) fn merge(model: &Model, topology: &Topology, nodes: Vec<Packed>) -> Vec<Packed> {
+pub(crate) fn merge(model: &Model, topology: &Topology, nodes: Vec<NewNode>) -> Vec<NewNode> {
     if nodes.len() < 2 || nodes.len() > NODES_MAX {
         return nodes;
     }
-    let mut slots: Vec<Option<Packed>> = nodes.into_iter().map(Some).collect();
+    let mut slots: Vec<Option<NewNode>> = nodes.into_iter().map(Some).collect();
     let mut savings: BTreeMap<(usize, usize), i64> = BTreeMap::new();
     for second in 1..slots.len() {
         for first in 0..second {
@@ -54,7 +54,11 @@ pub(crate) fn merge(model: &Model, topology: &Topology, nodes: Vec<Packed>) -> V
 const PODS_MAX: usize = 8;
 
 /// Takes nodes apart whose pods all fit on the others at no higher price, the cheapest first.
-pub(crate) fn dissolve(model: &Model, topology: &Topology, mut nodes: Vec<Packed>) -> Vec<Packed> {
+pub(crate) fn dissolve(
+    model: &Model,
+    topology: &Topology,
+    mut nodes: Vec<NewNode>,
+) -> Vec<NewNode> {
     if nodes.len() > NODES_MAX {
         return nodes;
     }
@@ -73,15 +77,15 @@ pub(crate) fn dissolve(model: &Model, topology: &Topology, mut nodes: Vec<Packed
 fn without(
     model: &Model,
     topology: &Topology,
-    nodes: &[Packed],
+    nodes: &[NewNode],
     index: usize,
-) -> Option<Vec<Packed>> {
+) -> Option<Vec<NewNode>> {
     let going = &nodes[index];
     let pods: usize = going.members.iter().map(|member| member.pods.len()).sum();
     if pods > PODS_MAX || is_reserved(model, going) {
         return None;
     }
-    let mut rest: Vec<Packed> = nodes.to_vec();
+    let mut rest: Vec<NewNode> = nodes.to_vec();
     rest.remove(index);
     for member in &going.members {
         for pod in &member.pods {
@@ -100,11 +104,11 @@ fn without(
 }
 
 /// One pod of a node as a node of its own.
-fn alone(model: &Model, node: &Packed, member: &Member, pod: PodIx) -> Option<Packed> {
+fn alone(model: &Model, node: &NewNode, member: &Member, pod: PodIx) -> Option<NewNode> {
     let shape = model.shape(model.shapes.of_pod[pod]?);
     let own = fit(model, shape, member.conjunction);
     let own = own.pools.iter().find(|own| own.pool == node.pool)?;
-    Some(Packed {
+    Some(NewNode {
         pool: node.pool,
         compatible: (*own.compatible).clone(),
         type_index: node.type_index,
@@ -117,7 +121,7 @@ fn alone(model: &Model, node: &Packed, member: &Member, pod: PodIx) -> Option<Pa
 fn weigh(
     model: &Model,
     topology: &Topology,
-    slots: &[Option<Packed>],
+    slots: &[Option<NewNode>],
     pair: (usize, usize),
     savings: &mut BTreeMap<(usize, usize), i64>,
 ) {
@@ -133,9 +137,9 @@ fn weigh(
 fn merged(
     model: &Model,
     topology: &Topology,
-    a: &Packed,
-    b: &Packed,
-) -> Option<(Packed, UsdPerHour)> {
+    a: &NewNode,
+    b: &NewNode,
+) -> Option<(NewNode, UsdPerHour)> {
     if is_reserved(model, a) || is_reserved(model, b) {
         return None;
     }
@@ -149,7 +153,7 @@ fn merged(
 
 /// What may be launched in a pool for the pods of a node; `None` where they may not go there: a heavier
 /// pool never gives way to a lighter one.
-fn compatible_in(model: &Model, pool_index: PoolIx, packed: &Packed) -> Option<Compatible> {
+fn compatible_in(model: &Model, pool_index: PoolIx, packed: &NewNode) -> Option<Compatible> {
     if packed.pool == pool_index {
         return Some(packed.compatible.clone());
     }
@@ -177,9 +181,9 @@ fn compatible_in(model: &Model, pool_index: PoolIx, packed: &Packed) -> Option<C
 fn merged_into(
     model: &Model,
     topology: &Topology,
-    a: &Packed,
-    b: &Packed,
-) -> Option<(Packed, UsdPerHour)> {
+    a: &NewNode,
+    b: &NewNode,
+) -> Option<(NewNode, UsdPerHour)> {
     let pool = &model.pools[a.pool];
     if is_reserved(model, a) {
         return None;
@@ -187,7 +191,7 @@ fn merged_into(
     let other = compatible_in(model, a.pool, b)?;
     let mut compatible = pool.both(&a.compatible, &other, &mut model.sets.borrow_mut())?;
     let requests: Vec<i64> = a.requests.iter().zip(&b.requests).map(|(a, b)| a + b).collect();
-    compatible.types = with_room(pool, &compatible.types, &requests);
+    compatible.types = pool.with_room(&compatible.types, &requests);
     let priced = *pool
         .cheapest(compatible.zones, compatible.purchases)
         .iter()
@@ -201,19 +205,19 @@ fn merged_into(
     let members = a.members.iter().chain(&b.members).cloned().collect();
     let type_index = priced.index;
     Some((
-        Packed { pool: a.pool, compatible, type_index, requests, members },
+        NewNode { pool: a.pool, compatible, type_index, requests, members },
         priced.offering.price,
     ))
 }
 
-fn is_reserved(model: &Model, packed: &Packed) -> bool {
+fn is_reserved(model: &Model, packed: &NewNode) -> bool {
     model.pools[packed.pool].purchases.iter_enumerated().any(|(index, purchase)| {
         purchase.reservation.is_some() && packed.compatible.purchases.contains(index)
     })
 }
 
 /// Whether the type takes no more of the limits of the first node's pool than the nodes do.
-fn is_within_both(pool: &Pool, index: TypeIx, a: &Packed, b: &Packed) -> bool {
+fn is_within_both(pool: &Pool, index: TypeIx, a: &NewNode, b: &NewNode) -> bool {
     let capacity = |index: TypeIx| &pool.types[index].capacity;
     pool.node_pool.limits.iter().all(|(name, _)| {
         let other = if a.pool == b.pool { capacity(b.type_index).get(name) } else { 0 };
@@ -222,7 +226,7 @@ fn is_within_both(pool: &Pool, index: TypeIx, a: &Packed, b: &Packed) -> bool {
 }
 
 /// Whether all pods of both may be on one host.
-fn shares_a_host(model: &Model, topology: &Topology, a: &Packed, b: &Packed) -> bool {
+fn shares_a_host(model: &Model, topology: &Topology, a: &NewNode, b: &NewNode) -> bool {
     let mut hosts = HostCounts::default();
     a.members.iter().chain(&b.members).all(|member| {
         let shape = member.pods.first().and_then(|pod| model.shapes.of_pod[*pod]);

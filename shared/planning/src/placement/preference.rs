@@ -6,9 +6,9 @@ use std::rc::Rc;
 use domain::settings::PreferencePolicy;
 
 use super::Placer;
+use crate::feasibility::fit::Fit;
 use crate::ids::ShapeIx;
 use crate::model::intern::ConjunctionId;
-use crate::scheduling::fit::Fit;
 
 /// A way of meeting requirements, with the preferences that can be met beside them.
 pub(super) struct Preferred {

@@ -7,11 +7,11 @@ use domain::Text;
 
 use super::Placer;
 use super::preference::Preferred;
+use crate::feasibility::domains::{launchable_domains, tainted_domains};
+use crate::feasibility::fit::Fit;
+use crate::feasibility::topology::{Rule, Topology};
 use crate::ids::{GroupIx, ShapeIx};
 use crate::model::intern::ConjunctionId;
-use crate::scheduling::domains::{launchable_domains, tainted_domains};
-use crate::scheduling::fit::Fit;
-use crate::scheduling::topology::{Rule, Topology};
 
 /// More ways of pinning several keys at once than this are not looked at.
 const COMBINATIONS_MAX: usize = 1024;
@@ -24,12 +24,12 @@ pub(super) struct Choice {
     pub(super) pins: Vec<(Text, Text)>,
     /// Where such a node could come from.
     pub(super) fit: Rc<Fit>,
-    standing: Standing,
+    score: PinScore,
 }
 
 /// How well one more pod would stand somewhere; the least is best.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Standing {
+struct PinScore {
     /// The weight of broken wishes.
     penalty: i64,
 }
@@ -37,11 +37,11 @@ struct Standing {
 /// Domains of one key that a new node may be in.
 struct KeyOptions {
     key: Text,
-    domains: Vec<(Text, Standing)>,
+    domains: Vec<(Text, PinScore)>,
 }
 
 impl Placer<'_, '_> {
-    /// Pins a domain of each key: allowed by every requirement, breaking the fewest wishes, then in the
+    /// Pins a domain of each key: allowed by every requirement, breaking the fewest soft_spread, then in the
     /// heaviest and cheapest pool, then by name. A spread that allows more skew is not kept evener than it
     /// asks: the next tick would merge nodes that only evenness keeps apart.
     pub(super) fn choose(&mut self, shape: ShapeIx, keys: &[Text]) -> Option<Choice> {
@@ -83,7 +83,7 @@ impl Placer<'_, '_> {
         let total: usize = options.iter().map(|option| option.domains.len()).product();
         for number in 0..total.min(COMBINATIONS_MAX) {
             let Some(choice) = self.combination(shape, way, options, number) else { continue };
-            if !self.may_ask(shape, choice.conjunction) {
+            if !self.may_add_pod(shape, choice.conjunction) {
                 continue;
             }
             if best.as_ref().is_none_or(|best| self.is_better(&choice, best)) {
@@ -102,24 +102,24 @@ impl Placer<'_, '_> {
     ) -> Option<Choice> {
         let mut conjunction = way;
         let mut pins = Vec::with_capacity(options.len());
-        let mut standing = Standing::default();
+        let mut score = PinScore::default();
         for KeyOptions { key, domains } in options {
             let (domain, own) = &domains[number % domains.len()];
             number /= domains.len();
-            standing.penalty += own.penalty;
+            score.penalty += own.penalty;
             conjunction = self.model.sets.borrow_mut().pinned(conjunction, key, domain)?;
             pins.push((key.clone(), domain.clone()));
         }
         let Preferred { conjunction, fit, penalty } = self.with_preferences(shape, conjunction)?;
-        standing.penalty += penalty;
-        Some(Choice { conjunction, pins, fit, standing })
+        score.penalty += penalty;
+        Some(Choice { conjunction, pins, fit, score })
     }
 
     /// Ties go to the heavier pool, then to the cheaper, then to the domains that come first by name.
     fn is_better(&self, a: &Choice, b: &Choice) -> bool {
         let weight = |choice: &Choice| self.model.pools[choice.fit.pools[0].pool].node_pool.weight;
-        a.standing
-            .cmp(&b.standing)
+        a.score
+            .cmp(&b.score)
             .then_with(|| weight(b).cmp(&weight(a)))
             .then_with(|| a.fit.value(self.model).total_cmp(&b.fit.value(self.model)))
             .then_with(|| a.pins.cmp(&b.pins))
@@ -132,8 +132,8 @@ impl Placer<'_, '_> {
     }
 
     /// How one more pod of the shape would stand on a new node in the domain; `None` where it may not be.
-    fn domain_allows(&mut self, shape: ShapeIx, key: &Text, domain: &Text) -> Option<Standing> {
-        let mut standing = Standing::default();
+    fn domain_allows(&mut self, shape: ShapeIx, key: &Text, domain: &Text) -> Option<PinScore> {
+        let mut score = PinScore::default();
         let topology = self.topology;
         for owned in &topology.ties[shape].owned {
             let group = &topology.groups[owned.group];
@@ -157,7 +157,7 @@ impl Placer<'_, '_> {
                 return None;
             }
             if !is_kept {
-                standing.penalty += i64::from(owned.weight);
+                score.penalty += i64::from(owned.weight);
             }
         }
         let is_repelled = topology.ties[shape].selected_by.iter().any(|group| {
@@ -166,7 +166,7 @@ impl Placer<'_, '_> {
                 && own.key == *key
                 && self.state.owners[*group].by_domain.contains_key(domain)
         });
-        (!is_repelled).then_some(standing)
+        (!is_repelled).then_some(score)
     }
 
     /// Pods in the emptiest domain that the constraint looks at.

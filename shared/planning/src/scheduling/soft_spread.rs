@@ -1,4 +1,4 @@
-//! Wishes about topology, and what they may cost.
+//! SoftSpread about topology, and what they may cost.
 //!
 //! A spread with `ScheduleAnyway` is a wish: the scheduler scores it, and no pod waits for it. Karpenter
 //! launches nodes as if it had to hold. That is kept here for a few nodes, and while it is cheap; else nodes
@@ -11,20 +11,11 @@ use domain::Text;
 use domain::label;
 use domain::money::UsdPerHour;
 
-use super::packing::Packed;
-use super::state::State;
-use super::topology::Topology;
+use crate::feasibility::state::State;
+use crate::feasibility::topology::Topology;
 use crate::ids::{GroupIx, ShapeIx, ZoneIx, ZoneSet};
 use crate::model::Model;
-
-/// Whether spreads that need not hold settle where nodes are launched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wishes {
-    /// They do, like those that must hold.
-    Kept,
-    /// They do not.
-    Open,
-}
+use crate::work::NewNode;
 
 /// All wishes together may raise the price of new nodes by so many percent.
 const PERCENT_MAX: i128 = 2;
@@ -49,15 +40,15 @@ pub(crate) fn may_be_worth(kept: UsdPerHour, open: (UsdPerHour, usize)) -> bool 
 
 /// Whether some pod of the items wishes for a spread over zones.
 pub(crate) fn has_open(topology: &Topology, shapes: impl IntoIterator<Item = ShapeIx>) -> bool {
-    shapes.into_iter().any(|shape| wished(topology, shape).next().is_some())
+    shapes.into_iter().any(|shape| soft_zone_spreads(topology, shape).next().is_some())
 }
 
 /// Groups by zone that pods of the shape wish to be spread by.
-fn wished(topology: &Topology, shape: ShapeIx) -> impl Iterator<Item = GroupIx> {
+fn soft_zone_spreads(topology: &Topology, shape: ShapeIx) -> impl Iterator<Item = GroupIx> {
     topology.ties[shape]
         .owned
         .iter()
-        .filter(|owned| topology.is_wished_spread(owned) && owned.selects_itself)
+        .filter(|owned| topology.is_soft_spread(owned) && owned.selects_itself)
         .map(|owned| owned.group)
         .filter(|group| &*topology.groups[*group].key == label::ZONE)
 }
@@ -68,12 +59,12 @@ pub(crate) fn settle_zones(
     model: &Model,
     topology: &Topology,
     state: &State,
-    nodes: &mut [Packed],
+    nodes: &mut [NewNode],
 ) {
     let mut counts: BTreeMap<(GroupIx, Text), u32> = BTreeMap::new();
     let mut order: Vec<(usize, Vec<(GroupIx, u32)>)> = Vec::new();
     for (index, node) in nodes.iter().enumerate() {
-        let own = wishes_of(model, topology, node);
+        let own = soft_spreads_of(model, topology, node);
         if own.is_empty() {
             continue;
         }
@@ -90,7 +81,7 @@ pub(crate) fn settle_zones(
         let pool = &model.pools[node.pool];
         let Some(cheapest) = node.price(model) else { continue };
         let most = cheapest + UsdPerHour::from_nanos(cheapest.nanos() / ZONE_PREMIUM_PART);
-        let mut best: Option<((u32, UsdPerHour), Packed, ZoneIx)> = None;
+        let mut best: Option<((u32, UsdPerHour), NewNode, ZoneIx)> = None;
         for zone in node.compatible.zones.iter() {
             let mut there = node.clone();
             there.compatible.zones = ZoneSet::one(zone);
@@ -118,11 +109,11 @@ pub(crate) fn settle_zones(
 }
 
 /// Groups that the node's pods wish to be spread by, with how many of its pods do.
-fn wishes_of(model: &Model, topology: &Topology, node: &Packed) -> Vec<(GroupIx, u32)> {
+fn soft_spreads_of(model: &Model, topology: &Topology, node: &NewNode) -> Vec<(GroupIx, u32)> {
     let mut own: BTreeMap<GroupIx, u32> = BTreeMap::new();
     for member in &node.members {
         let shape = member.pods.first().and_then(|pod| model.shapes.of_pod[*pod]);
-        for group in shape.into_iter().flat_map(|shape| wished(topology, shape)) {
+        for group in shape.into_iter().flat_map(|shape| soft_zone_spreads(topology, shape)) {
             *own.entry(group).or_default() += u32::try_from(member.pods.len()).unwrap_or(u32::MAX);
         }
     }

@@ -36,6 +36,15 @@ pub(crate) enum Rule {
     AntiAffinity,
 }
 
+/// How `ScheduleAnyway` spreads bear on where nodes are launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SoftSpread {
+    /// Like those that must hold.
+    Required,
+    /// Not at all.
+    Relaxed,
+}
+
 /// Which nodes a spread constraint looks at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct NodeFilter {
@@ -240,7 +249,7 @@ impl Topology {
             .flat_map(|ties: &ShapeTies| &ties.owned)
         {
             is_awaited[owned.group] = true;
-            is_needed[owned.group] |= !is_wished_spread(&builder.groups, owned);
+            is_needed[owned.group] |= !is_soft_spread(&builder.groups, owned);
         }
         let Builder { groups, first_owner, .. } = builder;
         let mut keys: Vec<NodeDomains> = Vec::new();
@@ -266,12 +275,12 @@ impl Topology {
     }
 
     /// Whether it is a spread with `ScheduleAnyway`.
-    pub(crate) fn is_wished_spread(&self, owned: &Owned) -> bool {
-        is_wished_spread(&self.groups, owned)
+    pub(crate) fn is_soft_spread(&self, owned: &Owned) -> bool {
+        is_soft_spread(&self.groups, owned)
     }
 }
 
-fn is_wished_spread(groups: &IndexVec<GroupIx, Group>, owned: &Owned) -> bool {
+fn is_soft_spread(groups: &IndexVec<GroupIx, Group>, owned: &Owned) -> bool {
     owned.weight > 0 && matches!(groups[owned.group].rule, Rule::Spread { .. })
 }
 

@@ -10,15 +10,15 @@ use super::bin::{Bin, bins};
 use super::cover::Reach;
 use super::packer::Packer;
 use super::relaxed::PackingRelaxation;
+use crate::feasibility::host::host_affinity;
+use crate::feasibility::limits::Limits;
+use crate::feasibility::state::State;
+use crate::feasibility::topology::Topology;
 use crate::ids::{Idx, IndexVec, ItemIx, PoolIx};
 use crate::model::Model;
 use crate::model::pool::Compatible;
 use crate::relaxation::RowIx;
-use crate::scheduling::host::host_affinity;
-use crate::scheduling::limits::Limits;
-use crate::scheduling::placement::Item;
-use crate::scheduling::state::State;
-use crate::scheduling::topology::Topology;
+use crate::work::Item;
 
 /// What all rounds share.
 pub(super) struct Setup<'p, 'm, 'a> {

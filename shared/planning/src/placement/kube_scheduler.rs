@@ -11,22 +11,22 @@ use domain::label;
 use domain::resource::{CPU, MEMORY, Resources};
 
 use super::Placer;
+use crate::feasibility::host::HostCounts;
+use crate::feasibility::state::room_for;
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, TypeIx};
 use crate::model::node::NodeView;
 use crate::model::pool::{Pool, TypeOffering};
-use crate::scheduling::host::HostCounts;
-use crate::scheduling::packing::Packed;
-use crate::scheduling::state::room_for;
+use crate::work::NewNode;
 
 /// The first resources of every array: CPU and memory.
 const SCORED: usize = 2;
 
-/// Weight of a broken wish: kube-scheduler gives preferences twice the weight of room.
-const WISH: i64 = 2;
+/// kube-scheduler gives preferences twice the weight of room.
+const PREFERENCE_WEIGHT: i64 = 2;
 
 /// A node that is about to be launched, empty.
 #[derive(Clone)]
-pub(crate) struct NewNode {
+pub(crate) struct UpcomingNode {
     pool: PoolIx,
     type_index: TypeIx,
     offering: TypeOffering,
@@ -36,9 +36,9 @@ pub(crate) struct NewNode {
     all: [i64; SCORED],
 }
 
-impl NewNode {
+impl UpcomingNode {
     /// The node of a packing as its cheapest offering, without its pods.
-    pub(crate) fn of(pools: &IndexVec<PoolIx, Pool>, packed: &Packed) -> Option<Self> {
+    pub(crate) fn of(pools: &IndexVec<PoolIx, Pool>, packed: &NewNode) -> Option<Self> {
         let own = &pools[packed.pool].types[packed.type_index];
         let offering = own.cheapest_in(packed.compatible.zones, packed.compatible.purchases)?;
         Some(Self {
@@ -71,7 +71,7 @@ enum Host {
 impl Placer<'_, '_> {
     /// Whether the pods all fit in whatever order they come and wherever each goes: as many of the largest of them
     /// in every resource would.
-    pub(crate) fn fit_anyhow(&mut self, pods: &[PodIx], new: &[NewNode]) -> bool {
+    pub(crate) fn fit_anyhow(&mut self, pods: &[PodIx], new: &[UpcomingNode]) -> bool {
         let mut shapes: Vec<ShapeIx> =
             pods.iter().filter_map(|pod| self.model.shapes.of_pod[*pod]).collect();
         shapes.sort_unstable();
@@ -121,7 +121,7 @@ impl Placer<'_, '_> {
     }
 
     /// Puts pods where kube-scheduler would, in the order given.
-    pub(crate) fn place_by_score(&mut self, pods: &[PodIx], new: &mut [NewNode]) -> Scored {
+    pub(crate) fn place_by_score(&mut self, pods: &[PodIx], new: &mut [UpcomingNode]) -> Scored {
         let mut scored = Scored::default();
         for pod in pods {
             let Some(shape) = self.model.shapes.of_pod[*pod] else { continue };
@@ -139,9 +139,9 @@ impl Placer<'_, '_> {
         scored
     }
 
-    fn best_by_score(&mut self, shape: ShapeIx, new: &[NewNode]) -> Option<Host> {
+    fn best_by_score(&mut self, shape: ShapeIx, new: &[UpcomingNode]) -> Option<Host> {
         let own = self.model.shape(shape);
-        let has_wishes = !own.preferences.is_empty()
+        let has_preferences = !own.preferences.is_empty()
             || self.topology.ties[shape].owned.iter().any(|owned| owned.weight > 0);
         let ties = self.ties_of(shape);
         let all = self.scored_of_nodes();
@@ -150,9 +150,9 @@ impl Placer<'_, '_> {
             if !self.has_room(shape, node) {
                 continue;
             }
-            let wishes = if has_wishes { self.penalty_on(shape, &ties, node) } else { 0 };
-            let score =
-                score(self.state.free(self.model, node), &own.requests, all[node]) - WISH * wishes;
+            let penalty = if has_preferences { self.penalty_on(shape, &ties, node) } else { 0 };
+            let score = score(self.state.free(self.model, node), &own.requests, all[node])
+                - PREFERENCE_WEIGHT * penalty;
             if best.is_none_or(|(most, _)| score > most) && self.keeps_required(&ties, node) {
                 best = Some((score, Host::Existing(node)));
             }
@@ -170,7 +170,7 @@ impl Placer<'_, '_> {
     }
 
     /// Whether a new node may host one more pod of the shape.
-    fn takes(&mut self, shape: ShapeIx, node: &NewNode) -> bool {
+    fn takes(&mut self, shape: ShapeIx, node: &UpcomingNode) -> bool {
         if node.hosts.room_for(self.model, self.topology, shape, &|_| true) == 0 {
             return false;
         }
@@ -190,7 +190,7 @@ impl Placer<'_, '_> {
     }
 
     /// Keys that tie the shape to where others are, and what the node has of each.
-    fn domains_of(&self, shape: ShapeIx, node: &NewNode) -> Vec<(Text, Option<Text>)> {
+    fn domains_of(&self, shape: ShapeIx, node: &UpcomingNode) -> Vec<(Text, Option<Text>)> {
         let pool = &self.model.pools[node.pool];
         let ties = &self.topology.ties[shape];
         let owned = ties.owned.iter().filter(|owned| owned.weight == 0).map(|owned| owned.group);
@@ -218,7 +218,7 @@ impl Placer<'_, '_> {
             .collect()
     }
 
-    fn place_on_new(&mut self, shape: ShapeIx, node: &mut NewNode) {
+    fn place_on_new(&mut self, shape: ShapeIx, node: &mut UpcomingNode) {
         let taints = &self.model.pools[node.pool].node_pool.template.taints;
         for (key, domain) in self.domains_of(shape, node) {
             if let Some(domain) = domain {

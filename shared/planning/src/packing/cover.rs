@@ -8,9 +8,9 @@ use super::fill::{NODE_COST_NANOS, Pattern};
 use super::packer::Packer;
 use super::queue::Queue;
 use super::relaxed::ColumnUse;
+use crate::feasibility::host::host_affinity;
 use crate::ids::{ItemIx, PoolIx};
 use crate::relaxation::RowIx;
-use crate::scheduling::host::host_affinity;
 
 /// Which bins a covering looks at.
 #[derive(Clone, Copy, PartialEq, Eq)]

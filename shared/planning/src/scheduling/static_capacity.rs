@@ -7,11 +7,11 @@ use domain::label;
 use domain::plan::PlannedNodeClaim;
 
 use super::claim::{Names, claim};
-use super::limits::Limits;
-use super::packing::Packed;
+use crate::feasibility::limits::Limits;
 use crate::ids::PoolIx;
 use crate::model::Model;
 use crate::model::pool::Pool;
+use crate::work::NewNode;
 
 /// More nodes than this are not launched for one pool in one tick; the next launches the rest.
 const LAUNCHES_MAX: u32 = 500;
@@ -57,7 +57,7 @@ fn missing(model: &Model, pool: &Pool) -> u32 {
 
 /// A node of the pool with nothing but its DaemonSets, of the cheapest type; `None` where none is offered or the
 /// pool contradicts itself.
-pub(crate) fn empty_node(model: &Model, index: PoolIx, pool: &Pool) -> Option<Packed> {
+pub(crate) fn empty_node(model: &Model, index: PoolIx, pool: &Pool) -> Option<NewNode> {
     let compatible = pool.everything();
     let cheapest = pool.cheapest(compatible.zones, compatible.purchases);
     if pool.has_no_node {
@@ -70,5 +70,5 @@ pub(crate) fn empty_node(model: &Model, index: PoolIx, pool: &Pool) -> Option<Pa
         .find(|priced| pool.types[priced.index].room.iter().all(|room| *room >= 0))
         .or(cheapest.first())?;
     let type_index = fitting.index;
-    Some(Packed { pool: index, compatible, type_index, requests, members: Vec::new() })
+    Some(NewNode { pool: index, compatible, type_index, requests, members: Vec::new() })
 }

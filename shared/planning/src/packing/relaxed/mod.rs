@@ -12,13 +12,13 @@ mod rows;
 use domain::money::UsdPerHour;
 use rustc_hash::FxHashMap;
 
+use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, ShapeIx};
 use crate::model::Model;
+use crate::packing::bin::NodeKind;
+use crate::packing::relaxed::offers::{Sold, free_capacity, sold};
+use crate::packing::relaxed::rows::{DemandRows, RowPods, demand_rows};
 use crate::relaxation::{Budget, OfferIx, Relaxation, RowIx, Rows};
-use crate::scheduling::packing::bin::NodeKind;
-use crate::scheduling::topology::Topology;
-use offers::{Sold, free_capacity, sold};
-use rows::{DemandRows, RowPods, demand_rows};
 
 /// A pattern of the fractional solution.
 pub(crate) struct ColumnUse {

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use domain::taint::first_untolerated;
 use rustc_hash::FxHashMap;
 
+use crate::feasibility::topology::{Rule, Topology};
 use crate::ids::{IndexVec, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::pool::Compatible;
 use crate::model::shape::Shape;
 use crate::relaxation::{Row, RowIx, Rows};
-use crate::scheduling::topology::{Rule, Topology};
 
 /// What the pods of one row have in common.
 pub(super) struct RowPods {

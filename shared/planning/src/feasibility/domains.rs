@@ -6,8 +6,8 @@ use domain::Text;
 use domain::taint::first_untolerated;
 
 use super::fit::Fit;
+use super::topology::SoftSpread;
 use super::topology::{Rule, Topology};
-use super::wishes::Wishes;
 use crate::ids::{PurchaseSet, ShapeIx, ZoneSet};
 use crate::model::Model;
 use crate::model::intern::KeyKind;
@@ -16,19 +16,23 @@ use crate::model::pool::{Compatible, Pool};
 /// Keys other than the host name of which a pod's new node needs a settled value, because the pod
 /// carries a constraint on it or another pod's constraint looks at the pod.
 ///
-/// With open wishes, a spread that need not hold settles nothing.
-pub(crate) fn pinned_keys(topology: &Topology, shape: ShapeIx, wishes: Wishes) -> Vec<Text> {
+/// With open soft_spread, a spread that need not hold settles nothing.
+pub(crate) fn pinned_keys(
+    topology: &Topology,
+    shape: ShapeIx,
+    soft_spread: SoftSpread,
+) -> Vec<Text> {
     let ties = &topology.ties[shape];
     let mut keys: Vec<Text> = ties
         .owned
         .iter()
-        .filter(|owned| wishes == Wishes::Kept || !topology.is_wished_spread(owned))
+        .filter(|owned| soft_spread == SoftSpread::Required || !topology.is_soft_spread(owned))
         .map(|owned| owned.group)
         .chain(ties.selected_by.iter().copied().filter(|group| {
             topology.groups[*group].rule == Rule::AntiAffinity
-                || match wishes {
-                    Wishes::Kept => topology.is_awaited[*group],
-                    Wishes::Open => topology.is_needed[*group],
+                || match soft_spread {
+                    SoftSpread::Required => topology.is_awaited[*group],
+                    SoftSpread::Relaxed => topology.is_needed[*group],
                 }
         }))
         .map(|group| &topology.groups[group])

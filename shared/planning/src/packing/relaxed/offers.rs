@@ -3,12 +3,12 @@
 use domain::taint::first_untolerated;
 
 use super::rows::{Classes, RowPods};
+use crate::feasibility::node::node_meets;
 use crate::ids::IndexVec;
 use crate::model::Model;
 use crate::model::node::NodeView;
+use crate::packing::bin::{Bin, NodeKind, bins};
 use crate::relaxation::{Capacity, Offer, OfferIx, RowIx, Rows, undominated};
-use crate::scheduling::packing::bin::{Bin, NodeKind, bins};
-use crate::scheduling::placement::node_meets;
 
 /// Above this number of node and row pairs, labels of nodes are ignored.
 const PAIRS_MAX: usize = 1 << 20;

@@ -7,11 +7,12 @@ use super::fill::Pattern;
 use super::queue::Queue;
 use super::relaxed::PackingRelaxation;
 use super::setup::Setup;
-use super::{Member, Outcome, Packed, Packing};
+use super::{Outcome, Packing};
+use crate::feasibility::limits::Limits;
 use crate::ids::{GroupIx, IndexVec, ItemIx, PurchaseIx, PurchaseSet};
 use crate::model::pool::{Compatible, Pool};
-use crate::scheduling::limits::Limits;
-use crate::scheduling::placement::Item;
+use crate::work::Item;
+use crate::work::{Member, NewNode};
 
 /// One packing while it is made.
 pub(super) struct Packer<'s, 'p, 'm, 'a> {
@@ -25,7 +26,7 @@ pub(super) struct Packer<'s, 'p, 'm, 'a> {
     pub(super) served: FxHashSet<GroupIx>,
     /// Instances used of each reservation.
     pub(super) used: FxHashMap<domain::Text, u32>,
-    pub(super) nodes: Vec<Packed>,
+    pub(super) nodes: Vec<NewNode>,
     pub(super) cost: f64,
     /// By item, what its pods cost together, and how many there are.
     pub(super) paid: IndexVec<ItemIx, (f64, u32)>,
@@ -177,7 +178,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
                 })
                 .collect();
             self.limits.take(bin.pool, &pool.types[bin.type_index].capacity);
-            self.nodes.push(Packed {
+            self.nodes.push(NewNode {
                 pool: bin.pool,
                 compatible: compatible.clone(),
                 type_index: bin.type_index,

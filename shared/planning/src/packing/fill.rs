@@ -5,11 +5,11 @@ use domain::settings::MinValuesPolicy;
 use super::bin::Bin;
 use super::packer::Packer;
 use super::queue::Queue;
-use super::with_room;
+
+use crate::feasibility::host::{HostCounts, host_affinity};
+use crate::feasibility::state::room_for;
 use crate::ids::{IndexSet, IndexVec, ItemIx};
 use crate::model::pool::Compatible;
-use crate::scheduling::host::{HostCounts, host_affinity};
-use crate::scheduling::state::room_for;
 
 /// What each node costs beyond its price, in nano-USD an hour: between offers that cost the same, fewer
 /// nodes are better.
@@ -330,7 +330,7 @@ impl Packer<'_, '_, '_, '_> {
                 .zip(requests)
                 .map(|((all, left), amount)| all - left + amount * i64::from(count))
                 .collect();
-            let mut types = with_room(pool, &next.types, &total);
+            let mut types = pool.with_room(&next.types, &total);
             self.limits.keep_allowed(bin.pool, pool, &mut types);
             if pool.min_values_unmet(&types, next.zones, next.purchases).is_some() {
                 return false;

@@ -1,0 +1,9 @@
+//! Whether a pod may go somewhere, and why not: the one place that says so.
+
+pub(crate) mod domains;
+pub(crate) mod fit;
+pub(crate) mod host;
+pub(crate) mod limits;
+pub(crate) mod node;
+pub(crate) mod state;
+pub(crate) mod topology;

@@ -1,0 +1,44 @@
+//! Nodes to launch, as packing hands them to whoever turns them into NodeClaims.
+
+use domain::money::UsdPerHour;
+
+use crate::ids::{PodIx, PoolIx, TypeIx};
+use crate::model::Model;
+use crate::model::intern::ConjunctionId;
+use crate::model::pool::Compatible;
+
+/// A node to launch, before its instance types are listed.
+#[derive(Clone)]
+pub(crate) struct NewNode {
+    /// Index of the pool.
+    pub(crate) pool: PoolIx,
+    /// What may be launched for all its pods together.
+    pub(crate) compatible: Compatible,
+    /// The type it was packed for.
+    pub(crate) type_index: TypeIx,
+    /// What its pods ask for, by resource index.
+    pub(crate) requests: Vec<i64>,
+    /// Its pods, with what each must have met.
+    pub(crate) members: Vec<Member>,
+}
+
+impl NewNode {
+    /// What the cheapest type that its pods fit on costs.
+    pub(crate) fn price(&self, model: &Model) -> Option<UsdPerHour> {
+        let pool = &model.pools[self.pool];
+        let types = pool.with_room(&self.compatible.types, &self.requests);
+        pool.cheapest(self.compatible.zones, self.compatible.purchases)
+            .iter()
+            .find(|priced| types.contains(priced.index))
+            .map(|priced| priced.offering.price)
+    }
+}
+
+/// Pods of one item on a node.
+#[derive(Clone)]
+pub(crate) struct Member {
+    /// What the node must meet for them.
+    pub(crate) conjunction: ConjunctionId,
+    /// The pods.
+    pub(crate) pods: Vec<PodIx>,
+}
