@@ -2,7 +2,8 @@
 //! stays until just before the next tick, and acts within the batching window.
 
 use controllers::launch::{LaunchReport, LaunchResult};
-use controllers::provisioning::{ProvisioningReport, provision, watch};
+use controllers::provisioning::watch::watch;
+use controllers::provisioning::{ProvisioningReport, provision};
 use controllers::steps::schedule::Scaling;
 use domain::plan::Totals;
 use lambda::metrics::Unit;

@@ -5,113 +5,45 @@
 //! that cannot be carried out leaves nothing behind: taints that no command and no ending claim accounts
 //! for are removed.
 
+mod cancel_all;
 mod cleanup;
 mod drift;
 mod propose;
+mod report;
+mod run_state;
 mod start;
 mod wait;
-mod winding_down;
 
-pub(crate) use winding_down::wind_down;
+use domain::SignedDuration;
 
-use domain::node_claim::{ConditionType, NodeClaim};
-use domain::reason::{DisruptionReason, NotDisruptable};
-use domain::snapshot::ClusterSnapshot;
-use domain::{SignedDuration, Text};
-
-use crate::event::Event;
-use crate::launch::LaunchReport;
-use crate::ports::error::{ErrorKind, PortError};
+use crate::lease::{HeldLeases, acquire, with_lease};
+use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports, Versioned};
 use crate::record::command::{CommandPhase, CommandRecord};
-use crate::run::{Problems, Run, RunOutcome, acquire, after, is_over, observe, record_events};
+use crate::run::{Run, RunOutcome, after, is_over, observe, record_events};
 use crate::steps::command::{Proposal, proposal};
-use crate::steps::pod_events::consolidatable_in;
-use crate::steps::snapshot::{Observation, snapshot};
+use crate::steps::snapshot::snapshot;
+
+pub(crate) use cancel_all::cancel_all;
+pub use report::{CommandChange, CommandEvent, DisruptionReport};
+
+use run_state::DisruptionRun;
 
 /// The lease under which claims are written is asked for so often, …
 const LEASE_ATTEMPTS: usize = 4;
 /// … with such a pause: whoever has it has it for a round.
 const LEASE_ATTEMPT_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
-/// What a disruption run did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use]
-pub struct DisruptionReport {
-    /// What happened to commands, in order.
-    pub changes: Vec<CommandChange>,
-    /// Why what was to be proposed was not, where its check failed.
-    pub refused: Vec<Text>,
-    /// Nodes that stay, and why, where that was looked into.
-    pub blocked: Vec<domain::plan::BlockedNode>,
-    /// Nodes whose taint nobody accounted for.
-    pub untainted: Vec<Text>,
-    /// Launches of replacements.
-    pub launched: LaunchReport,
-    /// Work is under way: come back after so long. `None` when nothing waits.
-    pub requeue_after: Option<SignedDuration>,
-    /// What did not work.
-    pub problems: Problems,
-}
-
-/// Something that happened to a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommandChange {
-    /// The command's id.
-    pub command: Text,
-    /// Why its nodes go.
-    pub reason: DisruptionReason,
-    /// Its nodes.
-    pub nodes: Vec<Text>,
-    /// What happened.
-    pub what: CommandEvent,
-}
-
-/// What can happen to a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CommandEvent {
-    /// It was proposed.
-    Proposed,
-    /// Validation found that it no longer holds.
-    Rejected(NotDisruptable),
-    /// Its check found it unsound.
-    Refused(Vec<Text>),
-    /// Nobody came to validate it in time.
-    Forgotten,
-    /// It was started; these claims replace its nodes.
-    Started(Vec<Text>),
-    /// Its start waits: another run holds the lease under which claims are written.
-    StartDelayed,
-    /// So many replacements are not ready yet.
-    Waiting(usize),
-    /// It was given up, and why.
-    Cancelled(Text),
-    /// Its nodes are marked for their end.
-    Ended,
-}
-
 /// Runs disruption once. An error means that nothing was decided; commands under way wait.
 pub async fn disrupt<P: Ports>(
     ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<DisruptionReport>, PortError> {
-    let lease = match acquire(ports, run, FunctionName::Disruption).await? {
-        LeaseAnswer::Acquired(lease) => lease,
-        LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
-    };
-    let launching = launching_lease(ports, run).await;
-    let held = launching.as_ref().ok().and_then(Option::as_ref);
-    let result = match &launching {
-        Ok(_) => disrupt_under(ports, run, &lease, held).await,
-        Err(error) => Err(error.clone()),
-    };
-    let mut released = ports.store().release_lease(&lease).await;
-    if let Some(held) = held {
-        released = released.and(ports.store().release_lease(held).await);
-    }
-    let mut report = result?;
-    report.problems.note(|| "release the leases".to_owned(), released);
-    Ok(RunOutcome::Ran(report))
+    with_lease(ports, run, FunctionName::Disruption, async |leases| {
+        leases.hold_for_launch(launch_lease(ports, run).await?);
+        disrupt_under(ports, run, leases).await
+    })
+    .await
 }
 
 /// The lease under which claims are written, where a command is about to start. It is taken before the
@@ -120,7 +52,7 @@ pub async fn disrupt<P: Ports>(
 ///
 /// Schedules wake provisioning in the same second, every minute: who does not wait for its round to end would
 /// find the lease taken each time.
-async fn launching_lease<P: Ports>(ports: &P, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
+async fn launch_lease<P: Ports>(ports: &P, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
     let commands = ports.store().commands().await?;
     let now = ports.clock().now();
     let is_starting = commands.iter().any(|command| match command.record.phase {
@@ -147,12 +79,11 @@ async fn launching_lease<P: Ports>(ports: &P, run: &Run<'_>) -> Result<Option<Le
 async fn disrupt_under<P: Ports>(
     ports: &P,
     run: &Run<'_>,
-    lease: &Lease,
-    launching: Option<&Lease>,
+    leases: &HeldLeases,
 ) -> Result<DisruptionReport, PortError> {
-    let observed = observe(ports, lease).await?;
+    let observed = observe(ports, leases.own()).await?;
     let snapshot = snapshot(&observed, run.settings);
-    let mut disruption = DisruptionRun::new((ports, run), &observed, &snapshot, launching);
+    let mut disruption = DisruptionRun::new(ports, run, &observed, &snapshot, leases.launch());
     disruption.clean_up().await;
     disruption.keep_drift().await;
     for command in &observed.commands {
@@ -164,50 +95,12 @@ async fn disrupt_under<P: Ports>(
     }
     // Whoever has just started something plans anew with a fresh look.
     if !disruption.is_proposal_open && !disruption.has_started && !is_over(ports, run) {
-        disruption.propose(lease).await;
+        disruption.propose(leases.own()).await;
         disruption.requeue_when_consolidatable();
     }
     let DisruptionRun { mut report, events, .. } = disruption;
     record_events(ports.cluster(), &events, &mut report.problems).await;
     Ok(report)
-}
-
-/// One run at work.
-struct DisruptionRun<'a, P> {
-    ports: &'a P,
-    run: &'a Run<'a>,
-    observed: &'a Observation,
-    snapshot: &'a ClusterSnapshot,
-    /// Held where a command is about to start.
-    launching: Option<&'a Lease>,
-    report: DisruptionReport,
-    events: Vec<Event>,
-    /// A proposal waits: nothing else is proposed until it is settled.
-    is_proposal_open: bool,
-    /// A command was started or ended in this run: what was seen no longer holds.
-    has_started: bool,
-}
-
-impl<'a, P: Ports> DisruptionRun<'a, P> {
-    /// Nothing is done yet.
-    fn new(
-        (ports, run): (&'a P, &'a Run<'a>),
-        observed: &'a Observation,
-        snapshot: &'a ClusterSnapshot,
-        launching: Option<&'a Lease>,
-    ) -> Self {
-        Self {
-            ports,
-            run,
-            observed,
-            snapshot,
-            launching,
-            report: DisruptionReport::default(),
-            events: Vec::new(),
-            is_proposal_open: false,
-            has_started: false,
-        }
-    }
 }
 
 impl<P: Ports> DisruptionRun<'_, P> {
@@ -228,71 +121,6 @@ impl<P: Ports> DisruptionRun<'_, P> {
             CommandPhase::Waiting { since } => self.wait(command, since).await,
             CommandPhase::Ending { .. } => self.end(command).await,
         }
-    }
-
-    fn note(&mut self, command: &CommandRecord, what: CommandEvent) {
-        self.report.changes.push(CommandChange {
-            command: command.id.clone(),
-            reason: command.disruption.reason,
-            nodes: command.disruption.nodes.clone(),
-            what,
-        });
-    }
-
-    /// Comes back when the next node has been left alone for `consolidateAfter`: a node that has lost its
-    /// pods need not wait for the tick after that.
-    fn requeue_when_consolidatable(&mut self) {
-        let pools = &self.observed.view.node_pools;
-        let is_kept =
-            |claim: &&NodeClaim| claim.deleted.is_none() && claim.is(ConditionType::Initialized);
-        let next = self
-            .snapshot
-            .node_claims
-            .iter()
-            .filter(is_kept)
-            .filter_map(|claim| {
-                let name = claim.node_pool()?;
-                let pool = pools.iter().find(|pool| pool.name == *name);
-                consolidatable_in(claim, pool, self.observed.now)
-            })
-            .min();
-        if let Some(pause) = next {
-            self.requeue_after(pause);
-        }
-    }
-
-    fn requeue_after(&mut self, pause: SignedDuration) {
-        let own = self.report.requeue_after;
-        self.report.requeue_after = Some(own.map_or(pause, |own| own.min(pause)));
-    }
-
-    /// Writes a command's next state. `None` where somebody else was faster or the write failed.
-    async fn save(
-        &mut self,
-        command: Versioned<CommandRecord>,
-        record: CommandRecord,
-    ) -> Option<Versioned<CommandRecord>> {
-        if record == command.record {
-            return Some(command);
-        }
-        let written = self.ports.store().update_command(&record, command.version).await;
-        match written {
-            Ok(version) => Some(Versioned { record, version }),
-            Err(error) => {
-                if error.kind != ErrorKind::Conflict {
-                    let doing = || format!("write command {}", record.id);
-                    self.report.problems.note(doing, Err::<(), _>(error));
-                }
-                self.requeue_after(SignedDuration::from_secs(1));
-                None
-            }
-        }
-    }
-
-    async fn forget(&mut self, command: &Versioned<CommandRecord>) {
-        let id = &command.record.id;
-        let deleted = self.ports.store().delete_command(id, command.version).await;
-        self.report.problems.note(|| format!("delete command {id}"), deleted);
     }
 }
 

@@ -9,14 +9,18 @@
 //! calls this until nothing is left.
 
 mod claims;
+mod report;
 
-use domain::{SignedDuration, Text};
+use domain::SignedDuration;
 
-use crate::disruption::{DisruptionReport, wind_down};
-use crate::lifecycle::{Foreign, LifecycleReport, advance_under};
+use crate::disruption::cancel_all;
+use crate::lease::with_lease;
+use crate::lifecycle::{Unmanaged, advance_under};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports};
-use crate::run::{Problems, Run, RunOutcome, acquire, after, is_over};
+use crate::run::{Run, RunOutcome, after, is_over};
+
+pub use report::{HandBackReport, LeftClaim};
 
 /// Holds the leases of a cluster that was handed back; no run is called so.
 pub const HANDED_BACK: &str = "handed back";
@@ -31,58 +35,18 @@ const LEASE_ATTEMPTS: usize = 20;
 /// … with such a pause.
 const LEASE_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
-/// What was handed back.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use]
-pub struct HandBackReport {
-    /// Claims that are Karpenter's from now on.
-    pub handed_back: Vec<Text>,
-    /// Claims that are ours still.
-    pub left: Vec<LeftClaim>,
-    /// Disruption commands that are stored still.
-    pub commands: Vec<Text>,
-    /// What became of disruption commands.
-    pub disruption: DisruptionReport,
-    /// What became of claims before they were handed over.
-    pub lifecycle: LifecycleReport,
-    /// What did not work while they were.
-    pub problems: Problems,
-}
-
-/// A claim that was not handed back yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftClaim {
-    /// The claim.
-    pub claim: Text,
-    /// Why not.
-    pub why: Text,
-}
-
-impl HandBackReport {
-    /// Whether nothing is ours any more.
-    pub const fn is_complete(&self) -> bool {
-        self.left.is_empty() && self.commands.is_empty()
-    }
-}
-
 /// Hands back what has settled. An error means that nothing was handed over in this call; `Held`, that a run of
 /// another function would not make room and nothing has changed.
 pub async fn hand_back<P: Ports>(
     ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<HandBackReport>, PortError> {
-    let guard = match acquire(ports, run, FunctionName::HandBack).await? {
-        LeaseAnswer::Acquired(lease) => lease,
-        LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
-    };
-    let result = hand_back_guarded(ports, run).await;
-    let released = ports.store().release_lease(&guard).await;
-    Ok(match result? {
-        RunOutcome::Ran(mut report) => {
-            report.problems.note(|| "release the lease".to_owned(), released);
-            RunOutcome::Ran(report)
-        }
-        held @ RunOutcome::Held(_) => held,
+    let outcome = with_lease(ports, run, FunctionName::HandBack, async |_| {
+        hand_back_guarded(ports, run).await
+    });
+    Ok(match outcome.await? {
+        RunOutcome::Ran(outcome) => outcome,
+        RunOutcome::Held(lease) => RunOutcome::Held(lease),
     })
 }
 
@@ -106,10 +70,10 @@ async fn hand_back_guarded<P: Ports>(
     for lease in &leases {
         match lease.function {
             FunctionName::Disruption => {
-                report.disruption = wind_down(ports, run, lease).await?;
+                report.disruption = cancel_all(ports, run, lease).await?;
             }
             FunctionName::Lifecycle => {
-                report.lifecycle = advance_under(ports, run, lease, Foreign::Leave).await?;
+                report.lifecycle = advance_under(ports, run, lease, Unmanaged::Leave).await?;
                 claims::hand_over(ports, run, lease, &mut report).await?;
             }
             FunctionName::Provisioning | FunctionName::HandBack => {}

@@ -14,6 +14,7 @@ mod health;
 mod mark;
 mod notice;
 mod react;
+mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,20 +24,17 @@ use futures_util::future::join_all;
 
 use crate::core::Core;
 use crate::event::Event;
-use crate::lifecycle::LifecycleReport;
+use crate::ports::ClaimPlace;
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{ClaimPlace, Ports};
-use crate::provisioning::ProvisioningReport;
-use crate::run::{Problems, Run, is_over};
+use crate::run::Run;
 
 pub use clusters::Clusters;
 pub use health::{HealthReport, Unhealthy, check_health};
 pub use notice::{Notice, NoticeKind, SPOT_NOTICE};
+pub use report::{ClusterReport, InterruptionReport, NoticeOutcome};
 
-use mark::{Marked, mark};
-
-/// So many instances are looked up, or claims written, at once.
-const CLAIMS_CONCURRENCY_MAX: usize = 25;
+use mark::{CLAIMS_CONCURRENCY_MAX, Marked, mark};
+use react::act;
 
 /// The terms of a run for whichever clusters notices concern.
 #[derive(Clone, Copy, Debug)]
@@ -49,54 +47,6 @@ pub struct Terms<'a> {
     pub id: &'a str,
     /// When nothing new is begun: what is left waits for the ticks of other functions.
     pub deadline: Timestamp,
-}
-
-/// What came of notices.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use]
-pub struct InterruptionReport {
-    /// What was done about each, in order. One with an error must come again: nothing is lost by that, and
-    /// nothing is done twice.
-    pub outcomes: Vec<Result<NoticeOutcome, PortError>>,
-    /// What was done in the clusters concerned.
-    pub clusters: Vec<ClusterReport>,
-}
-
-/// What was done about a notice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoticeOutcome {
-    /// No claim has the instance.
-    NotOurs,
-    /// It is remembered with the claim, which stays.
-    Noted(ClaimPlace),
-    /// The claim ends.
-    Ending {
-        /// The claim.
-        place: ClaimPlace,
-        /// Its NodePool.
-        node_pool: Text,
-        /// Its end was decided, or made more urgent, by this notice.
-        is_news: bool,
-        /// By when its pods are gone.
-        deadline: Option<Timestamp>,
-    },
-    /// The claim had gone meanwhile, or its instance was being ended already.
-    AlreadyGone(ClaimPlace),
-}
-
-/// What was done in a cluster. All of it goes on without the notice.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClusterReport {
-    /// The cluster.
-    pub cluster: Text,
-    /// Nodes that take no more pods and no more traffic.
-    pub tainted: Vec<Text>,
-    /// What was planned and launched; `None` where another run held the lease all the time and plans itself.
-    pub provisioning: Option<ProvisioningReport>,
-    /// The first step of the drain; `None` where another run is at it.
-    pub lifecycle: Option<LifecycleReport>,
-    /// What did not work.
-    pub problems: Problems,
 }
 
 /// Handles notices, for whichever clusters they are. What goes wrong for one notice, or in one cluster,
@@ -209,19 +159,6 @@ async fn in_cluster<C: Clusters>(
         act(&*ports, &run, &urgent, &events, &mut report).await;
     }
     (outcomes, Some(report))
-}
-
-async fn act<P: Ports>(
-    ports: &P,
-    run: &Run<'_>,
-    urgent: &BTreeSet<Text>,
-    events: &[Event],
-    report: &mut ClusterReport,
-) {
-    if !urgent.is_empty() && !is_over(ports, run) {
-        react::react(ports, run, urgent, report).await;
-    }
-    crate::run::record_events(ports.cluster(), events, &mut report.problems).await;
 }
 
 fn outcome(

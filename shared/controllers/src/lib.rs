@@ -10,6 +10,7 @@ pub mod event;
 pub mod handback;
 pub mod interruption;
 pub mod launch;
+mod lease;
 pub mod lifecycle;
 pub mod node_classes;
 pub mod ports;

@@ -9,6 +9,7 @@ mod ending;
 mod joining;
 mod orphans;
 mod pools;
+mod report;
 mod tagging;
 
 use std::borrow::Cow;
@@ -18,98 +19,30 @@ use domain::instance_type::CapacityType;
 use domain::label::TERMINATION_TIMESTAMP;
 use domain::node::Node;
 use domain::node_class::Ec2NodeClass;
-use domain::pod::{Pod, PodKey};
+use domain::pod::Pod;
 use domain::reason::DisruptionReason;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::Event;
+use crate::lease::with_lease;
 use crate::ports::cloud::Instance;
 use crate::ports::cluster::NodeClaimObject;
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{
-    ClaimStore, Cloud, Cluster, FunctionName, Lease, LeaseAnswer, Ports, Versioned,
-};
+use crate::ports::{ClaimStore, Cloud, Cluster, FunctionName, Lease, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, EndReason};
-use crate::run::{Problems, Run, RunOutcome, acquire, is_over, observe, record_events};
+use crate::run::{Run, RunOutcome, is_over, observe, record_events};
 use crate::steps::end::{Counterparts, end_reason};
 use crate::steps::mirror::is_shown;
 use crate::steps::reservation::is_expiring;
 use crate::steps::snapshot::Observation;
 
-/// What a lifecycle run did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use]
-pub struct LifecycleReport {
-    /// What happened to claims, in order.
-    pub changes: Vec<ClaimChange>,
-    /// What belonged to no claim and was removed.
-    pub orphans: Vec<Orphan>,
-    /// Instances of the cluster when the run began, by type and by how they are bought.
-    pub instances: BTreeMap<(Text, CapacityType), usize>,
-    /// Work is in flight: come back after so long. `None` when nothing waits.
-    pub requeue_after: Option<SignedDuration>,
-    /// Claims that were not looked at, the deadline being near.
-    pub left: usize,
-    /// What did not work.
-    pub problems: Problems,
-}
-
-/// Something that happened to a claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimChange {
-    /// The claim.
-    pub claim: Text,
-    /// What.
-    pub what: Change,
-}
-
-/// What can happen to a claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// A NodeClaim that somebody else made is looked after from now on.
-    Adopted,
-    /// Its instance was found: the answer to its launch had been lost.
-    InstanceFound(Text),
-    /// Its Node joined.
-    Registered(Text),
-    /// Its Node takes pods.
-    Initialized(Text),
-    /// It is to end.
-    Ending(EndReason),
-    /// A pod is being evicted.
-    Evicted(PodKey),
-    /// A pod may not be evicted now, and why.
-    EvictionBlocked(PodKey, Text),
-    /// A pod keeps the drain waiting with `karpenter.sh/do-not-disrupt`.
-    PodProtected(PodKey),
-    /// A pod was deleted with so many seconds of grace: the deadline leaves no more.
-    Forced(PodKey, u32),
-    /// Its pods are gone.
-    Drained,
-    /// Volumes are attached still: so many.
-    WaitingForVolumes(usize),
-    /// Its instance is shutting down.
-    Terminating(Text),
-    /// It is gone, its Node and instance with it.
-    Ended(EndReason),
-}
-
-/// Something that belonged to no claim.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Orphan {
-    /// An instance with our tags, ended.
-    Instance(Text),
-    /// A NodeClaim object that showed a claim which is gone.
-    NodeClaim(Text),
-    /// A Node whose instance is gone.
-    Node(Text),
-}
+pub use report::{Change, ClaimChange, LifecycleReport, Orphan};
 
 /// What becomes of NodeClaims that somebody else made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Foreign {
+pub(crate) enum Unmanaged {
     /// They are taken over; instances and Nodes that belong to none are ended and released.
-    TakeOver,
+    Adopt,
     /// They are left alone, and so are instances and Nodes that belong to no claim of ours.
     Leave,
 }
@@ -119,15 +52,10 @@ pub async fn advance<P: Ports>(
     ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<LifecycleReport>, PortError> {
-    let lease = match acquire(ports, run, FunctionName::Lifecycle).await? {
-        LeaseAnswer::Acquired(lease) => lease,
-        LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
-    };
-    let result = advance_under(ports, run, &lease, Foreign::TakeOver).await;
-    let released = ports.store().release_lease(&lease).await;
-    let mut report = result?;
-    report.problems.note(|| "release the lease".to_owned(), released);
-    Ok(RunOutcome::Ran(report))
+    with_lease(ports, run, FunctionName::Lifecycle, async |leases| {
+        advance_under(ports, run, leases.own(), Unmanaged::Adopt).await
+    })
+    .await
 }
 
 /// The same under lifecycle's lease, which is held.
@@ -135,7 +63,7 @@ pub(crate) async fn advance_under<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     lease: &Lease,
-    foreign: Foreign,
+    unmanaged: Unmanaged,
 ) -> Result<LifecycleReport, PortError> {
     // Before the claims: the claim of every instance that is listed was written by then.
     let instances = ports.cloud().instances().await?;
@@ -170,13 +98,13 @@ pub(crate) async fn advance_under<P: Ports>(
     lifecycle.keep_pools().await;
     lifecycle.tag(run.cluster).await;
     if !is_over(ports, run) {
-        match foreign {
-            Foreign::TakeOver => {
+        match unmanaged {
+            Unmanaged::Adopt => {
                 lifecycle.adopt(lease).await;
                 lifecycle.remove_orphans().await;
             }
             // Instances and Nodes without a claim of ours may be those of whoever looks after the cluster next.
-            Foreign::Leave => lifecycle.remove_objects().await,
+            Unmanaged::Leave => lifecycle.remove_objects().await,
         }
     }
     let LifecycleRun { mut report, events, .. } = lifecycle;

@@ -4,9 +4,11 @@
 //! has the plan checked, writes claims, launches them, and records what came of it. A plan that fails its
 //! check is not carried out at all.
 
-mod ahead;
 pub mod batch;
-mod watch;
+mod buffer_status;
+mod report;
+mod scheduled_scaling;
+pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,54 +18,22 @@ use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::{Event, EventReason, Subject};
 use crate::launch::{LaunchContext, LaunchReport, is_due, launch, write_claims};
+use crate::lease::with_lease;
 use crate::ports::error::PortError;
-use crate::ports::{ClaimStore, FunctionName, Lease, LeaseAnswer, Ports, Versioned};
+use crate::ports::{ClaimStore, FunctionName, Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::nomination::{NOMINATION_TTL, Nomination};
-use crate::run::{Problems, Run, RunOutcome, acquire, after, observe, record_events};
-use crate::steps::create::{Identity, NotCreatable, claim_record};
-use crate::steps::schedule::Scaling;
+use crate::run::{Problems, Run, RunOutcome, after, observe, record_events};
+use crate::steps::create::{Identity, claim_record};
 use crate::steps::snapshot::{Observation, snapshot};
 
-use ahead::{keep_schedules, show_buffers};
+pub use report::ProvisioningReport;
 
-pub use watch::watch;
+use buffer_status::update_buffers;
+use scheduled_scaling::scale_workloads;
 
 /// While pods wait or nodes go away, the next look is so far off.
-const WAITING_PAUSE: SignedDuration = SignedDuration::from_secs(10);
-
-/// What a provisioning run did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use]
-pub struct ProvisioningReport {
-    /// Launches that an earlier run had left unfinished.
-    pub resumed: LaunchReport,
-    /// What was planned, with the pods that nothing can host and why.
-    pub plan: Plan,
-    /// Workloads whose replicas were set, as PrewarmSchedules want them.
-    pub scaled: Vec<Scaling>,
-    /// Why the plan was not carried out, where its check failed.
-    pub refused: Vec<Text>,
-    /// Planned claims that were not written, and why.
-    pub not_created: Vec<(Text, NotCreatable)>,
-    /// Launches of this plan.
-    pub launched: LaunchReport,
-    /// Pods wait, nodes go away whose pods will, or a schedule is going to scale a workload: look again after so long.
-    /// `None` when nothing of that is the case.
-    pub requeue_after: Option<SignedDuration>,
-    /// How long the pod that waits the longest has been there, one that has a place on a node that is still
-    /// to come included; `None` when no pod waits.
-    pub longest_wait: Option<SignedDuration>,
-    /// What else did not work.
-    pub problems: Problems,
-}
-
-impl ProvisioningReport {
-    /// Asks for another look after so long, unless an earlier one is asked for.
-    fn requeue_after(&mut self, pause: SignedDuration) {
-        self.requeue_after = Some(self.requeue_after.map_or(pause, |own| own.min(pause)));
-    }
-}
+const PENDING_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
 /// Runs provisioning once. An error means that nothing was planned; what had been begun is resumed by the
 /// next run.
@@ -71,24 +41,11 @@ pub async fn provision<P: Ports>(
     ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<ProvisioningReport>, PortError> {
-    let lease = match acquire(ports, run, FunctionName::Provisioning).await? {
-        LeaseAnswer::Acquired(lease) => lease,
-        LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
-    };
-    let result = provision_under(ports, run, &lease).await;
-    let released = ports.store().release_lease(&lease).await;
-    let mut report = result?;
-    report.problems.note(|| "release the lease".to_owned(), released);
-    Ok(RunOutcome::Ran(report))
-}
-
-async fn provision_under<P: Ports>(
-    ports: &P,
-    run: &Run<'_>,
-    lease: &Lease,
-) -> Result<ProvisioningReport, PortError> {
-    let observed = observe(ports, lease).await?;
-    provision_for(ports, run, lease, observed).await
+    with_lease(ports, run, FunctionName::Provisioning, async |leases| {
+        let observed = observe(ports, leases.own()).await?;
+        provision_for(ports, run, leases.own(), observed).await
+    })
+    .await
 }
 
 /// Provisions for what was seen under a lease that is held.
@@ -105,11 +62,11 @@ pub(crate) async fn provision_for<P: Ports>(
     if !report.resumed.launches.is_empty() {
         observed = observe(ports, lease).await?;
     }
-    keep_schedules(ports, &observed, &mut report).await;
+    scale_workloads(ports, &observed, &mut report).await;
     let snapshot = snapshot(&observed, run.settings);
     report.plan = (run.core.schedule)(&snapshot);
     if is_waited_for(&report.plan) || is_any_ending(&observed) {
-        report.requeue_after(WAITING_PAUSE);
+        report.requeue_after(PENDING_REQUEUE_INTERVAL);
     }
     report.longest_wait = longest_wait(&report.plan, &observed);
     report.refused = (run.core.check)(&snapshot, &report.plan);
@@ -134,7 +91,7 @@ pub(crate) async fn provision_for<P: Ports>(
     report.launched = launch(ports, run, written, context).await;
     let events = events(&report.plan, &observed);
     record_events(ports.cluster(), &events, &mut report.problems).await;
-    show_buffers(ports, run, &observed, &mut report).await;
+    update_buffers(ports, run, &observed, &mut report).await;
     Ok(report)
 }
 

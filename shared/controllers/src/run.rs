@@ -7,14 +7,10 @@ use domain::{SignedDuration, Text, Timestamp};
 use crate::core::Core;
 use crate::event::Event;
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{
-    ClaimStore, Clock, Cloud, Cluster, FunctionName, Lease, LeaseAnswer, Ports, Versioned,
-};
+use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, later};
 use crate::steps::snapshot::Observation;
 
-/// A lease outlives the deadline of its run by so much: the last call may take that long.
-const LEASE_MARGIN: SignedDuration = SignedDuration::from_secs(10);
 /// A change of a record is tried so often against others who change it.
 const CHANGE_ATTEMPTS: usize = 4;
 
@@ -83,17 +79,6 @@ impl Problems {
             }
         }
     }
-}
-
-/// Takes the lease of a function for as long as the run lasts.
-pub(crate) async fn acquire<P: Ports>(
-    ports: &P,
-    run: &Run<'_>,
-    function: FunctionName,
-) -> Result<LeaseAnswer, PortError> {
-    let now = ports.clock().now();
-    let term = run.deadline.duration_since(now).max(SignedDuration::ZERO) + LEASE_MARGIN;
-    ports.store().acquire_lease(function, run.id, now, term).await
 }
 
 /// Whether no more work is to be begun.
@@ -186,6 +171,7 @@ pub(crate) fn after(now: Timestamp, by: SignedDuration) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::FunctionName;
     use crate::testing::at;
 
     #[test]

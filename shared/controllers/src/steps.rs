@@ -2,6 +2,7 @@
 //! out. Each may be taken any number of times for the same state.
 
 pub mod adopt;
+pub mod awaiting_capacity;
 pub mod buffer_status;
 pub mod command;
 pub mod condition;
@@ -10,7 +11,6 @@ pub mod create;
 pub mod drain;
 pub mod drift;
 pub mod end;
-pub mod home;
 pub mod join;
 pub mod launch;
 pub mod launch_outcome;

@@ -1,7 +1,7 @@
 //! Makers of test values.
 
-pub(crate) mod ahead;
 pub(crate) mod core;
+pub(crate) mod scheduled_scaling;
 pub(crate) mod store;
 pub(crate) mod world;
 

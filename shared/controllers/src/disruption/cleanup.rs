@@ -8,7 +8,7 @@ use domain::Text;
 use domain::node::Node;
 use domain::taint::DISRUPTED;
 
-use super::DisruptionRun;
+use super::run_state::DisruptionRun;
 use crate::ports::cluster::NodePatch;
 use crate::ports::error::found;
 use crate::ports::{Cluster, NodeRef, Ports};

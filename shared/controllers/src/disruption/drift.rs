@@ -3,7 +3,7 @@
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 
-use super::DisruptionRun;
+use super::run_state::DisruptionRun;
 use crate::ports::Ports;
 use crate::record::claim::ClaimRecord;
 use crate::run::change_claim;

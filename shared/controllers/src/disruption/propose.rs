@@ -4,7 +4,8 @@ use domain::SignedDuration;
 use domain::plan::{BlockedNode, PlannedDisruption};
 use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
 
-use super::{CommandEvent, DisruptionRun};
+use super::report::CommandEvent;
+use super::run_state::DisruptionRun;
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::{ClaimStore, Lease, Ports};
 use crate::record::claim::EndReason;

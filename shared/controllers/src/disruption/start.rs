@@ -7,7 +7,9 @@ use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::taint::Taint;
 use domain::{SignedDuration, Text, Timestamp};
 
-use super::{CommandEvent, DisruptionRun};
+use super::report::CommandEvent;
+use super::run_state::DisruptionRun;
+use super::wait::REPLACEMENT_REQUEUE_INTERVAL;
 use crate::event::{Event, EventReason, Subject};
 use crate::launch::{LaunchContext, is_due, launch, write_claims};
 use crate::ports::cluster::NodePatch;
@@ -22,7 +24,7 @@ use crate::steps::condition::set_condition;
 use crate::steps::create::{Identity, NotCreatable, claim_record};
 
 /// While a lease is awaited.
-const LEASE_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+const LEASE_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 /// What became of the claims of a command's replacements.
 #[derive(Default)]
@@ -36,10 +38,10 @@ struct Replacements {
 impl<P: Ports> DisruptionRun<'_, P> {
     /// Validates a proposal that is due, and starts it if it holds.
     pub(super) async fn validate(&mut self, command: Versioned<CommandRecord>) {
-        if self.launching.is_none() {
+        if self.launch_lease.is_none() {
             self.is_proposal_open = true;
             self.note(&command.record, CommandEvent::StartDelayed);
-            return self.requeue_after(LEASE_PAUSE);
+            return self.requeue_after(LEASE_REQUEUE_INTERVAL);
         }
         if self.has_started {
             // Budgets and room were used up by what was started a moment ago: look again first.
@@ -90,9 +92,9 @@ impl<P: Ports> DisruptionRun<'_, P> {
     /// Starts a command, or goes on where another run stopped.
     pub(super) async fn start(&mut self, command: Versioned<CommandRecord>, since: Timestamp) {
         self.has_started = true;
-        let Some(lease) = self.launching else {
+        let Some(lease) = self.launch_lease else {
             self.note(&command.record, CommandEvent::StartDelayed);
-            return self.requeue_after(LEASE_PAUSE);
+            return self.requeue_after(LEASE_REQUEUE_INTERVAL);
         };
         let Some(replacements) = self.write_replacements(&command.record, lease).await else {
             return self.requeue_after(SignedDuration::from_secs(1));
@@ -137,7 +139,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         if expected == 0 {
             self.end(command).await;
         } else {
-            self.requeue_after(super::wait::WAITING_PAUSE);
+            self.requeue_after(REPLACEMENT_REQUEUE_INTERVAL);
         }
     }
 

@@ -1,6 +1,7 @@
 use domain::drift::{NODE_POOL_RULES, Stamp};
 use domain::instance_type::CapacityType;
 use domain::node_claim::ConditionType;
+use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::{SignedDuration, Timestamp};
 use pollster::block_on;
 

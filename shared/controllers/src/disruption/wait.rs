@@ -3,7 +3,8 @@
 use domain::node_claim::ConditionType;
 use domain::{SignedDuration, Timestamp};
 
-use super::{CommandEvent, DisruptionRun};
+use super::report::CommandEvent;
+use super::run_state::DisruptionRun;
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::{ClaimStore, Ports, Versioned};
 use crate::record::claim::EndReason;
@@ -13,7 +14,7 @@ use crate::steps::command::{Replacements, replacements};
 use crate::steps::condition::clear;
 
 /// While replacements start.
-pub(super) const WAITING_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+pub(super) const REPLACEMENT_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 impl<P: Ports> DisruptionRun<'_, P> {
     /// One step of a command whose replacements are on their way.
@@ -34,7 +35,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
                     let reason = EventReason::DisruptionWaitingReadiness;
                     self.events.push(Event::new(about, reason, message));
                 }
-                self.requeue_after(WAITING_PAUSE);
+                self.requeue_after(REPLACEMENT_REQUEUE_INTERVAL);
             }
             Replacements::Lost => self.cancel(command, "a replacement is gone").await,
             Replacements::Late => self.cancel(command, "its replacements took too long").await,
@@ -83,7 +84,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
             self.note(&command.record, CommandEvent::Cancelled(why.into()));
             self.forget(&command).await;
         } else {
-            self.requeue_after(WAITING_PAUSE);
+            self.requeue_after(REPLACEMENT_REQUEUE_INTERVAL);
         }
     }
 

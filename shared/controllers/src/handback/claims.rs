@@ -2,7 +2,7 @@
 
 use domain::Text;
 
-use super::{HandBackReport, LeftClaim};
+use super::report::{HandBackReport, LeftClaim};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::{ClaimPhase, ClaimRecord};

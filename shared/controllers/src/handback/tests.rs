@@ -1,10 +1,10 @@
 use super::*;
 use crate::ports::Cluster as _;
 use crate::record::claim::EndReason;
-use crate::run::RunOutcome;
+use crate::run::{Problems, RunOutcome};
 use crate::testing::world::World;
 use crate::testing::{at, initialized_record, node_of, record};
-use domain::SignedDuration;
+use domain::{SignedDuration, Text};
 use pollster::block_on;
 
 fn hand_back_once(world: &World) -> HandBackReport {

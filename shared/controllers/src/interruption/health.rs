@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{SignedDuration, Text, Timestamp};
 use futures_util::future::join_all;
 
-use super::mark::mark;
+use super::mark::{CLAIMS_CONCURRENCY_MAX, mark};
 use super::notice::{Notice, NoticeKind};
-use super::{CLAIMS_CONCURRENCY_MAX, ClusterReport, act};
+use super::react::act;
+use super::report::ClusterReport;
 use crate::ports::cloud::{InstanceStatus, StatusCheck};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, Cloud, Ports};

@@ -13,6 +13,9 @@ use crate::record::claim::{ClaimRecord, EndReason};
 use crate::record::unavailable::UnavailableOffering;
 use crate::run::{Problems, change_claim};
 
+/// So many instances are looked up, or claims written, at once.
+pub(super) const CLAIMS_CONCURRENCY_MAX: usize = 25;
+
 /// Why the claims end that notices are about.
 const REASON: EndReason = EndReason::Disrupted(DisruptionReason::Interrupted);
 

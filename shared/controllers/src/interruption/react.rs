@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use domain::{SignedDuration, Text};
 use futures_util::future::join_all;
 
-use super::ClusterReport;
+use super::report::ClusterReport;
+use crate::event::Event;
+use crate::lease::acquire;
 use crate::lifecycle::advance;
 use crate::ports::error::{PortError, found};
 use crate::ports::{ClaimStore, Clock, Cluster, FunctionName, Lease, LeaseAnswer, NodeRef, Ports};
 use crate::provisioning::{ProvisioningReport, provision_for};
-use crate::run::{Run, acquire, after, is_over, observe};
+use crate::run::{Run, after, is_over, observe, record_events};
 use crate::steps::drain::leaving;
 use crate::steps::snapshot::Observation;
 
@@ -18,11 +20,25 @@ use crate::steps::snapshot::Observation;
 const LEASE_WAIT: SignedDuration = SignedDuration::from_secs(5);
 const LEASE_PAUSE: SignedDuration = SignedDuration::from_millis(250);
 
+/// Reacts to claims that were marked as urgent, if any, and records the events.
+pub(super) async fn act<P: Ports>(
+    ports: &P,
+    run: &Run<'_>,
+    urgent: &BTreeSet<Text>,
+    events: &[Event],
+    report: &mut ClusterReport,
+) {
+    if !urgent.is_empty() && !is_over(ports, run) {
+        react(ports, run, urgent, report).await;
+    }
+    record_events(ports.cluster(), events, &mut report.problems).await;
+}
+
 /// Taints the Nodes of claims, launches what their pods need, and takes the first step of their drain.
 ///
 /// Every part goes on without this run, so that what fails is told and no more: the taint and the drain by
 /// lifecycle, the launch by provisioning, which the taint wakes.
-pub(super) async fn react<P: Ports>(
+async fn react<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     claims: &BTreeSet<Text>,

@@ -9,6 +9,7 @@ use crate::event::EventReason;
 use crate::lifecycle::advance;
 use crate::ports::cloud::{InstanceStatus, StatusCheck};
 use crate::ports::{ClaimStore as _, Clock as _, FunctionName};
+use crate::run::Problems;
 use crate::testing::world::{World, Worlds, crash};
 use crate::testing::{at, initialized_record, node_of, pod_on};
 use domain::{SignedDuration, node::Node};

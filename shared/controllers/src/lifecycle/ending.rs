@@ -18,20 +18,20 @@ use crate::ports::error::{PortError, found};
 use crate::ports::{ClaimStore, Cloud, Cluster, NodeRef, PodRef, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, EndReason};
 use crate::run::{Run, is_over};
+use crate::steps::awaiting_capacity::drain_terms;
 use crate::steps::condition::{set_condition, set_true};
 use crate::steps::drain::{
     DrainStep, Size, awaited_attachments, drain_step, drained_status, is_drain_over, leaving,
 };
-use crate::steps::home::drain_terms;
 
 /// While pods or volumes are waited for (reference 4.3).
-const DRAIN_PAUSE: SignedDuration = SignedDuration::from_secs(1);
+const DRAIN_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
 /// While all pods that are left wait for a place elsewhere, and …
-const HOME_PAUSE: SignedDuration = SignedDuration::from_secs(10);
+const CAPACITY_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 /// … the deadline is further off than this.
-const NOTICE_LONG: SignedDuration = SignedDuration::from_mins(10);
+const DEADLINE_FAR: SignedDuration = SignedDuration::from_mins(10);
 /// While an instance shuts down (reference 4.3).
-const TERMINATION_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+const TERMINATION_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 /// So many pods are asked to go at once.
 const EVICTIONS_CONCURRENCY_MAX: usize = 10;
 /// EC2 ends at most so many instances in one call that is answered item by item.
@@ -141,9 +141,13 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         if volumes == Some(0) {
             self.to_terminate.push(claim);
         } else {
-            let is_patient = step.homeless.len() == step.remaining && step.remaining > 0;
-            let is_long = deadline.is_none_or(|own| own.duration_since(self.now) > NOTICE_LONG);
-            self.requeue_after(if is_patient && is_long { HOME_PAUSE } else { DRAIN_PAUSE });
+            let is_patient = step.awaiting_capacity.len() == step.remaining && step.remaining > 0;
+            let is_long = deadline.is_none_or(|own| own.duration_since(self.now) > DEADLINE_FAR);
+            self.requeue_after(if is_patient && is_long {
+                CAPACITY_REQUEUE_INTERVAL
+            } else {
+                DRAIN_REQUEUE_INTERVAL
+            });
         }
     }
 
@@ -262,7 +266,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             let doing = || format!("terminate {} instances", ids.len());
             let asked = self.ports.cloud().terminate(&ids).await;
             let Some(outcomes) = self.report.problems.note(doing, asked) else {
-                self.requeue_after(TERMINATION_PAUSE);
+                self.requeue_after(TERMINATION_REQUEUE_INTERVAL);
                 continue;
             };
             for (claim, outcome) in batch.into_iter().zip(outcomes) {
@@ -285,7 +289,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             Termination::Failed(error) => self.termination_failed(&mut record, error),
         }
         self.save(claim, record).await;
-        self.requeue_after(TERMINATION_PAUSE);
+        self.requeue_after(TERMINATION_REQUEUE_INTERVAL);
     }
 
     fn termination_failed(&mut self, record: &mut ClaimRecord, error: PortError) {
@@ -307,11 +311,11 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         if let Some(node) = self.node(&record)
             && !self.release_node(node).await
         {
-            return self.requeue_after(TERMINATION_PAUSE);
+            return self.requeue_after(TERMINATION_REQUEUE_INTERVAL);
         }
         let removed = self.ports.cluster().remove_node_claim(name, &record.claim.uid).await;
         if self.report.problems.note(|| format!("remove NodeClaim {name}"), removed).is_none() {
-            return self.requeue_after(TERMINATION_PAUSE);
+            return self.requeue_after(TERMINATION_REQUEUE_INTERVAL);
         }
         let deleted = self.ports.store().delete_claim(name, version).await;
         if self.report.problems.note(|| format!("delete claim {name}"), deleted).is_some() {
@@ -319,7 +323,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
                 record.ending.as_ref().map_or(EndReason::InstanceGone, |ending| ending.reason);
             self.note(&record, Change::Ended(reason));
         } else {
-            self.requeue_after(TERMINATION_PAUSE);
+            self.requeue_after(TERMINATION_REQUEUE_INTERVAL);
         }
     }
 

@@ -20,7 +20,7 @@ use crate::steps::pod_events::{consolidatable_in, note_pods, update_consolidatab
 use crate::steps::reservation::demoted;
 
 /// While a node starts, it is looked at so often.
-const STARTING_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+const STARTUP_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 impl<P: Ports> LifecycleRun<'_, P> {
     /// Records the instance of a claim whose launch was never answered, if one bears its name.
@@ -55,10 +55,10 @@ impl<P: Ports> LifecycleRun<'_, P> {
         let mut record = Cow::Borrowed(&claim.record);
         if record.instance.is_none() {
             // Provisioning launches it.
-            self.requeue_after(STARTING_PAUSE);
+            self.requeue_after(STARTUP_REQUEUE_INTERVAL);
         } else if !record.claim.is(ConditionType::Registered) {
             record = Cow::Owned(self.try_register(record.into_owned()).await);
-            self.requeue_after(STARTING_PAUSE);
+            self.requeue_after(STARTUP_REQUEUE_INTERVAL);
         } else if let Some(node) = self.node(&record) {
             if !record.claim.is(ConditionType::Initialized) {
                 record = Cow::Owned(self.try_initialize(record.into_owned(), node).await);
@@ -113,7 +113,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
     async fn try_initialize(&mut self, record: ClaimRecord, node: &Node) -> ClaimRecord {
         let initialized = initialize(record.clone(), node, self.now);
         if !initialized.claim.is(ConditionType::Initialized) {
-            self.requeue_after(STARTING_PAUSE);
+            self.requeue_after(STARTUP_REQUEUE_INTERVAL);
             return initialized;
         }
         let reference = NodeRef::from(node);

@@ -5,10 +5,10 @@ use super::*;
 use crate::launch::LaunchResult;
 use crate::ports::Clock;
 use crate::steps::launch_outcome::GiveUp;
-use crate::testing::ahead::{
+use crate::testing::core::refusing_core;
+use crate::testing::scheduled_scaling::{
     capacity_buffer, minutes_trigger, pod_template, prewarm_schedule, workload,
 };
-use crate::testing::core::refusing_core;
 use crate::testing::world::{Launch, World, crash};
 use crate::testing::{at, pending_pod};
 
@@ -220,7 +220,7 @@ fn looks(world: &World, demand: &[i64]) -> Vec<i64> {
         assert!(outcome.unwrap().ran().is_some());
         looks.push(world.clock.now().duration_since(at(0)).as_secs());
     };
-    block_on(watch(world, &world.run("run"), tell));
+    block_on(watch::watch(world, &world.run("run"), tell));
     looks
 }
 
@@ -239,7 +239,7 @@ fn a_watch_that_fails_is_told_and_looked_past_a_second_later() {
     let tell = |outcome: Result<RunOutcome<ProvisioningReport>, PortError>| {
         told.push((world.clock.now().duration_since(at(0)).as_secs(), outcome.is_ok()));
     };
-    block_on(watch(&world, &world.run("run"), tell));
+    block_on(watch::watch(&world, &world.run("run"), tell));
     assert_eq!(told, [(0, true), (0, false), (1, true)]);
 }
 

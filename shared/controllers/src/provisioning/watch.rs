@@ -3,7 +3,8 @@
 use domain::Timestamp;
 
 use super::batch::BatchWindow;
-use super::{ProvisioningReport, provision};
+use super::provision;
+use super::report::ProvisioningReport;
 use crate::ports::cluster::Demand;
 use crate::ports::error::PortError;
 use crate::ports::{Clock, Cluster, Ports};

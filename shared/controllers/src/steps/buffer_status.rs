@@ -149,7 +149,7 @@ mod tests {
     use domain::workload::WorkloadKind;
 
     use super::*;
-    use crate::testing::ahead::{capacity_buffer, pod_template, workload};
+    use crate::testing::scheduled_scaling::{capacity_buffer, pod_template, workload};
     use crate::testing::{at, planned_claim};
 
     fn key() -> ObjectKey {

@@ -27,7 +27,7 @@ const EXCLUDE_FROM_LOAD_BALANCERS: (&str, &str) =
     ("node.kubernetes.io/exclude-from-external-load-balancers", "karpenter");
 /// A pod that waits for a home is asked to go so long before nothing but its own grace period is left, so
 /// that PodDisruptionBudgets are asked at least once before the deadline forces.
-const ASKED_BEFORE: SignedDuration = SignedDuration::from_secs(3);
+const EVICTION_HEADSTART: SignedDuration = SignedDuration::from_secs(3);
 
 /// What to write on a Node that is to go, so that it takes no more pods and no more traffic; `None` where
 /// that is written.
@@ -47,9 +47,9 @@ pub struct DrainTerms {
     /// When pods are ended by force.
     pub deadline: Option<Timestamp>,
     /// Pods without a place elsewhere that is ready. They stay until they have one, …
-    pub homeless: BTreeSet<PodKey>,
+    pub awaiting_capacity: BTreeSet<PodKey>,
     /// … but no longer than lets them have their grace period until this moment.
-    pub homes_until: Option<Timestamp>,
+    pub await_capacity_until: Option<Timestamp>,
 }
 
 /// How large a pod is: its CPU, then its memory.
@@ -73,7 +73,7 @@ pub struct DrainStep {
     /// Protected by `karpenter.sh/do-not-disrupt`: the drain waits for them.
     pub protected: Vec<PodRef>,
     /// Their place elsewhere is not ready: the drain waits for that.
-    pub homeless: Vec<PodRef>,
+    pub awaiting_capacity: Vec<PodRef>,
     /// Pods that still have to go, those above among them.
     pub remaining: usize,
 }
@@ -98,8 +98,8 @@ pub fn drain_step(pods: &[&Pod], terms: &DrainTerms, now: Timestamp) -> DrainSte
         } else if Some(tier(pod)) == current && !pod.is_terminating() {
             let list = if pod.refuses_disruption(now) {
                 &mut step.protected
-            } else if terms.lets_be(pod, now) {
-                &mut step.homeless
+            } else if terms.awaits_capacity(pod, now) {
+                &mut step.awaiting_capacity
             } else {
                 &mut step.evict
             };
@@ -110,10 +110,10 @@ pub fn drain_step(pods: &[&Pod], terms: &DrainTerms, now: Timestamp) -> DrainSte
 }
 
 impl DrainTerms {
-    fn lets_be(&self, pod: &Pod, now: Timestamp) -> bool {
-        let own = SignedDuration::from_secs(pod.spec.termination_grace.0) + ASKED_BEFORE;
-        self.homeless.contains(&pod.key)
-            && self.homes_until.is_some_and(|until| until.duration_since(now) > own)
+    fn awaits_capacity(&self, pod: &Pod, now: Timestamp) -> bool {
+        let own = SignedDuration::from_secs(pod.spec.termination_grace.0) + EVICTION_HEADSTART;
+        self.awaiting_capacity.contains(&pod.key)
+            && self.await_capacity_until.is_some_and(|until| until.duration_since(now) > own)
     }
 }
 
@@ -306,14 +306,14 @@ mod tests {
         let pods: Vec<&Pod> = pods.iter().collect();
         let terms = DrainTerms {
             deadline: Some(at(120)),
-            homeless: [pods[0].key.clone()].into(),
-            homes_until: Some(at(120)),
+            awaiting_capacity: [pods[0].key.clone()].into(),
+            await_capacity_until: Some(at(120)),
         };
         let next = drain_step(&pods, &terms, at(86));
-        assert_eq!((names(&next.homeless), names(&next.evict)), (vec!["a"], vec!["b"]));
+        assert_eq!((names(&next.awaiting_capacity), names(&next.evict)), (vec!["a"], vec!["b"]));
         let next = drain_step(&pods, &terms, at(87));
         assert_eq!(names(&next.evict), ["a", "b"], "30 s of grace, and 3 s to ask budgets in");
-        assert!(next.homeless.is_empty() && next.force.is_empty());
+        assert!(next.awaiting_capacity.is_empty() && next.force.is_empty());
     }
 
     #[test]

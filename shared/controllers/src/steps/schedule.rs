@@ -136,8 +136,8 @@ mod tests {
 
     use super::*;
     use crate::ports::cluster::UnreadableSource;
-    use crate::testing::ahead::{minutes_trigger, prewarm_schedule, workload};
     use crate::testing::at;
+    use crate::testing::scheduled_scaling::{minutes_trigger, prewarm_schedule, workload};
 
     /// Three replicas from the 10th until the 20th minute of every hour, of a Deployment that has some.
     fn scaled(replicas: u32) -> ClusterView {

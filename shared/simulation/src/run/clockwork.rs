@@ -210,7 +210,7 @@ impl Clockwork {
             match function {
                 FunctionName::Provisioning if mode == ProvisioningMode::Watch => {
                     let record = |result| record::provisioning(&handle, result);
-                    provisioning::watch(ports, &run, record).await;
+                    provisioning::watch::watch(ports, &run, record).await;
                 }
                 FunctionName::Provisioning => {
                     record::provisioning(&handle, provisioning::provision(ports, &run).await);

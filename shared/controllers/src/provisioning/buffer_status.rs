@@ -1,44 +1,18 @@
-//! Capacity ahead of pods, as far as it is written into the cluster: replicas that PrewarmSchedules set, status of
-//! CapacityBuffers, and events on schedules that have no effect.
+//! Status of CapacityBuffers, as a plan leaves it.
 
 use domain::pod::{ObjectKey, VirtualPodSource};
 
-use super::ProvisioningReport;
+use super::report::ProvisioningReport;
 use crate::ports::cluster::NamespacedRef;
 use crate::ports::error::found;
 use crate::ports::{Cluster, Ports};
-use crate::run::{Problems, Run, record_events};
+use crate::run::{Problems, Run};
 use crate::status::{CapacityBufferStatus, Observed};
 use crate::steps::buffer_status::{capacity_buffer_status, unreadable_buffer_status};
-use crate::steps::schedule::{complaints, next_scaling, scaled_event, scalings};
 use crate::steps::snapshot::Observation;
 
-/// Sets replicas of workloads as schedules want them now, and tells what is wrong with schedules.
-///
-/// It comes before planning: what is planned for does not hang on it, since pods that are missing are planned for
-/// whether they were asked for yet or not.
-pub(super) async fn keep_schedules<P: Ports>(
-    ports: &P,
-    observed: &Observation,
-    report: &mut ProvisioningReport,
-) {
-    let mut events = complaints(&observed.view);
-    for scaling in scalings(&observed.view, observed.now) {
-        let scaled = ports.cluster().scale_workload(&scaling.workload, scaling.to).await;
-        let doing = || format!("scale {}", scaling.workload);
-        if let Some(Some(())) = report.problems.note(doing, found(scaled)) {
-            events.push(scaled_event(&scaling));
-            report.scaled.push(scaling);
-        }
-    }
-    record_events(ports.cluster(), &events, &mut report.problems).await;
-    if let Some(turn) = next_scaling(&observed.view, observed.now) {
-        report.requeue_after(turn.duration_since(observed.now));
-    }
-}
-
 /// Has CapacityBuffers say what became of them in a plan.
-pub(super) async fn show_buffers<P: Ports>(
+pub(super) async fn update_buffers<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     observed: &Observation,

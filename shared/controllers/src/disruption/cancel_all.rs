@@ -2,7 +2,8 @@
 
 use domain::Text;
 
-use super::{CommandEvent, DisruptionReport, DisruptionRun};
+use super::report::{CommandEvent, DisruptionReport};
+use super::run_state::DisruptionRun;
 use crate::ports::error::PortError;
 use crate::ports::{Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
@@ -16,20 +17,20 @@ const WHY: &str = "the cluster is handed back";
 /// marks its nodes for their end already does so to the end. Disruption's lease is held.
 ///
 /// Replacements that are there become nodes like any other. Those of a command that is starting go again.
-pub(crate) async fn wind_down<P: Ports>(
+pub(crate) async fn cancel_all<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     lease: &Lease,
 ) -> Result<DisruptionReport, PortError> {
     let observed = observe(ports, lease).await?;
     let snapshot = snapshot(&observed, run.settings);
-    let mut disruption = DisruptionRun::new((ports, run), &observed, &snapshot, None);
+    let mut disruption = DisruptionRun::new(ports, run, &observed, &snapshot, None);
     disruption.clean_up().await;
     for command in &observed.commands {
         if is_over(ports, run) {
             break;
         }
-        disruption.give_up(command.clone()).await;
+        disruption.cancel_or_end(command.clone()).await;
     }
     let DisruptionRun { mut report, events, .. } = disruption;
     record_events(ports.cluster(), &events, &mut report.problems).await;
@@ -37,7 +38,7 @@ pub(crate) async fn wind_down<P: Ports>(
 }
 
 impl<P: Ports> DisruptionRun<'_, P> {
-    async fn give_up(&mut self, command: Versioned<CommandRecord>) {
+    async fn cancel_or_end(&mut self, command: Versioned<CommandRecord>) {
         match command.record.phase {
             CommandPhase::Proposed => {
                 self.note(&command.record, CommandEvent::Forgotten);

@@ -27,21 +27,21 @@ pub fn drain_terms(observed: &Observation, record: &ClaimRecord, pods: &[&Pod]) 
         return terms;
     }
     DrainTerms {
-        homeless: homeless(observed, ending, pods),
-        homes_until: ending.deadline.or_else(|| later(ending.since, REPLACEMENT_TIMEOUT)),
+        awaiting_capacity: awaiting_capacity(observed, ending, pods),
+        await_capacity_until: ending.deadline.or_else(|| later(ending.since, REPLACEMENT_TIMEOUT)),
         ..terms
     }
 }
 
-fn homeless(observed: &Observation, ending: &Ending, pods: &[&Pod]) -> BTreeSet<PodKey> {
+fn awaiting_capacity(observed: &Observation, ending: &Ending, pods: &[&Pod]) -> BTreeSet<PodKey> {
     pods.iter()
         .filter(|pod| pod.is_reschedulable())
-        .filter(|pod| !has_home(observed, ending.since, &pod.key))
+        .filter(|pod| !has_ready_capacity(observed, ending.since, &pod.key))
         .map(|pod| pod.key.clone())
         .collect()
 }
 
-fn has_home(observed: &Observation, since: Timestamp, pod: &PodKey) -> bool {
+fn has_ready_capacity(observed: &Observation, since: Timestamp, pod: &PodKey) -> bool {
     let is_launched_for_it = observed.claims.iter().map(|claim| &claim.record).any(|record| {
         record.phase() == ClaimPhase::Initialized
             && record.claim.created.is_some_and(|created| created >= since)
@@ -112,36 +112,40 @@ mod tests {
     }
 
     /// Which of pods `a` and `b` on the old node have no home.
-    fn homeless(claims: Vec<ClaimRecord>, nominations: Vec<Nomination>) -> Vec<Text> {
+    fn awaiting_capacity(claims: Vec<ClaimRecord>, nominations: Vec<Nomination>) -> Vec<Text> {
         let old = interrupted();
         let pods = [pod_on("a", &node_of(&old)), pod_on("b", &node_of(&old))];
         let pods: Vec<&Pod> = pods.iter().collect();
         let all = claims.into_iter().chain([old.clone()]).collect();
         let terms = drain_terms(&observed(all, nominations), &old, &pods);
-        assert_eq!(terms.homes_until, Some(at(220)));
-        terms.homeless.into_iter().map(|pod| pod.name).collect()
+        assert_eq!(terms.await_capacity_until, Some(at(220)));
+        terms.awaiting_capacity.into_iter().map(|pod| pod.name).collect()
     }
 
     #[test]
     fn a_pod_has_a_home_once_the_node_launched_for_it_takes_pods() {
         let booting = created(launched_record("new", at(101)), 101, &["a"]);
-        assert_eq!(homeless(vec![booting], Vec::new()), ["a".into(), "b".into()]);
+        assert_eq!(awaiting_capacity(vec![booting], Vec::new()), ["a".into(), "b".into()]);
         let ready = created(initialized_record("new", at(101)), 101, &["a"]);
-        assert_eq!(homeless(vec![ready], Vec::new()), ["b".into()]);
+        assert_eq!(awaiting_capacity(vec![ready], Vec::new()), ["b".into()]);
         let earlier = created(initialized_record("new", at(50)), 50, &["a"]);
-        assert_eq!(homeless(vec![earlier], Vec::new()).len(), 2, "that was for another need");
+        assert_eq!(
+            awaiting_capacity(vec![earlier], Vec::new()).len(),
+            2,
+            "that was for another need"
+        );
     }
 
     #[test]
     fn a_nomination_is_a_home_where_its_node_takes_pods() {
         let other = initialized_record("other", at(0));
         let node = node_of(&other).name;
-        let homes = |nomination| homeless(vec![other.clone()], vec![nomination]).len();
+        let homes = |nomination| awaiting_capacity(vec![other.clone()], vec![nomination]).len();
         assert_eq!(homes(nominated(&node, "a", 170)), 1);
         assert_eq!(homes(nominated(&node, "a", 150)), 2, "it has expired");
         let booting = launched_record("other", at(150));
         let nomination = nominated(&"other".into(), "a", 170);
-        assert_eq!(homeless(vec![booting], vec![nomination]).len(), 2);
+        assert_eq!(awaiting_capacity(vec![booting], vec![nomination]).len(), 2);
         let own = nominated(&node_of(&interrupted()).name, "a", 170);
         assert_eq!(homes(own), 2, "the node that goes is no home");
     }

@@ -1,0 +1,120 @@
+//! A disruption run at work: what it acts on, and what it has done so far.
+
+use domain::SignedDuration;
+use domain::node_claim::{ConditionType, NodeClaim};
+use domain::snapshot::ClusterSnapshot;
+
+use super::report::{CommandChange, CommandEvent, DisruptionReport};
+use crate::event::Event;
+use crate::ports::error::ErrorKind;
+use crate::ports::{ClaimStore, Lease, Ports, Versioned};
+use crate::record::command::CommandRecord;
+use crate::run::Run;
+use crate::steps::pod_events::consolidatable_in;
+use crate::steps::snapshot::Observation;
+
+/// One run at work.
+pub(super) struct DisruptionRun<'a, P> {
+    pub(super) ports: &'a P,
+    pub(super) run: &'a Run<'a>,
+    pub(super) observed: &'a Observation,
+    pub(super) snapshot: &'a ClusterSnapshot,
+    /// Held where a command is about to start.
+    pub(super) launch_lease: Option<&'a Lease>,
+    pub(super) report: DisruptionReport,
+    pub(super) events: Vec<Event>,
+    /// A proposal waits: nothing else is proposed until it is settled.
+    pub(super) is_proposal_open: bool,
+    /// A command was started or ended in this run: what was seen no longer holds.
+    pub(super) has_started: bool,
+}
+
+impl<'a, P: Ports> DisruptionRun<'a, P> {
+    /// Nothing is done yet.
+    pub(super) fn new(
+        ports: &'a P,
+        run: &'a Run<'a>,
+        observed: &'a Observation,
+        snapshot: &'a ClusterSnapshot,
+        launch_lease: Option<&'a Lease>,
+    ) -> Self {
+        Self {
+            ports,
+            run,
+            observed,
+            snapshot,
+            launch_lease,
+            report: DisruptionReport::default(),
+            events: Vec::new(),
+            is_proposal_open: false,
+            has_started: false,
+        }
+    }
+}
+
+impl<P: Ports> DisruptionRun<'_, P> {
+    pub(super) fn note(&mut self, command: &CommandRecord, what: CommandEvent) {
+        self.report.changes.push(CommandChange {
+            command: command.id.clone(),
+            reason: command.disruption.reason,
+            nodes: command.disruption.nodes.clone(),
+            what,
+        });
+    }
+
+    /// Comes back when the next node has been left alone for `consolidateAfter`: a node that has lost its
+    /// pods need not wait for the tick after that.
+    pub(super) fn requeue_when_consolidatable(&mut self) {
+        let pools = &self.observed.view.node_pools;
+        let is_kept =
+            |claim: &&NodeClaim| claim.deleted.is_none() && claim.is(ConditionType::Initialized);
+        let next = self
+            .snapshot
+            .node_claims
+            .iter()
+            .filter(is_kept)
+            .filter_map(|claim| {
+                let name = claim.node_pool()?;
+                let pool = pools.iter().find(|pool| pool.name == *name);
+                consolidatable_in(claim, pool, self.observed.now)
+            })
+            .min();
+        if let Some(pause) = next {
+            self.requeue_after(pause);
+        }
+    }
+
+    pub(super) fn requeue_after(&mut self, pause: SignedDuration) {
+        let own = self.report.requeue_after;
+        self.report.requeue_after = Some(own.map_or(pause, |own| own.min(pause)));
+    }
+
+    /// Writes a command's next state. `None` where somebody else was faster or the write failed.
+    pub(super) async fn save(
+        &mut self,
+        command: Versioned<CommandRecord>,
+        record: CommandRecord,
+    ) -> Option<Versioned<CommandRecord>> {
+        if record == command.record {
+            return Some(command);
+        }
+        let written = self.ports.store().update_command(&record, command.version).await;
+        match written {
+            Ok(version) => Some(Versioned { record, version }),
+            Err(error) => {
+                if error.kind != ErrorKind::Conflict {
+                    let doing = || format!("write command {}", record.id);
+                    self.report.problems.note(doing, Err::<(), _>(error));
+                }
+                self.requeue_after(SignedDuration::from_secs(1));
+                None
+            }
+        }
+    }
+
+    pub(super) async fn forget(&mut self, command: &Versioned<CommandRecord>) {
+        let id = &command.record.id;
+        let deleted = self.ports.store().delete_command(id, command.version).await;
+        self.report.problems.note(|| format!("delete command {id}"), deleted);
+    }
+}

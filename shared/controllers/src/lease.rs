@@ -1,0 +1,92 @@
+//! Leases: at most one run of a function at a time in each cluster.
+
+use domain::SignedDuration;
+
+use crate::ports::error::PortError;
+use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports};
+use crate::run::{Problems, Run, RunOutcome};
+
+/// How long a lease outlives the deadline of its run: the last call may take that long.
+const LEASE_MARGIN: SignedDuration = SignedDuration::from_secs(10);
+
+/// A report that takes note of what went wrong around its run.
+pub(crate) trait Report {
+    /// Problems of the run; `None` where the run did not take place.
+    fn problems_mut(&mut self) -> Option<&mut Problems>;
+}
+
+impl<R: Report> Report for RunOutcome<R> {
+    fn problems_mut(&mut self) -> Option<&mut Problems> {
+        match self {
+            Self::Ran(report) => report.problems_mut(),
+            Self::Held(_) => None,
+        }
+    }
+}
+
+/// The leases that a run holds, in the order in which they were acquired.
+#[derive(Debug)]
+pub(crate) struct HeldLeases {
+    own: Lease,
+    launch: Option<Lease>,
+}
+
+impl HeldLeases {
+    /// The lease of the function that runs.
+    pub(crate) const fn own(&self) -> &Lease {
+        &self.own
+    }
+
+    /// Provisioning's lease, which whoever creates claims holds as well.
+    pub(crate) const fn launch(&self) -> Option<&Lease> {
+        self.launch.as_ref()
+    }
+
+    /// Holds provisioning's lease as well until the run ends.
+    pub(crate) fn hold_for_launch(&mut self, lease: Option<Lease>) {
+        self.launch = lease;
+    }
+
+    /// Releases all of them, whatever comes of the first. The first error counts.
+    async fn release<S: ClaimStore>(&self, store: &S) -> Result<(), PortError> {
+        let released = store.release_lease(&self.own).await;
+        match &self.launch {
+            Some(lease) => released.and(store.release_lease(lease).await),
+            None => released,
+        }
+    }
+}
+
+/// Acquires the lease of a function for as long as the run lasts.
+pub(crate) async fn acquire<P: Ports>(
+    ports: &P,
+    run: &Run<'_>,
+    function: FunctionName,
+) -> Result<LeaseAnswer, PortError> {
+    let now = ports.clock().now();
+    let term = run.deadline.duration_since(now).max(SignedDuration::ZERO) + LEASE_MARGIN;
+    ports.store().acquire_lease(function, run.id, now, term).await
+}
+
+/// Runs `body` under the lease of a function and releases the lease, whatever came of `body`.
+///
+/// That the lease could not be released is a problem of the report and no more: it expires by
+/// itself. An error of `body` is passed on.
+pub(crate) async fn with_lease<P: Ports, R: Report>(
+    ports: &P,
+    run: &Run<'_>,
+    function: FunctionName,
+    body: impl AsyncFnOnce(&mut HeldLeases) -> Result<R, PortError>,
+) -> Result<RunOutcome<R>, PortError> {
+    let mut leases = match acquire(ports, run, function).await? {
+        LeaseAnswer::Acquired(own) => HeldLeases { own, launch: None },
+        LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
+    };
+    let result = body(&mut leases).await;
+    let released = leases.release(ports.store()).await;
+    let mut report = result?;
+    if let Some(problems) = report.problems_mut() {
+        problems.note(|| "release the lease".to_owned(), released);
+    }
+    Ok(RunOutcome::Ran(report))
+}

@@ -1,0 +1,32 @@
+//! Scaling workloads as PrewarmSchedules want them, and events about schedules without effect.
+
+use super::report::ProvisioningReport;
+use crate::ports::error::found;
+use crate::ports::{Cluster, Ports};
+use crate::run::record_events;
+use crate::steps::schedule::{complaints, next_scaling, scaled_event, scalings};
+use crate::steps::snapshot::Observation;
+
+/// Sets replicas of workloads as schedules want them now, and tells what is wrong with schedules.
+///
+/// It comes before planning: what is planned for does not hang on it, since pods that are missing are planned for
+/// whether they were asked for yet or not.
+pub(super) async fn scale_workloads<P: Ports>(
+    ports: &P,
+    observed: &Observation,
+    report: &mut ProvisioningReport,
+) {
+    let mut events = complaints(&observed.view);
+    for scaling in scalings(&observed.view, observed.now) {
+        let scaled = ports.cluster().scale_workload(&scaling.workload, scaling.to).await;
+        let doing = || format!("scale {}", scaling.workload);
+        if let Some(Some(())) = report.problems.note(doing, found(scaled)) {
+            events.push(scaled_event(&scaling));
+            report.scaled.push(scaling);
+        }
+    }
+    record_events(ports.cluster(), &events, &mut report.problems).await;
+    if let Some(turn) = next_scaling(&observed.view, observed.now) {
+        report.requeue_after(turn.duration_since(observed.now));
+    }
+}
