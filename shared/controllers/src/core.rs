@@ -1,4 +1,4 @@
-//! The pure core that the controllers ask: what to do, and whether an answer is sound.
+//! The pure core that controllers call: what to do, and whether a plan is sound.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,22 +9,22 @@ use domain::plan::{Plan, PlannedDisruption};
 use domain::reason::NotDisruptable;
 use domain::snapshot::ClusterSnapshot;
 
-/// The decisions that controllers do not take themselves, as pure functions.
+/// The decisions that controllers leave to planning, as pure functions.
 ///
-/// They are values so that a test of a conversation with the outside need not find a snapshot that
-/// makes the real planner say what the conversation is about.
+/// They are values, so that a test of the I/O around a decision need not construct a snapshot for
+/// which the real planner decides that way.
 #[derive(Clone, Copy)]
 pub struct Core {
-    /// Where pending pods go.
+    /// Schedules pending pods.
     pub schedule: fn(&ClusterSnapshot) -> Plan,
-    /// Which nodes should go.
+    /// Proposes nodes to disrupt.
     pub propose: fn(&ClusterSnapshot) -> Plan,
-    /// Which claims have drifted, by name, and how.
+    /// How claims have drifted, by claim name.
     pub drift: fn(&ClusterSnapshot) -> BTreeMap<Text, DriftReason>,
-    /// Whether nodes that were proposed earlier should still go, and where their pods go by now.
+    /// Whether a disruption proposed earlier still holds, with the pods' places computed anew.
     pub validate:
         fn(&ClusterSnapshot, &PlannedDisruption) -> Result<PlannedDisruption, NotDisruptable>,
-    /// What is wrong with a plan, in sentences; empty for a sound one.
+    /// Violations of a plan, as sentences; empty for a sound plan.
     pub check: fn(&ClusterSnapshot, &Plan) -> Vec<Text>,
 }
 

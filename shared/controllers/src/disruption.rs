@@ -1,9 +1,10 @@
-//! Disruption: nodes that are empty, unneeded, drifted, expired or unhealthy go, replacements first.
+//! Disruption: empty, underutilized, drifted, expired and unhealthy nodes are removed, replacements
+//! first.
 //!
-//! What is proposed in one run is stored and validated in a later one against a fresh look; then it is
-//! started, waited for and ended step by step. Each step is stored, so that any run can go on. A command
-//! that cannot be carried out leaves nothing behind: taints that no command and no ending claim accounts
-//! for are removed.
+//! A disruption is proposed and stored in one run, validated in a later one against a fresh
+//! snapshot, then started, awaited and ended step by step. Every step is stored, so that any run
+//! can resume it. A command that cannot be carried out leaves nothing behind: taints that neither a
+//! command nor an ending claim accounts for are removed.
 
 mod cancel_all;
 mod cleanup;
@@ -29,12 +30,13 @@ pub use report::{CommandChange, CommandEvent, DisruptionReport};
 
 use run_state::DisruptionRun;
 
-/// The lease under which claims are written is asked for so often, …
+/// Attempts to acquire provisioning's lease before a command starts.
 const LEASE_ATTEMPTS: usize = 4;
-/// … with such a pause: whoever has it has it for a round.
+/// Pause between two attempts: a provisioning run holds the lease for a few seconds.
 const LEASE_ATTEMPT_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
-/// Runs disruption once. An error means that nothing was decided; commands under way wait.
+/// Runs disruption once. An error means that nothing was decided; commands in flight are left to
+/// the next run.
 pub async fn disrupt<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -46,12 +48,12 @@ pub async fn disrupt<P: Ports>(
     .await
 }
 
-/// The lease under which claims are written, where a command is about to start. It is taken before the
-/// look at the cluster, so that no other run launches for the same pods, or under the same limits,
-/// between that look and the launch of replacements.
+/// Acquires provisioning's lease if a command is about to start. It is acquired before the cluster
+/// is listed, so that no other run launches for the same pods, or under the same limits, between
+/// that list and the launch of replacements.
 ///
-/// Schedules wake provisioning in the same second, every minute: who does not wait for its round to end would
-/// find the lease taken each time.
+/// Schedules invoke provisioning in the same second of every minute, so a run that did not wait for
+/// it would find the lease held each time.
 async fn launch_lease<P: Ports>(ports: &P, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
     let commands = ports.store().commands().await?;
     let now = ports.clock().now();
@@ -93,7 +95,8 @@ async fn disrupt_under<P: Ports>(
         }
         disruption.step(command.clone()).await;
     }
-    // Whoever has just started something plans anew with a fresh look.
+    // A run that has started or ended a command leaves proposing to the next one, with a fresh
+    // snapshot.
     if !disruption.is_proposal_open && !disruption.has_started && !is_over(ports, run) {
         disruption.propose(leases.own()).await;
         disruption.requeue_when_consolidatable();

@@ -1,4 +1,4 @@
-//! Events that users see with `kubectl describe`, by Karpenter's reasons.
+//! Kubernetes events, with Karpenter's reasons.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use domain::{SignedDuration, Text};
 /// An event about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What it is about.
+    /// The object it is about.
     pub about: Subject,
-    /// Its reason.
+    /// `reason`.
     pub reason: EventReason,
-    /// A sentence.
+    /// `note`: a sentence.
     pub message: Text,
 }
 
@@ -26,7 +26,7 @@ impl Event {
 /// The object that an event is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// A pod and its uid.
+    /// A pod by key and uid.
     Pod(PodKey, Text),
     /// A Node by name and uid.
     Node(Text, Text),
@@ -36,11 +36,11 @@ pub enum Subject {
     NodePool(Text),
     /// An EC2NodeClass by name.
     NodeClass(Text),
-    /// A CapacityBuffer, ScaledObject or PrewarmSchedule, and its uid.
+    /// A CapacityBuffer, ScaledObject or PrewarmSchedule, by key and uid.
     Source(VirtualPodSource, Text),
 }
 
-/// Normal or Warning.
+/// `type` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// For information.
@@ -51,21 +51,21 @@ pub enum Severity {
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident $severity:ident,)*) => {
-        /// Reasons of events, as Karpenter words them (reference E11.3), and ours where it has none.
+        /// Reasons of events: Karpenter's (`pkg/events/reason.go`), and our own where it has none.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum EventReason {
             $($(#[$doc])* $name,)*
         }
 
         impl EventReason {
-            /// The word of the API.
+            /// The reason as written in the event.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)*
                 }
             }
 
-            /// Normal or Warning.
+            /// `type` of events of this reason.
             pub const fn severity(self) -> Severity {
                 match self {
                     $(Self::$name => Severity::$severity,)*
@@ -76,74 +76,75 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// A node cannot be disrupted.
+    /// A node may not be disrupted.
     DisruptionBlocked Normal,
     /// A replacement is being launched.
     DisruptionLaunching Normal,
-    /// A node is being ended.
+    /// A node is being terminated.
     DisruptionTerminating Normal,
     /// Replacements are not ready yet.
     DisruptionWaitingReadiness Normal,
-    /// Consolidation would not help.
+    /// Consolidation would not reduce the cost.
     Unconsolidatable Normal,
-    /// Validation found that consolidation no longer is right.
+    /// Validation found that a consolidation no longer holds.
     ConsolidationRejected Normal,
     /// Validation confirmed a consolidation.
     ConsolidationApproved Normal,
-    /// Nothing can host a pod.
+    /// No node or NodePool can host a pod.
     FailedScheduling Warning,
-    /// A pod has a place.
+    /// A place on a node is reserved for a pod.
     Nominated Normal,
     /// A node is being disrupted.
     Disrupted Normal,
-    /// A pod is being moved away.
+    /// A pod is being evicted.
     Evicted Normal,
-    /// A pod may not be moved now.
+    /// A pod may not be evicted now.
     FailedDraining Warning,
-    /// A drain ends by force soon.
+    /// A drain is about to reach its `terminationGracePeriod`.
     TerminationGracePeriodExpiring Warning,
-    /// An instance could not be ended.
+    /// An instance could not be terminated.
     FailedTermination Warning,
-    /// A Node has less of something than its claim was to bring.
+    /// A Node has less of a resource than its claim promised.
     FailedConsistencyCheck Warning,
-    /// A node class that is being deleted is still used.
+    /// A node class that is being deleted is still in use.
     WaitingOnNodeClaimTermination Normal,
-    /// EC2 takes back a capacity reservation that an instance runs in.
+    /// EC2 interrupts an instance in a capacity reservation.
     CapacityReservationInstanceInterrupted Warning,
-    /// Too many nodes of a pool are unhealthy for one of them to be replaced.
+    /// Too many nodes of a pool are unhealthy to replace one of them.
     NodeRepairBlocked Warning,
     /// No instance type meets the requirements of a NodePool.
     NoCompatibleInstanceTypes Warning,
-    /// EC2 has none left of what a claim may use.
+    /// No offering of a claim has capacity.
     InsufficientCapacityError Warning,
-    /// A Node joined without the taint that keeps pods off until it is registered.
+    /// A Node joined without taint `karpenter.sh/unregistered`, which keeps pods off until it is
+    /// registered.
     UnregisteredTaintMissing Warning,
-    /// A node class cannot be launched from.
+    /// A node class is not ready to launch from.
     NodeClassNotReady Warning,
-    /// EC2 takes a spot instance back.
+    /// EC2 interrupts a spot instance.
     SpotInterrupted Warning,
-    /// EC2 may take a spot instance back.
+    /// EC2 is likely to interrupt a spot instance.
     SpotRebalanceRecommendation Normal,
-    /// An instance stops.
+    /// An instance is stopping.
     InstanceStopping Warning,
-    /// An instance ends.
+    /// An instance is terminating.
     InstanceTerminating Warning,
-    /// EC2 announced maintenance of an instance.
+    /// EC2 scheduled a maintenance event for an instance, or its status checks fail.
     InstanceUnhealthy Warning,
-    /// A node ends because EC2 takes its instance.
+    /// A node is drained because its instance is interrupted.
     TerminatingOnInterruption Warning,
-    /// A schedule or a CapacityBuffer cannot be read. Ours.
+    /// A schedule or CapacityBuffer is malformed. Not in Karpenter.
     InvalidSpecification Warning,
-    /// A schedule's workload is not in its namespace. Ours.
+    /// The workload of a schedule does not exist in its namespace. Not in Karpenter.
     ScaleTargetNotFound Warning,
-    /// A PrewarmSchedule set its workload's replicas. Ours.
+    /// A PrewarmSchedule set the replicas of its workload. Not in Karpenter.
     ScaleTargetScaled Normal,
 }
 
 impl EventReason {
-    /// Within how long an equal event is not recorded again.
+    /// Time within which an equal event is not recorded again.
     ///
-    /// Source: Karpenter (reference E11.4).
+    /// Source: the `DedupeTimeout` of Karpenter's events.
     pub const fn dedupe(self) -> SignedDuration {
         match self {
             Self::Unconsolidatable

@@ -1,12 +1,13 @@
-//! Handing a cluster back: what we remember of claims that have settled is let go of, and Nodes, NodeClaims and
-//! finalizers stay as Karpenter expects them, so that it goes on where we stop.
+//! Handing a cluster back to Karpenter: records of settled claims are deleted, while Nodes,
+//! NodeClaims and finalizers stay as Karpenter expects them.
 //!
-//! From the first call on, the leases of all functions are held by [`HANDED_BACK`], so that whatever wakes them does
-//! nothing in this cluster, and cannot write a claim either: lifecycle would take the NodeClaims over again.
-//! [`take_back`] gives the leases free. Karpenter must not run before all is handed over.
+//! From the first call on, [`HANDED_BACK`] holds the leases of all functions, so that an invocation
+//! does nothing in this cluster and creates no claim; otherwise lifecycle would adopt the
+//! NodeClaims again. [`take_back`] releases the leases. Karpenter must not run before everything is
+//! handed back.
 //!
-//! Claims that end are brought to their end by lifecycle's own steps, and commands are given up: whoever hands back
-//! calls this until nothing is left.
+//! Ending claims are taken to their end by lifecycle's own steps, and commands are cancelled. The
+//! caller repeats the call until nothing is left.
 
 mod claims;
 mod report;
@@ -22,21 +23,22 @@ use crate::run::{Run, RunOutcome, after, is_over};
 
 pub use report::{HandBackReport, LeftClaim};
 
-/// Holds the leases of a cluster that was handed back; no run is called so.
+/// Holder of the leases of a cluster that was handed back; no run has this id.
 pub const HANDED_BACK: &str = "handed back";
 
-/// Those whose leases are held, in the order in which they are taken.
+/// Functions whose leases are held, in the order in which they are acquired.
 const FUNCTIONS: [FunctionName; 3] =
     [FunctionName::Disruption, FunctionName::Provisioning, FunctionName::Lifecycle];
-/// Until somebody takes the cluster back.
+/// Term of the leases of a cluster that was handed back: a hundred years, in effect until it is
+/// taken back.
 const HANDBACK_LEASE_TERM: SignedDuration = SignedDuration::from_hours(24 * 365 * 100);
-/// Whoever runs gives its lease back between rounds: it is asked for so often, …
+/// Attempts to acquire a function's lease: its runs release it between reconciliations.
 const LEASE_ATTEMPTS: usize = 20;
-/// … with such a pause.
+/// Pause between two attempts to acquire a lease.
 const LEASE_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
-/// Hands back what has settled. An error means that nothing was handed over in this call; `Held`, that a run of
-/// another function would not make room and nothing has changed.
+/// Hands back what has settled. An error means that nothing was handed over in this call; `Held`
+/// means that another run kept its lease and nothing has changed.
 pub async fn hand_back<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -84,7 +86,7 @@ async fn hand_back_guarded<P: Ports>(
     Ok(RunOutcome::Ran(report))
 }
 
-/// Takes a function's lease for good.
+/// Acquires a function's lease for [`HANDED_BACK`].
 async fn hold<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -105,7 +107,7 @@ async fn hold<P: Ports>(
         .await
 }
 
-/// Whether the cluster was handed back, or is being.
+/// Whether the cluster is handed back, or is being handed back.
 pub async fn is_handed_back<P: Ports>(ports: &P) -> Result<bool, PortError> {
     let lease = ports.store().lease(FunctionName::Lifecycle).await?;
     Ok(lease.is_some_and(|lease| is_of_hand_back(&lease)))
@@ -116,11 +118,12 @@ pub fn is_of_hand_back(lease: &Lease) -> bool {
     &*lease.holder == HANDED_BACK
 }
 
-/// Looks after the cluster again: functions may run, and lifecycle takes over the NodeClaims that are there. Whether it
-/// had been handed back.
+/// Takes the cluster back: functions run again, and lifecycle adopts the NodeClaims in it. Returns
+/// whether it had been handed back.
 pub async fn take_back<P: Ports>(ports: &P) -> Result<bool, PortError> {
     let mut was_handed_back = false;
-    // Lifecycle last: until then, whoever asks is told that the cluster was handed back.
+    // Lifecycle's lease comes last: until it is released, `is_handed_back` says that the cluster is
+    // handed back.
     for function in FUNCTIONS {
         let lease = ports.store().lease(function).await?;
         if let Some(lease) = lease.filter(is_of_hand_back) {

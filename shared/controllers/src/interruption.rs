@@ -1,13 +1,13 @@
-//! Interruption: EC2 takes an instance back, or says that it will.
+//! Interruption: EC2 interrupts an instance, or announces that it will.
 //!
-//! A notice names an instance and no cluster: the index leads to its claim, and from there to its cluster.
-//! What a notice comes to is stored first: the offering is not tried for a while, and the claim is marked
-//! for its end. Then each cluster is looked at once for all of its notices: the Nodes are tainted, one plan
-//! launches replacements for all of their pods, and lifecycle takes its first step. Whatever is left goes
-//! on in the ticks of provisioning and lifecycle, which find the marks.
+//! A notice names an instance but no cluster: an index leads to its claim, and so to its cluster.
+//! The consequences are stored first: the offering is marked unavailable, and the claim is marked
+//! as ending. Then each cluster is listed once for all of its notices: Nodes are tainted, one plan
+//! launches replacements for all of their pods, and lifecycle takes its first step. What is left to
+//! do is done by later runs of provisioning and lifecycle, which find the marks.
 //!
-//! Notices may come twice, late and out of order: an end that is decided keeps its first reason and its
-//! earliest deadline. A notice has been dealt with once its mark is stored, and only then.
+//! Notices may arrive twice, late and out of order: a claim that is ending keeps its first reason
+//! and its earliest deadline. A notice is handled once its consequences are stored, and only then.
 
 mod clusters;
 mod health;
@@ -36,21 +36,21 @@ pub use report::{ClusterReport, InterruptionReport, NoticeOutcome};
 use mark::{CLAIMS_CONCURRENCY_MAX, Marked, mark};
 use react::act;
 
-/// The terms of a run for whichever clusters notices concern.
+/// Parameters of a run that handles notices for any clusters.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
     /// Settings.
     pub settings: &'a Settings,
-    /// Who decides.
+    /// The planner and checker, or a test's own.
     pub core: Core,
-    /// Unique to this run; holds its leases.
+    /// Id of the run, unique to it; holder of its leases.
     pub id: &'a str,
-    /// When nothing new is begun: what is left waits for the ticks of other functions.
+    /// When no new work is started; what is left is done by other functions.
     pub deadline: Timestamp,
 }
 
-/// Handles notices, for whichever clusters they are. What goes wrong for one notice, or in one cluster,
-/// leaves all others alone.
+/// Handles notices of any clusters. A failure for one notice, or in one cluster, does not affect
+/// the others.
 pub async fn handle<C: Clusters>(
     clusters: &C,
     terms: &Terms<'_>,
@@ -64,7 +64,7 @@ pub async fn handle<C: Clusters>(
             Some(Ok(Some(place))) => {
                 let claims = &mut work.entry(place.cluster.clone()).or_default().0;
                 claims.entry(place.claim.clone()).or_default().push((index, notice));
-                // Overwritten by what comes of it.
+                // Replaced by the outcome of handling it.
                 Ok(NoticeOutcome::AlreadyGone(place.clone()))
             }
             Some(Err(error)) => Err(error.clone()),
@@ -84,13 +84,13 @@ pub async fn handle<C: Clusters>(
     InterruptionReport { outcomes, clusters: reports }
 }
 
-/// What there is to do in a cluster: notices and their numbers, by claim.
+/// Notices of a cluster with their indices, by claim.
 #[derive(Default)]
 struct Work<'n>(BTreeMap<Text, Vec<(usize, &'n Notice)>>);
 
 type Place = Result<Option<ClaimPlace>, PortError>;
 
-/// Whose instances notices are about, each asked once.
+/// The claims of the instances that notices name, each looked up once.
 async fn locate<'n, C: Clusters>(clusters: &C, notices: &'n [Notice]) -> BTreeMap<&'n Text, Place> {
     let ids: BTreeSet<&Text> = notices.iter().map(|notice| &notice.instance_id).collect();
     let ids: Vec<&Text> = ids.into_iter().collect();
@@ -104,8 +104,8 @@ async fn locate<'n, C: Clusters>(clusters: &C, notices: &'n [Notice]) -> BTreeMa
 
 type Outcomes = Vec<(usize, Result<NoticeOutcome, PortError>)>;
 
-/// Stores what the notices of a cluster come to, then acts upon it. `None` where there is nothing to act
-/// upon.
+/// Stores the consequences of a cluster's notices, then acts on them. The report is `None` when
+/// there is nothing to act on.
 async fn in_cluster<C: Clusters>(
     clusters: &C,
     terms: &Terms<'_>,

@@ -1,5 +1,6 @@
-//! Claims to instances: written first, then asked of EC2, then the answer recorded. A run that stops
-//! anywhere in between is made good by the next, which asks the same again with the same token.
+//! Launching claims: the record is written first, then EC2 is called, then the outcome is recorded.
+//! A run that stops anywhere in between is resumed by the next one, which sends the same request
+//! with the same token.
 
 use std::collections::BTreeSet;
 
@@ -19,22 +20,22 @@ use crate::steps::launch_outcome::{
     AfterLaunch, GiveUp, LaunchVerdict, after_launch, launch_failed, launched,
 };
 
-/// How many launches are asked for between two looks at the deadline.
+/// Requests in one call, between two checks of the deadline.
 const BATCH_MAX: usize = 100;
 
-/// What became of claims.
+/// The result of launching claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct LaunchReport {
-    /// Outcomes, in the order asked.
+    /// Outcomes, in the order of the claims.
     pub launches: Vec<ClaimLaunch>,
-    /// Claims that wait for the next run, the deadline being near.
+    /// Claims left to the next run because the deadline was near.
     pub left: usize,
-    /// What did not work.
+    /// Calls that failed without stopping the run.
     pub problems: Problems,
 }
 
-/// What became of one claim.
+/// The result of launching one claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimLaunch {
     /// The claim.
@@ -43,27 +44,29 @@ pub struct ClaimLaunch {
     pub node_pool: Text,
     /// Pods it was planned for.
     pub pods: Vec<PodKey>,
-    /// What happened.
+    /// The outcome.
     pub result: LaunchResult,
 }
 
-/// What happened to a launch.
+/// The outcome of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchResult {
-    /// There is an instance.
+    /// It has an instance.
     Launched(Instance),
-    /// The claim was removed; its pods are planned for again.
+    /// The claim was deleted; its pods are scheduled again.
     GaveUp(GiveUp),
-    /// Not known, or refused for now: asked again with the same token.
+    /// Unknown, or refused for now: retried with the same token.
     WillRetry(PortError),
-    /// The claim was removed by somebody else meanwhile; its instance, if any, is ended as an orphan.
+    /// The claim was deleted by another run; its instance, if any, is terminated as an orphan.
     ClaimGone,
 }
 
-/// Writes claims that are new. Those that were written by an earlier attempt at the same step are taken
-/// up again; one whose write failed is left out, and is planned for again.
+/// Creates claims. A claim that an earlier attempt at the same step created is taken as it is; one
+/// that could not be created is left out and planned again.
 ///
-/// Stops with an error where the lease has passed to another run: that one plans by now.
+/// # Errors
+///
+/// When the lease has passed to another run, which plans by now.
 pub(crate) async fn write_claims<S: ClaimStore>(
     store: &S,
     records: Vec<ClaimRecord>,
@@ -93,21 +96,22 @@ pub(crate) async fn write_claims<S: ClaimStore>(
     Ok(written)
 }
 
-/// Whether a claim is to be launched now: it has no instance, does not end, and is not pausing.
+/// Whether a claim is to be launched now: it has no instance, is not ending, and is not backing
+/// off.
 pub(crate) fn is_due(record: &ClaimRecord, now: Timestamp) -> bool {
     record.instance.is_none()
         && record.ending.is_none()
         && record.launch_not_before.is_none_or(|not_before| now >= not_before)
 }
 
-/// What launching needs to know of the world.
+/// What launching reads besides the claims.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaunchContext<'a> {
     pub(crate) node_classes: &'a [Ec2NodeClass],
     pub(crate) instance_types: &'a InstanceTypes,
 }
 
-/// Launches claims that are written, and records what came of it.
+/// Launches claims that are recorded, and records the outcomes.
 pub(crate) async fn launch<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -146,7 +150,7 @@ async fn ask<E: Cloud>(
         context.node_classes.iter().filter(|class| names.contains(&class.name)).cloned().collect();
     match cloud.launch(&requests, &classes).await {
         Ok(mut outcomes) => {
-            // An answer that is too short says nothing of the rest: as if nobody had answered.
+            // A response with too few outcomes says nothing about the rest, as if it had timed out.
             outcomes.resize_with(requests.len(), || {
                 let what = "no outcome came back for this request";
                 LaunchOutcome::Failed(PortError::new(ErrorKind::Unknown, "launch", what))
@@ -157,7 +161,7 @@ async fn ask<E: Cloud>(
     }
 }
 
-/// Records an outcome: offerings first, so that whoever plans next knows of them.
+/// Records an outcome, unavailable offerings first, so that the next plan knows of them.
 async fn settle<P: Ports>(
     ports: &P,
     claim: Versioned<ClaimRecord>,
@@ -188,7 +192,7 @@ async fn settle<P: Ports>(
                     problems.note(|| format!("mirror claim {name}"), mirrored);
                     LaunchResult::Launched(changed.record.instance.unwrap_or(instance))
                 }
-                // The instance bears the claim's name: a later run finds it.
+                // The instance is tagged with the claim's uid: a later run finds it.
                 None => LaunchResult::Launched(instance),
             }
         }

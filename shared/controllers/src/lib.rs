@@ -1,8 +1,8 @@
-//! The controllers: observe through ports, plan with the pure core, check, execute through ports.
+//! The controllers: list through ports, plan with the pure core, check, execute through ports.
 //!
-//! One use case a module. Everything that decides is pure and lives in `planning`, in `checker` or in
-//! [`steps`]; what is here reads and writes. State lives in the [`ports::ClaimStore`] and in the
-//! cluster, never in the process, so that any run can go on where another stopped.
+//! One use case a module. Every decision is pure and lives in `planning`, in `checker` or in
+//! [`steps`]; the modules here read and write. State lives in the [`ports::ClaimStore`] and in the
+//! cluster, never in the process, so that any run can resume the work of another.
 
 pub mod core;
 pub mod disruption;

@@ -1,8 +1,8 @@
 //! Lifecycle: claims through Launched, Registered and Initialized, and to their end.
 //!
-//! One look at instances, claims and cluster; then one step for each claim, those that are ending first;
-//! then what belongs to no claim. Each step is decided from what is stored and what is seen, so that it
-//! may be taken again, late, or by another run.
+//! Instances, claims and cluster are listed once; then each claim takes one step, ending claims
+//! first; then whatever belongs to no claim is removed. Each step follows from what is stored and
+//! what was listed, so that it can be repeated, delayed, or taken by another run.
 
 mod adoption;
 mod ending;
@@ -38,12 +38,12 @@ use crate::steps::snapshot::Observation;
 
 pub use report::{Change, ClaimChange, LifecycleReport, Orphan};
 
-/// What becomes of NodeClaims that somebody else made.
+/// What to do about NodeClaims that this cluster's claims do not account for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unmanaged {
-    /// They are taken over; instances and Nodes that belong to none are ended and released.
+    /// Adopt them; instances and Nodes without a claim are terminated and deleted.
     Adopt,
-    /// They are left alone, and so are instances and Nodes that belong to no claim of ours.
+    /// Leave them alone, and instances and Nodes without a claim as well.
     Leave,
 }
 
@@ -58,14 +58,14 @@ pub async fn advance<P: Ports>(
     .await
 }
 
-/// The same under lifecycle's lease, which is held.
+/// Runs lifecycle under its lease, which the caller holds.
 pub(crate) async fn advance_under<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     lease: &Lease,
     unmanaged: Unmanaged,
 ) -> Result<LifecycleReport, PortError> {
-    // Before the claims: the claim of every instance that is listed was written by then.
+    // Before the claims: the claim of each listed instance was created before the instance.
     let instances = ports.cloud().instances().await?;
     let observed = observe(ports, lease).await?;
     let mut lifecycle = LifecycleRun {
@@ -103,7 +103,8 @@ pub(crate) async fn advance_under<P: Ports>(
                 lifecycle.adopt(lease).await;
                 lifecycle.remove_orphans().await;
             }
-            // Instances and Nodes without a claim of ours may be those of whoever looks after the cluster next.
+            // Instances and Nodes without a claim may belong to the controller that manages the
+            // cluster next.
             Unmanaged::Leave => lifecycle.remove_objects().await,
         }
     }
@@ -116,7 +117,7 @@ pub(crate) async fn advance_under<P: Ports>(
 }
 
 fn nodes_by_provider(observed: &Observation) -> BTreeMap<&Text, &Node> {
-    // Of several the first: a claim with more than one does not register.
+    // The first of several: a claim with more than one Node does not register.
     let nodes = observed.view.nodes.iter().rev();
     nodes.filter_map(|node| Some((node.provider_id.as_ref()?, node))).collect()
 }
@@ -129,7 +130,7 @@ fn census(instances: &[Instance]) -> BTreeMap<(Text, CapacityType), usize> {
     counts
 }
 
-/// One run at work.
+/// A lifecycle run at work.
 struct LifecycleRun<'a, P> {
     ports: &'a P,
     now: Timestamp,
@@ -138,17 +139,17 @@ struct LifecycleRun<'a, P> {
     instances: BTreeMap<&'a str, &'a Instance>,
     /// Nodes, by provider id.
     nodes: BTreeMap<&'a Text, &'a Node>,
-    /// NodeClaim objects, by the uid of the claim that they show.
+    /// NodeClaim objects, by the uid of the claim that they mirror.
     objects: BTreeMap<&'a Text, &'a NodeClaimObject>,
-    /// Bound pods, by Node.
+    /// Bound pods, by Node name.
     pods: BTreeMap<&'a Text, Vec<&'a Pod>>,
     report: LifecycleReport,
     events: Vec<Event>,
-    /// Claims whose Node is drained, pods of all of them together.
+    /// Claims whose Nodes are drained; the pods of all of them are evicted in one order.
     to_drain: Vec<(Versioned<ClaimRecord>, &'a Node)>,
-    /// Claims whose instance can end now, asked for together.
+    /// Claims whose instances are terminated together at the end of the run.
     to_terminate: Vec<Versioned<ClaimRecord>>,
-    /// Whether nodes joined or were given up in this run, by NodePool.
+    /// Whether Nodes registered or failed to in this run, by NodePool.
     registrations: BTreeMap<Text, Vec<bool>>,
 }
 
@@ -192,7 +193,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         self.observed.view.node_classes.iter().find(|class| class.name == *name)
     }
 
-    /// When the drain is to end by force, where somebody has written that on the NodeClaim object.
+    /// The drain's deadline that the NodeClaim object's annotation gives.
     fn deadline_asked_for(&self, record: &ClaimRecord) -> Option<Timestamp> {
         let object = self.object(record)?;
         object.claim.annotations.get(TERMINATION_TIMESTAMP)?.parse().ok()
@@ -210,7 +211,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         self.nodes.get(record.claim.status.provider_id.as_ref()?).copied()
     }
 
-    /// The object that shows the claim in the cluster.
+    /// The NodeClaim object that mirrors the claim.
     fn object(&self, record: &ClaimRecord) -> Option<&'a NodeClaimObject> {
         self.objects.get(&record.claim.uid).copied()
     }
@@ -219,7 +220,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         self.pods.get(&node.name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The claim's instance as the cloud lists it.
+    /// The claim's instance, as listed.
     fn instance(&self, record: &ClaimRecord) -> Option<&'a Instance> {
         record.instance.as_ref().and_then(|own| self.instances.get(&*own.id).copied())
     }
@@ -233,8 +234,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         self.report.requeue_after = Some(own.map_or(pause, |own| own.min(pause)));
     }
 
-    /// Writes a record that has changed, and shows it in the cluster. `None` where somebody else was
-    /// faster or the write failed: then the next run decides anew.
+    /// Writes a record that has changed, and mirrors it. `None` when another run was faster or the
+    /// write failed: the next run decides anew.
     async fn save(
         &mut self,
         before: Versioned<ClaimRecord>,
@@ -259,7 +260,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         Some(after)
     }
 
-    /// Shows a claim in the cluster, unless its object says so already.
+    /// Writes the NodeClaim object of a claim, unless it is up to date.
     async fn mirror(&mut self, record: &ClaimRecord) {
         let claim = &record.claim;
         let object = self.object(record);

@@ -1,7 +1,8 @@
-//! Node classes: what their selectors mean, written where Karpenter's users look for it, and what was made for
-//! them taken away once nobody needs it.
+//! Node classes: resolves their selectors into `status`, and deletes what was created for a node
+//! class once no claim uses it.
 //!
-//! Needs no lease: what is written follows from what is seen, and writing it twice is writing it once.
+//! Runs without a lease: what it writes follows from what it reads, and writing it twice is the
+//! same as writing it once.
 
 use domain::Text;
 use domain::drift::Stamp;
@@ -16,25 +17,25 @@ use crate::run::{Problems, Run, is_over, record_events};
 use crate::status::{NodeClassCondition, Observed};
 use crate::steps::node_class_status::node_class_status;
 
-/// What became of node classes.
+/// The result of reconciling node classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct NodeClassReport {
-    /// Node classes that can be launched from.
+    /// Node classes that are ready.
     pub ready: Vec<Text>,
-    /// Those that cannot, and what is wrong first.
+    /// Node classes that are not ready, with the first condition that is not True.
     pub not_ready: Vec<(Text, Text)>,
-    /// Those that were let go of.
+    /// Node classes whose finalizer was removed.
     pub released: Vec<Text>,
-    /// Those that are being deleted and are used still, by so many claims.
+    /// Node classes that are being deleted and still in use, with the number of claims.
     pub held: Vec<(Text, usize)>,
-    /// Those that were not looked at, the deadline being near.
+    /// Node classes left to the next run because the deadline was near.
     pub left: usize,
-    /// What did not work.
+    /// Calls that failed without stopping the run.
     pub problems: Problems,
 }
 
-/// Looks into every node class once.
+/// Reconciles every node class once.
 pub async fn resolve<P: Ports>(ports: &P, run: &Run<'_>) -> Result<NodeClassReport, PortError> {
     let view = ports.cluster().observe().await?;
     let mut class_run =
@@ -96,7 +97,7 @@ impl<P: Ports> NodeClassRun<'_, P> {
         self.update(class, &update).await;
     }
 
-    /// Removes what was made for a class that is being deleted, once no claim uses it.
+    /// Deletes what was created for a node class that is being deleted, once no claim uses it.
     async fn let_go(&mut self, class: &Ec2NodeClass) {
         let name = &class.name;
         if !self.view.node_class_states.get(name).is_some_and(|own| own.has_finalizer) {

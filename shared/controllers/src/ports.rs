@@ -1,10 +1,10 @@
-//! What the controllers need from outside, named after the need: a cluster, a cloud, a store of claims,
-//! a clock. Adapters implement these traits for EKS, EC2 and DynamoDB, and the simulation for a world
+//! The ports: what the controllers need of a cluster, a cloud, a claim store and a clock. Adapters
+//! implement these traits for EKS, EC2 and DynamoDB, and the simulation for a cluster and a cloud
 //! in memory.
 //!
-//! The traits bring no runtime: their futures need not be `Send`, so an adapter may be single-threaded.
-//! Adapters classify every error once ([`error::PortError`]); batch calls give one outcome an item, in
-//! the order asked, and fail as a whole only where nothing was attempted.
+//! The traits require no runtime: their futures need not be `Send`, so an adapter may be
+//! single-threaded. Adapters classify every error once ([`error::PortError`]); batch calls return
+//! one outcome an item, in order, and fail as a whole only when nothing was attempted.
 
 pub mod claim_store;
 pub mod clock;
@@ -20,23 +20,23 @@ pub use cloud::{Cloud, Instance, InstanceState, LaunchOutcome, Termination};
 pub use cluster::{Cluster, ClusterView, Demand, Eviction, NodeRef, ObjectRef, PodRef};
 pub use error::{ErrorKind, PortError};
 
-/// The ports of one cluster, under one name: what the controllers are generic over.
+/// The ports of one cluster: what the controllers are generic over.
 pub trait Ports {
     /// The Kubernetes cluster.
     type Cluster: Cluster;
-    /// Where instances come from.
+    /// The cloud that instances run in.
     type Cloud: Cloud;
-    /// What is remembered between runs.
+    /// The records kept between runs.
     type Store: ClaimStore;
-    /// The time.
+    /// The clock.
     type Clock: Clock;
 
     /// The Kubernetes cluster.
     fn cluster(&self) -> &Self::Cluster;
-    /// Where instances come from.
+    /// The cloud that instances run in.
     fn cloud(&self) -> &Self::Cloud;
-    /// What is remembered between runs.
+    /// The records kept between runs.
     fn store(&self) -> &Self::Store;
-    /// The time.
+    /// The clock.
     fn clock(&self) -> &Self::Clock;
 }

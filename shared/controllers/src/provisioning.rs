@@ -1,8 +1,8 @@
-//! Provisioning: pending pods get nodes.
+//! Provisioning: launches nodes for pending pods.
 //!
-//! Takes the lease, finishes launches that an earlier run left unfinished, looks at the cluster, plans,
-//! has the plan checked, writes claims, launches them, and records what came of it. A plan that fails its
-//! check is not carried out at all.
+//! Acquires the lease, resumes launches that an earlier run left unfinished, lists the cluster,
+//! plans, has the plan checked, creates claims, launches them, and records the outcomes. A plan
+//! that fails its check is not carried out at all.
 
 pub mod batch;
 mod buffer_status;
@@ -32,11 +32,11 @@ pub use report::ProvisioningReport;
 use buffer_status::update_buffers;
 use scheduled_scaling::scale_workloads;
 
-/// While pods wait or nodes go away, the next look is so far off.
+/// Requeue interval while pods are pending or nodes are ending.
 const PENDING_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
-/// Runs provisioning once. An error means that nothing was planned; what had been begun is resumed by the
-/// next run.
+/// Runs provisioning once. An error means that nothing was planned; launches already begun are
+/// resumed by the next run.
 pub async fn provision<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -48,7 +48,7 @@ pub async fn provision<P: Ports>(
     .await
 }
 
-/// Provisions for what was seen under a lease that is held.
+/// Provisions from a list of the cluster, under a lease that the caller holds.
 pub(crate) async fn provision_for<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -95,7 +95,7 @@ pub(crate) async fn provision_for<P: Ports>(
     Ok(report)
 }
 
-/// Whether a pod waits, with a place or without.
+/// Whether any pod is pending, with a place or without.
 fn is_waited_for(plan: &Plan) -> bool {
     !plan.placements.is_empty() || !plan.node_claims.is_empty() || !plan.unschedulable.is_empty()
 }
@@ -110,12 +110,13 @@ fn longest_wait(plan: &Plan, observed: &Observation) -> Option<SignedDuration> {
     Some(observed.now.duration_since(oldest))
 }
 
-/// Whether the pods of a node will wait soon.
+/// Whether a node is ending, whose pods will be pending soon.
 fn is_any_ending(observed: &Observation) -> bool {
     observed.claims.iter().any(|claim| claim.record.ending.is_some())
 }
 
-/// Asks again for claims without an instance: those whose run stopped, or whose launch failed in passing.
+/// Launches claims without an instance again: those whose run stopped, and those whose launch
+/// failed temporarily.
 async fn resume<P: Ports>(ports: &P, run: &Run<'_>, observed: &Observation) -> LaunchReport {
     let unfinished: Vec<Versioned<ClaimRecord>> = observed
         .claims
@@ -130,7 +131,8 @@ async fn resume<P: Ports>(ports: &P, run: &Run<'_>, observed: &Observation) -> L
     launch(ports, run, unfinished, context).await
 }
 
-/// Notes which pods are expected where, so that nobody takes those nodes away before they arrive.
+/// Records which pods are expected on which nodes, so that these nodes are not disrupted before the
+/// pods arrive.
 async fn nominate<P: Ports>(
     ports: &P,
     plan: &Plan,

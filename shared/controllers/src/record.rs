@@ -1,4 +1,4 @@
-//! What is remembered between runs: values of the domain and how far they have come.
+//! What is stored between runs: values of the domain and their progress.
 
 pub mod claim;
 pub mod command;

@@ -1,5 +1,4 @@
-//! What every run of a controller has in common: its terms, its lease, its look at the world, its
-//! changes of records.
+//! What runs of all controllers share: their parameters, listing, and changes of records.
 
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
@@ -11,31 +10,31 @@ use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, later};
 use crate::steps::snapshot::Observation;
 
-/// A change of a record is tried so often against others who change it.
+/// Attempts to change a record that others change as well.
 const CHANGE_ATTEMPTS: usize = 4;
 
-/// The terms of one run.
+/// The parameters of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
     /// The cluster's name.
     pub cluster: &'a str,
     /// Settings.
     pub settings: &'a Settings,
-    /// Who decides.
+    /// The planner and checker, or a test's own.
     pub core: Core,
-    /// Unique to this run; holds its leases.
+    /// Id of the run, unique to it; holder of its leases.
     pub id: &'a str,
-    /// When nothing new is begun: what is left waits for the next run.
+    /// When no new work is started; what is left is done by the next run.
     pub deadline: Timestamp,
 }
 
-/// A run that took place, or one that left the work to another that is under way.
+/// Whether a run took place, or left the work to a run that is in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum RunOutcome<R> {
-    /// What it did.
+    /// It took place; its report.
     Ran(R),
-    /// Somebody else holds the lease.
+    /// Another run holds the lease.
     Held(Lease),
 }
 
@@ -49,23 +48,23 @@ impl<R> RunOutcome<R> {
     }
 }
 
-/// Something that did not work and did not stop the run either.
+/// A call that failed without stopping the run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{doing}: {error}")]
 pub struct Problem {
-    /// What was being done.
+    /// What was attempted, such as `write claim web-1`.
     pub doing: Text,
-    /// What went wrong.
+    /// The error.
     #[source]
     pub error: PortError,
 }
 
-/// Problems of a run.
+/// The problems of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// The value of a call that worked; notes one that did not.
+    /// The value of a call that succeeded; records the error of one that failed.
     pub(crate) fn note<T>(
         &mut self,
         doing: impl FnOnce() -> String,
@@ -81,14 +80,14 @@ impl Problems {
     }
 }
 
-/// Whether no more work is to be begun.
+/// Whether the deadline has passed and no new work is to be started.
 pub(crate) fn is_over<P: Ports>(ports: &P, run: &Run<'_>) -> bool {
     ports.clock().now() >= run.deadline
 }
 
-/// Looks at everything. Claims are read before the cluster, so that the Node and the object of every claim
-/// read are there if they ever were. What is seen of the cluster is no older than the moment noted: whoever waits for
-/// something to last never counts time in which it was not looked at.
+/// Lists everything. Claims are read before the cluster, so that the Node and the NodeClaim object
+/// of each claim are listed if they exist. `now` is taken before the cluster is listed: a wait that
+/// is measured from it never includes time in which the cluster was not listed.
 pub(crate) async fn observe<P: Ports>(ports: &P, lease: &Lease) -> Result<Observation, PortError> {
     let store = ports.store();
     let claims = store.claims().await?;
@@ -110,15 +109,16 @@ pub(crate) async fn observe<P: Ports>(ports: &P, lease: &Lease) -> Result<Observ
     })
 }
 
-/// Differs from run to run, so that claims of two runs never share a name.
+/// A seed that differs from run to run, so that claims of two runs never share a name.
 fn seed(lease: &Lease, now: Timestamp) -> u64 {
     let millis = now.as_millisecond().unsigned_abs();
     lease.token.rotate_left(44) ^ millis
 }
 
-/// Changes a claim whatever version it has by now; `None` where it is gone, or another has its name.
+/// Changes a claim whatever its version; `None` when it is gone, or another claim has its name.
 ///
-/// `change` may see a record that is newer than the one given; returning it as it is leaves it alone.
+/// `change` may be given a newer record than `claim`; a record that it returns unchanged is not
+/// written.
 pub(crate) async fn change_claim<S: ClaimStore>(
     store: &S,
     claim: Versioned<ClaimRecord>,
@@ -151,7 +151,7 @@ pub(crate) async fn change_claim<S: ClaimStore>(
     }))
 }
 
-/// Records events; that they could not be recorded is a problem and no more.
+/// Records events. A failure is a problem of the run and no more.
 pub(crate) async fn record_events<C: Cluster>(
     cluster: &C,
     events: &[Event],
@@ -163,7 +163,7 @@ pub(crate) async fn record_events<C: Cluster>(
     }
 }
 
-/// A while after a moment, for times that are written down.
+/// A moment later than `now`; saturates at the end of time.
 pub(crate) fn after(now: Timestamp, by: SignedDuration) -> Timestamp {
     later(now, by).unwrap_or(now)
 }

@@ -1,49 +1,47 @@
-//! What NodePools and EC2NodeClasses say of themselves in `status`, where Karpenter's users look for it.
-//!
-//! Source: reference A1.21, A5.21.
+//! Status of NodePools, EC2NodeClasses and CapacityBuffers, as their CRDs define it.
 
 use domain::node_claim::ConditionStatus;
 use domain::node_class::{ResolvedAmi, ResolvedCapacityReservation, ResolvedSubnet};
 use domain::resource::Resources;
 use domain::{Text, Timestamp};
 
-/// An object's status, and what tells whether it is out of date.
+/// The observed status of an object, with what tells whether it is out of date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed<S> {
     /// `metadata.generation`: grows with every change of the specification.
     pub generation: i64,
-    /// The finalizer that is ours is on it: `karpenter.k8s.aws/termination` on an EC2NodeClass. Always
-    /// `false` for NodePools, which have none.
+    /// It has our finalizer: `karpenter.k8s.aws/termination` on an EC2NodeClass. Always `false` for
+    /// NodePools, which have none.
     pub has_finalizer: bool,
-    /// `status` as it stands.
+    /// `status` as read.
     pub status: S,
 }
 
 /// A condition (`metav1.Condition`) of an object whose kinds of condition are `K`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectCondition<K> {
-    /// Which one.
+    /// `type`.
     pub kind: K,
     /// True, False or Unknown.
     pub status: ConditionStatus,
-    /// A word why; never empty.
+    /// `reason`: a CamelCase word; never empty.
     pub reason: Text,
-    /// A sentence why.
+    /// `message`.
     pub message: Text,
     /// `lastTransitionTime`: when the status last changed.
     pub changed: Timestamp,
-    /// `observedGeneration`: of which specification it speaks.
+    /// `observedGeneration`: the generation of the specification that it describes.
     pub observed_generation: i64,
 }
 
 /// `status` of a NodePool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodePoolStatus {
-    /// Capacity of all its nodes together, `nodes` among them.
+    /// Capacity of all its nodes together, `nodes` included.
     pub resources: Resources,
-    /// How many nodes it has (`status.nodes`, read by the scale subresource).
+    /// `status.nodes`, which the scale subresource reads.
     pub nodes: u32,
-    /// Generation of its node class when registration health was last reset.
+    /// Generation of its node class when its registration health was last reset.
     pub node_class_observed_generation: i64,
     /// Conditions, by kind.
     pub conditions: Vec<ObjectCondition<NodePoolCondition>>,
@@ -52,7 +50,7 @@ pub struct NodePoolStatus {
 /// `status` of an EC2NodeClass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeClassStatus {
-    /// Subnets, those with most free addresses first.
+    /// Subnets, most free addresses first.
     pub subnets: Vec<ResolvedSubnet>,
     /// Security groups, by id.
     pub security_groups: Vec<ResolvedSecurityGroup>,
@@ -75,31 +73,31 @@ pub struct ResolvedSecurityGroup {
     pub name: Option<Text>,
 }
 
-/// A capacity reservation as `status` shows it: more than decisions need.
+/// A capacity reservation as `status` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReservationStatus {
-    /// What decisions need of it.
+    /// The part that decisions depend on.
     pub reservation: ResolvedCapacityReservation,
-    /// The account that owns it.
+    /// The owner's account id.
     pub owner_id: Text,
     /// `open` or `targeted`.
     pub match_criteria: Text,
-    /// When it ends; `None` for one without an end.
+    /// When it ends; `None` for an open-ended reservation.
     pub end: Option<Timestamp>,
 }
 
 /// `status` of a CapacityBuffer.
 ///
-/// Source: reference A4.4.
+/// Source: `autoscaling.x-k8s.io/v1beta1` of the Cluster Autoscaler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapacityBufferStatus {
-    /// The PodTemplate that its pods are made from, if it names one that is there.
+    /// The PodTemplate of its pods, if it refers to one that exists.
     pub pod_template: Option<Text>,
     /// `metadata.generation` of that PodTemplate.
     pub pod_template_generation: Option<i64>,
-    /// How many pods room is kept for; `None` where that is not known.
+    /// Number of pods that room is kept for; `None` when unknown.
     pub replicas: Option<u32>,
-    /// The strategy acted on.
+    /// The provisioning strategy in effect.
     pub provisioning_strategy: Text,
     /// Conditions, by kind.
     pub conditions: Vec<ObjectCondition<CapacityBufferCondition>>,
@@ -117,14 +115,15 @@ macro_rules! conditions {
             /// All of them, in the order in which they are shown.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The word of the API.
+            /// The condition's `type`.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
                 }
             }
 
-            /// Reads the word of the API; `None` for a condition that is not ours, which is left alone.
+            /// Parses a condition's `type`; `None` for a condition that we do not set, which is
+            /// left alone.
             pub fn parse(text: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|kind| kind.as_str() == text)
             }
@@ -135,11 +134,11 @@ macro_rules! conditions {
 conditions! {
     /// Conditions of NodePools.
     NodePoolCondition {
-        /// Its node class is there and ready.
+        /// Its node class exists and is ready.
         NodeClassReady "NodeClassReady",
-        /// Enough of its latest nodes joined the cluster. For information only.
+        /// Enough of its latest nodes registered. Informational.
         NodeRegistrationHealthy "NodeRegistrationHealthy",
-        /// Its specification makes sense.
+        /// Its specification is valid.
         ValidationSucceeded "ValidationSucceeded",
         /// ValidationSucceeded and NodeClassReady.
         Ready "Ready",
@@ -149,31 +148,31 @@ conditions! {
 conditions! {
     /// Conditions of EC2NodeClasses.
     NodeClassCondition {
-        /// An image is there for every family asked for.
+        /// An AMI was found for every family that is selected.
         AmisReady "AMIsReady",
-        /// Capacity reservations were looked up.
+        /// Capacity reservations were resolved.
         CapacityReservationsReady "CapacityReservationsReady",
-        /// The instance profile is there.
+        /// The instance profile exists.
         InstanceProfileReady "InstanceProfileReady",
-        /// The placement group is there.
+        /// The placement group exists.
         PlacementGroupReady "PlacementGroupReady",
-        /// A security group is there.
+        /// At least one security group was found.
         SecurityGroupsReady "SecurityGroupsReady",
-        /// A subnet is there.
+        /// At least one subnet was found.
         SubnetsReady "SubnetsReady",
-        /// EC2 would let instances be launched from it.
+        /// EC2 accepts launches from it, according to dry runs.
         ValidationSucceeded "ValidationSucceeded",
-        /// All of the others.
+        /// All other conditions are True.
         Ready "Ready",
     }
 }
 
 conditions! {
-    /// Conditions of CapacityBuffers. What else they may have (`LimitedByQuotas`) is for others to say.
+    /// Conditions of CapacityBuffers that we set; `LimitedByQuotas` is set by others.
     CapacityBufferCondition {
-        /// What it refers to is there.
+        /// The object that it refers to exists.
         ReadyForProvisioning "ReadyForProvisioning",
-        /// There is room for all its pods on nodes that are there or on their way.
+        /// All its pods have room on nodes that exist or are in flight.
         Provisioning "Provisioning",
     }
 }

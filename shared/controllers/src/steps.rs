@@ -1,5 +1,5 @@
-//! Decisions of the controllers, without I/O: records and what was observed in, records and what to do
-//! out. Each may be taken any number of times for the same state.
+//! Decisions of the controllers without I/O: records and lists in, records and actions out. Each
+//! may be repeated any number of times for the same state.
 
 pub mod adopt;
 pub mod awaiting_capacity;

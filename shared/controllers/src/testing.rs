@@ -1,4 +1,4 @@
-//! Makers of test values.
+//! Builders of test values.
 
 pub(crate) mod core;
 pub(crate) mod scheduled_scaling;
@@ -25,13 +25,13 @@ use crate::record::claim::ClaimRecord;
 use crate::record::launch::{LaunchOffering, LaunchRequest};
 use crate::steps::condition::{set_true, update_ready};
 
-/// So many seconds into the test.
+/// The moment this many seconds into the test.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     start + SignedDuration::from_secs(seconds)
 }
 
-/// A price in thousandths of a dollar.
+/// A price in thousandths of a dollar per hour.
 fn milli_usd(price: i64) -> UsdPerHour {
     UsdPerHour::from_nanos(price * 1_000_000)
 }
@@ -63,7 +63,7 @@ pub(crate) fn instance_type(
     }
 }
 
-/// A node to launch, of pool `default` and type m5.large.
+/// A planned node of pool `default` and type m5.large.
 pub(crate) fn planned_claim(name: &str) -> PlannedNodeClaim {
     PlannedNodeClaim {
         name: name.into(),
@@ -112,7 +112,7 @@ pub(crate) fn node_class(name: &str) -> Ec2NodeClass {
     }
 }
 
-/// A claim of pool `default` that waits for an m5.large since second 0.
+/// A claim of pool `default` that has awaited an m5.large since second 0.
 pub(crate) fn record(name: &str) -> ClaimRecord {
     let labels: Labels = [(label::NODE_POOL.into(), "default".into())].into();
     let mut claim = NodeClaim {
@@ -179,7 +179,7 @@ pub(crate) fn instance(id: &str, record: &ClaimRecord, launched: Timestamp) -> I
     }
 }
 
-/// A claim whose instance `i-NAME` was launched.
+/// A claim whose instance `i-NAME` was launched at a moment.
 pub(crate) fn launched_record(name: &str, now: Timestamp) -> ClaimRecord {
     let record = record(name);
     let instance = instance(&format!("i-{name}"), &record, now);
@@ -187,7 +187,7 @@ pub(crate) fn launched_record(name: &str, now: Timestamp) -> ClaimRecord {
     crate::steps::launch_outcome::launched(record, instance, &catalogue, now)
 }
 
-/// A claim whose Node takes pods.
+/// A claim that has been initialized since a moment.
 pub(crate) fn initialized_record(name: &str, now: Timestamp) -> ClaimRecord {
     let mut record = launched_record(name, now);
     record.claim.status.node_name = Some(format!("node-{name}").into());
@@ -197,7 +197,7 @@ pub(crate) fn initialized_record(name: &str, now: Timestamp) -> ClaimRecord {
     record
 }
 
-/// The Node of a launched claim, as it looks when it has just joined and is ready.
+/// The Node of a launched claim, just joined and ready.
 pub(crate) fn node_of(record: &ClaimRecord) -> Node {
     let name = format!("node-{}", record.claim.name);
     Node {
@@ -237,7 +237,7 @@ pub(crate) fn pod_on(name: &str, node: &Node) -> Pod {
     }
 }
 
-/// A pod that waits for a node.
+/// A pending pod, marked unschedulable.
 pub(crate) fn pending_pod(name: &str) -> Pod {
     Pod {
         key: PodKey::new("default", name),

@@ -1,5 +1,5 @@
-//! The real planner and checker in whole conversations: what they need to know of claims and nodes is
-//! in the snapshot that the controllers make.
+//! The real planner and checker behind the controllers: the snapshot that the controllers build
+//! tells them all they need of claims and nodes.
 
 use domain::reason::DisruptionReason;
 use pollster::block_on;
@@ -37,7 +37,7 @@ fn live(world: &World, seconds: i64) {
     }
 }
 
-/// A world whose pods have a node.
+/// A world whose pods all have a node.
 fn settled_world() -> World {
     let world = World::new();
     world.cluster.add_pods([pending_pod("web-0"), pending_pod("web-1")]);

@@ -1,4 +1,4 @@
-//! Letting go of commands, because nobody will carry them out any more.
+//! Cancelling all commands, because the cluster is handed back.
 
 use domain::Text;
 
@@ -13,10 +13,11 @@ use crate::steps::snapshot::snapshot;
 
 const WHY: &str = "the cluster is handed back";
 
-/// Leaves no command and no mark of one. What was proposed or waits for replacements is given up, its nodes stay; what
-/// marks its nodes for their end already does so to the end. Disruption's lease is held.
+/// Cancels all commands and removes their marks. A command that is proposed or awaits replacements
+/// is cancelled and its nodes stay; one that is already marking its claims as ending completes
+/// that. The caller holds disruption's lease.
 ///
-/// Replacements that are there become nodes like any other. Those of a command that is starting go again.
+/// Replacements that exist become ordinary nodes; those of a command that is starting are ended.
 pub(crate) async fn cancel_all<P: Ports>(
     ports: &P,
     run: &Run<'_>,

@@ -1,6 +1,5 @@
-//! Taints that nobody accounts for: the command that set them is gone.
-//!
-//! Source: reference C1.1.
+//! Removing taints that no command accounts for, because the command that set them is gone.
+//! Karpenter does the same at the start of each disruption loop.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +13,7 @@ use crate::ports::error::found;
 use crate::ports::{Cluster, NodeRef, Ports};
 
 impl<P: Ports> DisruptionRun<'_, P> {
-    /// Unmarks nodes of ours that no command under way and no ending claim accounts for.
+    /// Unmarks nodes that neither a command in flight nor an ending claim accounts for.
     pub(super) async fn clean_up(&mut self) {
         let observed = self.observed;
         let accounted: BTreeSet<&Text> =
@@ -32,7 +31,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
     }
 
-    /// Removes the taint of disruption from a Node. Whether it is gone.
+    /// Removes taint `karpenter.sh/disrupted` from a Node. Returns whether it is gone.
     pub(super) async fn untaint(&mut self, node: &Node) -> bool {
         let taints: Vec<_> = node
             .taints
@@ -40,7 +39,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
             .filter(|taint| &*taint.key == DISRUPTED)
             .map(|taint| (taint.key.clone(), taint.effect))
             .collect();
-        // What was tainted in this very run is not in the view yet.
+        // A taint that this very run added is not in the list yet.
         let remove_taints = if taints.is_empty() {
             vec![(DISRUPTED.into(), domain::taint::TaintEffect::NoSchedule)]
         } else {

@@ -1,4 +1,5 @@
-//! What claims say of their drift: kept up to date whether or not anything comes of it.
+//! Condition Drifted and the hashes on claims, kept up to date whether or not drifted nodes are
+//! replaced.
 
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
@@ -10,9 +11,9 @@ use crate::run::change_claim;
 use crate::steps::drift::{Origins, is_drift_shown, show_drift, stamps_due};
 
 impl<P: Ports> DisruptionRun<'_, P> {
-    /// Brings condition Drifted of every claim up to date, and the hashes of what it was made from where the rules
-    /// for them have got a newer version. A claim that gets new hashes is judged by them in the next run: until it has
-    /// them, nobody can tell by its hashes whether it has drifted.
+    /// Updates condition Drifted of every claim, and its hashes when there is a newer version of
+    /// the hash rules. A claim that gets new hashes is compared by them in the next run: hashes of
+    /// different versions cannot be compared.
     pub(super) async fn keep_drift(&mut self) {
         let observed = self.observed;
         let now = observed.now;

@@ -1,4 +1,4 @@
-//! Proposing: what should go, stored for a later run to validate.
+//! Proposing disruptions, which a later run validates.
 
 use domain::SignedDuration;
 use domain::plan::{BlockedNode, PlannedDisruption};
@@ -13,12 +13,12 @@ use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::change_claim;
 use crate::steps::command::{checked, validation_wait};
 
-/// Events about nodes that stay, in one run: the rest is in the report.
+/// Most events about blocked nodes in one run; the report has them all.
 const BLOCKED_EVENTS_MAX: usize = 100;
 
 impl<P: Ports> DisruptionRun<'_, P> {
-    /// Asks what should go. What must go without replacement, budgets or validation goes at once; the
-    /// rest is stored.
+    /// Proposes disruptions. What needs neither replacement, budget nor validation is ended at
+    /// once; the rest is stored.
     pub(super) async fn propose(&mut self, lease: &Lease) {
         let plan = (self.run.core.propose)(self.snapshot);
         self.report.blocked.clone_from(&plan.blocked);
@@ -32,7 +32,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
         for (number, disruption) in plan.disruptions.iter().enumerate() {
             let Some(candidates) = self.candidates(disruption) else {
-                // A node of somebody else's, or one that has no record yet: lifecycle adopts it first.
+                // A node that another controller manages, or one without a record yet: lifecycle
+                // adopts it first.
                 continue;
             };
             let now = self.observed.now;
@@ -63,7 +64,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
     async fn end_at_once(&mut self, command: &CommandRecord) {
         let reason = command.disruption.reason;
         let now = self.observed.now;
-        // An unhealthy node is not drained: whatever it still runs is not to be waited for.
+        // An unhealthy node is not drained: its pods are not waited for.
         let deadline = (reason == DisruptionReason::Unhealthy).then_some(now);
         for name in &command.candidates {
             let Some(claim) = self.observed.claim(name) else { continue };
@@ -77,7 +78,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         self.requeue_after(SignedDuration::ZERO);
     }
 
-    /// The claims of the nodes, all of them or none.
+    /// The claims of the nodes; `None` unless each has one.
     fn candidates(&self, disruption: &PlannedDisruption) -> Option<Vec<domain::Text>> {
         disruption
             .nodes
@@ -100,8 +101,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
     }
 }
 
-/// What nothing holds back and nothing precedes: it is not voluntary, and needs no replacement or may
-/// not wait for one.
+/// Whether nodes end without validation: the disruption is forceful, and needs no replacement or
+/// may not wait for one.
 fn goes_at_once(disruption: &PlannedDisruption) -> bool {
     match disruption.reason {
         DisruptionReason::Unhealthy | DisruptionReason::Interrupted => true,
@@ -114,10 +115,10 @@ fn goes_at_once(disruption: &PlannedDisruption) -> bool {
     }
 }
 
-/// The reason of the event, for what users can do something about.
+/// The event reason for a blocked node, where users can do something about it.
 fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
     match reason {
-        // It starts, is in use, or goes with one of the next commands: nothing to tell anybody.
+        // It is starting, in use, or due with one of the next commands: no event.
         NotDisruptable::Unconsolidatable(Unconsolidatable::Later { .. })
         | NotDisruptable::DriftLater(_)
         | NotDisruptable::NotInitialized

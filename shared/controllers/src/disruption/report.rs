@@ -12,55 +12,56 @@ use crate::run::Problems;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct DisruptionReport {
-    /// What happened to commands, in order.
+    /// Changes of commands, in the order in which they happened.
     pub changes: Vec<CommandChange>,
-    /// Why what was to be proposed was not, where its check failed.
+    /// Violations because of which nothing was proposed; empty for a sound plan.
     pub refused: Vec<Text>,
-    /// Nodes that stay, and why, where that was looked into.
+    /// Nodes that are not disrupted, with the reason, as far as planning looked for one.
     pub blocked: Vec<BlockedNode>,
-    /// Nodes whose taint nobody accounted for.
+    /// Nodes from which a leftover taint `karpenter.sh/disrupted` was removed.
     pub untainted: Vec<Text>,
     /// Launches of replacements.
     pub launched: LaunchReport,
-    /// Work is under way: come back after so long. `None` when nothing waits.
+    /// When to run again; `None` when no command is in flight and no node is about to become
+    /// consolidatable.
     pub requeue_after: Option<SignedDuration>,
-    /// What did not work.
+    /// Calls that failed without stopping the run.
     pub problems: Problems,
 }
 
-/// Something that happened to a command.
+/// A change of a disruption command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandChange {
     /// The command's id.
     pub command: Text,
-    /// Why its nodes go.
+    /// Why its nodes are disrupted.
     pub reason: DisruptionReason,
     /// Its nodes.
     pub nodes: Vec<Text>,
-    /// What happened.
+    /// The outcome.
     pub what: CommandEvent,
 }
 
-/// What can happen to a command.
+/// Ways in which a command changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandEvent {
     /// It was proposed.
     Proposed,
     /// Validation found that it no longer holds.
     Rejected(NotDisruptable),
-    /// Its check found it unsound.
+    /// The checker found violations.
     Refused(Vec<Text>),
-    /// Nobody came to validate it in time.
+    /// It was not validated in time.
     Forgotten,
-    /// It was started; these claims replace its nodes.
+    /// It was started; the claims that replace its nodes.
     Started(Vec<Text>),
-    /// Its start waits: another run holds the lease under which claims are written.
+    /// Its start is delayed: another run holds the lease under which claims are created.
     StartDelayed,
-    /// So many replacements are not ready yet.
+    /// This many replacements are not initialized yet.
     Waiting(usize),
-    /// It was given up, and why.
+    /// It was cancelled, and why.
     Cancelled(Text),
-    /// Its nodes are marked for their end.
+    /// The claims of its nodes are marked as ending.
     Ended,
 }
 

@@ -13,24 +13,24 @@ use crate::run::Run;
 use crate::steps::pod_events::consolidatable_in;
 use crate::steps::snapshot::Observation;
 
-/// One run at work.
+/// A disruption run at work.
 pub(super) struct DisruptionRun<'a, P> {
     pub(super) ports: &'a P,
     pub(super) run: &'a Run<'a>,
     pub(super) observed: &'a Observation,
     pub(super) snapshot: &'a ClusterSnapshot,
-    /// Held where a command is about to start.
+    /// Provisioning's lease, held where a command is about to start.
     pub(super) launch_lease: Option<&'a Lease>,
     pub(super) report: DisruptionReport,
     pub(super) events: Vec<Event>,
-    /// A proposal waits: nothing else is proposed until it is settled.
+    /// A proposal awaits validation; nothing else is proposed until it is settled.
     pub(super) is_proposal_open: bool,
-    /// A command was started or ended in this run: what was seen no longer holds.
+    /// A command was started or ended in this run, so the snapshot is out of date.
     pub(super) has_started: bool,
 }
 
 impl<'a, P: Ports> DisruptionRun<'a, P> {
-    /// Nothing is done yet.
+    /// A run that has done nothing yet.
     pub(super) fn new(
         ports: &'a P,
         run: &'a Run<'a>,
@@ -62,8 +62,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
         });
     }
 
-    /// Comes back when the next node has been left alone for `consolidateAfter`: a node that has lost its
-    /// pods need not wait for the tick after that.
+    /// Requeues when the next node becomes consolidatable, so that a node that has lost its pods
+    /// does not wait for the next scheduled invocation.
     pub(super) fn requeue_when_consolidatable(&mut self) {
         let pools = &self.observed.view.node_pools;
         let is_kept =
@@ -89,7 +89,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         self.report.requeue_after = Some(own.map_or(pause, |own| own.min(pause)));
     }
 
-    /// Writes a command's next state. `None` where somebody else was faster or the write failed.
+    /// Writes a command's next state. `None` when another run was faster or the write failed.
     pub(super) async fn save(
         &mut self,
         command: Versioned<CommandRecord>,

@@ -1,7 +1,7 @@
-//! Starting a command: claims of replacements are written, nodes tainted, replacements launched.
+//! Starting a command: creates claims of replacements, taints nodes, launches replacements.
 //!
-//! Claims come before taints: a node that is tainted counts as leaving, and provisioning would launch for
-//! its pods as well if their replacement were not there yet.
+//! Claims come before taints: a tainted node counts as ending, so provisioning would launch for its
+//! pods as well if their replacement did not exist yet.
 
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::taint::Taint;
@@ -23,20 +23,20 @@ use crate::steps::command::{checked, validated};
 use crate::steps::condition::set_condition;
 use crate::steps::create::{Identity, NotCreatable, claim_record};
 
-/// While a lease is awaited.
+/// Requeue interval while another run holds the lease.
 const LEASE_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
-/// What became of the claims of a command's replacements.
+/// The claims of a command's replacements.
 #[derive(Default)]
 struct Replacements {
-    /// Those that are in the store: fewer than planned where one is refused there, or not creatable.
+    /// Claims that are stored: fewer than planned when one was refused or is not creatable.
     written: Vec<Versioned<ClaimRecord>>,
-    /// One that nothing can be launched for.
+    /// A replacement that nothing can be launched for, and why.
     not_creatable: Option<(Text, NotCreatable)>,
 }
 
 impl<P: Ports> DisruptionRun<'_, P> {
-    /// Validates a proposal that is due, and starts it if it holds.
+    /// Validates a proposal that is due, and starts it if it still holds.
     pub(super) async fn validate(&mut self, command: Versioned<CommandRecord>) {
         if self.launch_lease.is_none() {
             self.is_proposal_open = true;
@@ -44,7 +44,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
             return self.requeue_after(LEASE_REQUEUE_INTERVAL);
         }
         if self.has_started {
-            // Budgets and room were used up by what was started a moment ago: look again first.
+            // The command started before it used up budgets and room: the next run lists anew.
             self.is_proposal_open = true;
             return self.requeue_after(SignedDuration::ZERO);
         }
@@ -89,7 +89,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
     }
 
-    /// Starts a command, or goes on where another run stopped.
+    /// Starts a command, or resumes its start.
     pub(super) async fn start(&mut self, command: Versioned<CommandRecord>, since: Timestamp) {
         self.has_started = true;
         let Some(lease) = self.launch_lease else {
@@ -143,7 +143,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
     }
 
-    /// Writes the claims of the replacements; `None` where the store failed.
+    /// Creates the claims of the replacements; `None` when the store failed.
     async fn write_replacements(
         &mut self,
         command: &CommandRecord,
@@ -154,7 +154,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
         let mut records = Vec::new();
         let mut replacements = Replacements::default();
         for planned in &command.disruption.replacements {
-            // One that an earlier attempt wrote counts, whatever could be launched by now.
+            // A claim that an earlier attempt created counts, even if its offerings are unavailable
+            // by now.
             if let Some(own) = self.observed.claim(&planned.name) {
                 replacements.written.push(own.clone());
                 continue;
@@ -171,7 +172,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         Some(replacements)
     }
 
-    /// Taints the nodes and says on their claims why they go; how many are not there any more.
+    /// Taints the nodes and sets DisruptionReason on their claims. Returns how many are gone.
     async fn taint(&mut self, command: &CommandRecord) -> usize {
         let patch = NodePatch { add_taints: vec![Taint::disrupted()], ..NodePatch::default() };
         let mut missing = 0;
@@ -201,7 +202,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         missing
     }
 
-    /// Gives back replacements that are not wanted any more.
+    /// Ends replacements that are not needed any more.
     pub(super) async fn withdraw(&mut self, replacements: Vec<Versioned<ClaimRecord>>) {
         let now = self.observed.now;
         for claim in replacements {
@@ -214,7 +215,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
     }
 
-    /// Nodes that stay are to keep the room for the pods that move there.
+    /// Nominates nodes that stay, so that they keep room for the pods that move there.
     async fn nominate_moves(&mut self, command: &CommandRecord) {
         let until = after(self.observed.now, NOMINATION_TTL);
         let mut nominations: Vec<Nomination> = Vec::new();
@@ -249,7 +250,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
     }
 
-    /// The Nodes of a command that are there.
+    /// The Nodes of a command that exist.
     pub(super) fn nodes_of(&self, command: &CommandRecord) -> Vec<domain::node::Node> {
         command
             .candidates

@@ -16,7 +16,7 @@ use crate::testing::core::{DRIFTED, REPLACE};
 use crate::testing::world::{Launch, World, crash};
 use crate::testing::{at, initialized_record, instance, node_of, pod_on};
 
-/// A Node that takes pods and has none.
+/// A world with an initialized, empty node.
 fn world_with_an_empty_node() -> World {
     let world = World::new();
     add_node(&world, "old");
@@ -33,7 +33,7 @@ fn add_node(world: &World, name: &str) {
     world.store.put(record);
 }
 
-/// A Node with a pod, to be replaced for a reason.
+/// A world with a node with one pod, to be replaced for a reason.
 fn world_with_a_node_to_replace(reason: &str) -> World {
     let world = world_with_an_empty_node();
     world.cluster.add_pods([pod_on("web-0", &world.node())]);
@@ -62,7 +62,7 @@ fn replacement(world: &World) -> Option<crate::record::claim::ClaimRecord> {
     world.store.records().into_iter().find(|record| record.replaces.is_some())
 }
 
-/// The replacement's Node joins and takes pods.
+/// The replacement's Node joins and is initialized.
 fn boot_replacement(world: &World) {
     world.boot();
     for _ in 0..2 {
@@ -245,7 +245,7 @@ fn a_taint_that_nobody_accounts_for_is_removed() {
     assert!(!is_tainted(&world));
 }
 
-/// Provisioning takes its lease for so long.
+/// Another run holds provisioning's lease for this many seconds.
 fn provisioning_is_at_work(world: &World, seconds: i64) {
     let term = SignedDuration::from_secs(seconds);
     let now = world.clock.now();

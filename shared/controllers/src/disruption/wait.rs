@@ -1,4 +1,4 @@
-//! Waiting for replacements, and marking nodes for their end once these take pods.
+//! Awaiting replacements, and marking claims as ending once these are initialized.
 
 use domain::node_claim::ConditionType;
 use domain::{SignedDuration, Timestamp};
@@ -13,11 +13,11 @@ use crate::run::change_claim;
 use crate::steps::command::{Replacements, replacements};
 use crate::steps::condition::clear;
 
-/// While replacements start.
+/// Requeue interval while replacements start.
 pub(super) const REPLACEMENT_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 impl<P: Ports> DisruptionRun<'_, P> {
-    /// One step of a command whose replacements are on their way.
+    /// One step of a command that awaits its replacements.
     pub(super) async fn wait(&mut self, command: Versioned<CommandRecord>, since: Timestamp) {
         match replacements(&command.record, since, self.observed) {
             Replacements::Ready => {
@@ -42,7 +42,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
     }
 
-    /// Marks the claims of a command for their end; lifecycle does the rest.
+    /// Marks the claims of a command as ending; lifecycle does the rest.
     pub(super) async fn end(&mut self, command: Versioned<CommandRecord>) {
         self.has_started = true;
         let reason = EndReason::Disrupted(command.record.disruption.reason);
@@ -74,7 +74,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         self.forget(&command).await;
     }
 
-    /// Gives a command up: its nodes stay.
+    /// Cancels a command: its nodes stay.
     pub(super) async fn cancel(&mut self, command: Versioned<CommandRecord>, why: &str) {
         let mut is_undone = true;
         for name in &command.record.candidates {
@@ -88,8 +88,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
     }
 
-    /// Takes the marks of disruption off a claim and its Node, unless the claim ends for another reason
-    /// by now. Whether nothing is left of them.
+    /// Removes the marks of disruption from a claim and its Node, unless the claim is ending for
+    /// another reason. Returns whether none are left.
     pub(super) async fn unmark(&mut self, name: &str) -> bool {
         let Some(claim) = self.observed.claim(name) else { return true };
         let changed = change_claim(self.ports.store(), claim.clone(), |mut record| {

@@ -1,4 +1,4 @@
-//! Claims change hands one by one.
+//! Handing claims over, one by one.
 
 use domain::Text;
 
@@ -9,7 +9,7 @@ use crate::record::claim::{ClaimPhase, ClaimRecord};
 use crate::run::{Run, is_over, observe};
 use crate::steps::snapshot::Observation;
 
-/// Hands over every claim that has settled, under lifecycle's lease.
+/// Hands over every settled claim, under lifecycle's lease.
 pub(super) async fn hand_over<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -40,7 +40,7 @@ pub(super) async fn hand_over<P: Ports>(
     Ok(())
 }
 
-/// The object comes first: until the record is gone, the next call does this again.
+/// The NodeClaim object comes first: until the record is deleted, the next call repeats this.
 async fn hand_one_over<P: Ports>(
     ports: &P,
     observed: &Observation,
@@ -61,7 +61,7 @@ async fn hand_one_over<P: Ports>(
     failed(report, format!("delete the record of claim {name}"), deleted)
 }
 
-/// Notes what did not work; that it did not is why the claim is left.
+/// Records a failed call as a problem, and as the reason why the claim is left.
 fn failed(
     report: &mut HandBackReport,
     doing: String,
@@ -72,8 +72,8 @@ fn failed(
     why.map_or(Ok(()), Err)
 }
 
-/// Whether an earlier call has handed the object over and died before the record was gone: the object shows nobody's
-/// claim any more, and is still that of the same instance.
+/// Whether an earlier call handed the object over and died before it deleted the record: the object
+/// mirrors no claim any more and has the same instance.
 fn was_released(observed: &Observation, record: &ClaimRecord) -> bool {
     observed.view.node_claims.iter().any(|object| {
         object.claim.name == record.claim.name
@@ -83,7 +83,7 @@ fn was_released(observed: &Observation, record: &ClaimRecord) -> bool {
     })
 }
 
-/// Why Karpenter could not go on with a claim: it has no instance, or is on its way out.
+/// Why Karpenter could not manage a claim yet: it has no instance, or is ending.
 fn unsettled(record: &ClaimRecord) -> Option<Text> {
     match record.phase() {
         ClaimPhase::Launched | ClaimPhase::Registered | ClaimPhase::Initialized => None,

@@ -11,31 +11,31 @@ use crate::run::Problems;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct HandBackReport {
-    /// Claims that are Karpenter's from now on.
+    /// Claims handed back to Karpenter in this call.
     pub handed_back: Vec<Text>,
-    /// Claims that are ours still.
+    /// Claims that are not handed back yet.
     pub left: Vec<LeftClaim>,
-    /// Disruption commands that are stored still.
+    /// Ids of disruption commands that are still stored.
     pub commands: Vec<Text>,
-    /// What became of disruption commands.
+    /// The run of disruption that cancelled commands.
     pub disruption: DisruptionReport,
-    /// What became of claims before they were handed over.
+    /// The run of lifecycle that preceded the handover.
     pub lifecycle: LifecycleReport,
-    /// What did not work while they were.
+    /// Calls that failed during the handover.
     pub problems: Problems,
 }
 
-/// A claim that was not handed back yet.
+/// A claim that is not handed back yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftClaim {
     /// The claim.
     pub claim: Text,
-    /// Why not.
+    /// The reason.
     pub why: Text,
 }
 
 impl HandBackReport {
-    /// Whether nothing is ours any more.
+    /// Whether everything is handed back.
     pub const fn is_complete(&self) -> bool {
         self.left.is_empty() && self.commands.is_empty()
     }

@@ -11,7 +11,7 @@ fn hand_back_once(world: &World) -> HandBackReport {
     block_on(hand_back(world, &world.run("run"))).unwrap().ran().unwrap()
 }
 
-/// A world with a node whose claim is initialized and shown.
+/// A world with a node whose claim is initialized and mirrored.
 fn world() -> World {
     let world = World::new();
     let record = initialized_record("web-1", at(0));

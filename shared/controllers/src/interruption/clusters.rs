@@ -1,4 +1,4 @@
-//! All clusters of an installation, as whoever serves all of them needs them.
+//! All clusters of an installation, for the function that serves them all.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use domain::{Text, Timestamp};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimPlace, ClaimStore, Ports};
 
-/// The clusters that share one table.
+/// The clusters whose claims are in one table.
 #[expect(
     async_fn_in_trait,
     reason = "callers are single-threaded per run; no Send bound is wanted"
@@ -15,18 +15,18 @@ use crate::ports::{ClaimPlace, ClaimStore, Ports};
 pub trait Clusters {
     /// The ports of one cluster.
     type Ports: Ports;
-    /// The records of one cluster.
+    /// The claim store of one cluster.
     type Records: ClaimStore;
 
-    /// Which cluster's claim an instance was launched for. Reads an index that may lag by a moment.
+    /// The claim that an instance was launched for. Reads an index that is eventually consistent.
     async fn claim_of_instance(&self, instance_id: &str) -> Result<Option<ClaimPlace>, PortError>;
 
-    /// What is remembered of a cluster. Nothing of the cluster itself is needed for it.
+    /// The claim store of a cluster. Does not connect to the cluster.
     fn records(&self, cluster: &Text) -> Result<Rc<Self::Records>, PortError>;
 
-    /// The ports of a cluster.
+    /// Connects to a cluster.
     async fn open(&self, cluster: &Text) -> Result<Rc<Self::Ports>, PortError>;
 
-    /// The time.
+    /// The current time.
     fn now(&self) -> Timestamp;
 }

@@ -1,10 +1,9 @@
-//! Instances that EC2's own checks find impaired, and events that EC2 has scheduled.
+//! Instances that fail EC2's status checks or have a scheduled event.
 //!
-//! No queue brings them: whoever looks after a cluster asks once a minute. A check that has failed for two
-//! minutes ends the node by force, since whatever it runs is not to be waited for; an event that is scheduled
-//! drains it ahead of its date.
+//! No queue delivers them: lifecycle polls once a minute. A check that has failed for two minutes
+//! ends the node without a drain; a scheduled event drains the node before its date.
 //!
-//! Source: reference E10; Karpenter `pkg/providers/instancestatus`.
+//! Source: Karpenter `pkg/providers/instancestatus`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,20 +19,20 @@ use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, Cloud, Ports};
 use crate::run::Run;
 
-/// A check that fails may pass again within so long.
+/// How long a check must fail: it may recover within this time.
 const IMPAIRED_FOR: SignedDuration = SignedDuration::from_mins(2);
 
-/// What came of a look at EC2's checks.
+/// The result of polling EC2's status checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct HealthReport {
-    /// Claims whose end was decided for it, with what was wrong.
+    /// Claims that were marked as ending because of a status, with what is wrong.
     pub unhealthy: Vec<Unhealthy>,
     /// What was done about them.
     pub acted: ClusterReport,
 }
 
-/// A claim whose instance is not as it should be.
+/// A claim whose instance is impaired or has a scheduled event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unhealthy {
     /// The claim.
@@ -44,8 +43,12 @@ pub struct Unhealthy {
     pub category: &'static str,
 }
 
-/// Asks EC2 how instances are, and ends the claims of those that are impaired or are to be changed. An error
-/// means that EC2 or the store could not be asked.
+/// Polls EC2's instance statuses, and ends the claims of instances that are impaired or have a
+/// scheduled event.
+///
+/// # Errors
+///
+/// When EC2 or the claim store did not respond.
 pub async fn check_health<P: Ports>(ports: &P, run: &Run<'_>) -> Result<HealthReport, PortError> {
     let mut report = HealthReport::default();
     report.acted.cluster = run.cluster.into();
@@ -79,7 +82,8 @@ pub async fn check_health<P: Ports>(ports: &P, run: &Run<'_>) -> Result<HealthRe
             let Some(mut marked) = report.acted.problems.note(doing, marked) else { continue };
             report.acted.problems.0.append(&mut marked.problems.0);
             events.append(&mut marked.events);
-            // Asked every minute: what was marked before is in the hands of lifecycle.
+            // Statuses are polled every minute: lifecycle is already ending what an earlier poll
+            // marked.
             if marked.is_news {
                 urgent.insert(Text::clone(claim));
                 report.unhealthy.extend(notices.iter().map(|(notice, category)| Unhealthy {
@@ -94,7 +98,7 @@ pub async fn check_health<P: Ports>(ports: &P, run: &Run<'_>) -> Result<HealthRe
     Ok(report)
 }
 
-/// What a status comes to, with its category.
+/// The notices that follow from a status, with their category.
 fn notices(status: &InstanceStatus, now: Timestamp) -> Vec<(Notice, &'static str)> {
     let notice = |kind| Notice { instance_id: status.instance_id.clone(), at: now, kind };
     let is_due = |since: &Timestamp| now.duration_since(*since) >= IMPAIRED_FOR;
@@ -103,7 +107,7 @@ fn notices(status: &InstanceStatus, now: Timestamp) -> Vec<(Notice, &'static str
         .iter()
         .filter(|(_, since)| is_due(since))
         .map(|(check, _)| (notice(NoticeKind::Impaired), category(*check)));
-    // Of several events the first counts.
+    // The earliest of several events counts.
     let event = (!status.scheduled.is_empty()).then(|| {
         let starts = status.scheduled.iter().flatten().min().copied();
         (notice(NoticeKind::ScheduledChange { starts }), "EventStatus")

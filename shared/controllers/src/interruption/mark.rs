@@ -1,4 +1,4 @@
-//! What notices come to for a claim, stored.
+//! Storing the consequences of notices for a claim.
 
 use domain::Timestamp;
 use domain::label::REBALANCE_RECOMMENDED;
@@ -13,33 +13,37 @@ use crate::record::claim::{ClaimRecord, EndReason};
 use crate::record::unavailable::UnavailableOffering;
 use crate::run::{Problems, change_claim};
 
-/// So many instances are looked up, or claims written, at once.
+/// Claims that are looked up or written concurrently.
 pub(super) const CLAIMS_CONCURRENCY_MAX: usize = 25;
 
-/// Why the claims end that notices are about.
+/// End reason of claims that notices are about.
 const REASON: EndReason = EndReason::Disrupted(DisruptionReason::Interrupted);
 
-/// What notices came to for a claim.
+/// The consequences of notices for a claim.
 #[derive(Debug, Default)]
 pub(super) struct Marked {
-    /// The claim as it is now; `None` where it is gone, or has another instance.
+    /// The claim as stored; `None` when it is gone, or has another instance.
     pub(super) record: Option<ClaimRecord>,
-    /// Its instance was being ended anyway: the notices tell nothing new.
+    /// Its instance is being terminated already, so the notices are obsolete.
     pub(super) is_past: bool,
     /// The claim was changed.
     pub(super) is_news: bool,
-    /// Its pods have to leave, and its instance is there still.
+    /// Its pods must leave, and its instance still exists.
     pub(super) is_urgent: bool,
-    /// What users are told.
+    /// Events to record.
     pub(super) events: Vec<Event>,
-    /// What did not work and does not make the notices come again.
+    /// Failed calls for which the notices need not be delivered again.
     pub(super) problems: Problems,
 }
 
-/// Marks a claim as its notices ask for. After an error they must come again.
+/// Marks a claim as its notices require.
 ///
-/// Offerings come first: whoever plans because of the mark knows of them. That they could not be written is
-/// no reason to have the notices come again: it costs a launch that may fail.
+/// Offerings are marked unavailable first, so that a plan that follows from the mark knows of them.
+/// A failure to do so does not make the notices come again: it costs a launch that may fail.
+///
+/// # Errors
+///
+/// When the claim could not be marked; the notices must be delivered again.
 pub(super) async fn mark<S: ClaimStore>(
     store: &S,
     now: Timestamp,
@@ -76,7 +80,7 @@ pub(super) async fn mark<S: ClaimStore>(
     Ok(marked)
 }
 
-/// Whether EC2 has been asked to end the instance, or has done so by itself, and that is on record.
+/// Whether the record says that the instance is being terminated.
 fn is_being_ended(record: &ClaimRecord) -> bool {
     record.claim.is(ConditionType::InstanceTerminating)
 }

@@ -1,4 +1,4 @@
-//! What EC2 and AWS Health say about instances.
+//! Notices about instances, from EC2 and AWS Health.
 
 use domain::instance_type::CapacityType;
 use domain::{SignedDuration, Text, Timestamp};
@@ -8,30 +8,32 @@ use crate::ports::cloud::Instance;
 use crate::record::unavailable::{UNAVAILABLE_TTL, UnavailableOffering};
 use crate::run::after;
 
-/// From a spot interruption warning to the end of the instance; as long for one in an interruptible capacity
-/// reservation.
+/// Time from a spot interruption warning, or one of an interruptible capacity reservation, to the
+/// end of the instance.
 ///
-/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html>.
+/// Source:
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html>.
 pub const SPOT_NOTICE: SignedDuration = SignedDuration::from_mins(2);
 
-/// Something that is said about an instance.
+/// A notice about an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// `i-…`.
     pub instance_id: Text,
-    /// When it was said.
+    /// When it was issued.
     pub at: Timestamp,
-    /// What.
+    /// Its kind.
     pub kind: NoticeKind,
 }
 
-/// Kinds of notice (reference E10).
+/// Kinds of notice: those that Karpenter's interruption controller handles, scheduled changes, and
+/// failed status checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoticeKind {
     /// EC2 Spot Instance Interruption Warning: the instance ends in two minutes.
     SpotInterruption,
-    /// EC2 Capacity Reservation Instance Interruption Warning: the owner of an interruptible reservation
-    /// takes it back.
+    /// EC2 Capacity Reservation Instance Interruption Warning: the owner of an interruptible
+    /// reservation reclaims it.
     ReservationInterruption {
         /// When the instance ends.
         ends: Option<Timestamp>,
@@ -47,12 +49,12 @@ pub enum NoticeKind {
     Stopped,
     /// State change to shutting-down or terminated.
     Terminated,
-    /// EC2's checks of the instance, or of the system it runs on, have failed for two minutes.
+    /// EC2's instance or system status check has failed for two minutes.
     Impaired,
 }
 
 impl NoticeKind {
-    /// The reason of the event about it.
+    /// The reason of its event.
     pub(super) const fn reason(self) -> EventReason {
         match self {
             Self::SpotInterruption => EventReason::SpotInterrupted,
@@ -66,7 +68,7 @@ impl NoticeKind {
         }
     }
 
-    /// A sentence for the event about it.
+    /// The message of its event.
     pub(super) const fn message(self) -> &'static str {
         match self {
             Self::SpotInterruption => "EC2 takes its spot instance back in two minutes",
@@ -83,7 +85,7 @@ impl NoticeKind {
 }
 
 impl Notice {
-    /// By when pods have to be gone from the node; `None` leaves them all the time they need.
+    /// When pods must be gone from the node; `None` for no deadline.
     pub(super) fn deadline(&self, now: Timestamp) -> Option<Timestamp> {
         match self.kind {
             NoticeKind::RebalanceRecommendation => None,
@@ -91,13 +93,14 @@ impl Notice {
             NoticeKind::ReservationInterruption { ends } => {
                 Some(ends.unwrap_or_else(|| after(self.at, SPOT_NOTICE)))
             }
-            // What began already ends nobody knows when: no reason to force anything.
+            // An event that has begun ends at an unknown time: no reason to force pods.
             NoticeKind::ScheduledChange { starts } => starts.filter(|starts| *starts > now),
             NoticeKind::Stopped | NoticeKind::Terminated | NoticeKind::Impaired => Some(now),
         }
     }
 
-    /// What is not to be launched for a while: whoever is taken back now would be taken back again.
+    /// The offering to mark unavailable: a launch from a pool that EC2 reclaims would be
+    /// interrupted again.
     pub(super) fn gone(&self, instance: &Instance, now: Timestamp) -> Option<UnavailableOffering> {
         let (capacity_type, code) = match self.kind {
             NoticeKind::SpotInterruption => (CapacityType::Spot, "SpotInterruption"),

@@ -1,4 +1,4 @@
-//! What is done in a cluster as soon as notices are stored: taint, launch, drain.
+//! Reacting in a cluster as soon as notices are stored: taint, launch, drain.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::run::{Run, after, is_over, observe, record_events};
 use crate::steps::drain::leaving;
 use crate::steps::snapshot::Observation;
 
-/// A round of provisioning or disruption that holds the lease is over within so long, mostly.
+/// How long to wait for provisioning's lease: most runs that hold it end within this time.
 const LEASE_WAIT: SignedDuration = SignedDuration::from_secs(5);
 const LEASE_PAUSE: SignedDuration = SignedDuration::from_millis(250);
 
@@ -34,10 +34,11 @@ pub(super) async fn act<P: Ports>(
     record_events(ports.cluster(), events, &mut report.problems).await;
 }
 
-/// Taints the Nodes of claims, launches what their pods need, and takes the first step of their drain.
+/// Taints the Nodes of claims, launches nodes for their pods, and takes the first step of their
+/// drains.
 ///
-/// Every part goes on without this run, so that what fails is told and no more: the taint and the drain by
-/// lifecycle, the launch by provisioning, which the taint wakes.
+/// All of it would happen without this run, so a failure is reported and no more: lifecycle taints
+/// and drains, and provisioning launches, woken by the taint.
 async fn react<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -55,7 +56,7 @@ async fn react<P: Ports>(
     report.lifecycle = advanced.and_then(crate::run::RunOutcome::ran);
 }
 
-/// One look, one plan. Nodes are tainted whoever holds the lease.
+/// Lists once and plans once. Nodes are tainted whichever run holds the lease.
 async fn plan<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -79,7 +80,7 @@ async fn plan<P: Ports>(
     under(ports, run, &lease, looked, report).await.map(Some)
 }
 
-/// Plans for what was seen, and gives the lease back.
+/// Provisions from a list under a lease, and releases the lease.
 async fn under<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -96,7 +97,7 @@ async fn under<P: Ports>(
     result
 }
 
-/// The lease, once whoever holds it has done its round; `None` where that takes longer.
+/// Acquires provisioning's lease once its holder's run has ended; `None` when that takes too long.
 async fn await_lease<P: Ports>(ports: &P, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
     let until = after(ports.clock().now(), LEASE_WAIT).min(run.deadline);
     while ports.clock().now() < until {

@@ -8,23 +8,23 @@ use crate::ports::error::PortError;
 use crate::provisioning::ProvisioningReport;
 use crate::run::Problems;
 
-/// What came of notices.
+/// The result of handling notices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct InterruptionReport {
-    /// What was done about each, in order. One with an error must come again: nothing is lost by that, and
-    /// nothing is done twice.
+    /// One outcome a notice, in order. A notice with an error must be delivered again; handling it
+    /// twice is safe.
     pub outcomes: Vec<Result<NoticeOutcome, PortError>>,
-    /// What was done in the clusters concerned.
+    /// One report for each cluster that was acted on.
     pub clusters: Vec<ClusterReport>,
 }
 
-/// What was done about a notice.
+/// What a notice led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoticeOutcome {
-    /// No claim has the instance.
+    /// No claim has this instance.
     NotOurs,
-    /// It is remembered with the claim, which stays.
+    /// It is recorded on the claim, which stays.
     Noted(ClaimPlace),
     /// The claim ends.
     Ending {
@@ -32,26 +32,27 @@ pub enum NoticeOutcome {
         place: ClaimPlace,
         /// Its NodePool.
         node_pool: Text,
-        /// Its end was decided, or made more urgent, by this notice.
+        /// This notice made the claim end, or moved its deadline forward.
         is_news: bool,
-        /// By when its pods are gone.
+        /// When its pods must be gone.
         deadline: Option<Timestamp>,
     },
-    /// The claim had gone meanwhile, or its instance was being ended already.
+    /// The claim is gone, or its instance is being terminated already.
     AlreadyGone(ClaimPlace),
 }
 
-/// What was done in a cluster. All of it goes on without the notice.
+/// What was done in a cluster. All of it is completed by later runs, without the notice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterReport {
     /// The cluster.
     pub cluster: Text,
-    /// Nodes that take no more pods and no more traffic.
+    /// Nodes that were tainted and taken out of load balancers.
     pub tainted: Vec<Text>,
-    /// What was planned and launched; `None` where another run held the lease all the time and plans itself.
+    /// What was planned and launched; `None` when another run held the lease throughout and plans
+    /// itself.
     pub provisioning: Option<ProvisioningReport>,
-    /// The first step of the drain; `None` where another run is at it.
+    /// The first step of the drain; `None` when another run holds lifecycle's lease.
     pub lifecycle: Option<LifecycleReport>,
-    /// What did not work.
+    /// Calls that failed without stopping the run.
     pub problems: Problems,
 }

@@ -14,7 +14,7 @@ use crate::testing::world::{World, Worlds, crash};
 use crate::testing::{at, initialized_record, node_of, pod_on};
 use domain::{SignedDuration, node::Node};
 
-/// A cluster with claims, the Node of each, and a pod on each Node.
+/// A cluster with these claims, their Nodes, and a pod on each Node.
 fn world_with(claims: &[&str]) -> Rc<World> {
     let world = World::new();
     for name in claims {
@@ -89,7 +89,7 @@ fn the_node_takes_no_more_pods_and_no_more_traffic_at_once_and_its_pods_stay_unt
     assert!(node.taints.iter().any(|taint| &*taint.key == DISRUPTED));
     assert!(node.labels.contains_key("node.kubernetes.io/exclude-from-external-load-balancers"));
     assert!(world.cluster.evicted.borrow().is_empty(), "nothing hosts its pod yet");
-    // 30 s of grace: they are asked to go 33 s before the end, home or not.
+    // 30 s of grace: evicted 33 s before the deadline, whether or not a replacement is ready.
     world.advance(81);
     let _report = block_on(advance(&*world, &world.run("lifecycle"))).unwrap();
     assert!(world.cluster.evicted.borrow().is_empty());

@@ -1,7 +1,5 @@
-//! NodeClaims that somebody else made: by hand, or by the autoscaler that looked after this cluster before.
-//! They get a record of their own and are looked after like any other from then on.
-//!
-//! Source: reference A2.2 (NodeClaims without NodePool are legal).
+//! Adopting NodeClaims that users or another autoscaler created. They get a record and are managed
+//! like any other. NodeClaims without a NodePool are valid.
 
 use super::{Change, LifecycleRun};
 use crate::launch::write_claims;
@@ -10,8 +8,8 @@ use crate::ports::{Lease, Ports};
 use crate::steps::adopt::adopted;
 
 impl<P: Ports> LifecycleRun<'_, P> {
-    /// Takes over NodeClaim objects that have no record. One whose instance is not there, or for which
-    /// nothing can be launched, stays as it is until that changes.
+    /// Adopts NodeClaim objects without a record. One whose instance does not exist, or for which
+    /// nothing can be launched, is left alone until that changes.
     pub(super) async fn adopt(&mut self, lease: &Lease) {
         let observed = self.observed;
         let foreign = observed.view.node_claims.iter().filter(|object| {

@@ -1,6 +1,7 @@
-//! The end of a claim: taint, drain, volumes, instance, and only then its Node, its object and its record.
+//! Ending a claim: taint, drain, volumes, instance, and only then its Node, its NodeClaim object
+//! and its record.
 //!
-//! Source: reference D2.
+//! Source: <https://karpenter.sh/docs/concepts/disruption/#termination-controller>.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -24,20 +25,20 @@ use crate::steps::drain::{
     DrainStep, Size, awaited_attachments, drain_step, drained_status, is_drain_over, leaving,
 };
 
-/// While pods or volumes are waited for (reference 4.3).
+/// Requeue interval while pods leave or volumes detach.
 const DRAIN_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
-/// While all pods that are left wait for a place elsewhere, and …
+/// Requeue interval while all remaining pods await capacity elsewhere and the deadline is far off.
 const CAPACITY_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
-/// … the deadline is further off than this.
+/// How far off a deadline must be for the longer requeue interval.
 const DEADLINE_FAR: SignedDuration = SignedDuration::from_mins(10);
-/// While an instance shuts down (reference 4.3).
+/// Requeue interval while an instance shuts down.
 const TERMINATION_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
-/// So many pods are asked to go at once.
+/// Pods evicted concurrently.
 const EVICTIONS_CONCURRENCY_MAX: usize = 10;
-/// EC2 ends at most so many instances in one call that is answered item by item.
+/// Most instances in one TerminateInstances call.
 const TERMINATIONS_MAX: usize = 500;
 
-/// A Node that is being drained.
+/// A Node being drained.
 struct Drain<'a> {
     claim: Versioned<ClaimRecord>,
     node: &'a Node,
@@ -45,8 +46,8 @@ struct Drain<'a> {
 }
 
 impl<'a, P: Ports> LifecycleRun<'a, P> {
-    /// One step of a claim that is ending. A Node that had registered is drained first; one that never
-    /// did goes with its instance.
+    /// One step of an ending claim. A registered Node is drained first; one that never registered
+    /// is deleted with its instance.
     pub(super) async fn end(&mut self, claim: Versioned<ClaimRecord>) {
         let record = &claim.record;
         if record.instance.is_none() {
@@ -66,8 +67,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
     }
 
-    /// Whether nobody is left there to end pods: the instance does not run, and the Node says so or nothing
-    /// is to be waited for.
+    /// Whether no kubelet is left to end pods: the instance does not run, and the Node is not ready
+    /// or the deadline has passed.
     fn is_deserted(&self, record: &ClaimRecord, node: &Node) -> bool {
         let runs = |instance: &Instance| {
             matches!(instance.state, InstanceState::Pending | InstanceState::Running)
@@ -77,7 +78,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         !self.instance(record).is_some_and(runs) && (node.is_not_ready() || is_late)
     }
 
-    /// Taints the Node and asks for its deletion, which our finalizer holds up. Whether that worked.
+    /// Taints the Node and deletes it; our finalizer keeps it until the instance is gone. Returns
+    /// whether that worked.
     async fn mark_leaving(&mut self, node: &Node) -> bool {
         let reference = NodeRef::from(node);
         if let Some(patch) = leaving(node) {
@@ -95,7 +97,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         true
     }
 
-    /// One step of every drain, for as long as the run has time: those that are not looked at are left to the next.
+    /// One step of every drain, until the deadline of the run; the rest is left to the next run.
     pub(super) async fn drain(&mut self, run: &Run<'_>) {
         let drains: Vec<Drain<'a>> = std::mem::take(&mut self.to_drain)
             .into_iter()
@@ -119,7 +121,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
     }
 
-    /// Notes how far a drain is, and goes on once it is over.
+    /// Records the progress of a drain, and moves on to volumes and the instance once it is
+    /// complete.
     async fn look_at(&mut self, Drain { claim, node, step }: Drain<'a>) {
         let mut record = claim.record.clone();
         let deadline = record.ending.as_ref().and_then(|ending| ending.deadline);
@@ -151,7 +154,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
     }
 
-    /// How many volumes the end of the instance waits for; `None` where that could not be asked.
+    /// Number of volumes that must detach before the instance is terminated; `None` when unknown.
     async fn volumes_left(&mut self, node: &Node, is_forced: bool) -> Option<usize> {
         if is_forced {
             return Some(0);
@@ -175,7 +178,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         self.note(record, Change::WaitingForVolumes(left));
     }
 
-    /// Ends the pods that the deadline leaves no time to ask, and tells of those that refuse to go.
+    /// Deletes pods that the deadline leaves too little time for an eviction, and records events
+    /// about protected pods.
     async fn force(&mut self, record: &ClaimRecord, step: &DrainStep) {
         for (pod, grace) in &step.force {
             let deleted = self.ports.cluster().delete_pod(pod, *grace).await;
@@ -194,8 +198,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
     }
 
-    /// Asks the pods of all drains to go, the largest first wherever they are: planning counts on that they find
-    /// their places before smaller ones take them.
+    /// Evicts the pods of all drains, the largest first across nodes: planning assumes that large
+    /// pods are rescheduled before smaller ones take their places.
     async fn evict(&mut self, drains: &[Drain<'a>], run: &Run<'_>) {
         let mut asked: Vec<(&ClaimRecord, &PodRef)> = drains
             .iter()
@@ -246,10 +250,10 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         self.events.push(Event::new(about, reason, message));
     }
 
-    /// Ends the instances of all claims that are that far.
+    /// Terminates the instances of all claims that are ready for it.
     pub(super) async fn terminate(&mut self) {
         let mut waiting = std::mem::take(&mut self.to_terminate);
-        // What is shutting down already need not be asked again.
+        // Instances that are shutting down already need no further call.
         let shutting_down: Vec<Versioned<ClaimRecord>> = waiting
             .extract_if(.., |claim| {
                 self.instance(&claim.record)
@@ -303,8 +307,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         self.report.problems.note(doing, Err::<(), _>(error));
     }
 
-    /// Lets go of everything that stood for a claim, its record last: until that is gone, any run does
-    /// this again.
+    /// Deletes the Node, the NodeClaim object and last the record of a claim: until the record is
+    /// gone, any run repeats this.
     async fn finish(&mut self, claim: Versioned<ClaimRecord>) {
         let Versioned { record, version } = claim;
         let name = &record.claim.name;
@@ -327,7 +331,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
     }
 
-    /// Deletes a Node and removes our finalizer from it. Whether it is gone.
+    /// Deletes a Node and removes our finalizer from it. Returns whether it is gone.
     pub(super) async fn release_node(&mut self, node: &Node) -> bool {
         let reference = NodeRef::from(node);
         let deleted = self.ports.cluster().delete_node(&reference).await;

@@ -1,4 +1,5 @@
-//! From an instance to a node that takes pods, and what is kept up to date while it does.
+//! Taking a claim from an instance to an initialized node, and keeping its conditions up to date
+//! afterwards.
 
 use std::borrow::Cow;
 
@@ -19,11 +20,12 @@ use crate::steps::launch_outcome::launched;
 use crate::steps::pod_events::{consolidatable_in, note_pods, update_consolidatable};
 use crate::steps::reservation::demoted;
 
-/// While a node starts, it is looked at so often.
+/// Requeue interval while a node starts.
 const STARTUP_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 impl<P: Ports> LifecycleRun<'_, P> {
-    /// Records the instance of a claim whose launch was never answered, if one bears its name.
+    /// Records the instance of a claim whose launch response was lost, if an instance is tagged
+    /// with the claim's uid.
     pub(super) async fn find_lost_instance(
         &mut self,
         claim: Versioned<ClaimRecord>,
@@ -69,7 +71,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
             }
         }
         match record {
-            // Nearly all claims stay as they are from one look to the next.
+            // Nearly all claims stay the same from one run to the next.
             Cow::Borrowed(record) => self.mirror(record).await,
             Cow::Owned(record) => {
                 self.save(claim.clone(), record).await;
@@ -122,7 +124,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
         if !matches!(self.report.problems.note(doing, found(patched)), Some(Some(()))) {
             return record;
         }
-        // The scheduler takes a moment to bind the pods it was launched for.
+        // kube-scheduler takes a moment to bind the pods that it was launched for.
         if !record.pods.is_empty() {
             let nomination = Nomination {
                 node: node.name.clone(),
@@ -136,7 +138,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
         initialized
     }
 
-    /// A claim whose instance runs outside its capacity reservation by now is on-demand.
+    /// Relabels a claim whose instance has left its capacity reservation as on-demand.
     async fn leave_reservation(&mut self, record: &mut Cow<'_, ClaimRecord>, node: &Node) {
         let types = &self.observed.instance_types;
         let Some((demoted, patch)) = demoted(record, self.instance(record), types) else { return };
@@ -147,7 +149,8 @@ impl<P: Ports> LifecycleRun<'_, P> {
         }
     }
 
-    /// Notes pods that came or went, whether the node may be consolidated, and whether it is as expected.
+    /// Records pod events, whether the node is consolidatable, and whether it is consistent with
+    /// its claim.
     fn keep_up(&mut self, record: &mut Cow<'_, ClaimRecord>, node: &Node) {
         note_pods(record, self.pods_of(node), self.now);
         if let Some(lack) = check_consistency(record, node, self.now) {

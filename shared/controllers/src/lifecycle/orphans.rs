@@ -1,6 +1,4 @@
-//! What stands for a claim that is not there: instances, NodeClaim objects, Nodes.
-//!
-//! Source: reference D3.1, D3.2.
+//! Removing instances, NodeClaim objects and Nodes whose claim is gone.
 
 use std::collections::BTreeSet;
 
@@ -14,15 +12,15 @@ use crate::ports::{ClaimStore, Cloud, Cluster, Ports};
 use crate::steps::end::INSTANCE_GRACE;
 
 impl<'a, P: Ports> LifecycleRun<'a, P> {
-    /// Ends and removes what belongs to no claim. An instance is given 30 s, counted from its launch.
+    /// Removes what belongs to no claim. An instance is given 30 s from its launch.
     pub(super) async fn remove_orphans(&mut self) {
         self.end_instances().await;
         self.remove_objects().await;
         self.release_nodes().await;
     }
 
-    /// Whether an instance is the one that a claim was launched for. A claim that has none yet may get
-    /// it, its answer having been lost.
+    /// Whether a claim has this instance, or may get it: a claim without one may have lost the
+    /// response to its launch.
     fn belongs(&self, instance: &Instance) -> bool {
         self.observed.claims.iter().any(|claim| match &claim.record.instance {
             Some(own) => own.id == instance.id,
@@ -67,7 +65,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
     }
 
-    /// Whether an object that somebody else made names the instance: it is taken over rather than ended.
+    /// Whether a NodeClaim that we did not create names the instance: it is adopted rather than
+    /// terminated.
     fn is_adoptable(&self, instance: &Instance) -> bool {
         self.observed.view.node_claims.iter().any(|object| {
             object.mirror_of.is_none()
@@ -75,7 +74,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         })
     }
 
-    /// Objects that show a claim which is gone: their removal had failed, or come too early for them.
+    /// Removes NodeClaim objects whose claim is gone: an earlier removal failed, or preceded their
+    /// creation.
     pub(super) async fn remove_objects(&mut self) {
         let observed = self.observed;
         let unreadable = self.ports.store().unreadable_claims();
@@ -95,7 +95,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
     }
 
-    /// Nodes that had registered, are not ready, and have neither instance nor claim.
+    /// Deletes registered Nodes that are not ready and have neither instance nor claim.
     async fn release_nodes(&mut self) {
         let observed = self.observed;
         let known: BTreeSet<&Text> = observed

@@ -1,4 +1,4 @@
-//! NodePools: how their latest nodes registered, and what they say of themselves.
+//! NodePools: their registration health and their status.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use crate::status::Observed;
 use crate::steps::pool_status::{Member, PoolFacts, node_pool_status};
 
 impl<P: Ports> LifecycleRun<'_, P> {
-    /// Takes note of how the registration of a claim's node went.
+    /// Records whether a claim's node registered.
     pub(super) fn note_registration(&mut self, record: &ClaimRecord, has_joined: bool) {
         if let Some(pool) = record.claim.node_pool() {
             self.registrations.entry(pool.clone()).or_default().push(has_joined);
         }
     }
 
-    /// Brings records and status of every NodePool up to date.
+    /// Updates records and status of every NodePool.
     pub(super) async fn keep_pools(&mut self) {
         let records = self.ports.store().pools().await;
         let doing = || "read records of NodePools".to_owned();
@@ -44,8 +44,8 @@ impl<P: Ports> LifecycleRun<'_, P> {
         }
     }
 
-    /// The pool's record with the registrations of this run; started anew where the pool or its node class
-    /// was changed.
+    /// The pool's record with the registrations of this run; reset when the pool or its node class
+    /// has changed.
     async fn remember(
         &mut self,
         pool: &NodePool,

@@ -14,66 +14,66 @@ use crate::run::Problems;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct LifecycleReport {
-    /// What happened to claims, in order.
+    /// Changes of claims, in the order in which they happened.
     pub changes: Vec<ClaimChange>,
-    /// What belonged to no claim and was removed.
+    /// Objects and instances that belonged to no claim and were removed.
     pub orphans: Vec<Orphan>,
-    /// Instances of the cluster when the run began, by type and by how they are bought.
+    /// Instances of the cluster when the run began, by instance type and capacity type.
     pub instances: BTreeMap<(Text, CapacityType), usize>,
-    /// Work is in flight: come back after so long. `None` when nothing waits.
+    /// When to run again; `None` when no work is in flight.
     pub requeue_after: Option<SignedDuration>,
-    /// Claims that were not looked at, the deadline being near.
+    /// Claims left to the next run because the deadline was near.
     pub left: usize,
-    /// What did not work.
+    /// Calls that failed without stopping the run.
     pub problems: Problems,
 }
 
-/// Something that happened to a claim.
+/// A change of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimChange {
     /// The claim.
     pub claim: Text,
-    /// What.
+    /// The change.
     pub what: Change,
 }
 
-/// What can happen to a claim.
+/// Ways in which a claim changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A NodeClaim that somebody else made is looked after from now on.
+    /// A NodeClaim that another controller or a user created was adopted.
     Adopted,
-    /// Its instance was found: the answer to its launch had been lost.
+    /// Its instance was found; the response to its launch had been lost.
     InstanceFound(Text),
-    /// Its Node joined.
+    /// Its Node joined the cluster.
     Registered(Text),
-    /// Its Node takes pods.
+    /// Its Node is ready for pods.
     Initialized(Text),
-    /// It is to end.
+    /// It is marked as ending.
     Ending(EndReason),
     /// A pod is being evicted.
     Evicted(PodKey),
-    /// A pod may not be evicted now, and why.
+    /// A pod may not be evicted now, and the API server's message.
     EvictionBlocked(PodKey, Text),
-    /// A pod keeps the drain waiting with `karpenter.sh/do-not-disrupt`.
+    /// A pod with `karpenter.sh/do-not-disrupt` blocks the drain.
     PodProtected(PodKey),
-    /// A pod was deleted with so many seconds of grace: the deadline leaves no more.
+    /// A pod was deleted with this grace period in seconds, the most that the deadline allows.
     Forced(PodKey, u32),
     /// Its pods are gone.
     Drained,
-    /// Volumes are attached still: so many.
+    /// This many volumes are still attached.
     WaitingForVolumes(usize),
     /// Its instance is shutting down.
     Terminating(Text),
-    /// It is gone, its Node and instance with it.
+    /// It is deleted, and so are its Node and instance.
     Ended(EndReason),
 }
 
 /// Something that belonged to no claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Orphan {
-    /// An instance with our tags, ended.
+    /// An instance with this cluster's tags, terminated.
     Instance(Text),
-    /// A NodeClaim object that showed a claim which is gone.
+    /// A NodeClaim object whose claim is gone.
     NodeClaim(Text),
     /// A Node whose instance is gone.
     Node(Text),

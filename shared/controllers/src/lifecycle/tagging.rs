@@ -1,4 +1,4 @@
-//! Tags of instances whose Nodes have joined.
+//! Tagging instances whose Nodes have joined.
 
 use super::LifecycleRun;
 use crate::ports::cloud::TagRequest;
@@ -8,11 +8,11 @@ use crate::record::claim::ClaimRecord;
 use crate::run::change_claim;
 use crate::steps::tagging::{missing_tags, tagged};
 
-/// So many instances are tagged in one run; the rest in the next.
+/// Most instances tagged in one run.
 const TAGGED_MAX: usize = 100;
 
 impl<P: Ports> LifecycleRun<'_, P> {
-    /// Tags instances that still lack their names. What could not be tagged is tried again.
+    /// Tags instances that lack their names. Failures are retried in the next run.
     pub(super) async fn tag(&mut self, cluster: &str) {
         let lacking: Vec<(&Versioned<ClaimRecord>, TagRequest)> = self
             .observed

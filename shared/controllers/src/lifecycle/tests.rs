@@ -24,7 +24,7 @@ fn run_once(world: &World) -> LifecycleReport {
     outcome.ran().expect("nobody else holds the lease")
 }
 
-/// Runs lifecycle every five seconds, with everything that is being deleted going at once.
+/// Runs lifecycle every five seconds; whatever is being deleted is gone at once.
 fn live(world: &World, seconds: i64) {
     for _ in 0..seconds / 5 {
         world.advance(5);
@@ -33,7 +33,7 @@ fn live(world: &World, seconds: i64) {
     }
 }
 
-/// A claim that has been launched for one pod.
+/// A world with a claim that was launched for one pod.
 fn launched_world() -> World {
     let world = World::new();
     world.cluster.add_pods([pending_pod("web-0")]);
@@ -41,7 +41,7 @@ fn launched_world() -> World {
     world
 }
 
-/// A claim whose Node takes pods and has one.
+/// A world with an initialized claim and one pod on its node.
 fn initialized_world() -> World {
     let world = launched_world();
     world.boot();
@@ -53,7 +53,7 @@ fn initialized_world() -> World {
     world
 }
 
-/// Somebody deletes the NodeClaim object.
+/// A user deletes the NodeClaim object.
 fn delete_object(world: &World) {
     let now = crate::ports::Clock::now(&world.clock);
     world.cluster.view.borrow_mut().node_claims[0].claim.deleted = Some(now);
@@ -226,7 +226,7 @@ fn a_refused_eviction_is_tried_again_and_forced_once_the_deadline_is_near() {
     assert!(world.store.records().is_empty());
 }
 
-/// Two nodes that go, with a small and a middle-sized pod on one and a large one on the other.
+/// Two nodes that end, with a small and a middle-sized pod on one and a large one on the other.
 fn two_drains() -> World {
     let world = World::new();
     let nodes = ["web-1", "web-2"].map(|name| {
@@ -261,7 +261,7 @@ fn the_largest_pods_of_all_nodes_that_go_are_asked_first() {
 #[test]
 fn a_run_that_has_no_time_left_asks_no_more_pods_and_leaves_drains_to_the_next() {
     let world = two_drains();
-    // A run has a minute.
+    // The run has a minute.
     world.cluster.eviction_takes.set(40);
     let report = run_once(&world);
     assert_eq!(*world.cluster.evicted.borrow(), ["large", "middle"].map(Text::from));

@@ -1,5 +1,5 @@
-//! What is remembered between runs, with DynamoDB's semantics: every write is conditional, on absence or
-//! on the version that was read.
+//! The claim store, with DynamoDB's semantics: every write is conditional, on absence or on the
+//! version that was read.
 
 use std::fmt;
 
@@ -23,84 +23,115 @@ pub trait ClaimStore {
     /// All claims, by name.
     async fn claims(&self) -> Result<Vec<Versioned<ClaimRecord>>, PortError>;
 
-    /// Names of claims that the last [`ClaimStore::claims`] left out because they could not be read, such as
-    /// those that a later version wrote. They are there all the same: what is theirs is no orphan.
+    /// Names of claims that the last [`ClaimStore::claims`] left out because they could not be
+    /// read, such as those that a later version wrote. They exist nevertheless: their instances and
+    /// objects are no orphans.
     fn unreadable_claims(&self) -> Vec<Text> {
         Vec::new()
     }
 
-    /// A claim by name.
+    /// The claim with a name.
     async fn claim(&self, name: &str) -> Result<Option<Versioned<ClaimRecord>>, PortError>;
 
-    /// The claim that an instance was launched for. Reads an index that may lag by a moment.
+    /// The claim that an instance was launched for. Reads an index that is eventually consistent.
     async fn claim_of_instance(
         &self,
         instance_id: &str,
     ) -> Result<Option<Versioned<ClaimRecord>>, PortError>;
 
-    /// Writes a claim that must not be there yet. `Conflict` where it is, or where `fence` is no longer
-    /// the lease in force.
+    /// Creates a claim.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it exists, or when `fence` is not the lease in force.
     async fn create_claim(&self, record: &ClaimRecord, fence: &Lease)
     -> Result<Version, PortError>;
 
-    /// Replaces a claim. `Conflict` where its version is not the one expected, or it is gone.
+    /// Replaces a claim.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it is gone or has another version.
     async fn update_claim(
         &self,
         record: &ClaimRecord,
         expected: Version,
     ) -> Result<Version, PortError>;
 
-    /// Removes a claim. `Conflict` where its version is not the one expected; gone already is done.
+    /// Deletes a claim; one that is gone counts as deleted.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it has another version.
     async fn delete_claim(&self, name: &str, expected: Version) -> Result<(), PortError>;
 
-    /// All disruption commands under way, by id.
+    /// All stored disruption commands, by id.
     async fn commands(&self) -> Result<Vec<Versioned<CommandRecord>>, PortError>;
 
-    /// Writes a command that must not be there yet. `Conflict` as for [`ClaimStore::create_claim`].
+    /// Creates a command.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it exists, or when `fence` is not the lease in force.
     async fn create_command(
         &self,
         record: &CommandRecord,
         fence: &Lease,
     ) -> Result<Version, PortError>;
 
-    /// Replaces a command. `Conflict` where its version is not the one expected, or it is gone.
+    /// Replaces a command.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it is gone or has another version.
     async fn update_command(
         &self,
         record: &CommandRecord,
         expected: Version,
     ) -> Result<Version, PortError>;
 
-    /// Removes a command. `Conflict` where its version is not the one expected; gone already is done.
+    /// Deletes a command; one that is gone counts as deleted.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it has another version.
     async fn delete_command(&self, id: &str, expected: Version) -> Result<(), PortError>;
 
-    /// Offerings marked unavailable. May include some that have expired: a table's time to live is lazy.
+    /// Offerings marked unavailable. May include expired ones: DynamoDB deletes them lazily.
     async fn unavailable_offerings(&self) -> Result<Vec<UnavailableOffering>, PortError>;
 
-    /// Marks offerings unavailable; marking one again moves its end to the later of the two.
+    /// Marks offerings unavailable; marking one again keeps the later expiry.
     async fn mark_unavailable(&self, offerings: &[UnavailableOffering]) -> Result<(), PortError>;
 
-    /// Pods that were given a place on a node. May include some that have expired.
+    /// Nominations. May include expired ones.
     async fn nominations(&self) -> Result<Vec<Nomination>, PortError>;
 
     /// Writes nominations, replacing those of the same nodes.
     async fn nominate(&self, nominations: &[Nomination]) -> Result<(), PortError>;
 
-    /// What is remembered of NodePools, by name.
+    /// Records of NodePools, by name.
     async fn pools(&self) -> Result<Vec<Versioned<PoolRecord>>, PortError>;
 
-    /// Writes what is remembered of a NodePool: `None` expects that nothing is yet. `Conflict` where the
-    /// version is not the one expected.
+    /// Writes the record of a NodePool; `expected` is `None` for one that does not exist yet.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it has another version.
     async fn put_pool(
         &self,
         record: &PoolRecord,
         expected: Option<Version>,
     ) -> Result<Version, PortError>;
 
-    /// Forgets a NodePool. `Conflict` where its version is not the one expected; gone already is done.
+    /// Deletes the record of a NodePool; one that is gone counts as deleted.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it has another version.
     async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError>;
 
-    /// Takes the lease of a function, if nobody has it or its term is over, and gives it the next
-    /// fencing token. A holder that asks again gets its term extended and keeps its token.
+    /// Acquires the lease of a function, if nobody holds it or its term is over, with the next
+    /// fencing token. A holder that asks again has its term extended and keeps its token.
     async fn acquire_lease(
         &self,
         function: FunctionName,
@@ -109,14 +140,14 @@ pub trait ClaimStore {
         term: SignedDuration,
     ) -> Result<LeaseAnswer, PortError>;
 
-    /// A lease as it stands; `None` where nobody ever had it or its holder gave it back. Its term may be over.
+    /// A lease as stored; `None` when it was never held, or was released. Its term may be over.
     async fn lease(&self, function: FunctionName) -> Result<Option<Lease>, PortError>;
 
-    /// Gives a lease back. One that somebody else has taken over meanwhile is left alone.
+    /// Releases a lease. One that another holder has acquired meanwhile is left alone.
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError>;
 }
 
-/// Where a claim is: EC2's events name neither.
+/// A claim of an installation: events of EC2 name neither its cluster nor the claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClaimPlace {
     /// The cluster.
@@ -125,11 +156,11 @@ pub struct ClaimPlace {
     pub claim: Text,
 }
 
-/// Which write of a record this is: 1 for the first.
+/// The number of writes of a record: 1 for the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 
-/// A record and the version that was read.
+/// A record with the version that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versioned<T> {
     /// The record.
@@ -138,22 +169,22 @@ pub struct Versioned<T> {
     pub version: Version,
 }
 
-/// A function that must not run twice at once for one cluster.
+/// A function of which at most one run works in a cluster at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FunctionName {
-    /// Plans and launches nodes. Whoever creates claims from a plan holds this one, so that no two plans
-    /// spend the same room under a NodePool's limits.
+    /// Plans and launches nodes. Whoever creates claims from a plan holds this lease, so that no
+    /// two plans use the same room under a NodePool's limits.
     Provisioning,
-    /// Brings claims through their lives.
+    /// Takes claims through their lifecycle.
     Lifecycle,
-    /// Takes nodes away.
+    /// Disrupts nodes.
     Disruption,
-    /// Hands the cluster back: not a function of its own but one call of lifecycle.
+    /// Hands the cluster back; a call of lifecycle, not a function of its own.
     HandBack,
 }
 
 impl FunctionName {
-    /// The word in keys and logs.
+    /// The name in keys and logs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Provisioning => "provisioning",
@@ -170,24 +201,25 @@ impl fmt::Display for FunctionName {
     }
 }
 
-/// The right to run a function, for a while.
+/// The exclusive right to run a function in a cluster, for a limited term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// Which function.
     pub function: FunctionName,
-    /// Who has it: unique to one run.
+    /// The id of the run that holds it, or [`crate::handback::HANDED_BACK`].
     pub holder: Text,
-    /// Grows with every change of holder; a write fenced with an older one is refused.
+    /// Fencing token: grows with every change of holder; a write fenced with an older one is
+    /// refused.
     pub token: u64,
-    /// Until when.
+    /// End of its term.
     pub until: Timestamp,
 }
 
-/// The answer to a request for a lease.
+/// The result of acquiring a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseAnswer {
-    /// It is ours.
+    /// It is held from now on.
     Acquired(Lease),
-    /// Somebody else runs.
+    /// Another run holds it.
     Held(Lease),
 }

@@ -1,4 +1,4 @@
-//! The Kubernetes cluster: what is in it, and the few things that are done to it.
+//! The Kubernetes cluster: what is listed of it, and what is written to it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,87 +23,112 @@ use crate::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Obser
 
 /// A Kubernetes cluster.
 ///
-/// Every write is conditional on the object's uid, so that a successor of the same name is never hit,
-/// and is idempotent: what is already as asked counts as done.
+/// Every write is conditional on the object's uid, so that a successor of the same name is never
+/// changed, and is idempotent: a change that is already made counts as done.
 #[expect(
     async_fn_in_trait,
     reason = "callers are single-threaded per run; no Send bound is wanted"
 )]
 pub trait Cluster {
-    /// Everything that decisions depend on, as consistent as lists of one moment are.
+    /// Lists everything that decisions depend on, each kind as of the time of the call or later.
     async fn observe(&self) -> Result<ClusterView, PortError>;
 
-    /// Waits until what provisioning acts upon has changed, or until a moment, whichever comes first.
+    /// Waits until what provisioning acts on has changed, or until a moment, whichever comes first.
     ///
-    /// A change is: a pod without a node was marked unschedulable by the scheduler, or changed while it
-    /// was; or a Node was given the taint `karpenter.sh/disrupted`. None is missed that happened since the
-    /// last [`Cluster::observe`] of this value or the last answer of this method, whichever is later;
-    /// where an adapter cannot tell (its watch expired), it answers [`Demand::Changed`] once, since looking
-    /// once too often does no harm, and waits from then on until somebody looks. An error means that nobody can say: the caller looks again.
+    /// A change is: a pod without a node was marked unschedulable by the scheduler, or changed
+    /// while it was; or a Node was given taint `karpenter.sh/disrupted`. No change is missed since
+    /// the last [`Cluster::observe`] of this value or the last result of this method, whichever is
+    /// later. An adapter that cannot tell, because its watch expired, returns [`Demand::Changed`]
+    /// once, since listing once too often does no harm, and then waits until the cluster is listed.
+    ///
+    /// # Errors
+    ///
+    /// When changes cannot be watched: the caller lists again.
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError>;
 
     /// VolumeAttachments (`storage.k8s.io/v1`) of a Node, in any order.
     async fn volume_attachments(&self, node: &str) -> Result<Vec<VolumeAttachment>, PortError>;
 
-    /// Changes a Node in one write. `NotFound` where no Node of that name and uid is there.
+    /// Changes a Node in one write.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` when there is no Node of that name and uid.
     async fn patch_node(&self, node: &NodeRef, patch: &NodePatch) -> Result<(), PortError>;
 
-    /// Asks for the deletion of a Node; finalizers hold it until they are removed. A Node that is gone,
-    /// or being deleted already, counts as done.
+    /// Deletes a Node; finalizers keep it until they are removed. A Node that is gone or being
+    /// deleted counts as deleted.
     async fn delete_node(&self, node: &NodeRef) -> Result<(), PortError>;
 
-    /// Asks the Eviction API (`policy/v1`) to let a pod go, with its own grace period.
+    /// Evicts a pod through the Eviction API (`policy/v1`), with its own grace period.
     async fn evict_pod(&self, pod: &PodRef) -> Result<Eviction, PortError>;
 
-    /// Deletes a pod past its PodDisruptionBudgets with a grace period in seconds, at least 1.
-    /// A pod that is gone counts as done.
+    /// Deletes a pod regardless of PodDisruptionBudgets, with a grace period of at least 1 s. A pod
+    /// that is gone counts as deleted.
     async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError>;
 
-    /// Writes the NodeClaim object that shows a claim: creates it with finalizer
-    /// `karpenter.sh/termination`, owned by its NodePool (so that it goes with the pool), and with the
-    /// claim's uid in annotation `outrigger.dev/claim-uid`, or
-    /// brings finalizer, labels, annotations and status of an existing one up to date. Annotations that
-    /// others set stay. `Conflict` where the object of that name does not belong to the claim
+    /// Mirrors a claim to its NodeClaim object: creates it with finalizer
+    /// `karpenter.sh/termination`, owned by its NodePool so that it is deleted with the pool, and
+    /// with the claim's uid in annotation `outrigger.dev/claim-uid`, or updates finalizer, labels,
+    /// annotations and status of an existing one. Annotations of others stay.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when the object of that name does not belong to the claim
     /// ([`NodeClaimObject::belongs_to`]).
     async fn mirror_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError>;
 
-    /// Removes our finalizer from a NodeClaim object and deletes it; what is gone counts as done.
-    /// Only an object that belongs to the claim of the given uid is touched.
+    /// Removes our finalizer from a NodeClaim object and deletes it; one that is gone counts as
+    /// deleted. Only an object that belongs to the claim with the uid is changed.
     async fn remove_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError>;
 
-    /// Hands a NodeClaim object over to whoever looks after NodeClaims next: removes annotation
-    /// `outrigger.dev/claim-uid` and leaves everything else, finalizer and status among it, as it is.
-    /// Only an object that belongs to the claim of the given uid is touched; what is gone counts as done.
+    /// Hands a NodeClaim object over to another controller: removes annotation
+    /// `outrigger.dev/claim-uid` and leaves the rest, finalizer and status included. Only an object
+    /// that belongs to the claim with the uid is changed; one that is gone counts as handed over.
     async fn release_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError>;
 
-    /// Writes annotations and status of a NodePool. `NotFound` where none of that name and uid is there.
+    /// Writes annotations and status of a NodePool.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` when there is none of that name and uid.
     async fn update_node_pool(
         &self,
         node_pool: &ObjectRef,
         update: &NodePoolUpdate,
     ) -> Result<(), PortError>;
 
-    /// Writes annotations, finalizer and status of an EC2NodeClass. `NotFound` where none of that name and
-    /// uid is there.
+    /// Writes annotations, finalizer and status of an EC2NodeClass.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` when there is none of that name and uid.
     async fn update_node_class(
         &self,
         node_class: &ObjectRef,
         update: &NodeClassUpdate,
     ) -> Result<(), PortError>;
 
-    /// Sets the replicas of a workload through its scale subresource. `NotFound` where none of that kind and name is
-    /// there.
+    /// Sets the replicas of a workload through its scale subresource.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` when there is none of that kind and name.
     async fn scale_workload(&self, workload: &WorkloadRef, replicas: u32) -> Result<(), PortError>;
 
-    /// Writes the status of a CapacityBuffer; conditions of kinds that are not ours stay. `NotFound` where none of
-    /// that key and uid is there.
+    /// Writes the status of a CapacityBuffer; conditions of other kinds than ours stay.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` when there is none of that key and uid.
     async fn update_capacity_buffer(
         &self,
         buffer: &NamespacedRef,
         status: &CapacityBufferStatus,
     ) -> Result<(), PortError>;
 
-    /// Records events. Equal ones within [`crate::event::EventReason::dedupe`] fold into one.
+    /// Records events. Equal ones within [`crate::event::EventReason::dedupe`] are aggregated into
+    /// one.
     async fn record_events(&self, events: &[Event]) -> Result<(), PortError>;
 }
 
@@ -116,11 +141,11 @@ pub struct ClusterView {
     pub node_classes: Vec<Ec2NodeClass>,
     /// NodeOverlays.
     pub node_overlays: Vec<NodeOverlay>,
-    /// NodeClaim objects: mirrors of ours, and what others made.
+    /// NodeClaim objects: mirrors of claims, and NodeClaims that others created.
     pub node_claims: Vec<NodeClaimObject>,
     /// Nodes.
     pub nodes: Vec<Node>,
-    /// Pods: bound, pending and ended.
+    /// Pods: bound, pending and terminated.
     pub pods: Vec<Pod>,
     /// DaemonSets.
     pub daemon_sets: Vec<DaemonSet>,
@@ -146,34 +171,33 @@ pub struct ClusterView {
     pub scaled_objects: Vec<ScaledObject>,
     /// PrewarmSchedules.
     pub prewarm_schedules: Vec<PrewarmSchedule>,
-    /// `status` of NodePools, by name. One that is missing here counts as never written.
+    /// `status` of NodePools, by name. A missing one was never written.
     pub node_pool_states: BTreeMap<Text, Observed<NodePoolStatus>>,
-    /// `status` of EC2NodeClasses, by name. One that is missing here counts as never written.
+    /// `status` of EC2NodeClasses, by name. A missing one was never written.
     pub node_class_states: BTreeMap<Text, Observed<NodeClassStatus>>,
-    /// `status` of CapacityBuffers, those that cannot be read among them. One that is missing here counts as never
-    /// written.
+    /// `status` of CapacityBuffers, malformed ones included. A missing one was never written.
     pub capacity_buffer_states: BTreeMap<ObjectKey, Observed<CapacityBufferStatus>>,
-    /// Schedules and buffers that cannot be read, and so have no effect.
+    /// Malformed schedules and buffers, which have no effect.
     pub unreadable_sources: Vec<UnreadableSource>,
 }
 
-/// A schedule or a buffer that is there and cannot be read.
+/// A malformed schedule or buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableSource {
     /// The object.
     pub source: VirtualPodSource,
     /// `metadata.uid`.
     pub uid: Text,
-    /// What is wrong with it, and in which field.
+    /// What is wrong, with the field.
     pub problem: Text,
 }
 
-/// Whether what provisioning acts upon changed.
+/// Whether what provisioning acts on changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
     /// It did.
     Changed,
-    /// It did not until the moment given.
+    /// It did not until the given moment.
     Unchanged,
 }
 
@@ -223,43 +247,43 @@ impl fmt::Display for WorkloadRef {
     }
 }
 
-/// What to write on a NodePool. Empty fields change nothing.
+/// Changes of a NodePool. Empty fields change nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodePoolUpdate {
     /// Annotations to set.
     pub annotations: Labels,
-    /// The status to write, whole; conditions of kinds that are not ours stay.
+    /// The complete status to write; conditions of other kinds than ours stay.
     pub status: Option<NodePoolStatus>,
 }
 
-/// What to write on an EC2NodeClass. Empty fields change nothing.
+/// Changes of an EC2NodeClass. Empty fields change nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeClassUpdate {
     /// Annotations to set.
     pub annotations: Labels,
-    /// What to do with finalizer `karpenter.k8s.aws/termination`.
+    /// The change of finalizer `karpenter.k8s.aws/termination`.
     pub finalizer: FinalizerChange,
-    /// The status to write, whole; conditions of kinds that are not ours stay.
+    /// The complete status to write; conditions of other kinds than ours stay.
     pub status: Option<NodeClassStatus>,
 }
 
-/// A NodeClaim object as it stands in the cluster.
+/// A NodeClaim object in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeClaimObject {
-    /// What it says. `deleted` is set once somebody has asked for its deletion; `uid` is the object's.
+    /// The object as read: `deleted` is set once its deletion was requested; `uid` is the object's.
     pub claim: NodeClaim,
-    /// The uid of the claim it mirrors, from annotation `outrigger.dev/claim-uid`; `None` for an object
-    /// that somebody else made.
+    /// The uid of the claim that it mirrors, from annotation `outrigger.dev/claim-uid`; `None` for
+    /// an object that others created.
     pub mirror_of: Option<Text>,
 }
 
 impl NodeClaimObject {
-    /// Whether it shows the claim of a uid: as its mirror, or because the claim was made from it.
+    /// Whether it belongs to the claim with a uid: as its mirror, or because the claim adopted it.
     pub fn belongs_to(&self, claim_uid: &str) -> bool {
         **self.claim_uid() == *claim_uid
     }
 
-    /// The uid of the claim that it shows, be it its own.
+    /// The uid of the claim that it mirrors; its own uid for an object that others created.
     pub fn claim_uid(&self) -> &Text {
         self.mirror_of.as_ref().unwrap_or(&self.claim.uid)
     }
@@ -295,7 +319,7 @@ impl From<&Pod> for PodRef {
     }
 }
 
-/// What to change on a Node. Empty fields change nothing.
+/// Changes of a Node. Empty fields change nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodePatch {
     /// Labels to set.
@@ -308,9 +332,9 @@ pub struct NodePatch {
     pub add_taints: Vec<Taint>,
     /// Taints to remove, by key and effect.
     pub remove_taints: Vec<(Text, TaintEffect)>,
-    /// What to do with finalizer `karpenter.sh/termination`.
+    /// The change of finalizer `karpenter.sh/termination`.
     pub finalizer: FinalizerChange,
-    /// The NodeClaim object to name as the Node's owner (with `blockOwnerDeletion`), beside other owners.
+    /// The NodeClaim object to add to the owner references, with `blockOwnerDeletion`.
     pub owner: Option<ObjectRef>,
 }
 
@@ -321,28 +345,28 @@ impl NodePatch {
     }
 }
 
-/// What to do with our finalizer.
+/// A change of our finalizer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FinalizerChange {
-    /// Leave it.
+    /// No change.
     #[default]
     Keep,
-    /// Add it where it is missing.
+    /// Add it if it is missing.
     Add,
-    /// Remove it where it is there.
+    /// Remove it if it is present.
     Remove,
 }
 
-/// What the Eviction API answered.
+/// A response of the Eviction API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Eviction {
     /// The pod is being deleted.
     Accepted,
-    /// The pod is gone, or another of its name is there (404; 409 by uid).
+    /// The pod is gone, or another of its name exists (404; 409 by uid).
     Gone,
-    /// A PodDisruptionBudget does not let it go now (429), or several guard it (500).
+    /// A PodDisruptionBudget does not allow it now (429), or several budgets match it (500).
     Blocked {
-        /// What the API server said.
+        /// The API server's message.
         message: Text,
     },
 }

@@ -1,4 +1,4 @@
-//! Errors of the outside world, classified once, at the edge.
+//! Errors of ports, classified once by the adapter.
 
 use std::error::Error;
 use std::fmt;
@@ -6,30 +6,31 @@ use std::sync::Arc;
 
 use domain::Text;
 
-/// What kind of failure it was, as far as anybody here acts differently on it.
+/// Kinds of failure, as far as controllers treat them differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorKind {
-    /// The thing is not there (404, `InvalidInstanceID.NotFound`).
+    /// The object or instance does not exist (404, `InvalidInstanceID.NotFound`).
     NotFound,
-    /// It is there already, or changed since it was read (409, `ConditionalCheckFailedException`).
+    /// It exists already, or has changed since it was read (409,
+    /// `ConditionalCheckFailedException`).
     Conflict,
     /// Too many requests; the same call may succeed later (429, `RequestLimitExceeded`).
     Throttled,
-    /// EC2 has none left (`InsufficientInstanceCapacity` and its like).
+    /// EC2 lacks capacity (`InsufficientInstanceCapacity` and the like).
     NoCapacity,
     /// Not allowed (401, 403, `UnauthorizedOperation`).
     Denied,
-    /// Nobody answered in time, or the other side failed (5xx, timeouts, connections). Whether the call
-    /// took effect is not known.
+    /// The call timed out, or the server failed (5xx, timeouts, connections). Whether it took
+    /// effect is unknown.
     Unavailable,
-    /// The call makes no sense to the other side (400, 422, `InvalidParameterValue`).
+    /// The request is invalid (400, 422, `InvalidParameterValue`).
     Invalid,
-    /// Anything else.
+    /// Any other failure.
     Unknown,
 }
 
 impl ErrorKind {
-    /// Whether the same call may succeed later without anybody changing anything.
+    /// Whether the same call may succeed later without any change.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Throttled | Self::NoCapacity | Self::Unavailable | Self::Unknown)
     }
@@ -48,7 +49,7 @@ impl ErrorKind {
         }
     }
 
-    /// In words.
+    /// The words in messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "not found",
@@ -69,15 +70,15 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// A call to the outside that failed.
+/// A call of a port that failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{operation}: {kind}: {message}")]
 pub struct PortError {
     /// What kind of failure.
     pub kind: ErrorKind,
-    /// What was asked for, such as `CreateFleet` or `evict pod default/web-0`.
+    /// The call, such as `CreateFleet` or `evict pod default/web-0`.
     pub operation: Text,
-    /// What the other side said.
+    /// The server's message.
     pub message: Text,
     /// The adapter's own error.
     #[source]
@@ -85,12 +86,12 @@ pub struct PortError {
 }
 
 impl PortError {
-    /// An error without a cause of its own.
+    /// An error without a cause.
     pub fn new(kind: ErrorKind, operation: impl Into<Text>, message: impl Into<Text>) -> Self {
         Self { kind, operation: operation.into(), message: message.into(), cause: None }
     }
 
-    /// With the adapter's own error as the cause.
+    /// Adds the adapter's own error as the cause.
     pub fn because(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
         self.cause = Some(Arc::new(cause));
         self
@@ -103,7 +104,7 @@ impl PortError {
 }
 
 impl PartialEq for PortError {
-    /// Equal in kind and words; causes cannot be compared.
+    /// Equal in kind, operation and message; causes cannot be compared.
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.operation == other.operation
@@ -113,7 +114,7 @@ impl PartialEq for PortError {
 
 impl Eq for PortError {}
 
-/// Takes "it is not there" as an answer rather than a failure.
+/// Turns `NotFound` into `None`.
 pub fn found<T>(result: Result<T, PortError>) -> Result<Option<T>, PortError> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,17 +1,18 @@
-//! The batching window: pods that come together are planned together.
+//! The batching window: pods that arrive together are planned together.
 //!
-//! Source: reference B1 (`BATCH_IDLE_DURATION`, `BATCH_MAX_DURATION`).
+//! Source: Karpenter's `BATCH_IDLE_DURATION` and `BATCH_MAX_DURATION`,
+//! <https://karpenter.sh/docs/reference/settings/>.
 
 use domain::{SignedDuration, Timestamp};
 
 use crate::run::after;
 
-/// A window is closed when nothing has come for so long, …
+/// A window closes when no change has arrived for this long.
 pub const BATCH_IDLE: SignedDuration = SignedDuration::from_secs(1);
-/// … or this long after it was opened.
+/// A window closes this long after it opened, whatever arrives.
 pub const BATCH_MAX: SignedDuration = SignedDuration::from_secs(10);
 
-/// A window that is open.
+/// An open batching window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchWindow {
     opened: Timestamp,
@@ -19,17 +20,17 @@ pub struct BatchWindow {
 }
 
 impl BatchWindow {
-    /// Opened by the first change.
+    /// A window that the first change opens.
     pub const fn opened(now: Timestamp) -> Self {
         Self { opened: now, latest: now }
     }
 
-    /// With one more change.
+    /// The window extended by one more change.
     pub fn extended(self, now: Timestamp) -> Self {
         Self { latest: self.latest.max(now), ..self }
     }
 
-    /// When it closes if nothing more comes.
+    /// When it closes if no more changes arrive.
     pub fn closes(self) -> Timestamp {
         after(self.latest, BATCH_IDLE).min(after(self.opened, BATCH_MAX))
     }

@@ -11,7 +11,7 @@ use crate::status::{CapacityBufferStatus, Observed};
 use crate::steps::buffer_status::{capacity_buffer_status, unreadable_buffer_status};
 use crate::steps::snapshot::Observation;
 
-/// Has CapacityBuffers say what became of them in a plan.
+/// Writes the status of CapacityBuffers after a plan.
 pub(super) async fn update_buffers<P: Ports>(
     ports: &P,
     run: &Run<'_>,

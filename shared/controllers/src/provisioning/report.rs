@@ -13,30 +13,30 @@ use crate::steps::schedule::Scaling;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct ProvisioningReport {
-    /// Launches that an earlier run had left unfinished.
+    /// Launches that an earlier run left unfinished.
     pub resumed: LaunchReport,
-    /// What was planned, with the pods that nothing can host and why.
+    /// The plan, with the pods that nothing can host and why.
     pub plan: Plan,
-    /// Workloads whose replicas were set, as PrewarmSchedules want them.
+    /// Workloads whose replicas were set for a PrewarmSchedule.
     pub scaled: Vec<Scaling>,
-    /// Why the plan was not carried out, where its check failed.
+    /// Violations because of which the plan was not carried out; empty for a sound plan.
     pub refused: Vec<Text>,
-    /// Planned claims that were not written, and why.
+    /// Planned claims that were not created, and why.
     pub not_created: Vec<(Text, NotCreatable)>,
     /// Launches of this plan.
     pub launched: LaunchReport,
-    /// Pods wait, nodes go away whose pods will, or a schedule is going to scale a workload: look again after so long.
-    /// `None` when nothing of that is the case.
+    /// When to run again: pods are pending, nodes are ending, or a schedule is about to scale a
+    /// workload. `None` otherwise.
     pub requeue_after: Option<SignedDuration>,
-    /// How long the pod that waits the longest has been there, one that has a place on a node that is still
-    /// to come included; `None` when no pod waits.
+    /// Age of the oldest pending pod, pods with a place on a node in flight included; `None` when
+    /// no pod is pending.
     pub longest_wait: Option<SignedDuration>,
-    /// What else did not work.
+    /// Other calls that failed without stopping the run.
     pub problems: Problems,
 }
 
 impl ProvisioningReport {
-    /// Asks for another look after so long, unless an earlier one is asked for.
+    /// Requeues after a pause, unless an earlier requeue is set.
     pub(super) fn requeue_after(&mut self, pause: SignedDuration) {
         self.requeue_after = Some(self.requeue_after.map_or(pause, |own| own.min(pause)));
     }

@@ -7,10 +7,11 @@ use crate::run::record_events;
 use crate::steps::schedule::{complaints, next_scaling, scaled_event, scalings};
 use crate::steps::snapshot::Observation;
 
-/// Sets replicas of workloads as schedules want them now, and tells what is wrong with schedules.
+/// Sets the replicas of workloads as PrewarmSchedules want them now, and records events about
+/// schedules without effect.
 ///
-/// It comes before planning: what is planned for does not hang on it, since pods that are missing are planned for
-/// whether they were asked for yet or not.
+/// Runs before planning, which does not depend on it: pods that a schedule wants are planned for
+/// whether or not they exist yet.
 pub(super) async fn scale_workloads<P: Ports>(
     ports: &P,
     observed: &Observation,

@@ -24,7 +24,8 @@ fn provision_once(world: &World, id: &str) -> ProvisioningReport {
     outcome.ran().expect("nobody else holds the lease")
 }
 
-/// A Deployment without replicas that is to have three from the 1st until the 3rd minute of every hour.
+/// A Deployment without replicas that a schedule sets to three from the 1st to the 3rd minute of
+/// every hour.
 fn world_with_a_schedule() -> World {
     let world = World::new();
     let mut view = world.cluster.view.borrow_mut();
@@ -92,7 +93,7 @@ fn a_buffer_is_told_its_status_once() {
     assert_eq!(&*status.conditions[0].reason, "Resolved");
 }
 
-/// A run whose report is of no interest.
+/// Runs provisioning and drops the report.
 #[track_caller]
 fn pass(world: &World, id: &str) {
     let _report = provision_once(world, id);
@@ -132,7 +133,7 @@ fn a_run_that_dies_after_writing_its_claim_is_made_good_with_the_same_token() {
         world.cloud.next(death);
         crash(provision(&world, &world.run("run-1")));
         let token = world.store.only_record().launch.token.clone();
-        // The dead run's lease holds for its deadline and a margin.
+        // The dead run's lease lasts until its deadline and a margin.
         assert!(block_on(provision(&world, &world.run("run-2"))).unwrap().ran().is_none());
         world.advance(71);
         let report = provision_once(&world, "run-3");
@@ -212,7 +213,8 @@ fn a_record_that_somebody_else_changed_meanwhile_is_changed_anew() {
     assert!(world.store.only_record().instance.is_some());
 }
 
-/// The seconds at which a watching invocation of a minute looked, pods being marked unschedulable then.
+/// The seconds at which a watching invocation of a minute provisioned, for pods marked
+/// unschedulable at `demand`.
 fn looks(world: &World, demand: &[i64]) -> Vec<i64> {
     world.cluster.demand.borrow_mut().extend(demand.iter().copied().map(at));
     let mut looks = Vec::new();

@@ -1,4 +1,5 @@
-//! Provisioning in `watch` mode: stays until just before the next tick and acts within a batching window.
+//! Provisioning in `watch` mode: watches until just before the next scheduled invocation, and acts
+//! within a batching window.
 
 use domain::Timestamp;
 
@@ -11,12 +12,12 @@ use crate::ports::{Clock, Cluster, Ports};
 use crate::requeue::RETRY_INTERVAL;
 use crate::run::{Run, RunOutcome, after};
 
-/// Provisions at once, and again whenever what asks for nodes has changed, until the deadline; `tell`
-/// hears of each round, and of each time that nobody could say whether something changed.
+/// Provisions at once, and again whenever demand has changed, until the deadline; `report` gets the
+/// result of each run, and each failure to watch.
 ///
-/// While pods wait or nodes go away it also looks every ten seconds: what keeps a pod waiting may be gone
-/// without a change of any pod. The lease is held during a round only, so that disruption can launch
-/// replacements in between.
+/// While pods are pending or nodes are ending it also provisions every ten seconds: what kept a pod
+/// pending may be gone without a change of any pod. The lease is held during a run only, so that
+/// disruption can launch replacements in between.
 pub async fn watch<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -32,7 +33,7 @@ pub async fn watch<P: Ports>(
         let look_again = pause.map_or(run.deadline, |pause| after(ports.clock().now(), pause));
         if let Err(error) = await_demand(ports, look_again.min(run.deadline)).await {
             tell(Err(error));
-            // As if something had come: look, once things have calmed down.
+            // As if demand had changed: list again once a batching window has passed.
             let calm = BatchWindow::opened(ports.clock().now()).closes();
             ports.clock().sleep_until(calm.min(run.deadline)).await;
         }
@@ -42,7 +43,7 @@ pub async fn watch<P: Ports>(
     }
 }
 
-/// Returns when a window has closed, or at a moment where none was open.
+/// Returns when a batching window has closed, or at `latest` if none was open.
 async fn await_demand<P: Ports>(ports: &P, latest: Timestamp) -> Result<(), PortError> {
     let mut window: Option<BatchWindow> = None;
     loop {

@@ -1,4 +1,4 @@
-//! A claim: the wish for one node, written before EC2 is asked, kept until its instance has ended.
+//! Claim records: written before EC2 is called, kept until the instance has ended.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::ports::cloud::Instance;
 /// changes; `ending`, once set, is only ever made more urgent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRecord {
-    /// The NodeClaim as it is shown in the cluster, its conditions and their times included.
+    /// The NodeClaim as mirrored in the cluster, conditions and their times included.
     pub claim: NodeClaim,
-    /// What EC2 is asked for; a retry asks exactly the same.
+    /// The request to EC2; a retry repeats it exactly.
     pub launch: Arc<LaunchRequest>,
-    /// Failed attempts to launch, for the pause between them.
+    /// Failed attempts to launch, for the backoff.
     pub launch_failures: u32,
-    /// Not to be launched before this, after a failed attempt.
+    /// End of the backoff after a failed attempt.
     pub launch_not_before: Option<Timestamp>,
     /// The instance, once there is one.
     pub instance: Option<Instance>,
@@ -31,24 +31,24 @@ pub struct ClaimRecord {
     pub pods: Vec<PodKey>,
     /// The command whose replacement it is.
     pub replaces: Option<Text>,
-    /// Which pods were on its node when it was last looked at; tells whether one came or went.
+    /// The pods that were on its node when it was last listed; tells whether one came or went.
     pub pods_seen: Option<PodsSeen>,
-    /// Set once it is to end.
+    /// Set once it is ending.
     pub ending: Option<Ending>,
 }
 
-/// A fingerprint of the pods on a node, DaemonSets' left out. Equal for equal sets of pods.
+/// A fingerprint of the pods on a node, without those of DaemonSets. Equal for equal sets of pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodsSeen(pub Text);
 
-/// That a claim is to end, and how.
+/// The end of a claim, decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// When that was decided.
+    /// When it was decided.
     pub since: Timestamp,
-    /// Why.
+    /// The reason.
     pub reason: EndReason,
-    /// When its pods are ended by force; `None` waits for them however long.
+    /// When its pods are deleted by force; `None` waits for them indefinitely.
     pub deadline: Option<Timestamp>,
 }
 
@@ -57,9 +57,9 @@ pub struct Ending {
 pub enum EndReason {
     /// A disruption.
     Disrupted(DisruptionReason),
-    /// Somebody deleted its NodeClaim object.
+    /// A user deleted its NodeClaim object.
     NodeClaimDeleted,
-    /// Somebody deleted its Node.
+    /// A user deleted its Node.
     NodeDeleted,
     /// No instance within five minutes.
     LaunchTimeout,
@@ -67,12 +67,12 @@ pub enum EndReason {
     RegistrationTimeout,
     /// Its instance is gone.
     InstanceGone,
-    /// It was to replace nodes that stay after all.
+    /// It was to replace nodes that stay.
     ReplacementNotNeeded,
 }
 
 impl EndReason {
-    /// A word for events and logs.
+    /// The word in events and logs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Disrupted(reason) => reason.as_str(),
@@ -86,18 +86,18 @@ impl EndReason {
     }
 }
 
-/// How far a claim has come.
+/// The phases of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClaimPhase {
-    /// Written; no instance is known yet.
+    /// Recorded; no instance is known yet.
     Pending,
-    /// There is an instance.
+    /// It has an instance.
     Launched,
     /// Its Node has joined.
     Registered,
     /// Its Node is ready for pods.
     Initialized,
-    /// It is to end.
+    /// It is ending.
     Ending,
 }
 
@@ -107,7 +107,7 @@ impl ClaimRecord {
         &self.claim.name
     }
 
-    /// How far it has come.
+    /// Its phase.
     pub fn phase(&self) -> ClaimPhase {
         if self.ending.is_some() {
             ClaimPhase::Ending
@@ -122,15 +122,16 @@ impl ClaimRecord {
         }
     }
 
-    /// The Node's name once it has one, the claim's until then: what plans call it.
+    /// The Node's name, or the claim's before it has a Node: what plans call it.
     pub fn node_or_claim_name(&self) -> &Text {
         self.claim.status.node_name.as_ref().unwrap_or(&self.claim.name)
     }
 
-    /// With its end decided. A claim that is ending keeps its first reason and the earlier deadline.
+    /// Marks it as ending. A claim that is ending already keeps its first reason and the earliest
+    /// deadline.
     ///
-    /// The deadline is the earliest of the one given and `terminationGracePeriod` from now; annotation
-    /// `karpenter.sh/nodeclaim-termination-timestamp` tells the cluster.
+    /// The deadline is the earliest of the given one and `terminationGracePeriod` from now;
+    /// annotation `karpenter.sh/nodeclaim-termination-timestamp` shows it in the cluster.
     pub fn ended(mut self, now: Timestamp, reason: EndReason, deadline: Option<Timestamp>) -> Self {
         let since = self.ending.as_ref().map_or(now, |ending| ending.since);
         let reason = self.ending.as_ref().map_or(reason, |ending| ending.reason);
@@ -150,7 +151,7 @@ impl ClaimRecord {
     }
 }
 
-/// A moment and a while after it; `None` beyond the end of time.
+/// `time` plus a duration; `None` beyond the last timestamp.
 pub(crate) fn later(time: Timestamp, by: SignedDuration) -> Option<Timestamp> {
     time.checked_add(by).ok()
 }

@@ -3,40 +3,39 @@
 use domain::plan::PlannedDisruption;
 use domain::{Text, Timestamp};
 
-/// A command as stored.
+/// A disruption command as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandRecord {
-    /// Unique and in order of time.
+    /// Unique and ascending in time.
     pub id: Text,
-    /// What is to be done. Validation may take nodes out of a command that only removes empty ones.
+    /// The disruption. Validation may remove nodes from a command that only removes empty ones.
     pub disruption: PlannedDisruption,
     /// The claims of its nodes, in the order of `disruption.nodes`.
     pub candidates: Vec<Text>,
     /// When it was proposed.
     pub proposed: Timestamp,
-    /// How far it has come.
+    /// Its phase.
     pub phase: CommandPhase,
 }
 
-/// How far a command has come. `since` is the moment noted for the look at the cluster that validated it, just before
-/// the cluster was read.
+/// The phases of a command. `since` is the time of the list of the cluster that validated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommandPhase {
-    /// It waits for its validation.
+    /// It awaits its validation.
     Proposed,
-    /// It was validated: claims of replacements are being written, nodes tainted.
+    /// It was validated: claims of replacements are being created, nodes tainted.
     Starting {
-        /// Since when.
+        /// When it was validated.
         since: Timestamp,
     },
-    /// Its replacements are on their way.
+    /// It awaits its replacements.
     Waiting {
-        /// Since when it was started.
+        /// When it was validated.
         since: Timestamp,
     },
-    /// Its replacements are ready, and its nodes are being marked for their end.
+    /// Its replacements are ready; its claims are being marked as ending.
     Ending {
-        /// Since when it was started.
+        /// When it was validated.
         since: Timestamp,
     },
 }

@@ -1,23 +1,22 @@
-//! Offerings that could not be launched a moment ago.
+//! Offerings that lacked capacity recently.
 
 use domain::instance_type::CapacityType;
 use domain::{SignedDuration, Text, Timestamp};
 
-/// How long an offering that had none left is not tried again.
-///
-/// Source: Karpenter's cache of insufficient capacity (reference E2.1).
+/// How long an offering that lacked capacity is not tried again, as in Karpenter's cache of
+/// insufficient capacity errors.
 pub const UNAVAILABLE_TTL: SignedDuration = SignedDuration::from_mins(3);
 
-/// An offering that is not tried for a while.
+/// An offering that is not tried for now.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnavailableOffering {
     /// The instance type.
     pub instance_type: Text,
     /// The zone's name.
     pub zone: Text,
-    /// How it is bought.
+    /// Its capacity type.
     pub capacity_type: CapacityType,
-    /// EC2's error code, or why else.
+    /// EC2's error code, or `SpotInterruption` and the like.
     pub code: Text,
     /// When it may be tried again.
     pub until: Timestamp,

@@ -1,4 +1,4 @@
-//! The record of a NodeClaim that somebody else made.
+//! The record of an adopted NodeClaim.
 
 use domain::instance_type::InstanceTypes;
 use domain::label;
@@ -12,7 +12,8 @@ use crate::ports::cloud::Instance;
 use crate::record::claim::ClaimRecord;
 use crate::record::launch::{EFA, LaunchOffering, LaunchRequest};
 
-/// The record of a NodeClaim that has an instance, or for which one can be launched; `None` otherwise.
+/// The record of a NodeClaim that has an instance, or for which one can be launched; `None`
+/// otherwise.
 pub fn adopted(
     claim: &NodeClaim,
     instance: Option<&Instance>,
@@ -64,7 +65,7 @@ fn offering_of(instance: &Instance) -> LaunchOffering {
     }
 }
 
-/// Offerings of every instance type that meets the claim's requirements and has what it asks for.
+/// Offerings of every instance type that meets the claim's requirements and resource requests.
 fn offerings_for(claim: &NodeClaim, catalogue: &InstanceTypes) -> Vec<LaunchOffering> {
     let types = catalogue.of(&claim.node_class_ref.name);
     let required = Requirements::of(claim.requirements.iter());
@@ -76,7 +77,8 @@ fn offerings_for(claim: &NodeClaim, catalogue: &InstanceTypes) -> Vec<LaunchOffe
         })
         .filter(|candidate| {
             required.iter().all(|(key, own)| {
-                // Zone and capacity type are the offerings' affair; labels of its own, the claim's.
+                // Offerings decide on zone and capacity type; the claim on labels that it sets
+                // itself.
                 of_launch.contains(&&**key)
                     || claim.labels.get(key).is_some_and(|value| own.values.contains(value))
                     || match candidate.labels.get(key) {

@@ -1,8 +1,8 @@
-//! Where the pods of a node go that EC2 takes away: who has a place elsewhere that is ready, and who has not.
+//! Which pods of an interrupted node have a ready place elsewhere, and which await capacity.
 //!
-//! Provisioning plans for the pods of a node as soon as that is to end, and what it plans is on record: new
-//! claims name the pods they are for, and nodes that are there are nominated. So a drain knows whom it would
-//! leave without a home, without planning anything itself.
+//! Provisioning plans for the pods of a node as soon as it is ending, and the result is stored: new
+//! claims name their pods, and existing nodes are nominated. So a drain knows which pods it would
+//! leave without a node, without planning itself.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,13 @@ use super::drain::DrainTerms;
 use super::snapshot::Observation;
 use crate::record::claim::{ClaimPhase, ClaimRecord, EndReason, Ending, later};
 
-/// Where no deadline is set, places are waited for no longer than this: a node takes about a minute, and
-/// pods that nothing can host would hold the drain up for ever.
+/// How long replacements are waited for when there is no deadline: a node takes about a minute, and
+/// pods that nothing can host must not block the drain forever.
 const REPLACEMENT_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 
-/// How the node of a claim is drained. Pods are let be until they have a place elsewhere only where EC2 takes
-/// the instance: every other end has its replacements first, or is somebody's will.
+/// The terms of draining a claim's node. Pods stay until they have a ready place elsewhere only
+/// when EC2 interrupts the instance: other disruptions launch replacements first, or are a user's
+/// decision.
 pub fn drain_terms(observed: &Observation, record: &ClaimRecord, pods: &[&Pod]) -> DrainTerms {
     let Some(ending) = &record.ending else { return DrainTerms::default() };
     let terms = DrainTerms { deadline: ending.deadline, ..DrainTerms::default() };
@@ -55,7 +56,7 @@ fn has_ready_capacity(observed: &Observation, since: Timestamp, pod: &PodKey) ->
             .any(|nomination| takes_pods(observed, &nomination.node))
 }
 
-/// Whether what is nominated by a name, a Node's or a claim's, takes pods now.
+/// Whether the node that is nominated by a name, its own or its claim's, is ready for pods.
 fn takes_pods(observed: &Observation, name: &str) -> bool {
     let claim = observed.claim(name).or_else(|| observed.claim_of_node(name));
     match claim {
@@ -111,7 +112,7 @@ mod tests {
         Nomination { node: node.clone(), pods, until: at(until) }
     }
 
-    /// Which of pods `a` and `b` on the old node have no home.
+    /// Which of pods `a` and `b` on the old node await capacity.
     fn awaiting_capacity(claims: Vec<ClaimRecord>, nominations: Vec<Nomination>) -> Vec<Text> {
         let old = interrupted();
         let pods = [pod_on("a", &node_of(&old)), pod_on("b", &node_of(&old))];

@@ -1,6 +1,5 @@
-//! What a CapacityBuffer says of itself: whether what it refers to is there, and whether there is room for its pods.
-//!
-//! Source: reference A4.4.
+//! The status of a CapacityBuffer: whether the object it refers to exists, and whether its pods
+//! have room.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +13,14 @@ use super::condition::set_object_condition;
 use crate::ports::cluster::{ClusterView, UnreadableSource};
 use crate::status::{CapacityBufferCondition, CapacityBufferStatus, Observed};
 
-/// The only strategy that is acted on; buffers of others are left alone.
+/// The only supported provisioning strategy; buffers of others are left alone.
 const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
 
 /// A condition's status, reason and message.
 type Said = (ConditionStatus, &'static str, String);
 
-/// The status that a buffer should show once a plan is made; `None` for one of a strategy that is not ours.
-/// Conditions keep their time while their status stays.
+/// The status of a buffer after a plan; `None` when its strategy is not supported. Conditions keep
+/// their transition time while their status stays.
 pub fn capacity_buffer_status(
     view: &ClusterView,
     buffer: &CapacityBuffer,
@@ -60,7 +59,7 @@ pub fn capacity_buffer_status(
     Some(status)
 }
 
-/// The status of a buffer that cannot be read.
+/// The status of a malformed buffer.
 pub fn unreadable_buffer_status(
     before: &Observed<CapacityBufferStatus>,
     unreadable: &UnreadableSource,
@@ -93,8 +92,8 @@ fn not_ready() -> Said {
     (ConditionStatus::False, "NotReadyForProvisioning", message)
 }
 
-/// The PodTemplate that it names, with its generation, or nothing for a workload's; why not, where the reference leads
-/// nowhere.
+/// The PodTemplate that a buffer refers to, with its generation, or `None` for a workload; the
+/// reason and message of the condition when the referent does not exist.
 fn resolved(
     view: &ClusterView,
     buffer: &CapacityBuffer,
@@ -123,7 +122,7 @@ fn resolved(
     }
 }
 
-/// Whether room for all its pods is there, nodes on their way included, or is still to come.
+/// Whether all its pods have room on existing nodes or nodes in flight, or new nodes are needed.
 fn provisioning(plan: &Plan, pods: &[&PlannedVirtualPod]) -> Said {
     if pods.is_empty() {
         return (ConditionStatus::False, "BufferEmpty", "it asks for no pods".to_owned());
@@ -156,7 +155,7 @@ mod tests {
         ObjectKey::new("default", "spare")
     }
 
-    /// A plan with a pod of the buffer in each place; `new` is a claim of the plan.
+    /// A plan with one pod of the buffer in each place; `new` is a claim of the plan.
     fn plan(places: &[Option<&str>]) -> Plan {
         let own = |(index, place): (usize, Option<&str>)| PlannedVirtualPod {
             pod: PodKey::new("default", format!("capacity-buffer-spare-{index}")),

@@ -1,6 +1,5 @@
-//! The steps of a disruption command.
-//!
-//! Source: reference C10 (validation), C15 (orchestration).
+//! The steps of a disruption command: validated 15 s after its proposal, started, and ended once
+//! its replacements are initialized.
 
 use domain::plan::{Plan, PlannedDisruption};
 use domain::reason::{DisruptionReason, NotDisruptable};
@@ -12,15 +11,15 @@ use crate::core::Core;
 use crate::record::claim::ClaimPhase;
 use crate::record::command::CommandRecord;
 
-/// From a proposal to its validation.
+/// Time from a proposal to its validation.
 pub const VALIDATION_WAIT: SignedDuration = SignedDuration::from_secs(15);
-/// A proposal that nobody came to validate for so long is forgotten.
+/// Age at which a proposal that was not validated is dropped.
 pub const PROPOSAL_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
-/// From the start of a command to the readiness of its replacements.
+/// Time from the start of a command within which its replacements must be initialized.
 pub const COMMAND_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 
-/// How long a proposal waits for its validation. Only consolidation may be upset by what happens in the
-/// meantime; drift and whatever is not voluntary hold regardless.
+/// How long a proposal waits for its validation. Pods that arrive meanwhile can invalidate a
+/// consolidation only; drift and forceful disruption hold regardless.
 pub const fn validation_wait(reason: DisruptionReason) -> SignedDuration {
     match reason {
         DisruptionReason::Empty | DisruptionReason::Underutilized => VALIDATION_WAIT,
@@ -32,10 +31,10 @@ pub const fn validation_wait(reason: DisruptionReason) -> SignedDuration {
     }
 }
 
-/// How a proposal stands before its validation.
+/// The state of a proposal before its validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proposal {
-    /// It is validated after so long.
+    /// It is validated after this long.
     Waits(SignedDuration),
     /// It is to be validated now.
     Due,
@@ -43,7 +42,7 @@ pub enum Proposal {
     Expired,
 }
 
-/// How a proposal stands.
+/// The state of a proposal.
 pub fn proposal(command: &CommandRecord, now: Timestamp) -> Proposal {
     let age = now.duration_since(command.proposed);
     let wait = validation_wait(command.disruption.reason);
@@ -56,8 +55,9 @@ pub fn proposal(command: &CommandRecord, now: Timestamp) -> Proposal {
     }
 }
 
-/// Validates a proposal against the present: where its pods go is decided anew. Of nodes proposed as empty, those
-/// that still are may go although others no longer are; anything else holds as a whole or not at all.
+/// Validates a proposal against a fresh snapshot, with the pods' places computed anew. Of nodes
+/// proposed as empty, those that still are may be disrupted although others no longer are; any
+/// other disruption holds as a whole or not at all.
 pub fn validated(
     core: &Core,
     snapshot: &ClusterSnapshot,
@@ -70,7 +70,7 @@ pub fn validated(
     if disruption.reason != DisruptionReason::Empty {
         return Err(refusal);
     }
-    // Asked anew with every other node spoken for: what is proposed then is a part of the command.
+    // Proposes again with every other node nominated: the result is a part of the command.
     let mut narrowed = snapshot.clone();
     let others = snapshot.nodes.iter().filter(|node| !disruption.nodes.contains(&node.name));
     for node in others {
@@ -80,7 +80,8 @@ pub fn validated(
     fresh.into_iter().find(|now| now.reason == DisruptionReason::Empty).ok_or(refusal)
 }
 
-/// What is wrong with disruptions, taken together with what pending pods get: a plan is checked whole.
+/// Violations of disruptions, checked together with the scheduling of pending pods: a plan is
+/// checked as a whole.
 pub fn checked(
     core: &Core,
     snapshot: &ClusterSnapshot,
@@ -90,20 +91,20 @@ pub fn checked(
     (core.check)(snapshot, &plan)
 }
 
-/// How the replacements of a command that was started stand.
+/// The state of the replacements of a command that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacements {
-    /// All take pods.
+    /// All are initialized.
     Ready,
-    /// So many do not yet.
+    /// This many are not initialized yet.
     Awaited(usize),
     /// One is gone or ending: the command cannot be carried out.
     Lost,
-    /// They took too long.
+    /// They were not initialized in time.
     Late,
 }
 
-/// How the replacements stand.
+/// The state of a command's replacements.
 pub fn replacements(
     command: &CommandRecord,
     since: Timestamp,

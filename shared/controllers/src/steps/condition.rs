@@ -1,4 +1,4 @@
-//! Conditions of a claim, and when they changed.
+//! Conditions of claims and objects, and when they changed.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use domain::{SignedDuration, Text, Timestamp};
 use crate::record::claim::ClaimRecord;
 use crate::status::ObjectCondition;
 
-/// Longest message of a condition, in characters (reference D1.2).
+/// Longest message of a condition, in characters, as in Karpenter.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// Sets a condition. Its time moves only when its status does.
+/// Sets a condition. Its transition time changes only with its status.
 pub fn set_condition(
     claim: &mut NodeClaim,
     kind: ConditionType,
@@ -34,7 +34,7 @@ pub fn set_condition(
     }
 }
 
-/// Sets a condition of a record, which is copied only where that changes anything.
+/// Sets a condition of a record, which is copied only if that changes anything.
 pub(super) fn set_condition_of(
     record: &mut Cow<'_, ClaimRecord>,
     kind: ConditionType,
@@ -51,19 +51,19 @@ pub(super) fn set_condition_of(
     }
 }
 
-/// As much of a message as a condition holds.
+/// A message, truncated to what a condition holds.
 fn within(message: &str) -> &str {
     let end = message.char_indices().nth(MESSAGE_CHARS_MAX).map_or(message.len(), |(end, _)| end);
     &message[..end]
 }
 
-/// Sets a condition to True, with its own word as the reason.
+/// Sets a condition to True, with its type as the reason.
 pub fn set_true(claim: &mut NodeClaim, kind: ConditionType, now: Timestamp) {
     set_condition(claim, kind, ConditionStatus::True, (kind.as_str(), ""), now);
 }
 
-/// Sets a condition of a NodePool or node class, for a generation of its specification. Its time moves only
-/// when its status does.
+/// Sets a condition of an object, for a generation of its specification. Its transition time
+/// changes only with its status.
 pub fn set_object_condition<K: Copy + Ord>(
     conditions: &mut Vec<ObjectCondition<K>>,
     kind: K,
@@ -88,12 +88,13 @@ pub fn set_object_condition<K: Copy + Ord>(
     conditions.sort_by_key(|own| own.kind);
 }
 
-/// Takes a condition away.
+/// Removes a condition.
 pub fn clear(claim: &mut NodeClaim, kind: ConditionType) {
     claim.status.conditions.retain(|condition| condition.kind != kind);
 }
 
-/// How long a condition has had its status; `None` where the condition is missing or has no time.
+/// How long a condition has had its status; `None` when the condition is missing or has no
+/// transition time.
 pub fn since(claim: &NodeClaim, kind: ConditionType, now: Timestamp) -> Option<SignedDuration> {
     claim
         .condition(kind)
@@ -101,7 +102,7 @@ pub fn since(claim: &NodeClaim, kind: ConditionType, now: Timestamp) -> Option<S
         .map(|changed| now.duration_since(changed))
 }
 
-/// Brings condition Ready in line with Launched, Registered and Initialized.
+/// Updates condition Ready from Launched, Registered and Initialized.
 pub fn update_ready(claim: &mut NodeClaim, now: Timestamp) {
     let parts = [ConditionType::Launched, ConditionType::Registered, ConditionType::Initialized];
     match parts.into_iter().find(|part| !claim.is(*part)) {

@@ -1,6 +1,4 @@
-//! Whether a Node brought what its claim was to bring.
-//!
-//! Source: reference D3.3.
+//! Whether a Node has the capacity that its claim promised, condition ConsistentStateFound.
 
 use std::borrow::Cow;
 
@@ -11,10 +9,10 @@ use domain::node_claim::{ConditionStatus, ConditionType};
 use super::condition::set_condition_of;
 use crate::record::claim::ClaimRecord;
 
-/// A Node with less than this share of what was expected of it, in percent, is not as it should be.
+/// Least share of the expected amount of each resource, in percent.
 const ENOUGH_PERCENT: i128 = 90;
 
-/// Gives a claim condition ConsistentStateFound as its Node deserves. What the Node lacks, if anything.
+/// Sets condition ConsistentStateFound. Returns what the Node lacks, if anything.
 pub fn check_consistency(
     record: &mut Cow<'_, ClaimRecord>,
     node: &Node,

@@ -1,6 +1,7 @@
-//! Draining a node: whom to ask next to go, whom to force.
+//! Draining a node: which pods to evict next, and which to delete by force.
 //!
-//! Source: reference D2.3 to D2.7.
+//! Source: Karpenter's termination controller,
+//! <https://karpenter.sh/docs/concepts/disruption/#termination-controller>.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -17,20 +18,22 @@ use super::condition::since;
 use crate::ports::cluster::{NodePatch, PodRef, VolumeAttachment};
 use crate::record::claim::ClaimRecord;
 
-/// Every drain lasts at least this long: pods that were being bound as it began are caught.
+/// Shortest duration of a drain, which catches pods that were being bound as it began.
 pub const DRAIN_MIN: SignedDuration = SignedDuration::from_secs(5);
-/// A pod that should have been gone for so long is not waited for.
+/// How long after its deletion timestamp a pod is no longer waited for.
 const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
-/// Keeps load balancers from sending to a node that goes away (reference D2.2).
+/// Label that keeps external load balancers from a node that is ending.
+///
+/// Source: <https://kubernetes.io/docs/reference/labels-annotations-taints/>.
 const EXCLUDE_FROM_LOAD_BALANCERS: (&str, &str) =
     ("node.kubernetes.io/exclude-from-external-load-balancers", "karpenter");
-/// A pod that waits for a home is asked to go so long before nothing but its own grace period is left, so
-/// that PodDisruptionBudgets are asked at least once before the deadline forces.
+/// How long before its grace period would exceed the deadline a pod that awaits capacity is
+/// evicted, so that PodDisruptionBudgets are honoured at least once before pods are deleted by
+/// force.
 const EVICTION_HEADSTART: SignedDuration = SignedDuration::from_secs(3);
 
-/// What to write on a Node that is to go, so that it takes no more pods and no more traffic; `None` where
-/// that is written.
+/// The patch that keeps new pods and traffic off a Node that is ending; `None` when it is applied.
 pub fn leaving(node: &Node) -> Option<NodePatch> {
     let (key, value) = EXCLUDE_FROM_LOAD_BALANCERS;
     let is_written = node.is_disrupted() && node.labels.contains_key(key);
@@ -41,23 +44,23 @@ pub fn leaving(node: &Node) -> Option<NodePatch> {
     })
 }
 
-/// How a drain goes.
+/// The terms of a drain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrainTerms {
-    /// When pods are ended by force.
+    /// When pods are deleted by force.
     pub deadline: Option<Timestamp>,
-    /// Pods without a place elsewhere that is ready. They stay until they have one, …
+    /// Pods without a ready place elsewhere, which are evicted only once they have one.
     pub awaiting_capacity: BTreeSet<PodKey>,
-    /// … but no longer than lets them have their grace period until this moment.
+    /// Until when such pods may stay, their own grace period included.
     pub await_capacity_until: Option<Timestamp>,
 }
 
-/// How large a pod is: its CPU, then its memory.
+/// The size of a pod: its CPU request, then its memory request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(i64, i64);
 
 impl Size {
-    /// What the pod asks for.
+    /// The size of a pod.
     pub fn of(pod: &Pod) -> Self {
         Self(pod.spec.requests.get(CPU), pod.spec.requests.get(MEMORY))
     }
@@ -66,26 +69,26 @@ impl Size {
 /// What to do about the pods of a node now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrainStep {
-    /// To be asked through the Eviction API.
+    /// Pods to evict.
     pub evict: Vec<PodRef>,
-    /// To be deleted with so many seconds of grace: the deadline leaves no more.
+    /// Pods to delete with a grace period in seconds, the most that the deadline allows.
     pub force: Vec<(PodRef, u32)>,
-    /// Protected by `karpenter.sh/do-not-disrupt`: the drain waits for them.
+    /// Pods with `karpenter.sh/do-not-disrupt`: the drain waits for them.
     pub protected: Vec<PodRef>,
-    /// Their place elsewhere is not ready: the drain waits for that.
+    /// Pods without a ready place elsewhere: the drain waits for that.
     pub awaiting_capacity: Vec<PodRef>,
-    /// Pods that still have to go, those above among them.
+    /// Number of pods that still have to leave, those above included.
     pub remaining: usize,
 }
 
-/// The next step of a drain, for the pods of a node.
+/// The next step of a drain.
 ///
-/// Pods go in four tiers, one after another: ordinary, ordinary DaemonSet, critical, critical DaemonSet.
-/// Only the first tier that has pods is asked, the largest pods first: what is left of a place is more likely
-/// to fit small ones. Whom the deadline leaves no more than its grace period is forced in whatever tier. Who has no
-/// place elsewhere yet is let be as long as time allows. Not drained: pods that tolerate the taint
-/// `karpenter.sh/disrupted`, static ones, those that have ended, and those that have been stuck in deletion for over
-/// a minute.
+/// Pods leave in four tiers, one after another: non-critical, non-critical DaemonSet, critical,
+/// critical DaemonSet. Only the first tier that has pods is evicted, the largest pods first, since
+/// small ones are more likely to fit in what is left. A pod to which the deadline leaves less than
+/// its grace period is deleted by force whatever its tier. A pod that awaits capacity elsewhere
+/// stays as long as time allows. Not drained: pods that tolerate taint `karpenter.sh/disrupted`,
+/// static pods, terminated pods, and pods more than a minute past their deletion timestamp.
 pub fn drain_step(pods: &[&Pod], terms: &DrainTerms, now: Timestamp) -> DrainStep {
     let mut drainable: Vec<&Pod> =
         pods.iter().copied().filter(|pod| is_drained(pod, now)).collect();
@@ -117,7 +120,7 @@ impl DrainTerms {
     }
 }
 
-/// Whether a drain that left no pod has also lasted long enough.
+/// Whether a drain that left no pod has also lasted [`DRAIN_MIN`].
 pub fn is_drain_over(record: &ClaimRecord, step: &DrainStep, now: Timestamp) -> bool {
     step.remaining == 0
         && (record.claim.is(ConditionType::Drained)
@@ -125,8 +128,8 @@ pub fn is_drain_over(record: &ClaimRecord, step: &DrainStep, now: Timestamp) -> 
                 .is_some_and(|lasted| lasted >= DRAIN_MIN))
 }
 
-/// Attachments of a node that the end of its instance has to wait for: those of volumes that no pod uses which
-/// stays on the node until the end.
+/// Attachments that must be detached before the instance is terminated: those of volumes that no
+/// pod uses which stays on the node to the end.
 pub fn awaited_attachments<'a>(
     attachments: &'a [VolumeAttachment],
     pods: &[&Pod],
@@ -172,8 +175,8 @@ fn tier(pod: &Pod) -> (bool, bool) {
     (pod.spec.is_critical, pod.is_daemon())
 }
 
-/// The grace period that the deadline leaves a pod, once that is no more than it asks for; never 0. A
-/// pod that is being deleted is forced only if it would outlive the deadline.
+/// The grace period that the deadline leaves a pod, if less than its own; at least 1 s. A pod that
+/// is being deleted is forced only if it would outlive the deadline.
 fn forced_grace(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> Option<u32> {
     let deadline = deadline?;
     let own = SignedDuration::from_secs(pod.spec.termination_grace.0);
@@ -182,7 +185,7 @@ fn forced_grace(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> Optio
     (left < own && outlives).then(|| u32::try_from(left.as_secs()).unwrap_or_default().max(1))
 }
 
-/// The status of condition Drained for what is left to do.
+/// Status and reason of condition Drained.
 pub fn drained_status(is_over: bool) -> (ConditionStatus, &'static str) {
     if is_over {
         (ConditionStatus::True, "Drained")
@@ -249,7 +252,7 @@ mod tests {
         let next = step(&pods, None, at(10));
         assert!(next.evict.is_empty());
         assert_eq!(next.remaining, 2);
-        // A minute past its deletion the pod no longer counts.
+        // A minute past its deletion timestamp a pod no longer counts.
         assert_eq!(names(&step(&pods, None, at(91)).evict), ["b"]);
     }
 

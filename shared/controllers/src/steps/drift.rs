@@ -1,6 +1,7 @@
-//! What is kept on a claim about its drift: the hashes of what it was made from, and condition Drifted.
+//! Drift as stored on a claim: the hashes of what it was made from, and condition Drifted.
 //!
-//! Source: reference C13.2 (the condition goes when its reason does) and C13.3 (hashes by newer rules).
+//! As in Karpenter, the condition is removed when the claim is no longer drifted, and hashes are
+//! rewritten when the version of the hash rules changes.
 
 use domain::Timestamp;
 use domain::drift::{DriftReason, Stamp};
@@ -11,7 +12,7 @@ use domain::node_pool::NodePool;
 
 use super::condition::{clear, set_condition};
 
-/// What a claim was made from, as it stands now.
+/// The current origins of a claim.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origins<'a> {
     /// Its NodePool.
@@ -20,12 +21,12 @@ pub struct Origins<'a> {
     pub class: Option<&'a Ec2NodeClass>,
 }
 
-/// Annotations that record the hashes of a claim's pool and class by the newest rules, where those it has are of
-/// older rules or missing; none where nothing is to be written. A claim that has drifted keeps its hashes under the new
-/// version, so that it stays drifted.
+/// Annotations that record the hashes of a claim's pool and class by the newest rules, when its own
+/// are missing or of older rules; empty when nothing is to be written. A drifted claim keeps its
+/// hashes under the new version, so that it stays drifted.
 ///
-/// `drift` is how it has drifted as far as that can be told now. With hashes of other rules it cannot, so that its
-/// condition, written when it could, counts as well.
+/// `drift` is the claim's drift as far as it can be determined now. Hashes of different versions
+/// cannot be compared, so condition Drifted, set when they could, counts as well.
 pub fn stamps_due(claim: &NodeClaim, origins: Origins<'_>, drift: Option<&DriftReason>) -> Labels {
     let has_drifted = drift.is_some() || claim.is(ConditionType::Drifted);
     let own = Stamp::of_node_pool(&claim.annotations);
@@ -44,7 +45,7 @@ pub fn stamps_due(claim: &NodeClaim, origins: Origins<'_>, drift: Option<&DriftR
     of_pool.into_iter().chain(of_class).flatten().collect()
 }
 
-/// Whether condition Drifted says how the claim has drifted; it is missing where it has not.
+/// Whether condition Drifted matches the claim's drift; it is absent when the claim is not drifted.
 pub fn is_drift_shown(claim: &NodeClaim, drift: Option<&DriftReason>) -> bool {
     match (claim.condition(ConditionType::Drifted), drift) {
         (Some(shown), Some(drift)) => {
@@ -55,7 +56,7 @@ pub fn is_drift_shown(claim: &NodeClaim, drift: Option<&DriftReason>) -> bool {
     }
 }
 
-/// The claim with condition Drifted as its drift is now.
+/// Sets or removes condition Drifted.
 pub fn show_drift(claim: &mut NodeClaim, drift: Option<&DriftReason>, now: Timestamp) {
     let kind = ConditionType::Drifted;
     match drift {
@@ -78,7 +79,7 @@ mod tests {
         Stamp { hash: hash.into(), version: version.into() }
     }
 
-    /// A pool whose template has a hash by the newest rules; it was recorded by others.
+    /// A pool whose template has a hash by the newest rules, and a recorded one.
     fn pool(recorded: &Stamp) -> NodePool {
         let mut pool = node_pool("default");
         std::sync::Arc::make_mut(&mut pool.template).hash = Some("new".into());

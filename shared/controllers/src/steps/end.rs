@@ -1,4 +1,4 @@
-//! Whether a claim has come to its end.
+//! Whether a claim must end.
 
 use domain::node::Node;
 use domain::node_claim::ConditionType;
@@ -9,26 +9,24 @@ use crate::ports::cloud::Instance;
 use crate::ports::cluster::NodeClaimObject;
 use crate::record::claim::{ClaimRecord, EndReason};
 
-/// A list of instances may not show a new one for so long.
-///
-/// Source: reference D3.2, trap 61.
+/// How long a list of instances may lack a new one: EC2 is eventually consistent.
 pub const INSTANCE_GRACE: SignedDuration = SignedDuration::from_secs(30);
 
-/// What is known of a claim's counterparts outside.
+/// The objects and the instance of a claim.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counterparts<'a> {
-    /// Its object in the cluster.
+    /// Its NodeClaim object.
     pub object: Option<&'a NodeClaimObject>,
     /// Its Node.
     pub node: Option<&'a Node>,
-    /// Its instance, as long as the cloud lists it.
+    /// Its instance, if the cloud lists it.
     pub instance: Option<&'a Instance>,
 }
 
-/// Why a claim that is not ending yet should end now.
+/// Why a claim that is not ending must end now.
 ///
-/// Somebody deleted its object or its Node; it is not there in time; its instance is gone and its Node,
-/// if it ever joined, is not ready any more.
+/// A user deleted its NodeClaim or its Node; it was not launched or registered in time; or its
+/// instance is gone and its Node, if there is one, is not ready.
 pub fn end_reason(
     record: &ClaimRecord,
     outside: Counterparts<'_>,

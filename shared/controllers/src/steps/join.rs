@@ -1,7 +1,7 @@
-//! From an instance to a node that takes pods: Launched → Registered → Initialized, and giving up on
-//! what takes too long.
+//! Taking a claim from an instance to an initialized node: Launched → Registered → Initialized,
+//! with time limits.
 //!
-//! Source: reference D1.4 to D1.7, 4.3.
+//! Source: <https://karpenter.sh/docs/concepts/nodeclaims/>.
 
 use domain::label;
 use domain::node::Node;
@@ -13,12 +13,12 @@ use super::condition::{set_condition, set_true, since, update_ready};
 use crate::ports::cluster::{FinalizerChange, NodeClaimObject, NodePatch, ObjectRef};
 use crate::record::claim::{ClaimRecord, EndReason};
 
-/// How long a claim may be without an instance.
+/// How long a claim may lack an instance.
 pub const LAUNCH_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
-/// How long an instance may take to join the cluster as a Node.
+/// How long an instance may take to register as a Node.
 pub const REGISTRATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
 
-/// Why a claim that is not there yet should be given up; `None` while it may still come.
+/// Why a claim that is not launched or registered in time must end; `None` while there is time.
 pub fn overdue(record: &ClaimRecord, now: Timestamp) -> Option<EndReason> {
     let claim = &record.claim;
     let is_late = |kind: ConditionType, limit: SignedDuration| {
@@ -32,22 +32,22 @@ pub fn overdue(record: &ClaimRecord, now: Timestamp) -> Option<EndReason> {
         .then_some(EndReason::RegistrationTimeout)
 }
 
-/// A Node that joins: what to write on it, and the claim once that is written.
+/// The registration of a Node: what to write on it, and the claim afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// What to write on the Node.
+    /// The change of the Node.
     pub patch: NodePatch,
     /// The claim afterwards.
     pub record: ClaimRecord,
-    /// The Node had joined without the taint that keeps pods off until now.
+    /// The Node joined without taint `karpenter.sh/unregistered`.
     pub taint_was_missing: bool,
 }
 
-/// Registers a Node: labels, annotations and taints of the claim, the finalizer, the claim's object as owner,
-/// label `karpenter.sh/registered`; the taint `karpenter.sh/unregistered` goes.
+/// Registers a Node: adds the claim's labels, annotations and taints, the finalizer, the NodeClaim
+/// as owner and label `karpenter.sh/registered`; removes taint `karpenter.sh/unregistered`.
 ///
-/// Taints are left alone where the Node says `karpenter.sh/do-not-sync-taints`: its kubelet set them, and
-/// startup taints that somebody has removed already must not come back (reference, trap 53).
+/// Taints are left alone on a Node with `karpenter.sh/do-not-sync-taints`: its kubelet has set
+/// them, and startup taints that were removed since must not come back.
 pub fn register(
     mut record: ClaimRecord,
     node: &Node,
@@ -95,7 +95,7 @@ pub fn register(
     }
 }
 
-/// Says on a claim that several Nodes claim to be its instance.
+/// Sets Registered to False on a claim with whose provider id several Nodes joined.
 pub fn ambiguous(mut record: ClaimRecord, nodes: usize, now: Timestamp) -> ClaimRecord {
     let message = format!("{nodes} Nodes have its provider id");
     let why = ("MultipleNodesFound", message.as_str());
@@ -105,10 +105,10 @@ pub fn ambiguous(mut record: ClaimRecord, nodes: usize, now: Timestamp) -> Claim
     record
 }
 
-/// What a Node lacks to take pods; `None` when nothing.
+/// Why a Node is not initialized, as reason and message; `None` when it is.
 ///
-/// It must be ready, without startup taints and without those that a node wears only while it starts,
-/// and have some of each resource that the claim asked for: a device plugin reports late.
+/// It must be ready, have no startup or ephemeral taint, and report some of each requested
+/// resource: device plugins register late.
 pub fn not_initialized(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)> {
     let ready = node.condition("Ready").map(|condition| condition.status);
     if ready != Some(ConditionStatus::True) {
@@ -129,7 +129,7 @@ pub fn not_initialized(claim: &NodeClaim, node: &Node) -> Option<(&'static str, 
         .map(|(name, _)| ("ResourceNotRegistered", format!("the Node reports no {name} yet")))
 }
 
-/// The claim with condition Initialized as its Node deserves.
+/// Updates condition Initialized.
 pub fn initialize(mut record: ClaimRecord, node: &Node, now: Timestamp) -> ClaimRecord {
     let claim = &mut record.claim;
     match not_initialized(claim, node) {
@@ -146,7 +146,7 @@ pub fn initialize(mut record: ClaimRecord, node: &Node, now: Timestamp) -> Claim
     record
 }
 
-/// What to write on a Node that takes pods from now on.
+/// The change of a Node that is initialized.
 pub fn initialized_patch() -> NodePatch {
     NodePatch {
         labels: [(label::INITIALIZED.into(), "true".into())].into(),

@@ -1,4 +1,4 @@
-//! What a launch makes of its claim.
+//! The outcome of a launch, applied to its claim.
 
 use domain::instance_type::{InstanceType, InstanceTypes};
 use domain::label::{self, Labels};
@@ -11,41 +11,41 @@ use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::{ClaimRecord, later};
 use crate::record::unavailable::{UNAVAILABLE_TTL, UnavailableOffering};
 
-/// The longest pause between attempts to launch (reference 4.3).
+/// The longest backoff between attempts to launch.
 const PAUSE_MAX: SignedDuration = SignedDuration::from_mins(1);
 
-/// What is to be done with a claim after an attempt to launch it.
+/// What follows from an attempt to launch a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AfterLaunch {
-    /// The claim itself.
+    /// What to do with the claim.
     pub verdict: LaunchVerdict,
-    /// Offerings not to be tried for a while.
+    /// Offerings to mark unavailable.
     pub unavailable: Vec<UnavailableOffering>,
 }
 
-/// What becomes of the claim.
+/// What to do with a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchVerdict {
-    /// There is an instance; it belongs into the record.
+    /// Record its instance.
     Launched(Instance),
-    /// Nothing can be launched for it: it goes, so that its pods are planned for again.
+    /// Delete it, so that its pods are scheduled again.
     GiveUp(GiveUp),
-    /// Nobody knows; the same is asked again later.
+    /// Retry later with the same token.
     Retry(PortError),
 }
 
-/// Why nothing can be launched for a claim.
+/// Why a launch was given up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GiveUp {
-    /// None left of what it may use.
+    /// Every offering lacked capacity.
     #[error("no capacity in any of {0} offerings")]
     NoCapacity(usize),
-    /// Its node class cannot be launched from.
+    /// Its node class is not ready.
     #[error("node class not ready: {0}")]
     NodeClassNotReady(Text),
 }
 
-/// Reads the outcome of a launch.
+/// What follows from the outcome of a launch.
 pub fn after_launch(record: &ClaimRecord, outcome: LaunchOutcome, now: Timestamp) -> AfterLaunch {
     match outcome {
         LaunchOutcome::Launched { instance, exhausted } => AfterLaunch {
@@ -70,7 +70,8 @@ pub fn after_launch(record: &ClaimRecord, outcome: LaunchOutcome, now: Timestamp
     }
 }
 
-/// An answer without instance and without errors means that nothing was to be had (reference, trap 69).
+/// The offerings that lacked capacity: all of them when EC2 returned neither an instance nor an
+/// error.
 fn or_all(exhausted: Vec<Exhausted>, record: &ClaimRecord) -> Vec<Exhausted> {
     if !exhausted.is_empty() {
         return exhausted;
@@ -95,10 +96,10 @@ fn unavailable(exhausted: Vec<Exhausted>, now: Timestamp) -> Vec<UnavailableOffe
     all
 }
 
-/// The record once there is an instance: labels, status and condition Launched.
+/// The record with its instance: labels, status and condition Launched.
 ///
-/// The claim's own labels win over those of the instance (reference D1.3). The price is that of the
-/// offering asked for where the cloud does not say.
+/// The claim's own labels take precedence over those of the instance. The price is that of the
+/// requested offering when the cloud does not report one.
 pub fn launched(
     mut record: ClaimRecord,
     mut instance: Instance,
@@ -132,7 +133,7 @@ pub fn launched(
         claim.status.allocatable = instance_type.allocatable.clone();
     }
     set_true(claim, ConditionType::Launched, now);
-    // The time allowed for registration begins with the launch.
+    // The registration time limit begins with the launch.
     let why = ("NodeNotFound", "the Node has not joined the cluster yet");
     super::condition::clear(claim, ConditionType::Registered);
     set_condition(claim, ConditionType::Registered, ConditionStatus::Unknown, why, now);
@@ -169,8 +170,8 @@ fn resolved_labels(
     labels
 }
 
-/// The record after an attempt that failed: condition Launched says why, and the next attempt waits
-/// 1 s, 2 s, 4 s … up to a minute.
+/// The record after a failed attempt: condition Launched has the error, and the next attempt backs
+/// off for 1 s, 2 s, 4 s … up to a minute.
 pub fn launch_failed(mut record: ClaimRecord, error: &PortError, now: Timestamp) -> ClaimRecord {
     let pause = SignedDuration::from_secs(1_i64 << record.launch_failures.min(6)).min(PAUSE_MAX);
     record.launch_failures = record.launch_failures.saturating_add(1);

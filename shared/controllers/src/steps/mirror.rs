@@ -1,17 +1,17 @@
-//! Whether the object that shows a claim is up to date.
+//! Whether a NodeClaim object is up to date with its claim.
 
 use domain::Timestamp;
 use domain::node_claim::{Condition, NodeClaim, NodeClaimStatus};
 
-/// Whether an object says what its claim says. Times count in whole seconds, as the API keeps them;
-/// annotations that others set on the object do not count, nor does what the API has no field for.
+/// Whether an object shows its claim. Times are compared in whole seconds, as the API stores them;
+/// other annotations of the object do not count, nor do fields that the API lacks.
 pub fn is_shown(object: &NodeClaim, claim: &NodeClaim) -> bool {
     object.labels == claim.labels
         && claim.annotations.iter().all(|(key, value)| object.annotations.get(key) == Some(value))
         && says(&object.status, &claim.status)
 }
 
-/// Whether a status says the same as another, as the API keeps them.
+/// Whether two statuses are equal as the API stores them.
 fn says(object: &NodeClaimStatus, claim: &NodeClaimStatus) -> bool {
     let NodeClaimStatus {
         node_name,

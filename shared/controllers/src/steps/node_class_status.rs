@@ -1,6 +1,6 @@
-//! What an EC2NodeClass says of itself, from what its selectors were found to mean.
+//! The status of an EC2NodeClass, from its resolved selectors.
 //!
-//! Source: reference A5.21.
+//! Source: <https://karpenter.sh/docs/concepts/nodeclasses/>.
 
 use domain::Timestamp;
 use domain::node_claim::ConditionStatus;
@@ -9,10 +9,10 @@ use super::condition::set_object_condition;
 use crate::ports::cloud::{NodeClassResolution, Resolution};
 use crate::status::{NodeClassCondition, NodeClassStatus, Observed};
 
-/// The status that a node class should show.
+/// The status of a node class after a resolution.
 ///
-/// A part that was not found is gone from the status, and its condition False; one that nobody could say
-/// anything about stays as it was, and its condition too, or is Unknown where there was none.
+/// A part that was not found is removed and its condition is False. A part that is unknown stays,
+/// and so does its condition, or is Unknown if there was none.
 pub fn node_class_status(
     resolution: NodeClassResolution,
     before: &Observed<NodeClassStatus>,
@@ -86,7 +86,7 @@ enum Outcome {
     Passing(String, String),
 }
 
-/// Takes a part over into the status.
+/// Moves a resolved part into the status.
 fn take<T: Default>(part: Resolution<T>, own: &mut T) -> Outcome {
     match part {
         Ok(found) => {

@@ -1,6 +1,9 @@
-//! Whether pods came or went, and whether a node may be consolidated therefore.
+//! Pod events on nodes, and condition Consolidatable, which follows from them and
+//! `consolidateAfter`.
 //!
-//! Source: reference C12; trap 81: events come from what was stored, never from a process' start.
+//! Events are derived from stored state, so that the start of a process is never one.
+//!
+//! Source: <https://karpenter.sh/docs/concepts/disruption/#consolidation>.
 
 use std::borrow::Cow;
 
@@ -13,7 +16,7 @@ use uuid::Uuid;
 use super::condition::{clear, set_condition_of, since};
 use crate::record::claim::{ClaimRecord, PodsSeen};
 
-/// Of the pods of a node, those that count: active, not of a DaemonSet.
+/// The fingerprint of a node's active pods, without those of DaemonSets.
 pub fn pods_seen(pods: &[&Pod]) -> PodsSeen {
     let mut uids: Vec<&str> = pods
         .iter()
@@ -25,11 +28,11 @@ pub fn pods_seen(pods: &[&Pod]) -> PodsSeen {
     PodsSeen(Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes()).to_string().into())
 }
 
-/// Notes on a claim what was seen of the pods of its Node: a set other than the one stored means that a pod came or
-/// went by now, and so does a pod that is going or done and came later than all that was noted: it did so between
-/// two looks. At the first look the last pod came when it started; what does not run yet has just come.
+/// Records pod events of a claim's Node: a set of pods other than the stored one means that a pod
+/// came or went, and so does a terminating or terminated pod that came after the last event,
+/// between two lists. In the first list, pods came when they started, or just now if they have not.
 ///
-/// What came and is gone altogether by the next look leaves no trace.
+/// A pod that comes and is deleted between two lists leaves no trace.
 pub fn note_pods(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestamp) {
     let seen = pods_seen(pods);
     let last = record.claim.status.last_pod_event;
@@ -47,17 +50,17 @@ pub fn note_pods(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestam
     record.claim.status.last_pod_event = event.max(last);
 }
 
-/// When a pod came to its Node, as far as it says: an active one that has not started yet has just come.
+/// When a pod came to its Node: its start, or now for an active pod that has not started.
 fn came(pod: &Pod, now: Timestamp) -> Timestamp {
     pod.started.unwrap_or(if pod.is_active() { now } else { pod.created.unwrap_or(now) })
 }
 
-/// Whether a pod came and went after what was noted last.
+/// Whether a pod came and went after the last event.
 fn was_missed(pod: &Pod, last: Option<Timestamp>) -> bool {
     !pod.is_active() && !pod.is_daemon() && pod.started.or(pod.created) > last
 }
 
-/// Gives a claim condition Consolidatable as its pool's `consolidateAfter` wants it.
+/// Updates condition Consolidatable by the pool's `consolidateAfter`.
 pub fn update_consolidatable(
     record: &mut Cow<'_, ClaimRecord>,
     pool: Option<&NodePool>,
@@ -82,7 +85,7 @@ pub fn update_consolidatable(
     set_condition_of(record, kind, status, why, now);
 }
 
-/// How long no pod has come or gone; since it takes pods, where none ever did.
+/// Time since the last pod event, or since initialization if there was none.
 fn quiet_for(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
     claim
         .status
@@ -91,7 +94,7 @@ fn quiet_for(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
         .or_else(|| since(claim, ConditionType::Initialized, now))
 }
 
-/// In how long a claim that is not Consolidatable yet will be, if no pod comes or goes.
+/// When a claim that is not Consolidatable becomes so, if there are no pod events until then.
 pub fn consolidatable_in(
     claim: &NodeClaim,
     pool: Option<&NodePool>,

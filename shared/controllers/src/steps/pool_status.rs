@@ -1,6 +1,6 @@
-//! What a NodePool says of itself: how many nodes it has and what they hold, and whether it can be used.
+//! The status of a NodePool: its nodes, their resources, and whether it is ready.
 //!
-//! Source: reference A1.21, D1.8, D3.4.
+//! Source: <https://karpenter.sh/docs/concepts/nodepools/>.
 
 use domain::Timestamp;
 use domain::node::Node;
@@ -13,32 +13,32 @@ use super::condition::set_object_condition;
 use crate::record::pool::{PoolRecord, REGISTRATIONS_KEPT};
 use crate::status::{NodePoolCondition, NodePoolStatus, Observed};
 
-/// Resources that are shown also where there is nothing of them.
+/// Resources that are shown even when zero.
 const SHOWN: [&str; 5] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS, NODES];
 
-/// What stands for one node of a pool.
+/// One node of a pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
     /// The claim.
     pub claim: &'a NodeClaim,
-    /// Its Node, once that has joined.
+    /// Its Node, once it has joined.
     pub node: Option<&'a Node>,
 }
 
-/// A pool, and what its status follows from.
+/// What the status of a pool is computed from.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolFacts<'a> {
-    /// The pool. One that cannot be read is never looked at, so it makes sense.
+    /// The pool. Malformed pools are not listed, so its specification is valid.
     pub pool: &'a NodePool,
-    /// Its node class, if that is there.
+    /// Its node class, if it exists.
     pub class: Option<&'a Ec2NodeClass>,
     /// How its latest nodes registered.
     pub record: Option<&'a PoolRecord>,
-    /// Its status as it stands.
+    /// Its current status.
     pub before: &'a Observed<NodePoolStatus>,
 }
 
-/// The status that a pool should show. Conditions keep their time while their status stays.
+/// The status of a pool. Conditions keep their transition time while their status stays.
 pub fn node_pool_status(
     facts: PoolFacts<'_>,
     members: &[Member<'_>],
@@ -101,7 +101,8 @@ fn class_condition(
     }
 }
 
-/// Unhealthy once half of as many nodes as are remembered did not join, however few have been tried.
+/// Unhealthy once failures reach half of [`REGISTRATIONS_KEPT`], however few registrations there
+/// are.
 fn registration_condition(
     record: Option<&PoolRecord>,
 ) -> (ConditionStatus, (&'static str, &'static str)) {

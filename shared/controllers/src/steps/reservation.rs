@@ -1,6 +1,4 @@
-//! Claims in capacity reservations: what becomes of them when the reservation does not last as long as they do.
-//!
-//! Source: reference E8.2, E8.3.
+//! Claims in capacity reservations that end before the claims do.
 
 use domain::instance_type::{CapacityType, InstanceTypes};
 use domain::label;
@@ -10,7 +8,7 @@ use crate::ports::cloud::Instance;
 use crate::ports::cluster::NodePatch;
 use crate::record::claim::ClaimRecord;
 
-/// Labels that say in which reservation a node runs.
+/// Labels of a node in a reservation.
 const RESERVATION_LABELS: [&str; 3] = [
     label::RESERVATION_ID,
     "karpenter.k8s.aws/capacity-reservation-type",
@@ -18,7 +16,7 @@ const RESERVATION_LABELS: [&str; 3] = [
 ];
 const CAPACITY_BLOCK: &str = "capacity-block";
 
-/// Whether a claim's capacity block ends soon, so that its pods have to go before it does.
+/// Whether a claim's capacity block expires soon, so that its pods must leave before.
 pub fn is_expiring(record: &ClaimRecord, class: Option<&Ec2NodeClass>) -> bool {
     let own = record.instance.as_ref().and_then(|instance| instance.reservation_id.as_ref());
     let (Some(own), Some(class)) = (own, class) else { return false };
@@ -29,8 +27,8 @@ pub fn is_expiring(record: &ClaimRecord, class: Option<&Ec2NodeClass>) -> bool {
     })
 }
 
-/// The claim, and what to write on its Node, where its instance runs outside its reservation by now: it is
-/// billed as on-demand, and is called so. `None` where nothing changed.
+/// The claim relabelled as on-demand and the change of its Node, when its instance has left its
+/// reservation and is billed as on-demand. `None` otherwise.
 pub fn demoted(
     record: &ClaimRecord,
     listed: Option<&Instance>,

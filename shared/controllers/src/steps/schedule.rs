@@ -1,7 +1,7 @@
-//! What schedules ask of workloads, and what is wrong with those that ask in vain.
+//! The replicas that schedules want, and what is wrong with schedules that have no effect.
 //!
-//! Everything follows from the time and from what is there, never from what an earlier run did: a tick that was missed
-//! is made good by the next.
+//! Everything follows from the time and the current state, never from earlier runs, so a missed
+//! invocation is made up for by the next.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use domain::{SignedDuration, Text, Timestamp};
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::cluster::{ClusterView, WorkloadRef};
 
-/// How long replicas stay after a window, as KEDA's do: `stabilizationWindowSeconds` of an HPA, and `cooldownPeriod`
-/// of a ScaledObject, where neither is set.
+/// How long replicas are kept after a window, as KEDA keeps them by default:
+/// `stabilizationWindowSeconds` of an HPA, and `cooldownPeriod` of a ScaledObject.
 const HOLD: SignedDuration = SignedDuration::from_mins(5);
 
-/// A workload that a PrewarmSchedule wants another number of replicas of.
+/// A workload whose replicas a PrewarmSchedule changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scaling {
     /// The workload.
     pub workload: WorkloadRef,
-    /// The schedule that wants it so, and its uid; of several the one that wants most.
+    /// The schedule with the most replicas, and its uid.
     pub schedule: (ObjectKey, Text),
-    /// How many it has.
+    /// Its replicas.
     pub from: u32,
-    /// How many it is to have.
+    /// The replicas that the schedule wants.
     pub to: u32,
 }
 
-/// Workloads whose replicas are not what schedules with `scaleTarget` want, by workload. Where several name the same
-/// one, the largest number counts.
+/// Workloads whose replicas differ from what schedules with `scaleTarget` want, by workload. Of
+/// several schedules of one workload, the one with the most replicas counts.
 pub fn scalings(view: &ClusterView, now: Timestamp) -> Vec<Scaling> {
     let mut wanted: BTreeMap<WorkloadRef, (u32, &PrewarmSchedule)> = BTreeMap::new();
     for (schedule, workload) in scaling_schedules(view) {
@@ -51,13 +51,13 @@ pub fn scalings(view: &ClusterView, now: Timestamp) -> Vec<Scaling> {
     differing.collect()
 }
 
-/// When [`scalings`] may next have something to say, if nothing but time passes.
+/// When [`scalings`] may next change, if nothing but time passes.
 pub fn next_scaling(view: &ClusterView, now: Timestamp) -> Option<Timestamp> {
     let triggers = scaling_schedules(view).flat_map(|(schedule, _)| &schedule.triggers);
     triggers.filter_map(|trigger| trigger.next_turn(now, HOLD)).min()
 }
 
-/// What to tell of a scaling that was carried out.
+/// The event about a scaling that was carried out.
 pub fn scaled_event(scaling: &Scaling) -> Event {
     let Scaling { workload, schedule: (key, uid), from, to } = scaling;
     let about = Subject::Source(VirtualPodSource::PrewarmSchedule(key.clone()), uid.clone());
@@ -65,16 +65,17 @@ pub fn scaled_event(scaling: &Scaling) -> Event {
     Event::new(about, EventReason::ScaleTargetScaled, message)
 }
 
-/// What is wrong with schedules and buffers: they cannot be read, or what they scale is not where they look for it.
+/// Events about malformed schedules and buffers, and about schedules whose workload does not exist
+/// in their namespace.
 ///
-/// A buffer whose reference leads nowhere says so in its conditions instead.
+/// A buffer whose referent does not exist says so in its conditions instead.
 pub fn complaints(view: &ClusterView) -> Vec<Event> {
     let unreadable = view.unreadable_sources.iter().map(|own| {
         let about = Subject::Source(own.source.clone(), own.uid.clone());
         let message = format!("it has no effect: {}", own.problem);
         Event::new(about, EventReason::InvalidSpecification, message)
     });
-    // Without a cron trigger, what a ScaledObject scales is none of our business.
+    // A ScaledObject without cron triggers is left to KEDA.
     let of_keda = view.scaled_objects.iter().filter(|own| !own.triggers.is_empty()).map(|own| {
         let source = VirtualPodSource::ScaledObject(own.key.clone());
         (source, &own.uid, own.target.0, &own.target.1)
@@ -93,7 +94,7 @@ pub fn complaints(view: &ClusterView) -> Vec<Event> {
     unreadable.chain(aimless).collect()
 }
 
-/// What is missing; `None` where the target is there.
+/// The message about a missing target; `None` when it exists.
 fn missing_target(
     view: &ClusterView,
     schedule: &ObjectKey,
@@ -139,7 +140,8 @@ mod tests {
     use crate::testing::at;
     use crate::testing::scheduled_scaling::{minutes_trigger, prewarm_schedule, workload};
 
-    /// Three replicas from the 10th until the 20th minute of every hour, of a Deployment that has some.
+    /// A Deployment with some replicas, and a schedule of three from the 10th to the 20th minute of
+    /// every hour.
     fn scaled(replicas: u32) -> ClusterView {
         ClusterView {
             workloads: vec![workload("web", replicas)],

@@ -1,4 +1,4 @@
-//! The snapshot that the core plans from: the cluster as it is, with what only we know worked in.
+//! The snapshot to plan from: the cluster as listed, merged with stored records.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,9 +27,9 @@ use crate::record::unavailable::UnavailableOffering;
 /// Everything that was read from outside at one moment.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// The moment, just before the cluster was read.
+    /// When the cluster was listed, taken just before.
     pub now: Timestamp,
-    /// What names of new claims are drawn from.
+    /// The seed of the names of new claims.
     pub seed: u64,
     /// The cluster.
     pub view: ClusterView,
@@ -37,16 +37,16 @@ pub struct Observation {
     pub claims: Vec<Versioned<ClaimRecord>>,
     /// Disruption commands.
     pub commands: Vec<Versioned<CommandRecord>>,
-    /// Offerings not to be tried, expired ones included.
+    /// Offerings marked unavailable, expired ones included.
     pub unavailable: Vec<UnavailableOffering>,
-    /// Pods expected on nodes, expired ones included.
+    /// Nominations, expired ones included.
     pub nominations: Vec<Nomination>,
-    /// What EC2 offers.
+    /// Instance types with their offerings.
     pub instance_types: InstanceTypes,
 }
 
 impl Observation {
-    /// The claim of a name.
+    /// The claim with a name.
     pub fn claim(&self, name: &str) -> Option<&Versioned<ClaimRecord>> {
         self.claims.iter().find(|claim| *claim.record.claim.name == *name)
     }
@@ -57,18 +57,18 @@ impl Observation {
         self.view.nodes.iter().find(|node| node.provider_id.as_ref() == Some(provider_id))
     }
 
-    /// Commands that have started and are not over yet.
+    /// Commands that have started and not ended.
     pub fn commands_under_way(&self) -> impl Iterator<Item = &CommandRecord> {
         let records = self.commands.iter().map(|command| &command.record);
         records.filter(|command| command.phase != CommandPhase::Proposed)
     }
 
-    /// The object that shows a claim in the cluster.
+    /// The NodeClaim object of a claim.
     pub fn mirror_of(&self, record: &ClaimRecord) -> Option<&NodeClaimObject> {
         self.view.node_claims.iter().find(|object| object.belongs_to(&record.claim.uid))
     }
 
-    /// Pods that are bound, by their Node's name.
+    /// Bound pods, by Node name.
     pub fn pods_by_node(&self) -> BTreeMap<&Text, Vec<&Pod>> {
         let mut by_node: BTreeMap<&Text, Vec<&Pod>> = BTreeMap::new();
         for pod in &self.view.pods {
@@ -79,7 +79,7 @@ impl Observation {
         by_node
     }
 
-    /// The claim that plans mean by a name: that of a Node, or of the claim itself.
+    /// The claim that plans refer to by a name: its Node's, or its own.
     pub fn claim_of_node(&self, node_or_claim: &str) -> Option<&Versioned<ClaimRecord>> {
         self.claims.iter().find(|claim| **claim.record.node_or_claim_name() == *node_or_claim)
     }
@@ -88,9 +88,9 @@ impl Observation {
 /// The snapshot of an observation.
 ///
 /// Claims come from the store, with annotations and deletion of their objects in the cluster; one
-/// without an instance has the room that every type offered for it has. Nodes of claims that are ending,
-/// and of commands under way, wear the taint `karpenter.sh/disrupted` whether it was written yet or not.
-/// Offerings marked unavailable are not available.
+/// without an instance has the room that every type offered for it has. Nodes of claims that are
+/// ending, and of commands under way, wear the taint `karpenter.sh/disrupted` whether it was
+/// written yet or not. Offerings marked unavailable are not available.
 pub fn snapshot(observed: &Observation, settings: &Settings) -> ClusterSnapshot {
     let view = &observed.view;
     ClusterSnapshot {
@@ -134,7 +134,7 @@ fn node_claims(observed: &Observation) -> Vec<NodeClaim> {
     });
     let known: BTreeSet<&Text> =
         observed.claims.iter().map(|claim| &claim.record.claim.name).collect();
-    // What somebody else made and nobody has taken over yet: its node is there all the same.
+    // NodeClaims that others created and lifecycle has not adopted yet: their nodes exist.
     let foreign = observed
         .view
         .node_claims
@@ -152,7 +152,7 @@ fn shown_claim(
 ) -> NodeClaim {
     let mut noted = Cow::Borrowed(record);
     if let Some(name) = &record.claim.status.node_name {
-        // Lifecycle may not have seen yet that a pod came or went.
+        // Lifecycle may not have recorded yet that a pod came or went.
         let pods = pods.get(name).map(Vec::as_slice).unwrap_or_default();
         note_pods(&mut noted, pods, observed.now);
     }
@@ -171,8 +171,8 @@ fn shown_claim(
     claim
 }
 
-/// Gives a claim without an instance what it will have whichever of its offerings it gets: the least room
-/// for pods, the most capacity against limits.
+/// Gives a claim without an instance what each of its offerings provides: the least allocatable for
+/// pods, the most capacity against limits.
 fn expect_instance(claim: &mut NodeClaim, record: &ClaimRecord, catalogue: &InstanceTypes) {
     let offered: BTreeSet<&Text> =
         record.launch.offerings.iter().map(|offering| &offering.instance_type).collect();
@@ -241,7 +241,7 @@ fn nodes(observed: &Observation) -> Vec<Node> {
     nodes
 }
 
-/// Claims whose nodes are going away: they end, or a command under way says so.
+/// Claims whose nodes are ending, by themselves or because of a command in flight.
 fn leaving_claims(observed: &Observation) -> BTreeSet<&Text> {
     let ending = observed
         .claims
@@ -252,7 +252,7 @@ fn leaving_claims(observed: &Observation) -> BTreeSet<&Text> {
     ending.chain(candidates).collect()
 }
 
-/// Nodes and claims that commands under way move pods to, with each pod that has not moved yet.
+/// Destinations of moves of commands in flight, with each pod that has not moved yet.
 fn places_of_moves(observed: &Observation) -> Vec<(&Text, &PodKey)> {
     let under_way: Vec<&PlannedDisruption> =
         observed.commands_under_way().map(|command| &command.disruption).collect();
@@ -269,8 +269,8 @@ fn places_of_moves(observed: &Observation) -> Vec<(&Text, &PodKey)> {
     moves.chain(launched).filter(|(_, pod)| there.contains(pod)).collect()
 }
 
-/// Pods expected on nodes: what was noted a moment ago, and where commands under way plan to move pods that are still on
-/// nodes that go. What is noted for a claim counts for its Node once that has joined.
+/// Pods expected on nodes: unexpired nominations, and destinations of commands in flight for pods
+/// that have not moved yet. A nomination of a claim counts for its Node once that has joined.
 fn nominations(observed: &Observation) -> BTreeMap<Text, Vec<PodKey>> {
     let mut pods_of: BTreeMap<Text, BTreeSet<PodKey>> = BTreeMap::new();
     for nomination in observed.nominations.iter().filter(|one| one.until > observed.now) {
@@ -286,7 +286,7 @@ fn nominations(observed: &Observation) -> BTreeMap<Text, Vec<PodKey>> {
     pods_of.into_iter().map(|(node, pods)| (node, pods.into_iter().collect())).collect()
 }
 
-/// The catalogue with offerings that are marked unavailable not available.
+/// The catalogue with unavailable offerings marked.
 pub fn available_types(
     catalogue: &InstanceTypes,
     unavailable: &[UnavailableOffering],

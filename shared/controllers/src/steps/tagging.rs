@@ -1,6 +1,4 @@
-//! Tags that an instance gets once its Node has joined, so that people find it.
-//!
-//! Source: reference D3.5.
+//! Tags of instances whose Nodes have joined.
 
 use domain::label::Labels;
 use domain::node_claim::ConditionType;
@@ -9,15 +7,15 @@ use domain::node_class::Ec2NodeClass;
 use crate::ports::cloud::TagRequest;
 use crate::record::claim::ClaimRecord;
 
-/// Karpenter's annotations that say that it was done, so that a cluster may change hands.
+/// Karpenter's annotations for claims that are tagged, so that either controller may continue.
 const TAGGED: [&str; 2] = ["karpenter.k8s.aws/tagged", "karpenter.k8s.aws/cluster-name-tagged"];
 const NAME: &str = "Name";
 const NODE_CLAIM: &str = "karpenter.sh/nodeclaim";
 const CLUSTER: &str = "eks:eks-cluster-name";
 
-/// The tags that a claim's instance still lacks; `None` where it has them, or has not joined.
+/// The tags that a claim's instance lacks; `None` when it has them, or has not joined.
 ///
-/// A Name that the node class gives stays.
+/// A Name that the node class sets is kept.
 pub fn missing_tags(
     record: &ClaimRecord,
     class: Option<&Ec2NodeClass>,
@@ -37,7 +35,7 @@ pub fn missing_tags(
     Some(TagRequest { instance_id, tags })
 }
 
-/// The record once the tags are there.
+/// The record of a claim whose instance is tagged.
 pub fn tagged(mut record: ClaimRecord) -> ClaimRecord {
     for key in TAGGED {
         record.claim.annotations.insert(key.into(), "true".into());

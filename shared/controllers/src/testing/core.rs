@@ -1,4 +1,4 @@
-//! A core that decides what a test's conversation is about, by rules a reader can keep in mind.
+//! A core with rules simple enough to keep in mind while reading a test.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use domain::snapshot::ClusterSnapshot;
 
 use crate::core::Core;
 
-/// A Node label whose value is the reason why the Node should be replaced.
+/// Node label with the reason for which the Node is to be replaced.
 pub(crate) const REPLACE: &str = "test/replace";
-/// A value of that label: its claim has drifted, and stays.
+/// Value of [`REPLACE`]: the claim is drifted, and stays.
 pub(crate) const DRIFTED: &str = "Drifted";
 
 pub(crate) fn core() -> Core {
@@ -32,7 +32,7 @@ pub(crate) fn refusing_core() -> Core {
     Core { check: |_, _| vec!["it is the test's will".into()], ..core() }
 }
 
-/// All pending pods go to the first claim in flight; to a new claim where there is none.
+/// Pending pods go to the first claim in flight, or to a new claim if there is none.
 fn schedule(snapshot: &ClusterSnapshot) -> Plan {
     let mut pods: Vec<PodKey> = snapshot
         .pods
@@ -95,7 +95,7 @@ fn pods_of<'a>(snapshot: &'a ClusterSnapshot, node: &Node) -> Vec<&'a Pod> {
         .collect()
 }
 
-/// Nodes without pods go; a Node that says so is replaced.
+/// Nodes without pods are empty; a Node with label [`REPLACE`] is replaced.
 fn propose(snapshot: &ClusterSnapshot) -> Plan {
     let staying = snapshot.nodes.iter().filter(|node| !node.is_disrupted());
     let mut plan = Plan::default();
@@ -122,7 +122,7 @@ fn propose(snapshot: &ClusterSnapshot) -> Plan {
     plan
 }
 
-/// A claim has drifted whose Node says that it should be replaced for that.
+/// A claim is drifted if its Node says so.
 fn drift(snapshot: &ClusterSnapshot) -> BTreeMap<Text, DriftReason> {
     let says_so = |claim: &&NodeClaim| {
         let node =
@@ -144,7 +144,7 @@ fn disruption(reason: DisruptionReason, nodes: Vec<Text>) -> PlannedDisruption {
     }
 }
 
-/// A Node proposed as empty still has to be; one that is expected to take pods stays.
+/// A Node proposed as empty must still be empty; a nominated one stays.
 fn validate(
     snapshot: &ClusterSnapshot,
     disruption: &PlannedDisruption,

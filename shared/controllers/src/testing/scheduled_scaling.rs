@@ -1,4 +1,4 @@
-//! Makers of schedules and buffers, and of what they refer to.
+//! Builders of schedules and buffers, and of what they refer to.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) fn pod_template(name: &str, generation: i64) -> PodTemplateObject {
     PodTemplateObject { key: ObjectKey::new("default", name), generation, template: template() }
 }
 
-/// So many replicas between two minutes of every hour.
+/// These replicas between two minutes of every hour.
 pub(crate) fn minutes_trigger(start: u8, end: u8, desired_replicas: u32) -> CronTrigger {
     let minute = |minute: u8| format!("{minute} * * * *").parse().unwrap();
     CronTrigger {
@@ -38,7 +38,7 @@ pub(crate) fn minutes_trigger(start: u8, end: u8, desired_replicas: u32) -> Cron
     }
 }
 
-/// A schedule that scales a Deployment of its name.
+/// A schedule that scales the Deployment of its name.
 pub(crate) fn prewarm_schedule(name: &str, trigger: CronTrigger) -> PrewarmSchedule {
     PrewarmSchedule {
         key: ObjectKey::new("default", name),

@@ -1,4 +1,4 @@
-//! Records in memory, with a table's conditional writes.
+//! A claim store in memory, with conditional writes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -24,9 +24,9 @@ pub(crate) struct FakeStore {
     pub(crate) unavailable: RefCell<Vec<UnavailableOffering>>,
     pub(crate) nominations: RefCell<Vec<Nomination>>,
     leases: RefCell<BTreeMap<FunctionName, Lease>>,
-    /// Claims that are there and cannot be read.
+    /// Names of claims that cannot be read.
     pub(crate) unreadable: RefCell<Vec<Text>>,
-    /// The next change of a claim fails as if somebody else had been faster.
+    /// The next update of a claim fails as if another run had been faster.
     pub(crate) loses_next_race: Cell<bool>,
 }
 
@@ -41,14 +41,14 @@ impl FakeStore {
         records[0].clone()
     }
 
-    /// Puts a record there, whatever was there.
+    /// Stores a record unconditionally.
     pub(crate) fn put(&self, record: ClaimRecord) {
         let version = Version(1);
         let row = Versioned { record, version };
         self.claims.borrow_mut().insert(row.record.claim.name.clone(), row);
     }
 
-    /// Takes a record away, whatever version it has.
+    /// Deletes a record unconditionally.
     pub(crate) fn forget(&self, name: &str) {
         self.claims.borrow_mut().remove(name);
     }

@@ -1,4 +1,4 @@
-//! A world in memory behind the ports: small, and wrong on demand.
+//! The ports in memory, with failures on demand.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -35,7 +35,7 @@ use crate::run::Run;
 use crate::status::{CapacityBufferStatus, ResolvedSecurityGroup};
 use crate::testing::store::FakeStore;
 
-/// Everything outside, as far as these tests need it.
+/// A cluster, a cloud, a claim store and a clock in memory.
 pub(crate) struct World {
     pub(crate) cluster: FakeCluster,
     pub(crate) cloud: FakeCloud,
@@ -93,13 +93,13 @@ impl World {
         }
     }
 
-    /// The terms of a run for several clusters that has a minute.
+    /// Parameters of a one-minute run for several clusters.
     pub(crate) fn terms<'a>(&'a self, id: &'a str) -> Terms<'a> {
         let Run { settings, core, id, deadline, .. } = self.run(id);
         Terms { settings, core, id, deadline }
     }
 
-    /// The terms of a run that has a minute.
+    /// Parameters of a one-minute run.
     pub(crate) fn run<'a>(&'a self, id: &'a str) -> Run<'a> {
         Run {
             cluster: "test",
@@ -110,13 +110,13 @@ impl World {
         }
     }
 
-    /// Lets time pass, for the cloud and the cluster as well.
+    /// Advances the time, also of cloud and cluster.
     pub(crate) fn advance(&self, seconds: i64) {
         self.clock.0.set(self.clock.now() + SignedDuration::from_secs(seconds));
         self.cloud.now.set(Some(self.clock.now()));
     }
 
-    /// A Node joins for each instance that runs and has none.
+    /// Joins a Node for each running instance without one.
     pub(crate) fn boot(&self) {
         let mut view = self.cluster.view.borrow_mut();
         for record in self.store.records() {
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// Pods that are being deleted are gone, and instances that shut down.
+    /// Completes deletions of pods and terminations of instances.
     pub(crate) fn finish_deletions(&self) {
         self.cluster.view.borrow_mut().pods.retain(|pod| pod.deleted.is_none());
         self.cloud
@@ -141,7 +141,7 @@ impl World {
     }
 }
 
-/// Clusters by name, as whoever serves all of them sees them.
+/// Clusters by name.
 pub(crate) struct Worlds(pub(crate) BTreeMap<Text, Rc<World>>);
 
 impl Clusters for Worlds {
@@ -175,14 +175,15 @@ impl Clusters for Worlds {
     }
 }
 
-/// Runs a future until it waits for something that never comes, and drops it there: a process that dies.
+/// Polls a future until it waits for something that never comes, and drops it there: the process
+/// dies.
 pub(crate) fn crash<F: Future>(future: F) {
     let mut future = pin!(future);
     let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(polled, Poll::Pending), "the run was to die on the way");
 }
 
-/// A clock that is set.
+/// A clock that is set by hand.
 pub(crate) struct FakeClock(pub(crate) Rc<Cell<Timestamp>>);
 
 impl Clock for FakeClock {
@@ -195,18 +196,18 @@ impl Clock for FakeClock {
     }
 }
 
-/// What EC2 does next instead of launching.
+/// What EC2 does with the next launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Launch {
-    /// Launches, and the process dies before it learns of it.
+    /// Launches, and the process dies before the response.
     LaunchesAndHangs,
     /// The process dies before EC2 is reached.
     Hangs,
-    /// The answer is lost.
+    /// Launches, and the response is lost.
     LaunchesAndTimesOut,
     /// Too many requests.
     Throttles,
-    /// None left.
+    /// Lacks capacity.
     HasNone,
 }
 
@@ -216,11 +217,11 @@ pub(crate) struct FakeCloud {
     /// By token.
     pub(crate) instances: RefCell<BTreeMap<Text, Instance>>,
     pub(crate) script: RefCell<VecDeque<Launch>>,
-    /// Tokens asked for, in order.
+    /// Tokens requested, in order.
     pub(crate) tokens: RefCell<Vec<Text>>,
     pub(crate) tagged: RefCell<Vec<TagRequest>>,
     pub(crate) statuses: RefCell<Vec<InstanceStatus>>,
-    /// What node classes mean; everything is found where this is `None`.
+    /// The resolution of node classes; everything resolves when `None`.
     pub(crate) resolution: RefCell<Option<NodeClassResolution>>,
     /// Node classes whose launch templates were removed.
     pub(crate) released: RefCell<Vec<Text>>,
@@ -358,17 +359,17 @@ pub(crate) struct FakeCluster {
     pub(crate) events: RefCell<Vec<Event>>,
     /// The Eviction API answers 429.
     pub(crate) blocks_evictions: Cell<bool>,
-    /// How long an eviction takes to be answered, in seconds.
+    /// Seconds until an eviction is answered.
     pub(crate) eviction_takes: Cell<i64>,
     pub(crate) evicted: RefCell<Vec<Text>>,
-    /// Pods deleted past their budgets, and their grace.
+    /// Pods deleted by force, with their grace period.
     pub(crate) forced: RefCell<Vec<(Text, u32)>>,
     pub(crate) attachments: RefCell<Vec<VolumeAttachment>>,
     /// How often the status of a CapacityBuffer was written.
     pub(crate) buffers_written: Cell<usize>,
     /// When pods will be marked unschedulable, in order.
     pub(crate) demand: RefCell<VecDeque<Timestamp>>,
-    /// The next wait for them fails.
+    /// The next watch fails.
     pub(crate) watch_fails: Cell<bool>,
     time: Option<Rc<Cell<Timestamp>>>,
 }
@@ -390,7 +391,7 @@ impl FakeCluster {
         self.time.as_ref().map_or(at(0), |time| time.get())
     }
 
-    /// Deletes a Node that nothing holds any more.
+    /// Deletes Nodes that no finalizer keeps.
     fn collect(&self) {
         let finalizers = self.finalizers.borrow();
         let mut view = self.view.borrow_mut();
