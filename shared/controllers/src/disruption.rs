@@ -87,7 +87,7 @@ async fn disrupt_under<P: Ports>(
     let snapshot = snapshot(&observed, run.settings);
     let mut disruption = DisruptionRun::new(ports, run, &observed, &snapshot, leases.launch());
     disruption.clean_up().await;
-    disruption.keep_drift().await;
+    disruption.update_drift().await;
     for command in &observed.commands {
         if is_over(ports, run) {
             disruption.requeue_after(SignedDuration::ZERO);
@@ -115,8 +115,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
                     self.requeue_after(rest);
                 }
                 Proposal::Expired => {
-                    self.note(&command.record, CommandEvent::Forgotten);
-                    self.forget(&command).await;
+                    self.record_change(&command.record, CommandEvent::Forgotten);
+                    self.delete_command(&command).await;
                 }
                 Proposal::Due => self.validate(command).await,
             },

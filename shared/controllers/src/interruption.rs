@@ -148,7 +148,7 @@ async fn in_cluster<C: Clusters>(
         return (outcomes, (!report.problems.0.is_empty()).then_some(report));
     }
     let opened = clusters.open(cluster).await;
-    if let Some(ports) = report.problems.note(|| format!("open cluster {cluster}"), opened) {
+    if let Some(ports) = report.problems.record(|| format!("open cluster {cluster}"), opened) {
         let run = Run {
             cluster,
             settings: terms.settings,

@@ -81,15 +81,15 @@ pub(crate) async fn write_claims<S: ClaimStore>(
                 match store.claim(&record.claim.name).await? {
                     Some(own) if own.record.claim.uid == record.claim.uid => written.push(own),
                     Some(_) => {
-                        let doing = || format!("write claim {}", record.claim.name);
-                        problems.note(doing, Err::<(), _>(error));
+                        let operation = || format!("write claim {}", record.claim.name);
+                        problems.record(operation, Err::<(), _>(error));
                     }
                     None => return Err(error),
                 }
             }
             Err(error) => {
-                let doing = || format!("write claim {}", record.claim.name);
-                problems.note(doing, Err::<(), _>(error));
+                let operation = || format!("write claim {}", record.claim.name);
+                problems.record(operation, Err::<(), _>(error));
             }
         }
     }
@@ -126,7 +126,7 @@ pub(crate) async fn launch<P: Ports>(
             break;
         }
         let batch: Vec<Versioned<ClaimRecord>> = rest.by_ref().take(BATCH_MAX).collect();
-        let outcomes = ask(ports.cloud(), &batch, context).await;
+        let outcomes = request_launches(ports.cloud(), &batch, context).await;
         let mut events = Vec::new();
         for (claim, outcome) in batch.into_iter().zip(outcomes) {
             let launch = settle(ports, claim, outcome, context, &mut report.problems).await;
@@ -138,7 +138,7 @@ pub(crate) async fn launch<P: Ports>(
     report
 }
 
-async fn ask<E: Cloud>(
+async fn request_launches<E: Cloud>(
     cloud: &E,
     batch: &[Versioned<ClaimRecord>],
     context: LaunchContext<'_>,
@@ -175,8 +175,8 @@ async fn settle<P: Ports>(
     let node_pool = claim.record.launch.node_pool.clone();
     let pods = claim.record.pods.clone();
     if !unavailable.is_empty() {
-        let doing = || format!("mark {} offerings unavailable", unavailable.len());
-        problems.note(doing, ports.store().mark_unavailable(&unavailable).await);
+        let operation = || format!("mark {} offerings unavailable", unavailable.len());
+        problems.record(operation, ports.store().mark_unavailable(&unavailable).await);
     }
     let result = match verdict {
         LaunchVerdict::Launched(instance) => {
@@ -185,11 +185,11 @@ async fn settle<P: Ports>(
                 None => launched(record, instance.clone(), context.instance_types, now),
             };
             let changed = change_claim(ports.store(), claim, change).await;
-            match problems.note(|| format!("record the launch of claim {name}"), changed) {
+            match problems.record(|| format!("record the launch of claim {name}"), changed) {
                 Some(None) => LaunchResult::ClaimGone,
                 Some(Some(changed)) => {
                     let mirrored = ports.cluster().mirror_node_claim(&changed.record.claim).await;
-                    problems.note(|| format!("mirror claim {name}"), mirrored);
+                    problems.record(|| format!("mirror claim {name}"), mirrored);
                     LaunchResult::Launched(changed.record.instance.unwrap_or(instance))
                 }
                 // The instance is tagged with the claim's uid: a later run finds it.
@@ -198,9 +198,9 @@ async fn settle<P: Ports>(
         }
         LaunchVerdict::GiveUp(why) => {
             let removed = ports.cluster().remove_node_claim(&name, &uid).await;
-            problems.note(|| format!("remove NodeClaim {name}"), removed);
+            problems.record(|| format!("remove NodeClaim {name}"), removed);
             let deleted = ports.store().delete_claim(&name, claim.version).await;
-            problems.note(|| format!("delete claim {name}"), deleted);
+            problems.record(|| format!("delete claim {name}"), deleted);
             LaunchResult::GaveUp(why)
         }
         LaunchVerdict::Retry(error) => {
@@ -209,7 +209,7 @@ async fn settle<P: Ports>(
                 None => launch_failed(record, &error, now),
             };
             let changed = change_claim(ports.store(), claim, change).await;
-            problems.note(|| format!("record the failed launch of claim {name}"), changed);
+            problems.record(|| format!("record the failed launch of claim {name}"), changed);
             LaunchResult::WillRetry(error)
         }
     };

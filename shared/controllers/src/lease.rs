@@ -86,7 +86,7 @@ pub(crate) async fn with_lease<P: Ports, R: Report>(
     let released = leases.release(ports.store()).await;
     let mut report = result?;
     if let Some(problems) = report.problems_mut() {
-        problems.note(|| "release the lease".to_owned(), released);
+        problems.record(|| "release the lease".to_owned(), released);
     }
     Ok(RunOutcome::Ran(report))
 }

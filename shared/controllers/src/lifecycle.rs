@@ -32,7 +32,7 @@ use crate::ports::{ClaimStore, Cloud, Cluster, FunctionName, Lease, Ports, Versi
 use crate::record::claim::{ClaimRecord, EndReason};
 use crate::run::{Run, RunOutcome, is_over, observe, record_events};
 use crate::steps::end::{Counterparts, end_reason};
-use crate::steps::mirror::is_shown;
+use crate::steps::mirror::is_up_to_date;
 use crate::steps::reservation::is_expiring;
 use crate::steps::snapshot::Observation;
 
@@ -95,7 +95,7 @@ pub(crate) async fn advance_under<P: Ports>(
     }
     lifecycle.report.left += total - done;
     lifecycle.terminate().await;
-    lifecycle.keep_pools().await;
+    lifecycle.update_pools().await;
     lifecycle.tag(run.cluster).await;
     if !is_over(ports, run) {
         match unmanaged {
@@ -169,9 +169,9 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
                 let record = claim.record.clone().ended(self.now, reason, deadline);
                 if let Some(claim) = self.save(claim.into_owned(), record).await {
                     if matches!(reason, EndReason::LaunchTimeout | EndReason::RegistrationTimeout) {
-                        self.note_registration(&claim.record, false);
+                        self.record_registration(&claim.record, false);
                     }
-                    self.note(&claim.record, Change::Ending(reason));
+                    self.record_change(&claim.record, Change::Ending(reason));
                     self.end(claim).await;
                 }
             }
@@ -225,7 +225,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         record.instance.as_ref().and_then(|own| self.instances.get(&*own.id).copied())
     }
 
-    fn note(&mut self, record: &ClaimRecord, what: Change) {
+    fn record_change(&mut self, record: &ClaimRecord, what: Change) {
         self.report.changes.push(ClaimChange { claim: record.claim.name.clone(), what });
     }
 
@@ -248,8 +248,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
                 Ok(version) => Versioned { record, version },
                 Err(error) => {
                     if error.kind != ErrorKind::Conflict {
-                        let doing = || format!("write claim {}", record.claim.name);
-                        self.report.problems.note(doing, Err::<(), _>(error));
+                        let operation = || format!("write claim {}", record.claim.name);
+                        self.report.problems.record(operation, Err::<(), _>(error));
                     }
                     self.requeue_after(SignedDuration::from_secs(1));
                     return None;
@@ -264,10 +264,10 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     async fn mirror(&mut self, record: &ClaimRecord) {
         let claim = &record.claim;
         let object = self.object(record);
-        let is_shown = object.is_some_and(|object| is_shown(&object.claim, claim));
-        if !is_shown {
+        let is_up_to_date = object.is_some_and(|object| is_up_to_date(&object.claim, claim));
+        if !is_up_to_date {
             let mirrored = self.ports.cluster().mirror_node_claim(claim).await;
-            self.report.problems.note(|| format!("mirror claim {}", claim.name), mirrored);
+            self.report.problems.record(|| format!("mirror claim {}", claim.name), mirrored);
         }
     }
 }

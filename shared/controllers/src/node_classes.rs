@@ -47,7 +47,7 @@ pub async fn resolve<P: Ports>(ports: &P, run: &Run<'_>) -> Result<NodeClassRepo
             break;
         }
         if class.is_deleting {
-            class_run.let_go(class).await;
+            class_run.release(class).await;
         } else {
             class_run.resolve(class).await;
         }
@@ -68,8 +68,8 @@ impl<P: Ports> NodeClassRun<'_, P> {
     async fn resolve(&mut self, class: &Ec2NodeClass) {
         let name = &class.name;
         let resolution = self.ports.cloud().resolve_node_class(class).await;
-        let doing = || format!("resolve EC2NodeClass {name}");
-        let Some(resolution) = self.report.problems.note(doing, resolution) else { return };
+        let operation = || format!("resolve EC2NodeClass {name}");
+        let Some(resolution) = self.report.problems.record(operation, resolution) else { return };
         let nothing = Observed::default();
         let before = self.view.node_class_states.get(name).unwrap_or(&nothing);
         let annotations =
@@ -98,13 +98,13 @@ impl<P: Ports> NodeClassRun<'_, P> {
     }
 
     /// Deletes what was created for a node class that is being deleted, once no claim uses it.
-    async fn let_go(&mut self, class: &Ec2NodeClass) {
+    async fn release(&mut self, class: &Ec2NodeClass) {
         let name = &class.name;
         if !self.view.node_class_states.get(name).is_some_and(|own| own.has_finalizer) {
             return;
         }
         let claims = self.ports.store().claims().await;
-        let Some(claims) = self.report.problems.note(|| "read claims".to_owned(), claims) else {
+        let Some(claims) = self.report.problems.record(|| "read claims".to_owned(), claims) else {
             return;
         };
         let recorded =
@@ -128,8 +128,8 @@ impl<P: Ports> NodeClassRun<'_, P> {
             return;
         }
         let released = self.ports.cloud().release_node_class(class).await;
-        let doing = || format!("remove what was made for EC2NodeClass {name}");
-        if self.report.problems.note(doing, released).is_none() {
+        let operation = || format!("remove what was made for EC2NodeClass {name}");
+        if self.report.problems.record(operation, released).is_none() {
             return;
         }
         let update =
@@ -141,8 +141,8 @@ impl<P: Ports> NodeClassRun<'_, P> {
 
     async fn update(&mut self, class: &Ec2NodeClass, update: &NodeClassUpdate) -> bool {
         let written = self.ports.cluster().update_node_class(&ObjectRef::from(class), update).await;
-        let doing = || format!("write EC2NodeClass {}", class.name);
-        self.report.problems.note(doing, found(written)).is_some()
+        let operation = || format!("write EC2NodeClass {}", class.name);
+        self.report.problems.record(operation, found(written)).is_some()
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(resolve_once(&world).held, [("default".into(), 1)]);
         assert!(world.cluster.has_event(EventReason::WaitingOnNodeClaimTermination));
         assert!(world.cloud.released.borrow().is_empty());
-        world.store.forget("web-1");
+        world.store.delete("web-1");
         assert_eq!(resolve_once(&world).released, ["default".into()] as [Text; 1]);
         assert_eq!(*world.cloud.released.borrow(), ["default".into()] as [Text; 1]);
         assert!(!world.cluster.view.borrow().node_class_states["default"].has_finalizer);

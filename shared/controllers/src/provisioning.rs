@@ -65,7 +65,7 @@ pub(crate) async fn provision_for<P: Ports>(
     scale_workloads(ports, &observed, &mut report).await;
     let snapshot = snapshot(&observed, run.settings);
     report.plan = (run.core.schedule)(&snapshot);
-    if is_waited_for(&report.plan) || is_any_ending(&observed) {
+    if is_any_pod_pending(&report.plan) || is_any_claim_ending(&observed) {
         report.requeue_after(PENDING_REQUEUE_INTERVAL);
     }
     report.longest_wait = longest_wait(&report.plan, &observed);
@@ -96,7 +96,7 @@ pub(crate) async fn provision_for<P: Ports>(
 }
 
 /// Whether any pod is pending, with a place or without.
-fn is_waited_for(plan: &Plan) -> bool {
+fn is_any_pod_pending(plan: &Plan) -> bool {
     !plan.placements.is_empty() || !plan.node_claims.is_empty() || !plan.unschedulable.is_empty()
 }
 
@@ -111,7 +111,7 @@ fn longest_wait(plan: &Plan, observed: &Observation) -> Option<SignedDuration> {
 }
 
 /// Whether a node is ending, whose pods will be pending soon.
-fn is_any_ending(observed: &Observation) -> bool {
+fn is_any_claim_ending(observed: &Observation) -> bool {
     observed.claims.iter().any(|claim| claim.record.ending.is_some())
 }
 
@@ -156,8 +156,8 @@ async fn nominate<P: Ports>(
         })
         .collect();
     if !nominations.is_empty() {
-        let doing = || format!("nominate {} nodes", nominations.len());
-        problems.note(doing, ports.store().nominate(&nominations).await);
+        let operation = || format!("nominate {} nodes", nominations.len());
+        problems.record(operation, ports.store().nominate(&nominations).await);
     }
 }
 

@@ -50,10 +50,10 @@ impl<R> RunOutcome<R> {
 
 /// A call that failed without stopping the run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{doing}: {error}")]
+#[error("{operation}: {error}")]
 pub struct Problem {
     /// What was attempted, such as `write claim web-1`.
-    pub doing: Text,
+    pub operation: Text,
     /// The error.
     #[source]
     pub error: PortError,
@@ -65,15 +65,15 @@ pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
     /// The value of a call that succeeded; records the error of one that failed.
-    pub(crate) fn note<T>(
+    pub(crate) fn record<T>(
         &mut self,
-        doing: impl FnOnce() -> String,
+        operation: impl FnOnce() -> String,
         result: Result<T, PortError>,
     ) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(error) => {
-                self.0.push(Problem { doing: doing().into(), error });
+                self.0.push(Problem { operation: operation().into(), error });
                 None
             }
         }
@@ -158,8 +158,8 @@ pub(crate) async fn record_events<C: Cluster>(
     problems: &mut Problems,
 ) {
     if !events.is_empty() {
-        let doing = || format!("record {} events", events.len());
-        problems.note(doing, cluster.record_events(events).await);
+        let operation = || format!("record {} events", events.len());
+        problems.record(operation, cluster.record_events(events).await);
     }
 }
 

@@ -42,8 +42,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
     async fn cancel_or_end(&mut self, command: Versioned<CommandRecord>) {
         match command.record.phase {
             CommandPhase::Proposed => {
-                self.note(&command.record, CommandEvent::Forgotten);
-                self.forget(&command).await;
+                self.record_change(&command.record, CommandEvent::Forgotten);
+                self.delete_command(&command).await;
             }
             CommandPhase::Starting { .. } => {
                 self.withdraw(self.replacements_of(&command.record)).await;

@@ -47,7 +47,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         };
         let patch = NodePatch { remove_taints, ..NodePatch::default() };
         let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
-        let doing = || format!("untaint Node {}", node.name);
-        self.report.problems.note(doing, found(patched)).is_some()
+        let operation = || format!("untaint Node {}", node.name);
+        self.report.problems.record(operation, found(patched)).is_some()
     }
 }

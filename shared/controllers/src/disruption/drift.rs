@@ -14,7 +14,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
     /// Updates condition Drifted of every claim, and its hashes when there is a newer version of
     /// the hash rules. A claim that gets new hashes is compared by them in the next run: hashes of
     /// different versions cannot be compared.
-    pub(super) async fn keep_drift(&mut self) {
+    pub(super) async fn update_drift(&mut self) {
         let observed = self.observed;
         let now = observed.now;
         let drifted = (self.run.core.drift)(self.snapshot);
@@ -42,7 +42,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 record
             })
             .await;
-            self.report.problems.note(|| format!("note the drift of claim {name}"), changed);
+            self.report.problems.record(|| format!("note the drift of claim {name}"), changed);
         }
     }
 

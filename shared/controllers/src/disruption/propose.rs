@@ -54,9 +54,9 @@ impl<P: Ports> DisruptionRun<'_, P> {
 
     async fn store(&mut self, command: &CommandRecord, lease: &Lease) {
         let created = self.ports.store().create_command(command, lease).await;
-        let doing = || format!("write command {}", command.id);
-        if self.report.problems.note(doing, created).is_some() {
-            self.note(command, CommandEvent::Proposed);
+        let operation = || format!("write command {}", command.id);
+        if self.report.problems.record(operation, created).is_some() {
+            self.record_change(command, CommandEvent::Proposed);
             self.requeue_after(validation_wait(command.disruption.reason));
         }
     }
@@ -72,9 +72,9 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 record.ended(now, EndReason::Disrupted(reason), deadline)
             })
             .await;
-            self.report.problems.note(|| format!("end claim {name}"), changed);
+            self.report.problems.record(|| format!("end claim {name}"), changed);
         }
-        self.note(command, CommandEvent::Ended);
+        self.record_change(command, CommandEvent::Ended);
         self.requeue_after(SignedDuration::ZERO);
     }
 

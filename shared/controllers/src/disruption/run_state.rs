@@ -53,7 +53,7 @@ impl<'a, P: Ports> DisruptionRun<'a, P> {
 }
 
 impl<P: Ports> DisruptionRun<'_, P> {
-    pub(super) fn note(&mut self, command: &CommandRecord, what: CommandEvent) {
+    pub(super) fn record_change(&mut self, command: &CommandRecord, what: CommandEvent) {
         self.report.changes.push(CommandChange {
             command: command.id.clone(),
             reason: command.disruption.reason,
@@ -103,8 +103,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
             Ok(version) => Some(Versioned { record, version }),
             Err(error) => {
                 if error.kind != ErrorKind::Conflict {
-                    let doing = || format!("write command {}", record.id);
-                    self.report.problems.note(doing, Err::<(), _>(error));
+                    let operation = || format!("write command {}", record.id);
+                    self.report.problems.record(operation, Err::<(), _>(error));
                 }
                 self.requeue_after(SignedDuration::from_secs(1));
                 None
@@ -112,9 +112,9 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
     }
 
-    pub(super) async fn forget(&mut self, command: &Versioned<CommandRecord>) {
+    pub(super) async fn delete_command(&mut self, command: &Versioned<CommandRecord>) {
         let id = &command.record.id;
         let deleted = self.ports.store().delete_command(id, command.version).await;
-        self.report.problems.note(|| format!("delete command {id}"), deleted);
+        self.report.problems.record(|| format!("delete command {id}"), deleted);
     }
 }

@@ -40,7 +40,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
     pub(super) async fn validate(&mut self, command: Versioned<CommandRecord>) {
         if self.launch_lease.is_none() {
             self.is_proposal_open = true;
-            self.note(&command.record, CommandEvent::StartDelayed);
+            self.record_change(&command.record, CommandEvent::StartDelayed);
             return self.requeue_after(LEASE_REQUEUE_INTERVAL);
         }
         if self.has_started {
@@ -53,14 +53,14 @@ impl<P: Ports> DisruptionRun<'_, P> {
             Ok(disruption) => disruption,
             Err(refusal) => {
                 self.reject(&command, EventReason::ConsolidationRejected, &refusal.to_string());
-                self.note(&command.record, CommandEvent::Rejected(refusal));
-                return self.forget(&command).await;
+                self.record_change(&command.record, CommandEvent::Rejected(refusal));
+                return self.delete_command(&command).await;
             }
         };
         let refused = checked(&self.run.core, self.snapshot, vec![disruption.clone()]);
         if !refused.is_empty() {
-            self.note(&command.record, CommandEvent::Refused(refused));
-            return self.forget(&command).await;
+            self.record_change(&command.record, CommandEvent::Refused(refused));
+            return self.delete_command(&command).await;
         }
         let since = self.observed.now;
         let candidates = command
@@ -93,7 +93,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
     pub(super) async fn start(&mut self, command: Versioned<CommandRecord>, since: Timestamp) {
         self.has_started = true;
         let Some(lease) = self.launch_lease else {
-            self.note(&command.record, CommandEvent::StartDelayed);
+            self.record_change(&command.record, CommandEvent::StartDelayed);
             return self.requeue_after(LEASE_REQUEUE_INTERVAL);
         };
         let Some(replacements) = self.write_replacements(&command.record, lease).await else {
@@ -128,7 +128,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         self.report.launched.launches.extend(launched.launches);
         self.report.launched.left += launched.left;
         self.report.problems.0.extend(launched.problems.0);
-        self.note(&command.record, CommandEvent::Started(names));
+        self.record_change(&command.record, CommandEvent::Started(names));
         let phase = if expected == 0 {
             CommandPhase::Ending { since }
         } else {
@@ -167,8 +167,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
         let store = self.ports.store();
         let new = write_claims(store, records, lease, &mut self.report.problems).await;
-        let doing = || format!("write replacements of command {}", command.id);
-        replacements.written.extend(self.report.problems.note(doing, new)?);
+        let operation = || format!("write replacements of command {}", command.id);
+        replacements.written.extend(self.report.problems.record(operation, new)?);
         Some(replacements)
     }
 
@@ -183,8 +183,9 @@ impl<P: Ports> DisruptionRun<'_, P> {
             };
             if let Some(node) = self.observed.node_of(&claim.record) {
                 let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
-                let doing = || format!("taint Node {}", node.name);
-                if !matches!(self.report.problems.note(doing, found(patched)), Some(Some(()))) {
+                let operation = || format!("taint Node {}", node.name);
+                if !matches!(self.report.problems.record(operation, found(patched)), Some(Some(())))
+                {
                     missing += 1;
                     continue;
                 }
@@ -197,7 +198,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 record
             })
             .await;
-            self.report.problems.note(|| format!("mark claim {name}"), changed);
+            self.report.problems.record(|| format!("mark claim {name}"), changed);
         }
         missing
     }
@@ -211,7 +212,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 record.ended(now, EndReason::ReplacementNotNeeded, None)
             })
             .await;
-            self.report.problems.note(|| format!("end claim {name}"), changed);
+            self.report.problems.record(|| format!("end claim {name}"), changed);
         }
     }
 
@@ -231,7 +232,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
         if !nominations.is_empty() {
             let nominated = self.ports.store().nominate(&nominations).await;
-            self.report.problems.note(|| "nominate nodes".to_owned(), nominated);
+            self.report.problems.record(|| "nominate nodes".to_owned(), nominated);
         }
     }
 

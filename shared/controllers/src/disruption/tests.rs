@@ -204,7 +204,7 @@ fn a_node_that_is_gone_before_the_start_is_not_replaced() {
     let world = world_with_a_node_to_replace("Underutilized");
     let _report = run_once(&world, "run-1");
     world.advance(15);
-    world.store.forget("old");
+    world.store.delete("old");
     let report = run_once(&world, "run-2");
     assert!(matches!(what(&report)[0], CommandEvent::Cancelled(_)));
     assert!(world.cloud.tokens.borrow().is_empty(), "nothing was launched");

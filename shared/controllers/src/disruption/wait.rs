@@ -28,7 +28,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 }
             }
             Replacements::Awaited(count) => {
-                self.note(&command.record, CommandEvent::Waiting(count));
+                self.record_change(&command.record, CommandEvent::Waiting(count));
                 for node in self.nodes_of(&command.record) {
                     let about = Subject::Node(node.name.clone(), node.uid.clone());
                     let message = format!("{count} replacements are not ready yet");
@@ -50,8 +50,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
         let mut is_complete = true;
         for name in &command.record.candidates {
             let current = self.ports.store().claim(name).await;
-            let doing = || format!("read claim {name}");
-            let Some(current) = self.report.problems.note(doing, current) else {
+            let operation = || format!("read claim {name}");
+            let Some(current) = self.report.problems.record(operation, current) else {
                 is_complete = false;
                 continue;
             };
@@ -59,8 +59,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
             let changed =
                 change_claim(self.ports.store(), claim, |record| record.ended(now, reason, None))
                     .await;
-            let doing = || format!("end claim {name}");
-            is_complete &= self.report.problems.note(doing, changed).is_some();
+            let operation = || format!("end claim {name}");
+            is_complete &= self.report.problems.record(operation, changed).is_some();
         }
         if !is_complete {
             return self.requeue_after(SignedDuration::from_secs(1));
@@ -70,8 +70,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
             let message = format!("it is drained: {}", command.record.disruption.reason);
             self.events.push(Event::new(about, EventReason::DisruptionTerminating, message));
         }
-        self.note(&command.record, CommandEvent::Ended);
-        self.forget(&command).await;
+        self.record_change(&command.record, CommandEvent::Ended);
+        self.delete_command(&command).await;
     }
 
     /// Cancels a command: its nodes stay.
@@ -81,8 +81,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
             is_undone &= self.unmark(name).await;
         }
         if is_undone {
-            self.note(&command.record, CommandEvent::Cancelled(why.into()));
-            self.forget(&command).await;
+            self.record_change(&command.record, CommandEvent::Cancelled(why.into()));
+            self.delete_command(&command).await;
         } else {
             self.requeue_after(REPLACEMENT_REQUEUE_INTERVAL);
         }
@@ -99,8 +99,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
             record
         })
         .await;
-        let doing = || format!("unmark claim {name}");
-        match self.report.problems.note(doing, changed) {
+        let operation = || format!("unmark claim {name}");
+        match self.report.problems.record(operation, changed) {
             Some(Some(claim)) if claim.record.ending.is_none() => {
                 match self.observed.node_of(&claim.record) {
                     Some(node) => self.untaint(node).await,

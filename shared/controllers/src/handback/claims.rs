@@ -64,11 +64,11 @@ async fn hand_one_over<P: Ports>(
 /// Records a failed call as a problem, and as the reason why the claim is left.
 fn failed(
     report: &mut HandBackReport,
-    doing: String,
+    operation: String,
     result: Result<(), PortError>,
 ) -> Result<(), Text> {
-    let why = result.as_ref().err().map(|error| format!("{doing}: {error}").into());
-    report.problems.note(|| doing, result);
+    let why = result.as_ref().err().map(|error| format!("{operation}: {error}").into());
+    report.problems.record(|| operation, result);
     why.map_or(Ok(()), Err)
 }
 

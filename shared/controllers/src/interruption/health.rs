@@ -78,8 +78,10 @@ pub async fn check_health<P: Ports>(ports: &P, run: &Run<'_>) -> Result<HealthRe
         }))
         .await;
         for ((claim, notices), marked) in batch.iter().zip(marked) {
-            let doing = || format!("end claim {claim}");
-            let Some(mut marked) = report.acted.problems.note(doing, marked) else { continue };
+            let operation = || format!("end claim {claim}");
+            let Some(mut marked) = report.acted.problems.record(operation, marked) else {
+                continue;
+            };
             report.acted.problems.0.append(&mut marked.problems.0);
             events.append(&mut marked.events);
             // Statuses are polled every minute: lifecycle is already ending what an earlier poll

@@ -22,7 +22,7 @@ const REASON: EndReason = EndReason::Disrupted(DisruptionReason::Interrupted);
 /// The consequences of notices for a claim.
 #[derive(Debug, Default)]
 pub(super) struct Marked {
-    /// The claim as stored; `None` when it is gone, or has another instance.
+    /// The claim as stored; `None` when it is unavailable, or has another instance.
     pub(super) record: Option<ClaimRecord>,
     /// Its instance is being terminated already, so the notices are obsolete.
     pub(super) is_past: bool,
@@ -60,11 +60,11 @@ pub(super) async fn mark<S: ClaimStore>(
     if is_being_ended(&claim.record) {
         return Ok(Marked { record: Some(claim.record), is_past: true, ..marked });
     }
-    let gone: Vec<UnavailableOffering> =
-        notices.iter().filter_map(|notice| notice.gone(&instance, now)).collect();
-    if !gone.is_empty() {
-        let written = store.mark_unavailable(&gone).await;
-        marked.problems.note(|| "mark an offering unavailable".to_owned(), written);
+    let unavailable: Vec<UnavailableOffering> =
+        notices.iter().filter_map(|notice| notice.unavailable_offering(&instance, now)).collect();
+    if !unavailable.is_empty() {
+        let written = store.mark_unavailable(&unavailable).await;
+        marked.problems.record(|| "mark an offering unavailable".to_owned(), written);
     }
     let before = claim.record.clone();
     let changed = change_claim(store, claim, |record| with_notices(record, &notices, now)).await?;

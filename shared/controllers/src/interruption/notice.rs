@@ -101,7 +101,11 @@ impl Notice {
 
     /// The offering to mark unavailable: a launch from a pool that EC2 reclaims would be
     /// interrupted again.
-    pub(super) fn gone(&self, instance: &Instance, now: Timestamp) -> Option<UnavailableOffering> {
+    pub(super) fn unavailable_offering(
+        &self,
+        instance: &Instance,
+        now: Timestamp,
+    ) -> Option<UnavailableOffering> {
         let (capacity_type, code) = match self.kind {
             NoticeKind::SpotInterruption => (CapacityType::Spot, "SpotInterruption"),
             NoticeKind::ReservationInterruption { .. } => {

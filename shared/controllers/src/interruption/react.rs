@@ -17,8 +17,8 @@ use crate::steps::drain::leaving;
 use crate::steps::snapshot::Observation;
 
 /// How long to wait for provisioning's lease: most runs that hold it end within this time.
-const LEASE_WAIT: SignedDuration = SignedDuration::from_secs(5);
-const LEASE_PAUSE: SignedDuration = SignedDuration::from_millis(250);
+const LEASE_WAIT_MAX: SignedDuration = SignedDuration::from_secs(5);
+const LEASE_RETRY_INTERVAL: SignedDuration = SignedDuration::from_millis(250);
 
 /// Reacts to claims that were marked as urgent, if any, and records the events.
 pub(super) async fn act<P: Ports>(
@@ -47,12 +47,12 @@ async fn react<P: Ports>(
 ) {
     let planned = plan(ports, run, claims, report).await;
     report.provisioning =
-        report.problems.note(|| "launch replacements".to_owned(), planned).flatten();
+        report.problems.record(|| "launch replacements".to_owned(), planned).flatten();
     if is_over(ports, run) {
         return;
     }
     let advanced = advance(ports, run).await;
-    let advanced = report.problems.note(|| "begin to drain".to_owned(), advanced);
+    let advanced = report.problems.record(|| "begin to drain".to_owned(), advanced);
     report.lifecycle = advanced.and_then(crate::run::RunOutcome::ran);
 }
 
@@ -69,39 +69,39 @@ async fn plan<P: Ports>(
             let observed = observe(ports, &other).await?;
             taint(ports, &observed, claims, report).await;
             let Some(lease) = await_lease(ports, run).await? else { return Ok(None) };
-            let looked = observe(ports, &lease).await;
-            return under(ports, run, &lease, looked, report).await.map(Some);
+            let listed = observe(ports, &lease).await;
+            return provision_and_release(ports, run, &lease, listed, report).await.map(Some);
         }
     };
-    let looked = observe(ports, &lease).await;
-    if let Ok(observed) = &looked {
+    let listed = observe(ports, &lease).await;
+    if let Ok(observed) = &listed {
         taint(ports, observed, claims, report).await;
     }
-    under(ports, run, &lease, looked, report).await.map(Some)
+    provision_and_release(ports, run, &lease, listed, report).await.map(Some)
 }
 
 /// Provisions from a list under a lease, and releases the lease.
-async fn under<P: Ports>(
+async fn provision_and_release<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     lease: &Lease,
-    looked: Result<Observation, PortError>,
+    listed: Result<Observation, PortError>,
     report: &mut ClusterReport,
 ) -> Result<ProvisioningReport, PortError> {
-    let result = match looked {
+    let result = match listed {
         Ok(observed) => provision_for(ports, run, lease, observed).await,
         Err(error) => Err(error),
     };
     let released = ports.store().release_lease(lease).await;
-    report.problems.note(|| "release the lease".to_owned(), released);
+    report.problems.record(|| "release the lease".to_owned(), released);
     result
 }
 
 /// Acquires provisioning's lease once its holder's run has ended; `None` when that takes too long.
 async fn await_lease<P: Ports>(ports: &P, run: &Run<'_>) -> Result<Option<Lease>, PortError> {
-    let until = after(ports.clock().now(), LEASE_WAIT).min(run.deadline);
+    let until = after(ports.clock().now(), LEASE_WAIT_MAX).min(run.deadline);
     while ports.clock().now() < until {
-        ports.clock().sleep_until(after(ports.clock().now(), LEASE_PAUSE)).await;
+        ports.clock().sleep_until(after(ports.clock().now(), LEASE_RETRY_INTERVAL)).await;
         if let LeaseAnswer::Acquired(lease) =
             acquire(ports, run, FunctionName::Provisioning).await?
         {
@@ -127,8 +127,8 @@ async fn taint<P: Ports>(
     }))
     .await;
     for ((node, _), patched) in leaving.iter().zip(patched) {
-        let doing = || format!("taint Node {}", node.name);
-        if let Some(Some(())) = report.problems.note(doing, found(patched)) {
+        let operation = || format!("taint Node {}", node.name);
+        if let Some(Some(())) = report.problems.record(operation, found(patched)) {
             report.tainted.push(node.name.clone());
         }
     }

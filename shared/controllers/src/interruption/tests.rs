@@ -199,9 +199,9 @@ fn notices_for_several_clusters_are_handled_together_and_each_cluster_plans_once
     assert!(
         report.outcomes.iter().all(|outcome| matches!(outcome, Ok(NoticeOutcome::Ending { .. })))
     );
-    let told: Vec<_> =
+    let reported: Vec<_> =
         report.clusters.iter().map(|own| (&*own.cluster, own.tainted.len())).collect();
-    assert_eq!(told, [("a", 2), ("b", 1)]);
+    assert_eq!(reported, [("a", 2), ("b", 1)]);
     assert!(report.clusters.iter().all(|own| own.provisioning.is_some()));
 }
 
@@ -287,7 +287,7 @@ fn a_check_that_has_failed_for_two_minutes_ends_the_node_by_force() {
     assert_eq!(world.store.only_record().ending.unwrap().deadline, Some(at(120)));
     assert_eq!(world.cluster.forced.borrow().len(), 1, "its pod is not asked");
     assert!(world.cluster.has_event(EventReason::InstanceUnhealthy));
-    assert!(checked(&world).unhealthy.is_empty(), "it is told once");
+    assert!(checked(&world).unhealthy.is_empty(), "it is reported once");
 }
 
 #[test]

@@ -32,11 +32,11 @@ impl<P: Ports> LifecycleRun<'_, P> {
         }
         let store = self.ports.store();
         let written = write_claims(store, records, lease, &mut self.report.problems).await;
-        let doing = || "adopt NodeClaims".to_owned();
-        let Some(written) = self.report.problems.note(doing, written) else { return };
+        let operation = || "adopt NodeClaims".to_owned();
+        let Some(written) = self.report.problems.record(operation, written) else { return };
         for claim in written {
             self.mirror(&claim.record).await;
-            self.note(&claim.record, Change::Adopted);
+            self.record_change(&claim.record, Change::Adopted);
         }
     }
 }

@@ -58,18 +58,18 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             self.to_terminate.push(claim);
             return;
         };
-        if self.is_deserted(record, node) {
+        if self.is_abandoned(record, node) {
             self.to_terminate.push(claim);
             return;
         }
-        if self.mark_leaving(node).await {
+        if self.mark_ending(node).await {
             self.to_drain.push((claim, node));
         }
     }
 
     /// Whether no kubelet is left to end pods: the instance does not run, and the Node is not ready
     /// or the deadline has passed.
-    fn is_deserted(&self, record: &ClaimRecord, node: &Node) -> bool {
+    fn is_abandoned(&self, record: &ClaimRecord, node: &Node) -> bool {
         let runs = |instance: &Instance| {
             matches!(instance.state, InstanceState::Pending | InstanceState::Running)
         };
@@ -80,19 +80,19 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
 
     /// Taints the Node and deletes it; our finalizer keeps it until the instance is gone. Returns
     /// whether that worked.
-    async fn mark_leaving(&mut self, node: &Node) -> bool {
+    async fn mark_ending(&mut self, node: &Node) -> bool {
         let reference = NodeRef::from(node);
         if let Some(patch) = leaving(node) {
             let patched = self.ports.cluster().patch_node(&reference, &patch).await;
-            let doing = || format!("taint Node {}", node.name);
-            if self.report.problems.note(doing, found(patched)).is_none() {
+            let operation = || format!("taint Node {}", node.name);
+            if self.report.problems.record(operation, found(patched)).is_none() {
                 return false;
             }
         }
         if node.deleted.is_none() {
             let deleted = self.ports.cluster().delete_node(&reference).await;
-            let doing = || format!("delete Node {}", node.name);
-            return self.report.problems.note(doing, deleted).is_some();
+            let operation = || format!("delete Node {}", node.name);
+            return self.report.problems.record(operation, deleted).is_some();
         }
         true
     }
@@ -116,14 +116,14 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             if is_over(ports, run) {
                 self.report.left += 1;
             } else {
-                self.look_at(drain).await;
+                self.record_progress(drain).await;
             }
         }
     }
 
     /// Records the progress of a drain, and moves on to volumes and the instance once it is
     /// complete.
-    async fn look_at(&mut self, Drain { claim, node, step }: Drain<'a>) {
+    async fn record_progress(&mut self, Drain { claim, node, step }: Drain<'a>) {
         let mut record = claim.record.clone();
         let deadline = record.ending.as_ref().and_then(|ending| ending.deadline);
         let was_drained = record.claim.is(ConditionType::Drained);
@@ -133,7 +133,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         let why = (reason, if is_over { "" } else { message.as_str() });
         set_condition(&mut record.claim, ConditionType::Drained, status, why, self.now);
         if is_over && !was_drained {
-            self.note(&record, Change::Drained);
+            self.record_change(&record, Change::Drained);
         }
         let is_forced = deadline.is_some_and(|deadline| self.now >= deadline);
         let volumes = if is_over { self.volumes_left(node, is_forced).await } else { None };
@@ -160,8 +160,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             return Some(0);
         }
         let listed = self.ports.cluster().volume_attachments(&node.name).await;
-        let doing = || format!("list volume attachments of Node {}", node.name);
-        let attachments = self.report.problems.note(doing, listed)?;
+        let operation = || format!("list volume attachments of Node {}", node.name);
+        let attachments = self.report.problems.record(operation, listed)?;
         let claims = &self.observed.view.persistent_volume_claims;
         Some(awaited_attachments(&attachments, self.pods_of(node), claims, self.now).len())
     }
@@ -175,7 +175,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         let why = ("AwaitingVolumeDetachment", message.as_str());
         let kind = ConditionType::VolumesDetached;
         set_condition(&mut record.claim, kind, ConditionStatus::Unknown, why, self.now);
-        self.note(record, Change::WaitingForVolumes(left));
+        self.record_change(record, Change::WaitingForVolumes(left));
     }
 
     /// Deletes pods that the deadline leaves too little time for an eviction, and records events
@@ -183,25 +183,25 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     async fn force(&mut self, record: &ClaimRecord, step: &DrainStep) {
         for (pod, grace) in &step.force {
             let deleted = self.ports.cluster().delete_pod(pod, *grace).await;
-            let doing = || format!("delete pod {}", pod.key);
-            if self.report.problems.note(doing, deleted).is_some() {
+            let operation = || format!("delete pod {}", pod.key);
+            if self.report.problems.record(operation, deleted).is_some() {
                 let message =
                     format!("deleted with {grace} s of grace: the drain's deadline is near");
                 self.pod_event(pod, EventReason::Disrupted, message);
-                self.note(record, Change::Forced(pod.key.clone(), *grace));
+                self.record_change(record, Change::Forced(pod.key.clone(), *grace));
             }
         }
         for pod in &step.protected {
             let message = "karpenter.sh/do-not-disrupt keeps it on a node that is to go".to_owned();
             self.pod_event(pod, EventReason::FailedDraining, message);
-            self.note(record, Change::PodProtected(pod.key.clone()));
+            self.record_change(record, Change::PodProtected(pod.key.clone()));
         }
     }
 
     /// Evicts the pods of all drains, the largest first across nodes: planning assumes that large
     /// pods are rescheduled before smaller ones take their places.
     async fn evict(&mut self, drains: &[Drain<'a>], run: &Run<'_>) {
-        let mut asked: Vec<(&ClaimRecord, &PodRef)> = drains
+        let mut evictions: Vec<(&ClaimRecord, &PodRef)> = drains
             .iter()
             .flat_map(|drain| drain.step.evict.iter().map(|pod| (&drain.claim.record, pod)))
             .collect();
@@ -211,35 +211,35 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             .map(|pod| (&pod.uid, Size::of(pod)))
             .collect();
         let size = |pod: &PodRef| sizes.get(&pod.uid);
-        asked.sort_by_key(|(_, pod)| (Reverse(size(pod)), &pod.key));
+        evictions.sort_by_key(|(_, pod)| (Reverse(size(pod)), &pod.key));
         let cluster = self.ports.cluster();
-        let equal = asked.chunk_by(|a, b| size(a.1) == size(b.1));
+        let equal = evictions.chunk_by(|a, b| size(a.1) == size(b.1));
         for batch in equal.flat_map(|equal| equal.chunks(EVICTIONS_CONCURRENCY_MAX)) {
             if is_over(self.ports, run) {
                 return;
             }
             let answers = join_all(batch.iter().map(|(_, pod)| cluster.evict_pod(pod))).await;
             for ((record, pod), answer) in batch.iter().zip(answers) {
-                self.note_eviction(record, pod, answer);
+                self.record_eviction(record, pod, answer);
             }
         }
     }
 
-    fn note_eviction(
+    fn record_eviction(
         &mut self,
         record: &ClaimRecord,
         pod: &PodRef,
         answer: Result<Eviction, PortError>,
     ) {
-        let doing = || format!("evict pod {}", pod.key);
-        match self.report.problems.note(doing, answer) {
+        let operation = || format!("evict pod {}", pod.key);
+        match self.report.problems.record(operation, answer) {
             Some(Eviction::Accepted) => {
                 self.pod_event(pod, EventReason::Evicted, "its node is to go".to_owned());
-                self.note(record, Change::Evicted(pod.key.clone()));
+                self.record_change(record, Change::Evicted(pod.key.clone()));
             }
             Some(Eviction::Blocked { message }) => {
                 self.pod_event(pod, EventReason::FailedDraining, message.to_string());
-                self.note(record, Change::EvictionBlocked(pod.key.clone(), message));
+                self.record_change(record, Change::EvictionBlocked(pod.key.clone(), message));
             }
             Some(Eviction::Gone) | None => {}
         }
@@ -267,9 +267,9 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             let batch: Vec<Versioned<ClaimRecord>> =
                 waiting.drain(..waiting.len().min(TERMINATIONS_MAX)).collect();
             let ids: Vec<Text> = batch.iter().filter_map(instance_id).collect();
-            let doing = || format!("terminate {} instances", ids.len());
-            let asked = self.ports.cloud().terminate(&ids).await;
-            let Some(outcomes) = self.report.problems.note(doing, asked) else {
+            let operation = || format!("terminate {} instances", ids.len());
+            let answer = self.ports.cloud().terminate(&ids).await;
+            let Some(outcomes) = self.report.problems.record(operation, answer) else {
                 self.requeue_after(TERMINATION_REQUEUE_INTERVAL);
                 continue;
             };
@@ -286,7 +286,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             Termination::ShuttingDown => {
                 if !record.claim.is(ConditionType::InstanceTerminating) {
                     let id = instance_id(&claim).unwrap_or_default();
-                    self.note(&record, Change::Terminating(id));
+                    self.record_change(&record, Change::Terminating(id));
                 }
                 set_true(&mut record.claim, ConditionType::InstanceTerminating, self.now);
             }
@@ -303,8 +303,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         set_condition(&mut record.claim, kind, ConditionStatus::Unknown, why, self.now);
         let about = Subject::NodeClaim(record.claim.name.clone());
         self.events.push(Event::new(about, EventReason::FailedTermination, &message));
-        let doing = || format!("terminate the instance of claim {}", record.claim.name);
-        self.report.problems.note(doing, Err::<(), _>(error));
+        let operation = || format!("terminate the instance of claim {}", record.claim.name);
+        self.report.problems.record(operation, Err::<(), _>(error));
     }
 
     /// Deletes the Node, the NodeClaim object and last the record of a claim: until the record is
@@ -318,14 +318,14 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             return self.requeue_after(TERMINATION_REQUEUE_INTERVAL);
         }
         let removed = self.ports.cluster().remove_node_claim(name, &record.claim.uid).await;
-        if self.report.problems.note(|| format!("remove NodeClaim {name}"), removed).is_none() {
+        if self.report.problems.record(|| format!("remove NodeClaim {name}"), removed).is_none() {
             return self.requeue_after(TERMINATION_REQUEUE_INTERVAL);
         }
         let deleted = self.ports.store().delete_claim(name, version).await;
-        if self.report.problems.note(|| format!("delete claim {name}"), deleted).is_some() {
+        if self.report.problems.record(|| format!("delete claim {name}"), deleted).is_some() {
             let reason =
                 record.ending.as_ref().map_or(EndReason::InstanceGone, |ending| ending.reason);
-            self.note(&record, Change::Ended(reason));
+            self.record_change(&record, Change::Ended(reason));
         } else {
             self.requeue_after(TERMINATION_REQUEUE_INTERVAL);
         }
@@ -335,13 +335,13 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     pub(super) async fn release_node(&mut self, node: &Node) -> bool {
         let reference = NodeRef::from(node);
         let deleted = self.ports.cluster().delete_node(&reference).await;
-        if self.report.problems.note(|| format!("delete Node {}", node.name), deleted).is_none() {
+        if self.report.problems.record(|| format!("delete Node {}", node.name), deleted).is_none() {
             return false;
         }
         let patch = NodePatch { finalizer: FinalizerChange::Remove, ..NodePatch::default() };
         let patched = self.ports.cluster().patch_node(&reference, &patch).await;
-        let doing = || format!("release Node {}", node.name);
-        self.report.problems.note(doing, found(patched)).is_some()
+        let operation = || format!("release Node {}", node.name);
+        self.report.problems.record(operation, found(patched)).is_some()
     }
 }
 

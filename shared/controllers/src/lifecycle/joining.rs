@@ -17,7 +17,7 @@ use crate::run::after;
 use crate::steps::consistency::check_consistency;
 use crate::steps::join::{Registration, ambiguous, initialize, initialized_patch, register};
 use crate::steps::launch_outcome::launched;
-use crate::steps::pod_events::{consolidatable_in, note_pods, update_consolidatable};
+use crate::steps::pod_events::{consolidatable_in, record_pod_events, update_consolidatable};
 use crate::steps::reservation::demoted;
 
 /// Requeue interval while a node starts.
@@ -45,7 +45,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
         let record = launched(claim.record.clone(), instance, types, self.now);
         match self.save(claim.clone(), record).await {
             Some(claim) => {
-                self.note(&claim.record, Change::InstanceFound(id));
+                self.record_change(&claim.record, Change::InstanceFound(id));
                 claim
             }
             None => claim,
@@ -66,7 +66,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
                 record = Cow::Owned(self.try_initialize(record.into_owned(), node).await);
             }
             if record.claim.is(ConditionType::Initialized) {
-                self.keep_up(&mut record, node);
+                self.update_conditions(&mut record, node);
                 self.leave_reservation(&mut record, node).await;
             }
         }
@@ -96,9 +96,9 @@ impl<P: Ports> LifecycleRun<'_, P> {
         let Registration { patch, record: registered, taint_was_missing } =
             register(record.clone(), node, self.object(&record), self.now);
         let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
-        let doing = || format!("register Node {}", node.name);
+        let operation = || format!("register Node {}", node.name);
         // A Node that is gone again has not joined.
-        if !matches!(self.report.problems.note(doing, found(patched)), Some(Some(()))) {
+        if !matches!(self.report.problems.record(operation, found(patched)), Some(Some(()))) {
             return record;
         }
         if taint_was_missing {
@@ -107,8 +107,8 @@ impl<P: Ports> LifecycleRun<'_, P> {
                            scheduled before its labels and taints were complete";
             self.events.push(Event::new(about, EventReason::UnregisteredTaintMissing, message));
         }
-        self.note_registration(&registered, true);
-        self.note(&registered, Change::Registered(node.name.clone()));
+        self.record_registration(&registered, true);
+        self.record_change(&registered, Change::Registered(node.name.clone()));
         registered
     }
 
@@ -120,8 +120,8 @@ impl<P: Ports> LifecycleRun<'_, P> {
         }
         let reference = NodeRef::from(node);
         let patched = self.ports.cluster().patch_node(&reference, &initialized_patch()).await;
-        let doing = || format!("label Node {}", node.name);
-        if !matches!(self.report.problems.note(doing, found(patched)), Some(Some(()))) {
+        let operation = || format!("label Node {}", node.name);
+        if !matches!(self.report.problems.record(operation, found(patched)), Some(Some(()))) {
             return record;
         }
         // kube-scheduler takes a moment to bind the pods that it was launched for.
@@ -132,9 +132,9 @@ impl<P: Ports> LifecycleRun<'_, P> {
                 until: after(self.now, NOMINATION_TTL),
             };
             let nominated = self.ports.store().nominate(&[nomination]).await;
-            self.report.problems.note(|| format!("nominate Node {}", node.name), nominated);
+            self.report.problems.record(|| format!("nominate Node {}", node.name), nominated);
         }
-        self.note(&initialized, Change::Initialized(node.name.clone()));
+        self.record_change(&initialized, Change::Initialized(node.name.clone()));
         initialized
     }
 
@@ -143,16 +143,16 @@ impl<P: Ports> LifecycleRun<'_, P> {
         let types = &self.observed.instance_types;
         let Some((demoted, patch)) = demoted(record, self.instance(record), types) else { return };
         let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
-        let doing = || format!("relabel Node {}", node.name);
-        if let Some(Some(())) = self.report.problems.note(doing, found(patched)) {
+        let operation = || format!("relabel Node {}", node.name);
+        if let Some(Some(())) = self.report.problems.record(operation, found(patched)) {
             *record = Cow::Owned(demoted);
         }
     }
 
     /// Records pod events, whether the node is consolidatable, and whether it is consistent with
     /// its claim.
-    fn keep_up(&mut self, record: &mut Cow<'_, ClaimRecord>, node: &Node) {
-        note_pods(record, self.pods_of(node), self.now);
+    fn update_conditions(&mut self, record: &mut Cow<'_, ClaimRecord>, node: &Node) {
+        record_pod_events(record, self.pods_of(node), self.now);
         if let Some(lack) = check_consistency(record, node, self.now) {
             let about = Subject::NodeClaim(record.claim.name.clone());
             self.events.push(Event::new(about, EventReason::FailedConsistencyCheck, lack));

@@ -38,28 +38,28 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             .filter(|instance| !self.is_adoptable(instance))
             .filter(|instance| !instance.claim.as_ref().is_some_and(|own| unreadable.contains(own)))
             .collect();
-        let (ripe, young): (Vec<&Instance>, Vec<&Instance>) = orphans
+        let (old, new): (Vec<&Instance>, Vec<&Instance>) = orphans
             .into_iter()
             .partition(|instance| self.now.duration_since(instance.launched) > INSTANCE_GRACE);
-        if !young.is_empty() {
+        if !new.is_empty() {
             self.requeue_after(INSTANCE_GRACE);
         }
-        if ripe.is_empty() {
+        if old.is_empty() {
             return;
         }
-        let ids: Vec<Text> = ripe.iter().map(|instance| instance.id.clone()).collect();
-        let doing = || format!("terminate {} orphaned instances", ids.len());
-        let asked = self.ports.cloud().terminate(&ids).await;
-        let Some(outcomes) = self.report.problems.note(doing, asked) else { return };
-        for (instance, outcome) in ripe.into_iter().zip(outcomes) {
+        let ids: Vec<Text> = old.iter().map(|instance| instance.id.clone()).collect();
+        let operation = || format!("terminate {} orphaned instances", ids.len());
+        let terminated = self.ports.cloud().terminate(&ids).await;
+        let Some(outcomes) = self.report.problems.record(operation, terminated) else { return };
+        for (instance, outcome) in old.into_iter().zip(outcomes) {
             match outcome {
                 Termination::ShuttingDown | Termination::Gone => {
                     self.report.orphans.push(Orphan::Instance(instance.id.clone()));
                     self.requeue_after(SignedDuration::from_secs(5));
                 }
                 Termination::Failed(error) => {
-                    let doing = || format!("terminate orphaned instance {}", instance.id);
-                    self.report.problems.note(doing, Err::<(), _>(error));
+                    let operation = || format!("terminate orphaned instance {}", instance.id);
+                    self.report.problems.record(operation, Err::<(), _>(error));
                 }
             }
         }
@@ -89,7 +89,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             }
             let name = &object.claim.name;
             let removed = self.ports.cluster().remove_node_claim(name, uid).await;
-            if self.report.problems.note(|| format!("remove NodeClaim {name}"), removed).is_some() {
+            if self.report.problems.record(|| format!("remove NodeClaim {name}"), removed).is_some()
+            {
                 self.report.orphans.push(Orphan::NodeClaim(name.clone()));
             }
         }

@@ -17,36 +17,38 @@ use crate::steps::pool_status::{Member, PoolFacts, node_pool_status};
 
 impl<P: Ports> LifecycleRun<'_, P> {
     /// Records whether a claim's node registered.
-    pub(super) fn note_registration(&mut self, record: &ClaimRecord, has_joined: bool) {
+    pub(super) fn record_registration(&mut self, record: &ClaimRecord, has_joined: bool) {
         if let Some(pool) = record.claim.node_pool() {
             self.registrations.entry(pool.clone()).or_default().push(has_joined);
         }
     }
 
     /// Updates records and status of every NodePool.
-    pub(super) async fn keep_pools(&mut self) {
+    pub(super) async fn update_pools(&mut self) {
         let records = self.ports.store().pools().await;
-        let doing = || "read records of NodePools".to_owned();
-        let Some(records) = self.report.problems.note(doing, records) else { return };
+        let operation = || "read records of NodePools".to_owned();
+        let Some(records) = self.report.problems.record(operation, records) else { return };
         let observed = self.observed;
         for old in &records {
             let name = &old.record.node_pool;
             if !observed.view.node_pools.iter().any(|pool| pool.name == *name) {
                 let deleted = self.ports.store().delete_pool(name, old.version).await;
-                self.report.problems.note(|| format!("forget NodePool {name}"), deleted);
+                self.report
+                    .problems
+                    .record(|| format!("delete the record of NodePool {name}"), deleted);
             }
         }
         let known: BTreeMap<&Text, (&PoolRecord, Version)> =
             records.iter().map(|own| (&own.record.node_pool, (&own.record, own.version))).collect();
         for pool in &observed.view.node_pools {
-            let record = self.remember(pool, known.get(&pool.name).copied()).await;
-            self.show_pool(pool, record.as_ref()).await;
+            let record = self.update_record(pool, known.get(&pool.name).copied()).await;
+            self.update_pool_status(pool, record.as_ref()).await;
         }
     }
 
     /// The pool's record with the registrations of this run; reset when the pool or its node class
     /// has changed.
-    async fn remember(
+    async fn update_record(
         &mut self,
         pool: &NodePool,
         own: Option<(&PoolRecord, Version)>,
@@ -75,12 +77,14 @@ impl<P: Ports> LifecycleRun<'_, P> {
         if before != Some(&record) {
             let version = own.map(|(_, version)| version);
             let written = self.ports.store().put_pool(&record, version).await;
-            self.report.problems.note(|| format!("remember NodePool {}", pool.name), written);
+            self.report
+                .problems
+                .record(|| format!("write the record of NodePool {}", pool.name), written);
         }
         Some(record)
     }
 
-    async fn show_pool(&mut self, pool: &NodePool, record: Option<&PoolRecord>) {
+    async fn update_pool_status(&mut self, pool: &NodePool, record: Option<&PoolRecord>) {
         let observed = self.observed;
         let nothing = Observed::default();
         let before = observed.view.node_pool_states.get(&pool.name).unwrap_or(&nothing);
@@ -108,6 +112,6 @@ impl<P: Ports> LifecycleRun<'_, P> {
         }
         let update = NodePoolUpdate { annotations, status: Some(status) };
         let written = self.ports.cluster().update_node_pool(&ObjectRef::from(pool), &update).await;
-        self.report.problems.note(|| format!("write NodePool {}", pool.name), found(written));
+        self.report.problems.record(|| format!("write NodePool {}", pool.name), found(written));
     }
 }

@@ -30,18 +30,18 @@ impl<P: Ports> LifecycleRun<'_, P> {
         }
         let requests: Vec<TagRequest> =
             lacking.iter().map(|(_, request)| request.clone()).collect();
-        let asked = self.ports.cloud().tag(&requests).await;
-        let doing = || format!("tag {} instances", requests.len());
-        let Some(outcomes) = self.report.problems.note(doing, asked) else { return };
+        let answer = self.ports.cloud().tag(&requests).await;
+        let operation = || format!("tag {} instances", requests.len());
+        let Some(outcomes) = self.report.problems.record(operation, answer) else { return };
         for ((claim, request), outcome) in lacking.into_iter().zip(outcomes) {
-            let doing = || format!("tag instance {}", request.instance_id);
+            let operation = || format!("tag instance {}", request.instance_id);
             // An instance that is gone needs no tags; its claim ends by itself.
-            if self.report.problems.note(doing, found(outcome)).flatten().is_none() {
+            if self.report.problems.record(operation, found(outcome)).flatten().is_none() {
                 continue;
             }
             let changed = change_claim(self.ports.store(), claim.clone(), tagged).await;
-            let doing = || format!("note the tags of claim {}", claim.record.claim.name);
-            if let Some(Some(claim)) = self.report.problems.note(doing, changed) {
+            let operation = || format!("note the tags of claim {}", claim.record.claim.name);
+            if let Some(Some(claim)) = self.report.problems.record(operation, changed) {
                 self.mirror(&claim.record).await;
             }
         }

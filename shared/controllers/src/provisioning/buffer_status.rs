@@ -51,5 +51,5 @@ async fn write<C: Cluster>(
     problems: &mut Problems,
 ) {
     let written = cluster.update_capacity_buffer(buffer, status).await;
-    problems.note(|| format!("write CapacityBuffer {}", buffer.key), found(written));
+    problems.record(|| format!("write CapacityBuffer {}", buffer.key), found(written));
 }

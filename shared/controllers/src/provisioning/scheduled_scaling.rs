@@ -4,7 +4,7 @@ use super::report::ProvisioningReport;
 use crate::ports::error::found;
 use crate::ports::{Cluster, Ports};
 use crate::run::record_events;
-use crate::steps::schedule::{complaints, next_scaling, scaled_event, scalings};
+use crate::steps::schedule::{next_scaling, scaled_event, scalings, schedule_warnings};
 use crate::steps::snapshot::Observation;
 
 /// Sets the replicas of workloads as PrewarmSchedules want them now, and records events about
@@ -17,11 +17,11 @@ pub(super) async fn scale_workloads<P: Ports>(
     observed: &Observation,
     report: &mut ProvisioningReport,
 ) {
-    let mut events = complaints(&observed.view);
+    let mut events = schedule_warnings(&observed.view);
     for scaling in scalings(&observed.view, observed.now) {
         let scaled = ports.cluster().scale_workload(&scaling.workload, scaling.to).await;
-        let doing = || format!("scale {}", scaling.workload);
-        if let Some(Some(())) = report.problems.note(doing, found(scaled)) {
+        let operation = || format!("scale {}", scaling.workload);
+        if let Some(Some(())) = report.problems.record(operation, found(scaled)) {
             events.push(scaled_event(&scaling));
             report.scaled.push(scaling);
         }

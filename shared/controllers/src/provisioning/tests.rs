@@ -215,44 +215,44 @@ fn a_record_that_somebody_else_changed_meanwhile_is_changed_anew() {
 
 /// The seconds at which a watching invocation of a minute provisioned, for pods marked
 /// unschedulable at `demand`.
-fn looks(world: &World, demand: &[i64]) -> Vec<i64> {
+fn runs(world: &World, demand: &[i64]) -> Vec<i64> {
     world.cluster.demand.borrow_mut().extend(demand.iter().copied().map(at));
-    let mut looks = Vec::new();
-    let tell = |outcome: Result<RunOutcome<ProvisioningReport>, PortError>| {
+    let mut runs = Vec::new();
+    let report = |outcome: Result<RunOutcome<ProvisioningReport>, PortError>| {
         assert!(outcome.unwrap().ran().is_some());
-        looks.push(world.clock.now().duration_since(at(0)).as_secs());
+        runs.push(world.clock.now().duration_since(at(0)).as_secs());
     };
-    block_on(watch::watch(world, &world.run("run"), tell));
-    looks
+    block_on(watch::watch(world, &world.run("run"), report));
+    runs
 }
 
 #[test]
 fn a_watching_invocation_acts_a_second_after_the_last_pod_of_a_batch() {
-    assert_eq!(looks(&World::new(), &[]), [0]);
-    assert_eq!(looks(&World::new(), &[20]), [0, 21]);
-    assert_eq!(looks(&World::new(), &[20, 20, 21, 40]), [0, 22, 41]);
+    assert_eq!(runs(&World::new(), &[]), [0]);
+    assert_eq!(runs(&World::new(), &[20]), [0, 21]);
+    assert_eq!(runs(&World::new(), &[20, 20, 21, 40]), [0, 22, 41]);
 }
 
 #[test]
 fn a_watch_that_fails_is_told_and_looked_past_a_second_later() {
     let world = World::new();
     world.cluster.watch_fails.set(true);
-    let mut told = Vec::new();
-    let tell = |outcome: Result<RunOutcome<ProvisioningReport>, PortError>| {
-        told.push((world.clock.now().duration_since(at(0)).as_secs(), outcome.is_ok()));
+    let mut reported = Vec::new();
+    let report = |outcome: Result<RunOutcome<ProvisioningReport>, PortError>| {
+        reported.push((world.clock.now().duration_since(at(0)).as_secs(), outcome.is_ok()));
     };
-    block_on(watch::watch(&world, &world.run("run"), tell));
-    assert_eq!(told, [(0, true), (0, false), (1, true)]);
+    block_on(watch::watch(&world, &world.run("run"), report));
+    assert_eq!(reported, [(0, true), (0, false), (1, true)]);
 }
 
 #[test]
 fn a_stream_of_pods_is_acted_on_after_ten_seconds() {
     let stream: Vec<i64> = (0..=25).map(|tick| 5 + tick / 2).collect();
-    let looks = looks(&World::new(), &stream);
-    assert_eq!(looks[..2], [0, 15]);
+    let runs = runs(&World::new(), &stream);
+    assert_eq!(runs[..2], [0, 15]);
 }
 
 #[test]
 fn while_pods_wait_a_watching_invocation_looks_every_ten_seconds() {
-    assert_eq!(looks(&world_with_a_pending_pod(), &[]), [0, 10, 20, 30, 40, 50]);
+    assert_eq!(runs(&world_with_a_pending_pod(), &[]), [0, 10, 20, 30, 40, 50]);
 }

@@ -21,7 +21,7 @@ use crate::run::{Run, RunOutcome, after};
 pub async fn watch<P: Ports>(
     ports: &P,
     run: &Run<'_>,
-    mut tell: impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
+    mut report: impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
 ) {
     loop {
         let result = provision(ports, run).await;
@@ -29,13 +29,13 @@ pub async fn watch<P: Ports>(
             Ok(RunOutcome::Ran(report)) => report.requeue_after,
             Ok(RunOutcome::Held(_)) | Err(_) => Some(RETRY_INTERVAL),
         };
-        tell(result);
-        let look_again = pause.map_or(run.deadline, |pause| after(ports.clock().now(), pause));
-        if let Err(error) = await_demand(ports, look_again.min(run.deadline)).await {
-            tell(Err(error));
+        report(result);
+        let next = pause.map_or(run.deadline, |pause| after(ports.clock().now(), pause));
+        if let Err(error) = await_demand(ports, next.min(run.deadline)).await {
+            report(Err(error));
             // As if demand had changed: list again once a batching window has passed.
-            let calm = BatchWindow::opened(ports.clock().now()).closes();
-            ports.clock().sleep_until(calm.min(run.deadline)).await;
+            let closes = BatchWindow::opened(ports.clock().now()).closes();
+            ports.clock().sleep_until(closes.min(run.deadline)).await;
         }
         if ports.clock().now() >= run.deadline {
             return;

@@ -141,14 +141,14 @@ mod tests {
     fn a_nomination_is_a_home_where_its_node_takes_pods() {
         let other = initialized_record("other", at(0));
         let node = node_of(&other).name;
-        let homes = |nomination| awaiting_capacity(vec![other.clone()], vec![nomination]).len();
-        assert_eq!(homes(nominated(&node, "a", 170)), 1);
-        assert_eq!(homes(nominated(&node, "a", 150)), 2, "it has expired");
+        let awaiting = |nomination| awaiting_capacity(vec![other.clone()], vec![nomination]).len();
+        assert_eq!(awaiting(nominated(&node, "a", 170)), 1);
+        assert_eq!(awaiting(nominated(&node, "a", 150)), 2, "it has expired");
         let booting = launched_record("other", at(150));
         let nomination = nominated(&"other".into(), "a", 170);
         assert_eq!(awaiting_capacity(vec![booting], vec![nomination]).len(), 2);
         let own = nominated(&node_of(&interrupted()).name, "a", 170);
-        assert_eq!(homes(own), 2, "the node that goes is no home");
+        assert_eq!(awaiting(own), 2, "the node that goes hosts nothing");
     }
 
     #[test]

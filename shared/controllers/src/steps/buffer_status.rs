@@ -17,7 +17,7 @@ use crate::status::{CapacityBufferCondition, CapacityBufferStatus, Observed};
 const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
 
 /// A condition's status, reason and message.
-type Said = (ConditionStatus, &'static str, String);
+type NewCondition = (ConditionStatus, &'static str, String);
 
 /// The status of a buffer after a plan; `None` when its strategy is not supported. Conditions keep
 /// their transition time while their status stays.
@@ -55,7 +55,7 @@ pub fn capacity_buffer_status(
         }
         Err((reason, message)) => ((ConditionStatus::False, reason, message), not_ready()),
     };
-    say(&mut status, before.generation, [ready, provisioning], now);
+    set_conditions(&mut status, before.generation, [ready, provisioning], now);
     Some(status)
 }
 
@@ -67,27 +67,27 @@ pub fn unreadable_buffer_status(
 ) -> CapacityBufferStatus {
     let mut status = CapacityBufferStatus { replicas: None, ..before.status.clone() };
     let failed = (ConditionStatus::False, "ResolutionFailed", unreadable.problem.to_string());
-    say(&mut status, before.generation, [failed, not_ready()], now);
+    set_conditions(&mut status, before.generation, [failed, not_ready()], now);
     status
 }
 
-fn say(
+fn set_conditions(
     status: &mut CapacityBufferStatus,
     generation: i64,
-    [ready, provisioning]: [Said; 2],
+    [ready, provisioning]: [NewCondition; 2],
     now: Timestamp,
 ) {
-    let said = [
+    let conditions = [
         (CapacityBufferCondition::ReadyForProvisioning, ready),
         (CapacityBufferCondition::Provisioning, provisioning),
     ];
-    for (kind, (value, reason, message)) in said {
+    for (kind, (value, reason, message)) in conditions {
         let why = (reason, &*message);
         set_object_condition(&mut status.conditions, kind, value, why, generation, now);
     }
 }
 
-fn not_ready() -> Said {
+fn not_ready() -> NewCondition {
     let message = "what its pods look like is not known".to_owned();
     (ConditionStatus::False, "NotReadyForProvisioning", message)
 }
@@ -123,7 +123,7 @@ fn resolved(
 }
 
 /// Whether all its pods have room on existing nodes or nodes in flight, or new nodes are needed.
-fn provisioning(plan: &Plan, pods: &[&PlannedVirtualPod]) -> Said {
+fn provisioning(plan: &Plan, pods: &[&PlannedVirtualPod]) -> NewCondition {
     if pods.is_empty() {
         return (ConditionStatus::False, "BufferEmpty", "it asks for no pods".to_owned());
     }
@@ -176,7 +176,7 @@ mod tests {
         capacity_buffer_status(view, &buffer, plan, at(0)).unwrap()
     }
 
-    fn said(status: &CapacityBufferStatus) -> Vec<(bool, &str)> {
+    fn conditions(status: &CapacityBufferStatus) -> Vec<(bool, &str)> {
         let is_true = |value| value == ConditionStatus::True;
         status.conditions.iter().map(|own| (is_true(own.status), &*own.reason)).collect()
     }
@@ -184,31 +184,31 @@ mod tests {
     #[test]
     fn room_that_is_there_fits_and_room_to_come_does_not_yet() {
         let fits = status(&view(), &plan(&[Some("n1"), Some("in-flight")]));
-        assert_eq!(said(&fits), [(true, "Resolved"), (true, "FitsExistingCapacity")]);
+        assert_eq!(conditions(&fits), [(true, "Resolved"), (true, "FitsExistingCapacity")]);
         assert_eq!((fits.pod_template.as_deref(), fits.replicas), (Some("chunk"), Some(2)));
         assert_eq!(fits.pod_template_generation, Some(3));
         let new = status(&view(), &plan(&[Some("n1"), Some("new"), None]));
-        assert_eq!(said(&new), [(true, "Resolved"), (false, "RequiresNewCapacity")]);
+        assert_eq!(conditions(&new), [(true, "Resolved"), (false, "RequiresNewCapacity")]);
         assert_eq!(
             &*new.conditions[1].message,
             "of 3 pods, 1 need nodes that are being launched, and 1 fit nothing that a NodePool may launch"
         );
-        assert_eq!(said(&status(&view(), &plan(&[])))[1], (false, "BufferEmpty"));
+        assert_eq!(conditions(&status(&view(), &plan(&[])))[1], (false, "BufferEmpty"));
     }
 
     #[test]
     fn a_reference_that_leads_nowhere_is_told() {
         let missing = status(&ClusterView::default(), &plan(&[]));
         let expected = [(false, "PodTemplateNotFound"), (false, "NotReadyForProvisioning")];
-        assert_eq!((said(&missing), missing.replicas), (expected.into(), None));
+        assert_eq!((conditions(&missing), missing.replicas), (expected.into(), None));
         let source = BufferSource::Workload(WorkloadKind::Deployment, "web".into());
         let buffer = capacity_buffer("spare", source);
         let of = |view: &ClusterView| {
             capacity_buffer_status(view, &buffer, &plan(&[Some("n1")]), at(0)).unwrap()
         };
-        assert_eq!(said(&of(&view()))[0], (false, "ScalableRefNotFound"));
+        assert_eq!(conditions(&of(&view()))[0], (false, "ScalableRefNotFound"));
         let there = ClusterView { workloads: vec![workload("web", 4)], ..ClusterView::default() };
-        assert_eq!(said(&of(&there))[0], (true, "Resolved"));
+        assert_eq!(conditions(&of(&there))[0], (true, "Resolved"));
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
             problem: "spec.replicas: -1 is out of range".into(),
         };
         let status = unreadable_buffer_status(&Observed::default(), &unreadable, at(0));
-        assert_eq!(said(&status)[0], (false, "ResolutionFailed"));
+        assert_eq!(conditions(&status)[0], (false, "ResolutionFailed"));
         assert!(status.conditions[0].message.contains("spec.replicas"));
     }
 

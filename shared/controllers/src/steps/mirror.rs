@@ -5,14 +5,14 @@ use domain::node_claim::{Condition, NodeClaim, NodeClaimStatus};
 
 /// Whether an object shows its claim. Times are compared in whole seconds, as the API stores them;
 /// other annotations of the object do not count, nor do fields that the API lacks.
-pub fn is_shown(object: &NodeClaim, claim: &NodeClaim) -> bool {
+pub fn is_up_to_date(object: &NodeClaim, claim: &NodeClaim) -> bool {
     object.labels == claim.labels
         && claim.annotations.iter().all(|(key, value)| object.annotations.get(key) == Some(value))
-        && says(&object.status, &claim.status)
+        && is_equal_status(&object.status, &claim.status)
 }
 
 /// Whether two statuses are equal as the API stores them.
-fn says(object: &NodeClaimStatus, claim: &NodeClaimStatus) -> bool {
+fn is_equal_status(object: &NodeClaimStatus, claim: &NodeClaimStatus) -> bool {
     let NodeClaimStatus {
         node_name,
         provider_id,
@@ -30,10 +30,12 @@ fn says(object: &NodeClaimStatus, claim: &NodeClaimStatus) -> bool {
         && *allocatable == claim.allocatable
         && seconds(*last_pod_event) == seconds(claim.last_pod_event)
         && conditions.len() == claim.conditions.len()
-        && conditions.iter().all(|own| claim.conditions.iter().any(|other| says_too(own, other)))
+        && conditions
+            .iter()
+            .all(|own| claim.conditions.iter().any(|other| is_equal_condition(own, other)))
 }
 
-fn says_too(own: &Condition, other: &Condition) -> bool {
+fn is_equal_condition(own: &Condition, other: &Condition) -> bool {
     let Condition { kind, status, reason, message, changed } = own;
     *kind == other.kind
         && *status == other.status
@@ -59,7 +61,7 @@ mod tests {
         let mut claim = object.clone();
         let subnet = "subnet-1".into();
         claim.status.network = Some(InstanceNetwork { subnet, security_groups: Vec::new() });
-        assert!(is_shown(&object, &claim));
+        assert!(is_up_to_date(&object, &claim));
     }
 
     #[test]
@@ -67,8 +69,8 @@ mod tests {
         let claim = initialized_record("web-1", at(0) + SignedDuration::from_millis(345)).claim;
         let mut object = initialized_record("web-1", at(0)).claim;
         object.annotations.insert("team".into(), "blue".into());
-        assert!(is_shown(&object, &claim));
+        assert!(is_up_to_date(&object, &claim));
         object.status.node_name = None;
-        assert!(!is_shown(&object, &claim));
+        assert!(!is_up_to_date(&object, &claim));
     }
 }

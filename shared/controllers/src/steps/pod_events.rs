@@ -33,14 +33,14 @@ pub fn pods_seen(pods: &[&Pod]) -> PodsSeen {
 /// between two lists. In the first list, pods came when they started, or just now if they have not.
 ///
 /// A pod that comes and is deleted between two lists leaves no trace.
-pub fn note_pods(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestamp) {
+pub fn record_pod_events(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestamp) {
     let seen = pods_seen(pods);
     let last = record.claim.status.last_pod_event;
     let is_first = record.pods_seen.is_none();
     let is_unchanged = record.pods_seen.as_ref() == Some(&seen);
     let event = if is_first {
-        pods.iter().filter(|pod| !pod.is_daemon()).map(|pod| came(pod, now)).max()
-    } else if is_unchanged && !pods.iter().any(|pod| was_missed(pod, last)) {
+        pods.iter().filter(|pod| !pod.is_daemon()).map(|pod| bound_at(pod, now)).max()
+    } else if is_unchanged && !pods.iter().any(|pod| was_unrecorded(pod, last)) {
         return;
     } else {
         Some(now)
@@ -51,12 +51,12 @@ pub fn note_pods(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestam
 }
 
 /// When a pod came to its Node: its start, or now for an active pod that has not started.
-fn came(pod: &Pod, now: Timestamp) -> Timestamp {
+fn bound_at(pod: &Pod, now: Timestamp) -> Timestamp {
     pod.started.unwrap_or(if pod.is_active() { now } else { pod.created.unwrap_or(now) })
 }
 
 /// Whether a pod came and went after the last event.
-fn was_missed(pod: &Pod, last: Option<Timestamp>) -> bool {
+fn was_unrecorded(pod: &Pod, last: Option<Timestamp>) -> bool {
     !pod.is_active() && !pod.is_daemon() && pod.started.or(pod.created) > last
 }
 
@@ -75,8 +75,8 @@ pub fn update_consolidatable(
         }
         return;
     };
-    let quiet = quiet_for(&record.claim, now);
-    let (status, why) = if quiet.is_none_or(|quiet| quiet >= after) {
+    let elapsed = since_last_pod_event(&record.claim, now);
+    let (status, why) = if elapsed.is_none_or(|elapsed| elapsed >= after) {
         (ConditionStatus::True, (kind.as_str(), ""))
     } else {
         let why = ("PodsCameOrWent", "consolidateAfter has not passed");
@@ -86,7 +86,7 @@ pub fn update_consolidatable(
 }
 
 /// Time since the last pod event, or since initialization if there was none.
-fn quiet_for(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
+fn since_last_pod_event(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
     claim
         .status
         .last_pod_event
@@ -101,7 +101,7 @@ pub fn consolidatable_in(
     now: Timestamp,
 ) -> Option<SignedDuration> {
     let after = pool?.disruption.consolidate_after.duration()?;
-    let left = after - quiet_for(claim, now)?;
+    let left = after - since_last_pod_event(claim, now)?;
     left.is_positive().then_some(left)
 }
 
@@ -119,7 +119,7 @@ mod tests {
         let started = |name, when| Pod { started: Some(at(when)), ..pod_on(name, &node) };
         let seen = |pods: &[&Pod]| {
             let mut record = Cow::Owned(record.clone());
-            note_pods(&mut record, pods, at(100));
+            record_pod_events(&mut record, pods, at(100));
             record.claim.status.last_pod_event
         };
         assert_eq!(seen(&[]), None);
@@ -135,12 +135,12 @@ mod tests {
         let (a, b) = (pod_on("a", &node), pod_on("b", &node));
         let (one, two) = ([&a], [&b, &a]);
         let mut record = Cow::Owned(record);
-        note_pods(&mut record, &one, at(100));
-        note_pods(&mut record, &one, at(200));
+        record_pod_events(&mut record, &one, at(100));
+        record_pod_events(&mut record, &one, at(200));
         assert_eq!(record.claim.status.last_pod_event, Some(at(0)));
-        note_pods(&mut record, &two, at(300));
+        record_pod_events(&mut record, &two, at(300));
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)));
-        note_pods(&mut record, &[&a, &b], at(400));
+        record_pod_events(&mut record, &[&a, &b], at(400));
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)), "order means nothing");
     }
 
@@ -155,17 +155,17 @@ mod tests {
             ..pod_on("job", &node)
         };
         let mut record = Cow::Owned(record);
-        note_pods(&mut record, &[], at(100));
+        record_pod_events(&mut record, &[], at(100));
         assert_eq!(record.claim.status.last_pod_event, None);
-        note_pods(&mut record, &[&job], at(200));
+        record_pod_events(&mut record, &[&job], at(200));
         assert_eq!(record.claim.status.last_pod_event, Some(at(200)));
-        note_pods(&mut record, &[&job], at(300));
-        note_pods(&mut record, &[], at(400));
+        record_pod_events(&mut record, &[&job], at(300));
+        record_pod_events(&mut record, &[], at(400));
         assert_eq!(record.claim.status.last_pod_event, Some(at(200)), "its removal is none");
 
         let killed = Pod { created: Some(at(410)), deleted: Some(at(420)), ..pod_on("a", &node) };
         let killed = Pod { started: None, ..killed };
-        note_pods(&mut record, &[&killed], at(500));
+        record_pod_events(&mut record, &[&killed], at(500));
         assert_eq!(record.claim.status.last_pod_event, Some(at(500)));
     }
 

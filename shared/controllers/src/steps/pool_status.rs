@@ -14,7 +14,7 @@ use crate::record::pool::{PoolRecord, REGISTRATIONS_KEPT};
 use crate::status::{NodePoolCondition, NodePoolStatus, Observed};
 
 /// Resources that are shown even when zero.
-const SHOWN: [&str; 5] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS, NODES];
+const ALWAYS_SHOWN: [&str; 5] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS, NODES];
 
 /// One node of a pool.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ pub fn node_pool_status(
 }
 
 fn resources(members: &[Member<'_>]) -> Resources {
-    let mut total: Resources = SHOWN.iter().map(|name| ((*name).into(), 0)).collect();
+    let mut total: Resources = ALWAYS_SHOWN.iter().map(|name| ((*name).into(), 0)).collect();
     for member in members {
         let joined = member.node.map(|node| &node.capacity).filter(|own| !own.is_empty());
         total.add(joined.unwrap_or(&member.claim.status.capacity));

@@ -69,29 +69,31 @@ pub fn scaled_event(scaling: &Scaling) -> Event {
 /// in their namespace.
 ///
 /// A buffer whose referent does not exist says so in its conditions instead.
-pub fn complaints(view: &ClusterView) -> Vec<Event> {
+pub fn schedule_warnings(view: &ClusterView) -> Vec<Event> {
     let unreadable = view.unreadable_sources.iter().map(|own| {
         let about = Subject::Source(own.source.clone(), own.uid.clone());
         let message = format!("it has no effect: {}", own.problem);
         Event::new(about, EventReason::InvalidSpecification, message)
     });
     // A ScaledObject without cron triggers is left to KEDA.
-    let of_keda = view.scaled_objects.iter().filter(|own| !own.triggers.is_empty()).map(|own| {
-        let source = VirtualPodSource::ScaledObject(own.key.clone());
-        (source, &own.uid, own.target.0, &own.target.1)
-    });
-    let of_ours = view.prewarm_schedules.iter().filter_map(|own| match &own.target {
+    let scaled_objects =
+        view.scaled_objects.iter().filter(|own| !own.triggers.is_empty()).map(|own| {
+            let source = VirtualPodSource::ScaledObject(own.key.clone());
+            (source, &own.uid, own.target.0, &own.target.1)
+        });
+    let prewarm_schedules = view.prewarm_schedules.iter().filter_map(|own| match &own.target {
         PrewarmTarget::Workload { kind, name, .. } => {
             Some((VirtualPodSource::PrewarmSchedule(own.key.clone()), &own.uid, *kind, name))
         }
         PrewarmTarget::Template(_) => None,
     });
-    let aimless = of_keda.chain(of_ours).filter_map(|(source, uid, kind, name)| {
-        let message = missing_target(view, source.key(), kind, name)?;
-        let about = Subject::Source(source, uid.clone());
-        Some(Event::new(about, EventReason::ScaleTargetNotFound, message))
-    });
-    unreadable.chain(aimless).collect()
+    let without_target =
+        scaled_objects.chain(prewarm_schedules).filter_map(|(source, uid, kind, name)| {
+            let message = missing_target(view, source.key(), kind, name)?;
+            let about = Subject::Source(source, uid.clone());
+            Some(Event::new(about, EventReason::ScaleTargetNotFound, message))
+        });
+    unreadable.chain(without_target).collect()
 }
 
 /// The message about a missing target; `None` when it exists.
@@ -158,10 +160,14 @@ mod tests {
 
     #[test]
     fn replicas_are_set_at_the_start_and_taken_back_a_while_after_the_end() {
-        let asked: Vec<_> = [9, 10, 19, 24, 25].map(|minute| change(&scaled(0), minute)).into();
-        assert_eq!(asked, [None, Some((0, 3)), Some((0, 3)), Some((0, 3)), None]);
-        let asked: Vec<_> = [10, 24, 25, 59].map(|minute| change(&scaled(3), minute)).into();
-        assert_eq!(asked, [None, None, Some((3, 0)), Some((3, 0))], "also when ticks were missed");
+        let changes: Vec<_> = [9, 10, 19, 24, 25].map(|minute| change(&scaled(0), minute)).into();
+        assert_eq!(changes, [None, Some((0, 3)), Some((0, 3)), Some((0, 3)), None]);
+        let changes: Vec<_> = [10, 24, 25, 59].map(|minute| change(&scaled(3), minute)).into();
+        assert_eq!(
+            changes,
+            [None, None, Some((3, 0)), Some((3, 0))],
+            "also when invocations were missed"
+        );
     }
 
     #[test]
@@ -203,8 +209,8 @@ mod tests {
         assert_eq!(next_scaling(&scaled(0), at(600)), Some(at(25 * 60)));
     }
 
-    fn complaint(view: &ClusterView) -> Option<(EventReason, Text)> {
-        let events = complaints(view);
+    fn schedule_warning(view: &ClusterView) -> Option<(EventReason, Text)> {
+        let events = schedule_warnings(view);
         assert!(events.len() <= 1, "{events:?}");
         events.first().map(|event| (event.reason, event.message.clone()))
     }
@@ -212,14 +218,14 @@ mod tests {
     #[test]
     fn a_target_that_is_not_there_is_told_and_where_there_is_one() {
         let mut view = scaled(0);
-        assert_eq!(complaint(&view), None);
+        assert_eq!(schedule_warning(&view), None);
         view.workloads[0].key.namespace = "shop".into();
-        let (reason, message) = complaint(&view).unwrap();
+        let (reason, message) = schedule_warning(&view).unwrap();
         assert_eq!(reason, EventReason::ScaleTargetNotFound);
         assert!(message.starts_with("Deployment default/web is not there; "), "{message}");
         assert!(message.contains("namespace shop"), "{message}");
         view.workloads.clear();
-        assert_eq!(&*complaint(&view).unwrap().1, "Deployment default/web is not there");
+        assert_eq!(&*schedule_warning(&view).unwrap().1, "Deployment default/web is not there");
     }
 
     #[test]
@@ -237,8 +243,8 @@ mod tests {
             }],
             ..ClusterView::default()
         };
-        assert_eq!(complaint(&scaled_object(Vec::new())), None);
-        assert!(complaint(&scaled_object(vec![minutes_trigger(10, 20, 3)])).is_some());
+        assert_eq!(schedule_warning(&scaled_object(Vec::new())), None);
+        assert!(schedule_warning(&scaled_object(vec![minutes_trigger(10, 20, 3)])).is_some());
     }
 
     #[test]
@@ -253,7 +259,7 @@ mod tests {
             }],
             ..ClusterView::default()
         };
-        let (reason, message) = complaint(&view).unwrap();
+        let (reason, message) = schedule_warning(&view).unwrap();
         assert_eq!(reason, EventReason::InvalidSpecification);
         assert!(message.contains("timezone") && message.contains("Asia/Soul"), "{message}");
     }

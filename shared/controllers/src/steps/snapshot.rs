@@ -16,7 +16,7 @@ use domain::snapshot::ClusterSnapshot;
 use domain::taint::Taint;
 use domain::{Text, Timestamp};
 
-use super::pod_events::note_pods;
+use super::pod_events::record_pod_events;
 use crate::ports::claim_store::Versioned;
 use crate::ports::cluster::{ClusterView, NodeClaimObject};
 use crate::record::claim::ClaimRecord;
@@ -154,7 +154,7 @@ fn shown_claim(
     if let Some(name) = &record.claim.status.node_name {
         // Lifecycle may not have recorded yet that a pod came or went.
         let pods = pods.get(name).map(Vec::as_slice).unwrap_or_default();
-        note_pods(&mut noted, pods, observed.now);
+        record_pod_events(&mut noted, pods, observed.now);
     }
     let mut claim = noted.claim.clone();
     if let Some(object) = object {
@@ -292,12 +292,12 @@ pub fn available_types(
     unavailable: &[UnavailableOffering],
     now: Timestamp,
 ) -> InstanceTypes {
-    let gone: BTreeSet<_> = unavailable
+    let unavailable: BTreeSet<_> = unavailable
         .iter()
         .filter(|one| one.until > now)
         .map(|one| (&one.instance_type, &one.zone, one.capacity_type))
         .collect();
-    if gone.is_empty() {
+    if unavailable.is_empty() {
         return catalogue.clone();
     }
     let marked = |types: &Arc<Vec<InstanceType>>| -> Arc<Vec<InstanceType>> {
@@ -305,7 +305,7 @@ pub fn available_types(
         for instance_type in Arc::make_mut(&mut types) {
             for offering in &mut instance_type.offerings {
                 let key = (&instance_type.name, &offering.zone, offering.capacity_type);
-                if gone.contains(&key) {
+                if unavailable.contains(&key) {
                     offering.available = false;
                 }
             }

@@ -49,7 +49,7 @@ impl FakeStore {
     }
 
     /// Deletes a record unconditionally.
-    pub(crate) fn forget(&self, name: &str) {
+    pub(crate) fn delete(&self, name: &str) {
         self.claims.borrow_mut().remove(name);
     }
 

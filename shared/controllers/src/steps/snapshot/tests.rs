@@ -39,7 +39,7 @@ fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> Observation {
     }
 }
 
-fn seen(observed: &Observation) -> ClusterSnapshot {
+fn snapshot_of(observed: &Observation) -> ClusterSnapshot {
     snapshot(observed, &Settings::default())
 }
 
@@ -49,7 +49,7 @@ fn a_claim_without_an_instance_has_the_least_room_and_counts_as_the_largest() {
     let mut large = waiting.launch.offerings[0].clone();
     large.instance_type = "m5.xlarge".into();
     Arc::make_mut(&mut waiting.launch).offerings.push(large);
-    let claim = seen(&observation([waiting])).node_claims.remove(0);
+    let claim = snapshot_of(&observation([waiting])).node_claims.remove(0);
     assert_eq!(claim.status.allocatable.get(CPU), 1900);
     assert_eq!(claim.status.capacity.get(CPU), 4000);
     assert_eq!(claim.labels.get(label::ZONE).map(|zone| &**zone), Some("a"));
@@ -65,7 +65,7 @@ fn what_users_write_on_the_object_counts() {
     object.claim.deleted = Some(at(90));
     let mut observed = observation([own]);
     observed.view.node_claims.push(object);
-    let claims = seen(&observed).node_claims;
+    let claims = snapshot_of(&observed).node_claims;
     assert_eq!(claims.len(), 1, "claim and object are one");
     assert!(claims[0].annotations.contains_key(DO_NOT_DISRUPT));
     assert_eq!(claims[0].deleted, Some(at(90)));
@@ -100,7 +100,7 @@ fn nodes_of_ending_claims_and_of_commands_under_way_are_leaving() {
     let mut observed = observation(records);
     let mut command = command_for("moving");
     let leaving = |observed: &Observation| -> Vec<String> {
-        let nodes = seen(observed).nodes;
+        let nodes = snapshot_of(observed).nodes;
         nodes.iter().filter(|node| node.is_disrupted()).map(|node| node.name.to_string()).collect()
     };
     observed.commands = vec![Versioned { record: command.clone(), version: Version(1) }];
@@ -121,7 +121,7 @@ fn offerings_are_unavailable_until_their_time_is_over() {
         until: at(101),
     });
     let available = |observed: &Observation| -> Vec<bool> {
-        let types = seen(observed).instance_types;
+        let types = snapshot_of(observed).instance_types;
         types.default.iter().map(|one| one.offerings[0].available).collect()
     };
     assert_eq!(available(&observed), [false, true]);
@@ -143,7 +143,7 @@ fn pods_are_expected_where_a_command_under_way_moves_them_until_they_have_moved(
     ];
     command.disruption.replacements =
         vec![PlannedNodeClaim { pods: vec![key("b")], ..planned_claim("web-1") }];
-    let expected = |observed: &Observation| seen(observed).nominations;
+    let expected = |observed: &Observation| snapshot_of(observed).nominations;
     observed.commands = vec![Versioned { record: command.clone(), version: Version(1) }];
     assert!(expected(&observed).is_empty(), "a proposal moves nothing yet");
     command.phase = CommandPhase::Waiting { since: at(95) };
@@ -159,9 +159,9 @@ fn a_nomination_of_a_claim_counts_for_its_node_and_ends() {
     let pods = vec![PodKey::new("default", "web-0")];
     observed.nominations =
         vec![Nomination { node: "web-1".into(), pods: pods.clone(), until: at(101) }];
-    assert_eq!(seen(&observed).nominations.get("node-web-1"), Some(&pods));
+    assert_eq!(snapshot_of(&observed).nominations.get("node-web-1"), Some(&pods));
     observed.now = at(101);
-    assert!(seen(&observed).nominations.is_empty());
+    assert!(snapshot_of(&observed).nominations.is_empty());
 }
 
 #[test]
@@ -169,11 +169,12 @@ fn a_pod_that_left_since_lifecycle_looked_counts_already() {
     let own = initialized_record("web-1", at(0));
     let pod = pod_on("web-0", &node_of(&own));
     let mut own = Cow::Owned(own);
-    note_pods(&mut own, &[&pod], at(50));
+    record_pod_events(&mut own, &[&pod], at(50));
     let own = own.into_owned();
     let mut observed = observation([own]);
     observed.view.pods = vec![pod];
-    let last_event = |observed: &Observation| seen(observed).node_claims[0].status.last_pod_event;
+    let last_event =
+        |observed: &Observation| snapshot_of(observed).node_claims[0].status.last_pod_event;
     assert_eq!(last_event(&observed), Some(at(0)));
     observed.view.pods.clear();
     assert_eq!(last_event(&observed), Some(at(100)));
