@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use saphyr::{LoadableYamlNode, Scalar, Yaml};
+use documents::plain_scalar;
+use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, StrInput, Tag};
 use serde_json::{Map, Value, json};
 
 use crate::workspace::root;
@@ -16,7 +17,7 @@ pub enum TemplateError {
     Read(String, #[source] std::io::Error),
     /// No YAML.
     #[error("{0} is no YAML")]
-    Yaml(String, #[source] saphyr::ScanError),
+    Yaml(String, #[source] ScanError),
     /// Something in it that JSON has no word for.
     #[error("{0} holds {1}")]
     Unsupported(String, String),
@@ -45,13 +46,12 @@ impl Template {
     pub fn read(path: &str) -> Result<Self, TemplateError> {
         let text = std::fs::read_to_string(root().join(Path::new(path)))
             .map_err(|error| TemplateError::Read(path.to_owned(), error))?;
-        let documents = Yaml::load_from_str(&text)
-            .map_err(|error| TemplateError::Yaml(path.to_owned(), error))?;
-        let mut body = Value::Null;
-        for document in &documents {
-            body = written_out(document)
-                .map_err(|what| TemplateError::Unsupported(path.to_owned(), what))?;
-        }
+        let body = written_out(&text).map_err(|error| match error {
+            Unreadable::Malformed(error) => TemplateError::Yaml(path.to_owned(), error),
+            Unreadable::Unsupported(what) => {
+                TemplateError::Unsupported(path.to_owned(), what.to_owned())
+            }
+        })?;
         Ok(Self { path: path.to_owned(), body })
     }
 
@@ -140,37 +140,94 @@ fn substituted(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn written_out(node: &Yaml<'_>) -> Result<Value, String> {
-    Ok(match node {
-        Yaml::Value(scalar) => plain(scalar),
-        Yaml::Sequence(nodes) => {
-            Value::Array(nodes.iter().map(written_out).collect::<Result<_, _>>()?)
-        }
-        Yaml::Mapping(nodes) => {
-            let mut map = Map::new();
-            for (key, value) in nodes {
-                let key = key.as_str().ok_or("a key that is no text")?;
-                map.insert(key.to_owned(), written_out(value)?);
-            }
-            Value::Object(map)
-        }
-        Yaml::Tagged(tag, node) => short_form(&tag.suffix, &written_out(node)?),
-        // A tagged scalar that no schema resolves.
-        Yaml::Representation(text, _, Some(tag)) => short_form(&tag.suffix, &json!(text)),
-        Yaml::Representation(text, _, None) => json!(text),
-        Yaml::Alias(_) => return Err("an alias, which CloudFormation does not read".to_owned()),
-        Yaml::BadValue => return Err("a value that is none".to_owned()),
-    })
+/// Why a text is no template.
+#[derive(Debug)]
+enum Unreadable {
+    Malformed(ScanError),
+    Unsupported(&'static str),
 }
 
-fn plain(scalar: &Scalar<'_>) -> Value {
-    match scalar {
-        Scalar::Null => Value::Null,
-        Scalar::Boolean(value) => json!(value),
-        Scalar::Integer(value) => json!(value),
-        Scalar::FloatingPoint(value) => json!(value.into_inner()),
-        Scalar::String(text) => json!(text),
+/// The last document of a text, with short forms written out.
+fn written_out(text: &str) -> Result<Value, Unreadable> {
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    let mut nodes = Nodes(Parser::new_from_str_with_options(text, options));
+    let mut body = Value::Null;
+    while let Some(event) = nodes.event()? {
+        match event {
+            Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) => {}
+            Event::DocumentEnd => {}
+            node => body = nodes.value(node)?,
+        }
     }
+    Ok(body)
+}
+
+/// The parser's events, put together to nodes.
+struct Nodes<'t>(Parser<'t, StrInput<'t>>);
+
+impl<'t> Nodes<'t> {
+    /// The next event; `None` at the end of the text.
+    fn event(&mut self) -> Result<Option<Event<'t>>, Unreadable> {
+        let event = self.0.next().transpose().map_err(Unreadable::Malformed)?;
+        Ok(event.map(|(event, _)| event))
+    }
+
+    fn inner_event(&mut self) -> Result<Event<'t>, Unreadable> {
+        self.event()?.ok_or(Unreadable::Unsupported("a collection without an end"))
+    }
+
+    /// The node that begins with an event.
+    fn value(&mut self, event: Event<'t>) -> Result<Value, Unreadable> {
+        let (value, tag) = match event {
+            Event::Scalar(text, style, _, tag) => {
+                let is_plain = style == ScalarStyle::Plain && tag.is_none();
+                (if is_plain { plain(&text) } else { json!(text) }, tag)
+            }
+            Event::SequenceStart(_, _, tag) => (self.list()?, tag),
+            Event::MappingStart(_, _, tag) => (self.map()?, tag),
+            Event::Alias(_) => {
+                let what = "an alias, which CloudFormation does not read";
+                return Err(Unreadable::Unsupported(what));
+            }
+            _ => return Err(Unreadable::Unsupported("a value that is none")),
+        };
+        Ok(match tag.as_deref().map(Tag::suffix) {
+            Some(tag) => short_form(tag, &value),
+            None => value,
+        })
+    }
+
+    fn list(&mut self) -> Result<Value, Unreadable> {
+        let mut items = Vec::new();
+        loop {
+            match self.inner_event()? {
+                Event::SequenceEnd => return Ok(Value::Array(items)),
+                item => items.push(self.value(item)?),
+            }
+        }
+    }
+
+    fn map(&mut self) -> Result<Value, Unreadable> {
+        let mut members = Map::new();
+        loop {
+            match self.inner_event()? {
+                Event::MappingEnd => return Ok(Value::Object(members)),
+                Event::Scalar(key, ..) => {
+                    let value = self.inner_event()?;
+                    if members.insert(key.into_owned(), self.value(value)?).is_some() {
+                        return Err(Unreadable::Unsupported("a key that is given twice"));
+                    }
+                }
+                _ => return Err(Unreadable::Unsupported("a key that is no text")),
+            }
+        }
+    }
+}
+
+/// What an unquoted scalar means.
+fn plain(text: &str) -> Value {
+    documents::Value::new(0, plain_scalar(text.into())).to_json()
 }
 
 /// `!Ref x` is `{"Ref": x}`; `!GetAtt a.b` is `{"Fn::GetAtt": ["a", "b"]}`; others are `{"Fn::NAME": …}`.
@@ -190,7 +247,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Value {
-        written_out(&Yaml::load_from_str(text).unwrap()[0]).unwrap()
+        written_out(text).unwrap()
     }
 
     #[test]

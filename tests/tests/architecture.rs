@@ -12,7 +12,7 @@ use outrigger_tests::workspace::{Package, Source, production, root, sources_unde
 
 /// Crates by layer: each depends on crates of lower layers only.
 const LAYERS: &[&[&str]] = &[
-    &["domain"],
+    &["documents", "domain"],
     &["manifests", "catalog"],
     &["planning", "checker"],
     &["controllers"],
@@ -21,7 +21,7 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Crates without I/O, clock, environment, global state and unseeded randomness.
-const PURE: &[&str] = &["domain", "manifests", "catalog", "planning", "checker"];
+const PURE: &[&str] = &["documents", "domain", "manifests", "catalog", "planning", "checker"];
 
 /// Where a package stands; functions above all of `shared`, and tests above everything.
 fn layer(package: &Package) -> usize {

@@ -8,20 +8,19 @@
 
 mod field;
 mod write;
-mod yaml;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use documents::{Data, Document, Source, Syntax, SyntaxError, Value, documents, yaml_documents};
 use domain::Text;
 use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering, Reservation};
 use domain::label;
 use domain::resource::Resources;
-use serde_json::{Map, Value};
 
 use crate::error::{CatalogError, FieldProblem};
 use crate::text::Texts;
-use field::{Path, Place};
+use field::{Members, Path, Place};
 
 pub use write::write;
 
@@ -32,30 +31,42 @@ pub const KIND: &str = "InstanceCatalog";
 
 /// Reads a document from YAML or JSON text.
 pub fn read(text: &str) -> Result<InstanceTypes, CatalogError> {
-    // JSON is YAML too, but the JSON reader is ten times as fast, and catalogues are long.
-    let value = if text.trim_start().starts_with('{') {
-        serde_json::from_str(text)
-            .or_else(|error| yaml::single_document(text).map_err(|_| CatalogError::Json(error)))?
-    } else {
-        yaml::single_document(text)?
+    let source = Source::new("", text);
+    let document = single_document(documents(&source));
+    let document = match document {
+        // JSON is YAML too, and YAML takes more: a trailing comma, a value without quotes.
+        Err(error @ CatalogError::Malformed { syntax: Syntax::Json, .. }) => {
+            single_document(yaml_documents(&source)).map_err(|_| error)
+        }
+        other => other,
     };
-    from_value(&value)
+    from_value(&document?.value)
+}
+
+fn single_document(
+    documents: Vec<Result<Document<'_>, SyntaxError>>,
+) -> Result<Document<'_>, CatalogError> {
+    let mut documents = documents.into_iter().collect::<Result<Vec<_>, _>>()?;
+    match documents.pop() {
+        Some(document) if documents.is_empty() => Ok(document),
+        last => Err(CatalogError::Documents(documents.len() + usize::from(last.is_some()))),
+    }
 }
 
 /// Reads a document that is parsed already, such as one inside another file.
 ///
 /// Types come out by name and offerings by zone, capacity type and reservation, whatever the order
 /// in the document.
-pub fn from_value(document: &Value) -> Result<InstanceTypes, CatalogError> {
+pub fn from_value(document: &Value<'_>) -> Result<InstanceTypes, CatalogError> {
     check_kind(document)?;
     let spec_path = Path::of(Place::Catalog, "spec");
-    let spec = match document.get("spec") {
+    let spec = match field::member(document, "spec") {
         Some(spec) => spec_path.object(spec)?,
         None => return Err(spec_path.error(FieldProblem::Missing)),
     };
     let mut reader = Reader::default();
-    let region = match spec.get("region") {
-        None | Some(Value::Null) => None,
+    let region = match spec.unless_null("region") {
+        None => None,
         Some(region) => Some(Text::from(spec_path.key("region").string(region)?)),
     };
     let zone_ids = reader.zone_ids(&spec_path, spec.get("zoneIds"))?;
@@ -75,7 +86,7 @@ pub fn from_value(document: &Value) -> Result<InstanceTypes, CatalogError> {
     Ok(InstanceTypes { region, zone_ids, default: Arc::new(types), by_node_class: BTreeMap::new() })
 }
 
-fn check_kind(document: &Value) -> Result<(), CatalogError> {
+fn check_kind(document: &Value<'_>) -> Result<(), CatalogError> {
     let text = |key| document.get(key).and_then(Value::as_str).unwrap_or("nothing");
     let (kind, version) = (text("kind"), text("apiVersion"));
     if kind == KIND && version == API_VERSION {
@@ -98,7 +109,7 @@ impl Reader {
     fn zone_ids(
         &mut self,
         spec: &Path<'_>,
-        value: Option<&Value>,
+        value: Option<&Value<'_>>,
     ) -> Result<BTreeMap<Text, Text>, CatalogError> {
         let path = spec.key("zoneIds");
         let Some(value) = value else { return Ok(BTreeMap::new()) };
@@ -111,7 +122,7 @@ impl Reader {
     fn instance_type(
         &mut self,
         at: &Path<'_>,
-        value: &Value,
+        value: &Value<'_>,
     ) -> Result<InstanceType, CatalogError> {
         const FIELDS: &[&str] = &[
             "name",
@@ -128,22 +139,22 @@ impl Reader {
             None => return Err(at.key("name").error(FieldProblem::Missing)),
         };
         let place = Place::InstanceType(name);
-        Path::check_fields(place, None, fields, FIELDS)?;
+        Path::check_fields(place, None, &fields, FIELDS)?;
         let capacity_path = Path::of(place, "capacity");
         let capacity = match fields.get("capacity") {
             Some(capacity) => self.resources(&capacity_path, capacity)?,
             None => return Err(capacity_path.error(FieldProblem::Missing)),
         };
-        let allocatable = match fields.get("allocatable") {
-            None | Some(Value::Null) => capacity.clone(),
+        let allocatable = match fields.unless_null("allocatable") {
+            None => capacity.clone(),
             Some(value) => self.resources(&Path::of(place, "allocatable"), value)?,
         };
         Ok(InstanceType {
             name: name.into(),
-            labels: self.labels(name, fields)?,
+            labels: self.labels(name, &fields)?,
             capacity,
             allocatable,
-            offerings: self.offerings(place, fields.get("offerings"))?,
+            offerings: self.offerings(place, fields.unless_null("offerings"))?,
         })
     }
 
@@ -151,7 +162,7 @@ impl Reader {
     fn labels(
         &mut self,
         name: &str,
-        fields: &Map<String, Value>,
+        fields: &Members<'_>,
     ) -> Result<BTreeMap<Text, Vec<Text>>, CatalogError> {
         let place = Place::InstanceType(name);
         let mut labels = BTreeMap::from([(self.text(label::INSTANCE_TYPE), vec![name.into()])]);
@@ -166,7 +177,7 @@ impl Reader {
         }
         if let Some(more) = fields.get("labels") {
             let path = Path::of(place, "labels");
-            for (key, value) in path.object(more)? {
+            for (key, value) in path.object(more)?.iter() {
                 let values = self.label_values(&path.key(key), value)?;
                 labels.insert(self.text(label::normalized_key(key)), values);
             }
@@ -175,21 +186,25 @@ impl Reader {
     }
 
     /// A string or a list of strings, sorted.
-    fn label_values(&mut self, path: &Path<'_>, value: &Value) -> Result<Vec<Text>, CatalogError> {
-        let Value::Array(items) = value else {
+    fn label_values(
+        &mut self,
+        path: &Path<'_>,
+        value: &Value<'_>,
+    ) -> Result<Vec<Text>, CatalogError> {
+        let Data::List(items) = &value.data else {
             return Ok(vec![self.text(&path.label_value(value)?)]);
         };
         let mut values = items
             .iter()
             .enumerate()
             .map(|(index, item)| Ok(self.text(&path.index(index).label_value(item)?)))
-            .collect::<Result<Vec<_>, _>>()?;
+            .collect::<Result<Vec<_>, CatalogError>>()?;
         values.sort();
         values.dedup();
         Ok(values)
     }
 
-    fn resources(&mut self, path: &Path<'_>, value: &Value) -> Result<Resources, CatalogError> {
+    fn resources(&mut self, path: &Path<'_>, value: &Value<'_>) -> Result<Resources, CatalogError> {
         path.object(value)?
             .iter()
             .map(|(name, value)| Ok((self.text(name), path.key(name).amount(name, value)?)))
@@ -199,11 +214,11 @@ impl Reader {
     fn offerings(
         &mut self,
         place: Place<'_>,
-        value: Option<&Value>,
+        value: Option<&Value<'_>>,
     ) -> Result<Vec<Offering>, CatalogError> {
         let path = Path::of(place, "offerings");
         let list = match value {
-            None | Some(Value::Null) => &[],
+            None => &[],
             Some(value) => path.list(value)?,
         };
         let mut offerings = list
@@ -215,7 +230,7 @@ impl Reader {
         Ok(offerings)
     }
 
-    fn offering(&mut self, path: &Path<'_>, value: &Value) -> Result<Offering, CatalogError> {
+    fn offering(&mut self, path: &Path<'_>, value: &Value<'_>) -> Result<Offering, CatalogError> {
         const FIELDS: &[&str] = &[
             "zone",
             "capacityType",
@@ -225,7 +240,7 @@ impl Reader {
             "reservationCapacity",
         ];
         let fields = path.object(value)?;
-        Path::check_fields(path.place, Some(path), fields, FIELDS)?;
+        Path::check_fields(path.place, Some(path), &fields, FIELDS)?;
         let required =
             |key| fields.get(key).ok_or_else(|| path.key(key).error(FieldProblem::Missing));
         let type_value = required("capacityType")?;
@@ -236,30 +251,30 @@ impl Reader {
             zone: self.text(path.key("zone").string(required("zone")?)?),
             capacity_type,
             price: path.key("hourlyUsd").price(required("hourlyUsd")?)?,
-            available: match fields.get("available") {
-                None | Some(Value::Null) => true,
+            available: match fields.unless_null("available") {
+                None => true,
                 Some(value) => path.key("available").boolean(value)?,
             },
-            reservation: reservation(path, fields, capacity_type)?,
+            reservation: reservation(path, &fields, capacity_type)?,
         })
     }
 }
 
 fn reservation(
     path: &Path<'_>,
-    fields: &Map<String, Value>,
+    fields: &Members<'_>,
     capacity_type: CapacityType,
 ) -> Result<Option<Reservation>, CatalogError> {
-    let remaining = match fields.get("reservationCapacity") {
-        None | Some(Value::Null) => None,
+    let remaining = match fields.unless_null("reservationCapacity") {
+        None => None,
         Some(value) => Some(path.key("reservationCapacity").count(value)?),
     };
     let id_path = path.key("reservationId");
-    match fields.get("reservationId") {
-        None | Some(Value::Null) if capacity_type == CapacityType::Reserved => {
+    match fields.unless_null("reservationId") {
+        None if capacity_type == CapacityType::Reserved => {
             Err(id_path.error(FieldProblem::Missing))
         }
-        None | Some(Value::Null) => Ok(None),
+        None => Ok(None),
         Some(id) => Ok(Some(Reservation { id: id_path.string(id)?.into(), remaining })),
     }
 }

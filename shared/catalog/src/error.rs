@@ -1,16 +1,24 @@
 //! What can be wrong with a catalogue.
 
+use std::fmt;
+
+use documents::{Syntax, SyntaxError, SyntaxProblem};
 use domain::quantity::QuantityError;
 
 /// Why a catalogue could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
-    /// The text looks like JSON and is none.
-    #[error("the catalogue is not valid JSON")]
-    Json(#[source] serde_json::Error),
-    /// The text is not YAML.
-    #[error("the catalogue is not valid YAML")]
-    Yaml(#[source] saphyr::ScanError),
+    /// The text is neither JSON nor YAML.
+    #[error("the catalogue is not valid {syntax}")]
+    Malformed {
+        /// The notation that the text looks like.
+        syntax: Syntax,
+        /// What the parser says.
+        source: TextError,
+    },
+    /// The text is well-formed and means nothing, or two things.
+    #[error("the catalogue cannot be read")]
+    Refused(#[source] TextError),
     /// The text holds no document, or several.
     #[error("a catalogue file holds one document, this one holds {0}")]
     Documents(usize),
@@ -41,6 +49,34 @@ pub enum CatalogError {
         column: usize,
     },
 }
+
+impl From<SyntaxError> for CatalogError {
+    fn from(error: SyntaxError) -> Self {
+        match error.problem {
+            SyntaxProblem::Malformed { syntax, .. } => {
+                Self::Malformed { syntax, source: TextError(error) }
+            }
+            _ => Self::Refused(TextError(error)),
+        }
+    }
+}
+
+/// What is wrong with the text of a catalogue: `WHAT at line LINE column COLUMN`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextError(SyntaxError);
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.problem {
+            SyntaxProblem::Malformed { message, .. } => f.write_str(message)?,
+            problem => problem.fmt(f)?,
+        }
+        write!(f, " at line {}", self.0.place.line)?;
+        self.0.column.map_or(Ok(()), |column| write!(f, " column {column}"))
+    }
+}
+
+impl std::error::Error for TextError {}
 
 /// What is wrong with one field of a catalogue.
 #[derive(Debug, thiserror::Error)]

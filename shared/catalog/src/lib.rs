@@ -28,6 +28,6 @@ mod text;
 mod view;
 
 pub use catalog::{Catalog, embedded};
-pub use error::{CatalogError, FieldProblem};
+pub use error::{CatalogError, FieldProblem, TextError};
 pub use launch::LaunchFacts;
 pub use options::{CatalogOptions, OfferingKey, SpotPrices, VM_MEMORY_OVERHEAD_PPM};

@@ -18,9 +18,10 @@ mod tests;
 mod tree;
 mod yaml;
 
-use crate::document::{Document, Source, each_object};
 use crate::error::{ManifestError, Warning};
-use crate::value::Value;
+use documents::Value;
+
+use documents::{Document, Source, each_object};
 
 pub(crate) use converter::Converter;
 
@@ -59,7 +60,7 @@ pub fn convert(sources: &[Source]) -> Converted {
     let mut errors = Vec::new();
     for source in sources {
         each_object(source, &mut |document| match document {
-            Err(error) => errors.push(error),
+            Err(error) => errors.push(error.into()),
             Ok(Document { value, origin }) => {
                 let is_old = converter.take(&value, &origin, documents.len());
                 // What an older object becomes is known in the end; its place is kept.

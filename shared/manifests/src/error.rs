@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+pub(crate) use documents::Place;
+use documents::{SyntaxError, SyntaxProblem};
 use domain::quantity::QuantityError;
 
 /// What is wrong with a field, an object or a whole file.
@@ -11,11 +13,8 @@ use domain::quantity::QuantityError;
 #[non_exhaustive]
 pub enum Problem {
     /// The text is neither YAML nor JSON.
-    #[error("{0}")]
-    Syntax(String),
-    /// A mapping has the same key twice; which of the values was meant, nobody can say.
-    #[error("key {0:?} is given twice")]
-    DuplicateKey(String),
+    #[error(transparent)]
+    Syntax(#[from] SyntaxProblem),
     /// A field that must be there is not.
     #[error("the field is missing")]
     Missing,
@@ -63,32 +62,6 @@ impl Problem {
     }
 }
 
-/// Where something stands: `FILE:LINE, object NAMESPACE/NAME, field PATH`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The source's name.
-    pub file: Arc<str>,
-    /// The line, counted from 1.
-    pub line: u32,
-    /// `NAMESPACE/NAME`, or `NAME` for kinds that live outside namespaces; `None` where no object could be read.
-    pub object: Option<String>,
-    /// The field's path, such as `spec.template.spec.requirements[2].operator`.
-    pub field: Option<String>,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)?;
-        if let Some(object) = &self.object {
-            write!(f, ", object {object}")?;
-        }
-        if let Some(field) = &self.field {
-            write!(f, ", field {field}")?;
-        }
-        Ok(())
-    }
-}
-
 /// Why an object was left out.
 ///
 /// Shown as `WHAT (FILE:LINE, object NAMESPACE/NAME, field PATH)`.
@@ -109,6 +82,12 @@ impl fmt::Display for ManifestError {
 impl Error for ManifestError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.problem.source()
+    }
+}
+
+impl From<SyntaxError> for ManifestError {
+    fn from(error: SyntaxError) -> Self {
+        Self { problem: error.problem.into(), place: error.place }
     }
 }
 

@@ -6,8 +6,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::Arc;
 
+use documents::{Data, Origin, Position, Step, Value};
 use domain::label::Labels;
 use domain::quantity::Quantity;
 use domain::resource::Resources;
@@ -15,18 +15,6 @@ use domain::{Text, Timestamp};
 
 use crate::error::{ManifestError, Place, Problem, Warning};
 use crate::intern::Interner;
-use crate::value::{Data, Step, Value, shown_path, steps_to};
-
-/// Where an object comes from.
-#[derive(Clone, Debug)]
-pub struct Origin<'t> {
-    /// The source's name.
-    pub file: Arc<str>,
-    /// The line on which the object starts.
-    pub line: u32,
-    /// The object's text, where it is JSON: lines of fields are looked up in it.
-    pub json: Option<&'t str>,
-}
 
 /// One object while it is read: its tree, what shares its strings, and the problems found so far.
 #[derive(Debug)]
@@ -86,19 +74,13 @@ impl<'v> ObjectReader<'v> {
     }
 
     fn place(&self, nearest: &Value<'v>, missing: Option<&str>) -> Place {
-        let mut steps = steps_to(self.root, nearest).unwrap_or_default();
-        let line = if nearest.line > 0 {
-            nearest.line
-        } else {
-            let within = self.origin.json.and_then(|text| crate::document::json_line(text, &steps));
-            self.origin.line + within.unwrap_or(0)
-        };
-        steps.extend(missing.map(|key| Step::Key(key.to_owned())));
+        let Position { line, mut path } = self.origin.position_of(self.root, nearest);
+        path.steps.extend(missing.map(|key| Step::Key(key.to_owned())));
         Place {
             file: self.origin.file.clone(),
             line,
             object: self.name.borrow().clone(),
-            field: (!steps.is_empty()).then(|| shown_path(&steps)),
+            field: (!path.is_empty()).then(|| path.to_string()),
         }
     }
 

@@ -6,7 +6,6 @@
 //! other documents (scenarios) can use the same cursor: [`documents`], [`ObjectReader`] and [`Field`].
 
 mod convert;
-mod document;
 mod error;
 mod field;
 mod intern;
@@ -16,12 +15,11 @@ mod object;
 mod reader;
 mod snapshot;
 mod template_hash;
-mod value;
 
 pub use convert::{Converted, PrintError, convert};
-pub use document::{Document, Source, documents};
-pub use error::{ManifestError, Place, Problem, Warning};
-pub use field::{Field, ObjectReader, Origin};
+pub use documents::{Data, Document, Origin, Place, Source, Value, documents};
+pub use error::{ManifestError, Problem, Warning};
+pub use field::{Field, ObjectReader};
 pub use intern::Interner;
 pub use karpenter::{CustomResource, custom_resources};
 pub use kubernetes::{
@@ -31,4 +29,3 @@ pub use kubernetes::{
 pub use object::{Identity, Located, Object, Objects};
 pub use reader::{ApiKind, ApiRead, Reader, read, read_api_object};
 pub use snapshot::{Settled, Unsettled, snapshot};
-pub use value::{Data, Value};

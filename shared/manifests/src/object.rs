@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use documents::Value;
 use domain::Text;
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::node::Node;
@@ -62,7 +63,7 @@ pub enum Object {
     /// `scheduling.k8s.io` PriorityClass.
     PriorityClass(PriorityClass),
     /// `outrigger.dev` InstanceCatalog, as it stands: the catalogue reads it.
-    InstanceCatalog(serde_json::Value),
+    InstanceCatalog(Value<'static>),
 }
 
 /// A value with its place.

@@ -2,13 +2,13 @@
 
 mod api;
 
+use documents::{Data, Document, Origin, Place, Source, Value, each_object, open_lists};
+
 use crate::convert::Converter;
-use crate::document::{Document, Source, each_object, open_lists};
-use crate::error::{ManifestError, Place, Problem};
-use crate::field::{Field, ObjectReader, Origin};
+use crate::error::{ManifestError, Problem};
+use crate::field::{Field, ObjectReader};
 use crate::intern::Interner;
 use crate::object::{Located, Object, Objects};
-use crate::value::{Data, Value};
 use crate::{karpenter, kubernetes};
 
 pub use api::{ApiKind, ApiRead, read_api_object};
@@ -35,7 +35,7 @@ impl Reader {
     pub fn read_source(&mut self, source: &Source) {
         each_object(source, &mut |document| match document {
             Ok(document) => self.read_object(&document.value, &document.origin),
-            Err(error) => self.objects.errors.push(error),
+            Err(error) => self.objects.errors.push(error.into()),
         });
     }
 
@@ -46,9 +46,7 @@ impl Reader {
         let origin = Origin { file: origin.file.clone(), line, json: None };
         let document = Document { value: value.clone(), origin };
         open_lists(document, &mut |document| {
-            if let Ok(document) = document {
-                self.read_object(&document.value, &document.origin);
-            }
+            self.read_object(&document.value, &document.origin);
         });
     }
 
@@ -72,8 +70,7 @@ impl Reader {
     fn read_current(&mut self, value: &Value<'_>, origin: &Origin<'_>) {
         if !matches!(value.data, Data::Object(_)) {
             let problem = Problem::WrongType { expected: "an object", found: value.described() };
-            let place =
-                Place { file: origin.file.clone(), line: origin.line, object: None, field: None };
+            let place = Place::line(origin.file.clone(), origin.line);
             self.objects.errors.push(ManifestError { problem, place });
             return;
         }
@@ -156,7 +153,7 @@ fn reader_of(group: Option<&str>, kind: &str) -> Result<ReadKind, String> {
 
 fn catalog_reader(kind: &str) -> Option<(&'static str, ReadKind)> {
     fn catalog(root: Field<'_>) -> Option<Object> {
-        root.value().map(|value| Object::InstanceCatalog(value.to_json()))
+        root.value().map(|value| Object::InstanceCatalog(value.clone().into_owned()))
     }
     (kind == "InstanceCatalog").then_some(("outrigger.dev", catalog as ReadKind))
 }

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use domain::SignedDuration;
 
-use crate::value::{Data, Value};
+use documents::{Data, Value};
 use hashstructure::Shape;
 
 pub(crate) use node_class::node_class_hashes;

@@ -117,7 +117,7 @@ fn document(path: &Path) -> Result<Value, ScenarioError> {
     let source = Source::new(name.clone(), text(path)?);
     match manifests::documents(&source).as_mut_slice() {
         [Ok(document)] => Ok(document.value.to_json()),
-        [Err(error)] => Err(ScenarioError::Object(Box::new(error.clone()))),
+        [Err(error)] => Err(ScenarioError::Object(Box::new(error.clone().into()))),
         _ => Err(ScenarioError::Documents { path: name }),
     }
 }
@@ -131,7 +131,8 @@ fn text(path: &Path) -> Result<String, ScenarioError> {
 fn instance_types(catalog: &Value) -> Result<InstanceTypes, ScenarioError> {
     match catalog {
         Value::String(name) => named_catalog(name),
-        inline => catalog::document::from_value(inline).map_err(ScenarioError::Catalog),
+        inline => catalog::document::from_value(&manifests::Value::from_json(inline))
+            .map_err(ScenarioError::Catalog),
     }
 }
 

@@ -83,7 +83,7 @@ fn skipped(objects: &Objects) -> Option<String> {
 }
 
 /// The first InstanceCatalog among the objects, with the name of its file.
-fn inline_catalog(objects: &Objects) -> Option<(&str, &serde_json::Value)> {
+fn inline_catalog(objects: &Objects) -> Option<(&str, &manifests::Value<'static>)> {
     objects.objects.iter().find_map(|located| match &located.value {
         Object::InstanceCatalog(document) => Some((&*located.file, document)),
         _ => None,

@@ -1,11 +1,12 @@
 //! A value of the document that knows where it stands, so that every error can say so.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
+use documents::{Data, Value};
 use domain::money::UsdPerHour;
 use domain::quantity::Quantity;
 use domain::resource::Resources;
-use serde_json::{Map, Value};
 
 use crate::error::{CatalogError, FieldProblem};
 
@@ -31,6 +32,33 @@ pub(super) struct Path<'a> {
 pub(super) enum Step<'a> {
     Key(&'a str),
     Index(usize),
+}
+
+/// The members of an object by name, those that are `null` among them.
+#[derive(Clone, Debug)]
+pub(super) struct Members<'v>(BTreeMap<&'v str, &'v Value<'v>>);
+
+impl<'v> Members<'v> {
+    /// The member, also where it is `null`.
+    pub(super) fn get(&self, key: &str) -> Option<&'v Value<'v>> {
+        self.0.get(key).copied()
+    }
+
+    /// The member, unless it is `null`: the field is then left to its default.
+    pub(super) fn unless_null(&self, key: &str) -> Option<&'v Value<'v>> {
+        self.get(key).filter(|value| !value.is_null())
+    }
+
+    /// All members, by name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'v str, &'v Value<'v>)> {
+        self.0.iter().map(|(key, value)| (*key, *value))
+    }
+}
+
+/// A member of an object, also where it is `null`; `None` where the value is no object.
+pub(super) fn member<'v>(value: &'v Value<'v>, key: &str) -> Option<&'v Value<'v>> {
+    let Data::Object(members) = &value.data else { return None };
+    members.iter().find(|(name, _)| name == key).map(|(_, member)| member)
 }
 
 impl<'a> Path<'a> {
@@ -66,48 +94,50 @@ impl<'a> Path<'a> {
         }
     }
 
-    pub(super) fn wrong_type(&self, expected: &'static str, found: &Value) -> CatalogError {
-        let found = match found {
-            Value::Null => "nothing".to_owned(),
-            Value::Array(_) => "a list".to_owned(),
-            Value::Object(_) => "an object".to_owned(),
-            scalar => scalar.to_string(),
+    pub(super) fn wrong_type(&self, expected: &'static str, found: &Value<'_>) -> CatalogError {
+        let found = match &found.data {
+            Data::Null => "nothing".to_owned(),
+            Data::List(_) => "a list".to_owned(),
+            Data::Object(_) => "an object".to_owned(),
+            _ => found.to_json().to_string(),
         };
         self.error(FieldProblem::WrongType { expected, found })
     }
 
-    pub(super) fn object<'v>(
-        &self,
-        value: &'v Value,
-    ) -> Result<&'v Map<String, Value>, CatalogError> {
-        value.as_object().ok_or_else(|| self.wrong_type("an object", value))
+    pub(super) fn object<'v>(&self, value: &'v Value<'v>) -> Result<Members<'v>, CatalogError> {
+        let Data::Object(members) = &value.data else {
+            return Err(self.wrong_type("an object", value));
+        };
+        Ok(Members(members.iter().map(|(key, member)| (key.as_ref(), member)).collect()))
     }
 
-    pub(super) fn list<'v>(&self, value: &'v Value) -> Result<&'v [Value], CatalogError> {
-        let list = value.as_array().ok_or_else(|| self.wrong_type("a list", value))?;
-        Ok(list)
+    pub(super) fn list<'v>(&self, value: &'v Value<'v>) -> Result<&'v [Value<'v>], CatalogError> {
+        value.as_list().ok_or_else(|| self.wrong_type("a list", value))
     }
 
-    pub(super) fn string<'v>(&self, value: &'v Value) -> Result<&'v str, CatalogError> {
+    pub(super) fn string<'v>(&self, value: &'v Value<'v>) -> Result<&'v str, CatalogError> {
         value.as_str().ok_or_else(|| self.wrong_type("a string", value))
     }
 
-    pub(super) fn boolean(&self, value: &Value) -> Result<bool, CatalogError> {
-        value.as_bool().ok_or_else(|| self.wrong_type("true or false", value))
+    pub(super) fn boolean(&self, value: &Value<'_>) -> Result<bool, CatalogError> {
+        match value.data {
+            Data::Bool(truth) => Ok(truth),
+            _ => Err(self.wrong_type("true or false", value)),
+        }
     }
 
     /// A whole number from zero up.
-    pub(super) fn count(&self, value: &Value) -> Result<u32, CatalogError> {
-        value
-            .as_u64()
-            .and_then(|count| u32::try_from(count).ok())
-            .ok_or_else(|| self.wrong_type("a whole number", value))
+    pub(super) fn count(&self, value: &Value<'_>) -> Result<u32, CatalogError> {
+        let Data::Integer(number) = value.data else {
+            return Err(self.wrong_type("a whole number", value));
+        };
+        u32::try_from(number).map_err(|_| self.wrong_type("a whole number", value))
     }
 
     /// A price in dollars an hour, exact to the billionth.
-    pub(super) fn price(&self, value: &Value) -> Result<UsdPerHour, CatalogError> {
-        let price = value
-            .as_f64()
+    pub(super) fn price(&self, value: &Value<'_>) -> Result<UsdPerHour, CatalogError> {
+        let price = number(value)
+            .and_then(|number| number.as_f64())
             .and_then(UsdPerHour::from_f64)
             .ok_or_else(|| self.wrong_type("a number of US dollars", value))?;
         if price < UsdPerHour::ZERO {
@@ -117,23 +147,29 @@ impl<'a> Path<'a> {
     }
 
     /// A label's value: a string, or a YAML scalar that the author did not quote.
-    pub(super) fn label_value<'v>(&self, value: &'v Value) -> Result<Cow<'v, str>, CatalogError> {
-        match value {
-            Value::String(text) => Ok(text.as_str().into()),
-            Value::Number(number) => Ok(number.to_string().into()),
-            Value::Bool(truth) => Ok(truth.to_string().into()),
-            _ => Err(self.wrong_type("a string", value)),
+    pub(super) fn label_value<'v>(
+        &self,
+        value: &'v Value<'v>,
+    ) -> Result<Cow<'v, str>, CatalogError> {
+        match &value.data {
+            Data::Text(text) => Ok(text.as_ref().into()),
+            Data::Bool(truth) => Ok(truth.to_string().into()),
+            _ => number(value)
+                .map(|number| number.to_string().into())
+                .ok_or_else(|| self.wrong_type("a string", value)),
         }
     }
 
     /// The amount that a quantity (a string, or a plain number) of the named resource stands for.
-    pub(super) fn amount(&self, name: &str, value: &Value) -> Result<i64, CatalogError> {
-        let quantity: Quantity = match value {
-            Value::String(text) => text.parse(),
-            Value::Number(number) => number.to_string().parse(),
-            _ => return Err(self.wrong_type("a quantity", value)),
-        }
-        .map_err(|error| self.error(FieldProblem::Quantity(error)))?;
+    pub(super) fn amount(&self, name: &str, value: &Value<'_>) -> Result<i64, CatalogError> {
+        let text = match &value.data {
+            Data::Text(text) => Cow::Borrowed(text.as_ref()),
+            _ => number(value)
+                .map(|number| number.to_string().into())
+                .ok_or_else(|| self.wrong_type("a quantity", value))?,
+        };
+        let quantity: Quantity =
+            text.parse().map_err(|error| self.error(FieldProblem::Quantity(error)))?;
         if quantity.is_negative() {
             return Err(self.error(FieldProblem::Negative));
         }
@@ -144,14 +180,22 @@ impl<'a> Path<'a> {
     pub(super) fn check_fields(
         place: Place<'_>,
         parent: Option<&Path<'_>>,
-        fields: &Map<String, Value>,
+        fields: &Members<'_>,
         known: &[&str],
     ) -> Result<(), CatalogError> {
-        match fields.keys().find(|key| !known.contains(&key.as_str())) {
+        match fields.iter().map(|(key, _)| key).find(|key| !known.contains(key)) {
             None => Ok(()),
             Some(key) => {
                 Err(Path { place, parent, step: Step::Key(key) }.error(FieldProblem::Unknown))
             }
         }
+    }
+}
+
+/// A number in its shortest notation: `1.50` is 1.5.
+fn number(value: &Value<'_>) -> Option<serde_json::Number> {
+    match value.to_json() {
+        serde_json::Value::Number(number) => Some(number),
+        _ => None,
     }
 }

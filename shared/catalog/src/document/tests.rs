@@ -1,4 +1,5 @@
 use domain::money::UsdPerHour;
+use serde_json::Value as Json;
 
 use super::*;
 
@@ -23,7 +24,7 @@ spec:
     allocatable: {cpu: 400m}
 "#;
 
-fn catalog(instance_type: &Value) -> String {
+fn catalog(instance_type: &Json) -> String {
     serde_json::json!({
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -86,6 +87,38 @@ fn offerings_are_listed_by_zone_and_capacity_type() {
 }
 
 #[test]
+fn flow_mappings_that_are_no_json_are_read_as_yaml() {
+    let text = "{\"apiVersion\": outrigger.dev/v1alpha1, \"kind\": InstanceCatalog, \"spec\": \
+                {\"instanceTypes\": [{\"name\": a, \"capacity\": {\"cpu\": 1},}]}}";
+    assert_eq!(&*read(text).unwrap().default[0].name, "a");
+}
+
+#[test]
+fn a_key_given_twice_is_refused_in_yaml_and_json() {
+    let cause = |text: &str| {
+        let error = read(text).unwrap_err();
+        (error.to_string(), std::error::Error::source(&error).unwrap().to_string())
+    };
+    let refused = "the catalogue cannot be read".to_owned();
+    assert_eq!(
+        cause("kind: a\nkind: b\n"),
+        (refused.clone(), "key \"kind\" is given twice at line 2".to_owned())
+    );
+    assert_eq!(
+        cause("{\"kind\": 1,\n\"kind\": 2}"),
+        (refused, "key \"kind\" is given twice at line 2 column 6".to_owned())
+    );
+}
+
+#[test]
+fn broken_texts_say_where() {
+    let cause =
+        |text: &str| std::error::Error::source(&read(text).unwrap_err()).unwrap().to_string();
+    assert_eq!(cause("\n{\"a\": "), "EOF while parsing a value at line 2 column 6");
+    assert_eq!(cause("a: [1,\n"), "unclosed bracket '[' at line 1 column 4");
+}
+
+#[test]
 fn what_is_written_reads_back_the_same() {
     let types = read(YAML).unwrap();
     let document = write(&types, "example");
@@ -98,17 +131,17 @@ fn what_is_written_reads_back_the_same() {
 fn the_order_in_the_document_does_not_matter() {
     let mut document = write(&read(YAML).unwrap(), "example");
     document["spec"]["instanceTypes"].as_array_mut().unwrap().reverse();
-    assert_eq!(from_value(&document).unwrap(), read(YAML).unwrap());
+    assert_eq!(from_value(&Value::from_json(&document)).unwrap(), read(YAML).unwrap());
 }
 
 #[test]
 fn errors_name_the_type_and_the_field() {
-    let with = |change: Value| {
+    let with = |change: Json| {
         let mut own = serde_json::json!({"name": "m5.large", "capacity": {"cpu": "2"}});
         own.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         catalog(&own)
     };
-    let offering = |offering: Value| with(serde_json::json!({"offerings": [offering]}));
+    let offering = |offering: Json| with(serde_json::json!({"offerings": [offering]}));
     refused(
         &with(serde_json::json!({"capacity": {"memory": "4GiB"}})),
         "instance type m5.large, field capacity.memory: \"4GiB\" is not a quantity: its suffix is \

@@ -1,13 +1,15 @@
 //! The converter: takes older objects one by one, and tells in the end what they stand for.
 
+use crate::intern::Interner;
+use documents::Origin;
+
 use super::kubelet::move_settings;
 use super::node_class::{node_class, spec_of_beta, spec_of_template};
 use super::node_pool::{Pool, pool_of_beta, pool_of_provisioner};
 use super::{label, tree};
 use crate::error::{ManifestError, Warning};
-use crate::field::{Field, ObjectReader, Origin};
-use crate::intern::Interner;
-use crate::value::Value;
+use crate::field::{Field, ObjectReader};
+use documents::Value;
 
 /// Something made of an older object, with where that stood.
 #[derive(Clone, Debug)]

@@ -3,13 +3,13 @@
 //! In older versions every pool had its own settings beside a template that several could share; in v1
 //! they are the node class's. Where pools that share a class differ, each setting gets a class of its own.
 
+use documents::Value;
 use std::collections::BTreeMap;
 
 use super::converter::{NodeClass, Placed};
 use super::node_pool::{Pool, is_same};
 use super::tree::{set, text};
 use crate::error::Warning;
-use crate::value::Value;
 
 /// Moves the settings of every pool into its class. The classes that come back are those given, with
 /// settings, and copies of them; the warnings tell what was done beyond moving, and what could not be done.

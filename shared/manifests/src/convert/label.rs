@@ -1,8 +1,9 @@
 //! Names of labels and annotations that changed.
 
+use documents::Value;
+
 use super::tree::{self, own};
 use crate::field::Field;
-use crate::value::Value;
 
 /// Labels, old name and new.
 const LABELS: [(&str, &str); 1] = [("karpenter.sh/provisioner-name", "karpenter.sh/nodepool")];

@@ -1,12 +1,12 @@
 //! What makes EC2NodeClasses: AWSNodeTemplate v1alpha1, a Provisioner's inline `provider`, and
 //! EC2NodeClass v1beta1.
 
+use documents::Value;
 use domain::node_class::AmiFamily;
 
 use super::legacy_selector::{Selects, Term, terms};
 use super::tree::{self, integer, line_of, list, object, own, text};
 use crate::field::Field;
-use crate::value::Value;
 
 /// What conversion cannot decide.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,5 +1,6 @@
 //! What makes NodePools: Provisioner v1alpha5 and NodePool v1beta1.
 
+use documents::{Data, Value};
 use domain::label;
 
 use super::label::{annotations, labels, requirements};
@@ -7,7 +8,6 @@ use super::node_class::spec_of_template;
 use super::tree::{self, line_of, list, object, own, text};
 use crate::error::Place;
 use crate::field::Field;
-use crate::value::{Data, Value};
 
 /// What an older pool says.
 #[derive(Clone, Debug)]

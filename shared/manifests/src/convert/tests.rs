@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use documents::Source;
 use domain::SignedDuration;
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
 
-use crate::document::Source;
 use crate::object::Object;
 use crate::{convert, read};
 

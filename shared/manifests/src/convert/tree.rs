@@ -1,8 +1,10 @@
 //! Building objects of the new version from parts of the old, each keeping its line.
 
-use crate::field::{Field, ObjectReader, Origin};
 use crate::intern::Interner;
-use crate::value::{Data, Value};
+use documents::Origin;
+
+use crate::field::{Field, ObjectReader};
+use documents::{Data, Value};
 
 /// A part of the old object, to stand in a new one; `None` for an absent field.
 ///

@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use crate::value::{Data, Value};
+use documents::{Data, Value};
 
 /// A value in the order of its members.
 pub(super) struct Printed<'v>(pub(super) &'v Value<'v>);

@@ -2,6 +2,7 @@
 //!
 //! Source: KEDA's "ScaledObject specification" and "Cron" scaler.
 
+use documents::Data;
 use domain::buffer::{CronTrigger, ScaledObject};
 use domain::schedule::{Schedule, ScheduleError, time_zone};
 use domain::workload::WorkloadKind;
@@ -11,7 +12,6 @@ use super::capacity_buffer::SCALABLE;
 use super::duration;
 use super::metadata::read_namespaced;
 use crate::field::Field;
-use crate::value::Data;
 
 /// `maxReplicaCount` when unset.
 const MAX_REPLICAS: u32 = 100;

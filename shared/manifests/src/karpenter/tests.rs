@@ -4,7 +4,8 @@ mod capacity;
 mod node_class;
 mod node_pool;
 
-use crate::document::Source;
+use documents::Source;
+
 use crate::object::{Object, Objects};
 
 /// Reads one text.

@@ -1,11 +1,11 @@
 //! PodDisruptionBudget.
 
+use documents::Data;
 use domain::pdb::{CountOrPercent, PodDisruptionBudget};
 
 use super::metadata::Metadata;
 use super::selector::label_selector;
 use crate::field::Field;
-use crate::value::Data;
 
 pub(super) fn read(root: Field<'_>) -> PodDisruptionBudget {
     let (_, key) = Metadata::namespaced(root);

@@ -5,7 +5,8 @@ mod pod;
 mod volume;
 mod workload;
 
-use crate::document::Source;
+use documents::Source;
+
 use crate::object::{Object, Objects};
 use crate::reader::read;
 

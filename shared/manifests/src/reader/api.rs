@@ -1,18 +1,14 @@
 //! Objects as an API server sends them: one by one, in the current version, with their status.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{DeserializeSeed, Visitor};
-use serde::de::{Deserializer, IgnoredAny, MapAccess};
+use documents::{Data, Origin, Place, SyntaxProblem, Value, value_without};
 
 use super::{check_version, group_of, name_of, reader_of};
-use crate::error::{ManifestError, Place, Problem, Warning};
-use crate::field::{Field, ObjectReader, Origin};
+use crate::error::{ManifestError, Warning};
+use crate::field::{Field, ObjectReader};
 use crate::intern::Interner;
 use crate::object::Object;
-use crate::value::{Data, Value};
 
 /// What an API server was asked for. Items of its lists need not repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,13 +39,11 @@ pub fn read_api_object<T>(
     beside: impl FnOnce(Field<'_>) -> T,
 ) -> ApiRead<T> {
     let origin = Origin { file: kind.kind.clone(), line: 0, json: None };
-    let mut deserializer = serde_json::Deserializer::from_str(json);
-    let value = match WITHOUT_MANAGED_FIELDS.deserialize(&mut deserializer) {
+    let value = match value_without(json, &["metadata", "managedFields"]) {
         Ok(value) => complete(value, kind),
         Err(error) => {
-            let place = Place { file: origin.file, line: 0, object: None, field: None };
-            let problem = Problem::Syntax(format!("not an object in JSON: {error}"));
-            let errors = vec![ManifestError { problem, place }];
+            let problem = SyntaxProblem::Refused(format!("not an object in JSON: {error}")).into();
+            let errors = vec![ManifestError { problem, place: Place::line(origin.file, 0) }];
             return ApiRead { result: Err(errors), warnings: Vec::new() };
         }
     };
@@ -81,46 +75,6 @@ fn complete<'t>(mut value: Value<'t>, kind: &ApiKind) -> Value<'t> {
         }
     }
     value
-}
-
-const WITHOUT_MANAGED_FIELDS: Without = Without { path: &["metadata", "managedFields"] };
-
-/// Reads an object without the member at the end of a path.
-#[derive(Clone, Copy)]
-struct Without {
-    path: &'static [&'static str],
-}
-
-impl<'de> DeserializeSeed<'de> for Without {
-    type Value = Value<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value<'de>, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Without {
-    type Value = Value<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value<'de>, A::Error> {
-        let mut members: Vec<(Cow<'de, str>, Value<'de>)> = Vec::new();
-        while let Some(key) = access.next_key::<Cow<'de, str>>()? {
-            match self.path {
-                [last] if *last == key => {
-                    access.next_value::<IgnoredAny>()?;
-                }
-                [first, rest @ ..] if *first == key => {
-                    members.push((key, access.next_value_seed(Self { path: rest })?));
-                }
-                _ => members.push((key, access.next_value()?)),
-            }
-        }
-        Ok(Value::new(0, Data::Object(members)))
-    }
 }
 
 #[cfg(test)]

@@ -178,7 +178,7 @@ fn an_instance_catalog_is_handed_on_as_it_stands() {
     else {
         panic!("expected one catalogue, found {objects:?}");
     };
-    assert_eq!(catalog["spec"]["prices"], serde_json::json!([0.5, 2]));
+    assert_eq!(catalog.to_json()["spec"]["prices"], serde_json::json!([0.5, 2]));
 }
 
 #[test]

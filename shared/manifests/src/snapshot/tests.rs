@@ -2,12 +2,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
+use documents::Source;
 use domain::resource::CPU;
 use domain::snapshot::ClusterSnapshot;
 use proptest::prelude::*;
 
 use super::*;
-use crate::document::Source;
 use crate::reader::read;
 
 fn look(text: &str) -> (ClusterSnapshot, Vec<String>) {

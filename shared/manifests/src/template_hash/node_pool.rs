@@ -3,11 +3,11 @@
 //! Requirements do not count: they are compared with a node's labels. Neither does anything outside the
 //! template. Source: Karpenter `pkg/apis/v1/nodepool.go`, `NodePool.Hash`.
 
+use documents::Value;
 use domain::Text;
 
 use super::hashstructure::Shape;
 use super::{Fields, duration, nanoseconds, set, text, texts};
-use crate::value::Value;
 
 /// `expireAfter` when unset: 720h, as the CRD fills in.
 const DEFAULT_LIFETIME_NANOS: i64 = 720 * 3600 * 1_000_000_000;

@@ -2,12 +2,11 @@
 //! Karpenter 1.14 (NodePools `v3`, EC2NodeClasses `v5`) and 1.15 (EC2NodeClasses `v6`) gives each. Its Go
 //! code was asked once for these figures.
 
+use documents::{Document, Source, Value, documents};
 use domain::Text;
 use domain::node_class::AmiFamily;
 
 use super::{node_class_hashes, node_pool_hash};
-use crate::document::{Document, Source, documents};
-use crate::value::Value;
 
 const VECTORS: &str = include_str!("vectors.jsonl");
 

@@ -62,7 +62,7 @@ fn read(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
     if all.is_empty() {
         return Err(ScenarioError::Empty);
     }
-    let document = all.remove(0).map_err(|error| ScenarioError::Invalid(vec![error]))?;
+    let document = all.remove(0).map_err(|error| ScenarioError::Invalid(vec![error.into()]))?;
     let interner = Interner::default();
     let reader = ObjectReader::new(&document.value, &document.origin, &interner);
     let mut folder = Folder::of(name, &document.origin);
@@ -207,7 +207,7 @@ fn catalog_choice(spec: Field<'_>, folder: &mut Folder<'_>) -> Option<CatalogCho
     };
     let types = match value.as_str() {
         Some(file) => catalog::document::read(&folder.text(file)?),
-        None => catalog::document::from_value(&value.to_json()),
+        None => catalog::document::from_value(value),
     };
     match types {
         Ok(types) => Some(CatalogChoice::Given(Box::new(types))),

@@ -75,6 +75,25 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// A copy that borrows nothing from the text it was read from.
+    pub fn into_owned(self) -> Value<'static> {
+        let data = match self.data {
+            Data::Null => Data::Null,
+            Data::Bool(truth) => Data::Bool(truth),
+            Data::Integer(number) => Data::Integer(number),
+            Data::Decimal(number) => Data::Decimal(number.into_owned().into()),
+            Data::Text(text) => Data::Text(text.into_owned().into()),
+            Data::List(items) => Data::List(items.into_iter().map(Value::into_owned).collect()),
+            Data::Object(members) => Data::Object(
+                members
+                    .into_iter()
+                    .map(|(key, value)| (key.into_owned().into(), value.into_owned()))
+                    .collect(),
+            ),
+        };
+        Value::new(self.line, data)
+    }
+
     /// Whether it is `null`.
     pub const fn is_null(&self) -> bool {
         matches!(self.data, Data::Null)
@@ -133,71 +152,4 @@ impl<'a> Value<'a> {
         };
         Self::new(0, data)
     }
-}
-
-/// One step of a field's path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Into a member of an object.
-    Key(String),
-    /// Into an item of a list.
-    Index(usize),
-}
-
-/// The steps from a value to another inside it, found by its address; `None` if it is not inside.
-///
-/// Cursors carry no path, since one is needed only where something is wrong.
-pub(crate) fn steps_to(root: &Value<'_>, target: &Value<'_>) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
-    find(root, target, &mut steps).then_some(steps)
-}
-
-fn find(value: &Value<'_>, target: &Value<'_>, steps: &mut Vec<Step>) -> bool {
-    if std::ptr::eq(value, target) {
-        return true;
-    }
-    let mut descend = |step: Step, child| {
-        steps.push(step);
-        let found = find(child, target, steps);
-        if !found {
-            steps.pop();
-        }
-        found
-    };
-    match &value.data {
-        Data::List(items) => {
-            items.iter().enumerate().any(|(index, item)| descend(Step::Index(index), item))
-        }
-        Data::Object(members) => {
-            members.iter().any(|(key, member)| descend(Step::Key(key.to_string()), member))
-        }
-        _ => false,
-    }
-}
-
-/// A path as people write it: `spec.template.spec.requirements[2].operator`, with keys that hold dots
-/// in brackets: `metadata.labels["example.com/team"]`.
-pub(crate) fn shown_path(steps: &[Step]) -> String {
-    let mut shown = String::new();
-    for step in steps {
-        match step {
-            Step::Index(index) => {
-                shown.push('[');
-                shown.push_str(&index.to_string());
-                shown.push(']');
-            }
-            Step::Key(key) if key.is_empty() || key.contains(['.', '[', ' ', '"']) => {
-                shown.push_str("[\"");
-                shown.push_str(key);
-                shown.push_str("\"]");
-            }
-            Step::Key(key) => {
-                if !shown.is_empty() {
-                    shown.push('.');
-                }
-                shown.push_str(key);
-            }
-        }
-    }
-    shown
 }

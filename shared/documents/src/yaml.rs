@@ -1,4 +1,4 @@
-//! YAML 1.2 with its core schema, from the events of saphyr-parser.
+//! YAML 1.2 with its core schema, from the events of granit-parser.
 //!
 //! Plain scalars are null, booleans and numbers as the core schema says; everything else is a string,
 //! timestamps and `1:30` among it. Beyond the schema, `<<` merges a mapping, since manifests with anchors
@@ -6,47 +6,60 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+use granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
 
-use super::{Chunk, Document, Keys};
-use crate::error::{ManifestError, Problem};
-use crate::field::Origin;
+use crate::chunk::Chunk;
+use crate::document::{Document, Origin};
+use crate::error::{Syntax, SyntaxError, SyntaxProblem};
+use crate::keys::Keys;
 use crate::value::{Data, Value};
 
 /// Deeper nesting is refused; the API's own objects stay under 30.
 const DEPTH_MAX: usize = 128;
-/// So many values in all may come from aliases; a few lines of them can stand for billions.
+/// Most values that may come from aliases in all; a few lines of them can stand for billions.
 const ALIASED_VALUES_MAX: usize = 1_000_000;
 
 /// Hands over each document of a chunk, lists left closed.
-pub(super) fn each_document<'t>(
+pub(crate) fn each_document<'t>(
     chunk: &Chunk<'t>,
-    file: &Arc<str>,
-    take: &mut impl FnMut(Result<Document<'t>, ManifestError>),
+    take: &mut impl FnMut(Result<Document<'t>, SyntaxError>),
 ) {
     let mut builder = Builder::default();
-    for event in Parser::new_from_str(chunk.text) {
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    for event in Parser::new_from_str_with_options(chunk.text, options) {
         let (event, line) = match event {
-            Ok((event, span)) => (event, line_number(span.start.line())),
+            Ok((event, span)) => (written(event, span), line_number(span.start.line())),
             Err(error) => {
                 let within = line_number(error.marker().line()).saturating_sub(1);
-                let problem = Problem::Syntax(format!("not YAML: {}", error.info()));
-                return take(Err(chunk.error(file, within, problem)));
+                let problem = SyntaxProblem::malformed(Syntax::Yaml, error.info());
+                let column = Some(error.marker().col() + 1);
+                return take(Err(SyntaxError { column, ..chunk.error(within, problem) }));
             }
         };
         let line = chunk.line + line.saturating_sub(1);
         if let Err(problem) = builder.event(event, line) {
-            return take(Err(chunk.error(file, line - chunk.line, problem)));
+            return take(Err(chunk.error(line - chunk.line, problem)));
         }
         if let Some(key) = builder.repeated.take() {
-            take(Err(chunk.error(file, line - chunk.line, Problem::DuplicateKey(key))));
+            take(Err(chunk.error(line - chunk.line, SyntaxProblem::DuplicateKey(key))));
         }
         if let Some(value) = builder.finished.take().filter(|value| !value.is_null()) {
-            let origin = Origin { file: file.clone(), line: value.line, json: None };
+            let origin = Origin { file: chunk.file.clone(), line: value.line, json: None };
             take(Ok(Document { value, origin }));
         }
+    }
+}
+
+/// The event, with the scalar that is not there (`key:`) as the empty text that was written, where
+/// the parser says `~`.
+fn written(event: Event<'_>, span: Span) -> Event<'_> {
+    match event {
+        Event::Scalar(text, ScalarStyle::Plain, anchor, tag) if text == "~" && span.is_empty() => {
+            Event::Scalar(Cow::Borrowed(""), ScalarStyle::Plain, anchor, tag)
+        }
+        other => other,
     }
 }
 
@@ -91,7 +104,7 @@ struct Builder<'t> {
 }
 
 impl<'t> Builder<'t> {
-    fn event(&mut self, event: Event<'t>, line: u32) -> Result<(), Problem> {
+    fn event(&mut self, event: Event<'t>, line: u32) -> Result<(), SyntaxProblem> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 if self.awaits_key() {
@@ -105,7 +118,7 @@ impl<'t> Builder<'t> {
             }
             Event::Alias(anchor) => {
                 let value = self.anchors.get(&anchor).cloned().ok_or_else(|| {
-                    Problem::Syntax("not YAML: an anchor stands for itself".to_owned())
+                    SyntaxProblem::malformed(Syntax::Yaml, "an anchor stands for itself")
                 })?;
                 if self.awaits_key() {
                     let name = value.as_str().map(|name| Cow::Owned(name.to_owned()));
@@ -114,14 +127,16 @@ impl<'t> Builder<'t> {
                 }
                 self.aliased_values += values_in(&value);
                 if self.aliased_values > ALIASED_VALUES_MAX {
-                    return Err(Problem::Syntax("aliases stand for too many values".to_owned()));
+                    return Err(SyntaxProblem::Refused(
+                        "aliases stand for too many values".to_owned(),
+                    ));
                 }
                 self.value(value, 0)
             }
-            Event::SequenceStart(anchor, _) => {
+            Event::SequenceStart(_, anchor, _) => {
                 self.open(Frame::List { line, anchor, items: Vec::new() })
             }
-            Event::MappingStart(anchor, _) => self.open(Frame::Object(ObjectFrame {
+            Event::MappingStart(_, anchor, _) => self.open(Frame::Object(ObjectFrame {
                 line,
                 anchor,
                 members: Vec::new(),
@@ -130,11 +145,12 @@ impl<'t> Builder<'t> {
                 merged: Vec::new(),
             })),
             Event::SequenceEnd | Event::MappingEnd => self.close(),
-            Event::DocumentStart(_) => {
+            Event::DocumentStart(..) => {
                 self.anchors.clear();
                 Ok(())
             }
-            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
+            // What begins and ends around documents, and what the options leave out.
+            _ => Ok(()),
         }
     }
 
@@ -165,18 +181,18 @@ impl<'t> Builder<'t> {
         if is_item { 2 } else { 0 }
     }
 
-    fn open(&mut self, frame: Frame<'t>) -> Result<(), Problem> {
+    fn open(&mut self, frame: Frame<'t>) -> Result<(), SyntaxProblem> {
         if self.awaits_key() {
             return Err(complex_key());
         }
         if self.frames.len() == DEPTH_MAX {
-            return Err(Problem::Syntax(format!("nested more than {DEPTH_MAX} deep")));
+            return Err(SyntaxProblem::Refused(format!("nested more than {DEPTH_MAX} deep")));
         }
         self.frames.push(frame);
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Problem> {
+    fn close(&mut self) -> Result<(), SyntaxProblem> {
         let closed = self.frames.pop();
         if self.left_out == Some(self.frames.len()) {
             self.left_out = None;
@@ -195,7 +211,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn value(&mut self, mut value: Value<'t>, anchor: usize) -> Result<(), Problem> {
+    fn value(&mut self, mut value: Value<'t>, anchor: usize) -> Result<(), SyntaxProblem> {
         if anchor > 0 {
             self.anchors.insert(anchor, value.clone());
         }
@@ -218,7 +234,7 @@ impl<'t> Builder<'t> {
 
 impl<'t> ObjectFrame<'t> {
     /// The members, with those of merged mappings that are not given here; earlier mappings win.
-    fn with_merged(self) -> Result<Vec<(Cow<'t, str>, Value<'t>)>, Problem> {
+    fn with_merged(self) -> Result<Vec<(Cow<'t, str>, Value<'t>)>, SyntaxProblem> {
         let mut members = self.members;
         let mut merged = Vec::new();
         for value in self.merged {
@@ -229,7 +245,9 @@ impl<'t> ObjectFrame<'t> {
         }
         for value in merged {
             let Data::Object(more) = value.data else {
-                return Err(Problem::Syntax("`<<` takes a mapping, or a list of them".to_owned()));
+                return Err(SyntaxProblem::Refused(
+                    "`<<` takes a mapping, or a list of them".to_owned(),
+                ));
             };
             for (key, value) in more {
                 if !members.iter().any(|(known, _)| *known == key) {
@@ -241,8 +259,8 @@ impl<'t> ObjectFrame<'t> {
     }
 }
 
-fn complex_key() -> Problem {
-    Problem::Syntax("a key must be a string".to_owned())
+fn complex_key() -> SyntaxProblem {
+    SyntaxProblem::Refused("a key must be a string".to_owned())
 }
 
 fn values_in(value: &Value<'_>) -> usize {
@@ -255,17 +273,19 @@ fn values_in(value: &Value<'_>) -> usize {
 
 /// What a scalar means: quoted ones are strings, plain ones by the core schema, a tag decides first.
 fn scalar<'t>(text: Cow<'t, str>, style: ScalarStyle, tag: Option<&Tag>) -> Data<'t> {
-    let core_tag = tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.as_str());
+    let core_tag = tag.filter(|tag| tag.is_yaml_core_schema()).map(Tag::suffix);
     match core_tag {
         Some("str") => Data::Text(text),
-        Some("null" | "bool" | "int" | "float") => plain(text),
-        _ if style == ScalarStyle::Plain => plain(text),
+        Some("null" | "bool" | "int" | "float") => plain_scalar(text),
+        _ if style == ScalarStyle::Plain => plain_scalar(text),
         _ => Data::Text(text),
     }
 }
 
+/// What a plain (unquoted) scalar means by YAML's core schema.
+///
 /// Source: YAML 1.2.2, 10.3.2 "Tag Resolution".
-fn plain(text: Cow<'_, str>) -> Data<'_> {
+pub fn plain_scalar(text: Cow<'_, str>) -> Data<'_> {
     match text.as_ref() {
         "" | "~" | "null" | "Null" | "NULL" => return Data::Null,
         "true" | "True" | "TRUE" => return Data::Bool(true),

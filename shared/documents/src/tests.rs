@@ -1,7 +1,6 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::value::Data;
 
 fn read(text: &str) -> Vec<Result<Document<'static>, String>> {
     let source: &'static Source = Box::leak(Box::new(Source::new("in.yaml", text)));
@@ -56,6 +55,8 @@ fn quotes_and_tags_decide_before_the_schema() {
     means("'true'", &text("true"));
     means("!!str 12", &text("12"));
     means("!!int \"12\"", &Data::Integer(12));
+    means("!!str", &text(""));
+    means("!!str ~", &text("~"));
     means("|\n  two\n  lines", &text("two\nlines\n"));
 }
 

@@ -1,0 +1,36 @@
+//! Documents as users write them: YAML and JSON read into one tree, in which every value has a place.
+//!
+//! [`documents`] takes a text apart into its documents, [`each_object`] also opens lists of objects
+//! (`List`, `PodList`) on the way. Both give [`Document`]s: a [`Value`], and the [`Origin`] that says
+//! on which line of which file each part of it stands. What is no YAML or JSON is a [`SyntaxError`]
+//! among the documents, and costs the others nothing.
+//!
+//! What the fields of an object mean is known elsewhere: `manifests` reads Kubernetes objects from
+//! these trees, `catalog` reads instance catalogues.
+
+mod chunk;
+mod document;
+mod error;
+mod json;
+mod keys;
+mod lines;
+mod list;
+mod path;
+mod place;
+mod reader;
+mod source;
+#[cfg(test)]
+mod tests;
+mod value;
+mod yaml;
+
+pub use document::{Document, Origin, Position};
+pub use error::{Syntax, SyntaxError, SyntaxProblem};
+pub use json::value_without;
+pub use list::open_lists;
+pub use path::{FieldPath, Step};
+pub use place::Place;
+pub use reader::{documents, each_object, yaml_documents};
+pub use source::Source;
+pub use value::{Data, Value};
+pub use yaml::plain_scalar;
