@@ -7,6 +7,7 @@
 //! misspelt `available` would otherwise sell capacity that is not there.
 
 mod field;
+mod header;
 mod write;
 
 use std::collections::BTreeMap;
@@ -22,12 +23,8 @@ use crate::error::{CatalogError, FieldProblem};
 use crate::text::Texts;
 use field::{Members, Path, Place};
 
+pub use header::{API_VERSION, KIND};
 pub use write::write;
-
-/// `apiVersion` of the document.
-pub const API_VERSION: &str = "outrigger.dev/v1alpha1";
-/// `kind` of the document.
-pub const KIND: &str = "InstanceCatalog";
 
 /// Reads a document from YAML or JSON text.
 pub fn read(text: &str) -> Result<InstanceTypes, CatalogError> {

@@ -13,12 +13,13 @@ mod label;
 mod legacy_selector;
 mod node_class;
 mod node_pool;
+mod placed;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod yaml;
 
 use crate::error::{ManifestError, Warning};
+use crate::print::{self, PrintError, Printed};
 use documents::Value;
 
 use documents::{Document, Source, each_object};
@@ -36,17 +37,12 @@ pub struct Converted {
     pub errors: Vec<ManifestError>,
 }
 
-/// Why converted manifests cannot be printed.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write YAML")]
-pub struct PrintError(#[from] serde_saphyr::ser::Error);
-
 impl Converted {
     /// The documents as YAML.
     pub fn to_yaml(&self) -> Result<String, PrintError> {
         let mut documents = Vec::with_capacity(self.documents.len());
         for document in &self.documents {
-            documents.push(serde_saphyr::to_string(&yaml::Printed(document))?);
+            documents.push(print::yaml(&Printed(document))?);
         }
         Ok(documents.join("---\n"))
     }

@@ -43,6 +43,17 @@ impl<'v> ObjectReader<'v> {
         }
     }
 
+    /// Starts to read an object that errors call by the name in its metadata.
+    pub(crate) fn named(
+        root: &'v Value<'v>,
+        origin: &'v Origin<'v>,
+        interner: &'v Interner,
+    ) -> Self {
+        let reader = Self::new(root, origin, interner);
+        reader.set_name(name_of(root));
+        reader
+    }
+
     /// The cursor at the object itself.
     pub fn root(&'v self) -> Field<'v> {
         Field { reader: self, at: At::Value(self.root) }
@@ -93,6 +104,19 @@ impl<'v> ObjectReader<'v> {
         if !errors.iter().any(|known| known.to_string() == shown) {
             errors.push(error);
         }
+    }
+}
+
+/// The name in an object's metadata, with the namespace if it names one.
+///
+/// Readers of namespaced kinds set the default namespace.
+fn name_of(value: &Value<'_>) -> String {
+    let metadata = value.get("metadata");
+    let part = |key| metadata.and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+    let name = part("name").or_else(|| part("generateName")).unwrap_or("(unnamed)");
+    match part("namespace") {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
     }
 }
 

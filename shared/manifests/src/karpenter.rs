@@ -4,7 +4,6 @@ mod block_device;
 mod capacity_buffer;
 mod crd;
 mod disruption;
-mod duration;
 mod kubelet;
 mod kubelet_rule;
 mod label_rule;
@@ -26,8 +25,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use crate::object::Object;
-use crate::reader::ReadKind;
+use crate::object::{Object, ReadKind};
 
 pub use crd::{CustomResource, custom_resources};
 
@@ -58,9 +56,4 @@ pub(crate) fn reader_of(kind: &str) -> Option<(&'static str, ReadKind)> {
         _ => return None,
     };
     Some(reader)
-}
-
-/// Reads a duration as Karpenter's API writes it.
-pub(crate) fn parse_duration(text: &str) -> Option<domain::SignedDuration> {
-    duration::parse(text).ok()
 }

@@ -15,8 +15,7 @@ mod topology;
 mod volume;
 mod workload;
 
-use crate::object::Object;
-use crate::reader::ReadKind;
+use crate::object::{Object, ReadKind};
 
 pub(crate) use metadata::Metadata;
 pub(crate) use pod::read_pod_template_spec;

@@ -6,17 +6,19 @@
 //! other documents (scenarios) can use the same cursor: [`documents`], [`ObjectReader`] and [`Field`].
 
 mod convert;
+mod duration;
 mod error;
 mod field;
 mod intern;
 mod karpenter;
 mod kubernetes;
 mod object;
+mod print;
 mod reader;
 mod snapshot;
 mod template_hash;
 
-pub use convert::{Converted, PrintError, convert};
+pub use convert::{Converted, convert};
 pub use documents::{Data, Document, Origin, Place, Source, Value, documents};
 pub use error::{ManifestError, Problem, Warning};
 pub use field::{Field, ObjectReader};
@@ -27,5 +29,6 @@ pub use kubernetes::{
     WorkloadObject,
 };
 pub use object::{Identity, Located, Object, Objects};
+pub use print::PrintError;
 pub use reader::{ApiKind, ApiRead, Reader, read, read_api_object};
 pub use snapshot::{Settled, Unsettled, snapshot};

@@ -18,6 +18,7 @@ use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageCl
 use domain::workload::{Namespace, PodTemplateObject, WorkloadKind};
 
 use crate::error::{ManifestError, Warning};
+use crate::field::Field;
 use crate::kubernetes::{DaemonSetObject, PodObject, PriorityClass, WorkloadObject};
 
 /// An object of a kind that is read.
@@ -65,6 +66,9 @@ pub enum Object {
     /// `outrigger.dev` InstanceCatalog, as it stands: the catalogue reads it.
     InstanceCatalog(Value<'static>),
 }
+
+/// A function that reads one kind; `None` where something was noted that leaves nothing to return.
+pub(crate) type ReadKind = fn(Field<'_>) -> Option<Object>;
 
 /// A value with its place.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use domain::label;
 use domain::resource::{Resources, ShownAmount};
 use serde_json::{Map, Value, json};
 
-use super::{API_VERSION, KIND};
+use super::header::{API_VERSION, KIND};
 
 /// The document of what the node class of that name sees (the default where it has no list of its
 /// own), which [`super::read`] reads back as the default.

@@ -6,21 +6,11 @@ use documents::Origin;
 use super::kubelet::move_settings;
 use super::node_class::{node_class, spec_of_beta, spec_of_template};
 use super::node_pool::{Pool, pool_of_beta, pool_of_provisioner};
+use super::placed::{NodeClass, Placed};
 use super::{label, tree};
 use crate::error::{ManifestError, Warning};
 use crate::field::{Field, ObjectReader};
 use documents::Value;
-
-/// Something made of an older object, with where that stood.
-#[derive(Clone, Debug)]
-pub(crate) struct Placed<T> {
-    /// What was made.
-    pub(crate) value: T,
-    /// The older object's origin.
-    pub(crate) origin: Origin<'static>,
-    /// The position that was given with the older object.
-    pub(crate) position: usize,
-}
 
 /// What older objects stand for.
 #[derive(Debug, Default)]
@@ -31,13 +21,6 @@ pub(crate) struct Conversion {
     pub(crate) warnings: Vec<Warning>,
     /// What is wrong.
     pub(crate) errors: Vec<ManifestError>,
-}
-
-/// An EC2NodeClass of v1 by its name.
-#[derive(Clone, Debug)]
-pub(super) struct NodeClass {
-    pub(super) name: String,
-    pub(super) object: Value<'static>,
 }
 
 /// Takes older objects one by one. What they stand for can only be told together, since settings move
@@ -109,8 +92,7 @@ impl Converter {
         if old_kind.is_none() && !label::has_old_names(value) {
             return false;
         }
-        let reader = ObjectReader::new(value, origin, &self.interner);
-        reader.set_name(crate::reader::name_of(value));
+        let reader = ObjectReader::named(value, origin, &self.interner);
         let root = reader.root();
         let taken = match old_kind {
             None => {
@@ -147,13 +129,6 @@ impl Converter {
         let pools = pools.into_iter().map(|pool| pool.map(|pool| pool.object));
         conversion.objects = classes.chain(pools).collect();
         conversion
-    }
-}
-
-impl<T> Placed<T> {
-    /// Something else in the same place.
-    pub(super) fn map<U>(self, make: impl FnOnce(T) -> U) -> Placed<U> {
-        Placed { value: make(self.value), origin: self.origin, position: self.position }
     }
 }
 

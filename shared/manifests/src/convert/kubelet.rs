@@ -6,8 +6,8 @@
 use documents::Value;
 use std::collections::BTreeMap;
 
-use super::converter::{NodeClass, Placed};
 use super::node_pool::{Pool, is_same};
+use super::placed::{NodeClass, Placed};
 use super::tree::{set, text};
 use crate::error::Warning;
 

@@ -7,7 +7,7 @@ use domain::pdb::CountOrPercent;
 use domain::reason::DisruptionReason;
 use domain::schedule::Schedule;
 
-use super::duration;
+use crate::duration;
 use crate::field::Field;
 
 /// Most budgets, and most reasons of a budget.

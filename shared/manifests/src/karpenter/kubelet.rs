@@ -6,11 +6,11 @@ use domain::Text;
 use domain::node_class::{AmiFamily, KubeletConfiguration};
 use domain::resource::Resources;
 
-use super::duration;
 use super::kubelet_rule::{
     COMMON_FIELDS, EVICTION_SIGNALS, KubeletRule, RESERVED_RESOURCES, check_other_field,
     parse_threshold,
 };
+use crate::duration;
 use crate::error::Problem;
 use crate::field::Field;
 

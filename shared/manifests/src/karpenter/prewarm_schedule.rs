@@ -2,9 +2,9 @@
 
 use domain::buffer::{PrewarmSchedule, PrewarmTarget};
 
-use super::duration;
 use super::metadata::read_namespaced;
 use super::scaled_object::{read_range, read_target, read_triggers};
+use crate::duration;
 use crate::field::Field;
 use crate::kubernetes::read_pod_template_spec;
 

@@ -9,8 +9,8 @@ use domain::workload::WorkloadKind;
 use domain::{SignedDuration, Text};
 
 use super::capacity_buffer::SCALABLE;
-use super::duration;
 use super::metadata::read_namespaced;
+use crate::duration;
 use crate::field::Field;
 
 /// `maxReplicaCount` when unset.

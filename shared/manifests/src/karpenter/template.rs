@@ -5,9 +5,9 @@ use domain::requirement::Requirement;
 use domain::taint::Taint;
 use domain::{SignedDuration, Text};
 
-use super::duration;
 use super::requirement::{RequirementsOf, read_requirements};
 use super::taint::read_taints;
+use crate::duration;
 use crate::field::Field;
 
 /// Fields of `spec.template.spec`; a NodeClaim's `spec` has `resources` too.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use documents::{Data, Origin, Place, SyntaxProblem, Value, value_without};
 
-use super::{check_version, group_of, name_of, reader_of};
+use super::kinds::{check_version, group_of, reader_of};
 use crate::error::{ManifestError, Warning};
 use crate::field::{Field, ObjectReader};
 use crate::intern::Interner;
@@ -47,8 +47,7 @@ pub fn read_api_object<T>(
             return ApiRead { result: Err(errors), warnings: Vec::new() };
         }
     };
-    let reader = ObjectReader::new(&value, &origin, interner);
-    reader.set_name(name_of(&value));
+    let reader = ObjectReader::named(&value, &origin, interner);
     let root = reader.root();
     let object = match reader_of(group_of(root), &kind.kind) {
         Ok(read) => {

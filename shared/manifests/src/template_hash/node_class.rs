@@ -10,8 +10,8 @@ use documents::{Data, Value};
 use domain::drift::NodeClassHashes;
 use domain::node_class::AmiFamily;
 
+use super::fields::{Fields, boolean, duration, int32, int64, map, set, text, texts};
 use super::hashstructure::Shape;
-use super::{Fields, boolean, duration, int32, int64, map, set, text, texts};
 
 /// The hashes of `spec`, but for the cluster's CA bundle, which is not part of it.
 pub(crate) fn node_class_hashes(spec: &Value<'_>, family: AmiFamily) -> NodeClassHashes {

@@ -6,8 +6,8 @@
 use documents::Value;
 use domain::Text;
 
+use super::fields::{Fields, duration, nanoseconds, set, text, texts};
 use super::hashstructure::Shape;
-use super::{Fields, duration, nanoseconds, set, text, texts};
 
 /// `expireAfter` when unset: 720h, as the CRD fills in.
 const DEFAULT_LIFETIME_NANOS: i64 = 720 * 3600 * 1_000_000_000;

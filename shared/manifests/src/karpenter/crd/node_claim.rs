@@ -4,8 +4,8 @@ use super::common::{
     DURATION, DURATION_OR_NEVER, Requirements, duration, node_class_ref, requirements, resources,
     status, taints,
 };
+use super::kind::{AGE, Kind, READY, column, wide};
 use super::schema::Schema;
-use super::{AGE, Kind, READY, column, wide};
 
 pub(super) fn kind() -> Kind {
     let spec = Schema::object([

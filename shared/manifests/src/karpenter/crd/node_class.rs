@@ -4,8 +4,8 @@ use domain::node_class::AmiFamily;
 use serde_json::json;
 
 use super::common::status;
+use super::kind::{AGE, Kind, READY, column, wide};
 use super::schema::Schema;
-use super::{AGE, Kind, READY, column, wide};
 use crate::karpenter::block_device::{INITIALIZATION_RATE, MAPPINGS_MAX, VOLUME_TYPES};
 use crate::karpenter::network::INTERFACES_MAX;
 use crate::karpenter::node_class::{RESTRICTED_TAG_PREFIX, RESTRICTED_TAGS};

@@ -1,8 +1,8 @@
 //! NodeOverlay.
 
 use super::common::{Requirements, requirements, resources, status};
+use super::kind::{AGE, Kind, READY, wide};
 use super::schema::Schema;
-use super::{AGE, Kind, READY, wide};
 
 /// Resources that an instance type has by itself.
 const OWN: &str = "['cpu', 'memory', 'ephemeral-storage', 'pods']";

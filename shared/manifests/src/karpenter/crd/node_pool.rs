@@ -7,8 +7,8 @@ use super::common::{
     DURATION, DURATION_OR_NEVER, Requirements, duration, labels, node_class_ref, requirements,
     resources, status, taints,
 };
+use super::kind::{AGE, Kind, READY, column, wide};
 use super::schema::Schema;
-use super::{AGE, Kind, READY, column, wide};
 use crate::karpenter::disruption::{LIST_MAX, REASONS};
 use crate::karpenter::node_pool::LABELS_MAX;
 

@@ -1,8 +1,8 @@
 //! PrewarmSchedule.
 
 use super::common::{DURATION, duration};
+use super::kind::{AGE, Kind, column};
 use super::schema::Schema;
-use super::{AGE, Kind, column};
 use crate::karpenter::capacity_buffer::SCALABLE;
 
 pub(super) fn kind() -> Kind {

@@ -1,11 +1,21 @@
-//! Converted objects as YAML that people commit.
+//! YAML as people commit it.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use documents::{Data, Value};
 
+/// Why a value cannot be printed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write YAML")]
+pub struct PrintError(#[from] serde_saphyr::ser::Error);
+
+/// A value as one YAML document.
+pub(crate) fn yaml(value: &impl Serialize) -> Result<String, PrintError> {
+    Ok(serde_saphyr::to_string(value)?)
+}
+
 /// A value in the order of its members.
-pub(super) struct Printed<'v>(pub(super) &'v Value<'v>);
+pub(crate) struct Printed<'v>(pub(crate) &'v Value<'v>);
 
 impl Serialize for Printed<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
