@@ -28,8 +28,5 @@ pub fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
 
 /// What one tick would do: places for pods that have none, and nodes to take away or replace.
 pub fn plan(snapshot: &ClusterSnapshot) -> Plan {
-    let virtual_pods = virtual_pods::virtual_pods(snapshot);
-    let model = model::Model::new(snapshot, &virtual_pods);
-    let scheduling = scheduling::Scheduling::of(&model, scheduling::SchedulingPurpose::Disruption);
-    disruption::add_disruptions(&model, scheduling)
+    disruption::plan(snapshot)
 }

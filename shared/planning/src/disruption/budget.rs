@@ -1,4 +1,4 @@
-//! Disruption budgets: how many nodes of each NodePool may still go, by reason.
+//! Disruption budgets: how many more nodes of each NodePool may be disrupted, by reason.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,15 @@ use domain::Text;
 use domain::label;
 use domain::reason::{DisruptionReason, NotDisruptable};
 
+use super::figures::count;
 use crate::ids::NodeIx;
 use crate::model::Model;
 
-/// What budgets leave, by NodePool and reason.
+/// How many more nodes budgets allow, by NodePool and reason.
 pub(super) struct Allowance {
-    /// `None` where nothing limits.
+    /// `None` where no budget applies.
     left: BTreeMap<(Text, DisruptionReason), Option<u32>>,
-    /// Taken in this plan, by pool, whatever the reason.
+    /// Nodes disrupted by this plan, by pool, whatever the reason.
     taken: BTreeMap<Text, u32>,
 }
 
@@ -21,7 +22,7 @@ const VOLUNTARY: [DisruptionReason; 3] =
     [DisruptionReason::Empty, DisruptionReason::Underutilized, DisruptionReason::Drifted];
 
 impl Allowance {
-    /// Budgets of the pools' initialized nodes, less those going already or not ready.
+    /// Budgets of the pools' initialized nodes, less those already being disrupted or not ready.
     pub(super) fn of(model: &Model) -> Self {
         let mut left = BTreeMap::new();
         for pool in &model.snapshot.node_pools {
@@ -37,24 +38,23 @@ impl Allowance {
                         })
                 })
                 .collect();
-            let going = members
+            let unavailable = members
                 .iter()
                 .filter(|node| {
                     node.is_leaving() || node.node.is_some_and(domain::node::Node::is_not_ready)
                 })
                 .count();
-            let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
             for reason in VOLUNTARY {
                 let allowed = pool
                     .allowed_disruptions(reason, count(members.len()), model.snapshot.now)
-                    .map(|allowed| allowed.saturating_sub(count(going)));
+                    .map(|allowed| allowed.saturating_sub(count(unavailable)));
                 left.insert((pool.name.clone(), reason), allowed);
             }
         }
         Self { left, taken: BTreeMap::new() }
     }
 
-    /// Whether one more node may go for the reason.
+    /// Whether budgets allow one more node for the reason.
     pub(super) fn check(
         &self,
         model: &Model,
@@ -64,7 +64,7 @@ impl Allowance {
         self.check_many(model, &[node], reason)
     }
 
-    /// Whether these nodes may go together for the reason.
+    /// Whether budgets allow these nodes together for the reason.
     pub(super) fn check_many(
         &self,
         model: &Model,
@@ -89,7 +89,7 @@ impl Allowance {
         Ok(())
     }
 
-    /// Counts one more node in, if it may go.
+    /// Counts one more node if budgets allow it.
     pub(super) fn take(
         &mut self,
         model: &Model,
@@ -101,7 +101,7 @@ impl Allowance {
         Ok(())
     }
 
-    /// Counts one more node in that was found to be allowed.
+    /// Counts one more node that was found to be allowed.
     pub(super) fn count(&mut self, model: &Model, node: NodeIx) {
         if let Some(pool) = model.nodes[node].labels.get(label::NODE_POOL) {
             *self.taken.entry(pool.clone()).or_default() += 1;

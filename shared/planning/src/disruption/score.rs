@@ -1,7 +1,8 @@
-//! What moves are worth: what they save for what they disrupt, and what they cost once.
+//! Scores of moves: what they save for what they disrupt, and what they cost once.
 //!
-//! The score is that of the `Balanced` policy: the share of the cost that a move saves, over the share of all
-//! disruption that it causes. It decides under that policy, and ranks moves under every policy.
+//! The score is that of the `Balanced` policy: the fraction of the cost that a move saves, over the
+//! fraction of all disruption that it causes. It decides under that policy, and ranks moves under every
+//! policy.
 //!
 //! Source: Karpenter `pkg/controllers/disruption/balanced.go`, with k = 2.
 
@@ -13,27 +14,28 @@ use domain::money::UsdPerHour;
 use domain::node_pool::ConsolidationPolicy;
 use domain::reason::Unconsolidatable;
 
-use super::candidate::{eviction_cost, lifetime_left};
+use super::cost::{eviction_cost, lifetime_remaining};
 use crate::ids::{IndexVec, NodeIx};
 use crate::model::Model;
 
 /// A `Balanced` pool approves a move when its score is at least one half.
 const SCORE_MIN: f64 = 0.5;
 
-/// What evicting an ordinary pod is taken to cost, in nano-USD: a hundredth of a cent, for work that is lost
-/// and requests that fail or wait. More with a deletion cost or a priority.
+/// Assumed cost of evicting an ordinary pod, in nano-USD: a hundredth of a cent, for work that is lost and
+/// requests that fail or wait. Higher with a deletion cost or a priority.
 const EVICTION_NANOS: f64 = 100_000.0;
 
-/// Hours that a new node is paid for while the nodes that it replaces still are: five minutes.
+/// Hours for which a new node is paid for beside the nodes that it replaces: five minutes.
 const OVERLAP_HOURS: f64 = 5.0 / 60.0;
 
-/// A move must have paid for itself after so many hours.
+/// Hours within which a move must pay for itself.
 const PAYBACK_HOURS: f64 = 24.0;
 
-/// The same for a move to several new nodes: with pods enough there is always one that saves a little.
+/// Hours within which a move to several new nodes must pay for itself: with enough pods there is always
+/// one that saves a little.
 const PAYBACK_OF_SEVERAL_HOURS: f64 = 2.0;
 
-/// Prices and disruption of all nodes, summed up by pool.
+/// Prices and disruption of all nodes, with their sums by pool.
 pub(super) struct Scores<'a> {
     pools: BTreeMap<&'a Text, PoolTotal>,
     by_node: IndexVec<NodeIx, NodeShare>,
@@ -41,11 +43,11 @@ pub(super) struct Scores<'a> {
 
 #[derive(Clone, Copy, Default)]
 struct NodeShare {
-    /// Nano-USD an hour; 0 where it is not known.
+    /// Nano-USD per hour; 0 where it is not known.
     price: f64,
-    /// Sum of what evicting each of its pods costs, 1 for an ordinary one.
+    /// Sum of the eviction costs of its pods, 1 for an ordinary one.
     evictions: f64,
-    /// That, one for the node itself, by the share of its life left.
+    /// (1 + evictions) × remaining lifetime fraction.
     disruption: f64,
 }
 
@@ -57,7 +59,7 @@ struct PoolTotal {
 }
 
 impl<'a> Scores<'a> {
-    /// Over all nodes of a model.
+    /// Of all nodes of a model.
     pub(super) fn of(model: &Model<'a>) -> Self {
         let mut pools: BTreeMap<&Text, PoolTotal> = BTreeMap::new();
         for pool in &model.snapshot.node_pools {
@@ -77,23 +79,26 @@ impl<'a> Scores<'a> {
         Self { pools, by_node }
     }
 
-    /// What a saving is worth for the disruption of nodes: comparable between moves of one plan only.
+    /// Savings per disruption: comparable between moves of one plan only.
     #[expect(clippy::cast_precision_loss, reason = "only ranks")]
     pub(super) fn rank(&self, nodes: &[NodeIx], savings: UsdPerHour) -> f64 {
         savings.nanos() as f64 / self.disruption(nodes).max(f64::MIN_POSITIVE)
     }
 
-    /// What taking nodes away disrupts: a node as much as an ordinary pod, all by the share of the node's life left.
+    /// What removing the nodes disrupts: a node counts as much as an ordinary pod, both × the node's
+    /// remaining lifetime fraction.
     pub(super) fn disruption(&self, nodes: &[NodeIx]) -> f64 {
         nodes.iter().map(|node| self.by_node[*node].disruption).sum()
     }
 
-    /// What a move has to save at least: what its evictions cost, and new nodes beside the old ones while
-    /// they start, over the time in which it must have paid for itself. Never nothing.
-    pub(super) fn needed(
+    /// The least that a move must save per hour: what its evictions cost, and new nodes beside the old
+    /// ones while they start, over the time within which it must pay for itself. Always positive.
+    /// `price` is that of the new nodes, `launches` their number.
+    pub(super) fn required_savings(
         &self,
         nodes: &[NodeIx],
-        (launches, price): (usize, UsdPerHour),
+        launches: usize,
+        price: UsdPerHour,
     ) -> UsdPerHour {
         let evictions: f64 = nodes.iter().map(|node| self.by_node[*node].evictions).sum();
         let overlap = price.to_f64() * 1e9 * OVERLAP_HOURS;
@@ -104,7 +109,7 @@ impl<'a> Scores<'a> {
             .max(UsdPerHour::from_nanos(1))
     }
 
-    /// Whether every `Balanced` pool among the nodes' approves a move with such a saving.
+    /// Whether every `Balanced` pool of the nodes approves a move with such a saving.
     #[expect(clippy::cast_precision_loss, reason = "scores are ratios")]
     pub(super) fn approve(
         &self,
@@ -159,7 +164,7 @@ impl NodeShare {
         Self {
             price: view.price().map_or(0.0, |price| price.nanos() as f64),
             evictions,
-            disruption: (1.0 + evictions) * lifetime_left(view.claim, model.snapshot.now),
+            disruption: (1.0 + evictions) * lifetime_remaining(view.claim, model.snapshot.now),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Validation: whether a command that was proposed a while ago still stands in a fresh snapshot.
+//! Validation: whether a command that was proposed earlier is still valid in a fresh snapshot.
 //!
 //! It is a trial of exactly its nodes for exactly its reason, not a search for something better: a
 //! fresh proposal may differ although the command is as good as ever.
@@ -12,12 +12,14 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::requirement::Requirements;
 
 use super::budget::Allowance;
-use super::candidate::{Candidate, candidates};
+use super::candidate::Candidate;
+use super::candidates::{candidates, forced};
 use super::evaluation::evaluate;
-use super::fixed::{is_of_fixed_pool, one_for_one, with_pool_serving};
+use super::host_order::prefer_remaining_nodes;
 use super::score::Scores;
-use super::trial::{Trial, Trials};
-use super::{forced, prefer_staying};
+use super::static_capacity::drift::{one_for_one, with_pool_serving};
+use super::static_capacity::is_static;
+use super::trial::{Decision, Trial, Trials};
 use crate::ids::NodeIx;
 use crate::model::Model;
 use crate::scheduling::Scheduling;
@@ -41,36 +43,35 @@ pub(super) fn validate(
         nodes.push(candidate.node);
     }
     Allowance::of(model).check_many(model, &nodes, disruption.reason)?;
-    let of_fixed =
-        |own: &&Candidate| nodes.contains(&own.node) && is_of_fixed_pool(&model.nodes[own.node]);
+    let of_static_pool =
+        |own: &&Candidate| nodes.contains(&own.node) && is_static(&model.nodes[own.node]);
     if disruption.reason == DisruptionReason::Drifted
-        && let Some(candidate) = candidates.iter().find(of_fixed)
+        && let Some(candidate) = candidates.iter().find(of_static_pool)
     {
         return still_one_for_one(model, scheduling, candidate, disruption);
     }
     let scores = Scores::of(model);
     let mut trials = Trials::of(model, scheduling);
-    prefer_staying(&mut trials, &candidates, &scores);
+    prefer_remaining_nodes(&mut trials, &candidates, &scores);
     remove_forced(&mut trials, &candidates, &nodes, disruption.reason);
     let trial = trial(&mut trials, &scores, &nodes, disruption.reason)?;
     let replacements = same_replacements(&trials, &nodes, &trial, disruption)?;
-    Ok(renewed(&trials, &nodes, &trial, replacements, disruption))
+    let decision = Decision { reason: disruption.reason, nodes, trial, replacements };
+    Ok(refreshed(&mut trials, decision, disruption))
 }
 
-/// The command with the pods that its nodes have by now, the places that they get by now, since those of a moment ago
-/// may be taken, and what it saves at the prices of now.
-fn renewed(
-    trials: &Trials,
-    nodes: &[NodeIx],
-    trial: &Trial,
-    replacements: Vec<PlannedNodeClaim>,
+/// The command with its nodes' current pods, the places that they get now, since those planned earlier may
+/// be taken, and what it saves at current prices.
+fn refreshed(
+    trials: &mut Trials,
+    decision: Decision,
     disruption: &PlannedDisruption,
 ) -> PlannedDisruption {
-    let fresh = trials.disruption(disruption.reason, nodes, trial, replacements);
+    let fresh = trials.decide(decision);
     PlannedDisruption { nodes: disruption.nodes.clone(), ..fresh }
 }
 
-/// Whether one new node would still take the place of a drifted node of a pool of a fixed size.
+/// Whether one new node would still replace a drifted node of a static NodePool.
 fn still_one_for_one(
     model: &Model,
     scheduling: &Scheduling,
@@ -82,9 +83,12 @@ fn still_one_for_one(
     };
     let pool = model.nodes[*node].labels.get(label::NODE_POOL).cloned().unwrap_or_default();
     with_pool_serving(model, scheduling, &pool, |trials| {
-        let trial = one_for_one(trials, *node).map_err(|stuck| stuck.reason(trials, drift))?;
+        let trial = one_for_one(trials, *node)
+            .map_err(|irreplaceable| irreplaceable.reason(trials, drift))?;
         let replacements = same_replacements(trials, &[*node], &trial, disruption)?;
-        Ok(renewed(trials, &[*node], &trial, replacements, disruption))
+        let nodes = vec![*node];
+        let decision = Decision { reason: disruption.reason, nodes, trial, replacements };
+        Ok(refreshed(trials, decision, disruption))
     })
 }
 
@@ -92,7 +96,7 @@ fn changed(what: String) -> NotDisruptable {
     NotDisruptable::NotWorthIt(what.into())
 }
 
-/// Whether the reason still holds for the node, and nothing keeps it.
+/// Whether the reason still holds for the node, and nothing blocks it.
 fn still_due(
     model: &Model,
     candidate: &Candidate,
@@ -135,7 +139,7 @@ fn still_due(
     Ok(())
 }
 
-/// Takes away what goes before the command whatever budgets say: those nodes' pods come first.
+/// Removes nodes that are removed before the command whatever budgets say: their pods come first.
 fn remove_forced(
     trials: &mut Trials,
     candidates: &[Candidate],
@@ -148,12 +152,12 @@ fn remove_forced(
     let forced = forced(candidates);
     trials.close(forced.iter().map(|(node, _)| *node));
     for (node, _) in forced.into_iter().filter(|(node, _)| comes_first(*node)) {
-        let trial = trials.rehome(&[node]);
+        let trial = trials.reschedule(&[node]);
         trials.commit(&[node], trial);
     }
 }
 
-/// Where the pods of exactly these nodes go now.
+/// Where the pods of exactly these nodes would go now.
 fn trial(
     trials: &mut Trials,
     scores: &Scores,
@@ -161,10 +165,10 @@ fn trial(
     reason: DisruptionReason,
 ) -> Result<Trial, NotDisruptable> {
     match reason {
-        DisruptionReason::Empty => Ok(trials.rehome(&[])),
+        DisruptionReason::Empty => Ok(trials.reschedule(&[])),
         DisruptionReason::Underutilized => Ok(evaluate(trials, scores, nodes)?.trial),
         DisruptionReason::Drifted => {
-            let trial = trials.rehome(nodes);
+            let trial = trials.reschedule(nodes);
             match trial.failed.first() {
                 Some(pod) => {
                     let pod = &trials.model.pod(*pod).key;
@@ -176,12 +180,12 @@ fn trial(
         DisruptionReason::Expired
         | DisruptionReason::Unhealthy
         | DisruptionReason::Interrupted
-        | DisruptionReason::ScaledDown => Ok(trials.rehome(nodes)),
+        | DisruptionReason::ScaledDown => Ok(trials.reschedule(nodes)),
     }
 }
 
-/// What is planned to be launched, for the pods that it is for by now, if it is what would be launched now. A
-/// replacement that is not needed any more does no harm where the node goes in any case.
+/// The planned replacements with the pods that they are for now, if they would do for what has to be
+/// launched now. One that is not needed any more does no harm where the node is removed in any case.
 fn same_replacements(
     trials: &Trials,
     nodes: &[NodeIx],
@@ -211,7 +215,8 @@ fn same_replacements(
         let planned = unused.remove(same);
         match claim::renewed(model, packed, &mut limits, planned) {
             Some(fresh) => used.push(fresh),
-            // The node goes in any case: what was planned before limits were used up is better than nothing.
+            // The node is removed in any case: what was planned before limits were used up is better than
+            // nothing.
             None if !disruption.reason.is_voluntary() => used.push(planned.clone()),
             None => {
                 let (name, pool) = (&planned.name, &planned.node_pool);
@@ -226,8 +231,8 @@ fn same_replacements(
     Ok(used)
 }
 
-/// Why the planned claim would not do as the node that is needed now. All that may come of its launch
-/// must do: every type, zone, way of buying, and label.
+/// Why the planned claim would not do as the node that is needed now. Whatever its launch may result in
+/// must do: every type, zone, capacity type and label.
 fn difference(model: &Model, packed: &NewNode, planned: &PlannedNodeClaim) -> Option<String> {
     let pool = &model.pools[packed.pool];
     let name = &planned.name;

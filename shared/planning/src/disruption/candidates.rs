@@ -1,0 +1,39 @@
+//! Which nodes are candidates for disruption.
+
+use domain::reason::DisruptionReason;
+
+use super::candidate::Candidate;
+use super::repair::repairs;
+use super::static_capacity::surplus::surplus;
+use crate::ids::{IndexVec, NodeIx};
+use crate::model::Model;
+use crate::scheduling::Scheduling;
+
+/// The managed nodes of a model, and claims in flight that are surplus of their static NodePool, in the
+/// model's order. Nodes that are being deleted are none.
+pub(super) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidate> {
+    let mut expects_pods = IndexVec::filled(false, model.nodes.len());
+    for (_, node) in &scheduling.placed {
+        expects_pods[*node] = true;
+    }
+    let repairs = repairs(model);
+    let mut candidates: Vec<Candidate> = model
+        .nodes
+        .iter_enumerated()
+        .filter(|(_, node)| node.is_managed && !node.is_leaving())
+        .map(|(index, _)| Candidate::of(model, index, expects_pods[index], repairs[index]))
+        .collect();
+    for node in surplus(model, &candidates, &expects_pods) {
+        for own in candidates.iter_mut().filter(|own| own.node == node) {
+            own.forced = Some(DisruptionReason::ScaledDown);
+        }
+    }
+    let has_joined = |own: &Candidate| model.nodes[own.node].node.is_some();
+    candidates.retain(|own| has_joined(own) || own.forced == Some(DisruptionReason::ScaledDown));
+    candidates
+}
+
+/// Nodes that are disrupted whatever budgets and pods say, and why, in the model's order.
+pub(super) fn forced(candidates: &[Candidate]) -> Vec<(NodeIx, DisruptionReason)> {
+    candidates.iter().filter_map(|own| Some((own.node, own.forced?))).collect()
+}

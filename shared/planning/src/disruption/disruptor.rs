@@ -1,0 +1,115 @@
+//! The disruptions that one run decides on, while they are collected.
+
+use std::collections::BTreeSet;
+
+use domain::Text;
+use domain::drift::DriftReason;
+use domain::money::UsdPerHour;
+use domain::plan::{BlockedNode, Plan, PlannedDisruption};
+use domain::reason::NotDisruptable;
+
+use super::budget::Allowance;
+use super::candidate::Candidate;
+use super::score::Scores;
+use super::trial::{Decision, Trials};
+use crate::ids::NodeIx;
+use crate::model::Model;
+use crate::model::node::NodeView;
+use crate::scheduling::claim::Names;
+
+/// Collects disruptions and what blocks others. Each method of disruption is an `impl` block in a file of
+/// its own.
+pub(super) struct Disruptor<'m, 'a> {
+    pub(super) model: &'m Model<'a>,
+    pub(super) allowance: Allowance,
+    pub(super) scores: Scores<'a>,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) names: Names,
+    pub(super) disruptions: Vec<PlannedDisruption>,
+    blocked: Vec<BlockedNode>,
+}
+
+/// A drifted node that may be replaced.
+pub(super) struct Drifted {
+    pub(super) node: NodeIx,
+    pub(super) drift: DriftReason,
+    /// None of its pods has to be rescheduled.
+    pub(super) is_empty: bool,
+}
+
+impl<'m, 'a> Disruptor<'m, 'a> {
+    /// Nothing disrupted yet. `plan` is that for pending pods, whose names are taken.
+    pub(super) fn new(
+        model: &'m Model<'a>,
+        candidates: Vec<Candidate>,
+        scores: Scores<'a>,
+        plan: &Plan,
+    ) -> Self {
+        let mut names = Names::of(model);
+        for claim in &plan.node_claims {
+            names.take(&claim.name);
+        }
+        Self {
+            model,
+            allowance: Allowance::of(model),
+            scores,
+            candidates,
+            names,
+            disruptions: Vec::new(),
+            blocked: Vec::new(),
+        }
+    }
+
+    /// Commits a decision and adds it to the plan.
+    pub(super) fn push(&mut self, trials: &mut Trials, decision: Decision) {
+        self.disruptions.push(trials.decide(decision));
+    }
+
+    /// Reports why a node is not disrupted.
+    pub(super) fn block(&mut self, node: NodeIx, reason: NotDisruptable) {
+        let node = self.model.nodes[node].name.clone();
+        self.blocked.push(BlockedNode { node, reason });
+    }
+
+    /// Drifted nodes that nothing blocks, those first that drifted first.
+    pub(super) fn drifted_in_order(&self, is_meant: impl Fn(&NodeView) -> bool) -> Vec<Drifted> {
+        let is_meant =
+            |own: &&Candidate| own.is_eventual() && is_meant(&self.model.nodes[own.node]);
+        let mut order: Vec<&Candidate> = self.candidates.iter().filter(is_meant).collect();
+        order.sort_by_key(|candidate| (candidate.drifted_since, candidate.node));
+        let drifted = |candidate: &Candidate| {
+            let drift = candidate.drifted.clone()?;
+            let is_empty = candidate.reschedulable_pods == 0;
+            Some(Drifted { node: candidate.node, drift, is_empty })
+        };
+        order.into_iter().filter_map(drifted).collect()
+    }
+
+    /// Reports the first thing that blocks each node that is neither disrupted nor reported yet.
+    pub(super) fn report_blocked(&mut self) {
+        let mut reported: BTreeSet<Text> =
+            self.blocked.iter().map(|blocked| blocked.node.clone()).collect();
+        reported.extend(self.disruptions.iter().flat_map(|own| own.nodes.iter().cloned()));
+        for index in 0..self.candidates.len() {
+            let candidate = &self.candidates[index];
+            if reported.contains(self.model.nodes[candidate.node].name) {
+                continue;
+            }
+            if let Some(reason) = candidate.blocked_by() {
+                self.block(candidate.node, reason);
+            }
+        }
+    }
+
+    /// The plan with everything that was collected.
+    pub(super) fn finish(mut self, mut plan: Plan) -> Plan {
+        self.disruptions.sort_by(|a, b| (a.reason, &a.nodes).cmp(&(b.reason, &b.nodes)));
+        self.blocked.sort_by(|a, b| a.node.cmp(&b.node));
+        let saved: UsdPerHour =
+            self.disruptions.iter().fold(UsdPerHour::ZERO, |sum, one| sum + one.savings);
+        plan.totals.hourly_after = plan.totals.hourly_after - saved;
+        plan.disruptions = self.disruptions;
+        plan.blocked = self.blocked;
+        plan
+    }
+}

@@ -1,0 +1,49 @@
+//! Which types and offerings of a pool a replacement may use.
+
+use domain::instance_type::CapacityType;
+use domain::money::UsdPerHour;
+
+use crate::ids::{PurchaseSet, TypeIx, TypeSet, ZoneSet};
+use crate::model::pool::{Compatible, Pool};
+
+/// Where and how a node may be launched.
+#[derive(Clone, Copy)]
+pub(super) struct LaunchScope {
+    pub(super) zones: ZoneSet,
+    pub(super) purchases: PurchaseSet,
+}
+
+impl LaunchScope {
+    /// Everywhere, in any way.
+    pub(super) const ALL: Self = Self { zones: ZoneSet::ALL, purchases: PurchaseSet::ALL };
+}
+
+/// The cheapest type that may be launched, and its price.
+pub(super) fn cheapest(pool: &Pool, compatible: &Compatible) -> Option<(TypeIx, UsdPerHour)> {
+    pool.cheapest(compatible.zones, compatible.purchases)
+        .iter()
+        .find(|priced| compatible.types.contains(priced.index))
+        .map(|priced| (priced.index, priced.offering.price))
+}
+
+/// Ways of buying of one capacity type.
+pub(super) fn bought_as(pool: &Pool, capacity_type: CapacityType) -> PurchaseSet {
+    pool.purchases
+        .iter_enumerated()
+        .filter(|(_, purchase)| purchase.capacity_type == capacity_type)
+        .map(|(index, _)| index)
+        .collect()
+}
+
+/// Keeps types of which the dearest offering that a launch may get costs less than `ceiling`.
+pub(super) fn keep_cheaper(
+    pool: &Pool,
+    scope: LaunchScope,
+    ceiling: UsdPerHour,
+    types: &mut TypeSet,
+) {
+    types.retain(|index| {
+        let offerings = pool.types[index].offerings_in(scope.zones, scope.purchases);
+        offerings.map(|offering| offering.price).max().is_some_and(|worst| worst < ceiling)
+    });
+}

@@ -1,0 +1,132 @@
+//! Several new nodes for the pods that need one.
+
+use std::rc::Rc;
+
+use domain::instance_type::CapacityType;
+use domain::money::UsdPerHour;
+
+use super::offerings::{LaunchScope, bought_as, cheapest, keep_cheaper};
+use super::{Removal, Replacements};
+use crate::disruption::trial::Trials;
+use crate::feasibility::fit::{Fit, PoolFit};
+use crate::ids::PurchaseSet;
+use crate::model::Model;
+use crate::model::pool::Compatible;
+use crate::packing::{Search, pack, pack_for_less};
+use crate::work::{Item, NewNode};
+
+/// A search is worth it if a first, quick packing costs less than this percentage of the removed nodes.
+const SKETCH_PERCENT_MAX: i128 = 104;
+
+/// Several new nodes, no more than are removed. Some may be of types that are removed, with other pods:
+/// what counts is that they cost less together. Spot nodes take part only where spot may replace spot.
+pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
+    let model = trials.model;
+    let nodes = removal.nodes;
+    let allows_spot = model.snapshot.settings.feature_gates.spot_to_spot_consolidation;
+    if nodes.len() < 2 || (removal.has_spot(model) && !allows_spot) {
+        return None;
+    }
+    if cost_floor(model, removal.items) >= removal.before {
+        return None;
+    }
+    let items =
+        removal.items.iter().map(|item| narrowed(model, item)).collect::<Option<Vec<Item>>>()?;
+    let mut limits = trials.limits(nodes);
+    let sketch = pack_for_less(
+        model,
+        trials.topology,
+        removal.state,
+        &mut limits.clone(),
+        (&items, Search::Quick),
+    );
+    if sketch.left.is_empty() && !is_near(model, &sketch.nodes, removal.before) {
+        return None;
+    }
+    let packing = pack(model, trials.topology, removal.state, &mut limits, &items);
+    let count = packing.nodes.len();
+    if !packing.left.is_empty() || count < 2 || count > nodes.len() {
+        return None;
+    }
+    within(model, packing.nodes, removal.before)
+}
+
+/// Whether nodes that were packed quickly cost so little more than the removed ones that a search may find
+/// some that cost less.
+fn is_near(model: &Model, nodes: &[NewNode], before: UsdPerHour) -> bool {
+    let price: UsdPerHour = nodes.iter().filter_map(|own| own.price(model)).sum();
+    i128::from(price.nanos()) * 100 < i128::from(before.nanos()) * SKETCH_PERCENT_MAX
+}
+
+/// The least that the items cost: no new nodes can host them for less.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "an estimate")]
+fn cost_floor(model: &Model, items: &[Item]) -> UsdPerHour {
+    let nanos: f64 = items.iter().map(|item| item.fit.value(model) * item.pods.len() as f64).sum();
+    UsdPerHour::from_nanos(nanos as i64)
+}
+
+/// The item, launched from its heaviest pools only and bought in one way.
+fn narrowed(model: &Model, item: &Item) -> Option<Item> {
+    let weight = |fit: &PoolFit| model.pools[fit.pool].node_pool.weight;
+    let heaviest = item.fit.pools.iter().map(weight).max();
+    let fits: Vec<PoolFit> = item
+        .fit
+        .pools
+        .iter()
+        .filter(|fit| Some(weight(fit)) == heaviest)
+        .filter_map(|fit| {
+            let pool = &model.pools[fit.pool];
+            let mut compatible = (*fit.compatible).clone();
+            let is_sold = |purchases: PurchaseSet| {
+                !compatible.types.is_disjoint(&pool.viable(compatible.zones, purchases))
+            };
+            compatible.purchases = CapacityType::ALL
+                .into_iter()
+                .map(|capacity_type| compatible.purchases & bought_as(pool, capacity_type))
+                .find(|purchases| is_sold(*purchases))?;
+            Some(PoolFit { pool: fit.pool, compatible: Rc::new(compatible), value: fit.value })
+        })
+        .collect();
+    let fit = Rc::new(Fit { pools: fits });
+    (!fit.pools.is_empty()).then(|| Item { fit, ..item.clone() })
+}
+
+/// The nodes with types whose highest prices together stay below `before`, what the removed nodes cost:
+/// the margin is distributed by price. Zones in which the cheapest type would cost more than its share are
+/// left out.
+fn within(model: &Model, nodes: Vec<NewNode>, before: UsdPerHour) -> Option<Replacements> {
+    let prices: Vec<UsdPerHour> = nodes
+        .iter()
+        .map(|node| {
+            let pool = &model.pools[node.pool];
+            let types = pool.with_room(&node.compatible.types, &node.requests);
+            cheapest(pool, &Compatible { types, ..node.compatible.clone() }).map(|(_, price)| price)
+        })
+        .collect::<Option<_>>()?;
+    let price: UsdPerHour = prices.iter().copied().sum();
+    if price >= before {
+        return None;
+    }
+    let total = i128::from(price.nanos().max(1));
+    let mut packed = nodes;
+    for (node, own) in packed.iter_mut().zip(&prices) {
+        let pool = &model.pools[node.pool];
+        let share = i128::from(before.nanos()) * i128::from(own.nanos()) / total;
+        let ceiling = UsdPerHour::from_nanos(i64::try_from(share).ok()?);
+        let compatible = &mut node.compatible;
+        compatible.types = pool.with_room(&compatible.types, &node.requests);
+        let (cheapest_type, _) = cheapest(pool, compatible)?;
+        compatible.zones = pool.types[cheapest_type]
+            .offerings_in(compatible.zones, compatible.purchases)
+            .filter(|offering| offering.price < ceiling)
+            .map(|offering| offering.zone)
+            .collect();
+        let scope = LaunchScope { zones: compatible.zones, purchases: compatible.purchases };
+        keep_cheaper(pool, scope, ceiling, &mut compatible.types);
+        node.type_index = cheapest(pool, compatible)?.0;
+        if pool.min_values_unmet(&compatible.types, scope.zones, scope.purchases).is_some() {
+            return None;
+        }
+    }
+    Some(Replacements { packed, price })
+}

@@ -1,0 +1,227 @@
+//! One new node for all pods that need one.
+
+use domain::Text;
+use domain::instance_type::CapacityType;
+use domain::money::UsdPerHour;
+use domain::reason::Unconsolidatable;
+
+use super::offerings::{LaunchScope, bought_as, cheapest, keep_cheaper};
+use super::{Removal, Replacements};
+use crate::disruption::figures::count;
+use crate::disruption::trial::Trials;
+use crate::feasibility::host::HostCounts;
+use crate::ids::{NodeIx, PoolIx, TypeSet};
+use crate::model::Model;
+use crate::model::pool::{Compatible, Pool};
+use crate::work::{Item, Member, NewNode};
+
+/// A spot node is replaced by spot only where at least this many cheaper types are left to choose from.
+///
+/// Source: Karpenter's minimum for single-node spot-to-spot consolidation; with fewer, the replacement
+/// would soon be interrupted or consolidated again.
+const SPOT_TO_SPOT_TYPES_MIN: usize = 15;
+
+/// The cheapest single node that costs less than the removed ones.
+pub(super) fn single(trials: &Trials, removal: &Removal) -> Result<Replacements, Unconsolidatable> {
+    let mut reason = Unconsolidatable::NoReplacement { pods: removal.pods() };
+    let mut best: Option<(UsdPerHour, NewNode)> = None;
+    for pool in heaviest_pools(trials.model, removal.items) {
+        match in_pool(trials, removal, pool) {
+            Ok(found) if best.as_ref().is_none_or(|(least, _)| found.0 < *least) => {
+                best = Some(found);
+            }
+            // A reason about prices says more than that another pool hosts none of the pods.
+            Ok(_) | Err(Unconsolidatable::NoReplacement { .. }) => {}
+            Err(why) => reason = why,
+        }
+    }
+    best.map(|(price, packed)| Replacements { packed: vec![packed], price }).ok_or(reason)
+}
+
+/// Pools of the weight of the heaviest pool that some item may be launched from: with a weight, a user
+/// prefers to pay more, which a replacement does not undo. Items whose heaviest pools differ share no new
+/// node.
+fn heaviest_pools(model: &Model, items: &[Item]) -> Vec<PoolIx> {
+    let weight = items
+        .iter()
+        .filter_map(|item| item.fit.pools.first())
+        .map(|fit| model.pools[fit.pool].node_pool.weight)
+        .max();
+    model
+        .pools
+        .indices()
+        .filter(|pool| Some(model.pools[*pool].node_pool.weight) == weight)
+        .collect()
+}
+
+/// The cheapest node of one pool that hosts all items for less than the removed nodes cost.
+fn in_pool(
+    trials: &Trials,
+    removal: &Removal,
+    pool_index: PoolIx,
+) -> Result<(UsdPerHour, NewNode), Unconsolidatable> {
+    let model = trials.model;
+    let pool = &model.pools[pool_index];
+    let none = || Unconsolidatable::NoReplacement { pods: removal.pods() };
+    let JointFit { mut compatible, requests } =
+        joint_fit(trials, removal.items, pool_index).ok_or_else(none)?;
+    compatible.types = pool.with_room(&compatible.types, &requests);
+    trials.limits(removal.nodes).keep_allowed(pool_index, pool, &mut compatible.types);
+    let hosting = compatible.clone();
+    cheaper_only(model, pool, removal, &mut compatible)
+        .map_err(|why| why.reason(pool, removal, &hosting))?;
+    let (type_index, price) = cheapest(pool, &compatible).ok_or_else(none)?;
+    let members = members(removal.items);
+    let packed = NewNode { pool: pool_index, compatible, type_index, requests, members };
+    Ok((price, packed))
+}
+
+/// The cheapest node of a pool that hosts all items, whatever it costs; `None` where no node does.
+pub(in crate::disruption) fn single_node(
+    trials: &Trials,
+    items: &[Item],
+    pool_index: PoolIx,
+) -> Option<NewNode> {
+    let pool = &trials.model.pools[pool_index];
+    let JointFit { mut compatible, requests } = joint_fit(trials, items, pool_index)?;
+    compatible.types = pool.with_room(&compatible.types, &requests);
+    let (type_index, _) = cheapest(pool, &compatible)?;
+    Some(NewNode { pool: pool_index, compatible, type_index, requests, members: members(items) })
+}
+
+fn members(items: &[Item]) -> Vec<Member> {
+    let member = |item: &Item| Member { conjunction: item.conjunction, pods: item.pods.clone() };
+    items.iter().map(member).collect()
+}
+
+/// What one node must be to host several items.
+struct JointFit {
+    compatible: Compatible,
+    requests: Vec<i64>,
+}
+
+/// What one node of the pool must be to host all items. `None` where the items contradict each other or
+/// keep each other off one node.
+fn joint_fit(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<JointFit> {
+    let model = trials.model;
+    let mut joint: Option<Compatible> = None;
+    let mut requests = vec![0; model.resources.len()];
+    let mut hosts = HostCounts::default();
+    for item in items {
+        let own = item.fit.pools.iter().find(|fit| fit.pool == pool_index)?;
+        joint = Some(match joint {
+            None => (*own.compatible).clone(),
+            Some(known) => model.pools[pool_index].both(
+                &known,
+                &own.compatible,
+                &mut model.sets.borrow_mut(),
+            )?,
+        });
+        let count = count(item.pods.len());
+        if hosts.room_for(model, trials.topology, item.shape, &|_| true) < count {
+            return None;
+        }
+        hosts.add(model, trials.topology, item.shape, count);
+        for (sum, amount) in requests.iter_mut().zip(&model.shape(item.shape).requests) {
+            *sum += amount * i64::from(count);
+        }
+    }
+    Some(JointFit { compatible: joint?, requests })
+}
+
+/// Why no cheaper node is left.
+enum NotCheaper {
+    /// No type that hosts the pods costs less.
+    Dearer,
+    /// Feature gate `SpotToSpotConsolidation` is off.
+    SpotGate,
+    /// Only this many cheaper spot types are left.
+    SpotTypes(usize),
+    /// Cheaper types have too few values of a key for `minValues`.
+    MinValues(Text),
+}
+
+impl NotCheaper {
+    fn reason(self, pool: &Pool, removal: &Removal, hosting: &Compatible) -> Unconsolidatable {
+        let pods = removal.pods();
+        match self {
+            Self::SpotGate => Unconsolidatable::SpotToSpot { pods },
+            Self::SpotTypes(found) => Unconsolidatable::TooFewSpotTypes {
+                found: count(found),
+                needed: count(SPOT_TO_SPOT_TYPES_MIN),
+            },
+            Self::MinValues(key) => Unconsolidatable::MinValues(key),
+            Self::Dearer => match cheapest(pool, hosting) {
+                Some((index, price)) => Unconsolidatable::NothingCheaper {
+                    pods,
+                    instance_type: pool.types[index].instance_type.name.clone(),
+                    price,
+                    before: removal.before,
+                },
+                None => Unconsolidatable::NoReplacement { pods },
+            },
+        }
+    }
+}
+
+/// Keeps types whose highest price is below what the removed nodes cost, bought in one way.
+fn cheaper_only(
+    model: &Model,
+    pool: &Pool,
+    removal: &Removal,
+    compatible: &mut Compatible,
+) -> Result<(), NotCheaper> {
+    let all_spot = removal.all_spot(model);
+    for capacity_type in CapacityType::ALL {
+        let purchases = compatible.purchases & bought_as(pool, capacity_type);
+        let mut types = compatible.types.clone();
+        types.intersect_with(&pool.viable(compatible.zones, purchases));
+        if types.is_empty() {
+            continue;
+        }
+        let is_spot_to_spot = all_spot && capacity_type == CapacityType::Spot;
+        if is_spot_to_spot && !model.snapshot.settings.feature_gates.spot_to_spot_consolidation {
+            return Err(NotCheaper::SpotGate);
+        }
+        let scope = LaunchScope { zones: compatible.zones, purchases };
+        keep_cheaper(pool, scope, removal.before, &mut types);
+        without_same_types(model, pool, removal.nodes, &mut types);
+        let found = types.count();
+        if is_spot_to_spot && removal.nodes.len() == 1 && found < SPOT_TO_SPOT_TYPES_MIN {
+            return Err(NotCheaper::SpotTypes(found));
+        }
+        if types.is_empty() {
+            // More expensive capacity types are tried only after reservations.
+            if capacity_type == CapacityType::Reserved {
+                continue;
+            }
+            return Err(NotCheaper::Dearer);
+        }
+        if let Some(unmet) = pool.min_values_unmet(&types, compatible.zones, purchases) {
+            return Err(NotCheaper::MinValues(unmet.key));
+        }
+        compatible.types = types;
+        compatible.purchases = purchases;
+        return Ok(());
+    }
+    Err(NotCheaper::Dearer)
+}
+
+/// Replacing several nodes must not relaunch a type that it removes: where it could, only types cheaper
+/// than the cheapest removed node of such a type are kept.
+fn without_same_types(model: &Model, pool: &Pool, nodes: &[NodeIx], types: &mut TypeSet) {
+    if nodes.len() < 2 {
+        return;
+    }
+    let cheapest_same = nodes
+        .iter()
+        .filter_map(|node| {
+            let own = model.nodes[*node].instance_type?;
+            let is_option =
+                types.iter().any(|index| pool.types[index].instance_type.name == own.name);
+            is_option.then(|| model.nodes[*node].price())?
+        })
+        .min();
+    let Some(ceiling) = cheapest_same else { return };
+    keep_cheaper(pool, LaunchScope::ALL, ceiling, types);
+}

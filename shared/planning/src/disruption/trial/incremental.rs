@@ -1,0 +1,49 @@
+//! Removing one node after the other as long as the pods fit on remaining nodes.
+
+use super::Trials;
+use crate::feasibility::state::State;
+use crate::ids::{IndexVec, NodeIx};
+
+/// Nodes removed one after the other, without anything new.
+pub(in crate::disruption) struct IncrementalRemoval {
+    state: State,
+    /// Nodes to which pods of removed ones went.
+    has_received: IndexVec<NodeIx, bool>,
+}
+
+impl IncrementalRemoval {
+    /// Whether pods of removed nodes went to the node.
+    pub(in crate::disruption) fn has_received(&self, node: NodeIx) -> bool {
+        self.has_received[node]
+    }
+}
+
+impl Trials<'_, '_> {
+    /// A removal of no node yet.
+    pub(in crate::disruption) fn incremental_removal(&self) -> IncrementalRemoval {
+        IncrementalRemoval {
+            state: self.state.clone(),
+            has_received: IndexVec::filled(false, self.model.nodes.len()),
+        }
+    }
+
+    /// Removes one more node if its pods fit on remaining nodes. Returns whether they do.
+    pub(in crate::disruption) fn try_remove(
+        &mut self,
+        removal: &mut IncrementalRemoval,
+        node: NodeIx,
+    ) -> bool {
+        let mut state = removal.state.clone();
+        self.remove(&mut state, node);
+        self.placer.reset(state);
+        let outcome = self.placer.place(&self.pods_of(&[node]));
+        if !outcome.failed.is_empty() || !outcome.items.is_empty() {
+            return false;
+        }
+        for (_, host) in &outcome.placed {
+            removal.has_received[*host] = true;
+        }
+        std::mem::swap(&mut removal.state, &mut self.placer.state);
+        true
+    }
+}
