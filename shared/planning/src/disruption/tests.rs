@@ -1,4 +1,4 @@
-//! What `plan` takes away or replaces, subject by subject.
+//! What `plan` removes or replaces, subject by subject.
 
 mod balanced;
 mod block;
@@ -7,7 +7,7 @@ mod consolidation;
 mod drift;
 mod drift_of_instances;
 mod empty;
-mod fixed;
 mod forced;
+mod static_capacity;
 mod validation;
 mod worth;

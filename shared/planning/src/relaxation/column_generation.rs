@@ -1,7 +1,6 @@
 //! Column generation: patterns enter the master problem as pricing finds them, until none is worth
 //! more than its offer or the budget is spent.
 
-use super::ColumnUse;
 use super::budget::Budget;
 use super::knapsack::Pattern;
 use super::master::Master;
@@ -38,6 +37,16 @@ const GAP_MAX: f64 = 3e-3;
 
 /// Once hardly a pattern is found, branch and bound gets this many times as many nodes.
 const PRICING_NODES_GROWTH: u32 = 4;
+
+/// A pattern in the fractional solution.
+pub(crate) struct ColumnUse {
+    /// The offer that the pattern fits on.
+    pub(crate) offer: OfferIx,
+    /// Rows, with how many copies of each one node holds.
+    pub(crate) pattern: Pattern,
+    /// How many such nodes are bought; not a whole number.
+    pub(crate) level: f64,
+}
 
 /// What column generation found.
 pub(super) struct Solution {

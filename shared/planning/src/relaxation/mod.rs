@@ -33,6 +33,7 @@ mod surrogate;
 
 use crate::ids::IndexVec;
 pub(crate) use budget::Budget;
+pub(crate) use column_generation::ColumnUse;
 pub(crate) use offer::{Capacity, Offer, OfferIx, undominated};
 use row::{Duals, dual_value};
 pub(crate) use row::{Row, RowIx, Rows};
@@ -61,16 +62,6 @@ pub(crate) struct Relaxation {
     is_solved: bool,
     fractional: Vec<ColumnUse>,
     well_used: Vec<(OfferIx, f64)>,
-}
-
-/// A pattern in the fractional solution.
-pub(crate) struct ColumnUse {
-    /// The offer that the pattern fits on.
-    pub(crate) offer: OfferIx,
-    /// Rows, with how many copies of each one node holds.
-    pub(crate) pattern: Vec<(RowIx, u32)>,
-    /// How many such nodes are bought; not a whole number.
-    pub(crate) level: f64,
 }
 
 impl Relaxation {

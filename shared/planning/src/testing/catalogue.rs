@@ -1,14 +1,14 @@
-//! The catalogue: what is sold, where, for how much.
+//! The catalogue: instance types and offerings.
 
 use domain::instance_type::{CapacityType, InstanceType, Offering, Reservation};
 use domain::label;
 use domain::resource::{CPU, MEMORY, PODS, Resources};
 
-use super::{texts, usd};
+use super::values::{texts, usd};
 
 const GIB: i64 = 1 << 30;
 
-/// An instance type of so many CPUs with 4 GiB each, sold on demand in three zones.
+/// An instance type with `cpus` CPUs and 4 GiB each, sold on demand in three zones.
 pub(crate) fn instance_type(name: &str, cpus: i64, price: f64) -> InstanceType {
     let resources =
         Resources::new().with(CPU, cpus * 1000).with(MEMORY, cpus * 4 * GIB).with(PODS, 50);
@@ -36,7 +36,7 @@ pub(crate) fn offering(zone: &str, capacity_type: CapacityType, price: f64) -> O
     }
 }
 
-/// An offering of a reservation with so many instances left.
+/// An offering of a reservation with `remaining` instances left.
 pub(crate) fn reserved(zone: &str, id: &str, remaining: u32) -> Offering {
     Offering {
         reservation: Some(Reservation { id: id.into(), remaining: Some(remaining) }),
@@ -44,12 +44,13 @@ pub(crate) fn reserved(zone: &str, id: &str, remaining: u32) -> Offering {
     }
 }
 
-/// The same type sold as spot too, in zone `a`.
+/// The type, also sold as spot in zone `a`.
 pub(crate) fn with_spot(mut instance_type: InstanceType, price: f64) -> InstanceType {
     instance_type.offerings.push(offering("a", CapacityType::Spot, price));
     instance_type
 }
 
+/// What the catalogue sells.
 pub(super) fn catalogue() -> Vec<InstanceType> {
     let mut arm = instance_type("a.xlarge", 4, 0.24);
     arm.labels.insert(label::ARCH.into(), texts(&["arm64"]));

@@ -11,11 +11,11 @@ use domain::workload::DaemonSet;
 use std::sync::Arc;
 
 use super::catalogue::catalogue;
-use super::node::NodeMaker;
+use super::node::{NodeMaker, node};
 use super::plan::is_disrupted;
 use super::pod::PodMaker;
 use super::pool::node_pool;
-use super::{now, pod_key};
+use super::values::{now, pod_key};
 
 /// Pool `default`, the catalogue and nothing else.
 pub(crate) fn cluster() -> Cluster {
@@ -58,7 +58,7 @@ impl Cluster {
         self.with(|snapshot| snapshot.pods.push(pod.make()))
     }
 
-    /// Adds so many pods like one, named `NAME-0` and on.
+    /// Adds `count` pods like one, named `NAME-0`, `NAME-1` and so on.
     pub(crate) fn pods(mut self, count: usize, like: &PodMaker) -> Self {
         for index in 0..count {
             let key = pod_key(&format!("{}-{index}", like.pod.key.name));
@@ -106,8 +106,8 @@ impl Cluster {
         self
     }
 
-    /// The cluster once a plan's disruptions are carried out: nodes are gone, replacements are there, and
-    /// pods are where the plan says.
+    /// The cluster once a plan's disruptions are carried out: nodes are removed, replacements have joined,
+    /// and pods are where the plan says.
     pub(crate) fn after(&self, plan: &Plan) -> Self {
         let mut world = self.clone();
         for disruption in &plan.disruptions {
@@ -119,7 +119,7 @@ impl Cluster {
             world.0.nodes.retain(|node| !is_gone(&node.name));
             for claim in &disruption.replacements {
                 let offering = &claim.offering;
-                let maker = super::node(&claim.name)
+                let maker = node(&claim.name)
                     .of_type(&offering.instance_type)
                     .in_zone(&offering.zone)
                     .label(label::CAPACITY_TYPE, offering.capacity_type.as_str());
@@ -139,7 +139,7 @@ impl Cluster {
         world
     }
 
-    /// What a whole tick would do; every plan that a test makes is also held against a second one.
+    /// The whole plan; every plan that a test makes is also compared with a second one.
     #[track_caller]
     pub(crate) fn plan(&self) -> Plan {
         let plan = crate::plan(&self.0);
@@ -155,11 +155,11 @@ impl Cluster {
         plan.disruptions.into_iter().next().unwrap()
     }
 
-    /// Why a node stays.
+    /// Why a node is not disrupted.
     #[track_caller]
     pub(crate) fn blocked(&self, node: &str) -> NotDisruptable {
         let plan = self.plan();
-        assert!(!is_disrupted(&plan, node), "{node} goes: {:?}", plan.disruptions);
+        assert!(!is_disrupted(&plan, node), "{node} is disrupted: {:?}", plan.disruptions);
         let blocked = plan.blocked.iter().find(|blocked| &*blocked.node == node);
         blocked.unwrap_or_else(|| panic!("{:?} names {node}", plan.blocked)).reason.clone()
     }

@@ -7,8 +7,8 @@ use domain::node_pool::NeverOr;
 use domain::resource::Resources;
 use domain::{Text, Timestamp, label};
 
-use super::minutes_ago;
 use super::pool::node_pool;
+use super::values::minutes_ago;
 
 /// An initialized `m.xlarge` of pool `default` in zone `a`, a day old, with its claim.
 pub(crate) fn node(name: &str) -> NodeMaker {

@@ -65,8 +65,8 @@ pub(crate) fn is_disrupted(plan: &Plan, node: &str) -> bool {
     plan.disruptions.iter().any(|own| own.nodes.iter().any(|name| &**name == node))
 }
 
-/// The nodes that go for a reason.
-pub(crate) fn going(plan: &Plan, reason: DisruptionReason) -> Vec<&str> {
+/// The nodes that are disrupted for a reason.
+pub(crate) fn disrupted_for(plan: &Plan, reason: DisruptionReason) -> Vec<&str> {
     plan.disruptions
         .iter()
         .filter(|own| own.reason == reason)

@@ -12,7 +12,7 @@ use domain::taint::Toleration;
 use domain::workload::{DaemonSet, PodTemplate};
 use std::sync::Arc;
 
-use super::{minutes_ago, pod_key, selector, texts};
+use super::values::{minutes_ago, pod_key, selector, texts};
 
 /// A pending pod of 100 millicores.
 pub(crate) fn pod(name: &str) -> PodMaker {
@@ -156,7 +156,7 @@ impl PodMaker {
     }
 }
 
-/// At most one more matching pod than in the emptiest domain, required.
+/// A required spread with a skew of at most one.
 pub(crate) fn spread_over(key: &str, label: (&str, &str)) -> TopologySpreadConstraint {
     TopologySpreadConstraint {
         max_skew: 1,
@@ -169,7 +169,7 @@ pub(crate) fn spread_over(key: &str, label: (&str, &str)) -> TopologySpreadConst
     }
 }
 
-/// Pods with a label, by domains of a key.
+/// An affinity term for pods with a label, by domains of a key.
 pub(crate) fn near(key: &str, label: (&str, &str)) -> PodAffinityTerm {
     PodAffinityTerm {
         topology_key: key.into(),
@@ -179,7 +179,7 @@ pub(crate) fn near(key: &str, label: (&str, &str)) -> PodAffinityTerm {
     }
 }
 
-/// A DaemonSet of so many millicores.
+/// A DaemonSet whose pods request `millis` millicores.
 pub(crate) fn daemon_set(name: &str, millis: i64) -> DaemonSet {
     daemon_set_of(name, pod(name).cpu(millis))
 }
@@ -189,7 +189,7 @@ pub(crate) fn daemon_set_of(name: &str, pod: PodMaker) -> DaemonSet {
     DaemonSet { key: pod_key(name), template: PodTemplate { labels: pod.labels, spec: pod.spec } }
 }
 
-/// A budget for pods with a label that allows so many disruptions now.
+/// A PodDisruptionBudget for pods with a label that allows `allowed` disruptions now.
 pub(crate) fn pdb(name: &str, label: (&str, &str), allowed: u32) -> PodDisruptionBudget {
     PodDisruptionBudget {
         key: pod_key(name),

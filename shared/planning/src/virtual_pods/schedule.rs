@@ -1,25 +1,25 @@
-//! Capacity ahead of KEDA's cron triggers and of PrewarmSchedules: from a lead time before a window opens until it
-//! closes, the replicas that the target does not have yet take part in planning.
+//! Virtual pods of KEDA's cron triggers and of PrewarmSchedules: from a lead time before a window opens
+//! until it closes, the replicas that the target does not have yet take part in planning.
 
+use domain::SignedDuration;
 use domain::buffer::{CronTrigger, PrewarmSchedule, PrewarmTarget, ScaledObject, due_replicas};
 use domain::label::Labels;
 use domain::node_claim::{ConditionType, NodeClaim};
 use domain::pod::{Pod, VirtualPodSource};
 use domain::snapshot::ClusterSnapshot;
-use domain::workload::{PodTemplate, WorkloadKind};
-use domain::{SignedDuration, Text};
+use domain::workload::PodTemplate;
 
-use super::{Source, workload};
+use super::source::{Source, WorkloadRef};
 
-/// How long nodes are taken to need where none of the snapshot has started yet: an instance of EC2 with AL2023 is
+/// Assumed start time of nodes where none of the snapshot has started yet: an EC2 instance with AL2023 is
 /// Ready in about a minute.
-const NODE_START_UNKNOWN: SignedDuration = SignedDuration::from_secs(90);
+const NODE_START_DEFAULT: SignedDuration = SignedDuration::from_secs(90);
 
-/// Added to what nodes need to start: a tick is a minute apart from the next at most.
+/// Added to the start time of nodes: runs are at most a minute apart.
 const LEAD_MARGIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// The virtual pods of schedules that are due, ScaledObjects first, each kind by name.
-pub(super) fn of_schedules(snapshot: &ClusterSnapshot) -> Vec<Pod> {
+pub(super) fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
     let mut scaled: Vec<&ScaledObject> = snapshot.scaled_objects.iter().collect();
     let mut schedules: Vec<&PrewarmSchedule> = snapshot.prewarm_schedules.iter().collect();
     if scaled.is_empty() && schedules.is_empty() {
@@ -27,19 +27,20 @@ pub(super) fn of_schedules(snapshot: &ClusterSnapshot) -> Vec<Pod> {
     }
     scaled.sort_by(|a, b| a.key.cmp(&b.key));
     schedules.sort_by(|a, b| a.key.cmp(&b.key));
-    let looker = Looker { snapshot, lead_time: lead_time(snapshot) };
-    let of_keda = scaled.into_iter().flat_map(|scaled| looker.of_scaled_object(scaled));
-    of_keda.chain(schedules.into_iter().flat_map(|own| looker.of_prewarm_schedule(own))).collect()
+    let expansion = Expansion { snapshot, lead_time: lead_time(snapshot) };
+    let of_keda = scaled.into_iter().flat_map(|scaled| expansion.of_scaled_object(scaled));
+    let of_schedules = schedules.into_iter().flat_map(|own| expansion.of_prewarm_schedule(own));
+    of_keda.chain(of_schedules).collect()
 }
 
-/// How long before a window opens its capacity is wanted, for schedules that do not say: what nodes of this cluster
-/// needed to start (nine of ten were faster), and a margin.
+/// How long before a window opens its capacity is wanted, for schedules that do not say: the 90th
+/// percentile of start times of this cluster's nodes, and a margin.
 fn lead_time(snapshot: &ClusterSnapshot) -> SignedDuration {
     let mut starts: Vec<SignedDuration> =
         snapshot.node_claims.iter().filter_map(start_time).collect();
     starts.sort_unstable();
     let slow = starts.get((starts.len() * 9).div_ceil(10).saturating_sub(1));
-    slow.copied().unwrap_or(NODE_START_UNKNOWN) + LEAD_MARGIN
+    slow.copied().unwrap_or(NODE_START_DEFAULT) + LEAD_MARGIN
 }
 
 /// From a claim's creation until its node was ready for pods.
@@ -50,15 +51,19 @@ fn start_time(claim: &NodeClaim) -> Option<SignedDuration> {
     Some(ready.changed?.duration_since(claim.created?).max(SignedDuration::ZERO))
 }
 
-struct Looker<'a> {
+/// Turns schedules that are due into pods.
+struct Expansion<'a> {
     snapshot: &'a ClusterSnapshot,
     lead_time: SignedDuration,
 }
 
-impl Looker<'_> {
+impl Expansion<'_> {
     fn of_scaled_object(&self, scaled: &ScaledObject) -> Vec<Pod> {
-        let limits = (scaled.min_replicas, scaled.max_replicas);
-        let Some(wanted) = self.wanted(&scaled.triggers, limits, scaled.lead_time) else {
+        let Some(wanted) = self.due(
+            &scaled.triggers,
+            (scaled.min_replicas, scaled.max_replicas),
+            scaled.lead_time,
+        ) else {
             return Vec::new();
         };
         let source = Source {
@@ -67,12 +72,16 @@ impl Looker<'_> {
             uid: &scaled.uid,
             prefix: "scaledobject",
         };
-        self.missing_of_workload(&source, (scaled.target.0, &scaled.target.1), wanted)
+        let target = WorkloadRef { kind: scaled.target.0, name: &scaled.target.1 };
+        self.missing_of_workload(&source, target, wanted)
     }
 
     fn of_prewarm_schedule(&self, schedule: &PrewarmSchedule) -> Vec<Pod> {
-        let limits = (schedule.min_replicas, schedule.max_replicas);
-        let Some(wanted) = self.wanted(&schedule.triggers, limits, schedule.lead_time) else {
+        let Some(wanted) = self.due(
+            &schedule.triggers,
+            (schedule.min_replicas, schedule.max_replicas),
+            schedule.lead_time,
+        ) else {
             return Vec::new();
         };
         let source = Source {
@@ -83,42 +92,45 @@ impl Looker<'_> {
         };
         match &schedule.target {
             PrewarmTarget::Workload { kind, name, .. } => {
-                self.missing_of_workload(&source, (*kind, name), wanted)
+                let target = WorkloadRef { kind: *kind, name };
+                self.missing_of_workload(&source, target, wanted)
             }
             PrewarmTarget::Template(template) => self.missing(&source, template, wanted),
         }
     }
 
-    fn wanted(
+    /// How many replicas triggers ask for now; `None` where none is due.
+    fn due(
         &self,
         triggers: &[CronTrigger],
-        limits: (u32, u32),
+        (min, max): (u32, u32),
         lead_time: Option<SignedDuration>,
     ) -> Option<u32> {
-        due_replicas(triggers, limits, self.snapshot.now, lead_time.unwrap_or(self.lead_time))
+        due_replicas(triggers, (min, max), self.snapshot.now, lead_time.unwrap_or(self.lead_time))
     }
 
-    /// A workload that is not there has no pods to come; the controllers say so.
+    /// Replicas that a workload lacks; none where it does not exist, which the controllers report.
     fn missing_of_workload(
         &self,
         source: &Source<'_>,
-        target: (WorkloadKind, &Text),
+        target: WorkloadRef,
         wanted: u32,
     ) -> Vec<Pod> {
-        workload(self.snapshot, &source.key.namespace, target)
+        target
+            .find(self.snapshot, &source.key.namespace)
             .map(|workload| self.missing(source, &workload.template, wanted))
             .unwrap_or_default()
     }
 
-    /// What is left once the pods that are there have been counted: a replica is known by the labels of its template.
+    /// Replicas that do not exist yet: existing ones are known by the labels of the template.
     fn missing(&self, source: &Source<'_>, template: &PodTemplate, wanted: u32) -> Vec<Pod> {
         let is_replica = |pod: &&Pod| {
             pod.key.namespace == source.key.namespace
                 && pod.is_active()
                 && has_all(&pod.labels, &template.labels)
         };
-        let there = self.snapshot.pods.iter().filter(is_replica).count();
-        source.pods(template, i64::from(wanted) - i64::try_from(there).unwrap_or(i64::MAX))
+        let existing = self.snapshot.pods.iter().filter(is_replica).count();
+        source.pods(template, i64::from(wanted) - i64::try_from(existing).unwrap_or(i64::MAX))
     }
 }
 

@@ -77,11 +77,7 @@ fn in_pool(
 }
 
 /// The cheapest node of a pool that hosts all items, whatever it costs; `None` where no node does.
-pub(in crate::disruption) fn single_node(
-    trials: &Trials,
-    items: &[Item],
-    pool_index: PoolIx,
-) -> Option<NewNode> {
+pub(crate) fn single_node(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<NewNode> {
     let pool = &trials.model.pools[pool_index];
     let JointFit { mut compatible, requests } = joint_fit(trials, items, pool_index)?;
     compatible.types = pool.with_room(&compatible.types, &requests);

@@ -27,7 +27,7 @@ impl Disruptor<'_, '_> {
     /// Replaces drifted nodes of static NodePools, each by one node of its pool: as many as budgets allow
     /// and `limits.nodes` leaves room for. Pools that have too many nodes, or are replacing some, are
     /// left for later.
-    pub(in crate::disruption) fn static_drift(&mut self, scheduling: &Scheduling) {
+    pub(crate) fn static_drift(&mut self, scheduling: &Scheduling) {
         let drifted = self.drifted_in_order(is_static);
         let pools: BTreeSet<&Text> =
             drifted.iter().filter_map(|own| pool_name(self.model, own.node)).collect();
@@ -90,7 +90,7 @@ fn is_settled(model: &Model, pool: &Text) -> bool {
 }
 
 /// Why a node cannot be replaced by one of its pool.
-pub(in crate::disruption) enum Irreplaceable {
+pub(crate) enum Irreplaceable {
     /// A pod of the node would have no place.
     NoPlace(PodIx),
     /// The pool cannot launch a node.
@@ -99,11 +99,7 @@ pub(in crate::disruption) enum Irreplaceable {
 
 impl Irreplaceable {
     /// Why a drifted node is not disrupted.
-    pub(in crate::disruption) fn reason(
-        self,
-        trials: &Trials,
-        drift: &DriftReason,
-    ) -> NotDisruptable {
+    pub(crate) fn reason(self, trials: &Trials, drift: &DriftReason) -> NotDisruptable {
         let drift = drift.clone();
         match self {
             Self::NoPlace(pod) => {
@@ -118,10 +114,7 @@ impl Irreplaceable {
 /// Where a node's pods go if one new node of its pool replaces it and all others remain: to remaining
 /// nodes as far as they fit there, and the rest to the new one. The trials are those of
 /// [`with_pool_serving`].
-pub(in crate::disruption) fn one_for_one(
-    trials: &mut Trials,
-    node: NodeIx,
-) -> Result<Trial, Irreplaceable> {
+pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Irreplaceable> {
     let model = trials.model;
     let pool_index = model
         .pools
@@ -158,7 +151,7 @@ pub(in crate::disruption) fn one_for_one(
 /// Runs trials as though one static NodePool launched nodes for pods and no other pool did: pods of its
 /// nodes then find places on remaining nodes or on new ones of the pool. Pending pods that found no
 /// existing node take no part.
-pub(in crate::disruption) fn with_pool_serving<R>(
+pub(crate) fn with_pool_serving<R>(
     model: &Model,
     scheduling: &Scheduling,
     pool: &Text,

@@ -20,7 +20,7 @@ use crate::model::Model;
 ///
 /// First those that are disrupted in any case, then those that were never launched, then empty ones, then
 /// those without do-not-disrupt; of equal ones, those that are cheapest to disrupt.
-pub(in crate::disruption) fn surplus(
+pub(crate) fn surplus(
     model: &Model,
     candidates: &[Candidate],
     expects_pods: &IndexVec<NodeIx, bool>,

@@ -6,7 +6,7 @@ use domain::pdb::CountOrPercent::{Count, Percent};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::taint::Taint;
 
-use crate::testing::{Cluster, budget, cluster, going, node};
+use crate::testing::{Cluster, budget, cluster, disrupted_for, node};
 
 /// So many empty nodes.
 fn empty_nodes(count: usize, budgets: &[Budget]) -> Cluster {
@@ -17,7 +17,7 @@ fn empty_nodes(count: usize, budgets: &[Budget]) -> Cluster {
 #[track_caller]
 fn check(count: usize, budgets: &[Budget], expected: usize) {
     let plan = empty_nodes(count, budgets).plan();
-    assert_eq!(going(&plan, DisruptionReason::Empty).len(), expected);
+    assert_eq!(disrupted_for(&plan, DisruptionReason::Empty).len(), expected);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_budget_holds_in_its_window() {
 fn nodes_that_are_going_already_count() {
     let leaving = node("leaving").with(|node| node.taints.push(Taint::disrupted()));
     let plan = empty_nodes(4, &[budget(Count(2))]).node(leaving).plan();
-    assert_eq!(going(&plan, DisruptionReason::Empty).len(), 1);
+    assert_eq!(disrupted_for(&plan, DisruptionReason::Empty).len(), 1);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use domain::{SignedDuration, Text};
 
 use crate::disruption;
 use crate::testing::{
-    Cluster, NodeMaker, budget, cluster, going, instance_type, minutes_ago, near, node,
+    Cluster, NodeMaker, budget, cluster, disrupted_for, instance_type, minutes_ago, near, node,
     node_pool_of, node_pool_with, now, pdb, pod, pod_key, requirement,
 };
 
@@ -187,7 +187,7 @@ fn one_drifted_node_with_pods_is_replaced_at_a_time_the_oldest_first() {
 #[test]
 fn empty_drifted_nodes_come_first_and_need_nothing_new() {
     let plan = drifting().node(drifted("n1")).node(drifted("n2")).pod(pod("a").on("n1")).plan();
-    assert_eq!(going(&plan, DisruptionReason::Drifted), ["n2"]);
+    assert_eq!(disrupted_for(&plan, DisruptionReason::Drifted), ["n2"]);
     assert!(plan.disruptions[0].replacements.is_empty());
 }
 
@@ -212,7 +212,7 @@ fn a_grace_period_lets_drift_go_ahead_of_a_pods_budget() {
     };
     assert!(matches!(world(None).blocked("n1"), NotDisruptable::Pdb { .. }));
     let graceful = world(Some(SignedDuration::from_mins(5))).plan();
-    assert_eq!(going(&graceful, DisruptionReason::Drifted), ["n1"]);
+    assert_eq!(disrupted_for(&graceful, DisruptionReason::Drifted), ["n1"]);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_drifted_node_that_a_pod_has_just_left_makes_way_for_its_own_pods() {
             .plan()
     };
     for minutes in [60, 1] {
-        assert_eq!(going(&left(minutes), DisruptionReason::Drifted), ["n1"]);
+        assert_eq!(disrupted_for(&left(minutes), DisruptionReason::Drifted), ["n1"]);
     }
 }
 

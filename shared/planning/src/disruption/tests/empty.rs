@@ -5,7 +5,7 @@ use domain::node_pool::NeverOr;
 use domain::pod::OwnerKind;
 use domain::reason::{DisruptionReason, NotDisruptable};
 
-use crate::testing::{cluster, going, minutes_ago, node, pod, usd};
+use crate::testing::{cluster, disrupted_for, minutes_ago, node, pod, usd};
 
 #[test]
 fn empty_nodes_go_together() {
@@ -21,7 +21,7 @@ fn empty_nodes_go_together() {
 fn a_node_with_daemons_only_is_empty() {
     let daemon = pod("agent").on("n1").owned_by(OwnerKind::DaemonSet);
     let plan = cluster().node(node("n1")).pod(daemon).plan();
-    assert_eq!(going(&plan, DisruptionReason::Empty), ["n1"]);
+    assert_eq!(disrupted_for(&plan, DisruptionReason::Empty), ["n1"]);
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn consolidate_after_counts_from_the_last_pod_that_came_or_went() {
             node("n1").with_claim(|claim| claim.status.last_pod_event = Some(minutes_ago(minutes))),
         )
     };
-    assert_eq!(going(&quiet(10).plan(), DisruptionReason::Empty), ["n1"]);
-    assert!(going(&quiet(9).plan(), DisruptionReason::Empty).is_empty());
+    assert_eq!(disrupted_for(&quiet(10).plan(), DisruptionReason::Empty), ["n1"]);
+    assert!(disrupted_for(&quiet(9).plan(), DisruptionReason::Empty).is_empty());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use domain::node_pool::NeverOr;
 use domain::pdb::CountOrPercent;
 use domain::reason::{DisruptionReason, NotDisruptable};
 
-use crate::testing::{Cluster, NodeMaker, budget, cluster, going, minutes_ago, node, pod};
+use crate::testing::{Cluster, NodeMaker, budget, cluster, disrupted_for, minutes_ago, node, pod};
 
 /// Lives for so many hours; it is a day old.
 fn expiring(name: &str, hours: i64) -> NodeMaker {
@@ -37,7 +37,7 @@ fn a_node_that_has_lived_its_time_is_replaced_whatever_holds_it() {
 #[test]
 fn a_node_that_has_time_left_stays() {
     let plan = holding_everything().node(expiring("n1", 25)).plan();
-    assert!(going(&plan, DisruptionReason::Expired).is_empty());
+    assert!(disrupted_for(&plan, DisruptionReason::Expired).is_empty());
     let never = node("n1").with_claim(|claim| claim.expire_after = NeverOr::Never);
     assert!(holding_everything().node(never).plan().disruptions.is_empty());
 }
@@ -62,7 +62,7 @@ fn pods_of_an_expired_node_do_not_move_to_another_that_goes() {
         .pod(pod("a").on("n1"))
         .pod(pod("b").on("n2"))
         .plan();
-    assert_eq!(going(&plan, DisruptionReason::Expired), ["n1", "n2"]);
+    assert_eq!(disrupted_for(&plan, DisruptionReason::Expired), ["n1", "n2"]);
     for disruption in &plan.disruptions {
         assert_eq!(disruption.moves, [], "neither has a place on the other");
         assert_eq!(disruption.replacements.len(), 1);
@@ -91,7 +91,7 @@ fn with_healthy(count: usize) -> Cluster {
 fn a_node_that_is_not_ready_for_long_is_repaired() {
     let unhealthy = |minutes| {
         let plan = with_healthy(4).node(sick("sick", minutes)).plan();
-        going(&plan, DisruptionReason::Unhealthy).len()
+        disrupted_for(&plan, DisruptionReason::Unhealthy).len()
     };
     assert_eq!(unhealthy(30), 1);
     assert_eq!(unhealthy(29), 0);
@@ -101,7 +101,7 @@ fn a_node_that_is_not_ready_for_long_is_repaired() {
 fn where_more_than_a_fifth_is_unhealthy_none_is_repaired() {
     let repaired = |healthy| {
         let plan = with_healthy(healthy).node(sick("s1", 40)).node(sick("s2", 40)).plan();
-        going(&plan, DisruptionReason::Unhealthy).len()
+        disrupted_for(&plan, DisruptionReason::Unhealthy).len()
     };
     // A fifth of six is two, rounded up; a fifth of five is one.
     assert_eq!(repaired(4), 2);
@@ -116,5 +116,5 @@ fn nothing_is_repaired_where_the_gate_is_off() {
         .with(|snapshot| snapshot.settings.feature_gates.node_repair = false)
         .node(sick("sick", 40))
         .plan();
-    assert!(going(&plan, DisruptionReason::Unhealthy).is_empty());
+    assert!(disrupted_for(&plan, DisruptionReason::Unhealthy).is_empty());
 }

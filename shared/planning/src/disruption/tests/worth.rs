@@ -11,8 +11,8 @@ use domain::resource::{CPU, Resources};
 
 use crate::disruption::validate;
 use crate::testing::{
-    Cluster, NodeMaker, budget, cluster, going, instance_type, node, node_pool_of, pdb, pod,
-    pod_key, requirement, usd,
+    Cluster, NodeMaker, budget, cluster, disrupted_for, instance_type, node, node_pool_of, pdb,
+    pod, pod_key, requirement, usd,
 };
 
 /// Why a node is not consolidated.
@@ -181,7 +181,7 @@ fn a_node_stays_whose_pods_kube_scheduler_would_spread_until_one_has_no_place() 
         Unconsolidatable::SchedulerDivergence { pods: 1, saving: usd(0.20), price: usd(0.20) }
     );
     let world = with_room_for_each(800);
-    assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["goes"]);
+    assert_eq!(disrupted_for(&world.plan(), DisruptionReason::Underutilized), ["goes"]);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn pods_that_a_budget_holds_back_come_after_the_others() {
             .pod(pod("c").cpu(3100).on("n3"))
             .pdb(pdb("db", ("app", "db"), allowed))
     };
-    assert_eq!(going(&world(2).plan(), DisruptionReason::Underutilized), ["goes"]);
+    assert_eq!(disrupted_for(&world(2).plan(), DisruptionReason::Underutilized), ["goes"]);
     assert_eq!(
         unconsolidatable(&world(1), "goes"),
         Unconsolidatable::SchedulerDivergence { pods: 1, saving: usd(0.20), price: usd(0.20) }
@@ -242,7 +242,7 @@ fn more_than_a_hundred_candidates_are_looked_at() {
         world.node(node(&name)).pod(pod)
     });
     let world = world.node(node("small").of_type("m.large")).pod(pod("s").cpu(200).on("small"));
-    assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["small"]);
+    assert_eq!(disrupted_for(&world.plan(), DisruptionReason::Underutilized), ["small"]);
 }
 
 /// Two nodes that could go and two that stay.
@@ -264,7 +264,7 @@ fn the_best_saving_for_the_least_disruption_goes_first() {
             pool.disruption.consolidation_policy = policy;
             pool.disruption.budgets = vec![budget(CountOrPercent::Count(1))];
         });
-        assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["dear"]);
+        assert_eq!(disrupted_for(&world.plan(), DisruptionReason::Underutilized), ["dear"]);
     }
 }
 
@@ -284,7 +284,7 @@ fn what_saves_little_more_for_much_more_disruption_comes_later() {
         .node(node("roomy").of_type("m.2xlarge"))
         .pod(pod("b").cpu(300).on("dear"))
         .pod(pod("c").cpu(7600).on("roomy"));
-    assert_eq!(going(&world.plan(), DisruptionReason::Underutilized), ["dear"]);
+    assert_eq!(disrupted_for(&world.plan(), DisruptionReason::Underutilized), ["dear"]);
     let next = world.after(&world.plan()).disruption();
     assert_eq!(next.savings, usd(0.60 - 0.55));
 }
@@ -333,7 +333,7 @@ fn a_balanced_pool_tells_the_score_it_refuses() {
 fn pods_move_to_nodes_that_stay() {
     // `cheap` has room too, and would be tried first by name: it goes itself.
     let plan: Plan = two_that_can_go().plan();
-    assert_eq!(going(&plan, DisruptionReason::Underutilized), ["cheap", "dear"]);
+    assert_eq!(disrupted_for(&plan, DisruptionReason::Underutilized), ["cheap", "dear"]);
     assert!(plan.disruptions[0].moves.iter().all(|own| &*own.node == "roomy"));
 }
 

@@ -12,18 +12,18 @@ use crate::packing::pack;
 use crate::placement::{Scored, UpcomingNode};
 
 /// What is wrong with a move once kube-scheduler has placed its pods.
-pub(in crate::disruption) struct Divergence {
+pub(crate) struct Divergence {
     /// Why the move is not worth it.
-    pub(in crate::disruption) reason: Unconsolidatable,
+    pub(crate) reason: Unconsolidatable,
     /// Pods that would find room if new nodes were large enough for them too.
-    pub(in crate::disruption) displaced: Vec<PodIx>,
+    pub(crate) displaced: Vec<PodIx>,
 }
 
 impl Trials<'_, '_> {
     /// Why a move is not worth it when kube-scheduler places the nodes' pods: in one of the orders in
     /// which they may come, new nodes for pods without a place cost more than `spare`, or there can be
     /// none. `saving` is what the move saves on paper. `None` where it is worth it.
-    pub(in crate::disruption) fn divergence(
+    pub(crate) fn divergence(
         &mut self,
         nodes: &[NodeIx],
         trial: &Trial,

@@ -5,7 +5,7 @@ use crate::feasibility::state::State;
 use crate::ids::{IndexVec, NodeIx};
 
 /// Nodes removed one after the other, without anything new.
-pub(in crate::disruption) struct IncrementalRemoval {
+pub(crate) struct IncrementalRemoval {
     state: State,
     /// Nodes to which pods of removed ones went.
     has_received: IndexVec<NodeIx, bool>,
@@ -13,14 +13,14 @@ pub(in crate::disruption) struct IncrementalRemoval {
 
 impl IncrementalRemoval {
     /// Whether pods of removed nodes went to the node.
-    pub(in crate::disruption) fn has_received(&self, node: NodeIx) -> bool {
+    pub(crate) fn has_received(&self, node: NodeIx) -> bool {
         self.has_received[node]
     }
 }
 
 impl Trials<'_, '_> {
     /// A removal of no node yet.
-    pub(in crate::disruption) fn incremental_removal(&self) -> IncrementalRemoval {
+    pub(crate) fn incremental_removal(&self) -> IncrementalRemoval {
         IncrementalRemoval {
             state: self.state.clone(),
             has_received: IndexVec::filled(false, self.model.nodes.len()),
@@ -28,11 +28,7 @@ impl Trials<'_, '_> {
     }
 
     /// Removes one more node if its pods fit on remaining nodes. Returns whether they do.
-    pub(in crate::disruption) fn try_remove(
-        &mut self,
-        removal: &mut IncrementalRemoval,
-        node: NodeIx,
-    ) -> bool {
+    pub(crate) fn try_remove(&mut self, removal: &mut IncrementalRemoval, node: NodeIx) -> bool {
         let mut state = removal.state.clone();
         self.remove(&mut state, node);
         self.placer.reset(state);

@@ -14,9 +14,9 @@ use crate::work::NewNode;
 
 /// The new nodes of a trial as claims.
 #[derive(Default)]
-pub(in crate::disruption) struct Launch {
+pub(crate) struct Launch {
     /// The claims.
-    pub(in crate::disruption) claims: Vec<PlannedNodeClaim>,
+    pub(crate) claims: Vec<PlannedNodeClaim>,
     /// Why one of the nodes has no claim: limits leave its pool too few values for `minValues`.
     refused: Option<NodePoolUnfit>,
 }
@@ -25,7 +25,7 @@ impl Trials<'_, '_> {
     /// The new nodes of a trial without `nodes`, as claims: all of them, which count against limits from
     /// here on, or none. The error says what a pool falls short of: limits may leave it too few types for
     /// `minValues`.
-    pub(in crate::disruption) fn launch(
+    pub(crate) fn launch(
         &mut self,
         nodes: &[NodeIx],
         trial: &Trial,
@@ -44,7 +44,7 @@ impl Trials<'_, '_> {
 
     /// The new nodes of a trial without `nodes`, as claims, except those that a pool cannot launch. They
     /// count against limits from here on.
-    pub(in crate::disruption) fn launch_where_possible(
+    pub(crate) fn launch_where_possible(
         &mut self,
         nodes: &[NodeIx],
         trial: &Trial,

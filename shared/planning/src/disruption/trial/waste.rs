@@ -14,7 +14,7 @@ impl Trials<'_, '_> {
     /// The node's price less what its pods would cost if all pods of managed nodes were on the cheapest
     /// new ones, fractions of nodes included. Summed over nodes, it is what they cost beyond the minimum.
     #[expect(clippy::cast_possible_truncation, reason = "only ranks")]
-    pub(in crate::disruption) fn waste(&mut self, node: NodeIx) -> UsdPerHour {
+    pub(crate) fn waste(&mut self, node: NodeIx) -> UsdPerHour {
         self.solve_dual_prices();
         let price = self.model.nodes[node].price().unwrap_or_default();
         let pods = self.pods_of(&[node]);
@@ -27,11 +27,7 @@ impl Trials<'_, '_> {
     /// taken what they have room for. It is high for nodes of small pods, which fit anywhere; several such
     /// nodes may want the same places.
     #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "only ranks")]
-    pub(in crate::disruption) fn residual_waste(
-        &mut self,
-        node: NodeIx,
-        items: &[Item],
-    ) -> UsdPerHour {
+    pub(crate) fn residual_waste(&mut self, node: NodeIx, items: &[Item]) -> UsdPerHour {
         self.solve_dual_prices();
         let price = self.model.nodes[node].price().unwrap_or_default();
         let value = |item: &Item| self.dual_prices[item.shape] * item.pods.len() as f64;

@@ -16,7 +16,7 @@ fn template() -> PodTemplate {
     PodTemplate { labels: like.labels, spec: like.spec }
 }
 
-/// Five replicas from 21 until 23 o'clock in Seoul.
+/// Five replicas from 21:00 to 23:00 in Seoul.
 fn evening() -> CronTrigger {
     CronTrigger {
         timezone: time_zone("Asia/Seoul").unwrap(),
@@ -39,7 +39,7 @@ fn scaled_object(lead_time: Option<SignedDuration>) -> ScaledObject {
     }
 }
 
-/// A Deployment with KEDA's schedule, at a time in Seoul.
+/// A Deployment with a ScaledObject, at a time of day in Seoul.
 fn scheduled(world: Cluster, clock: &str) -> Cluster {
     let now: Timestamp = format!("2026-01-05T{clock}+09:00").parse().unwrap();
     world.with(|snapshot| {
@@ -65,7 +65,7 @@ fn nodes_are_launched_from_the_lead_time_on() {
 }
 
 #[test]
-fn the_lead_time_follows_how_long_nodes_take_where_none_is_set() {
+fn an_unset_lead_time_follows_the_start_time_of_nodes() {
     let unset = |clock| {
         scheduled(cluster(), clock).with(|snapshot| snapshot.scaled_objects[0].lead_time = None)
     };
@@ -74,7 +74,7 @@ fn the_lead_time_follows_how_long_nodes_take_where_none_is_set() {
 }
 
 #[test]
-fn only_replicas_that_are_not_there_are_made_up() {
+fn only_missing_replicas_become_virtual_pods() {
     let pods = |count| {
         let world = scheduled(cluster(), "21:30:00").pods(count, &replica("web"));
         virtual_pods(&world.0).len()
@@ -90,7 +90,7 @@ fn a_node_is_held_while_the_schedule_is_due_and_no_longer() {
 }
 
 #[test]
-fn a_schedule_of_our_own_needs_no_workload() {
+fn a_prewarm_schedule_with_a_template_needs_no_workload() {
     let world = cluster().with(|snapshot| {
         snapshot.now = "2026-01-05T21:30:00+09:00".parse().unwrap();
         snapshot.prewarm_schedules.push(PrewarmSchedule {
@@ -108,7 +108,7 @@ fn a_schedule_of_our_own_needs_no_workload() {
 }
 
 #[test]
-fn a_workload_that_is_not_there_asks_for_nothing() {
+fn a_workload_that_does_not_exist_needs_nothing() {
     let world = scheduled(cluster(), "21:30:00").with(|snapshot| snapshot.workloads.clear());
     assert_eq!(launched(&world), 0);
 }

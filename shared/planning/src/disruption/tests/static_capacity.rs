@@ -13,8 +13,8 @@ use domain::resource::{NODES, Resources};
 use domain::taint::Taint;
 
 use crate::testing::{
-    Cluster, NodeMaker, budget, cluster, going, is_disrupted, listed, minutes_ago, node, node_pool,
-    node_pool_of, now, pdb, pod, pod_key, requirement, spread_over,
+    Cluster, NodeMaker, budget, cluster, disrupted_for, is_disrupted, listed, minutes_ago, node,
+    node_pool, node_pool_of, now, pdb, pod, pod_key, requirement, spread_over,
 };
 
 /// Pool `default` is to have so many nodes, and may disrupt none by choice.
@@ -27,7 +27,7 @@ fn fixed(replicas: u32) -> Cluster {
 
 fn scaled_down(world: &Cluster) -> Vec<String> {
     let plan = world.plan();
-    going(&plan, DisruptionReason::ScaledDown).into_iter().map(str::to_owned).collect()
+    disrupted_for(&plan, DisruptionReason::ScaledDown).into_iter().map(str::to_owned).collect()
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn an_expired_node_is_one_of_those_that_are_too_many() {
     let expired = node("a")
         .with_claim(|claim| claim.expire_after = NeverOr::After(SignedDuration::from_hours(24)));
     let plan = fixed(1).node(expired).node(node("b")).plan();
-    assert_eq!(going(&plan, DisruptionReason::Expired), ["a"]);
-    assert_eq!(going(&plan, DisruptionReason::ScaledDown).len(), 0);
+    assert_eq!(disrupted_for(&plan, DisruptionReason::Expired), ["a"]);
+    assert_eq!(disrupted_for(&plan, DisruptionReason::ScaledDown).len(), 0);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn pods_of_surplus_nodes_do_not_move_to_others_that_go() {
         .pod(pod("pc").cpu(900).on("c"))
         .pod(pod("pd").cpu(900).on("c"));
     let plan = world.plan();
-    assert_eq!(going(&plan, DisruptionReason::ScaledDown), ["a", "b"]);
+    assert_eq!(disrupted_for(&plan, DisruptionReason::ScaledDown), ["a", "b"]);
     let moves = plan.disruptions.iter().flat_map(|own| &own.moves);
     assert!(moves.clone().all(|own| &*own.node == "c"), "{:?}", moves.collect::<Vec<_>>());
 }
@@ -175,7 +175,7 @@ fn with_budget(world: Cluster, nodes: u32) -> Cluster {
 }
 
 fn replaced(plan: &Plan) -> Vec<&str> {
-    going(plan, DisruptionReason::Drifted)
+    disrupted_for(plan, DisruptionReason::Drifted)
 }
 
 #[test]
@@ -269,10 +269,10 @@ fn the_limit_on_nodes_must_leave_room_for_the_replacement() {
 
 #[test]
 fn while_one_is_being_replaced_the_next_waits() {
-    let going = node("old").with(|node| node.taints.push(Taint::disrupted()));
+    let replaced = node("old").with(|node| node.taints.push(Taint::disrupted()));
     let world = drifted(2)
         .default_pool(|pool| pool.replicas = Some(3))
-        .node(going)
+        .node(replaced)
         .in_flight(node("replacement").of_type("m.2xlarge"));
     assert_eq!(world.plan().disruptions, []);
     assert!(matches!(world.blocked("n0"), NotDisruptable::DriftLater(_)));
@@ -281,7 +281,7 @@ fn while_one_is_being_replaced_the_next_waits() {
 #[test]
 fn what_is_too_many_goes_before_anything_is_replaced() {
     let plan = drifted(2).default_pool(|pool| pool.replicas = Some(1)).plan();
-    assert_eq!(going(&plan, DisruptionReason::ScaledDown).len(), 1);
+    assert_eq!(disrupted_for(&plan, DisruptionReason::ScaledDown).len(), 1);
     assert_eq!(replaced(&plan).len(), 0);
 }
 

@@ -1,33 +1,20 @@
-//! Virtual pods: capacity that is wanted before pods are there, as pods that take part in planning only.
+//! Virtual pods of CapacityBuffers.
 //!
 //! Source: the CapacityBuffer API (`autoscaling.x-k8s.io/v1beta1`) as Karpenter reads it: the larger of
-//! `replicas` and `percentage` counts, at least one for a percentage, and `limits` cap both. Schedules
-//! ([`schedule`]) are ours.
+//! `replicas` and `percentage` counts, at least one for a percentage, and `limits` cap both.
 
-mod schedule;
-
-use std::sync::Arc;
-
-use domain::Text;
 use domain::buffer::{BufferSource, CapacityBuffer};
-use domain::pod::{ObjectKey, Pod, PodKey, PodPhase, PodSpec, VirtualPodSource};
+use domain::pod::{Pod, PodSpec, VirtualPodSource};
 use domain::snapshot::ClusterSnapshot;
-use domain::workload::{PodTemplate, Workload, WorkloadKind};
+use domain::workload::PodTemplate;
+
+use super::source::{Source, WorkloadRef};
 
 /// The only strategy that keeps capacity running.
 const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
 
-/// Asking for more at once is a typing error; it is cut here.
-const REPLICAS_MAX: i64 = 100_000;
-
-/// The virtual pods of a snapshot: of its CapacityBuffers, then of schedules that are due.
-pub(crate) fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
-    let mut pods = of_buffers(snapshot);
-    pods.extend(schedule::of_schedules(snapshot));
-    pods
-}
-
-fn of_buffers(snapshot: &ClusterSnapshot) -> Vec<Pod> {
+/// The virtual pods of all buffers, by name of the buffer.
+pub(super) fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
     if !snapshot.settings.feature_gates.capacity_buffer {
         return Vec::new();
     }
@@ -41,7 +28,7 @@ fn of_buffers(snapshot: &ClusterSnapshot) -> Vec<Pod> {
 }
 
 fn pods_of(snapshot: &ClusterSnapshot, buffer: &CapacityBuffer) -> Vec<Pod> {
-    // A reference that leads nowhere asks for nothing; the buffer's conditions say so.
+    // A dangling reference yields no pods; the buffer's conditions say so.
     let Some((template, scale)) = resolved(snapshot, buffer) else { return Vec::new() };
     let count = replicas(buffer, scale, &template.spec);
     let source = Source {
@@ -53,65 +40,7 @@ fn pods_of(snapshot: &ClusterSnapshot, buffer: &CapacityBuffer) -> Vec<Pod> {
     source.pods(template, count)
 }
 
-/// What makes virtual pods up.
-struct Source<'a> {
-    of: VirtualPodSource,
-    key: &'a ObjectKey,
-    uid: &'a Text,
-    /// What names of its pods begin with.
-    prefix: &'static str,
-}
-
-impl Source<'_> {
-    /// So many pods of a template.
-    fn pods(&self, template: &PodTemplate, count: i64) -> Vec<Pod> {
-        let spec = Arc::new(PodSpec {
-            // Real pods come first, and what a volume is bound to is not known for a pod that is not there.
-            priority: i32::MIN,
-            volumes: Vec::new(),
-            ..(*template.spec).clone()
-        });
-        (0..count.clamp(0, REPLICAS_MAX)).map(|index| self.pod(template, &spec, index)).collect()
-    }
-
-    fn pod(&self, template: &PodTemplate, spec: &Arc<PodSpec>, index: i64) -> Pod {
-        Pod {
-            key: PodKey::new(
-                self.key.namespace.clone(),
-                format!("{}-{}-{index}", self.prefix, self.key.name),
-            ),
-            uid: format!("{}-{index}", self.uid).into(),
-            created: None,
-            deleted: None,
-            labels: template.labels.clone(),
-            owner: None,
-            spec: spec.clone(),
-            node_name: None,
-            nominated_node_name: None,
-            phase: PodPhase::Pending,
-            started: None,
-            ready: None,
-            marked_unschedulable: false,
-            do_not_disrupt: None,
-            deletion_cost: None,
-            is_mirror: false,
-            virtual_of: Some(self.of.clone()),
-        }
-    }
-}
-
-/// A workload by kind, namespace and name.
-fn workload<'a>(
-    snapshot: &'a ClusterSnapshot,
-    namespace: &Text,
-    (kind, name): (WorkloadKind, &Text),
-) -> Option<&'a Workload> {
-    snapshot.workloads.iter().find(|workload| {
-        workload.kind == kind && workload.key.namespace == *namespace && workload.key.name == *name
-    })
-}
-
-/// The template, and for a workload how many replicas it has.
+/// The pod template that a buffer refers to, and for a workload its number of replicas.
 fn resolved<'a>(
     snapshot: &'a ClusterSnapshot,
     buffer: &CapacityBuffer,
@@ -124,13 +53,13 @@ fn resolved<'a>(
                 template.key.namespace == buffer.key.namespace && template.key.name == *name
             })
             .map(|template| (&template.template, None)),
-        BufferSource::Workload(kind, name) => {
-            workload(snapshot, &buffer.key.namespace, (*kind, name))
-                .map(|workload| (&workload.template, Some(workload.replicas)))
-        }
+        BufferSource::Workload(kind, name) => WorkloadRef { kind: *kind, name }
+            .find(snapshot, &buffer.key.namespace)
+            .map(|workload| (&workload.template, Some(workload.replicas))),
     }
 }
 
+/// How many virtual pods a buffer wants. `scale` is the number of replicas that a percentage is of.
 fn replicas(buffer: &CapacityBuffer, scale: Option<u32>, spec: &PodSpec) -> i64 {
     let share = buffer.percentage.zip(scale).map(|(percentage, scale)| {
         (i64::from(scale) * i64::from(percentage) + 99).div_euclid(100).max(1)
@@ -183,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentage_asks_for_at_least_one() {
+    fn a_percentage_is_at_least_one_pod() {
         let share = CapacityBuffer { percentage: Some(10), ..buffer() };
         assert_eq!(replicas(&share, Some(0), &one_cpu()), 1);
         assert_eq!(replicas(&share, Some(11), &one_cpu()), 2);
