@@ -1,5 +1,5 @@
-//! How long one look at a whole fleet takes, and how much memory: every node is considered, and one command
-//! is the outcome. The figures stand in `docs/benchmarks.md`.
+//! How long planning for a whole fleet takes, and how much memory: every node is considered, and
+//! one command is the outcome. The figures stand in `docs/benchmarks.md`.
 
 #![expect(clippy::expect_used, clippy::print_stderr, reason = "a benchmark reports to a terminal")]
 #![expect(missing_docs, reason = "what criterion's macros make cannot be documented")]

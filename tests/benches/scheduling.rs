@@ -1,6 +1,7 @@
 //! Planning time alone, over snapshots that are there: pods a second.
 //!
-//! `cargo bench -p outrigger-tests --bench scheduling`; figures and what they mean stand in docs/benchmarks.md.
+//! `cargo bench -p outrigger-tests --bench scheduling`; figures and what they mean stand in
+//! docs/benchmarks.md.
 
 #![expect(clippy::expect_used, reason = "a benchmark reports to a terminal")]
 #![expect(missing_docs, reason = "what criterion's macros make cannot be documented")]

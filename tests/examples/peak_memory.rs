@@ -1,7 +1,8 @@
 //! Plans one made-up workload and says how long that took and the most memory the process ever had.
 //!
-//! `cargo run --release -p outrigger-tests --example peak_memory -- micro ec2 50000`. A process of its own for each
-//! figure, as the most memory is of the whole process (`VmHWM` of `/proc/self/status`, so on Linux only).
+//! `cargo run --release -p outrigger-tests --example peak_memory -- micro ec2 50000`. A process of
+//! its own for each figure, as the most memory is of the whole process (`VmHWM` of
+//! `/proc/self/status`, so on Linux only).
 
 #![expect(clippy::print_stdout, reason = "what it measures is its output")]
 

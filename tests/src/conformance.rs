@@ -1,17 +1,19 @@
 //! Conformance scenarios: a cluster, a catalogue, and what a plan over them must show.
 //!
-//! The files under `conformance/` are data that the outside judge uses as well; they are taken in as
-//! they are and read with the same meaning: an unknown key anywhere is an error, and so is an
+//! The files under `conformance/` are data that the outside judge uses as well; they are taken in
+//! as they are and read with the same meaning: an unknown key anywhere is an error, and so is an
 //! expectation about an object that the scenario does not have.
 
+mod error;
 mod evaluation;
 mod expectation;
 mod outcome;
 mod scenario;
 
+pub use error::ScenarioError;
 pub use evaluation::unmet_expectations;
 pub use expectation::Expect;
-pub use scenario::{Scenario, ScenarioError, default_node_class, named_catalog};
+pub use scenario::{Scenario, named_catalog};
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! Large clusters that have been in use for a while: nodes of many types, each holding some of the pods of
-//! many workloads, from nearly full to nearly unused. What benchmarks of disruption plan over.
+//! Large clusters that have been in use for a while: nodes of many types, each holding some of the
+//! pods of many workloads, from nearly full to nearly unused. What benchmarks of disruption plan
+//! over.
 //!
 //! A fleet is made from its size and a seed alone.
 
@@ -19,7 +20,6 @@ use domain::snapshot::ClusterSnapshot;
 use domain::{Text, Timestamp};
 
 use crate::builder::{self, NodeParts, PodBuilder, Stage};
-use crate::conformance::default_node_class;
 use crate::generator::node_labels;
 
 /// How large a fleet is.
@@ -36,7 +36,7 @@ const NOW: Timestamp = Timestamp::constant(1_767_268_800, 0);
 
 /// A cluster of a size, drawn from a seed, of one NodePool whose budgets limit nothing.
 pub fn fleet(size: FleetSize, seed: u64) -> Result<ClusterSnapshot, CatalogError> {
-    let class = default_node_class("default".into());
+    let class = testkit::node_class("default");
     let classes = [class];
     let types = catalog::embedded()?.instance_types(&classes, &CatalogOptions::of("us-east-1"));
     let mut snapshot = ClusterSnapshot {
@@ -94,8 +94,8 @@ struct Workload {
 }
 
 impl Workload {
-    /// One for every hundred pods: of ten, six are indifferent; every eighth has a PodDisruptionBudget, of
-    /// which every eighth allows nothing.
+    /// One for every hundred pods: of ten, six are indifferent; every eighth has a
+    /// PodDisruptionBudget, of which every eighth allows nothing.
     fn drawn(size: FleetSize, draw: &mut Draw) -> Vec<Self> {
         (0..size.pods.div_ceil(100))
             .map(|index| {
@@ -130,7 +130,7 @@ impl Workload {
             Standing::SpreadOverHosts => pod.spread(spread(HOSTNAME, 4)),
             Standing::Apart => pod.apart_from(("app", &name), HOSTNAME),
         };
-        Self { pod: pod.pending(), standing, is_guarded: draw.below(8) == 0, name }
+        Self { pod: pod.build(), standing, is_guarded: draw.below(8) == 0, name }
     }
 
     fn most_on_a_host(&self) -> usize {
@@ -236,6 +236,6 @@ impl UsedNode<'_> {
             spec: Arc::clone(&workload.pod.spec),
             ..workload.pod.clone()
         };
-        builder::bound(&own, node)
+        builder::running(&own, node)
     }
 }

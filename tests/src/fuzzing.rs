@@ -1,7 +1,8 @@
 //! What a fuzzer feeds: any bytes at all, and clusters drawn from bytes.
 //!
-//! The targets under `tests/fuzz` are these two functions and nothing else, so that `cargo test` can run them too, over
-//! inputs drawn from a seed and over those that once failed (`tests/tests/fuzzing.rs`).
+//! The targets under `tests/fuzz` are these two functions and nothing else, so that `cargo test`
+//! can run them too, over inputs drawn from a seed and over those that once failed
+//! (`tests/tests/fuzzing.rs`).
 
 mod cluster;
 mod draw;
@@ -16,12 +17,14 @@ pub use cluster::cluster;
 
 use crate::generator::Catalog;
 
-/// With more pods than this a snapshot is made but not planned: a fuzzer finds more in many small ones.
+/// With more pods than this a snapshot is made but not planned: a fuzzer finds more in many small
+/// ones.
 const PODS_PLANNED_MAX: usize = 64;
 
 /// Reads bytes as manifests, puts them together and plans: whatever they are, nothing may panic.
 ///
-/// Bytes that are no UTF-8 are read with replacement characters, as nothing would be learnt from turning them down.
+/// Bytes that are no UTF-8 are read with replacement characters, as nothing would be learnt from
+/// turning them down.
 pub fn manifests(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let objects = manifests::read(&[Source::new("fuzz.yaml", text)]);
@@ -43,10 +46,11 @@ pub fn manifests(bytes: &[u8]) {
     }
 }
 
-/// Draws a cluster from bytes and plans: the checker must find nothing wrong, and a second look must say the same.
+/// Draws a cluster from bytes and plans: the checker must find nothing wrong, and a second plan
+/// must be equal.
 ///
 /// # Panics
-/// Where a rule is broken, with the rules and the plan: that is how a fuzzer is told.
+/// Where a rule is broken, with the rules and the plan: that is how a fuzzer learns of it.
 pub fn plan_then_check(bytes: &[u8]) {
     let Some(snapshot) = cluster(bytes) else { return };
     let plan = planning::plan(&snapshot);

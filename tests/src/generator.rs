@@ -1,5 +1,5 @@
-//! Generated clusters: small enough to shrink to something readable, varied enough to meet the rules of
-//! scheduling in combinations that nobody wrote down.
+//! Generated clusters: small enough to shrink to something readable, varied enough to meet the
+//! rules of scheduling in combinations that nobody wrote down.
 
 mod cluster;
 mod pods;

@@ -8,6 +8,7 @@ pub mod conformance;
 pub mod fleet;
 pub mod fuzzing;
 pub mod generator;
+pub mod imports;
 pub mod mutation;
 pub mod plan_document;
 pub mod template;

@@ -1,7 +1,9 @@
-//! Plans broken on purpose: each mutation is a mistake that a planner could make, made to a plan that is right.
+//! Plans broken on purpose: each mutation is a mistake that a planner could make, made to a plan
+//! that is right.
 //!
-//! A mutation returns nothing where the plan gives it nothing to break. Not every mutant is wrong (a pod
-//! moved to another claim may fit there); that is for judges to say, and two judges have to say the same.
+//! A mutation returns nothing where the plan gives it nothing to break. Not every mutant is wrong
+//! (a pod moved to another claim may fit there); that is for judges to say, and two judges have to
+//! say the same.
 
 use domain::Text;
 use domain::money::UsdPerHour;
@@ -154,7 +156,8 @@ fn list_unknown(_: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
     Some(())
 }
 
-/// Every type that is not listed, at the end: some are too small, or are not what pool and pods ask for.
+/// Every type that is not listed, at the end: some are too small, or are not what pool and pods ask
+/// for.
 fn list_everything(snapshot: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
     let claim = first_claim(plan)?;
     let types = snapshot.instance_types.of(&claim.node_class);

@@ -1,4 +1,5 @@
-//! The CloudFormation templates as data: short forms of functions (`!Ref`, `!Sub`, …) are written out, as in JSON.
+//! The CloudFormation templates as data: short forms of functions (`!Ref`, `!Sub`, …) are written
+//! out, as in JSON.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -68,7 +69,8 @@ impl Template {
         all.map(|(name, parameter)| (name.as_str(), parameter))
     }
 
-    /// The names that are referred to, by `Ref`, `Fn::GetAtt` (its resource), `Fn::Sub` and conditions.
+    /// The names that are referred to, by `Ref`, `Fn::GetAtt` (its resource), `Fn::Sub` and
+    /// conditions.
     pub fn references(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for part in ["Conditions", "Globals", "Resources", "Outputs"] {
@@ -230,7 +232,8 @@ fn plain(text: &str) -> Value {
     documents::Value::new(0, plain_scalar(text.into())).to_json()
 }
 
-/// `!Ref x` is `{"Ref": x}`; `!GetAtt a.b` is `{"Fn::GetAtt": ["a", "b"]}`; others are `{"Fn::NAME": …}`.
+/// `!Ref x` is `{"Ref": x}`; `!GetAtt a.b` is `{"Fn::GetAtt": ["a", "b"]}`; others are
+/// `{"Fn::NAME": …}`.
 fn short_form(tag: &str, value: &Value) -> Value {
     match (tag, value) {
         ("Ref" | "Condition", _) => json!({ tag: value }),

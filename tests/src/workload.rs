@@ -1,6 +1,7 @@
 //! Made-up workloads to measure planning with: the same for the same kind, number of pods and seed.
 //!
-//! Mixes as in Karpenter's own benchmark (`diverse`) and as clusters full of small services have them (`micro`).
+//! Mixes as in Karpenter's own benchmark (`diverse`) and as clusters full of small services have
+//! them (`micro`).
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -19,16 +20,16 @@ use domain::{Text, Timestamp};
 use rustc_hash::FxHashMap;
 
 use crate::builder::{self, PodBuilder};
-use crate::conformance::{ScenarioError, default_node_class, named_catalog};
+use crate::conformance::{ScenarioError, named_catalog};
 
 /// Which pods wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// Hundreds of services of a few pods each: log-normal requests, a third spread over zones where that can be had,
-    /// some over hosts, some for one architecture or one way of buying only.
+    /// Hundreds of services of a few pods each: log-normal requests, a third spread over zones
+    /// where that can be had, some over hosts, some for one architecture or one way of buying only.
     Micro,
-    /// A fifth each: plain, spread over zones, spread over hosts, together in a zone, each on a host of its own; every
-    /// pod of a size of its own.
+    /// A fifth each: plain, spread over zones, spread over hosts, together in a zone, each on a
+    /// host of its own; every pod of a size of its own.
     Diverse,
 }
 
@@ -61,15 +62,15 @@ impl Market {
         match self {
             Self::Fake400 => Ok(named_catalog("fake-400")?),
             Self::Ec2 => {
-                let class = default_node_class("default".into());
+                let class = testkit::node_class("default");
                 Ok(catalog::embedded()?.instance_types(&[class], &CatalogOptions::default()))
             }
         }
     }
 }
 
-/// A cluster without nodes in which so many pods of the workload wait: one NodePool (spot and on demand, both
-/// architectures, Linux) and three DaemonSets.
+/// A cluster without nodes in which so many pods of the workload wait: one NodePool (spot and on
+/// demand, both architectures, Linux) and three DaemonSets.
 pub fn snapshot(
     workload: Workload,
     market: Market,
@@ -94,7 +95,7 @@ pub fn snapshot(
     Ok(ClusterSnapshot {
         seed,
         node_pools: vec![pool],
-        node_classes: vec![default_node_class("default".into())],
+        node_classes: vec![testkit::node_class("default")],
         daemon_sets: vec![
             builder::daemon_set("aws-node", 50, 64),
             builder::daemon_set("kube-proxy", 100, 64),
@@ -114,7 +115,7 @@ struct Made {
 
 impl Made {
     fn add(&mut self, like: PodBuilder, name: &str, replicas: usize) {
-        let mut pod = like.pending();
+        let mut pod = like.build();
         pod.spec = self.specs.entry((*pod.spec).clone()).or_insert(pod.spec).clone();
         self.pods.extend((0..replicas).map(|replica| Pod {
             key: ObjectKey::new("default", format!("{name}-{replica}")),
@@ -138,8 +139,9 @@ fn micro(random: &mut Random, made: &mut Made, pods: usize) {
         let cpu = nearest(random.log_normal(5.6, 0.9), &CPUS);
         let per_cpu = f64::from(random.pick(&[1_u8, 2, 2, 4, 4, 8]));
         let wanted = as_f64(cpu) * per_cpu * random.log_normal(0.0, 0.35);
-        let pod = builder::pod(&app).label("app", &app).requests(cpu, nearest(wanted, &MEMORIES));
-        let pod = pod.with(|spec| micro_rules(random, spec, &app, replicas));
+        let pod =
+            builder::pod(app.as_str()).label("app", &app).requests(cpu, nearest(wanted, &MEMORIES));
+        let pod = pod.with_spec(|spec| micro_rules(random, spec, &app, replicas));
         made.add(pod, &app, replicas);
         left -= replicas;
         number += 1;
@@ -183,10 +185,10 @@ fn diverse(random: &mut Random, made: &mut Made, pods: usize) {
         let cpu = random.pick(&[100, 250, 500, 1000, 1500]);
         let memory = random.pick(&[100, 256, 512, 1024, 2048, 4096]);
         let name = format!("pod-{number:05}");
-        let pod = builder::pod(&name).label(key, value).requests(cpu, memory);
+        let pod = builder::pod(name.as_str()).label(key, value).requests(cpu, memory);
         let other = random.pick(&LETTERS);
         let hard = WhenUnsatisfiable::DoNotSchedule;
-        let pod = pod.with(|spec| match kind {
+        let pod = pod.with_spec(|spec| match kind {
             1 => spec.topology_spread.push(spread(ZONE, "my-label", other, hard)),
             2 => spec.topology_spread.push(spread(HOSTNAME, "my-label", other, hard)),
             3 => spec.pod_affinity.push(term(ZONE, key, value)),

@@ -93,8 +93,8 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Source {
-    /// Its lines of production code: comments, and modules that are compiled for tests only, left out. Each
-    /// with its number.
+    /// Its lines of production code: comments, and modules that are compiled for tests only, left
+    /// out. Each with its number.
     pub fn production_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         let end = self.text.lines().zip(self.text.lines().skip(1)).position(|(line, next)| {
             line == "#[cfg(test)]" && next.starts_with("mod ") && next.ends_with('{')
@@ -104,7 +104,8 @@ impl Source {
             .filter(|(_, line)| !line.trim_start().starts_with("//"))
     }
 
-    /// Files that are compiled for tests only, as this one declares them: `x.rs`, and all under `x/`.
+    /// Files that are compiled for tests only, as this one declares them: `x.rs`, and all under
+    /// `x/`.
     fn test_modules(&self) -> impl Iterator<Item = PathBuf> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let beside = self.path.parent().unwrap_or(Path::new("")).to_owned();

@@ -1,7 +1,9 @@
-//! The outside judge and our checker agree: on every conformance plan, and on plans broken on purpose.
+//! The outside judge and our checker agree: on every conformance plan, and on plans broken on
+//! purpose.
 //!
-//! The judge is `validity.py` of the conformance folder beside the repository. Where it is not there the
-//! test says so and judges nothing; our checker is held against plans of every kind elsewhere.
+//! The judge is `validity.py` of the conformance folder beside the repository. Where it is not
+//! there the test says so and judges nothing; our checker is held against plans of every kind
+//! elsewhere.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,7 +26,8 @@ fn judge_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/conformance")
 }
 
-/// Rules of ours about what the outside judge does not read: it may find nothing where we find only these.
+/// Rules of ours about what the outside judge does not read: it may find nothing where we find only
+/// these.
 const ONLY_OURS: &[(&str, &str)] = &[
     ("claim-requests", "the judge sums requests up itself and does not read the claim's"),
     ("move-missing", "the judge looks for room of its own accord and does not read `moves`"),
@@ -79,8 +82,8 @@ fn outside_judgement(questions: &[Question]) -> Result<Vec<Vec<BTreeSet<String>>
             json!({"scenario": question.scenario.path, "plans": plans}).to_string()
         })
         .collect();
-    // Answers are read while questions are still being written: neither pipe holds all of them. A judge
-    // that gave up early is seen by its exit status, not by the broken pipe.
+    // Answers are read while questions are still being written: neither pipe holds all of them. A
+    // judge that gave up early is seen by its exit status, not by the broken pipe.
     let writer = std::thread::spawn(move || {
         let written = lines.iter().try_for_each(|line| writeln!(input, "{line}"));
         drop(input);

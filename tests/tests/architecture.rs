@@ -13,6 +13,7 @@ use outrigger_tests::workspace::{Package, Source, production, root, sources_unde
 /// Crates by layer: each depends on crates of lower layers only.
 const LAYERS: &[&[&str]] = &[
     &["documents", "domain"],
+    &["testkit"],
     &["manifests", "catalog"],
     &["planning", "checker"],
     &["controllers"],
@@ -173,7 +174,8 @@ fn what_executes_a_plan_never_calls_the_planner_itself() {
     let packages = packages();
     let controllers =
         packages.iter().find(|package| package.folder == "shared/controllers").unwrap();
-    // Controllers are handed their decisions; only those who put a program together name the crates.
+    // Controllers are handed their decisions; only those who put a program together name the
+    // crates.
     let sources = production(controllers.sources());
     let steps: Vec<Source> = sources
         .into_iter()

@@ -17,8 +17,8 @@ fn check_area(area: &str) {
     let expected_failures = conformance::expected_failures();
     let mut complaints = Vec::new();
     let mut checked = 0;
-    // Names begin with their area, so files of other areas need not be read; another area's name may begin
-    // with this one's, so the area is looked at as well.
+    // Names begin with their area, so files of other areas need not be read; another area's name
+    // may begin with this one's, so the area is looked at as well.
     for path in conformance::files() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         if !name.starts_with(area) {
@@ -43,7 +43,8 @@ fn check_area(area: &str) {
     );
 }
 
-/// What is wrong with a scenario's outcome: it fails unexpectedly, or holds although it is listed as failing.
+/// What is wrong with a scenario's outcome: it fails unexpectedly, or holds although it is listed
+/// as failing.
 fn complaint(name: &str, reasons: &[String], is_expected_to_fail: bool) -> Option<String> {
     match (reasons, is_expected_to_fail) {
         ([], true) => {

@@ -68,14 +68,14 @@ proptest! {
     #[test]
     fn every_pending_pod_is_placed_or_told_why_not_exactly_once(snapshot in cluster()) {
         let plan = planning::plan(&snapshot);
-        let mut told: Vec<&PodKey> = plan.unschedulable.iter().map(|entry| &entry.pod).collect();
-        told.extend(plan.placements.iter().map(|placement| &placement.pod));
-        told.extend(plan.node_claims.iter().flat_map(|claim| &claim.pods));
-        told.sort();
+        let mut mentioned: Vec<&PodKey> = plan.unschedulable.iter().map(|entry| &entry.pod).collect();
+        mentioned.extend(plan.placements.iter().map(|placement| &placement.pod));
+        mentioned.extend(plan.node_claims.iter().flat_map(|claim| &claim.pods));
+        mentioned.sort();
         let mut pending: Vec<&PodKey> =
             snapshot.pods.iter().filter(|pod| pod.node_name.is_none()).map(|pod| &pod.key).collect();
         pending.sort();
-        prop_assert_eq!(told, pending);
+        prop_assert_eq!(mentioned, pending);
         prop_assert!(plan.unschedulable.iter().all(|entry| !entry.reasons.is_empty()));
     }
 
@@ -95,7 +95,8 @@ proptest! {
             topology: TopologyRules::None, nodes: false, limits: false, daemons: true,
         }),
     ) {
-        // Weights make a plan dearer on purpose; consolidation moves pods to whatever node is there.
+        // Weights make a plan dearer on purpose; consolidation moves pods to whatever node is
+        // there.
         for pool in &mut snapshot.node_pools {
             pool.weight = 0;
         }
@@ -165,8 +166,9 @@ fn with_lists_shuffled(mut snapshot: ClusterSnapshot, draws: &[Index]) -> Cluste
     snapshot
 }
 
-/// The cluster once a plan's pods run: new claims are nodes that hold their pods, each the type in the
-/// offering that it was priced at, and claims in flight that were given pods have become nodes too.
+/// The cluster once a plan's pods run: new claims are nodes that hold their pods, each the type in
+/// the offering that it was priced at, and claims in flight that were given pods have become nodes
+/// too.
 fn carried_out(snapshot: &ClusterSnapshot, plan: &Plan) -> ClusterSnapshot {
     let mut after = snapshot.clone();
     for claim in &plan.node_claims {
@@ -239,7 +241,7 @@ fn join(snapshot: &mut ClusterSnapshot, parts: NodeParts) {
 
 fn bind(snapshot: &mut ClusterSnapshot, pod: &PodKey, node: &str) {
     for own in snapshot.pods.iter_mut().filter(|own| own.key == *pod) {
-        *own = builder::bound(own, node);
+        *own = builder::running(own, node);
     }
 }
 
@@ -287,7 +289,8 @@ impl Host<'_> {
         room.iter().all(|(_, amount)| amount >= 0)
     }
 
-    /// Whether a node of it may have labels under which all of these hold, and the pool's requirements too.
+    /// Whether a node of it may have labels under which all of these hold, and the pool's
+    /// requirements too.
     fn meets<'a>(&self, requirements: impl IntoIterator<Item = &'a Requirement>) -> bool {
         let asked: Vec<&Requirement> = requirements.into_iter().collect();
         let keys: BTreeSet<&Text> = asked
@@ -311,7 +314,8 @@ impl Host<'_> {
         })
     }
 
-    /// Whether a requirement of the pool gives its nodes the label: one of a custom key that is not `absent`.
+    /// Whether a requirement of the pool gives its nodes the label: one of a custom key that is not
+    /// `absent`.
     fn sets_by_requirement(&self, key: &str) -> bool {
         let mut own = self.pool.template.requirements.iter().filter(|own| &*own.key == key);
         own.any(|own| !own.holds_when_absent())

@@ -80,9 +80,9 @@ fn rights_over_everything_are_rights_to_look() {
             for action in strings(&statement["Action"]) {
                 assert!(!action.contains('*'), "{holder} {sid}: {action}");
                 let verb = action.split(':').nth(1).unwrap();
-                let looks = ["Describe", "Get", "List"].iter().any(|own| verb.starts_with(own));
+                let is_read = ["Describe", "Get", "List"].iter().any(|own| verb.starts_with(own));
                 let is_everything = strings(&statement["Resource"]).contains(&"*");
-                assert!(looks || !is_everything, "{holder} {sid}: {action} on everything");
+                assert!(is_read || !is_everything, "{holder} {sid}: {action} on everything");
             }
         }
     }

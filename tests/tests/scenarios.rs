@@ -1,4 +1,5 @@
-//! The bundled scenarios: each runs to its end, as it says it will, and nothing happens that must never happen.
+//! The bundled scenarios: each runs to its end, as it says it will, and nothing happens that must
+//! never happen.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Windows of cron triggers against an evaluation that shares nothing with ours: it asks every minute of some days,
-//! through changes of the clocks, what clocks show.
+//! Windows of cron triggers against an evaluation that shares nothing with ours: it asks every
+//! minute of some days, through changes of the clocks, what clocks show.
 
 #![expect(
     clippy::unwrap_used,

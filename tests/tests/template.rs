@@ -136,7 +136,7 @@ fn throttles_of_every_function_are_watched() {
 #[test]
 fn a_message_comes_back_only_after_its_function_has_given_up() {
     let template = installation();
-    let mut seen = 0;
+    let mut handlers = 0;
     for function in functions(&template) {
         for event in sources_of_queues(&function) {
             let queue = property(&template, "AWS::SQS::Queue", target(&event["Queue"]));
@@ -145,23 +145,28 @@ fn a_message_comes_back_only_after_its_function_has_given_up() {
             assert_eq!(event["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]));
             // EC2 gives two minutes: what failed once must have another chance within them.
             assert!(2 * hidden < 120, "a notice is over before its second attempt");
-            seen += 1;
+            handlers += 1;
         }
     }
-    assert_eq!(seen, 1, "notices have one taker");
+    assert_eq!(handlers, 1, "notices have one taker");
 }
 
 #[test]
 fn a_tick_ends_before_lambda_ends_it() {
     let template = installation();
     let tick = source("shared/lambda/src/tick.rs");
-    let stay = tick.split("STAY_MAX: SignedDuration = SignedDuration::from_secs(").nth(1).unwrap();
-    let stay: i64 = stay.split(')').next().unwrap().parse().unwrap();
+    let run_max =
+        tick.split("STAY_MAX: SignedDuration = SignedDuration::from_secs(").nth(1).unwrap();
+    let run_max: i64 = run_max.split(')').next().unwrap().parse().unwrap();
     let margin = tick.split("MARGIN: SignedDuration = SignedDuration::from_secs(").nth(1).unwrap();
     let margin: i64 = margin.split(')').next().unwrap().parse().unwrap();
     for function in functions(&template).iter().filter(|own| sources_of_queues(own).is_empty()) {
         let timeout = own_timeout(&template, function);
-        assert!(stay + margin < timeout, "{} is ended while it may still begin work", function.id);
+        assert!(
+            run_max + margin < timeout,
+            "{} is ended while it may still begin work",
+            function.id
+        );
     }
 }
 
@@ -302,7 +307,8 @@ fn every_alarm_is_about_a_metric_that_somebody_emits() {
     }
 }
 
-/// The labels that the code gives a metric, where the call spells them out: `&[("kind", …)]`, or `labels` as the file binds it.
+/// The labels that the code gives a metric, where the call spells them out: `&[("kind", …)]`, or
+/// `labels` as the file binds it.
 fn labels_of(metric: &str) -> BTreeSet<String> {
     let quoted = format!("\"{metric}\"");
     let sources = function_sources();

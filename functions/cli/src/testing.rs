@@ -10,7 +10,7 @@ use domain::plan::{
     BlockedNode, Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering,
     PlannedVirtualPod, Totals, UnschedulablePod,
 };
-use domain::pod::{Pod, PodKey, PodPhase, PodSpec, VirtualPodSource};
+use domain::pod::{Pod, PodKey, PodPhase, VirtualPodSource};
 use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, PodUnschedulable};
 use domain::requirement::Requirement;
 use domain::resource::{CPU, MEMORY, PODS, Resources};
@@ -33,48 +33,22 @@ pub(crate) fn requests(cpu_millis: i64, memory_mebibytes: i64, pods: i64) -> Res
     Resources::new().with(CPU, cpu_millis).with(MEMORY, memory_mebibytes << 20).with(PODS, pods)
 }
 
+/// A running pod, bound to the node if one is given.
 pub(crate) fn pod(name: &str, node: Option<&str>) -> Pod {
-    Pod {
-        key: PodKey::new("default", name),
-        uid: "".into(),
-        created: None,
-        deleted: None,
-        labels: Arc::default(),
-        owner: None,
-        spec: Arc::new(PodSpec { requests: requests(500, 512, 1), ..PodSpec::default() }),
-        node_name: node.map(Text::from),
-        nominated_node_name: None,
-        phase: PodPhase::Running,
-        started: None,
-        ready: None,
-        marked_unschedulable: false,
-        do_not_disrupt: None,
-        deletion_cost: None,
-        is_mirror: false,
-        virtual_of: None,
-    }
+    let pod = testkit::pod(name).requests(500, 512).build();
+    Pod { node_name: node.map(Text::from), phase: PodPhase::Running, ..pod }
 }
 
+/// An on-demand m7i.large of NodePool `default`, 90 minutes old.
 pub(crate) fn node(name: &str) -> Node {
-    let labels = [
-        (label::NODE_POOL, "default"),
-        (label::INSTANCE_TYPE, "m7i.large"),
-        (label::ZONE, "us-east-1a"),
-        (label::CAPACITY_TYPE, "on-demand"),
-    ];
-    Node {
-        name: name.into(),
-        uid: "".into(),
-        created: Some(now() - SignedDuration::from_mins(90)),
-        deleted: None,
-        labels: labels.map(|(key, value)| (key.into(), value.into())).into(),
-        annotations: label::Labels::new(),
-        taints: Vec::new(),
-        provider_id: None,
-        capacity: requests(2000, 8192, 29),
-        allocatable: requests(1900, 7168, 29),
-        conditions: Vec::new(),
-    }
+    let node = testkit::node(name)
+        .label(label::NODE_POOL, "default")
+        .label(label::INSTANCE_TYPE, "m7i.large")
+        .zone("us-east-1a")
+        .label(label::CAPACITY_TYPE, "on-demand")
+        .created(now() - SignedDuration::from_mins(90))
+        .build();
+    Node { capacity: requests(2000, 8192, 29), allocatable: requests(1900, 7168, 29), ..node }
 }
 
 fn instance_type(name: &str, price: f64) -> InstanceType {

@@ -41,11 +41,11 @@ const FAMILIES: [&str; 18] = [
     "r6a", "r6i", "r7a", "r7i",
 ];
 
-/// The scenario of a seed, with a consolidation policy for its NodePool and the feature gates of the
-/// run.
+/// The scenario of a seed, with a consolidation policy for its NodePool and the feature gates of
+/// the run.
 ///
-/// EC2 sells only the families that the NodePool allows: others could not be launched, and would only
-/// make each listing of the catalogue slower.
+/// EC2 sells only the families that the NodePool allows: others could not be launched, and would
+/// only make each listing of the catalogue slower.
 pub fn day(
     seed: u64,
     length: Length,

@@ -14,7 +14,8 @@ use crate::records::{at, claim, command, launched, unavailable};
 
 const TERM: SignedDuration = SignedDuration::from_secs(60);
 
-/// What a case comes to; an error is a call that failed, or an answer without which it makes no sense.
+/// What a case comes to; an error is a call that failed, or an answer without which it makes no
+/// sense.
 pub type Outcome = Result<(), Box<dyn Error>>;
 
 fn acquired(answer: LeaseAnswer) -> Result<Lease, String> {
@@ -203,7 +204,8 @@ pub async fn marking_again_moves_an_end_to_the_later<S: ClaimStore>(store: &S) -
     Ok(())
 }
 
-/// A node is nominated for the pods of the last plan; more nodes than fit into one request are as well.
+/// A node is nominated for the pods of the last plan; more nodes than fit into one request are as
+/// well.
 pub async fn a_nomination_replaces_that_of_its_node<S: ClaimStore>(store: &S) -> Outcome {
     let nomination = |node: usize, pod: &str| Nomination {
         node: format!("node-{node:03}").into(),

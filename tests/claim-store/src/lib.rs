@@ -1,5 +1,5 @@
-//! What every claim store does, whatever it is made of: one suite, asked of the simulation's table and of
-//! DynamoDB alike.
+//! What every claim store does, whatever it is made of: one suite, asked of the simulation's table
+//! and of DynamoDB alike.
 //!
 //! A case gets a store that nobody has written to.
 

@@ -1,7 +1,5 @@
 //! Records to write.
 
-use std::sync::Arc;
-
 use controllers::ports::cloud::{Instance, InstanceState};
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::{CommandPhase, CommandRecord};
@@ -10,8 +8,7 @@ use controllers::record::unavailable::UnavailableOffering;
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
 use domain::money::UsdPerHour;
-use domain::node_claim::{NodeClaim, NodeClaimStatus};
-use domain::node_pool::{NeverOr, NodeClassRef};
+use domain::node_pool::NodeClassRef;
 use domain::plan::PlannedDisruption;
 use domain::pod::PodKey;
 use domain::reason::DisruptionReason;
@@ -28,22 +25,16 @@ pub fn at(seconds: i64) -> Timestamp {
 pub fn claim(name: &str) -> ClaimRecord {
     let uid = format!("uid-of-{name}");
     ClaimRecord {
-        claim: NodeClaim {
-            name: name.into(),
-            uid: uid.as_str().into(),
-            created: Some(at(0)),
-            deleted: None,
-            labels: Labels::from([("karpenter.sh/nodepool".into(), "default".into())]),
-            annotations: Labels::new(),
-            requirements: Arc::default(),
-            requests: Resources::new().with("cpu", 900),
-            taints: Vec::new(),
-            startup_taints: Vec::new(),
-            node_class_ref: NodeClassRef::default(),
-            termination_grace_period: Some(SignedDuration::from_mins(5)),
-            expire_after: NeverOr::Never,
-            status: NodeClaimStatus::default(),
-        },
+        claim: testkit::node_claim(name)
+            .uid(uid.as_str())
+            .created(at(0))
+            .node_pool("default")
+            .with(|claim| {
+                claim.requests = Resources::new().with("cpu", 900);
+                claim.node_class_ref = NodeClassRef::default();
+                claim.termination_grace_period = Some(SignedDuration::from_mins(5));
+            })
+            .build(),
         launch: LaunchRequest {
             token: uid.as_str().into(),
             claim: name.into(),
@@ -71,7 +62,7 @@ pub fn claim(name: &str) -> ClaimRecord {
     }
 }
 
-/// The same once it has an instance.
+/// The claim record once it has an instance.
 pub fn launched(record: ClaimRecord, instance_id: &str) -> ClaimRecord {
     let instance = Instance {
         id: instance_id.into(),
@@ -109,7 +100,7 @@ pub fn command(id: &str) -> CommandRecord {
     }
 }
 
-/// That an instance type has none left in zone `a` until a moment.
+/// An unavailable offering: an instance type without capacity in zone `a` until a moment.
 pub fn unavailable(instance_type: &str, until: Timestamp) -> UnavailableOffering {
     UnavailableOffering {
         instance_type: instance_type.into(),

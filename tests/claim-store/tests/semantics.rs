@@ -1,4 +1,5 @@
-//! The suite, asked of every store there is: the simulation's, and DynamoDB as far as one is at hand.
+//! The suite, asked of every store there is: the simulation's, and DynamoDB as far as one is at
+//! hand.
 
 #![expect(
     clippy::unwrap_used,
@@ -149,7 +150,8 @@ async fn budgets_of_several_processes_share_one_bucket() {
         }
     }
     let seconds = started.elapsed().as_secs_f64();
-    // 45 calls: 37 are there, the others come back at 4 a second; each process may keep a batch of 4.
+    // 45 calls: 37 are there, the others come back at 4 a second; each process may keep a batch of
+    // 4.
     assert!(seconds >= (45.0 - 37.0) / 4.0 - 0.5, "{seconds} s");
     assert!(seconds < 30.0, "{seconds} s");
 }

@@ -1,4 +1,5 @@
-//! EC2's API by hand, for cases that test the rig without a function: the query protocol, as any SDK speaks it.
+//! EC2's API by hand, for cases that test the rig without a function: the query protocol, as any
+//! SDK speaks it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,8 +23,8 @@ impl Aws {
         Self { endpoint: endpoint.to_owned() }
     }
 
-    /// Launches an on-demand instance of AL2023 in the first subnet that has the type, with everything that a node needs.
-    /// Returns its id.
+    /// Launches an on-demand instance of AL2023 in the first subnet that has the type, with
+    /// everything that a node needs. Returns its id.
     pub async fn launch(&self, instance_type: &str, user_data: &str) -> Result<String> {
         let subnets = self.ask("DescribeSubnets", &[]).await?;
         let groups = self.ask("DescribeSecurityGroups", &[("GroupName.1", "default")]).await?;

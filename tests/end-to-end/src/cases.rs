@@ -13,10 +13,11 @@ mod permissions;
 mod provisioning;
 mod rig;
 
-use crate::Case;
+use crate::case::Case;
 
-/// All cases, by what they are about: `provisioning::a_hundred_pending_pods_…`. The longest come first, so that none
-/// is left running when all others are done; those that run alone come last, so that nobody waits for them.
+/// All cases, by what they are about: `provisioning::a_hundred_pending_pods_…`. The longest come
+/// first, so that none is left running when all others are done; those that run alone come last, so
+/// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
     let groups: [(&str, &[Case]); 12] = [
         ("crashes", crashes::CASES),

@@ -175,8 +175,8 @@ impl Cloud {
         format!("http://127.0.0.1:{port}/rig/token-review")
     }
 
-    /// Makes DescribeCluster answer for a cluster whose API server is at `endpoint`, and tags subnets and the security
-    /// group for discovery by its name.
+    /// Makes DescribeCluster answer for a cluster whose API server is at `endpoint`, and tags
+    /// subnets and the security group for discovery by its name.
     pub async fn know_cluster(
         &self,
         name: &str,
@@ -201,7 +201,8 @@ impl Cloud {
         Ok(())
     }
 
-    /// Makes the functions' roles as the template has them, assumed with these keys. Returns their actions.
+    /// Makes the functions' roles as the template has them, assumed with these keys. Returns their
+    /// actions.
     pub async fn assume_roles(
         &self,
         sessions: &BTreeMap<&str, Session>,

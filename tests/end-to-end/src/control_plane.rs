@@ -1,5 +1,5 @@
-//! A real control plane: etcd, kube-apiserver, kube-scheduler and kube-controller-manager, with TLS, RBAC and node
-//! authorization on, and tokens checked the way EKS checks them.
+//! A real control plane: etcd, kube-apiserver, kube-scheduler and kube-controller-manager, with
+//! TLS, RBAC and node authorization on, and tokens checked the way EKS checks them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -133,7 +133,8 @@ impl ControlPlane {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// What a script prints that speaks to the cluster with kubectl, as an administrator does at a shell.
+    /// What a script prints that speaks to the cluster with kubectl, as an administrator does at a
+    /// shell.
     pub async fn shell(&self, script: &str) -> Result<String> {
         let tools = self.kubectl.parent().context("the folder of kubectl")?;
         let output = tokio::process::Command::new("bash")

@@ -1,6 +1,7 @@
-//! The gate: every call that a function makes goes through it, to AWS, to DynamoDB and to the API server alike. It
-//! keeps the record of calls, and it is where things go wrong on purpose: a caller killed in the middle of a call, an
-//! action denied or throttled, a whole side that nobody can reach, a watch that has expired.
+//! The gate: every call that a function makes goes through it, to AWS, to DynamoDB and to the API
+//! server alike. It keeps the record of calls, and it is where things go wrong on purpose: a caller
+//! killed in the middle of a call, an action denied or throttled, a whole side that nobody can
+//! reach, a watch that has expired.
 
 mod answer;
 mod call;
@@ -41,7 +42,8 @@ use traffic::Verdict;
 /// What our cloud answers with where IAM denies an action: its name.
 const DENIED: &str = "x-rig-denied";
 
-/// A failure while a body is passed on ends the connection; who made the call sees that and nothing else.
+/// A failure while a body is passed on ends the connection; who made the call sees that and nothing
+/// else.
 type Failure = anyhow::Error;
 type Body = BoxBody<Bytes, Failure>;
 type Upstream = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
@@ -87,7 +89,8 @@ impl Gate {
         Ok(Self { endpoint, listening })
     }
 
-    /// In front of the API server: shows a certificate of the same authority, and trusts that authority.
+    /// In front of the API server: shows a certificate of the same authority, and trusts that
+    /// authority.
     pub async fn tls(
         side: Side,
         upstream: &str,

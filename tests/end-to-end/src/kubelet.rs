@@ -1,6 +1,7 @@
-//! What runs on instances, and what the cloud's controller does for them: a stand-in for kubelet, for the node agent of
-//! EKS that reads user data, and for AWS's cloud controller manager. Images are not pulled and nothing is executed;
-//! everything that the API server sees of a node is there: Node, Lease, CSINode, conditions, and pods that start and end.
+//! What runs on instances, and what the cloud's controller does for them: a stand-in for kubelet,
+//! for the node agent of EKS that reads user data, and for AWS's cloud controller manager. Images
+//! are not pulled and nothing is executed; everything that the API server sees of a node is there:
+//! Node, Lease, CSINode, conditions, and pods that start and end.
 
 mod boot;
 mod node;
@@ -20,7 +21,7 @@ use crate::cloud::{Cloud, Instance};
 use crate::control_plane::ControlPlane;
 use boot::{BootConfig, ExpectedCluster};
 
-/// How often instances and pods are looked at.
+/// How often instances and pods are polled.
 const EVERY: Duration = Duration::from_millis(300);
 
 /// How often leases are renewed; kubelet's own interval.
@@ -79,7 +80,8 @@ impl Drop for Kubelets {
 }
 
 impl Kubelets {
-    /// Starts it for the instances of a cluster. `endpoint` is what user data has to name as the API server.
+    /// Starts it for the instances of a cluster. `endpoint` is what user data has to name as the
+    /// API server.
     pub async fn start(
         cloud: Arc<Cloud>,
         control_plane: Arc<ControlPlane>,
@@ -159,7 +161,7 @@ impl Fleet {
             if habits.paused {
                 continue;
             }
-            // A look that failed is taken again at the next tick, as controllers do.
+            // A poll that failed is repeated at the next, as controllers do.
             if let Ok(instances) = self.cloud.instances().await {
                 self.look_at(&instances, &habits).await;
             }
@@ -242,7 +244,8 @@ impl Fleet {
     }
 }
 
-/// Reads the user data and registers the Node, as the node itself: what a node may not say of itself is refused.
+/// Reads the user data and registers the Node, as the node itself: what a node may not say of
+/// itself is refused.
 async fn join(
     instance: &Instance,
     expected: &ExpectedCluster,

@@ -1,5 +1,6 @@
-//! AWS Lambda: runs a function's binary as Lambda does. The binary asks a runtime API for events and answers there; it is
-//! frozen between invocations, ended when it oversteps its time, and started anew when it has died.
+//! AWS Lambda: runs a function's binary as Lambda does. The binary asks a runtime API for events
+//! and answers there; it is frozen between invocations, ended when it oversteps its time, and
+//! started anew when it has died.
 //!
 //! Source: <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 
@@ -78,7 +79,8 @@ pub struct Invocation {
     pub duration: Duration,
     /// From the start of the process to its first request for an event; `None` for a warm one.
     pub init: Option<Duration>,
-    /// What it computed in that time, init included: to hundredths of a second, and the same on a busy machine.
+    /// What it computed in that time, init included: to hundredths of a second, and the same on a
+    /// busy machine.
     pub cpu: Duration,
     /// Peak of resident memory of the process so far, in KiB.
     pub peak_memory_kib: u64,
@@ -120,7 +122,8 @@ impl Invocation {
         }
     }
 
-    /// What Lambda would bill with a share of a CPU: what was computed takes longer by it, waiting does not.
+    /// What Lambda would bill with a share of a CPU: what was computed takes longer by it, waiting
+    /// does not.
     pub fn billed_with(&self, cpus: f64) -> Duration {
         let total = self.duration + self.init.unwrap_or_default();
         total.saturating_sub(self.cpu) + self.cpu.div_f64(cpus)
@@ -170,8 +173,8 @@ impl Function {
         self.run(event, timeout, None).await
     }
 
-    /// Invokes it, and kills it (`SIGKILL`) in the call that the trap is set for. A trap that was not sprung is good for
-    /// the next invocation.
+    /// Invokes it, and kills it (`SIGKILL`) in the call that the trap is set for. A trap that was
+    /// not sprung is good for the next invocation.
     pub async fn invoke_into(&mut self, event: &Value, trap: &mut Trap) -> Result<Invocation> {
         let timeout = self.deployment.timeout;
         self.run(event, timeout, Some(trap)).await

@@ -1,56 +1,29 @@
-//! The cases of the end-to-end rig. Each begins in a clean world that it has to itself, and several run side by side, each
-//! in another world; those that measure run alone, after all others. Arguments are those of libtest: filters, `--list`,
-//! `--exact`, `--skip`, `--test-threads` (how many worlds).
+//! The cases of the end-to-end rig. Each begins in a clean world that it has to itself, and several
+//! run side by side, each in another world; those that measure run alone, after all others.
+//! Arguments are those of libtest: filters, `--list`, `--exact`, `--skip`, `--test-threads` (how
+//! many worlds).
 
+mod case;
 mod cases;
+mod figures;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use end_to_end::process::Workplace;
 use end_to_end::world::World;
 use end_to_end::worlds::Worlds;
-use futures_util::future::LocalBoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 
-/// What a case does.
-type Steps = fn(Arc<World>) -> LocalBoxFuture<'static, Result<()>>;
+use case::{Case, Steps};
+use figures::{report, say};
 
-/// A case.
-#[derive(Clone, Copy)]
-pub(crate) struct Case {
-    /// A name that reads as a sentence.
-    name: &'static str,
-    /// What it does.
-    steps: Steps,
-    /// It measures: nothing else may take the machine's time.
-    is_alone: bool,
-}
-
-/// Lists cases by the functions that hold them; their names are the functions' names. Those after `alone` run alone.
-#[macro_export]
-macro_rules! cases {
-    ($($name:ident),* $(,)? $(; alone: $($alone:ident),+ $(,)?)?) => {
-        pub(super) const CASES: &[$crate::Case] = &[
-            $($crate::Case {
-                name: stringify!($name),
-                steps: |world| Box::pin($name(world)),
-                is_alone: false,
-            },)*
-            $($($crate::Case {
-                name: stringify!($alone),
-                steps: |world| Box::pin($alone(world)),
-                is_alone: true,
-            },)+)?
-        ];
-    };
-}
-
-/// So many worlds by default: most of the time cases wait, for machines to boot and for moments to pass.
+/// The default number of worlds: most of the time cases wait, for machines to boot and for moments to
+/// pass.
 const WORLDS: usize = 3;
 
 fn main() -> Result<ExitCode> {
@@ -79,8 +52,8 @@ fn main() -> Result<ExitCode> {
     Ok(conclusion.exit_code())
 }
 
-/// Writes what functions called to the file that `OUTRIGGER_END_TO_END_CALLS` names. It is `complete` when every case
-/// had its part in it.
+/// Writes what functions called to the file that `OUTRIGGER_END_TO_END_CALLS` names. It is
+/// `complete` when every case had its part in it.
 fn write_usage(worlds: &Worlds, is_complete: bool) -> Result<()> {
     let Some(path) = std::env::var_os("OUTRIGGER_END_TO_END_CALLS").map(PathBuf::from) else {
         return Ok(());
@@ -133,30 +106,9 @@ fn worlds_at_once() -> usize {
     worlds.and_then(|worlds| worlds.parse().ok()).unwrap_or(WORLDS)
 }
 
-/// How often a case may begin before it counts as failed. Real servers on a busy machine now and then miss a moment that a
-/// case waits for; what needed another attempt is reported as unsteady.
+/// How often a case may begin before it counts as failed. Real servers on a busy machine now and
+/// then miss a moment that a case waits for; what needed another attempt is reported as unsteady.
 fn attempts() -> u32 {
     let attempts = std::env::var("OUTRIGGER_END_TO_END_ATTEMPTS").ok();
     attempts.and_then(|attempts| attempts.parse().ok()).unwrap_or(1)
-}
-
-/// How long something may take that is promised: a machine that does other things as well gets three times as long,
-/// unless `OUTRIGGER_END_TO_END_IDLE` says that it does not.
-fn promised(limit: Duration) -> Duration {
-    if std::env::var_os("OUTRIGGER_END_TO_END_IDLE").is_some() { limit } else { limit * 3 }
-}
-
-/// Figures that cases found, in the order in which they did.
-static FIGURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-/// Keeps a figure for the end of the report.
-fn say(text: String) {
-    FIGURES.lock().unwrap_or_else(PoisonError::into_inner).push(text);
-}
-
-#[expect(clippy::print_stdout, reason = "who runs the rig reads the figures where the report is")]
-fn report() {
-    for figure in FIGURES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        println!("{figure}");
-    }
 }

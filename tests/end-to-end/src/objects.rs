@@ -118,8 +118,8 @@ pub fn deployment(name: &str, replicas: u32, cpu: &str, memory: &str) -> Value {
 
 /// A ReplicaSet of the namespace `default` with one pod.
 ///
-/// Not a pod alone: the controller of taints may see a pod bound to a new node before it sees that the node's taint is
-/// gone, and then deletes it, as in any cluster. Here it comes again.
+/// Not a pod alone: the controller of taints may see a pod bound to a new node before it sees that
+/// the node's taint is gone, and then deletes it, as in any cluster. Here it comes again.
 pub fn one_pod(name: &str, cpu: &str, memory: &str) -> Value {
     json!({
         "apiVersion": "apps/v1",
@@ -133,7 +133,7 @@ pub fn one_pod(name: &str, cpu: &str, memory: &str) -> Value {
     })
 }
 
-/// A pod of the namespace `default` that nobody looks after.
+/// A pod of the namespace `default` without an owner.
 pub fn pod(name: &str, cpu: &str, memory: &str) -> Value {
     json!({
         "apiVersion": "v1",

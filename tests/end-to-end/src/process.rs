@@ -1,4 +1,5 @@
-//! Servers as child processes: started with a log, waited for, and ended by their id whatever happens.
+//! Servers as child processes: started with a log, waited for, and ended by their id whatever
+//! happens.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -36,7 +37,7 @@ impl Workplace {
         Ok(Self { run: self.run.clone(), folder })
     }
 
-    /// The run's folder, by which its processes are told from others.
+    /// The run's folder, by which its processes differ from others.
     pub fn run(&self) -> &Path {
         &self.run
     }
@@ -84,7 +85,8 @@ impl Server {
         Ok(Self { name: name.to_owned(), child, log })
     }
 
-    /// Waits until `is_ready` says so. Fails with the end of the log when the server ends before, or takes too long.
+    /// Waits until `is_ready` says so. Fails with the end of the log when the server ends before,
+    /// or takes too long.
     pub async fn ready(mut self, is_ready: impl AsyncFn() -> bool) -> Result<Self> {
         let started = Instant::now();
         while !is_ready().await {
@@ -112,7 +114,8 @@ impl Drop for Server {
 
 /// Asks a process to end, then makes it.
 fn end(child: &mut Child) {
-    // The signal goes to one process by its id, which cannot be another's: the child has not been waited for yet.
+    // The signal goes to one process by its id, which cannot be another's: the child has not been
+    // waited for yet.
     let asked = Command::new("kill").arg(child.id().to_string()).status();
     let started = Instant::now();
     while asked.is_ok() && started.elapsed() < END_WITHIN {
@@ -136,7 +139,8 @@ pub fn end_of(path: &Path, lines: usize) -> String {
 /// Ports that were found free in this run.
 static PORTS: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// A port that nobody listens on, and that nobody was told of before: several worlds start side by side.
+/// A port that nobody listens on, and that was given out to nobody before: several worlds start
+/// side by side.
 pub fn free_port() -> Result<u16> {
     loop {
         let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use crate::lambda::{Function, Invocation, Outcome};
 use crate::world::{CLUSTER, PATIENCE, World};
 
-/// So long after a tick in which nothing was done the next one comes: machines boot, pods end, and nobody is served by
-/// functions that look at it all the time.
+/// So long after a tick in which nothing was done the next one comes: machines boot, pods end, and
+/// nobody is served by functions that list it all the time.
 const QUIET_PAUSE: Duration = Duration::from_secs(2);
-/// How often it is looked whether what a case waits for has come about by itself.
+/// How often it is checked whether what a case waits for has come about by itself.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// The functions, each with at most one process.
@@ -32,18 +32,19 @@ pub struct Stack {
     pub catalog: Function,
 }
 
-/// The event that EventBridge's schedule sends: look once.
+/// The event that EventBridge's schedule sends: one run.
 pub fn poll() -> Value {
     json!({"cluster": CLUSTER, "mode": "poll"})
 }
 
-/// The same in watch mode: stay, and act on what changes.
+/// The scheduled event of watch mode: run on, and act on changes.
 pub fn watch() -> Value {
     json!({"cluster": CLUSTER, "mode": "watch"})
 }
 
 impl Stack {
-    /// The functions, cold; the catalogue has been looked up once, as an hourly schedule has long done.
+    /// The functions, cold; the catalogue has been looked up once, as an hourly schedule has long
+    /// done.
     pub async fn deploy(world: &World) -> Result<Self> {
         let mut stack = Self {
             provisioning: world.function("provisioning")?,
@@ -67,8 +68,8 @@ impl Stack {
         Ok(())
     }
 
-    /// Invokes provisioning, lifecycle and disruption side by side, as their schedules do. An error that a function
-    /// reports is an error here.
+    /// Invokes provisioning, lifecycle and disruption side by side, as their schedules do. An error
+    /// that a function reports is an error here.
     pub async fn tick(&mut self) -> Result<()> {
         for invocation in self.tick_whatever().await? {
             invocation.answer()?;
@@ -76,7 +77,7 @@ impl Stack {
         Ok(())
     }
 
-    /// The same; whether nothing was done.
+    /// Runs the functions once; whether nothing was done.
     async fn is_quiet_tick(&mut self) -> Result<bool> {
         let mut is_quiet = true;
         for invocation in self.tick_whatever().await? {
@@ -85,7 +86,7 @@ impl Stack {
         Ok(is_quiet)
     }
 
-    /// The same, but what functions report is handed on.
+    /// Runs the functions once and returns what they report.
     pub async fn tick_whatever(&mut self) -> Result<[Invocation; 3]> {
         let event = poll();
         let (provisioning, lifecycle, disruption) = tokio::try_join!(
@@ -100,7 +101,7 @@ impl Stack {
     pub async fn until<T: std::fmt::Debug>(
         &mut self,
         what: &str,
-        look: impl AsyncFn() -> Result<T>,
+        read: impl AsyncFn() -> Result<T>,
         holds: impl Fn(&T) -> bool,
     ) -> Result<T> {
         let started = Instant::now();
@@ -108,12 +109,12 @@ impl Stack {
             let pause = if self.is_quiet_tick().await? { QUIET_PAUSE } else { Duration::ZERO };
             let paused = Instant::now();
             loop {
-                let seen = look().await?;
-                if holds(&seen) {
-                    return Ok(seen);
+                let found = read().await?;
+                if holds(&found) {
+                    return Ok(found);
                 }
                 if started.elapsed() > PATIENCE {
-                    bail!("{what}: not so after {PATIENCE:?}; last seen: {seen:?}");
+                    bail!("{what}: not so after {PATIENCE:?}; last found: {found:?}");
                 }
                 if paused.elapsed() >= pause {
                     break;
@@ -132,7 +133,8 @@ impl Stack {
     /// Ticks until all pods run, so many of them.
     pub async fn until_running(&mut self, world: &World, pods: usize) -> Result<()> {
         let what = format!("{pods} pods run");
-        let until = self.until(&what, async || world.running().await, |seen| *seen == (pods, pods));
+        let until =
+            self.until(&what, async || world.running().await, |found| *found == (pods, pods));
         if let Err(error) = until.await {
             bail!(
                 "{error:#}\nnodes that did not join:\n{}",
@@ -143,15 +145,16 @@ impl Stack {
     }
 }
 
-/// What must hold whenever nothing is in flight: one instance a claim, one claim an instance, and every machine joined.
+/// What must hold whenever nothing is in flight: one instance a claim, one claim an instance, and
+/// every machine joined.
 pub async fn is_consistent(world: &World) -> Result<()> {
     let failures = world.kubelets.failures();
     ensure!(failures.is_empty(), "machines that did not join: {failures:?}");
     let claims = node_claims(world).await?;
-    let seen = launched_claims(world).await?;
-    let orphans: Vec<_> = seen.difference(&claims).collect();
+    let found = launched_claims(world).await?;
+    let orphans: Vec<_> = found.difference(&claims).collect();
     ensure!(orphans.is_empty(), "instances are there for claims that are not: {orphans:?}");
-    let without: Vec<_> = claims.difference(&seen).collect();
+    let without: Vec<_> = claims.difference(&found).collect();
     ensure!(without.is_empty(), "claims without an instance: {without:?}");
     Ok(())
 }

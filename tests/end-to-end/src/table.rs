@@ -116,7 +116,7 @@ async fn rewrite(
             let mut document = unpack(body)?;
             change(&mut document);
             item["body"]["B"] = pack(&document)?.into();
-            // As every write does: whoever kept what was there before is told by it.
+            // As every write does: whoever kept what was there before sees it.
             let write = item["write"]["S"].as_str().context("a record's write")?;
             item["write"]["S"] = format!("{write}-aged").into();
             changed.push(item);

@@ -1,4 +1,4 @@
-//! Everything at once: one cluster in one account, and the functions that look after it.
+//! Everything at once: one cluster in one account, and the functions that manage it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -144,7 +144,7 @@ impl World {
             ("AWS_ENDPOINT_URL", self.gates.aws.endpoint.clone()),
             ("AWS_ENDPOINT_URL_DYNAMODB", self.gates.dynamodb.endpoint.clone()),
             ("TABLE_NAME", TABLE.to_owned()),
-            // Why nodes stay is told in debug.
+            // Why nodes are kept is logged at level debug.
             ("LOG_LEVEL", "info,disruption=debug".to_owned()),
         ];
         let mut environment: BTreeMap<String, String> =
@@ -318,14 +318,16 @@ impl World {
         table::put(&self.dynamodb.endpoint, TABLE, items).await
     }
 
-    /// Empties the table of all but the catalogue: as in a cluster that somebody else has looked after so far.
+    /// Empties the table of all but the catalogue: as in a cluster that somebody else has
+    /// managed so far.
     pub async fn forget_records(&self) -> Result<()> {
         table::create(&self.dynamodb.endpoint, TABLE).await?;
         let catalogue = self.catalogue.get().context("no catalogue was stored")?;
         table::put(&self.dynamodb.endpoint, TABLE, catalogue).await
     }
 
-    /// What was called since the start, and what IAM had to permit for that at all services but DynamoDB.
+    /// What was called since the start, and what IAM had to permit for that at all services but
+    /// DynamoDB.
     pub async fn usage(&self) -> Result<(Usage, Vec<Value>)> {
         Ok((self.traffic.usage(), self.cloud.permissions().await?))
     }
@@ -336,19 +338,19 @@ impl World {
     }
 }
 
-/// Looks again and again until something holds; fails with what was seen last.
+/// Looks again and again until something holds; fails with what was found last.
 pub async fn eventually<T: std::fmt::Debug>(
     what: &str,
-    look: impl AsyncFn() -> Result<T>,
+    read: impl AsyncFn() -> Result<T>,
     holds: impl Fn(&T) -> bool,
 ) -> Result<T> {
     let started = Instant::now();
     loop {
-        let seen = look().await;
-        match seen {
-            Ok(seen) if holds(&seen) => return Ok(seen),
-            seen if started.elapsed() > PATIENCE => {
-                bail!("{what}: not so after {PATIENCE:?}; last seen: {seen:?}")
+        let found = read().await;
+        match found {
+            Ok(found) if holds(&found) => return Ok(found),
+            found if started.elapsed() > PATIENCE => {
+                bail!("{what}: not so after {PATIENCE:?}; last found: {found:?}")
             }
             _ => tokio::time::sleep(Duration::from_millis(200)).await,
         }

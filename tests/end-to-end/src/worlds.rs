@@ -1,5 +1,5 @@
-//! Worlds that cases have to themselves: as many as cases run side by side, each with a control plane, a cloud and a
-//! table of its own. One is started when a case finds none that is free.
+//! Worlds that cases have to themselves: as many as cases run side by side, each with a control
+//! plane, a cloud and a table of its own. One is started when a case finds none that is free.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,8 +51,8 @@ impl Worlds {
         }
     }
 
-    /// Waits until a case may begin. For one that is to be alone all worlds but one end, whose servers would go on
-    /// working.
+    /// Waits until a case may begin. For one that is to be alone all worlds but one end, whose
+    /// servers would go on working.
     pub async fn company(&self, is_alone: bool) -> Result<Company<'_>> {
         if !is_alone {
             return Ok(Company::Others(self.company.read().await));
@@ -96,8 +96,9 @@ impl Worlds {
         }
     }
 
-    /// What each function has called in all worlds (see [`Usage`]), what IAM had to permit for that, and what the things
-    /// are called that template.yaml would have made. All worlds have ended by then.
+    /// What each function has called in all worlds (see [`Usage`]), what IAM had to permit for
+    /// that, and what the things are called that template.yaml would have made. All worlds have
+    /// ended by then.
     pub fn document(&self) -> Result<Value> {
         ensure!(self.free().is_empty(), "worlds are there whose calls are not known yet");
         let name_of = |caller: &str| {

@@ -7,16 +7,17 @@ use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim};
 use domain::pod::{ObjectKey, PodKey};
 use domain::snapshot::ClusterSnapshot;
 
+use super::error::ScenarioError;
 use super::expectation::{
     AllOrNone, Count, DisruptionExpected, DisruptionsExpected, Expect, NodeExpected, NodesExpected,
     PodsExpected, SpreadExpected, TypesExpected,
 };
 use super::outcome::{Location, Outcome};
-use super::scenario::ScenarioError;
 
 /// Why the plan is not as expected, empty if it is.
 ///
-/// An error is an expectation that could never be checked: of a pod or a node that the scenario does not have.
+/// An error is an expectation that could never be checked: of a pod or a node that the scenario
+/// does not have.
 pub fn unmet_expectations(
     snapshot: &ClusterSnapshot,
     plan: &Plan,
@@ -172,10 +173,10 @@ impl Evaluation<'_> {
         }
         for group in expect.apart.iter().flatten() {
             let places = self.places_of(group, "apart")?;
-            let mut seen: BTreeMap<String, &PodKey> = BTreeMap::new();
+            let mut pods_by_place: BTreeMap<String, &PodKey> = BTreeMap::new();
             let mut shared = Vec::new();
             for (pod, place) in &places {
-                if let Some(other) = seen.insert(place.clone(), pod) {
+                if let Some(other) = pods_by_place.insert(place.clone(), pod) {
                     shared.push(format!(
                         "apart: {pod} and {other} are both on {}",
                         self.place_of(pod)
@@ -194,7 +195,8 @@ impl Evaluation<'_> {
         Ok(())
     }
 
-    /// The pods of a group that are somewhere, each with its place; those that are not are failures.
+    /// The pods of a group that are somewhere, each with its place; those that are not are
+    /// failures.
     fn places_of(
         &mut self,
         group: &[String],
@@ -226,16 +228,17 @@ impl Evaluation<'_> {
             return Err(senseless("the selector of spread matches no pod among its objects"));
         }
         let mut domains: BTreeMap<String, usize> = BTreeMap::new();
-        let mut homeless: Option<(&PodKey, &Location<'_>)> = None;
+        let mut outside: Option<(&PodKey, &Location<'_>)> = None;
         for pod in matching {
             let Some(location) = self.outcome.locations.get(&pod.key) else { continue };
             match self.outcome.domain(location, key) {
                 Some(domain) => *domains.entry(domain).or_default() += 1,
-                None => homeless = homeless.or(Some((&pod.key, location))),
+                None => outside = outside.or(Some((&pod.key, location))),
             }
         }
-        // A Node without the key is in no domain, which is settled; a claim may still land anywhere.
-        let unsettled = homeless
+        // A Node without the key is in no domain, which is settled; a claim may still land
+        // anywhere.
+        let unsettled = outside
             .filter(|(_, location)| counts.is_none() || !matches!(location, Location::Node(_)))
             .map(|(pod, location)| {
                 format!("spread: the {key} of {pod} on {} is not settled", location.name())
@@ -371,7 +374,8 @@ impl Evaluation<'_> {
         names.iter().try_for_each(|name| self.place(name).map(|_| ()))
     }
 
-    /// Each wanted disruption is matched by one of the plan's, all different, and none is left over.
+    /// Each wanted disruption is matched by one of the plan's, all different, and none is left
+    /// over.
     fn matched_disruptions(&mut self, wanted: &[DisruptionExpected]) {
         let actual = &self.outcome.plan.disruptions;
         let matches: Vec<Vec<bool>> = wanted

@@ -1,4 +1,5 @@
-//! What a scenario expects of a plan, as its file writes it. Every key that is not listed here is refused.
+//! What a scenario expects of a plan, as its file writes it. Every key that is not listed here is
+//! refused.
 
 use std::collections::BTreeMap;
 

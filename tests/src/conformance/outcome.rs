@@ -1,4 +1,5 @@
-//! A plan as expectations look at it: which pod ends up where, and what the node there is called.
+//! The outcome of a plan that expectations are checked against: the place of each pod, and its
+//! node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +37,8 @@ pub(super) struct Outcome<'a> {
     pub(super) snapshot: &'a ClusterSnapshot,
     pub(super) plan: &'a Plan,
     pub(super) pods: BTreeMap<&'a PodKey, &'a Pod>,
-    /// Where pods are that have a place once the plan is carried out; pods of a disrupted node that no
-    /// replacement holds are nowhere that counts.
+    /// Where pods are that have a place once the plan is carried out; pods of a disrupted node that
+    /// no replacement holds are nowhere that counts.
     pub(super) locations: BTreeMap<&'a PodKey, Location<'a>>,
     /// Pods that the plan gives a place.
     pub(super) scheduled: BTreeSet<&'a PodKey>,
@@ -104,8 +105,8 @@ impl<'a> Outcome<'a> {
         self.places.keys().any(|place| &***place == name)
     }
 
-    /// Whether a pod of that name may appear that is not among the objects: a schedule adds pods to its
-    /// workload, under names that hold its own or the workload's.
+    /// Whether a pod of that name may appear that is not among the objects: a schedule adds pods to
+    /// its workload, under names that hold its own or the workload's.
     pub(super) fn may_be_added(&self, key: &ObjectKey) -> bool {
         let named = key.to_string();
         self.snapshot
@@ -122,7 +123,8 @@ impl<'a> Outcome<'a> {
         }
     }
 
-    /// The topology domain of a place, as a user would read it off the node; `None` where it is not settled.
+    /// The topology domain of a place, as a user would read it off the node; `None` where it is not
+    /// settled.
     pub(super) fn domain(&self, location: &Location<'_>, key: &str) -> Option<String> {
         let key = normalized_key(key);
         if key == HOSTNAME {
@@ -145,8 +147,8 @@ impl<'a> Outcome<'a> {
         }
     }
 
-    /// The value that a claim's node has for a label: from its labels, a requirement of one value, its
-    /// NodePool's labels, or what all of the instance types say.
+    /// The value that a claim's node has for a label: from its labels, a requirement of one value,
+    /// its NodePool's labels, or what all of the instance types say.
     pub(super) fn claim_label(
         &self,
         claim: &PlannedNodeClaim,

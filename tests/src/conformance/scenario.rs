@@ -4,17 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use catalog::CatalogError;
 use domain::instance_type::InstanceTypes;
-use domain::label::Labels;
-use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
 use domain::{Text, Timestamp};
-use manifests::{ManifestError, Source};
+use manifests::Source;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::error::ScenarioError;
 use super::expectation::Expect;
 
 /// The moment of a scenario that names none.
@@ -33,47 +31,6 @@ pub struct Scenario {
     pub snapshot: ClusterSnapshot,
     /// What a plan must show.
     pub expect: Expect,
-}
-
-/// Why a scenario says nothing about a plan: it is wrong itself.
-#[derive(Debug, thiserror::Error)]
-pub enum ScenarioError {
-    /// The file cannot be read.
-    #[error("{path} cannot be read")]
-    File {
-        /// The file.
-        path: String,
-        /// Why not.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The file is not a scenario.
-    #[error("{path} is no scenario")]
-    Form {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        #[source]
-        source: serde_json::Error,
-    },
-    /// The file is not one YAML document.
-    #[error("{path} is not one YAML document")]
-    Documents {
-        /// The file.
-        path: String,
-    },
-    /// The catalogue cannot be used.
-    #[error("the catalogue cannot be used")]
-    Catalog(#[source] CatalogError),
-    /// An object is not as the Kubernetes API has it.
-    #[error("an object was refused")]
-    Object(#[source] Box<ManifestError>),
-    /// `now` is no time.
-    #[error("now is {0:?}, which is no time")]
-    Now(String),
-    /// What it says makes no sense.
-    #[error("{0}")]
-    Senseless(String),
 }
 
 #[derive(Deserialize)]
@@ -138,7 +95,8 @@ fn instance_types(catalog: &Value) -> Result<InstanceTypes, ScenarioError> {
 
 /// A catalogue of the `catalogs` folder.
 pub fn named_catalog(name: &str) -> Result<InstanceTypes, ScenarioError> {
-    // Each is read once a process: some hold hundreds of types, and hundreds of scenarios share them.
+    // Each is read once a process: some hold hundreds of types, and hundreds of scenarios share
+    // them.
     static READ: OnceLock<Mutex<BTreeMap<String, InstanceTypes>>> = OnceLock::new();
     let read = READ.get_or_init(Mutex::default);
     let known = |read: &BTreeMap<String, InstanceTypes>| read.get(name).cloned();
@@ -169,8 +127,8 @@ fn snapshot(
     Ok(snapshot)
 }
 
-/// A default EC2NodeClass for each name that a NodePool refers to and nobody defines, as the command line
-/// does with `--catalog`: scenarios leave them out where they play no part.
+/// A default EC2NodeClass for each name that a NodePool refers to and nobody defines, as the
+/// command line does with `--catalog`: scenarios leave them out where they play no part.
 fn add_missing_node_classes(snapshot: &mut ClusterSnapshot) {
     let known: BTreeSet<Text> =
         snapshot.node_classes.iter().map(|class| class.name.clone()).collect();
@@ -180,17 +138,5 @@ fn add_missing_node_classes(snapshot: &mut ClusterSnapshot) {
         .map(|pool| pool.template.node_class_ref.name.clone())
         .filter(|name| !known.contains(name))
         .collect();
-    snapshot.node_classes.extend(wanted.into_iter().map(default_node_class));
-}
-
-/// An EC2NodeClass of which nothing is known but its name.
-pub fn default_node_class(name: Text) -> Ec2NodeClass {
-    Ec2NodeClass {
-        name,
-        uid: "".into(),
-        annotations: Labels::new(),
-        is_deleting: false,
-        spec: Ec2NodeClassSpec::default(),
-        status: Ec2NodeClassStatus::default(),
-    }
+    snapshot.node_classes.extend(wanted.iter().map(|name| testkit::node_class(name)));
 }

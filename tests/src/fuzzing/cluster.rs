@@ -18,13 +18,12 @@ use domain::{Text, Timestamp};
 use super::draw::Draw;
 use super::workload::{APP, CLAIMS, TAINTS, TEAM, requirement, workload};
 use crate::builder::{self, NodeParts, PodBuilder, Stage};
-use crate::conformance::default_node_class;
 use crate::generator::{Catalog, node_labels};
 
 const DRIVER: &str = "ebs.csi.aws.com";
 
-/// A cluster drawn from bytes: pools, nodes, claims in flight, volumes, and pods that run or wait. `None` where the
-/// catalogue cannot be read.
+/// A cluster drawn from bytes: pools, nodes, claims in flight, volumes, and pods that run or wait.
+/// `None` where the catalogue cannot be read.
 pub fn cluster(bytes: &[u8]) -> Option<ClusterSnapshot> {
     let mut draw = Draw::new(bytes);
     let instance_types = draw.pick(&[Catalog::Five, Catalog::Assorted]).instance_types().ok()?;
@@ -32,7 +31,7 @@ pub fn cluster(bytes: &[u8]) -> Option<ClusterSnapshot> {
     let mut snapshot = ClusterSnapshot {
         seed: 7,
         instance_types,
-        node_classes: vec![default_node_class("default".into())],
+        node_classes: vec![testkit::node_class("default")],
         ..ClusterSnapshot::empty(now)
     };
     if draw.one_in(4) {
@@ -187,7 +186,8 @@ fn add_node(draw: &mut Draw, snapshot: &mut ClusterSnapshot, index: usize) {
     snapshot.nodes.push(node);
 }
 
-/// Adds the replicas of a workload: some run where there is room and taints let them, the others wait.
+/// Adds the replicas of a workload: some run where there is room and taints let them, the others
+/// wait.
 fn add_replicas(
     draw: &mut Draw,
     snapshot: &mut ClusterSnapshot,
@@ -196,12 +196,12 @@ fn add_replicas(
     replicas: usize,
 ) {
     for number in 0..replicas {
-        let mut pod = like.clone().pending();
+        let mut pod = like.clone().build();
         pod.key = ObjectKey::new("default", format!("pod-{index}-{number}"));
         if draw.one_in(3) && !snapshot.nodes.is_empty() {
             let node = snapshot.nodes[draw.below(snapshot.nodes.len())].name.clone();
             if has_room(snapshot, &node, &pod) {
-                pod = builder::bound(&pod, &node);
+                pod = builder::running(&pod, &node);
                 pod.do_not_disrupt = draw.maybe(6, |_| domain::pod::DoNotDisrupt::Always);
             }
         }

@@ -2,8 +2,8 @@
 
 use arbitrary::Unstructured;
 
-/// Draws choices from bytes, one byte each; once there are none left, always the first choice. So a longer
-/// input says more, and cutting one short simplifies what it describes.
+/// Draws choices from bytes, one byte each; once there are none left, always the first choice. So a
+/// longer input says more, and cutting one short simplifies what it describes.
 pub(super) struct Draw<'b>(Unstructured<'b>);
 
 impl<'b> Draw<'b> {

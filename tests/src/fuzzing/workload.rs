@@ -34,7 +34,7 @@ pub(super) fn workload(draw: &mut Draw, index: usize) -> (PodBuilder, usize) {
     let memory = draw.pick(&[128, 0, 64, 1_000, 2_500, 900_000]);
     let pod = builder::pod(app).requests(cpu, memory).label(APP, app);
     let pod = pod.priority(draw.pick(&[0, 0, 0, 1_000, -10]));
-    (pod.with(|spec| fill(draw, spec)), replicas)
+    (pod.with_spec(|spec| fill(draw, spec)), replicas)
 }
 
 fn fill(draw: &mut Draw, spec: &mut PodSpec) {

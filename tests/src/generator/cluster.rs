@@ -12,7 +12,7 @@ use proptest::sample::{Index, select};
 use super::pods::{TopologyRules, pending, workload};
 use super::pools::pools;
 use crate::builder::{self, NodeParts, PodBuilder, Stage};
-use crate::conformance::{ScenarioError, default_node_class, named_catalog};
+use crate::conformance::{ScenarioError, named_catalog};
 
 /// A catalogue to generate clusters over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ fn empty(catalog: Catalog, seed: u64) -> Option<ClusterSnapshot> {
     Some(ClusterSnapshot {
         seed,
         instance_types,
-        node_classes: vec![default_node_class("default".into())],
+        node_classes: vec![testkit::node_class("default")],
         ..ClusterSnapshot::empty(now)
     })
 }
@@ -118,8 +118,8 @@ fn drawn_node() -> impl Strategy<Value = DrawnNode> {
 }
 
 impl DrawnNode {
-    /// Adds claim, node and running pods to a cluster; whatever the pool's requirements say, as if they
-    /// had changed since the launch.
+    /// Adds claim, node and running pods to a cluster; whatever the pool's requirements say, as if
+    /// they had changed since the launch.
     fn join(&self, snapshot: &mut ClusterSnapshot, index: usize) {
         let types = snapshot.instance_types.default.clone();
         let pool = self.pool.get(&snapshot.node_pools).clone();
@@ -163,7 +163,7 @@ impl DrawnNode {
         }
         let drawn = self.pods.iter().enumerate().map(|(number, (cpu, memory))| {
             let pod: PodBuilder = builder::pod(format!("running-{index}-{number}"));
-            pod.requests(*cpu, *memory).on(node)
+            pod.requests(*cpu, *memory).on(node).build()
         });
         drawn
             .take_while(|pod| {

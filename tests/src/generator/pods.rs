@@ -161,5 +161,5 @@ fn topology(hardness: Vec<WhenUnsatisfiable>) -> impl Strategy<Value = Vec<Topol
 
 /// The pods of builders, waiting.
 pub(super) fn pending(builders: Vec<PodBuilder>) -> Vec<Pod> {
-    builders.into_iter().map(PodBuilder::pending).collect()
+    builders.into_iter().map(PodBuilder::build).collect()
 }

@@ -31,7 +31,8 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         console::warning(warning);
     }
     let now = source.now.unwrap_or_else(Timestamp::now);
-    // Claim records are kept in a table that only the functions read: NodeClaim objects mirror them.
+    // Claim records are kept in a table that only the functions read: NodeClaim objects mirror
+    // them.
     let node_claims = view.node_claims.iter().map(|object| object.claim.clone()).collect();
     let observation = Observation {
         now,

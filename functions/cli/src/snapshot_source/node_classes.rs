@@ -39,7 +39,8 @@ struct Location {
     line: u32,
 }
 
-/// Names that NodePools refer to and no EC2NodeClass has, each with the place of the first NodePool.
+/// Names that NodePools refer to and no EC2NodeClass has, each with the place of the first
+/// NodePool.
 fn missing_node_classes(objects: &Objects) -> BTreeMap<Text, Location> {
     let known: BTreeSet<&Text> = objects
         .objects

@@ -10,7 +10,7 @@ use domain::taint::Taint;
 pub const EFA: &str = "vpc.amazonaws.com/efa";
 
 /// A request for one instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchRequest {
     /// CreateFleet's client token: the claim's uid.
     pub token: Text,

@@ -20,19 +20,11 @@ fn world() -> SharedWorld {
 }
 
 fn node_class() -> Ec2NodeClass {
-    Ec2NodeClass {
-        name: "default".into(),
-        uid: "".into(),
-        annotations: Labels::new(),
-        is_deleting: false,
-        spec: domain::node_class::Ec2NodeClassSpec::default(),
-        status: domain::node_class::Ec2NodeClassStatus::default(),
-    }
+    testkit::node_class("default")
 }
 
 fn request() -> LaunchRequest {
     LaunchRequest {
-        wants_efa: false,
         token: "uid-1".into(),
         claim: "pool-abcde".into(),
         node_pool: "pool".into(),
@@ -45,11 +37,8 @@ fn request() -> LaunchRequest {
             reservation_id: None,
         }],
         labels: Labels::from([("team".into(), "x".into())]),
-        taints: vec![Taint {
-            key: "gpu".into(),
-            value: "".into(),
-            effect: TaintEffect::NoSchedule,
-        }],
+        taints: vec![testkit::taint("gpu")],
+        ..LaunchRequest::default()
     }
 }
 
@@ -118,24 +107,8 @@ fn a_pod_of_another_uid_counts_as_gone() {
 
 #[test]
 fn a_node_claim_is_mirrored_once_and_only_its_own_claim_may_change_it() {
-    use domain::node_claim::{NodeClaim, NodeClaimStatus};
     let world = world();
-    let claim = |uid: &str| NodeClaim {
-        name: "pool-abcde".into(),
-        uid: uid.into(),
-        created: None,
-        deleted: None,
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        requirements: vec![].into(),
-        requests: domain::resource::Resources::new(),
-        taints: vec![],
-        startup_taints: vec![],
-        node_class_ref: domain::node_pool::NodeClassRef::default(),
-        termination_grace_period: None,
-        expire_after: domain::node_pool::NeverOr::Never,
-        status: NodeClaimStatus::default(),
-    };
+    let claim = |uid: &str| testkit::node_claim("pool-abcde").uid(uid).build();
     block_on(world.mirror_node_claim(&claim("one"))).unwrap();
     block_on(world.mirror_node_claim(&claim("one"))).unwrap();
     let refused = block_on(world.mirror_node_claim(&claim("two"))).unwrap_err();

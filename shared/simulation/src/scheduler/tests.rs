@@ -2,10 +2,18 @@ use super::*;
 use crate::seed::Seed;
 use crate::testing::{GIB, node, pod, start};
 use domain::label::{HOSTNAME, ZONE};
-use domain::pod::{NodeSelectorTerm, PreferredNodeTerm, PreferredPodTerm, WhenUnsatisfiable};
+use domain::pod::{
+    NodeSelectorTerm, PreferredNodeTerm, PreferredPodTerm, TopologySpreadConstraint,
+    WhenUnsatisfiable,
+};
 use domain::requirement::Requirement;
 use domain::resource::MEMORY;
 use domain::taint::TaintEffect;
+
+/// `maxSkew` 1 over zones, counting pods of app `web`.
+fn spread(when_unsatisfiable: WhenUnsatisfiable) -> TopologySpreadConstraint {
+    TopologySpreadConstraint { when_unsatisfiable, ..testkit::spread(ZONE, ("app", "web")) }
+}
 
 fn cluster(
     nodes: impl IntoIterator<Item = Node>,
@@ -92,7 +100,7 @@ fn node_selectors_bind_and_preferences_weigh() {
     let api = cluster(
         [node("a").build(), node("b").zone("b").build()],
         [
-            pod("must").selects_node(ZONE, "a").build(),
+            pod("must").node_selector(ZONE, "a").build(),
             pod("would").with_spec(|spec| spec.preferred_node_terms.push(preferred)).build(),
         ],
     );
@@ -101,7 +109,7 @@ fn node_selectors_bind_and_preferences_weigh() {
 
 #[test]
 fn a_hard_spread_stops_at_its_skew_and_a_soft_one_does_not() {
-    let of = |name: &str, kind| pod(name).label("app", "web").spread(ZONE, 1, kind).build();
+    let of = |name: &str, kind| pod(name).label("app", "web").spread(spread(kind)).build();
     let nodes = || [node("a").build(), node("b").zone("b").cpu(1000).build()];
     let hard: Vec<_> =
         ["p0", "p1", "p2", "p3"].map(|name| of(name, WhenUnsatisfiable::DoNotSchedule)).into();
@@ -115,7 +123,7 @@ fn a_hard_spread_stops_at_its_skew_and_a_soft_one_does_not() {
 #[test]
 fn a_soft_spread_outweighs_room() {
     let of = |name: &str| {
-        pod(name).label("app", "web").spread(ZONE, 1, WhenUnsatisfiable::ScheduleAnyway)
+        pod(name).label("app", "web").spread(spread(WhenUnsatisfiable::ScheduleAnyway))
     };
     let api = cluster(
         [node("a").cpu(16_000).build(), node("b").zone("b").build()],
@@ -126,20 +134,20 @@ fn a_soft_spread_outweighs_room() {
 
 #[test]
 fn pods_gather_by_affinity_and_the_first_of_its_kind_may_start() {
-    let web = |name: &str| pod(name).label("app", "web").near(ZONE, ("app", "web")).build();
+    let web = |name: &str| pod(name).label("app", "web").near(("app", "web"), ZONE).build();
     let api = cluster(
         [node("a").build(), node("b").zone("b").build(), node("c").zone("c").build()],
         [web("w0"), web("w1"), web("w2")],
     );
     let bound = bound(&api);
     assert_eq!(bound, ["w0 -> a", "w1 -> a", "w2 -> a"]);
-    let alone = cluster([node("a").build()], [pod("x").near(ZONE, ("app", "web")).build()]);
+    let alone = cluster([node("a").build()], [pod("x").near(("app", "web"), ZONE).build()]);
     assert_eq!(why(&alone), "0/1 nodes are available: 1 node(s) didn't match pod affinity rules.");
 }
 
 #[test]
 fn anti_affinity_holds_both_ways() {
-    let db = pod("db").label("app", "db").apart_from(HOSTNAME, ("app", "web"));
+    let db = pod("db").label("app", "db").apart_from(("app", "web"), HOSTNAME);
     let running = cluster(
         [node("a").build()],
         [db.clone().on("a").build(), pod("web").label("app", "web").build()],
@@ -160,7 +168,7 @@ fn anti_affinity_holds_both_ways() {
 fn preferred_anti_affinity_weighs_more_than_room() {
     let preferred = PreferredPodTerm {
         weight: 100,
-        term: pod("x").near(HOSTNAME, ("app", "web")).build().spec.pod_affinity[0].clone(),
+        term: pod("x").near(("app", "web"), HOSTNAME).build().spec.pod_affinity[0].clone(),
     };
     let api = cluster(
         [node("a").cpu(8000).build(), node("b").build()],
@@ -196,7 +204,7 @@ fn two_thousand_pods_find_places_on_a_hundred_nodes() {
         node(&format!("n{index:03}")).zone(["a", "b", "c"][index % 3]).cpu(32_000).build()
     });
     let template =
-        pod("x").label("app", "web").cpu(1500).spread(ZONE, 1, WhenUnsatisfiable::DoNotSchedule);
+        pod("x").label("app", "web").cpu(1500).spread(spread(WhenUnsatisfiable::DoNotSchedule));
     let template = template.with_spec(|spec| spec.requests.set(&MEMORY.into(), GIB / 2)).build();
     let pods = (0..2000).map(|index| Pod {
         key: ObjectKey::new("default", format!("p{index:04}")),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::ec2::Supply;
-use crate::testing::{node, pod, start};
+use crate::testing::{daemon_set, node, pod, start, workload};
 use crate::world::WorldOptions;
 use domain::SignedDuration;
 use domain::instance_type::InstanceTypes;
@@ -29,7 +29,7 @@ fn id(kind: WorkloadKind, name: &str) -> WorkloadId {
 #[test]
 fn a_deployment_runs_its_replicas() {
     let mut world = world();
-    world.apply(pod("x").workload(WorkloadKind::Deployment, "web", 3));
+    world.apply(workload(pod("x"), WorkloadKind::Deployment, "web", 3));
     wait(&mut world, 10);
     let running = world.api.list::<Pod>().filter(|pod| pod.ready == Some(true)).count();
     assert_eq!(running, 3);
@@ -45,7 +45,7 @@ fn a_deployment_runs_its_replicas() {
 fn scaling_down_takes_pending_pods_first_then_where_there_are_most() {
     let mut world = world();
     // Nine fit nowhere together: two nodes of 4 CPU.
-    world.apply(pod("x").workload(WorkloadKind::Deployment, "web", 9));
+    world.apply(workload(pod("x"), WorkloadKind::Deployment, "web", 9));
     wait(&mut world, 10);
     let pending =
         |world: &World| world.api.list::<Pod>().filter(|pod| pod.node_name.is_none()).count();
@@ -65,9 +65,9 @@ fn scaling_down_takes_pending_pods_first_then_where_there_are_most() {
 #[test]
 fn a_new_template_replaces_pods_without_dropping_below_three_quarters() {
     let mut world = world();
-    world.apply(pod("x").cpu(500).workload(WorkloadKind::Deployment, "web", 4));
+    world.apply(workload(pod("x").cpu(500), WorkloadKind::Deployment, "web", 4));
     wait(&mut world, 10);
-    world.apply(pod("x").cpu(600).workload(WorkloadKind::Deployment, "web", 4));
+    world.apply(workload(pod("x").cpu(600), WorkloadKind::Deployment, "web", 4));
     let mut least = usize::MAX;
     for _ in 0..60 {
         wait(&mut world, 1);
@@ -84,7 +84,7 @@ fn a_new_template_replaces_pods_without_dropping_below_three_quarters() {
 #[test]
 fn a_stateful_set_starts_in_order_and_ends_from_the_top() {
     let mut world = world();
-    world.apply(pod("x").workload(WorkloadKind::StatefulSet, "db", 2));
+    world.apply(workload(pod("x"), WorkloadKind::StatefulSet, "db", 2));
     world.settle();
     assert_eq!(names(&world), ["db-0"]);
     wait(&mut world, 10);
@@ -97,7 +97,7 @@ fn a_stateful_set_starts_in_order_and_ends_from_the_top() {
 #[test]
 fn a_stateful_set_makes_its_pod_again_only_after_the_old_one_is_gone() {
     let mut world = world();
-    world.apply(pod("x").workload(WorkloadKind::StatefulSet, "db", 1));
+    world.apply(workload(pod("x"), WorkloadKind::StatefulSet, "db", 1));
     wait(&mut world, 10);
     let key = ObjectKey::new("default", "db-0");
     let uid = |world: &World| world.api.get::<Pod>(&key).map(|pod| pod.uid.clone());
@@ -112,7 +112,7 @@ fn a_stateful_set_makes_its_pod_again_only_after_the_old_one_is_gone() {
 #[test]
 fn a_job_ends_once_its_pods_have_completed() {
     let mut world = world();
-    world.apply(pod("x").workload(WorkloadKind::Job, "batch", 2));
+    world.apply(workload(pod("x"), WorkloadKind::Job, "batch", 2));
     wait(&mut world, 10);
     let first = ObjectKey::new("default", names(&world)[0].clone());
     world.delete_pod(&first, Deletion::Graceful);
@@ -124,7 +124,7 @@ fn a_job_ends_once_its_pods_have_completed() {
 #[test]
 fn a_daemon_set_runs_on_every_node_that_it_tolerates() {
     let mut world = world();
-    world.apply(pod("x").cpu(100).daemon_set("agent"));
+    world.apply(daemon_set(pod("x").cpu(100), "agent"));
     world.apply(node("tainted").taint("gpu", domain::taint::TaintEffect::NoSchedule).build());
     wait(&mut world, 10);
     let nodes: Vec<_> =
@@ -141,7 +141,7 @@ fn equal_seeds_give_equal_names() {
     let run = |seed| {
         let mut world =
             World::new(WorldOptions::new(seed, start()), Supply::Fixed(InstanceTypes::default()));
-        world.apply(pod("x").workload(WorkloadKind::Deployment, "web", 3));
+        world.apply(workload(pod("x"), WorkloadKind::Deployment, "web", 3));
         world.settle();
         names(&world)
     };

@@ -91,7 +91,7 @@ fn cooldown(scaled: &ScaledObject) -> SignedDuration {
 mod tests {
     use super::*;
     use crate::ec2::Supply;
-    use crate::testing::{pod, start};
+    use crate::testing::{pod, start, workload};
     use crate::world::WorldOptions;
     use domain::instance_type::InstanceTypes;
     use domain::schedule::time_zone;
@@ -102,7 +102,7 @@ mod tests {
     fn world(min_replicas: u32, cooldown: SignedDuration) -> World {
         let mut world =
             World::new(WorldOptions::new(1, start()), Supply::Fixed(InstanceTypes::default()));
-        world.apply(pod("x").workload(WorkloadKind::Deployment, "web", min_replicas));
+        world.apply(workload(pod("x"), WorkloadKind::Deployment, "web", min_replicas));
         let clock = |minutes| {
             let time = (start() + SignedDuration::from_mins(minutes)).strftime("%-M %-H * * *");
             time.to_string().parse().unwrap()

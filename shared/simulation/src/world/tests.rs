@@ -1,7 +1,7 @@
 use super::*;
 use crate::api::ApiError;
 use crate::ec2::{FleetRequest, Registration};
-use crate::testing::{fleet_request, instance_types, node, pod, start};
+use crate::testing::{fleet_request, instance_types, node, pod, start, workload};
 use controllers::interruption::NoticeKind;
 use domain::instance_type::CapacityType;
 use domain::label::{self, Labels};
@@ -84,7 +84,7 @@ fn cost_is_the_price_for_the_time_that_an_instance_lived() {
 #[test]
 fn a_spot_instance_goes_two_minutes_after_its_warning_with_its_node_and_pods() {
     let mut world = world();
-    world.apply(pod("x").workload(WorkloadKind::Deployment, "web", 1));
+    world.apply(workload(pod("x"), WorkloadKind::Deployment, "web", 1));
     let id = launched(&mut world, CapacityType::Spot);
     wait(&mut world, 90);
     assert!(world.api.list::<Pod>().all(|pod| pod.node_name.is_some()));
@@ -113,7 +113,7 @@ fn a_node_with_our_finalizer_stays_until_it_is_removed() {
 fn evictions_stop_where_the_budget_says_and_go_on_once_successors_run() {
     let mut world = world();
     world.apply(node("a").build());
-    world.apply(pod("x").label("app", "web").workload(WorkloadKind::Deployment, "web", 3));
+    world.apply(workload(pod("x").label("app", "web"), WorkloadKind::Deployment, "web", 3));
     world.apply(budget("web", 1));
     wait(&mut world, 10);
     let pods = running(&world);
@@ -141,7 +141,7 @@ fn an_eviction_by_a_stale_uid_or_past_two_budgets_is_refused() {
 fn a_pod_that_is_not_ready_may_go_while_enough_others_are() {
     let mut world = world();
     world.apply(node("a").build());
-    world.apply(pod("x").label("app", "web").workload(WorkloadKind::Deployment, "web", 2));
+    world.apply(workload(pod("x").label("app", "web"), WorkloadKind::Deployment, "web", 2));
     world.apply(budget("web", 1));
     wait(&mut world, 10);
     let pods = running(&world);
@@ -154,7 +154,7 @@ fn a_pod_that_is_not_ready_may_go_while_enough_others_are() {
 #[test]
 fn a_node_of_a_scenario_is_priced_by_its_labels() {
     let mut world = world();
-    let labels = |node: crate::testing::NodeBuilder| {
+    let labels = |node: testkit::NodeBuilder| {
         node.label(label::INSTANCE_TYPE, "m5.large").label(label::CAPACITY_TYPE, "on-demand")
     };
     world.adopt_node(labels(node("a")).build());

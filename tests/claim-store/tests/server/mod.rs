@@ -1,5 +1,5 @@
-//! A DynamoDB to test against: the one at `DYNAMODB_ENDPOINT` (the end-to-end rig gives DynamoDB Local), else
-//! moto's, where `moto_server` is installed.
+//! A DynamoDB to test against: the one at `DYNAMODB_ENDPOINT` (the end-to-end rig gives DynamoDB
+//! Local), else moto's, where `moto_server` is installed.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -44,7 +44,8 @@ impl Server {
         }
     }
 
-    /// Whether a conditional update is one step, as on DynamoDB. In moto another may come in between.
+    /// Whether a conditional update is one step, as on DynamoDB. In moto another may come in
+    /// between.
     pub(crate) fn has_atomic_updates(&self) -> bool {
         self.child.is_none()
     }

@@ -17,7 +17,7 @@ crate::cases![
     a_node_claim_deleted_with_kubectl_is_drained_before_its_instance_ends,
 ];
 
-/// The annotation and the tag by which our own are told.
+/// The annotation and the tag by which our own are recognised.
 const OURS: &str = "outrigger.dev/claim-uid";
 
 /// So many ticks pass without a word to EC2 that changes anything.
@@ -52,7 +52,7 @@ async fn nodes_of_karpenter_are_taken_over_without_one_disruption(world: Arc<Wor
     let claim = claims_before.first().context("a NodeClaim")?;
     world.control_plane.kubectl(&["delete", "nodeclaim", claim, "--wait=false"]).await?;
     let is_there = async || Ok(node_claims(&world).await?.contains(claim));
-    stack.until("the NodeClaim is gone", is_there, |seen| !seen).await?;
+    stack.until("the NodeClaim is gone", is_there, |found| !found).await?;
     stack.until_running(&world, 2).await?;
     is_consistent(&world).await
 }
@@ -67,7 +67,7 @@ async fn a_node_claim_deleted_with_kubectl_is_drained_before_its_instance_ends(
     let claim = node_claims(&world).await?.into_iter().next().context("a NodeClaim")?;
     world.control_plane.kubectl(&["delete", "nodeclaim", &claim, "--wait=false"]).await?;
     let is_there = async || Ok(node_claims(&world).await?.contains(&claim));
-    stack.until("the NodeClaim is gone", is_there, |seen| !seen).await?;
+    stack.until("the NodeClaim is gone", is_there, |found| !found).await?;
     stack.until_running(&world, 1).await?;
     let calls = world.traffic.calls();
     let evicted = calls
@@ -81,8 +81,8 @@ async fn a_node_claim_deleted_with_kubectl_is_drained_before_its_instance_ends(
     is_consistent(&world).await
 }
 
-/// Two nodes with a pod each, and everything that tells them from Karpenter's taken away: our records, our
-/// annotation, our tag. Karpenter's own marks, finalizers and conditions stay.
+/// Two nodes with a pod each, and everything that tells them from Karpenter's taken away: our
+/// records, our annotation, our tag. Karpenter's own marks, finalizers and conditions stay.
 pub(super) async fn with_nodes_of_karpenter(world: &World) -> Result<Stack> {
     let mut stack = with_defaults(world).await?;
     let pool = end_to_end::objects::node_pool()

@@ -12,7 +12,7 @@ use kube::ResourceExt as _;
 
 use super::interruption::{batch_of, warning};
 use super::provisioning::{start_pod, with_defaults};
-use crate::Case;
+use crate::case::Case;
 
 /// Each of these in shares, side by side in worlds of their own: a share has every third call.
 macro_rules! in_shares {
@@ -50,7 +50,8 @@ struct Share {
 }
 
 impl Share {
-    /// The number of the call, and how many the share has had before, until there is no such call any more.
+    /// The number of the call, and how many the share has had before, until there is no such call
+    /// any more.
     fn points(self) -> impl Iterator<Item = (u32, usize)> {
         (self.first..MOST_CALLS).step_by(SHARES).zip(0..)
     }
@@ -62,7 +63,7 @@ const MOST_CALLS: u32 = 300;
 const PROPOSAL_WAITS: Duration = Duration::from_secs(15);
 /// What marks a node that is about to go.
 const DISRUPTED: &str = "karpenter.sh/disrupted";
-/// After so many kills of a share everything is left to settle, and looked at as a whole.
+/// After so many kills of a share everything is left to settle, and checked as a whole.
 const SETTLED_EVERY: usize = 5;
 
 /// Each pod needs a node of its own, and keeps it. Machines are quick: a hundred come and go.
@@ -99,7 +100,7 @@ async fn provisioning_may_be_killed_after_each_of_its_calls(
             .await
             .with_context(|| format!("killed in call {nth}: {:?}", killed.outcome))?;
         if is_last {
-            crate::say(format!(
+            crate::figures::say(format!(
                 "provisioning makes fewer than {nth} calls when it launches a node"
             ));
             return Ok(());
@@ -108,13 +109,14 @@ async fn provisioning_may_be_killed_after_each_of_its_calls(
     anyhow::bail!("provisioning makes more than {MOST_CALLS} calls")
 }
 
-/// Ticks until there is an instance for each pod, and none twice for a claim; where it is to settle, until all pods run.
+/// Ticks until there is an instance for each pod, and none twice for a claim; where it is to
+/// settle, until all pods run.
 ///
-/// There may be more: a pod that the controller of taints deletes on a new node comes again while that one ends, and
-/// gets a node of its own.
+/// There may be more: a pod that the controller of taints deletes on a new node comes again while
+/// that one ends, and gets a node of its own.
 async fn made_good(stack: &mut Stack, world: &World, pods: usize, is_settled: bool) -> Result<()> {
     let claims = async || launched_claims(world).await;
-    stack.until("an instance for each pod", claims, |seen| seen.len() >= pods).await?;
+    stack.until("an instance for each pod", claims, |found| found.len() >= pods).await?;
     if is_settled {
         stack.until_running(world, pods).await?;
         stack.until_consistent(world).await?;
@@ -135,7 +137,7 @@ async fn lifecycle_may_be_killed_after_each_of_its_changes(
         world.control_plane.kubectl(&["delete", "node", &going, "--wait=false"]).await?;
         stack.provisioning.invoke(&poll()).await?.answer()?;
         let is_new = async || Ok(world.nodes().await?.iter().any(|node| node.name_any() != going));
-        eventually("the node that takes its place has joined", is_new, |seen| *seen).await?;
+        eventually("the node that takes its place has joined", is_new, |found| *found).await?;
         let mut trap = world.traffic.trap_change(&access_key("lifecycle"), nth, Moment::After);
         let killed = stack.lifecycle.invoke_into(&poll(), &mut trap).await?;
         world.traffic.disarm();
@@ -146,7 +148,7 @@ async fn lifecycle_may_be_killed_after_each_of_its_changes(
             .await
             .with_context(|| format!("killed in change {nth}: {:?}", killed.outcome))?;
         if is_last {
-            crate::say(format!(
+            crate::figures::say(format!(
                 "lifecycle makes fewer than {nth} changes when a node joins and another goes"
             ));
             return Ok(());
@@ -163,7 +165,8 @@ async fn disruption_may_be_killed_after_each_of_its_changes(
     start_pod(&world, "web", "1200m", "1Gi").await?;
     stack.until_running(&world, 1).await?;
     for (nth, done) in share.points() {
-        // The only node drifts: its replacement is proposed, launched, waited for, and then it goes.
+        // The only node drifts: its replacement is proposed, launched, waited for, and then it
+        // goes.
         let going = node_of_the_pod(&world).await?.context("the pod is not bound")?;
         let pool = small_nodes().labelled("example.com/round", &nth.to_string());
         world.apply(&pool.object()).await?;
@@ -179,7 +182,7 @@ async fn disruption_may_be_killed_after_each_of_its_changes(
             nothing_is_left_of_commands(&mut stack, &world).await?;
         }
         if !was_killed {
-            crate::say(format!(
+            crate::figures::say(format!(
                 "disruption makes fewer than {nth} changes when it replaces a node"
             ));
             return Ok(());
@@ -263,7 +266,9 @@ async fn interruption_may_be_killed_after_each_of_its_changes(
             .await
             .with_context(|| format!("killed in change {nth}"))?;
         if is_last {
-            crate::say(format!("interruption makes fewer than {nth} changes for one notice"));
+            crate::figures::say(format!(
+                "interruption makes fewer than {nth} changes for one notice"
+            ));
             return Ok(());
         }
     }
@@ -273,7 +278,7 @@ async fn interruption_may_be_killed_after_each_of_its_changes(
 /// Ticks until the pod runs elsewhere; where it is to settle, until the node it was on is gone.
 async fn moved_on(stack: &mut Stack, world: &World, going: &str, is_settled: bool) -> Result<()> {
     let elsewhere = async || node_of_the_pod(world).await;
-    let has_moved = |seen: &Option<String>| seen.as_ref().is_some_and(|node| node != going);
+    let has_moved = |found: &Option<String>| found.as_ref().is_some_and(|node| node != going);
     stack.until("the pod runs on another node", elsewhere, has_moved).await?;
     launched_claims(world).await?;
     if is_settled {
@@ -281,7 +286,7 @@ async fn moved_on(stack: &mut Stack, world: &World, going: &str, is_settled: boo
             let nodes = world.nodes().await?;
             Ok(nodes.iter().any(|node| node.metadata.deletion_timestamp.is_some()))
         };
-        stack.until("no node is going any more", is_any_going, |seen| !seen).await?;
+        stack.until("no node is going any more", is_any_going, |found| !found).await?;
         stack.until_running(world, 1).await?;
         stack.until_consistent(world).await?;
     }

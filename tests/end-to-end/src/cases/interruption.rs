@@ -1,4 +1,5 @@
-//! EC2 takes instances back: from a message in the queue to a node that takes no more pods, and one in its place.
+//! EC2 takes instances back: from a message in the queue to a node that takes no more pods, and one
+//! in its place.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,8 +53,8 @@ impl<'w> Queue<'w> {
         ask(self.world, "SendMessage", &message).await.map(drop)
     }
 
-    /// Does what Lambda's poller does: hands messages to the function and deletes those that do not come back.
-    /// Returns the ids of those that do.
+    /// Does what Lambda's poller does: hands messages to the function and deletes those that do not
+    /// come back. Returns the ids of those that do.
     async fn deliver(&self, function: &mut Function) -> Result<BTreeSet<String>> {
         let wanted = json!({ "QueueUrl": self.url, "MaxNumberOfMessages": 10 });
         let received = ask(self.world, "ReceiveMessage", &wanted).await?;
@@ -160,7 +161,8 @@ async fn an_interruption_is_acted_upon_within_seconds(world: Arc<World>) -> Resu
     let mut stack = with_nodes(&world, 10).await?;
     let mut function = world.function("interruption")?;
     let queue = Queue::create(&world, "interruption").await?;
-    // A process that is there: interruptions come in crowds, and the first of a crowd pays for the start.
+    // A process that is there: interruptions come in crowds, and the first of a crowd pays for the
+    // start.
     queue.send("warm up").await?;
     queue.deliver(&mut function).await?;
     let taken: Vec<_> = world.cloud.alive().await?;
@@ -177,7 +179,7 @@ async fn an_interruption_is_acted_upon_within_seconds(world: Arc<World>) -> Resu
         taints.push(first_after(&calls, sent, is_taint).context("nothing was tainted")?);
     }
     let (launched, tainted) = (p95(launches), p95(taints));
-    crate::say(format!(
+    crate::figures::say(format!(
         "from the message to CreateFleet {launched:.1?}, to the taint {tainted:.1?} (p95 of {})",
         taken.len()
     ));
@@ -190,8 +192,8 @@ async fn an_interruption_is_acted_upon_within_seconds(world: Arc<World>) -> Resu
     stack.until("what was taken is gone", gone, |gone| *gone).await?;
     stack.until_running(&world, 10).await?;
     stack.until_consistent(&world).await?;
-    ensure!(launched <= crate::promised(LAUNCH_WITHIN), "CreateFleet after {launched:?}");
-    ensure!(tainted <= crate::promised(TAINT_WITHIN), "tainted after {tainted:?}");
+    ensure!(launched <= crate::figures::promised(LAUNCH_WITHIN), "CreateFleet after {launched:?}");
+    ensure!(tainted <= crate::figures::promised(TAINT_WITHIN), "tainted after {tainted:?}");
     Ok(())
 }
 

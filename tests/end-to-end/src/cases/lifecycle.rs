@@ -19,7 +19,8 @@ crate::cases![
     a_machine_that_never_joins_is_given_up_and_its_pods_get_another,
 ];
 
-/// Less than the 15 minutes that a machine may take to join, also with what a case takes on a busy machine, …
+/// Less than the 15 minutes that a machine may take to join, also with what a case takes on a busy
+/// machine, …
 const STILL_IN_TIME: Duration = Duration::from_mins(10);
 /// … and what they lack.
 const THE_REST: Duration = Duration::from_mins(5);
@@ -33,8 +34,8 @@ async fn a_node_deleted_with_kubectl_is_drained_before_its_instance_ends(
     stack.until_running(&world, 2).await?;
     let node = a_node_with_pods(&world).await?;
     world.control_plane.kubectl(&["delete", "node", &node, "--wait=false"]).await?;
-    let is_there = async || Ok(world.nodes().await?.iter().any(|seen| seen.name_any() == node));
-    stack.until("the node is gone", is_there, |seen| !seen).await?;
+    let is_there = async || Ok(world.nodes().await?.iter().any(|found| found.name_any() == node));
+    stack.until("the node is gone", is_there, |found| !found).await?;
     stack.until_running(&world, 2).await?;
 
     let calls = world.traffic.calls();
@@ -68,8 +69,8 @@ async fn a_disruption_budget_holds_a_drain_up(world: Arc<World>) -> Result<()> {
     ensure!(refused, "no eviction was refused");
 
     world.apply(&disruption_budget("web", 0)).await?;
-    let is_there = async || Ok(world.nodes().await?.iter().any(|seen| seen.name_any() == node));
-    stack.until("the node is gone", is_there, |seen| !seen).await?;
+    let is_there = async || Ok(world.nodes().await?.iter().any(|found| found.name_any() == node));
+    stack.until("the node is gone", is_there, |found| !found).await?;
     stack.until_running(&world, 1).await?;
     is_consistent(&world).await
 }
@@ -86,7 +87,7 @@ async fn an_instance_that_ends_by_itself_takes_its_claim_along(world: Arc<World>
         let alive = world.cloud.alive().await?;
         Ok(running && alive.iter().all(|instance| instance.id != lost.id) && !alive.is_empty())
     };
-    stack.until("the pod runs on another instance", replaced, |seen| *seen).await?;
+    stack.until("the pod runs on another instance", replaced, |found| *found).await?;
     stack.tick().await?;
     is_consistent(&world).await
 }
@@ -97,7 +98,7 @@ async fn a_machine_that_has_not_joined_yet_is_waited_for(world: Arc<World>) -> R
     start_pod(&world, "web", "1", "1Gi").await?;
     stack.provisioning.invoke(&poll()).await?.answer()?;
     ensure!(!world.cloud.alive().await?.is_empty(), "nothing was launched");
-    // Nothing gives up before the time-out, and the claim stands where users look.
+    // Nothing gives up before the time-out, and the claim is where users expect it.
     stack.tick().await?;
     let claims = world.control_plane.kubectl(&["get", "nodeclaims", "-o", "yaml"]).await?;
     ensure!(
@@ -127,11 +128,11 @@ async fn a_machine_that_never_joins_is_given_up_and_its_pods_get_another(
         let alive = world.cloud.alive().await?;
         Ok(alive.iter().all(|instance| instance.id != lost.id))
     };
-    stack.until("the machine is given up", given_up, |seen| *seen).await?;
+    stack.until("the machine is given up", given_up, |found| *found).await?;
     world.kubelets.change(|habits| habits.never_joins = false);
     stack.until_running(&world, 1).await?;
     let claims = async || node_claims(&world).await;
-    stack.until("its claim is gone", claims, |seen| !seen.contains(&claim)).await?;
+    stack.until("its claim is gone", claims, |found| !found.contains(&claim)).await?;
     is_consistent(&world).await
 }
 

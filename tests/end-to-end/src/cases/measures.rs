@@ -31,7 +31,8 @@ const MEMORY_KIB: u64 = 512 * 1024;
 /// Source: <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
 const CPUS: f64 = 512.0 / 1769.0;
 
-/// What an invocation took here, what of that it computed, and what it would take with Lambda's share of a CPU.
+/// What an invocation took here, what of that it computed, and what it would take with Lambda's
+/// share of a CPU.
 fn time_of(invocation: &Invocation) -> String {
     format!(
         "{:.0?} ({:.0?} CPU, {:.0?} with {CPUS:.2} CPU)",
@@ -54,7 +55,7 @@ async fn a_pod_that_comes_is_launched_for_within_seconds(world: Arc<World>) -> R
             let calls = world.traffic.calls();
             Ok(calls.iter().any(|call| call.detail.contains("watch=")))
         };
-        eventually("provisioning watches", watching, |seen| *seen).await?;
+        eventually("provisioning watches", watching, |found| *found).await?;
         let mut made = Vec::new();
         for burst in 0..10 {
             for one in 0..10 {
@@ -78,10 +79,10 @@ async fn a_pod_that_comes_is_launched_for_within_seconds(world: Arc<World>) -> R
     reactions.sort_unstable();
     ensure!(reactions.len() == 100, "only {} of 100 pods were launched for", reactions.len());
     let (p50, p95) = (reactions[49], reactions[94]);
-    crate::say(format!(
+    crate::figures::say(format!(
         "reaction from a pod to CreateFleet: p50 {p50:.2?}, p95 {p95:.2?} over 100 pods"
     ));
-    ensure!(p95 <= crate::promised(REACTION), "p95 is {p95:?}");
+    ensure!(p95 <= crate::figures::promised(REACTION), "p95 is {p95:?}");
     Ok(())
 }
 
@@ -102,7 +103,7 @@ async fn a_cold_start_is_short_and_memory_stays_small(world: Arc<World>) -> Resu
         let first_call = world.traffic.calls().get(before).map(|call| call.received - started);
         let warm = function.invoke(&poll()).await?;
         warm.answer()?;
-        crate::say(format!(
+        crate::figures::say(format!(
             "{name}: init {:.0?}, first call after {:.0?}, cold {}, warm {}, peak memory {} MiB",
             cold.init.unwrap_or_default(),
             first_call.unwrap_or_default(),
@@ -115,8 +116,8 @@ async fn a_cold_start_is_short_and_memory_stays_small(world: Arc<World>) -> Resu
     Ok(())
 }
 
-/// Nodes and pods as objects, ten pods a node. `OUTRIGGER_END_TO_END_NODES` names other sizes, such as `10,500,5000`:
-/// the largest takes minutes to make.
+/// Nodes and pods as objects, ten pods a node. `OUTRIGGER_END_TO_END_NODES` names other sizes, such
+/// as `10,500,5000`: the largest takes minutes to make.
 async fn a_tick_stays_cheap_as_the_cluster_grows(world: Arc<World>) -> Result<()> {
     let sizes = std::env::var("OUTRIGGER_END_TO_END_NODES").unwrap_or_else(|_| "10,200".to_owned());
     world.kubelets.change(|habits| habits.paused = true);
@@ -140,7 +141,7 @@ async fn a_tick_stays_cheap_as_the_cluster_grows(world: Arc<World>) -> Result<()
             let calls = world.traffic.calls();
             let [aws, dynamodb, kubernetes] = [Side::Aws, Side::DynamoDb, Side::Kubernetes]
                 .map(|side| calls[before..].iter().filter(|call| call.side == side).count());
-            crate::say(format!(
+            crate::figures::say(format!(
                 "{size} nodes, {} pods: {name} cold {}, warm {}; warm calls: {aws} AWS, {dynamodb} DynamoDB, \
                  {kubernetes} Kubernetes; peak memory {} MiB",
                 size * 10,

@@ -1,5 +1,5 @@
-//! A cluster changes hands as the pages of `docs/` say: to us, back to Karpenter, to nobody. Commands are taken from the
-//! pages, so that these stay true.
+//! A cluster changes hands as the pages of `docs/` say: to us, back to Karpenter, to nobody.
+//! Commands are taken from the pages, so that these stay true.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -95,8 +95,8 @@ async fn hand_back(stack: &mut Stack) -> Result<Value> {
     anyhow::bail!("it is not complete after ten calls: {handed_back:?}")
 }
 
-/// Every instance has a NodeClaim and a Node that Karpenter knows for its own, none is on its way out, nothing of us is
-/// left on them, and those that Karpenter made are what they were before.
+/// Every instance has a NodeClaim and a Node that Karpenter knows for its own, none is on its way
+/// out, nothing of us is left on them, and those that Karpenter made are what they were before.
 async fn is_as_karpenter_expects(
     world: &World,
     claims_before: &BTreeMap<String, Value>,
@@ -200,7 +200,7 @@ async fn nodes_outlive_an_uninstall_that_leaves_them(world: Arc<World>) -> Resul
         let left = world.control_plane.kubectl(&["get", kind, "-o", "name"]).await?;
         ensure!(left.is_empty(), "{kind} are left: {left}");
     }
-    // The garbage collector looks through what was owned within seconds.
+    // The garbage collector visits what was owned within seconds.
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     let left = world.nodes().await?;
     ensure!(left.iter().all(|node| node.finalizers().is_empty()), "finalizers are left");
@@ -210,7 +210,7 @@ async fn nodes_outlive_an_uninstall_that_leaves_them(world: Arc<World>) -> Resul
     ensure!(instance_ids(&world).await? == instances, "instances came or went");
     ensure!(pod_uids(&world).await? == pods, "pods came or went");
     ensure!(world.running().await? == (2, 2), "pods do not run");
-    // A node that nobody looks after any more goes when a person wants it to.
+    // A node that nobody manages any more goes when a person wants it to.
     let name = world.nodes().await?.first().context("a node")?.name_any();
     world.control_plane.kubectl(&["delete", "node", &name, "--timeout=30s"]).await.map(drop)
 }
@@ -226,13 +226,16 @@ async fn an_uninstall_can_take_the_nodes_along(world: Arc<World>) -> Result<()> 
         let claims = node_claims(&world).await?.len();
         Ok((claims, world.nodes().await?.len(), world.cloud.alive().await?.len()))
     };
-    stack.until("no NodeClaim, node and instance is left", left, |seen| *seen == (0, 0, 0)).await?;
+    stack
+        .until("no NodeClaim, node and instance is left", left, |found| *found == (0, 0, 0))
+        .await?;
     ensure!(world.pods().await?.len() == 2, "pods went with their nodes");
     ensure!(world.running().await?.0 == 0, "a pod runs on no node");
     Ok(())
 }
 
-/// Cluster Autoscaler has been stopped. Nodes of a managed node group are drained by hand, and end as its size shrinks.
+/// Cluster Autoscaler has been stopped. Nodes of a managed node group are drained by hand, and end
+/// as its size shrinks.
 async fn pods_move_from_a_node_group_to_our_nodes_within_their_budget(
     world: Arc<World>,
 ) -> Result<()> {
@@ -245,7 +248,7 @@ async fn pods_move_from_a_node_group_to_our_nodes_within_their_budget(
     world.apply(&deployment("web", 2, "1200m", "1Gi")).await?;
     world.apply(&disruption_budget("web", 1)).await?;
     let running = async || world.running().await;
-    eventually("pods run in the node group", running, |seen| *seen == (2, 2)).await?;
+    eventually("pods run in the node group", running, |found| *found == (2, 2)).await?;
 
     let mut stack = with_defaults(&world).await?;
     stack.tick().await?;
@@ -257,7 +260,7 @@ async fn pods_move_from_a_node_group_to_our_nodes_within_their_budget(
         // Evictions wait for a pod that runs elsewhere, so ticks go on beside.
         let (drained, ticked) = tokio::join!(shell, async {
             let elsewhere = async || is_elsewhere(&world, &node).await;
-            stack.until("both pods run on other nodes", elsewhere, |seen| *seen).await
+            stack.until("both pods run on other nodes", elsewhere, |found| *found).await
         });
         drained.context(drain)?;
         ticked?;
@@ -267,7 +270,7 @@ async fn pods_move_from_a_node_group_to_our_nodes_within_their_budget(
     }
     let gone =
         async || Ok(world.nodes().await?.iter().any(|node| node.labels().contains_key(NODE_GROUP)));
-    stack.until("the node group is empty", gone, |seen| !seen).await?;
+    stack.until("the node group is empty", gone, |found| !found).await?;
     stack.until_running(&world, 2).await?;
     let ended: Vec<_> = world.traffic.calls_of("ec2:TerminateInstances");
     let touched = ended.iter().any(|call| group.iter().any(|id| call.detail.contains(id.as_str())));

@@ -31,7 +31,7 @@ async fn an_api_server_that_cannot_be_reached_is_reported_and_then_caught_up_wit
     ensure!(!matches!(during.outcome, Outcome::Answered(_)), "all was well without an API server");
     ensure!(
         world.cloud.alive().await?.is_empty(),
-        "something was launched without a look at the cluster"
+        "something was launched without listing the cluster"
     );
     world.traffic.restore(Side::Kubernetes);
     stack.until_running(&world, 2).await?;
@@ -73,12 +73,12 @@ async fn a_watch_that_has_expired_is_taken_up_again(world: Arc<World>) -> Result
         let watching = async || {
             Ok(traffic.calls().iter().filter(|call| call.detail.contains("watch=")).count())
         };
-        eventually("provisioning watches", watching, |seen| *seen > 0).await?;
+        eventually("provisioning watches", watching, |found| *found > 0).await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
         traffic.expire_watches();
         start_pod(&world, "web", "1", "1Gi").await?;
         let launched = async || Ok(cloud.alive().await?.len());
-        eventually("an instance for a pod that came after", launched, |seen| *seen == 1).await
+        eventually("an instance for a pod that came after", launched, |found| *found == 1).await
     };
     let event = watch();
     let invoked = stack.provisioning.invoke_within(&event, Duration::from_secs(20));

@@ -44,8 +44,8 @@ async fn a_whole_life_takes_the_rights_that_are_shipped_and_no_others(
             );
         }
     }
-    // Pods are deleted only past a grace period that ended, and events are counted only when they happen again much
-    // later: both take longer than a test may.
+    // Pods are deleted only past a grace period that ended, and events are counted only when they
+    // happen again much later: both take longer than a test may.
     shipped.remove("delete pods");
     shipped.remove("patch events");
     let used: BTreeSet<_> = world.traffic.calls().iter().filter_map(write_of).collect();
@@ -57,7 +57,8 @@ async fn a_whole_life_takes_the_rights_that_are_shipped_and_no_others(
 async fn a_denied_action_is_named_in_the_error(world: Arc<World>) -> Result<()> {
     let mut stack = with_defaults(&world).await?;
     start_pod(&world, "web", "1", "1Gi").await?;
-    // What the table asks for to write a claim; a call's own action; one that a launch takes besides.
+    // What the table asks for to write a claim; a call's own action; one that a launch takes
+    // besides.
     for action in ["dynamodb:ConditionCheckItem", "ec2:CreateFleet", "iam:PassRole"] {
         world.without_right("provisioning", Some(action)).await?;
         until_told_of(&mut stack, action).await?;
@@ -67,8 +68,8 @@ async fn a_denied_action_is_named_in_the_error(world: Arc<World>) -> Result<()> 
     stack.until_running(&world, 1).await
 }
 
-/// Schedules scale workloads of every kind that can be, and a buffer is told its status. No pod of them waits for a
-/// node.
+/// Schedules scale workloads of every kind that can be, and a buffer gets its status. No pod of
+/// them waits for a node.
 async fn capacity_ahead(world: &World, stack: &mut Stack) -> Result<()> {
     world.apply(&capacity_buffers()).await?;
     let definition = "crd/capacitybuffers.autoscaling.x-k8s.io";
@@ -93,13 +94,13 @@ async fn capacity_ahead(world: &World, stack: &mut Stack) -> Result<()> {
         let path = "jsonpath={.items[*].spec.replicas}";
         world.control_plane.kubectl(&["get", "deploy,rs,sts", "-l", "ahead", "-o", path]).await
     };
-    stack.until("all have their replica", replicas, |seen| seen == "1 1 1").await?;
+    stack.until("all have their replica", replicas, |found| found == "1 1 1").await?;
     let conditions = async || {
         let path = "jsonpath={.status.conditions[*].reason}";
         world.control_plane.kubectl(&["get", "capacitybuffer", "spare", "-o", path]).await
     };
-    let told = "PodTemplateNotFound NotReadyForProvisioning";
-    stack.until("the buffer says what it lacks", conditions, |seen| seen == told).await?;
+    let reasons = "PodTemplateNotFound NotReadyForProvisioning";
+    stack.until("the buffer says what it lacks", conditions, |found| found == reasons).await?;
     world
         .control_plane
         .kubectl(&["delete", "prewarmschedules,capacitybuffers,deploy,rs,sts", "-l", "ahead"])
@@ -107,8 +108,8 @@ async fn capacity_ahead(world: &World, stack: &mut Stack) -> Result<()> {
     Ok(())
 }
 
-/// The CapacityBuffer API as far as it is written to. The definition that clusters have comes with Cluster Autoscaler
-/// or with Karpenter, not with us.
+/// The CapacityBuffer API as far as it is written to. The definition that clusters have comes with
+/// Cluster Autoscaler or with Karpenter, not with us.
 fn capacity_buffers() -> Value {
     let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({
@@ -144,7 +145,8 @@ fn gated(kind: &str, name: &str) -> Value {
     workload
 }
 
-/// A schedule that keeps a workload at one replica all the year, but for a minute in which it does so as well.
+/// A schedule that keeps a workload at one replica all the year, but for a minute in which it does
+/// so as well.
 fn at_least_one(kind: &str, name: &str) -> Value {
     json!({
         "apiVersion": "outrigger.dev/v1alpha1",
@@ -161,7 +163,8 @@ fn at_least_one(kind: &str, name: &str) -> Value {
     })
 }
 
-/// Invokes provisioning until it says what it may not do: a launch that failed is tried again after a pause.
+/// Invokes provisioning until it says what it may not do: a launch that failed is tried again after
+/// a pause.
 async fn until_told_of(stack: &mut Stack, action: &str) -> Result<()> {
     let started = Instant::now();
     loop {
@@ -189,7 +192,7 @@ async fn a_whole_life(world: &World) -> Result<()> {
     stack.until_running(world, 2).await?;
     world.control_plane.kubectl(&["delete", "deployment", "web"]).await?;
     let left = async || Ok((world.nodes().await?.len(), world.cloud.alive().await?.len()));
-    stack.until("no node and no instance is left", left, |seen| *seen == (0, 0)).await?;
+    stack.until("no node and no instance is left", left, |found| *found == (0, 0)).await?;
     world
         .control_plane
         .kubectl(&["delete", "ec2nodeclass,nodepool", "default", "--wait=false"])

@@ -34,7 +34,7 @@ async fn a_cluster_scales_to_no_node_and_back(world: Arc<World>) -> Result<()> {
             stack.until_running(&world, replicas as usize).await?;
         } else {
             let left = async || Ok((world.nodes().await?.len(), world.cloud.alive().await?.len()));
-            stack.until("no node and no instance is left", left, |seen| *seen == (0, 0)).await?;
+            stack.until("no node and no instance is left", left, |found| *found == (0, 0)).await?;
         }
     }
     is_consistent(&world).await
@@ -95,7 +95,7 @@ async fn users_see_what_happened_with_kubectl(world: Arc<World>) -> Result<()> {
         let pools = world.control_plane.kubectl(&["get", "nodepools", "--no-headers"]).await?;
         Ok(pools.split_whitespace().take(4).map(str::to_owned).collect::<Vec<_>>())
     };
-    let is_right = |seen: &Vec<String>| *seen == ["default", "default", "1", "True"];
+    let is_right = |found: &Vec<String>| *found == ["default", "default", "1", "True"];
     stack.until("a pool with one node, ready", pools, is_right).await.map(drop)
 }
 
@@ -107,7 +107,7 @@ pub(super) async fn with_defaults(world: &World) -> Result<Stack> {
     let path = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
     let ready =
         async || world.control_plane.kubectl(&["get", "nodepool", "default", "-o", path]).await;
-    stack.until("the NodePool is ready", ready, |seen| seen == "True").await?;
+    stack.until("the NodePool is ready", ready, |found| found == "True").await?;
     Ok(stack)
 }
 
@@ -118,11 +118,11 @@ pub(super) async fn start_pod(world: &World, name: &str, cpu: &str, memory: &str
         let pods = world.pods().await?;
         Ok(pods.iter().any(|pod| pod.labels().get("app").is_some_and(|app| app == name)))
     };
-    eventually("a pod is made", is_there, |seen| *seen).await.map(drop)
+    eventually("a pod is made", is_there, |found| *found).await.map(drop)
 }
 
 /// Waits until controllers have made so many pods.
 pub(super) async fn wait_for_pods(world: &World, pods: usize) -> Result<()> {
     let there = async || Ok(world.pods().await?.len());
-    eventually("pods are made", there, |seen| *seen == pods).await.map(drop)
+    eventually("pods are made", there, |found| *found == pods).await.map(drop)
 }

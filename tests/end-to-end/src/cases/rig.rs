@@ -72,7 +72,7 @@ async fn an_instance_that_was_launched_becomes_a_node_and_runs_pods(
     ensure!(instance.volumes[0].gib == 30 && instance.http_tokens == "required", "{instance:?}");
 
     let nodes = async || world.nodes().await;
-    let nodes = eventually("a node", nodes, |seen| seen.len() == 1).await?;
+    let nodes = eventually("a node", nodes, |found| found.len() == 1).await?;
     ensure!(nodes[0].labels().get("karpenter.sh/nodepool").map(String::as_str) == Some("default"));
     ensure!(
         nodes[0].spec.as_ref().and_then(|spec| spec.provider_id.clone())
@@ -83,7 +83,7 @@ async fn an_instance_that_was_launched_becomes_a_node_and_runs_pods(
     let name = nodes[0].name_any();
     world.control_plane.kubectl(&["taint", "node", &name, &format!("{NEW}-")]).await?;
     let running = async || world.running().await;
-    eventually("all pods run", running, |seen| *seen == (3, 3)).await?;
+    eventually("all pods run", running, |found| *found == (3, 3)).await?;
     ensure!(
         world.traffic.calls_of("ec2:CreateFleet").len() == 1,
         "the gate did not see the launch"
@@ -96,7 +96,7 @@ async fn a_machine_does_not_join_another_cluster(world: Arc<World>) -> Result<()
         user_data(&world, "", &[NEW]).replace(world.cluster_endpoint(), "https://127.0.0.1:1");
     Aws::at(world.aws_endpoint()).launch("m5.large", &other).await?;
     let failures = async || Ok(world.kubelets.failures());
-    let failures = eventually("it fails", failures, |seen| !seen.is_empty()).await?;
+    let failures = eventually("it fails", failures, |found| !found.is_empty()).await?;
     ensure!(failures.values().all(|why| why.contains("API server")), "{failures:?}");
     Ok(())
 }
@@ -107,7 +107,7 @@ async fn a_node_may_not_give_itself_labels_that_nodes_may_not_have(
     let labels = "node-role.kubernetes.io/control-plane=true";
     Aws::at(world.aws_endpoint()).launch("m5.large", &user_data(&world, labels, &[NEW])).await?;
     let failures = async || Ok(world.kubelets.failures());
-    let failures = eventually("it fails", failures, |seen| !seen.is_empty()).await?;
+    let failures = eventually("it fails", failures, |found| !found.is_empty()).await?;
     ensure!(failures.values().all(|why| why.contains("is not allowed to set")), "{failures:?}");
     Ok(())
 }
@@ -116,9 +116,9 @@ async fn an_instance_that_ends_takes_its_node_along(world: Arc<World>) -> Result
     let id =
         Aws::at(world.aws_endpoint()).launch("m5.large", &user_data(&world, "", &[NEW])).await?;
     let nodes = async || Ok(world.nodes().await?.len());
-    eventually("a node", nodes, |seen| *seen == 1).await?;
+    eventually("a node", nodes, |found| *found == 1).await?;
     world.cloud.end(&id).await?;
-    eventually("no node", nodes, |seen| *seen == 0).await?;
+    eventually("no node", nodes, |found| *found == 0).await?;
     ensure!(world.cloud.alive().await?.is_empty());
     Ok(())
 }

@@ -10,8 +10,8 @@ pub(super) enum Refusal {
     Throttled,
 }
 
-/// The answer to a call of AWS in the protocol of its service. `denied` is the action that is denied: the call's own, or
-/// one that it takes besides.
+/// The answer to a call of AWS in the protocol of its service. `denied` is the action that is
+/// denied: the call's own, or one that it takes besides.
 pub(super) fn refuse(called: &str, denied: &str, refusal: Refusal) -> Response<String> {
     let service = called.split(':').next().unwrap_or_default();
     let message = match refusal {

@@ -77,8 +77,8 @@ impl Head {
             && self.detail.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
     }
 
-    /// Whether it may leave a trace on the other side that outlasts its time: leases run out, and budgets of calls fill up
-    /// again.
+    /// Whether it may leave a trace on the other side that outlasts its time: leases run out, and
+    /// budgets of calls fill up again.
     pub(super) fn is_change(&self) -> bool {
         if self.side == Side::Kubernetes {
             return !self.action.starts_with("GET ");

@@ -1,7 +1,9 @@
-//! What IAM has to permit for a call to DynamoDB. DynamoDB Local asks nobody, so the gate does: it lets pass what the
-//! caller's role may do, and keeps what was asked for, with the facts that conditions look at.
+//! What IAM has to permit for a call to DynamoDB. DynamoDB Local asks nobody, so the gate does: it
+//! lets pass what the caller's role may do, and keeps what was asked for, with the facts that
+//! conditions read.
 //!
-//! Source: <https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazondynamodb.html>
+//! Source:
+//! <https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazondynamodb.html>
 
 use std::collections::BTreeSet;
 
@@ -71,7 +73,8 @@ fn one(action: &str, asked: &Value) -> Permission {
     }
 }
 
-/// The partition of an item, a key, or the condition of a query, which compares the partition key first.
+/// The partition of an item, a key, or the condition of a query, which compares the partition key
+/// first.
 fn partition(asked: &Value) -> Option<String> {
     let of =
         |holder: &Value| KEYS.iter().find_map(|key| holder[*key]["S"].as_str()).map(str::to_owned);

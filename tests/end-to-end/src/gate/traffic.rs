@@ -69,7 +69,7 @@ impl SetTrap {
 pub struct Trap {
     /// The call that the caller is in.
     pub sprung: oneshot::Receiver<Call>,
-    /// To be told once the caller is dead; gone once it was.
+    /// Notified once the caller is dead; gone after that.
     pub released: Option<oneshot::Sender<()>>,
 }
 
@@ -133,7 +133,8 @@ impl Traffic {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Says what a caller's role may do, of which DynamoDB is asked here. It stays until it is said anew.
+    /// Says what a caller's role may do, of which DynamoDB is asked here. It stays until it is said
+    /// anew.
     pub fn permit(&self, caller: &str, actions: BTreeSet<String>) {
         let mut rights = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
         rights.insert(caller.to_owned(), actions);
@@ -176,7 +177,8 @@ impl Traffic {
         });
     }
 
-    /// Ends every watch with `410 Gone`, and refuses watches the same way until the caller has listed again.
+    /// Ends every watch with `410 Gone`, and refuses watches the same way until the caller has
+    /// listed again.
     pub fn expire_watches(&self) {
         self.state().expired_at = Some(Instant::now());
         // Nobody watching is fine.
@@ -194,7 +196,8 @@ impl Traffic {
         self.set_trap(caller, nth, moment, false)
     }
 
-    /// The same for the change number `nth`: who dies after a read leaves the world as after the change before it.
+    /// Kills the caller at the change number `nth`: who dies after a read leaves the world as after
+    /// the change before it.
     pub fn trap_change(&self, caller: &str, nth: u32, moment: Moment) -> Trap {
         self.set_trap(caller, nth, moment, true)
     }
@@ -294,7 +297,8 @@ async fn hold(trap: SetTrap, call: Call) {
 }
 
 impl State {
-    /// Counts a call of the trap's caller; takes the trap where it is the one, and it springs before the call.
+    /// Counts a call of the trap's caller; takes the trap where it is the one, and it springs
+    /// before the call.
     fn count_towards_trap(&mut self, head: &Head, moment: Moment) -> Option<SetTrap> {
         let trap = self.trap.as_mut().filter(|trap| trap.is_for(head) && trap.left > 0)?;
         trap.left -= 1;

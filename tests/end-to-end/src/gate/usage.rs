@@ -1,5 +1,5 @@
-//! What callers have asked for since the start, whatever the case: one example of each kind of call. Whoever judges
-//! which rights a function needs reads it.
+//! What callers have asked for since the start, whatever the case: one example of each kind of
+//! call. Whoever judges which rights a function needs reads it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::permission::{self, Permission};
 /// Calls by what they are, each once.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
-    kinds: BTreeMap<Kind, Seen>,
+    kinds: BTreeMap<Kind, Observed>,
     /// What IAM had to permit, by the caller.
     permissions: BTreeMap<(String, Permission), u64>,
 }
@@ -28,7 +28,7 @@ struct Kind {
 }
 
 #[derive(Clone, Debug)]
-struct Seen {
+struct Observed {
     example: Value,
     times: u64,
 }
@@ -114,13 +114,14 @@ impl Usage {
             }
         };
         let kind = Kind { caller: head.caller.clone(), side: head.side, action, parameters };
-        self.kinds.entry(kind).or_insert(Seen { example, times: 0 }).times += 1;
+        self.kinds.entry(kind).or_insert(Observed { example, times: 0 }).times += 1;
     }
 
     /// Takes in what was called in another world.
     pub fn add(&mut self, other: Self) {
         for (kind, seen) in other.kinds {
-            let own = self.kinds.entry(kind).or_insert(Seen { example: seen.example, times: 0 });
+            let own =
+                self.kinds.entry(kind).or_insert(Observed { example: seen.example, times: 0 });
             own.times += seen.times;
         }
         for (permission, times) in other.permissions {
@@ -167,7 +168,8 @@ impl Usage {
     }
 }
 
-/// What a call to AWS says: the form of the query protocol, a JSON document, or the path of a REST call.
+/// What a call to AWS says: the form of the query protocol, a JSON document, or the path of a REST
+/// call.
 fn parameters(head: &Head) -> Map<String, Value> {
     if let Ok(Value::Object(document)) = serde_json::from_str(&head.detail) {
         return document;

@@ -1,5 +1,5 @@
-//! From user data to what kubelet is started with, as the node agents of EKS read it: `nodeadm` on AL2023, Bottlerocket's
-//! settings, `bootstrap.sh` on AL2.
+//! From user data to what kubelet is started with, as the node agents of EKS read it: `nodeadm` on
+//! AL2023, Bottlerocket's settings, `bootstrap.sh` on AL2.
 
 use std::collections::BTreeMap;
 
@@ -195,7 +195,8 @@ fn parse_taint(text: &str) -> Result<Taint> {
     })
 }
 
-/// The NodeConfig documents of user data: the data itself, or the parts of a MIME message that are of their type.
+/// The NodeConfig documents of user data: the data itself, or the parts of a MIME message that are
+/// of their type.
 fn node_configs(user_data: &str) -> Result<Vec<String>> {
     if !user_data.trim_start().starts_with("MIME-Version")
         && !user_data.trim_start().to_ascii_lowercase().starts_with("content-type:")

@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use super::boot::BootConfig;
 use crate::cloud::{Instance, REGION};
 
-/// Of the memory of a type, the part that the operating system sees, in thousandths: the hypervisor and the kernel
-/// keep the rest. Above the 925 that Karpenter reckons with, as it is on real machines.
+/// Of the memory of a type, the part that the operating system sees, in thousandths: the hypervisor
+/// and the kernel keep the rest. Above the 925 that Karpenter reckons with, as it is on real
+/// machines.
 const VISIBLE_MEMORY: u64 = 945;
 
 /// Kubelet's default hard eviction threshold for memory, in MiB.
@@ -68,7 +69,8 @@ fn accept_existing<T>(result: kube::Result<T>) -> kube::Result<()> {
     }
 }
 
-/// The cloud's controller takes its taint off and adds the zone's id; kubelet says that it is ready.
+/// The cloud's controller takes its taint off and adds the zone's id; kubelet says that it is
+/// ready.
 pub(super) async fn become_ready(client: &Client, instance: &Instance) -> Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
     let name = &instance.private_dns_name;

@@ -1,4 +1,5 @@
-//! Pods on nodes whose kubelet runs: they start once they are bound, and end once they are asked to.
+//! Pods on nodes whose kubelet runs: they start once they are bound, and end once they are asked
+//! to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ pub(super) async fn bring_on(
     habits: &Habits,
     ending: &mut Ending,
 ) -> Result<()> {
-    // From the API server's cache: the next look is not far.
+    // From the API server's cache: the next poll is not far.
     let bound = ListParams::default().fields("spec.nodeName!=").match_any();
     let pods = Api::<Pod>::all(client.clone()).list(&bound).await?.items;
     let mut starts = Vec::new();
@@ -46,7 +47,7 @@ pub(super) async fn bring_on(
         }
     }
     ending.retain(|uid, _| still.contains(uid));
-    // One that failed is tried again at the next look.
+    // One that failed is retried at the next poll.
     join_all(starts).await;
     join_all(ends).await;
     Ok(())

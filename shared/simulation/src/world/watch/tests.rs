@@ -2,9 +2,7 @@ use std::sync::Arc;
 
 use controllers::record::claim::Ending;
 use domain::instance_type::CapacityType;
-use domain::label::Labels;
-use domain::node_claim::{NodeClaim, NodeClaimStatus};
-use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef};
+use domain::node_pool::NeverOr;
 
 use super::*;
 use crate::ec2::{InstanceState, Supply};
@@ -15,18 +13,7 @@ const POOL: &str = "default";
 
 /// A NodePool with the default budget: of up to ten nodes, one at a time.
 fn node_pool() -> NodePool {
-    NodePool {
-        name: POOL.into(),
-        uid: "".into(),
-        annotations: Labels::new(),
-        is_deleting: false,
-        ready: None,
-        template: Arc::new(NodeClaimTemplate::default()),
-        disruption: Disruption::default(),
-        limits: Resources::new(),
-        weight: 0,
-        replicas: None,
-    }
+    testkit::node_pool(POOL).build()
 }
 
 fn launch_of(claim: &str) -> LaunchRequest {
@@ -35,10 +22,7 @@ fn launch_of(claim: &str) -> LaunchRequest {
         claim: claim.into(),
         node_pool: POOL.into(),
         node_class: "default".into(),
-        offerings: Vec::new(),
-        labels: Labels::new(),
-        taints: Vec::new(),
-        wants_efa: false,
+        ..LaunchRequest::default()
     }
 }
 
@@ -68,22 +52,12 @@ fn going(world: &mut World, claim: &str) -> Text {
     let instance = launched(world, claim);
     let id = instance.id.clone();
     let record = ClaimRecord {
-        claim: NodeClaim {
-            name: claim.into(),
-            uid: claim.into(),
-            created: Some(world.now),
-            deleted: None,
-            labels: Labels::from([(label::NODE_POOL.into(), POOL.into())]),
-            annotations: Labels::new(),
-            requirements: Arc::default(),
-            requests: Resources::new(),
-            taints: Vec::new(),
-            startup_taints: Vec::new(),
-            node_class_ref: NodeClassRef::default(),
-            termination_grace_period: None,
-            expire_after: NeverOr::default(),
-            status: NodeClaimStatus::default(),
-        },
+        claim: testkit::node_claim(claim)
+            .uid(claim)
+            .created(world.now)
+            .node_pool(POOL)
+            .with(|claim| claim.expire_after = NeverOr::default())
+            .build(),
         launch: Arc::new(launch_of(claim)),
         launch_failures: 0,
         launch_not_before: None,
