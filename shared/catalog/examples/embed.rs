@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! aws ec2 describe-instance-types --region us-east-1 > types.json
-//! aws ec2 describe-instance-type-offerings --location-type availability-zone --region us-east-1 > us-east-1.json
+//! aws ec2 describe-instance-type-offerings --location-type availability-zone \
+//!     --region us-east-1 > us-east-1.json
 //! cargo run -p outrigger-catalog --example embed -- types.json us-east-1.json …
 //! ```
 //!
 //! Any number of files, of either kind; several regions' types are merged. Types that EC2 no longer
-//! lists are added from `data/older-types.json`, prices and the like from the other tables there. Writes
-//! `data/instance-types.tsv` and `data/regions.tsv` of this crate.
+//! lists are added from `data/older-types.json`, prices and the like from the other tables there.
+//! Writes `data/instance-types.tsv` and `data/regions.tsv` of this crate.
 
 use std::error::Error;
 use std::path::Path;

@@ -56,8 +56,8 @@ pub(crate) fn capacity(
     capacity
 }
 
-/// Memory that the node will report, in bytes: less 64 MiB of firmware on arm64, then less the share
-/// that the hypervisor keeps, rounded up to whole MiB.
+/// Memory that the node will report, in bytes: less 64 MiB of firmware on arm64, then less the
+/// share that the hypervisor keeps, rounded up to whole MiB.
 fn memory_bytes(facts: &InstanceTypeFacts, overhead_ppm: u32) -> i64 {
     let firmware =
         if facts.architecture == Some(Architecture::Arm64) { ARM64_FIRMWARE_MIB } else { 0 };
@@ -94,8 +94,8 @@ pub(crate) fn pods(
     }
 }
 
-/// Pods that the VPC CNI has addresses for: each interface of the default network card lends all its
-/// addresses but its own, and two pods use the node's.
+/// Pods that the VPC CNI has addresses for: each interface of the default network card lends all
+/// its addresses but its own, and two pods use the node's.
 pub(crate) fn eni_limited_pods(
     facts: &InstanceTypeFacts,
     view: &NodeClassView,

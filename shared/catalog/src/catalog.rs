@@ -29,7 +29,8 @@ pub struct Catalog {
 
 /// The catalogue that is part of the program: every type that EC2 described when it was built.
 ///
-/// It decodes in about a millisecond. An error means that the program was built from damaged tables.
+/// It decodes in about a millisecond. An error means that the program was built from damaged
+/// tables.
 pub fn embedded() -> Result<Catalog, CatalogError> {
     let types = table::decode(include_str!("../data/instance-types.tsv"))?;
     let regions = region::decode(include_str!("../data/regions.tsv"), types.len())?;
@@ -37,8 +38,8 @@ pub fn embedded() -> Result<Catalog, CatalogError> {
 }
 
 impl Catalog {
-    /// A catalogue of facts in any order, the last of a name counting, and of regions whose bits are in
-    /// the order of those names.
+    /// A catalogue of facts in any order, the last of a name counting, and of regions whose bits
+    /// are in the order of those names.
     pub fn of(types: Vec<InstanceTypeFacts>, regions: BTreeMap<Text, Region>) -> Self {
         let by_name: BTreeMap<Text, InstanceTypeFacts> =
             types.into_iter().map(|facts| (facts.name.clone(), facts)).collect();
@@ -64,9 +65,9 @@ impl Catalog {
     /// What each node class sees in the region, and as the default what one without settings sees
     /// (AL2023). Node classes that see the same share one list.
     ///
-    /// Types that Kubernetes cannot run on (Macs, paravirtual ones) and types that the region does not
-    /// sell are left out. Zone ids are those of the node classes' subnets: a zone's id depends on the
-    /// account, so the catalogue cannot know it.
+    /// Types that Kubernetes cannot run on (Macs, paravirtual ones) and types that the region does
+    /// not sell are left out. Zone ids are those of the node classes' subnets: a zone's id depends
+    /// on the account, so the catalogue cannot know it.
     pub fn instance_types(
         &self,
         node_classes: &[Ec2NodeClass],
@@ -94,10 +95,19 @@ impl Catalog {
 struct Lists<'a> {
     options: &'a CatalogOptions,
     region: Region,
-    /// The types that can be nodes: index in the catalogue, facts, and labels of every node class.
-    types: Vec<(usize, &'a InstanceTypeFacts, TypeLabels)>,
+    /// The types that can be nodes.
+    types: Vec<NodeType<'a>>,
     texts: Texts,
     made: Vec<(NodeClassView, Arc<Vec<InstanceType>>)>,
+}
+
+/// An instance type that can be a node.
+struct NodeType<'a> {
+    /// Its index in the catalogue.
+    index: usize,
+    facts: &'a InstanceTypeFacts,
+    /// The labels that it has with every node class.
+    labels: TypeLabels,
 }
 
 impl<'a> Lists<'a> {
@@ -111,7 +121,10 @@ impl<'a> Lists<'a> {
             .iter()
             .enumerate()
             .filter(|(_, facts)| facts.architecture.is_some() && facts.features.has(Feature::Hvm))
-            .map(|(index, facts)| (index, facts, labels::of_type(facts, &mut texts)))
+            .map(|(index, facts)| {
+                let labels = labels::of_type(facts, &mut texts);
+                NodeType { index, facts, labels }
+            })
             .collect();
         Self { options, region, types, texts, made: Vec::new() }
     }
@@ -123,7 +136,7 @@ impl<'a> Lists<'a> {
         let Self { options, region, types, texts, .. } = self;
         let list: Vec<_> = types
             .iter()
-            .map(|(index, facts, labels)| {
+            .map(|NodeType { index, facts, labels }| {
                 let labels = labels::with_family(labels.clone(), view.ami_family, texts);
                 let capacity = capacity(facts, &view, options);
                 let is_compatible = is_compatible(facts, &view, &labels);

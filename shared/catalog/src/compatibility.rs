@@ -22,7 +22,7 @@ pub(crate) fn is_compatible(
         && has_image(view, labels)
 }
 
-/// Windows runs on amd64 alone, and AL2023's arm64 kernel asks for a newer CPU than a1's.
+/// Windows runs on amd64 alone, and AL2023's arm64 kernel requires a newer CPU than a1's.
 ///
 /// Source: <https://docs.aws.amazon.com/linux/al2023/ug/system-requirements.html>.
 fn runs_family(facts: &InstanceTypeFacts, family: AmiFamily) -> bool {

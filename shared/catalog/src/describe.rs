@@ -25,7 +25,8 @@ pub struct Answer {
 /// Figures that EC2's API does not give.
 #[derive(Clone, Copy, Debug)]
 pub struct OtherFigures<'a> {
-    /// On-demand prices in us-east-1, millionths of a US dollar; the plain figure is a vCPU's price.
+    /// On-demand prices in us-east-1, millionths of a US dollar; the plain figure is a vCPU's
+    /// price.
     pub prices: &'a Figures,
     /// Branch interfaces.
     pub branch_interfaces: &'a Figures,
@@ -43,7 +44,8 @@ pub fn facts(answers: &[Answer], others: OtherFigures<'_>) -> Vec<InstanceTypeFa
     by_name.values().map(|described| described.facts(others)).collect()
 }
 
-/// The regions of every offering by zone that the answers list, for types in the order of the facts.
+/// The regions of every offering by zone that the answers list, for types in the order of the
+/// facts.
 pub fn regions(answers: &[Answer], facts: &[InstanceTypeFacts]) -> BTreeMap<Text, Region> {
     let mut zones_by_region: BTreeMap<&str, BTreeMap<&str, BTreeSet<Text>>> = BTreeMap::new();
     for offered in answers.iter().flat_map(|answer| &answer.instance_type_offerings) {
@@ -302,7 +304,8 @@ impl Described {
     }
 
     /// A performance that EC2 states as a figure (`25 Gigabit`, `4x 100 Gigabit`) is the bandwidth;
-    /// of one that can burst (`Up to 10 Gigabit`), the baseline is; one in words (`Moderate`) is none.
+    /// of one that can burst (`Up to 10 Gigabit`), the baseline is; one in words (`Moderate`) is
+    /// none.
     fn bandwidth_mbps(&self) -> Option<u32> {
         let performance = self.network_info.network_performance.as_str();
         if performance.starts_with("Up to ") {
@@ -344,7 +347,8 @@ impl Described {
     }
 }
 
-/// EC2 gives GHz and Gbit/s as decimal figures with up to three places; in MHz and Mbit/s they are whole.
+/// EC2 gives GHz and Gbit/s as decimal figures with up to three places; in MHz and Mbit/s they are
+/// whole.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

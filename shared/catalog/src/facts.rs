@@ -1,7 +1,7 @@
 //! What EC2 says of an instance type: the figures that labels and amounts are computed from.
 //!
-//! Source: `aws ec2 describe-instance-types`, and for what that call does not tell (branch interfaces,
-//! a few bandwidths, prices) the figures in `data/`.
+//! Source: `aws ec2 describe-instance-types`, and for what that call does not tell (branch
+//! interfaces, a few bandwidths, prices) the figures in `data/`.
 
 use domain::Text;
 use domain::money::UsdPerHour;
@@ -52,8 +52,8 @@ impl InstanceTypeFacts {
         self.name.split_once('.').map_or("", |(_, size)| size)
     }
 
-    /// The letters that a family begins with and its generation: `("u", "7")` of `u7i-6tb.112xlarge`,
-    /// `("u", "1")` of `u-6tb1.56xlarge`; `None` for names of another form.
+    /// The letters that a family begins with and its generation: `("u", "7")` of
+    /// `u7i-6tb.112xlarge`, `("u", "1")` of `u-6tb1.56xlarge`; `None` for names of another form.
     ///
     /// Source: Karpenter reads them by `(^[a-z]+)(\-[0-9]+tb)?([0-9]+).*\.`.
     pub fn category_and_generation(&self) -> Option<(&str, &str)> {
@@ -81,7 +81,7 @@ impl InstanceTypeFacts {
 pub enum Architecture {
     /// `x86_64` in EC2's words.
     Amd64,
-    /// The same in both.
+    /// `arm64` in EC2's words too.
     Arm64,
 }
 

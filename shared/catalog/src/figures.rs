@@ -1,7 +1,7 @@
-//! Figures by family and size, as the tables in `data/` hold what EC2's API does not tell.
+//! Figures by family and size: what EC2's API does not report, from the tables in `data/`.
 //!
-//! A line is a family, a figure for the whole family (`-` for none), and `size=figure` for sizes that
-//! have their own, between tabs.
+//! A line is a family, a figure for the whole family (`-` for none), and `size=figure` for sizes
+//! that have their own, between tabs.
 
 use std::collections::BTreeMap;
 

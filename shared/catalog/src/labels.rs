@@ -68,7 +68,8 @@ pub(crate) fn with_family(labels: TypeLabels, family: AmiFamily, texts: &mut Tex
     labels.labels
 }
 
-/// Source: <https://learn.microsoft.com/en-us/windows-server/get-started/windows-server-release-info>.
+/// Source:
+/// <https://learn.microsoft.com/en-us/windows-server/get-started/windows-server-release-info>.
 pub(crate) const fn windows_build(family: AmiFamily) -> Option<&'static str> {
     match family {
         AmiFamily::Windows2019 => Some("10.0.17763"),
@@ -78,8 +79,8 @@ pub(crate) const fn windows_build(family: AmiFamily) -> Option<&'static str> {
     }
 }
 
-/// Whether a type with the labels meets all of the requirements, with some of the values where a label
-/// has several.
+/// Whether a type with the labels meets all of the requirements, with some of the values where a
+/// label has several.
 pub(crate) fn meet(labels: &TypeLabels, requirements: &[Requirement]) -> bool {
     requirements.iter().all(|requirement| match labels.get(&requirement.key) {
         None => requirement.holds_when_absent(),

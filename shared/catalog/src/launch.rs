@@ -18,9 +18,9 @@ use crate::view::NodeClassView;
 pub struct LaunchFacts {
     /// Labels of its nodes, the image's among them.
     labels: TypeLabels,
-    /// Pods that the kubelet is told to take.
+    /// `maxPods` of the kubelet.
     pub max_pods: u32,
-    /// What the kubelet is told to keep for itself, so that a node offers what was planned with.
+    /// `kubeReserved` of the kubelet, so that a node has the allocatable resources of the plan.
     pub kube_reserved: Resources,
     /// Fabric adapters that it takes.
     pub efa_interfaces_max: u32,

@@ -1,10 +1,10 @@
 //! What EC2 has on offer, as the scheduler sees it.
 //!
 //! [`embedded`] is the catalogue of EC2's instance types that is part of the program;
-//! [`Catalog::instance_types`] computes from it what node classes see in a region: labels, capacity,
-//! allocatable, offerings with prices. [`document`] reads and writes the `InstanceCatalog` file of
-//! the command line, which stands in for all of that. [`describe`] rebuilds the embedded tables from
-//! what EC2's own command line prints.
+//! [`Catalog::instance_types`] computes from it what node classes see in a region: labels,
+//! capacity, allocatable, offerings with prices. [`document`] reads and writes the
+//! `InstanceCatalog` file of the command line, which stands in for all of that. [`describe`]
+//! rebuilds the embedded tables from what EC2's own command line prints.
 
 mod capacity;
 mod catalog;

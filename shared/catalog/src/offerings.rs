@@ -12,9 +12,9 @@ use crate::view::NodeClassView;
 
 /// The offerings of a type in the zones where it is sold, sorted.
 ///
-/// Available are those whose price is known, in a zone with a subnet, that the node class can run on
-/// and that EC2 did not refuse a short while ago. An offering without a known price costs nothing and
-/// is never available: what it stands for is that such a node may exist.
+/// Available are those whose price is known, in a zone with a subnet, that the node class can run
+/// on and that EC2 did not refuse a short while ago. An offering without a known price costs
+/// nothing and is never available: what it stands for is that such a node may exist.
 pub(crate) fn offerings<'z>(
     facts: &InstanceTypeFacts,
     zones: impl Iterator<Item = &'z Text>,
@@ -75,8 +75,8 @@ impl Source<'_> {
         }
     }
 
-    /// One offering for each reservation of the node class for this type. A reservation is there even
-    /// where the list price is not known.
+    /// One offering for each reservation of the node class for this type. A reservation is there
+    /// even where the list price is not known.
     fn reserved(&self) -> Vec<Offering> {
         let own = |name: &Text| *name == self.facts.name;
         self.view

@@ -23,8 +23,8 @@ pub struct CatalogOptions {
     pub vm_memory_overhead_ppm: u32,
     /// Interfaces of each instance that pods get no addresses from (`--reserved-enis`).
     pub reserved_enis: u32,
-    /// The smallest memory seen on nodes of a node class, in bytes, by node class and instance type:
-    /// what is observed replaces the estimate.
+    /// The smallest memory seen on nodes of a node class, in bytes, by node class and instance
+    /// type: what is observed replaces the estimate.
     pub discovered_memory: BTreeMap<(Text, Text), i64>,
     /// Instances that capacity reservations still have, by reservation id.
     pub reservations_remaining: BTreeMap<Text, u32>,

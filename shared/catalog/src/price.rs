@@ -1,10 +1,10 @@
 //! What an hour costs.
 //!
-//! On-demand prices are the list prices of us-east-1. Elsewhere they are estimates: the same figures.
-//! Spot prices are estimates everywhere, because real ones change by the hour: a share of the
-//! on-demand price by the kind of type ([`spot_share_permille`]), moved by up to 6 % either way for
-//! each type and zone so that zones differ as they do in EC2, and rounded to EC2's four decimals. The
-//! estimate depends on the names alone: the same today and tomorrow, here and there.
+//! On-demand prices are the list prices of us-east-1. Elsewhere they are estimates: the same
+//! figures. Spot prices are estimates everywhere, because real ones change by the hour: a share of
+//! the on-demand price by the kind of type ([`spot_share_permille`]), moved by up to 6 % either way
+//! for each type and zone so that zones differ as they do in EC2, and rounded to EC2's four
+//! decimals. The estimate depends on the names alone: the same today and tomorrow, here and there.
 
 use domain::money::UsdPerHour;
 
@@ -41,14 +41,14 @@ pub fn note(region: &str) -> &'static str {
 const ZONE_VARIATION_PERMILLE: u64 = 60;
 /// Spot prices have four decimals.
 const SPOT_STEP_NANOS: i64 = 100_000;
-/// Upstream divides on-demand prices by this for reservations, which are paid for anyway: what is left
-/// keeps the order among them.
+/// Upstream divides on-demand prices by this for reservations, which are paid for anyway: what is
+/// left keeps the order among them.
 const RESERVED_DIVISOR: i64 = 10_000_000;
 
 /// The share of the on-demand price that spot costs, in thousandths.
 ///
-/// Accelerated types are sought after and dear; older generations lie idle and are cheap; bare metal
-/// is cheap, since few can use it; everything else is in between.
+/// Accelerated types are sought after and dear; older generations lie idle and are cheap; bare
+/// metal is cheap, since few can use it; everything else is in between.
 pub fn spot_share_permille(facts: &InstanceTypeFacts) -> u32 {
     if !facts.gpus.is_empty() || !facts.accelerators.is_empty() || !facts.neuron_devices.is_empty()
     {

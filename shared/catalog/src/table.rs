@@ -7,8 +7,8 @@
 //! | 3, 4 | vCPUs; memory, MiB |
 //! | 5, 6 | CPU manufacturer; sustained clock speed, MHz |
 //! | 7 | hypervisor |
-//! | 8 | features, a letter each: bare `m`etal, `b`urstable, `c`urrent generation, `s`pot, `o`n-demand, capacity bloc`k`, `h`vm, encryption in `t`ransit, nested `v`irtualization, local `n`vme |
-//! | 9 | interfaces of each network card: `15` or, for cards that are alike, `15x4`, between commas |
+//! | 8 | features, a letter each (see below) |
+//! | 9 | interfaces of each network card: `15`, or `15x4` for four alike, between commas |
 //! | 10, 11 | IPv4 addresses an interface; EFA interfaces |
 //! | 12, 13 | network bandwidth, Mbit/s; branch interfaces |
 //! | 14 | EBS bandwidth, Mbit/s |
@@ -17,6 +17,9 @@
 //! | 17 | inference accelerators: `manufacturer/name/count`, between commas |
 //! | 18 | Neuron devices: `name/count/cores`, between commas |
 //! | 19 | on-demand price, millionths of a US dollar an hour |
+//!
+//! Features are bare `m`etal, `b`urstable, `c`urrent generation, `s`pot, `o`n-demand, capacity
+//! bloc`k`, `h`vm, encryption in `t`ransit, nested `v`irtualization and local `n`vme.
 //!
 //! `-` stands for nothing. A text table is small enough (a hundred bytes a type), reads in about a
 //! millisecond, and shows in a review what EC2 changed.

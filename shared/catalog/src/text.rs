@@ -3,8 +3,8 @@
 use domain::Text;
 use rustc_hash::FxHashSet;
 
-/// Hands out the same shared text for equal strings: zones, label keys and values recur thousands of
-/// times in a catalogue. The set is never gone through, so its order cannot show.
+/// Hands out the same shared text for equal strings: zones, label keys and values recur thousands
+/// of times in a catalogue. The set is never gone through, so its order cannot show.
 #[derive(Debug, Default)]
 pub(crate) struct Texts(FxHashSet<Text>);
 

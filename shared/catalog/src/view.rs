@@ -91,7 +91,8 @@ fn volume_bytes(family: AmiFamily, mappings: &[BlockDeviceMapping]) -> i64 {
     mapping.and_then(|mapping| mapping.volume_size_bytes).unwrap_or(default)
 }
 
-/// The device that the family's images keep pods' scratch space on; `None` where only the user knows.
+/// The device that the family's images keep pods' scratch space on; `None` where only the user
+/// knows.
 const fn ephemeral_device(family: AmiFamily) -> Option<&'static str> {
     match family {
         AmiFamily::Al2 | AmiFamily::Al2023 => Some("/dev/xvda"),

@@ -1,7 +1,7 @@
 //! What a plain AL2023 node class sees, held against published figures.
 //!
-//! The figures lie outside the repository, in the folder `shared/facts` beside it; where that folder
-//! is missing, the comparison is skipped and says so.
+//! The figures lie outside the repository, in the folder `shared/facts` beside it; where that
+//! folder is missing, the comparison is skipped and says so.
 
 #![expect(clippy::unwrap_used, reason = "figures that are not what they were end the test")]
 

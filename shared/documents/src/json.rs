@@ -84,7 +84,8 @@ impl<'t> ObjectsReader<'t> {
         within: Option<&ListKind>,
         take: &mut impl FnMut(Result<Document<'t>, SyntaxError>),
     ) {
-        // An object whose envelope does not fit is no list; what is wrong with it shows when it is read.
+        // An object whose envelope does not fit is no list; what is wrong with it shows when it is
+        // read.
         let list = serde_json::from_str::<Envelope<'t>>(raw.get()).ok().and_then(|envelope| {
             let kind = envelope.kind?.strip_suffix("List")?.to_owned();
             let api_version = envelope.api_version.map(Cow::into_owned);

@@ -1,9 +1,10 @@
-//! Documents as users write them: YAML and JSON read into one tree, in which every value has a place.
+//! Documents as users write them: YAML and JSON read into one tree, in which every value has a
+//! place.
 //!
 //! [`documents`] takes a text apart into its documents, [`each_object`] also opens lists of objects
-//! (`List`, `PodList`) on the way. Both give [`Document`]s: a [`Value`], and the [`Origin`] that says
-//! on which line of which file each part of it stands. What is no YAML or JSON is a [`SyntaxError`]
-//! among the documents, and costs the others nothing.
+//! (`List`, `PodList`) on the way. Both give [`Document`]s: a [`Value`], and the [`Origin`] that
+//! says on which line of which file each part of it stands. What is no YAML or JSON is a
+//! [`SyntaxError`] among the documents, and costs the others nothing.
 //!
 //! What the fields of an object mean is known elsewhere: `manifests` reads Kubernetes objects from
 //! these trees, `catalog` reads instance catalogues.

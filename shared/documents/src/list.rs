@@ -31,8 +31,8 @@ impl ListKind {
     /// What a value says about its items if it is a list of objects; `None` if it is none.
     fn of(value: &Value<'_>) -> Option<Self> {
         let kind = value.get("kind")?.as_str()?.strip_suffix("List")?;
-        // An empty `List` may come without items; of other kinds, items tell a list from a kind whose
-        // name happens to end so.
+        // An empty `List` may come without items; of other kinds, items tell a list from a kind
+        // whose name happens to end so.
         let items = value.get("items").map(|items| items.as_list().is_some());
         let api_version = || value.get("apiVersion").and_then(Value::as_str).map(str::to_owned);
         items

@@ -22,7 +22,8 @@ pub struct FieldPath {
 }
 
 impl FieldPath {
-    /// The path from a value to another inside it, found by its address; `None` if it is not inside.
+    /// The path from a value to another inside it, found by its address; `None` if it is not
+    /// inside.
     ///
     /// Trees carry no paths, since one is needed only where something is wrong.
     pub fn between(root: &Value<'_>, target: &Value<'_>) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! Where something stands, as people are told.
+//! Where something stands, as errors show it.
 
 use std::fmt;
 use std::sync::Arc;

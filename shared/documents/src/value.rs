@@ -5,8 +5,8 @@ use std::borrow::Cow;
 /// A value, and the line it stands on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value<'a> {
-    /// The line, counted from 1: that of the key for a member of an object. 0 in JSON, where the line is
-    /// looked for only when an error needs it.
+    /// The line, counted from 1: that of the key for a member of an object. 0 in JSON, where the
+    /// line is looked for only when an error needs it.
     pub line: u32,
     /// What it holds.
     pub data: Data<'a>,
@@ -112,7 +112,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same value as JSON.
+    /// The value as JSON, without its line.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
         match &self.data {

@@ -1,8 +1,8 @@
 //! YAML 1.2 with its core schema, from the events of granit-parser.
 //!
-//! Plain scalars are null, booleans and numbers as the core schema says; everything else is a string,
-//! timestamps and `1:30` among it. Beyond the schema, `<<` merges a mapping, since manifests with anchors
-//! rely on it.
+//! Plain scalars are null, booleans and numbers as the core schema says; everything else is a
+//! string, timestamps and `1:30` among it. Beyond the schema, `<<` merges a mapping, since
+//! manifests with anchors rely on it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -271,7 +271,8 @@ fn values_in(value: &Value<'_>) -> usize {
     }
 }
 
-/// What a scalar means: quoted ones are strings, plain ones by the core schema, a tag decides first.
+/// What a scalar means: quoted ones are strings, plain ones by the core schema, a tag decides
+/// first.
 fn scalar<'t>(text: Cow<'t, str>, style: ScalarStyle, tag: Option<&Tag>) -> Data<'t> {
     let core_tag = tag.filter(|tag| tag.is_yaml_core_schema()).map(Tag::suffix);
     match core_tag {

@@ -1,4 +1,5 @@
-//! Writes the CustomResourceDefinitions to a folder: `cargo run -p outrigger-manifests --example crds -- FOLDER`.
+//! Writes the CustomResourceDefinitions to a folder: `cargo run -p outrigger-manifests --example
+//! crds -- FOLDER`.
 
 use std::error::Error;
 use std::path::PathBuf;

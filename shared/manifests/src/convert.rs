@@ -1,9 +1,9 @@
 //! Older versions of Karpenter's API, turned into v1.
 //!
-//! Provisioner (`karpenter.sh/v1alpha5`), AWSNodeTemplate (`karpenter.k8s.aws/v1alpha1`), and NodePool and
-//! EC2NodeClass of `v1beta1`. Conversion works on documents: what [`convert`] prints is what reading such
-//! manifests takes them for. Every value keeps its line, so errors found after conversion still name the
-//! place in the user's file.
+//! Provisioner (`karpenter.sh/v1alpha5`), AWSNodeTemplate (`karpenter.k8s.aws/v1alpha1`), and
+//! NodePool and EC2NodeClass of `v1beta1`. Conversion works on documents: what [`convert`] prints
+//! is what reading such manifests takes them for. Every value keeps its line, so errors found after
+//! conversion still name the place in the user's file.
 //!
 //! Source: Karpenter's v1alpha5, v1alpha1 and v1beta1 APIs and their defaults.
 
@@ -48,8 +48,8 @@ impl Converted {
     }
 }
 
-/// Converts every object of the sources that is of an older version; fields that only a cluster sets are
-/// left out of those, so that the result can be committed.
+/// Converts every object of the sources that is of an older version; fields that only a cluster
+/// sets are left out of those, so that the result can be committed.
 pub fn convert(sources: &[Source]) -> Converted {
     let mut converter = Converter::default();
     let mut documents = Vec::new();

@@ -24,7 +24,7 @@ pub(crate) enum DurationError {
     TooLong(String),
 }
 
-/// Longest duration that is still told apart from `Never`: Go's, some 292 years.
+/// Longest duration that is distinguished from `Never`: Go's, some 292 years.
 const HOURS_MAX: i64 = i64::MAX / 1_000_000_000 / 3600;
 
 /// Reads a duration: one or more numbers, each with its unit.

@@ -56,7 +56,7 @@ fn suggestion(meant: Option<&str>) -> String {
 }
 
 impl Problem {
-    /// A broken rule, told by its own error type or by a sentence.
+    /// A broken rule, as an error type of its own or as a sentence.
     pub fn rule(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Rule(Arc::from(error.into()))
     }

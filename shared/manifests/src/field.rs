@@ -1,8 +1,8 @@
 //! The cursor that takes objects apart: typed access to fields, every problem noted with its place.
 //!
-//! A reader of a kind walks through an object with [`Field`]s and builds a value as it goes; a field that
-//! is wrong is noted and stands as absent, so that one pass finds all that is wrong. The value counts
-//! only if nothing was noted ([`ObjectReader::finish`]).
+//! A reader of a kind walks through an object with [`Field`]s and builds a value as it goes; a
+//! field that is wrong is noted and stands as absent, so that one pass finds all that is wrong. The
+//! value counts only if nothing was noted ([`ObjectReader::finish`]).
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -25,7 +25,7 @@ pub struct ObjectReader<'v> {
     name: RefCell<Option<String>>,
     errors: RefCell<Vec<ManifestError>>,
     warnings: RefCell<Vec<Warning>>,
-    /// Set by the first error, so that the usual case asks nothing of the cells.
+    /// Set by the first error, so that objects without errors never borrow the cells.
     is_broken: Cell<bool>,
 }
 
@@ -100,7 +100,7 @@ impl<'v> ObjectReader<'v> {
         let error = ManifestError { problem, place };
         let mut errors = self.errors.borrow_mut();
         let shown = error.to_string();
-        // Two readings of one field must not tell its problem twice.
+        // A field that is read twice must not have its problem reported twice.
         if !errors.iter().any(|known| known.to_string() == shown) {
             errors.push(error);
         }
@@ -130,8 +130,9 @@ enum At<'v> {
 
 /// A place in an object: a field that may or may not be there. `null` counts as absent.
 ///
-/// Every typed reading gives `None` (or an empty collection) for an absent field without complaint, and
-/// the same after noting the problem for a field of another type. [`Field::required`] notes absence.
+/// Every typed reading gives `None` (or an empty collection) for an absent field without complaint,
+/// and the same after noting the problem for a field of another type. [`Field::required`] notes
+/// absence.
 #[derive(Clone, Copy)]
 pub struct Field<'v> {
     reader: &'v ObjectReader<'v>,
@@ -206,7 +207,7 @@ impl<'v> Field<'v> {
         self.note(Problem::rule(error));
     }
 
-    /// Notes a warning about this field; the object stays.
+    /// Notes a warning about this field; the object is kept.
     pub fn warn(self, what: impl Into<String>) {
         let warning = Warning { what: what.into(), place: Some(self.place()) };
         self.reader.warnings.borrow_mut().push(warning);
@@ -251,7 +252,7 @@ impl<'v> Field<'v> {
         self.str().map(|text| self.reader.interner.text(text))
     }
 
-    /// A string that few others equal (names, uids), not looked up among those seen.
+    /// A string that few others equal (names, uids), so that it is not interned.
     pub fn own_text(self) -> Option<Text> {
         self.str().map(Text::from)
     }

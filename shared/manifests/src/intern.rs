@@ -9,7 +9,7 @@ use domain::label::Labels;
 use domain::pod::PodSpec;
 use rustc_hash::FxHashSet;
 
-/// The values seen so far. Asking for an equal value gives the same allocation.
+/// The values interned so far: equal values share one allocation.
 #[derive(Debug, Default)]
 pub struct Interner {
     texts: RefCell<FxHashSet<Text>>,

@@ -1,4 +1,4 @@
-//! The kinds of Karpenter's API and those of its neighbours that ask for capacity.
+//! The kinds of Karpenter's API, and those of related projects that request capacity.
 
 mod block_device;
 mod capacity_buffer;

@@ -1,5 +1,5 @@
-//! The kinds of Kubernetes' own API, as far as scheduling and disruption look at them. Fields that are
-//! not read are not judged.
+//! The kinds of Kubernetes' own API, as far as scheduling and disruption look at them. Fields that
+//! are not read are not judged.
 
 mod disruption_budget;
 mod metadata;

@@ -1,9 +1,10 @@
 //! Kubernetes and Karpenter objects as users write them, read into the vocabulary of `domain`.
 //!
-//! [`read`] takes texts (YAML of many documents, JSON, `List` objects) and gives objects, errors that name
-//! file, line, object and field, and counts of what it skipped. One bad object is left out and costs
-//! nothing else. [`snapshot()`] then puts the objects together into what plans are made from. Readers of
-//! other documents (scenarios) can use the same cursor: [`documents`], [`ObjectReader`] and [`Field`].
+//! [`read`] takes texts (YAML of many documents, JSON, `List` objects) and gives objects, errors
+//! that name file, line, object and field, and counts of what it skipped. One bad object is left
+//! out and costs nothing else. [`snapshot()`] then puts the objects together into what plans are
+//! made from. Readers of other documents (scenarios) can use the same cursor: [`documents`],
+//! [`ObjectReader`] and [`Field`].
 
 mod convert;
 mod duration;

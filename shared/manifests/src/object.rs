@@ -94,7 +94,7 @@ pub struct Objects {
     pub skipped: BTreeMap<String, usize>,
 }
 
-/// What tells objects apart: kind, namespace (for kinds that live in one) and name.
+/// What identifies an object: kind, namespace (for kinds that live in one) and name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The kind.

@@ -52,7 +52,8 @@ impl Reader {
         });
     }
 
-    /// What was read; objects of older versions come last, since what they stand for depends on each other.
+    /// What was read; objects of older versions come last, since what they stand for depends on
+    /// each other.
     pub fn into_objects(mut self) -> Objects {
         let conversion = std::mem::take(&mut self.converter).finish();
         self.objects.warnings.extend(conversion.warnings);

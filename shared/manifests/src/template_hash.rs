@@ -1,9 +1,10 @@
-//! Hashes of NodePools and EC2NodeClasses that equal Karpenter's, so that a cluster taken over does not drift.
+//! Hashes of NodePools and EC2NodeClasses that equal Karpenter's, so that a cluster taken over does
+//! not drift.
 //!
-//! They are taken of objects as users write them, not of domain types: the hash sees notation that the
-//! domain does not keep (whether an empty list was written, `1000Gi` or `1T`). What the API server would fill
-//! in by default is filled in here. Of notation that cannot be hashed faithfully there is no hash, and drift
-//! then compares field by field.
+//! They are taken of objects as users write them, not of domain types: the hash sees notation that
+//! the domain does not keep (whether an empty list was written, `1000Gi` or `1T`). What the API
+//! server would fill in by default is filled in here. Of notation that cannot be hashed faithfully
+//! there is no hash, and drift then compares field by field.
 
 mod fields;
 mod hashstructure;

@@ -47,7 +47,8 @@ fn observed_memory_replaces_the_estimate() {
 #[test]
 fn pods_are_limited_by_addresses() {
     let (view, options) = plain();
-    // Three interfaces of ten addresses, one of each for itself, and two pods on the host's network.
+    // Three interfaces of ten addresses, one of each for itself, and two pods on the host's
+    // network.
     assert_eq!(pods(&facts("m5.large"), &view, &options), 29);
     let reserved = CatalogOptions { reserved_enis: 1, ..options.clone() };
     assert_eq!(pods(&facts("m5.large"), &view, &reserved), 20);

@@ -1,4 +1,4 @@
-//! The converter: takes older objects one by one, and tells in the end what they stand for.
+//! The converter: takes older objects one by one, and converts them together in the end.
 
 use crate::intern::Interner;
 use documents::Origin;
@@ -23,7 +23,7 @@ pub(crate) struct Conversion {
     pub(crate) errors: Vec<ManifestError>,
 }
 
-/// Takes older objects one by one. What they stand for can only be told together, since settings move
+/// Takes older objects one by one. They are converted together in the end, since settings move
 /// between objects.
 #[derive(Debug, Default)]
 pub(crate) struct Converter {
@@ -71,7 +71,7 @@ impl OldKind {
             ("Provisioner", "karpenter.sh", _) | ("AWSNodeTemplate", "karpenter.k8s.aws", _) => {
                 Some(Self::NotConvertible)
             }
-            // Of v1beta1, a claim did not know when it expires: its pool's word of today decided.
+            // A v1beta1 claim has no expireAfter: the current value of its NodePool decided.
             ("NodeClaim", "karpenter.sh", "v1beta1") => Some(Self::NotConvertible),
             _ => None,
         }
@@ -85,8 +85,8 @@ enum Taken {
 }
 
 impl Converter {
-    /// Takes the object if it is of an older version; says whether it is. In others, old names of labels
-    /// are warned of.
+    /// Takes the object if it is of an older version; says whether it is. In others, old names of
+    /// labels are warned of.
     pub(crate) fn take(&mut self, value: &Value<'_>, origin: &Origin<'_>, position: usize) -> bool {
         let old_kind = OldKind::of(value);
         if old_kind.is_none() && !label::has_old_names(value) {

@@ -1,7 +1,8 @@
 //! Kubelet settings move from the pool to its EC2NodeClass.
 //!
-//! In older versions every pool had its own settings beside a template that several could share; in v1
-//! they are the node class's. Where pools that share a class differ, each setting gets a class of its own.
+//! In older versions every pool had its own settings beside a template that several could share; in
+//! v1 they are the node class's. Where pools that share a class differ, each setting gets a class
+//! of its own.
 
 use documents::Value;
 use std::collections::BTreeMap;
@@ -11,8 +12,9 @@ use super::placed::{NodeClass, Placed};
 use super::tree::{set, text};
 use crate::error::Warning;
 
-/// Moves the settings of every pool into its class. The classes that come back are those given, with
-/// settings, and copies of them; the warnings tell what was done beyond moving, and what could not be done.
+/// Moves the settings of every pool into its class. The classes that come back are those given,
+/// with settings, and copies of them; the warnings tell what was done beyond moving, and what could
+/// not be done.
 pub(super) fn move_settings(
     pools: &mut [Placed<Pool>],
     given: Vec<Placed<NodeClass>>,
@@ -41,7 +43,8 @@ pub(super) fn move_settings(
     (classes, warnings)
 }
 
-/// A class with the settings of the pools that use it, and a copy for every other settings among them.
+/// A class with the settings of the pools that use it, and a copy for every other settings among
+/// them.
 fn settled(
     class: &Placed<NodeClass>,
     users: &[usize],

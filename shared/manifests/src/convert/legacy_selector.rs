@@ -1,8 +1,8 @@
 //! Selectors of v1alpha1 and v1alpha5 (one map) as selector terms of v1 (alternatives).
 //!
-//! In the old form every entry of the map had to match, an entry's value was a list with commas, and a few
-//! keys stood for something else than a tag. In the new form each term has one value a tag, so lists
-//! multiply out.
+//! In the old form every entry of the map had to match, an entry's value was a list with commas,
+//! and a few keys stood for something else than a tag. In the new form each term has one value a
+//! tag, so lists multiply out.
 
 use std::collections::BTreeMap;
 

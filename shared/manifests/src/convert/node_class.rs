@@ -68,8 +68,8 @@ pub(super) fn node_class(metadata: Value<'static>, spec: Value<'static>) -> Valu
     )
 }
 
-/// The `spec` of an EC2NodeClass that `spec` of an AWSNodeTemplate, or `spec.provider` of a Provisioner,
-/// stands for.
+/// The `spec` of an EC2NodeClass that `spec` of an AWSNodeTemplate, or `spec.provider` of a
+/// Provisioner, stands for.
 pub(super) fn spec_of_template(template: Field<'_>) -> Value<'static> {
     template.only(&[
         // The inline provider may say what it is.
@@ -150,7 +150,7 @@ fn images_of_template(template: Field<'_>) -> (Option<Value<'static>>, Option<Va
     let family = if field.exists() {
         field.choice(&OLD_FAMILIES)
     } else {
-        // What v1alpha1 took when nothing was said.
+        // The default of v1alpha1.
         Some(OldFamily::Known(AmiFamily::Al2))
     };
     let selector = template.get("amiSelector");
@@ -258,11 +258,11 @@ enum Era {
     V1Beta1,
 }
 
-/// `metadataOptions` with older defaults written out: v1's are others, and a conversion must not close
-/// the metadata service to pods that use it.
+/// `metadataOptions` with older defaults written out: v1's are others, and a conversion must not
+/// close the metadata service to pods that use it.
 ///
-/// Without the field, both older versions allowed two hops. With it, v1alpha1 left what was not said to
-/// EC2 (one hop, tokens optional).
+/// Without the field, both older versions allowed two hops. With it, v1alpha1 left what was not
+/// said to EC2 (one hop, tokens optional).
 fn metadata_options(field: Field<'_>, era: Era) -> Value<'static> {
     let line = line_of(field);
     let to_ec2 = era == Era::V1Alpha1 && field.exists();

@@ -39,7 +39,8 @@ enum OldPoolRule {
     NegativeSeconds,
 }
 
-/// Labels one of which must be required, or v1alpha5 chose among general-purpose types of newer generations.
+/// Labels one of which must be required, or v1alpha5 chose among general-purpose types of newer
+/// generations.
 const INSTANCE_TYPE_LABELS: [&str; 4] = [
     label::INSTANCE_TYPE,
     "karpenter.k8s.aws/instance-family",
@@ -235,7 +236,7 @@ fn class_of_provisioner(root: Field<'_>, name: &str) -> (String, Option<Value<'s
     (reference.unwrap_or(DEFAULT_NODE_CLASS).to_owned(), None)
 }
 
-/// The requirements, with those that v1alpha5 added by itself where users said nothing.
+/// The requirements, with the defaults that v1alpha5 added for keys without a requirement.
 fn requirements_of_provisioner(spec: Field<'_>) -> Value<'static> {
     let field = spec.get("requirements");
     let line = line_of(field);
@@ -298,8 +299,8 @@ fn disruption_of_provisioner(spec: Field<'_>) -> Value<'static> {
     )
 }
 
-/// A Provisioner ended all its empty nodes at once, since it knew no budgets; the default budget of v1
-/// would end them one by one. Nodes with pods keep to the default.
+/// A Provisioner ended all its empty nodes at once, since it knew no budgets; the default budget of
+/// v1 would end them one by one. Nodes with pods keep to the default.
 fn budgets_of_provisioner(line: u32) -> Value<'static> {
     let budget = |nodes: &str, reasons: &[&str]| {
         let reasons = reasons.iter().map(|reason| text(line, *reason)).collect();
@@ -359,7 +360,7 @@ fn kubelet(field: Field<'_>) -> Option<(Value<'static>, Place)> {
     tree::unless_empty(settings).map(|settings| (settings, field.place()))
 }
 
-/// The same settings, wherever they stand.
+/// Whether two values are equal, whatever lines they stand on.
 pub(super) fn is_same(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (&a.data, &b.data) {
         (Data::List(a), Data::List(b)) => {

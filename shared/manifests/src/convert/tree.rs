@@ -8,8 +8,8 @@ use documents::{Data, Value};
 
 /// A part of the old object, to stand in a new one; `None` for an absent field.
 ///
-/// Every value knows its line afterwards, so that what is found wrong later still names the place in the
-/// user's file.
+/// Every value knows its line afterwards, so that what is found wrong later still names the place
+/// in the user's file.
 pub(super) fn own(field: Field<'_>) -> Option<Value<'static>> {
     let value = field.value()?;
     let line = if value.line > 0 { value.line } else { field.place().line };

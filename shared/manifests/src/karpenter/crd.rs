@@ -1,8 +1,10 @@
-//! CustomResourceDefinitions: the shapes that the readers beside this file take, as the API server checks them.
+//! CustomResourceDefinitions: the shapes that the readers beside this file take, as the API server
+//! checks them.
 //!
-//! Words, counts and field names are those of the readers, so that neither takes what the other refuses. What a schema
-//! cannot say (a label's syntax, say) the functions say in the object's status. Kinds that Karpenter has are its kinds:
-//! names, printer columns and subresources are the same, so that a cluster can change hands.
+//! Words, counts and field names are those of the readers, so that neither takes what the other
+//! refuses. What a schema cannot say (a label's syntax, say) the functions say in the object's
+//! status. Kinds that Karpenter has are its kinds: names, printer columns and subresources are the
+//! same, so that a cluster can change hands.
 
 mod common;
 mod kind;

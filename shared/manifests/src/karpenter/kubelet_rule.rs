@@ -1,7 +1,7 @@
 //! Which kubelet settings there are, and which of them an image family can pass on.
 //!
-//! Source: `KubeletConfiguration` of `kubelet.config.k8s.io/v1beta1` (names of fields, eviction signals);
-//! Karpenter's AWS provider (families).
+//! Source: `KubeletConfiguration` of `kubelet.config.k8s.io/v1beta1` (names of fields, eviction
+//! signals); Karpenter's AWS provider (families).
 
 use domain::node_class::{AmiFamily, EvictionThreshold};
 use domain::quantity::Quantity;

@@ -1,4 +1,5 @@
-//! What objects of Karpenter's API have besides `spec`, read strictly: a misspelt field is an error.
+//! What objects of Karpenter's API have besides `spec`, read strictly: a misspelt field is an
+//! error.
 
 use domain::node_claim::ConditionStatus;
 use domain::pod::ObjectKey;

@@ -8,8 +8,8 @@ use super::requirement::RequirementsOf;
 use super::template::{TEMPLATE_FIELDS, read_node_spec};
 use crate::field::Field;
 
-/// Reads a NodeClaim with its status. Conditions of unknown types are passed over: newer controllers may
-/// report more of them.
+/// Reads a NodeClaim with its status. Conditions of unknown types are passed over: newer
+/// controllers may report more of them.
 pub(crate) fn read_node_claim(root: Field<'_>) -> NodeClaim {
     let metadata = read_metadata(root);
     let spec = root.get("spec").required();

@@ -143,8 +143,8 @@ fn check_identity(spec: Field<'_>) {
     }
 }
 
-/// The family: as given, or as the alias says. Both may stand only if they agree, or if the user brings
-/// user data of their own (`Custom`).
+/// The family: as given, or as the alias says. Both may stand only if they agree, or if the user
+/// brings user data of their own (`Custom`).
 fn read_family(spec: Field<'_>, alias: Option<AmiFamily>) -> AmiFamily {
     let field = spec.get("amiFamily");
     let given = field.choice(&AmiFamily::ALL);
@@ -160,7 +160,7 @@ fn read_family(spec: Field<'_>, alias: Option<AmiFamily>) -> AmiFamily {
     given.or(alias).unwrap_or_default()
 }
 
-/// Whether an alias is written, be it a wrong one: that is told by itself.
+/// Whether an alias is written, be it an invalid one, which is reported where it is read.
 fn has_alias(spec: Field<'_>) -> bool {
     spec.get("amiSelectorTerms").items().any(|term| term.get("alias").exists())
 }

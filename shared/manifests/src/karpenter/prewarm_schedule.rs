@@ -19,7 +19,8 @@ pub(crate) enum PrewarmRule {
     NothingToScale,
 }
 
-/// Reads a PrewarmSchedule. One whose target is no workload of Kubernetes' own is left out with a warning.
+/// Reads a PrewarmSchedule. One whose target is no workload of Kubernetes' own is left out with a
+/// warning.
 pub(crate) fn read_prewarm_schedule(root: Field<'_>) -> Option<PrewarmSchedule> {
     let (metadata, key) = read_namespaced(root);
     let spec = root.get("spec").required();

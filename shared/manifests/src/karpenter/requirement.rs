@@ -55,7 +55,7 @@ fn read(item: Field<'_>, of: RequirementsOf) -> Option<Requirement> {
     });
     let values = item.get("values").texts();
     let (key, operator) = (key?, operator?);
-    // A value of another type was told already, and says nothing about their number.
+    // A value of another type has been reported, and says nothing about how many there are.
     if values.len() < item.get("values").items().len() {
         return None;
     }
@@ -64,9 +64,14 @@ fn read(item: Field<'_>, of: RequirementsOf) -> Option<Requirement> {
         return None;
     }
     check_value_syntax(item, operator);
-    check_meaning(item, of, &key, operator, &values, min_values);
-    let values = if takes_values(operator) { values } else { Vec::new() };
-    Some(Requirement { key, operator, values, min_values })
+    let mut requirement = Requirement { key, operator, values, min_values };
+    if of == RequirementsOf::NodePool {
+        check_meaning(item, &requirement);
+    }
+    if !takes_values(operator) {
+        requirement.values.clear();
+    }
+    Some(requirement)
 }
 
 fn read_key(field: Field<'_>, of: RequirementsOf) -> Option<Text> {
@@ -99,18 +104,11 @@ fn check_value_syntax(item: Field<'_>, operator: Operator) {
     }
 }
 
-/// What Karpenter checks when it runs: values that can never occur, and `minValues` that cannot be met.
-fn check_meaning(
-    item: Field<'_>,
-    of: RequirementsOf,
-    key: &str,
-    operator: Operator,
-    values: &[Text],
-    min_values: Option<u32>,
-) {
-    if of != RequirementsOf::NodePool {
-        return;
-    }
+/// Checks a NodePool's requirement as Karpenter does when it runs: values that can never occur, and
+/// `minValues` that cannot be met.
+fn check_meaning(item: Field<'_>, requirement: &Requirement) {
+    let Requirement { key, operator, values, min_values } = requirement;
+    let (operator, min_values) = (*operator, *min_values);
     let field = item.get("values");
     if !takes_values(operator) && !values.is_empty() {
         field.warn(format!("operator {} takes no values: they have no effect", operator.as_str()));
@@ -122,8 +120,8 @@ fn check_meaning(
         }
         Ok(_) => {}
     }
-    // The API server refuses it where Karpenter would only find that no instance type is left; the pool is
-    // read, so that policy BestEffort can still use it.
+    // The API server refuses it where Karpenter would only find that no instance type is left; the
+    // pool is read, so that policy BestEffort can still use it.
     if let Some(min_values) =
         min_values.filter(|min| operator == Operator::In && values.len() < *min as usize)
     {

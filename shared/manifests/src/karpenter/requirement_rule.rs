@@ -51,7 +51,8 @@ pub(crate) enum RequirementRule {
     },
 }
 
-/// Checks operator against values: In (and, where the API says so, NotIn) needs values, a bound one integer.
+/// Checks operator against values: In (and, where the API says so, NotIn) needs values, a bound one
+/// integer.
 pub(crate) fn check_values(
     operator: Operator,
     values: &[impl AsRef<str>],

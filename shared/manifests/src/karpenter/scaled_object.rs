@@ -56,7 +56,8 @@ pub(crate) enum ScheduleRule {
     Replicas(String),
 }
 
-/// Reads a ScaledObject. One whose target is no workload of Kubernetes' own is left out with a warning.
+/// Reads a ScaledObject. One whose target is no workload of Kubernetes' own is left out with a
+/// warning.
 pub(crate) fn read_scaled_object(root: Field<'_>) -> Option<ScaledObject> {
     let (metadata, key) = read_namespaced(root);
     let spec = root.get("spec").required();

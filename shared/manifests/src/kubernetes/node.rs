@@ -49,8 +49,8 @@ fn either(preferred: &Resources, other: &Resources) -> Resources {
     if preferred.is_empty() { other.clone() } else { preferred.clone() }
 }
 
-/// Labels under their current keys; an older key does not override the current one. The host name is the
-/// node's name where no label says otherwise.
+/// Labels under their current keys; an older key does not override the current one. The host name
+/// is the node's name where no label says otherwise.
 fn node_labels(labels: &Labels, name: &Text, interner: &Interner) -> Labels {
     let mut current: Labels = labels
         .iter()

@@ -105,7 +105,8 @@ fn phase(field: Field<'_>) -> PodPhase {
         .unwrap_or_default()
 }
 
-/// The owner that decides what becomes of the pod: a DaemonSet or Node among them, else the controlling one.
+/// The owner that decides what becomes of the pod: a DaemonSet or Node among them, else the
+/// controlling one.
 pub(super) fn owner(references: Field<'_>) -> Option<Owner> {
     let rank = |reference: &Field<'_>| match reference.get("kind").str() {
         Some("DaemonSet" | "Node") => 0,

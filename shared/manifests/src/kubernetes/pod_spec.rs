@@ -15,8 +15,8 @@ use super::topology::{OwnPod, weight};
 use super::volume::claim_spec;
 use crate::field::Field;
 
-/// Reads `spec` of a pod with these labels, and what its priority hangs on. The priority itself is that
-/// of `spec.priority`, until the PriorityClasses are known.
+/// Reads `spec` of a pod with these labels, and what its priority hangs on. The priority itself is
+/// that of `spec.priority`, until the PriorityClasses are known.
 pub(crate) fn pod_spec(
     spec: Field<'_>,
     namespace: &Text,
@@ -61,7 +61,8 @@ pub(crate) fn pod_spec(
     (read, priority)
 }
 
-/// Requests of a container; a limit stands in for a request that is missing, as the API server has it.
+/// Requests of a container; a limit stands in for a request that is missing, as the API server has
+/// it.
 fn container_requests(container: Field<'_>) -> Resources {
     let resources = container.get("resources");
     let mut requests = resources.get("limits").resources();

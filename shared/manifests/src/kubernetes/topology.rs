@@ -22,8 +22,8 @@ pub(crate) struct OwnPod<'a> {
 }
 
 impl OwnPod<'_> {
-    /// The selector narrowed to pods that have the pod's own value of each key, or another one. Keys that
-    /// the pod does not carry are ignored; an absent selector stays absent.
+    /// The selector narrowed to pods that have the pod's own value of each key, or another one.
+    /// Keys that the pod does not carry are ignored; an absent selector stays absent.
     fn narrowed(
         self,
         selector: Option<LabelSelector>,
@@ -42,7 +42,8 @@ impl OwnPod<'_> {
 
     /// A topology spread constraint; `None` where something was noted.
     ///
-    /// Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/>.
+    /// Source:
+    /// <https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/>.
     pub(crate) fn spread(self, field: Field<'_>) -> Option<TopologySpreadConstraint> {
         let policy = |key, default| field.get(key).choice(&POLICIES).unwrap_or(default);
         let at_least_one = |key| {
@@ -76,7 +77,8 @@ impl OwnPod<'_> {
 
     /// A pod (anti-)affinity term; `None` where something was noted.
     ///
-    /// Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity>.
+    /// Source: Kubernetes' page "Assigning Pods to Nodes", "Inter-pod affinity and anti-affinity":
+    /// <https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/>.
     pub(crate) fn affinity_term(self, field: Field<'_>) -> Option<PodAffinityTerm> {
         let selector = label_selector(field.get("labelSelector"));
         let selector = self.narrowed(selector, field.get("matchLabelKeys"), SelectorOperator::In);

@@ -41,7 +41,7 @@ pub struct WorkloadObject {
 pub struct ClaimTemplate {
     /// The template's name, and that of the volume it stands for.
     pub name: Text,
-    /// What the claims ask for.
+    /// Storage request of each claim.
     pub spec: Arc<ClaimSpec>,
 }
 
@@ -77,7 +77,7 @@ impl WorkloadObject {
         }
     }
 
-    /// The pending pods `NAME-0`, `NAME-1`, … that the workload asks for.
+    /// The pending pods `NAME-0`, `NAME-1`, … of a workload that has none yet.
     pub fn pods(&self) -> impl Iterator<Item = Pod> {
         (0..self.workload.replicas)
             .map(|index| self.pod(format!("{}-{index}", self.workload.key.name).into()))
@@ -140,9 +140,10 @@ fn replicated(root: Field<'_>, kind: WorkloadKind) -> WorkloadObject {
     workload(root, kind, replicas)
 }
 
-/// How many pods a Job asks for now: its parallelism, within what is left to complete.
+/// Pods that a Job runs at once: its parallelism, at most the completions that remain.
 ///
-/// Source: <https://kubernetes.io/docs/concepts/workloads/controllers/job/#controlling-parallelism>.
+/// Source:
+/// <https://kubernetes.io/docs/concepts/workloads/controllers/job/#controlling-parallelism>.
 fn job_replicas(spec: Field<'_>, status: Field<'_>) -> u32 {
     let is_over = ["Complete", "Failed"].iter().any(|kind| {
         condition(status, kind).is_some_and(|found| found.get("status").str() == Some("True"))
@@ -242,7 +243,8 @@ pub(super) fn read_daemon_set(root: Field<'_>) -> DaemonSetObject {
 
 /// What the DaemonSet controller adds to every pod it makes.
 ///
-/// Source: <https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations>.
+/// Source:
+/// <https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations>.
 fn daemon_tolerations() -> impl Iterator<Item = Toleration> {
     [
         ("not-ready", TaintEffect::NoExecute),

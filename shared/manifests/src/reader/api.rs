@@ -28,8 +28,8 @@ pub struct ApiRead<T> {
     pub warnings: Vec<Warning>,
 }
 
-/// Reads one object of an API server from its JSON, and beside it whatever `beside` takes from the same
-/// cursor. `metadata.managedFields`, often half of the text, is passed over.
+/// Reads one object of an API server from its JSON, and beside it whatever `beside` takes from the
+/// same cursor. `metadata.managedFields`, often half of the text, is passed over.
 ///
 /// An object is never converted: only versions that are read are asked for.
 pub fn read_api_object<T>(

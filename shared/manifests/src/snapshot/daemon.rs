@@ -8,8 +8,8 @@ use domain::workload::DaemonSet;
 
 use crate::kubernetes::DaemonSetObject;
 
-/// The DaemonSets that new nodes will run, with the requests and ports of the newest running pod of each:
-/// admission may have changed the template's. Those being deleted are left out.
+/// The DaemonSets that new nodes will run, with the requests and ports of the newest running pod of
+/// each: admission may have changed the template's. Those being deleted are left out.
 ///
 /// Source: Karpenter's daemon overhead.
 pub(super) fn daemon_sets(objects: Vec<DaemonSetObject>, pods: &[Pod]) -> Vec<DaemonSet> {

@@ -1,4 +1,4 @@
-//! The pods that workloads ask for and that are not there yet.
+//! Pending pods of workloads that own no pod among the objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use domain::workload::WorkloadKind;
 
 use crate::kubernetes::WorkloadObject;
 
-/// Pending pods of every workload that owns none of the pods. A pod that is there under the same name
-/// stands for the one that would be made.
+/// Pending pods of every workload that owns none of the pods. A pod that is there under the same
+/// name stands for the one that would be made.
 pub(super) fn missing_pods(workloads: &[WorkloadObject], pods: &[Pod]) -> Vec<Pod> {
     let owners = Owners::of(pods);
     let deployments: BTreeSet<&ObjectKey> = workloads
@@ -73,8 +73,8 @@ impl<'a> Owners<'a> {
             || (kind == OwnerKind::Deployment && self.own_through_replica_set(object))
     }
 
-    /// A Deployment owns pods through a ReplicaSet. Where that is not among the objects, its name, which
-    /// begins with the Deployment's, and the Deployment's selector tell.
+    /// A Deployment owns pods through a ReplicaSet. Where that is not among the objects, its name,
+    /// which begins with the Deployment's, and the Deployment's selector tell.
     fn own_through_replica_set(&self, object: &WorkloadObject) -> bool {
         let key = &object.workload.key;
         let prefix = Text::from(format!("{}-", key.name));

@@ -19,8 +19,8 @@ pub(super) struct Priorities {
     missing: BTreeSet<Text>,
 }
 
-/// A specification before and after it was given its priority. The one before is held so that its address
-/// is not given to another.
+/// A specification before and after it was given its priority. The one before is held so that its
+/// address is not given to another.
 struct Settled {
     _before: Arc<PodSpec>,
     after: Arc<PodSpec>,

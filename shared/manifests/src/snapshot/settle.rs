@@ -1,4 +1,5 @@
-//! What pods, workloads and DaemonSets leave open and others say: priorities, and what daemon pods take.
+//! What pods, workloads and DaemonSets leave open and others say: priorities, and what daemon pods
+//! take.
 
 use domain::pod::Pod;
 use domain::workload::DaemonSet;
@@ -21,7 +22,7 @@ pub struct Unsettled {
     pub priority_classes: Vec<PriorityClass>,
 }
 
-/// The same objects, once each knows what the others say.
+/// Objects with what other objects decide for them filled in: priorities, daemon requests.
 #[derive(Clone, Debug, Default)]
 pub struct Settled {
     /// Pods with their priority.

@@ -8,7 +8,8 @@ use domain::SignedDuration;
 use super::hashstructure::Shape;
 use crate::duration;
 
-/// Fields of a struct in the making. The order of calls is the order in which Go declares the fields.
+/// Fields of a struct in the making. The order of calls is the order in which Go declares the
+/// fields.
 pub(super) struct Fields<'v> {
     of: Option<&'v Value<'v>>,
     pub(super) list: Vec<(&'static str, Shape<'v>)>,
@@ -26,7 +27,7 @@ impl<'v> Fields<'v> {
         self.of.and_then(|object| object.get(key))
     }
 
-    /// Adds a field that is there, as `read` sees it.
+    /// Adds a field that is present, converted by `read`.
     pub(super) fn with(
         mut self,
         (name, key): (&'static str, &str),

@@ -1,18 +1,20 @@
 //! The hash that Karpenter takes of its Go structs, bit for bit.
 //!
-//! Karpenter records a hash of a NodePool's template and of an EC2NodeClass on every NodeClaim, and replaces
-//! the nodes whose hash is another. A cluster can be taken over without replacing a node only if the same
-//! objects come to the same numbers here. The hash walks a value as Go's reflection shows it, so it depends
-//! on the names of types and fields and on the width of numbers; a [`Shape`] holds exactly that.
+//! Karpenter records a hash of a NodePool's template and of an EC2NodeClass on every NodeClaim, and
+//! replaces the nodes whose hash is another. A cluster can be taken over without replacing a node
+//! only if the same objects come to the same numbers here. The hash walks a value as Go's
+//! reflection shows it, so it depends on the names of types and fields and on the width of numbers;
+//! a [`Shape`] holds exactly that.
 //!
-//! Source: `github.com/mitchellh/hashstructure` v2 with `FormatV2`, `SlicesAsSets`, `IgnoreZeroValue` and
-//! `ZeroNil`, as Karpenter calls it.
+//! Source: `github.com/mitchellh/hashstructure` v2 with `FormatV2`, `SlicesAsSets`,
+//! `IgnoreZeroValue` and `ZeroNil`, as Karpenter calls it.
 
 use std::borrow::Cow;
 
 use domain::drift::fnv;
 
-/// A value as the hash sees it. Fields that are absent, `null` or ignored are not listed: they do not count.
+/// A value as the hash sees it. Fields that are absent, `null` or ignored are not listed: they do
+/// not count.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape<'v> {
     /// A `bool`.

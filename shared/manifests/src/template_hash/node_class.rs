@@ -1,8 +1,9 @@
 //! Hashes of an EC2NodeClass, versions `v5` (Karpenter up to 1.14) and `v6` (from 1.15 on).
 //!
-//! What selects (subnets, security groups, reservations, images) does not count: what it selects is compared
-//! with the instance. The family of the images counts as resolved. From v6 on the kubelet's settings count as
-//! one JSON text. Source: Karpenter's AWS provider, `pkg/apis/v1/ec2nodeclass.go`, `EC2NodeClass.Hash`.
+//! What selects (subnets, security groups, reservations, images) does not count: what it selects is
+//! compared with the instance. The family of the images counts as resolved. From v6 on the
+//! kubelet's settings count as one JSON text. Source: Karpenter's AWS provider,
+//! `pkg/apis/v1/ec2nodeclass.go`, `EC2NodeClass.Hash`.
 
 use std::fmt::Write as _;
 
@@ -112,7 +113,8 @@ fn ebs<'v>(value: &'v Value<'v>) -> Option<Shape<'v>> {
         .finish("BlockDevice")
 }
 
-/// A volume's size as Kubernetes prints it: in the largest unit of its kind of which it is a whole number.
+/// A volume's size as Kubernetes prints it: in the largest unit of its kind of which it is a whole
+/// number.
 fn canonical_size(size: &str) -> Option<String> {
     let (number, unit) = size.split_at(size.find(['G', 'T'])?);
     let number: u64 = number.parse().ok()?;
@@ -170,8 +172,8 @@ fn connection_tracking<'v>(value: &'v Value<'v>) -> Option<Shape<'v>> {
         .finish("ConnectionTracking")
 }
 
-/// `kubelet` as Go prints it: JSON with sorted keys and the letters escaped that HTML would read as markup;
-/// `null` where it holds nothing.
+/// `kubelet` as Go prints it: JSON with sorted keys and the letters escaped that HTML would read as
+/// markup; `null` where it holds nothing.
 fn kubelet_text(spec: &Value<'_>) -> Option<String> {
     let Some(kubelet) = spec.get("kubelet") else { return Some("null".to_owned()) };
     match &kubelet.data {

@@ -1,7 +1,7 @@
 //! The hash of a NodePool's template, version `v3`.
 //!
-//! Requirements do not count: they are compared with a node's labels. Neither does anything outside the
-//! template. Source: Karpenter `pkg/apis/v1/nodepool.go`, `NodePool.Hash`.
+//! Requirements do not count: they are compared with a node's labels. Neither does anything outside
+//! the template. Source: Karpenter `pkg/apis/v1/nodepool.go`, `NodePool.Hash`.
 
 use documents::Value;
 use domain::Text;
@@ -12,7 +12,8 @@ use super::hashstructure::Shape;
 /// `expireAfter` when unset: 720h, as the CRD fills in.
 const DEFAULT_LIFETIME_NANOS: i64 = 720 * 3600 * 1_000_000_000;
 
-/// The hash of `spec.template`, in decimal as the annotation holds it; `None` where it cannot be told.
+/// The hash of `spec.template`, in decimal as the annotation holds it; `None` where it cannot be
+/// computed.
 pub(crate) fn node_pool_hash(template: &Value<'_>) -> Option<Text> {
     let mut own = Fields::of(Some(template))
         .with(("ObjectMeta", "metadata"), metadata)
@@ -55,7 +56,8 @@ fn lifetime(nanos: i64) -> Shape<'static> {
 
 fn taints<'v>(value: &'v Value<'v>) -> Option<Shape<'v>> {
     set(value, |taint| {
-        // When a taint was added hashes as Go's binary form of a time, which nobody writes into a template.
+        // When a taint was added hashes as Go's binary form of a time, which nobody writes into a
+        // template.
         if taint.get("timeAdded").is_some() {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Hashes against Karpenter's own: `vectors.jsonl` holds objects made at random, with the hash that
-//! Karpenter 1.14 (NodePools `v3`, EC2NodeClasses `v5`) and 1.15 (EC2NodeClasses `v6`) gives each. Its Go
-//! code was asked once for these figures.
+//! Karpenter 1.14 (NodePools `v3`, EC2NodeClasses `v5`) and 1.15 (EC2NodeClasses `v6`) gives each.
+//! Its Go code was asked once for these figures.
 
 use documents::{Document, Source, Value, documents};
 use domain::Text;

@@ -73,7 +73,8 @@ fn spec() -> Schema {
     )
 }
 
-/// A list of selector terms, each of some fields, of which one must stand and some must stand alone.
+/// A list of selector terms, each of some fields, of which one must stand and some must stand
+/// alone.
 fn terms(fields: Vec<(&'static str, Schema)>, selecting: &[&str], alone: &[&str]) -> Schema {
     let all: Vec<&str> = fields.iter().map(|(name, _)| *name).chain(["tags"]).collect();
     let mut term = Schema::object(fields.into_iter().chain([("tags", term_tags())]));

@@ -65,7 +65,7 @@ impl Schema {
         Self::of_type("object").with("properties", fields.collect::<Map<_, _>>())
     }
 
-    /// An object of which nothing is said.
+    /// An object with any fields.
     pub(super) fn any_object() -> Self {
         Self::of_type("object")
     }
@@ -122,7 +122,7 @@ impl Schema {
         self.with("x-kubernetes-preserve-unknown-fields", true)
     }
 
-    /// A rule in the Common Expression Language, and what it tells whoever breaks it.
+    /// A rule in the Common Expression Language, and the message for whoever breaks it.
     pub(super) fn rule(mut self, rule: &str, message: &str) -> Self {
         let rules = self.0.entry("x-kubernetes-validations").or_insert_with(|| json!([]));
         if let Some(rules) = rules.as_array_mut() {
