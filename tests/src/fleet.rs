@@ -16,7 +16,7 @@ use domain::pod::{
 };
 use domain::resource::Resources;
 use domain::selector::LabelSelector;
-use domain::snapshot::ClusterSnapshot;
+use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use domain::{Text, Timestamp};
 
 use crate::builder::{self, NodeParts, PodBuilder, Stage};
@@ -41,15 +41,19 @@ pub fn fleet(size: FleetSize, seed: u64) -> Result<ClusterSnapshot, CatalogError
     let types = catalog::embedded()?.instance_types(&classes, &CatalogOptions::of("us-east-1"));
     let mut snapshot = ClusterSnapshot {
         seed,
-        node_pools: vec![builder::node_pool("default").build()],
-        node_classes: classes.into(),
+        objects: ClusterObjects {
+            node_pools: vec![builder::node_pool("default").build()],
+            node_classes: classes.into(),
+            ..ClusterObjects::default()
+        },
         ..ClusterSnapshot::empty(NOW)
     };
     let mut draw = Draw(seed);
     let workloads = Workload::drawn(size, &mut draw);
-    snapshot.pod_disruption_budgets = workloads.iter().filter_map(Workload::budget).collect();
+    snapshot.objects.pod_disruption_budgets =
+        workloads.iter().filter_map(Workload::budget).collect();
     let launches = launches(&types);
-    let pool = snapshot.node_pools[0].clone();
+    let pool = snapshot.objects.node_pools[0].clone();
     let mut left = size.pods;
     for index in 0..size.nodes {
         let launch = launches[draw.below(launches.len())];
@@ -204,7 +208,7 @@ impl UsedNode<'_> {
         };
         let (claim, node) = parts.build(Stage::Ready);
         snapshot.node_claims.push(claim);
-        snapshot.nodes.extend(node);
+        snapshot.objects.nodes.extend(node);
         let mut room: Resources = instance_type.allocatable.clone();
         let mut on_host = vec![0; workloads.len()];
         let mut count = 0;
@@ -223,7 +227,7 @@ impl UsedNode<'_> {
             room = after;
             on_host[number] += 1;
             count += 1;
-            snapshot.pods.push(self.pod(workload, count, &name));
+            snapshot.objects.pods.push(self.pod(workload, count, &name));
         }
         count
     }

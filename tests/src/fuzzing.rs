@@ -40,7 +40,7 @@ pub fn manifests(bytes: &[u8]) {
     let Ok(instance_types) = Catalog::Five.instance_types() else { return };
     let now = Timestamp::from_second(1_767_268_800).unwrap_or_default();
     let (snapshot, _) = manifests::snapshot(objects, now, Settings::default(), instance_types);
-    if snapshot.pods.len() <= PODS_PLANNED_MAX {
+    if snapshot.objects.pods.len() <= PODS_PLANNED_MAX {
         let plan = planning::plan(&snapshot);
         let _ = checker::check(&snapshot, &plan);
     }

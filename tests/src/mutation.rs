@@ -100,7 +100,7 @@ fn host_unschedulable(_: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
 }
 
 fn force_on_node(snapshot: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
-    let node = snapshot.nodes.first()?.name.clone();
+    let node = snapshot.objects.nodes.first()?.name.clone();
     let pod = plan.unschedulable.pop()?.pod;
     plan.placements.push(Placement { pod, node });
     Some(())
@@ -123,7 +123,7 @@ fn pile_up(_: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
 
 fn move_between_nodes(snapshot: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
     let placement = plan.placements.first_mut()?;
-    let other = snapshot.nodes.iter().find(|node| node.name != placement.node)?;
+    let other = snapshot.objects.nodes.iter().find(|node| node.name != placement.node)?;
     placement.node = other.name.clone();
     Some(())
 }
@@ -134,7 +134,7 @@ fn place_nowhere(_: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
 }
 
 fn take_name(snapshot: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
-    let taken = snapshot.nodes.first()?.name.clone();
+    let taken = snapshot.objects.nodes.first()?.name.clone();
     first_claim(plan)?.name = taken;
     Some(())
 }
@@ -238,7 +238,7 @@ fn drop_taints(_: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
 
 fn change_pool(snapshot: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
     let claim = first_claim(plan)?;
-    let other = snapshot.node_pools.iter().find(|pool| pool.name != claim.node_pool)?;
+    let other = snapshot.objects.node_pools.iter().find(|pool| pool.name != claim.node_pool)?;
     claim.node_pool = other.name.clone();
     Some(())
 }
@@ -256,6 +256,7 @@ fn launch_more(_: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
 /// A disruption of nodes with the pods that they hold, placed nowhere.
 fn disruption_of(snapshot: &ClusterSnapshot, nodes: Vec<Text>) -> PlannedDisruption {
     let pods = snapshot
+        .objects
         .pods
         .iter()
         .filter(|pod| pod.node_name.as_ref().is_some_and(|node| nodes.contains(node)))
@@ -280,7 +281,7 @@ fn disrupt_blocked(snapshot: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
 }
 
 fn disrupt_everything(snapshot: &ClusterSnapshot, plan: &mut Plan) -> Option<()> {
-    let nodes: Vec<Text> = snapshot.nodes.iter().map(|node| node.name.clone()).collect();
+    let nodes: Vec<Text> = snapshot.objects.nodes.iter().map(|node| node.name.clone()).collect();
     (!nodes.is_empty()).then_some(())?;
     plan.disruptions = vec![disruption_of(snapshot, nodes)];
     Some(())

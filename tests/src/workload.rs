@@ -15,7 +15,7 @@ use domain::pod::{
 };
 use domain::requirement::Requirement;
 use domain::selector::LabelSelector;
-use domain::snapshot::ClusterSnapshot;
+use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use domain::{Text, Timestamp};
 use rustc_hash::FxHashMap;
 
@@ -94,15 +94,18 @@ pub fn snapshot(
     }
     Ok(ClusterSnapshot {
         seed,
-        node_pools: vec![pool],
-        node_classes: vec![testkit::node_class("default")],
-        daemon_sets: vec![
-            builder::daemon_set("aws-node", 50, 64),
-            builder::daemon_set("kube-proxy", 100, 64),
-            builder::daemon_set("node-agent", 100, 128),
-        ],
+        objects: ClusterObjects {
+            node_pools: vec![pool],
+            node_classes: vec![testkit::node_class("default")],
+            daemon_sets: vec![
+                builder::daemon_set("aws-node", 50, 64),
+                builder::daemon_set("kube-proxy", 100, 64),
+                builder::daemon_set("node-agent", 100, 128),
+            ],
+            pods: made.pods,
+            ..ClusterObjects::default()
+        },
         instance_types: market.instance_types()?,
-        pods: made.pods,
         ..ClusterSnapshot::empty(now)
     })
 }

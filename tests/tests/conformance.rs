@@ -198,7 +198,7 @@ fn expectations_of_pending_pods_can_fail() {
 #[test]
 fn expectations_of_nodes_can_fail() {
     let scenario = scenario("emptiness-daemon-pods-do-not-count");
-    let node = scenario.snapshot.nodes[0].name.to_string();
+    let node = scenario.snapshot.objects.nodes[0].name.to_string();
     for wrong in [
         json!({"disruptions": "none"}),
         json!({"disruptions": []}),

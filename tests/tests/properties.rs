@@ -73,7 +73,7 @@ proptest! {
         mentioned.extend(plan.node_claims.iter().flat_map(|claim| &claim.pods));
         mentioned.sort();
         let mut pending: Vec<&PodKey> =
-            snapshot.pods.iter().filter(|pod| pod.node_name.is_none()).map(|pod| &pod.key).collect();
+            snapshot.objects.pods.iter().filter(|pod| pod.node_name.is_none()).map(|pod| &pod.key).collect();
         pending.sort();
         prop_assert_eq!(mentioned, pending);
         prop_assert!(plan.unschedulable.iter().all(|entry| !entry.reasons.is_empty()));
@@ -97,7 +97,7 @@ proptest! {
     ) {
         // Weights make a plan dearer on purpose; consolidation moves pods to whatever node is
         // there.
-        for pool in &mut snapshot.node_pools {
+        for pool in &mut snapshot.objects.node_pools {
             pool.weight = 0;
         }
         let plan = planning::plan(&snapshot);
@@ -136,11 +136,11 @@ proptest! {
         snapshot in cluster_of(Contents { topology: TopologyRules::None, limits: false, nodes: false, daemons: true }),
     ) {
         let plan = planning::plan(&snapshot);
-        for pod in snapshot.pods.iter().filter(|pod| unschedulable(&plan).contains(&pod.key)) {
+        for pod in snapshot.objects.pods.iter().filter(|pod| unschedulable(&plan).contains(&pod.key)) {
             let host = hosts(&snapshot).find(|host| host.can_run(pod, &snapshot));
             prop_assert!(host.is_none(), "{} runs on {:?}", pod.key, host);
         }
-        for pod in snapshot.pods.iter().filter(|pod| !unschedulable(&plan).contains(&pod.key)) {
+        for pod in snapshot.objects.pods.iter().filter(|pod| !unschedulable(&plan).contains(&pod.key)) {
             let host = hosts(&snapshot).find(|host| host.can_run(pod, &snapshot));
             prop_assert!(host.is_some(), "{} runs nowhere", pod.key);
         }
@@ -158,11 +158,11 @@ fn with_lists_shuffled(mut snapshot: ClusterSnapshot, draws: &[Index]) -> Cluste
             list.swap(place, draw.index(place + 1));
         }
     }
-    shuffle(&mut snapshot.pods, draws);
-    shuffle(&mut snapshot.node_pools, draws);
-    shuffle(&mut snapshot.nodes, draws);
+    shuffle(&mut snapshot.objects.pods, draws);
+    shuffle(&mut snapshot.objects.node_pools, draws);
+    shuffle(&mut snapshot.objects.nodes, draws);
     shuffle(&mut snapshot.node_claims, draws);
-    shuffle(&mut snapshot.daemon_sets, draws);
+    shuffle(&mut snapshot.objects.daemon_sets, draws);
     snapshot
 }
 
@@ -172,7 +172,8 @@ fn with_lists_shuffled(mut snapshot: ClusterSnapshot, draws: &[Index]) -> Cluste
 fn carried_out(snapshot: &ClusterSnapshot, plan: &Plan) -> ClusterSnapshot {
     let mut after = snapshot.clone();
     for claim in &plan.node_claims {
-        let pool = snapshot.node_pools.iter().find(|pool| pool.name == claim.node_pool).unwrap();
+        let pool =
+            snapshot.objects.node_pools.iter().find(|pool| pool.name == claim.node_pool).unwrap();
         let types = snapshot.instance_types.of(&claim.node_class);
         let instance_type =
             types.iter().find(|known| known.name == claim.offering.instance_type).unwrap();
@@ -209,7 +210,7 @@ fn carried_out(snapshot: &ClusterSnapshot, plan: &Plan) -> ClusterSnapshot {
         }
     }
     for placement in &plan.placements {
-        let joined = after.nodes.iter().any(|node| node.name == placement.node);
+        let joined = after.objects.nodes.iter().any(|node| node.name == placement.node);
         let waiting = after.node_claims.iter().position(|claim| claim.name == placement.node);
         if let (false, Some(index)) = (joined, waiting) {
             let claim = after.node_claims.remove(index);
@@ -230,17 +231,18 @@ fn carried_out(snapshot: &ClusterSnapshot, plan: &Plan) -> ClusterSnapshot {
 fn join(snapshot: &mut ClusterSnapshot, parts: NodeParts) {
     let (claim, node) = parts.build(Stage::Ready);
     let daemons: Vec<Pod> = snapshot
+        .objects
         .daemon_sets
         .iter()
         .map(|daemon_set| builder::daemon_pod(daemon_set, &claim.name))
         .collect();
-    snapshot.pods.extend(daemons);
+    snapshot.objects.pods.extend(daemons);
     snapshot.node_claims.push(claim);
-    snapshot.nodes.extend(node);
+    snapshot.objects.nodes.extend(node);
 }
 
 fn bind(snapshot: &mut ClusterSnapshot, pod: &PodKey, node: &str) {
-    for own in snapshot.pods.iter_mut().filter(|own| own.key == *pod) {
+    for own in snapshot.objects.pods.iter_mut().filter(|own| own.key == *pod) {
         *own = builder::running(own, node);
     }
 }
@@ -254,7 +256,7 @@ struct Host<'a> {
 }
 
 fn hosts(snapshot: &ClusterSnapshot) -> impl Iterator<Item = Host<'_>> {
-    snapshot.node_pools.iter().flat_map(|pool| {
+    snapshot.objects.node_pools.iter().flat_map(|pool| {
         let types = snapshot.instance_types.of(&pool.template.node_class_ref.name);
         types.iter().flat_map(move |instance_type| {
             let usable = instance_type.offerings.iter().filter(|offering| offering.is_usable());
@@ -283,7 +285,7 @@ impl Host<'_> {
     fn fits(&self, pod: &Pod, snapshot: &ClusterSnapshot) -> bool {
         let mut room: Resources = self.instance_type.allocatable.clone();
         room.subtract(&pod.spec.requests);
-        for daemon_set in &snapshot.daemon_sets {
+        for daemon_set in &snapshot.objects.daemon_sets {
             room.subtract(&daemon_set.template.spec.requests);
         }
         room.iter().all(|(_, amount)| amount >= 0)

@@ -14,7 +14,7 @@ use domain::pod::{Pod, PodKey, PodPhase, VirtualPodSource};
 use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, PodUnschedulable};
 use domain::requirement::Requirement;
 use domain::resource::{CPU, MEMORY, PODS, Resources};
-use domain::snapshot::ClusterSnapshot;
+use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use domain::{SignedDuration, Text, Timestamp};
 use simulation::report::{
     Cost, Entry, ExpectationOutcome, Happening, Moment, NodeRow, NodeState, Report, Usage, View,
@@ -74,13 +74,16 @@ fn instance_type(name: &str, price: f64) -> InstanceType {
 /// Two nodes with two pods, and two pending pods.
 pub(crate) fn snapshot() -> ClusterSnapshot {
     ClusterSnapshot {
-        nodes: vec![node("ip-10-0-0-7"), node("ip-10-0-0-1")],
-        pods: vec![
-            pod("web-0", Some("ip-10-0-0-1")),
-            pod("web-1", Some("ip-10-0-0-7")),
-            pod("web-2", None),
-            pod("api-0", None),
-        ],
+        objects: ClusterObjects {
+            nodes: vec![node("ip-10-0-0-7"), node("ip-10-0-0-1")],
+            pods: vec![
+                pod("web-0", Some("ip-10-0-0-1")),
+                pod("web-1", Some("ip-10-0-0-7")),
+                pod("web-2", None),
+                pod("api-0", None),
+            ],
+            ..ClusterObjects::default()
+        },
         instance_types: InstanceTypes {
             default: Arc::new(vec![
                 instance_type("c7i.large", 0.08925),

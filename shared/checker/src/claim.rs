@@ -116,9 +116,10 @@ fn check_min_values(
 /// A claim is for pods, unless its pool is static or virtual pods may be behind it.
 fn check_is_wanted(scene: &Scene<'_>, claim: &PlannedNodeClaim, report: &mut Report) {
     let snapshot = scene.world.snapshot;
-    let buffers =
-        snapshot.settings.feature_gates.capacity_buffer && !snapshot.capacity_buffers.is_empty();
-    let schedules = !snapshot.scaled_objects.is_empty() || !snapshot.prewarm_schedules.is_empty();
+    let buffers = snapshot.settings.feature_gates.capacity_buffer
+        && !snapshot.objects.capacity_buffers.is_empty();
+    let schedules = !snapshot.objects.scaled_objects.is_empty()
+        || !snapshot.objects.prewarm_schedules.is_empty();
     let pool = scene.world.pool(&claim.node_pool);
     let is_static = pool.is_none_or(|pool| scene.world.pools[pool].spec.replicas.is_some());
     if claim.pods.is_empty() && !is_static && !buffers && !schedules {

@@ -20,7 +20,8 @@ impl<'w> Evictions<'w> {
     pub(crate) fn new(scene: &Scene<'w>) -> Self {
         let pods = scene.pods();
         let mut guarding: FxHashMap<GroupId, Vec<&'w PodDisruptionBudget>> = FxHashMap::default();
-        let mut budgets: Vec<_> = scene.world.snapshot.pod_disruption_budgets.iter().collect();
+        let mut budgets: Vec<_> =
+            scene.world.snapshot.objects.pod_disruption_budgets.iter().collect();
         budgets.sort_by(|a, b| a.key.cmp(&b.key));
         for budget in budgets {
             let in_namespace = |namespace: &Text| *namespace == budget.key.namespace;

@@ -273,7 +273,7 @@ pub(crate) fn existing_places<'w>(world: &World<'w>) -> Vec<Place<'w>> {
     let snapshot = world.snapshot;
     let mut by_name: FxHashMap<&Text, usize> = FxHashMap::default();
     let mut by_provider: FxHashMap<&Text, &Text> = FxHashMap::default();
-    for node in &snapshot.nodes {
+    for node in &snapshot.objects.nodes {
         by_name.insert(&node.name, by_name.len());
         if let Some(id) = node.provider_id.as_ref().filter(|id| !id.is_empty()) {
             by_provider.insert(id, &node.name);
@@ -291,8 +291,9 @@ pub(crate) fn existing_places<'w>(world: &World<'w>) -> Vec<Place<'w>> {
             None => in_flight.push(claim),
         }
     }
-    let mut places: Vec<Place<'w>> = Vec::with_capacity(snapshot.nodes.len() + in_flight.len());
-    for node in &snapshot.nodes {
+    let mut places: Vec<Place<'w>> =
+        Vec::with_capacity(snapshot.objects.nodes.len() + in_flight.len());
+    for node in &snapshot.objects.nodes {
         places.push(Place::of_node(world, node, claim_of_node.get(&node.name).copied()));
     }
     for claim in in_flight {

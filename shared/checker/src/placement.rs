@@ -66,20 +66,20 @@ const AHEAD: &str = "added by a schedule";
 ///
 /// How such a pod is named is nowhere fixed: any name will do that holds the ScaledObject's or its target's.
 pub(crate) fn scheduled_ahead(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Pod> {
-    if snapshot.scaled_objects.is_empty() {
+    if snapshot.objects.scaled_objects.is_empty() {
         return Vec::new();
     }
-    let known: FxHashSet<&PodKey> = snapshot.pods.iter().map(|pod| &pod.key).collect();
+    let known: FxHashSet<&PodKey> = snapshot.objects.pods.iter().map(|pod| &pod.key).collect();
     let named = named_pods(plan).filter(|key| !known.contains(key));
     named.filter_map(|key| pod_ahead(snapshot, key)).collect()
 }
 
 fn pod_ahead(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<Pod> {
-    let scaled = snapshot.scaled_objects.iter().find(|scaled| {
+    let scaled = snapshot.objects.scaled_objects.iter().find(|scaled| {
         let (_, target) = &scaled.target;
         key.name.contains(&*scaled.key.name) || (!target.is_empty() && key.name.contains(&**target))
     })?;
-    let workload = snapshot.workloads.iter().find(|workload| {
+    let workload = snapshot.objects.workloads.iter().find(|workload| {
         (workload.kind, &workload.key.name) == (scaled.target.0, &scaled.target.1)
             && workload.key.namespace == scaled.key.namespace
     });

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use domain::Timestamp;
+use domain::buffer::{CapacityBuffer, ScaledObject};
 use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering, Reservation};
 use domain::label::{
     ARCH, CAPACITY_TYPE, HOSTNAME, INITIALIZED, INSTANCE_TYPE, Labels, NODE_POOL, OS, ZONE,
@@ -13,6 +14,8 @@ use domain::money::UsdPerHour;
 use domain::node::{Node, NodeCondition};
 use domain::node_claim::{ConditionStatus, NodeClaim, NodeClaimStatus};
 use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef, NodePool};
+use domain::overlay::NodeOverlay;
+use domain::pdb::PodDisruptionBudget;
 use domain::plan::{
     Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering, UnschedulablePod,
 };
@@ -24,9 +27,10 @@ use domain::reason::DisruptionReason;
 use domain::requirement::{Operator, Requirement};
 use domain::resource::{CPU, MEMORY, PODS, Resources};
 use domain::selector::LabelSelector;
-use domain::snapshot::ClusterSnapshot;
+use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use domain::taint::{Taint, TaintEffect, Toleration};
-use domain::workload::{DaemonSet, PodTemplate};
+use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::workload::{DaemonSet, Namespace, PodTemplate};
 
 use crate::{Rule, check};
 
@@ -133,16 +137,116 @@ fn price_of(name: &str, zone: &str, capacity_type: CapacityType) -> UsdPerHour {
 
 /// A cluster with pods; the catalogue is there, everything else is added.
 pub(crate) fn cluster(pods: impl IntoIterator<Item = PodMaker>) -> ClusterSnapshot {
+    let pods = pods.into_iter().map(PodMaker::build).collect();
     ClusterSnapshot {
+        objects: ClusterObjects { pods, ..ClusterObjects::default() },
         instance_types: catalogue(),
-        pods: pods.into_iter().map(PodMaker::build).collect(),
         ..ClusterSnapshot::empty(now())
     }
 }
 
 /// A cluster with the plain NodePool and pods.
 pub(crate) fn pooled(pods: impl IntoIterator<Item = PodMaker>) -> ClusterSnapshot {
-    ClusterSnapshot { node_pools: vec![pool()], ..cluster(pods) }
+    cluster(pods).with_node_pools([pool()])
+}
+
+/// Sets lists of a cluster, one after the other: `pooled([pod("p")]).with_nodes([node])`.
+pub(crate) trait ClusterBuilder: Sized {
+    fn with_node_claims(self, claims: impl IntoIterator<Item = NodeClaim>) -> Self;
+    fn with_node_pools(self, pools: impl IntoIterator<Item = NodePool>) -> Self;
+    fn with_node_overlays(self, overlays: impl IntoIterator<Item = NodeOverlay>) -> Self;
+    fn with_nodes(self, nodes: impl IntoIterator<Item = Node>) -> Self;
+    fn with_daemon_sets(self, daemon_sets: impl IntoIterator<Item = DaemonSet>) -> Self;
+    fn with_pod_disruption_budgets(
+        self,
+        budgets: impl IntoIterator<Item = PodDisruptionBudget>,
+    ) -> Self;
+    fn with_persistent_volume_claims(
+        self,
+        claims: impl IntoIterator<Item = PersistentVolumeClaim>,
+    ) -> Self;
+    fn with_persistent_volumes(self, volumes: impl IntoIterator<Item = PersistentVolume>) -> Self;
+    fn with_storage_classes(self, classes: impl IntoIterator<Item = StorageClass>) -> Self;
+    fn with_csi_nodes(self, nodes: impl IntoIterator<Item = CsiNode>) -> Self;
+    fn with_namespaces(self, namespaces: impl IntoIterator<Item = Namespace>) -> Self;
+    fn with_capacity_buffers(self, buffers: impl IntoIterator<Item = CapacityBuffer>) -> Self;
+    fn with_scaled_objects(self, objects: impl IntoIterator<Item = ScaledObject>) -> Self;
+}
+
+impl ClusterBuilder for ClusterSnapshot {
+    fn with_node_claims(mut self, claims: impl IntoIterator<Item = NodeClaim>) -> Self {
+        self.node_claims = claims.into_iter().collect();
+        self
+    }
+
+    fn with_node_pools(mut self, pools: impl IntoIterator<Item = NodePool>) -> Self {
+        self.objects.node_pools = pools.into_iter().collect();
+        self
+    }
+
+    fn with_node_overlays(mut self, overlays: impl IntoIterator<Item = NodeOverlay>) -> Self {
+        self.objects.node_overlays = overlays.into_iter().collect();
+        self
+    }
+
+    fn with_nodes(mut self, nodes: impl IntoIterator<Item = Node>) -> Self {
+        self.objects.nodes = nodes.into_iter().collect();
+        self
+    }
+
+    fn with_daemon_sets(mut self, daemon_sets: impl IntoIterator<Item = DaemonSet>) -> Self {
+        self.objects.daemon_sets = daemon_sets.into_iter().collect();
+        self
+    }
+
+    fn with_pod_disruption_budgets(
+        mut self,
+        budgets: impl IntoIterator<Item = PodDisruptionBudget>,
+    ) -> Self {
+        self.objects.pod_disruption_budgets = budgets.into_iter().collect();
+        self
+    }
+
+    fn with_persistent_volume_claims(
+        mut self,
+        claims: impl IntoIterator<Item = PersistentVolumeClaim>,
+    ) -> Self {
+        self.objects.persistent_volume_claims = claims.into_iter().collect();
+        self
+    }
+
+    fn with_persistent_volumes(
+        mut self,
+        volumes: impl IntoIterator<Item = PersistentVolume>,
+    ) -> Self {
+        self.objects.persistent_volumes = volumes.into_iter().collect();
+        self
+    }
+
+    fn with_storage_classes(mut self, classes: impl IntoIterator<Item = StorageClass>) -> Self {
+        self.objects.storage_classes = classes.into_iter().collect();
+        self
+    }
+
+    fn with_csi_nodes(mut self, nodes: impl IntoIterator<Item = CsiNode>) -> Self {
+        self.objects.csi_nodes = nodes.into_iter().collect();
+        self
+    }
+
+    fn with_namespaces(mut self, namespaces: impl IntoIterator<Item = Namespace>) -> Self {
+        self.objects.namespaces = namespaces.into_iter().collect();
+        self
+    }
+
+    fn with_capacity_buffers(mut self, buffers: impl IntoIterator<Item = CapacityBuffer>) -> Self {
+        self.objects.capacity_buffers = buffers.into_iter().collect();
+        self
+    }
+
+    fn with_scaled_objects(mut self, objects: impl IntoIterator<Item = ScaledObject>) -> Self {
+        self.objects.scaled_objects = objects.into_iter().collect();
+        self
+    }
 }
 
 pub(crate) fn node_class() -> NodeClassRef {

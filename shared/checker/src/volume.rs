@@ -43,9 +43,9 @@ pub(crate) struct Volumes<'a> {
 impl<'a> Volumes<'a> {
     /// Indexes them.
     pub(crate) fn read(snapshot: &'a ClusterSnapshot) -> Self {
-        let claims = snapshot.persistent_volume_claims.iter();
-        let volumes = snapshot.persistent_volumes.iter();
-        let classes = snapshot.storage_classes.iter();
+        let claims = snapshot.objects.persistent_volume_claims.iter();
+        let volumes = snapshot.objects.persistent_volumes.iter();
+        let classes = snapshot.objects.storage_classes.iter();
         Self {
             claims: claims.map(|claim| (&claim.key, claim)).collect(),
             persistent: volumes.map(|volume| (&volume.name, volume)).collect(),
@@ -254,5 +254,5 @@ pub(crate) fn check_exclusive(scene: &Scene<'_>, state: &State, report: &mut Rep
 
 /// CSINodes by the name of their Node.
 pub(crate) fn csi_nodes(snapshot: &ClusterSnapshot) -> FxHashMap<&Text, &CsiNode> {
-    snapshot.csi_nodes.iter().map(|node| (&node.name, node)).collect()
+    snapshot.objects.csi_nodes.iter().map(|node| (&node.name, node)).collect()
 }

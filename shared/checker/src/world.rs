@@ -42,11 +42,12 @@ impl<'a> World<'a> {
     /// Reads a snapshot as far as a plan over it needs; `ahead` are pods that schedules will add.
     pub(crate) fn read(snapshot: &'a ClusterSnapshot, plan: &Plan, ahead: &'a [Pod]) -> Self {
         // Virtual pods stand for capacity, not for anything that is placed.
-        let real = snapshot.pods.iter().filter(|pod| pod.virtual_of.is_none());
-        let mut pods = Pods::read(real.chain(ahead), &snapshot.namespaces);
+        let real = snapshot.objects.pods.iter().filter(|pod| pod.virtual_of.is_none());
+        let mut pods = Pods::read(real.chain(ahead), &snapshot.objects.namespaces);
         let volumes = read_volumes(snapshot, &mut pods);
         let mut catalogues: FxHashMap<&'a str, Rc<Catalogue<'a>>> = FxHashMap::default();
-        let of_pools = snapshot.node_pools.iter().map(|pool| &pool.template.node_class_ref.name);
+        let of_pools =
+            snapshot.objects.node_pools.iter().map(|pool| &pool.template.node_class_ref.name);
         let of_claims = snapshot.node_claims.iter().map(|claim| &claim.node_class_ref.name);
         for class in of_pools.chain(of_claims) {
             catalogues
@@ -54,6 +55,7 @@ impl<'a> World<'a> {
                 .or_insert_with(|| Rc::new(Catalogue::of(&snapshot.instance_types, class)));
         }
         let pools: Vec<_> = snapshot
+            .objects
             .node_pools
             .iter()
             .map(|spec| {
@@ -61,7 +63,7 @@ impl<'a> World<'a> {
             })
             .collect();
         let overlays = if snapshot.settings.feature_gates.node_overlay {
-            snapshot.node_overlays.as_slice()
+            snapshot.objects.node_overlays.as_slice()
         } else {
             &[]
         };
@@ -89,7 +91,7 @@ impl<'a> World<'a> {
             pools,
             offers,
             has_overlays: !overlays.is_empty(),
-            daemons: Daemons::read(&snapshot.daemon_sets),
+            daemons: Daemons::read(&snapshot.objects.daemon_sets),
             volumes,
             catalogues,
         }

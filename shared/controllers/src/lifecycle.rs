@@ -34,7 +34,7 @@ use crate::run::{Run, RunOutcome, is_over, observe, record_events};
 use crate::steps::end::{Counterparts, end_reason};
 use crate::steps::mirror::is_up_to_date;
 use crate::steps::reservation::is_expiring;
-use crate::steps::snapshot::Observation;
+use crate::steps::snapshot::ClusterState;
 
 pub use report::{Change, ClaimChange, LifecycleReport, Orphan};
 
@@ -74,7 +74,7 @@ pub(crate) async fn advance_under<P: Ports>(
         observed: &observed,
         instances: instances.iter().map(|instance| (&*instance.id, instance)).collect(),
         nodes: nodes_by_provider(&observed),
-        objects: observed.view.node_claims.iter().map(|own| (own.claim_uid(), own)).collect(),
+        objects: observed.listing.node_claims.iter().map(|own| (own.claim_uid(), own)).collect(),
         pods: observed.pods_by_node(),
         report: LifecycleReport { instances: census(&instances), ..LifecycleReport::default() },
         events: Vec::new(),
@@ -116,9 +116,9 @@ pub(crate) async fn advance_under<P: Ports>(
     Ok(report)
 }
 
-fn nodes_by_provider(observed: &Observation) -> BTreeMap<&Text, &Node> {
+fn nodes_by_provider(observed: &ClusterState) -> BTreeMap<&Text, &Node> {
     // The first of several: a claim with more than one Node does not register.
-    let nodes = observed.view.nodes.iter().rev();
+    let nodes = observed.listing.objects.nodes.iter().rev();
     nodes.filter_map(|node| Some((node.provider_id.as_ref()?, node))).collect()
 }
 
@@ -134,7 +134,7 @@ fn census(instances: &[Instance]) -> BTreeMap<(Text, CapacityType), usize> {
 struct LifecycleRun<'a, P> {
     ports: &'a P,
     now: Timestamp,
-    observed: &'a Observation,
+    observed: &'a ClusterState,
     /// By id.
     instances: BTreeMap<&'a str, &'a Instance>,
     /// Nodes, by provider id.
@@ -190,7 +190,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
 
     fn class_of(&self, record: &ClaimRecord) -> Option<&'a Ec2NodeClass> {
         let name = &record.launch.node_class;
-        self.observed.view.node_classes.iter().find(|class| class.name == *name)
+        self.observed.listing.objects.node_classes.iter().find(|class| class.name == *name)
     }
 
     /// The drain's deadline that the NodeClaim object's annotation gives.

@@ -12,7 +12,7 @@ use domain::node_class::Ec2NodeClass;
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::cluster::{FinalizerChange, NodeClassUpdate};
 use crate::ports::error::{PortError, found};
-use crate::ports::{ClaimStore, Clock, Cloud, Cluster, ClusterView, ObjectRef, Ports};
+use crate::ports::{ClaimStore, Clock, Cloud, Cluster, ClusterListing, ObjectRef, Ports};
 use crate::run::{Problems, Run, is_over, record_events};
 use crate::status::{NodeClassCondition, Observed};
 use crate::steps::node_class_status::node_class_status;
@@ -37,11 +37,15 @@ pub struct NodeClassReport {
 
 /// Reconciles every node class once.
 pub async fn resolve<P: Ports>(ports: &P, run: &Run<'_>) -> Result<NodeClassReport, PortError> {
-    let view = ports.cluster().observe().await?;
-    let mut class_run =
-        NodeClassRun { ports, view: &view, report: NodeClassReport::default(), events: Vec::new() };
-    let total = view.node_classes.len();
-    for (done, class) in view.node_classes.iter().enumerate() {
+    let listing = ports.cluster().observe().await?;
+    let mut class_run = NodeClassRun {
+        ports,
+        listing: &listing,
+        report: NodeClassReport::default(),
+        events: Vec::new(),
+    };
+    let total = listing.objects.node_classes.len();
+    for (done, class) in listing.objects.node_classes.iter().enumerate() {
         if is_over(ports, run) {
             class_run.report.left = total - done;
             break;
@@ -59,7 +63,7 @@ pub async fn resolve<P: Ports>(ports: &P, run: &Run<'_>) -> Result<NodeClassRepo
 
 struct NodeClassRun<'a, P> {
     ports: &'a P,
-    view: &'a ClusterView,
+    listing: &'a ClusterListing,
     report: NodeClassReport,
     events: Vec<Event>,
 }
@@ -71,7 +75,7 @@ impl<P: Ports> NodeClassRun<'_, P> {
         let operation = || format!("resolve EC2NodeClass {name}");
         let Some(resolution) = self.report.problems.record(operation, resolution) else { return };
         let nothing = Observed::default();
-        let before = self.view.node_class_states.get(name).unwrap_or(&nothing);
+        let before = self.listing.node_class_states.get(name).unwrap_or(&nothing);
         let annotations =
             resolution.stamp.as_ref().map(Stamp::node_class_annotations).unwrap_or_default();
         let status = node_class_status(resolution, before, self.ports.clock().now());
@@ -100,7 +104,7 @@ impl<P: Ports> NodeClassRun<'_, P> {
     /// Deletes what was created for a node class that is being deleted, once no claim uses it.
     async fn release(&mut self, class: &Ec2NodeClass) {
         let name = &class.name;
-        if !self.view.node_class_states.get(name).is_some_and(|own| own.has_finalizer) {
+        if !self.listing.node_class_states.get(name).is_some_and(|own| own.has_finalizer) {
             return;
         }
         let claims = self.ports.store().claims().await;
@@ -110,7 +114,7 @@ impl<P: Ports> NodeClassRun<'_, P> {
         let recorded =
             claims.iter().map(|claim| (&claim.record.claim.name, &claim.record.launch.node_class));
         let shown = self
-            .view
+            .listing
             .node_claims
             .iter()
             .map(|object| (&object.claim.name, &object.claim.node_class_ref.name));
@@ -156,7 +160,7 @@ mod tests {
 
     fn world() -> World {
         let world = World::new();
-        world.cluster.view.borrow_mut().node_classes.push(node_class("default"));
+        world.cluster.listing.borrow_mut().objects.node_classes.push(node_class("default"));
         world
     }
 
@@ -168,8 +172,8 @@ mod tests {
     fn a_class_shows_what_its_selectors_mean_and_gets_the_finalizer() {
         let world = world();
         assert_eq!(resolve_once(&world).ready.len(), 1);
-        let view = world.cluster.view.borrow();
-        let state = &view.node_class_states["default"];
+        let listing = world.cluster.listing.borrow();
+        let state = &listing.node_class_states["default"];
         assert!(state.has_finalizer);
         assert_eq!(state.status.subnets.len(), 1);
     }
@@ -178,8 +182,11 @@ mod tests {
     fn a_class_bears_the_hash_of_its_specification_once_that_is_known() {
         let world = world();
         let stamp = Stamp { hash: "7".into(), version: "v6".into() };
-        let recorded =
-            || Stamp::of_node_class(&world.cluster.view.borrow().node_classes[0].annotations);
+        let recorded = || {
+            Stamp::of_node_class(
+                &world.cluster.listing.borrow().objects.node_classes[0].annotations,
+            )
+        };
         let _report = resolve_once(&world);
         assert_eq!(recorded(), None);
         let found = NodeClassResolution { stamp: Some(stamp.clone()), ..resolution() };
@@ -192,7 +199,7 @@ mod tests {
     fn a_class_that_is_deleted_waits_for_its_claims_and_then_goes_with_what_was_made_for_it() {
         let world = world();
         let _report = resolve_once(&world);
-        world.cluster.view.borrow_mut().node_classes[0].is_deleting = true;
+        world.cluster.listing.borrow_mut().objects.node_classes[0].is_deleting = true;
         world.store.put(launched_record("web-1", at(0)));
         assert_eq!(resolve_once(&world).held, [("default".into(), 1)]);
         assert!(world.cluster.has_event(EventReason::WaitingOnNodeClaimTermination));
@@ -200,6 +207,6 @@ mod tests {
         world.store.delete("web-1");
         assert_eq!(resolve_once(&world).released, ["default".into()] as [Text; 1]);
         assert_eq!(*world.cloud.released.borrow(), ["default".into()] as [Text; 1]);
-        assert!(!world.cluster.view.borrow().node_class_states["default"].has_finalizer);
+        assert!(!world.cluster.listing.borrow().node_class_states["default"].has_finalizer);
     }
 }

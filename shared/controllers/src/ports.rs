@@ -17,7 +17,7 @@ pub use claim_store::{
 };
 pub use clock::Clock;
 pub use cloud::{Cloud, Instance, InstanceState, LaunchOutcome, Termination};
-pub use cluster::{Cluster, ClusterView, Demand, Eviction, NodeRef, ObjectRef, PodRef};
+pub use cluster::{Cluster, ClusterListing, Demand, Eviction, NodeRef, ObjectRef, PodRef};
 pub use error::{ErrorKind, PortError};
 
 /// The ports of one cluster: what the controllers are generic over.

@@ -25,7 +25,7 @@ use crate::record::claim::ClaimRecord;
 use crate::record::nomination::{NOMINATION_TTL, Nomination};
 use crate::run::{Problems, Run, RunOutcome, after, observe, record_events};
 use crate::steps::create::{Identity, claim_record};
-use crate::steps::snapshot::{Observation, snapshot};
+use crate::steps::snapshot::{ClusterState, snapshot};
 
 pub use report::ProvisioningReport;
 
@@ -53,7 +53,7 @@ pub(crate) async fn provision_for<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     lease: &Lease,
-    mut observed: Observation,
+    mut observed: ClusterState,
 ) -> Result<ProvisioningReport, PortError> {
     let mut report = ProvisioningReport {
         resumed: resume(ports, run, &observed).await,
@@ -85,7 +85,7 @@ pub(crate) async fn provision_for<P: Ports>(
     let written = write_claims(ports.store(), records, lease, &mut report.problems).await?;
     nominate(ports, &report.plan, &written, observed.now, &mut report.problems).await;
     let context = LaunchContext {
-        node_classes: &observed.view.node_classes,
+        node_classes: &observed.listing.objects.node_classes,
         instance_types: &observed.instance_types,
     };
     report.launched = launch(ports, run, written, context).await;
@@ -100,24 +100,24 @@ fn is_any_pod_pending(plan: &Plan) -> bool {
     !plan.placements.is_empty() || !plan.node_claims.is_empty() || !plan.unschedulable.is_empty()
 }
 
-fn longest_wait(plan: &Plan, observed: &Observation) -> Option<SignedDuration> {
+fn longest_wait(plan: &Plan, observed: &ClusterState) -> Option<SignedDuration> {
     let placed = plan.placements.iter().map(|placement| &placement.pod);
     let launched_for = plan.node_claims.iter().flat_map(|claim| &claim.pods);
     let without = plan.unschedulable.iter().map(|unschedulable| &unschedulable.pod);
     let waiting: BTreeSet<&PodKey> = placed.chain(launched_for).chain(without).collect();
-    let pods = observed.view.pods.iter().filter(|pod| waiting.contains(&pod.key));
+    let pods = observed.listing.objects.pods.iter().filter(|pod| waiting.contains(&pod.key));
     let oldest = pods.filter_map(|pod| pod.created).min()?;
     Some(observed.now.duration_since(oldest))
 }
 
 /// Whether a node is ending, whose pods will be pending soon.
-fn is_any_claim_ending(observed: &Observation) -> bool {
+fn is_any_claim_ending(observed: &ClusterState) -> bool {
     observed.claims.iter().any(|claim| claim.record.ending.is_some())
 }
 
 /// Launches claims without an instance again: those whose run stopped, and those whose launch
 /// failed temporarily.
-async fn resume<P: Ports>(ports: &P, run: &Run<'_>, observed: &Observation) -> LaunchReport {
+async fn resume<P: Ports>(ports: &P, run: &Run<'_>, observed: &ClusterState) -> LaunchReport {
     let unfinished: Vec<Versioned<ClaimRecord>> = observed
         .claims
         .iter()
@@ -125,7 +125,7 @@ async fn resume<P: Ports>(ports: &P, run: &Run<'_>, observed: &Observation) -> L
         .cloned()
         .collect();
     let context = LaunchContext {
-        node_classes: &observed.view.node_classes,
+        node_classes: &observed.listing.objects.node_classes,
         instance_types: &observed.instance_types,
     };
     launch(ports, run, unfinished, context).await
@@ -161,9 +161,9 @@ async fn nominate<P: Ports>(
     }
 }
 
-fn events(plan: &Plan, observed: &Observation) -> Vec<Event> {
+fn events(plan: &Plan, observed: &ClusterState) -> Vec<Event> {
     let uids: BTreeMap<&PodKey, &Text> =
-        observed.view.pods.iter().map(|pod| (&pod.key, &pod.uid)).collect();
+        observed.listing.objects.pods.iter().map(|pod| (&pod.key, &pod.uid)).collect();
     let subject =
         |pod: &PodKey| uids.get(pod).map(|uid| Subject::Pod(pod.clone(), Text::clone(uid)));
     let placed = plan.placements.iter().map(|placement| (&placement.pod, &placement.node));

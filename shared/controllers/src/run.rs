@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, later};
-use crate::steps::snapshot::Observation;
+use crate::steps::snapshot::ClusterState;
 
 /// Attempts to change a record that others change as well.
 const CHANGE_ATTEMPTS: usize = 4;
@@ -88,19 +88,19 @@ pub(crate) fn is_over<P: Ports>(ports: &P, run: &Run<'_>) -> bool {
 /// Lists everything. Claims are read before the cluster, so that the Node and the NodeClaim object
 /// of each claim are listed if they exist. `now` is taken before the cluster is listed: a wait that
 /// is measured from it never includes time in which the cluster was not listed.
-pub(crate) async fn observe<P: Ports>(ports: &P, lease: &Lease) -> Result<Observation, PortError> {
+pub(crate) async fn observe<P: Ports>(ports: &P, lease: &Lease) -> Result<ClusterState, PortError> {
     let store = ports.store();
     let claims = store.claims().await?;
     let commands = store.commands().await?;
     let unavailable = store.unavailable_offerings().await?;
     let nominations = store.nominations().await?;
     let now = ports.clock().now();
-    let view = ports.cluster().observe().await?;
-    let instance_types = ports.cloud().instance_types(&view.node_classes).await?;
-    Ok(Observation {
+    let listing = ports.cluster().observe().await?;
+    let instance_types = ports.cloud().instance_types(&listing.objects.node_classes).await?;
+    Ok(ClusterState {
         now,
         seed: seed(lease, now),
-        view,
+        listing,
         claims,
         commands,
         unavailable,

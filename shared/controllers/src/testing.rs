@@ -17,10 +17,12 @@ use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef, No
 use domain::plan::{PlannedNodeClaim, PlannedOffering};
 use domain::pod::{Pod, PodKey, PodPhase, PodSpec};
 use domain::resource::{CPU, MEMORY, PODS, Resources};
+use domain::snapshot::ClusterObjects;
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 use domain::{SignedDuration, Timestamp};
 
 use crate::ports::cloud::{Instance, InstanceState};
+use crate::ports::cluster::ClusterListing;
 use crate::record::claim::ClaimRecord;
 use crate::record::launch::{LaunchOffering, LaunchRequest};
 use crate::steps::condition::{set_true, update_ready};
@@ -29,6 +31,11 @@ use crate::steps::condition::{set_true, update_ready};
 pub(crate) fn at(seconds: i64) -> Timestamp {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     start + SignedDuration::from_secs(seconds)
+}
+
+/// A listing of objects, without NodeClaims and with no status written yet.
+pub(crate) fn listing_of(objects: ClusterObjects) -> ClusterListing {
+    ClusterListing { objects, ..ClusterListing::default() }
 }
 
 /// A price in thousandths of a dollar per hour.

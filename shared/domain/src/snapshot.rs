@@ -1,4 +1,4 @@
-//! Everything a plan is made from: one look at a cluster, its claims and its catalogue.
+//! Everything a plan is made from: the objects of a cluster, its claims and its catalogue.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +10,26 @@ use crate::node_class::Ec2NodeClass;
 use crate::node_pool::NodePool;
 use crate::overlay::NodeOverlay;
 use crate::pdb::PodDisruptionBudget;
-use crate::pod::Pod;
+use crate::pod::{Pod, PodKey};
 use crate::settings::Settings;
 use crate::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use crate::workload::{DaemonSet, Namespace, PodTemplateObject, Workload};
 use crate::{Text, Timestamp};
 
-/// One consistent look at everything that decisions depend on, the time included.
+/// Objects listed from a Kubernetes cluster, by kind.
 ///
-/// Lists may come in any order: decisions do not depend on it. A plan is a function of this value
-/// alone.
-#[derive(Clone, Debug)]
-pub struct ClusterSnapshot {
-    /// The moment of the look.
-    pub now: Timestamp,
-    /// What names of new claims are drawn from.
-    pub seed: u64,
-    /// Settings.
-    pub settings: Settings,
+/// The order of a list carries no meaning: no decision depends on it. Every list may be empty.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterObjects {
     /// NodePools.
     pub node_pools: Vec<NodePool>,
     /// EC2NodeClasses.
     pub node_classes: Vec<Ec2NodeClass>,
     /// NodeOverlays.
     pub node_overlays: Vec<NodeOverlay>,
-    /// NodeClaims: launched or about to be.
-    pub node_claims: Vec<NodeClaim>,
     /// Nodes.
     pub nodes: Vec<Node>,
-    /// Pods: bound, pending and ended.
+    /// Pods: bound, pending and terminal.
     pub pods: Vec<Pod>,
     /// DaemonSets.
     pub daemon_sets: Vec<DaemonSet>,
@@ -56,7 +47,7 @@ pub struct ClusterSnapshot {
     pub storage_classes: Vec<StorageClass>,
     /// CSINodes.
     pub csi_nodes: Vec<CsiNode>,
-    /// Namespaces; one that is missing has only its name as a label.
+    /// Namespaces. A namespace that is not listed has one label: `kubernetes.io/metadata.name`.
     pub namespaces: Vec<Namespace>,
     /// CapacityBuffers.
     pub capacity_buffers: Vec<CapacityBuffer>,
@@ -64,11 +55,28 @@ pub struct ClusterSnapshot {
     pub scaled_objects: Vec<ScaledObject>,
     /// PrewarmSchedules.
     pub prewarm_schedules: Vec<PrewarmSchedule>,
+}
+
+/// Everything that a plan depends on, read at one moment.
+///
+/// A plan is a function of this value alone.
+#[derive(Clone, Debug)]
+pub struct ClusterSnapshot {
+    /// When the snapshot was taken.
+    pub now: Timestamp,
+    /// The seed from which the names of new claims are drawn.
+    pub seed: u64,
+    /// Feature gates and policies.
+    pub settings: Settings,
+    /// What the cluster holds.
+    pub objects: ClusterObjects,
+    /// NodeClaims, launched or about to be.
+    pub node_claims: Vec<NodeClaim>,
     /// What EC2 offers.
     pub instance_types: InstanceTypes,
-    /// Pods that a recent plan gave a place on a node, by node, while the scheduler has not bound them yet:
-    /// such a node must not be disrupted, and a plan leaves them their places.
-    pub nominations: BTreeMap<Text, Vec<crate::pod::PodKey>>,
+    /// Pods that a recent plan placed and kube-scheduler has not bound yet, by the name of the node
+    /// (or claim). Such a node must not be disrupted, and a new plan leaves these pods their places.
+    pub nominations: BTreeMap<Text, Vec<PodKey>>,
 }
 
 impl ClusterSnapshot {
@@ -78,24 +86,8 @@ impl ClusterSnapshot {
             now,
             seed: 0,
             settings: Settings::default(),
-            node_pools: Vec::new(),
-            node_classes: Vec::new(),
-            node_overlays: Vec::new(),
+            objects: ClusterObjects::default(),
             node_claims: Vec::new(),
-            nodes: Vec::new(),
-            pods: Vec::new(),
-            daemon_sets: Vec::new(),
-            workloads: Vec::new(),
-            pod_templates: Vec::new(),
-            pod_disruption_budgets: Vec::new(),
-            persistent_volume_claims: Vec::new(),
-            persistent_volumes: Vec::new(),
-            storage_classes: Vec::new(),
-            csi_nodes: Vec::new(),
-            namespaces: Vec::new(),
-            capacity_buffers: Vec::new(),
-            scaled_objects: Vec::new(),
-            prewarm_schedules: Vec::new(),
             instance_types: InstanceTypes::default(),
             nominations: BTreeMap::new(),
         }

@@ -28,8 +28,8 @@ async fn main() -> Result<(), PortError> {
         report(&format!(
             "look {:?}: {} nodes, {} pods, {} problems; peak memory {} MB",
             start.elapsed(),
-            look.view.nodes.len(),
-            look.view.pods.len(),
+            look.listing.objects.nodes.len(),
+            look.listing.objects.pods.len(),
             look.problems.len(),
             peak_memory_mb(),
         ));

@@ -8,7 +8,7 @@ use controllers::ports::cluster::{
     NamespacedRef, NodeClassUpdate, NodePatch, NodePoolUpdate, VolumeAttachment, WorkloadRef,
 };
 use controllers::ports::{
-    Cluster, ClusterView, Demand, Eviction, NodeRef, ObjectRef, PodRef, PortError,
+    Cluster, ClusterListing, Demand, Eviction, NodeRef, ObjectRef, PodRef, PortError,
 };
 use controllers::status::CapacityBufferStatus;
 use domain::node_claim::NodeClaim;
@@ -71,16 +71,17 @@ impl KubernetesCluster {
         let mut kept = self.kept.lock().await;
         let seen = look(&self.connection, &self.interner, self.reading, &mut kept).await?;
         drop(kept);
-        self.note_uids(&seen.look.view);
+        self.note_uids(&seen.look.listing);
         self.tell(&seen.look.problems);
-        self.demand.lock().await.note_look(&seen.look.view, seen.pods, seen.nodes);
+        self.demand.lock().await.note_look(&seen.look.listing, seen.pods, seen.nodes);
         Ok(seen.look)
     }
 
-    fn note_uids(&self, view: &ClusterView) {
-        let pools = view.node_pools.iter().map(|it| (NODE_POOL.name, &it.name, &it.uid));
-        let classes = view.node_classes.iter().map(|it| (NODE_CLASS.name, &it.name, &it.uid));
-        let claims = view.node_claims.iter().map(|it| &it.claim);
+    fn note_uids(&self, listing: &ClusterListing) {
+        let pools = listing.objects.node_pools.iter().map(|it| (NODE_POOL.name, &it.name, &it.uid));
+        let classes =
+            listing.objects.node_classes.iter().map(|it| (NODE_CLASS.name, &it.name, &it.uid));
+        let claims = listing.node_claims.iter().map(|it| &it.claim);
         let claims = claims.map(|it| (NODE_CLAIM.name, &it.name, &it.uid));
         *self.uids.borrow_mut() = pools
             .chain(classes)
@@ -118,8 +119,8 @@ impl KubernetesCluster {
 }
 
 impl Cluster for KubernetesCluster {
-    async fn observe(&self) -> Result<ClusterView, PortError> {
-        self.look().await.map(|look| look.view)
+    async fn observe(&self) -> Result<ClusterListing, PortError> {
+        self.look().await.map(|look| look.listing)
     }
 
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use controllers::ports::{ClusterView, Demand, PortError};
+use controllers::ports::{ClusterListing, Demand, PortError};
 use domain::node::Node;
 use domain::pod::Pod;
 use domain::{SignedDuration, Text, Timestamp};
@@ -75,10 +75,10 @@ impl Default for DemandWatch {
 
 impl DemandWatch {
     /// Notes what a look saw, and at which resource versions of pods and Nodes.
-    pub(crate) fn note_look(&mut self, view: &ClusterView, pods: String, nodes: String) {
+    pub(crate) fn note_look(&mut self, listing: &ClusterListing, pods: String, nodes: String) {
         self.pods.note_seen(pods);
         self.nodes.note_seen(nodes);
-        let disrupted = view.nodes.iter().filter(|node| node.is_disrupted());
+        let disrupted = listing.objects.nodes.iter().filter(|node| node.is_disrupted());
         self.disrupted = disrupted.map(|node| node.uid.clone()).collect();
         self.is_gapless = true;
         self.is_gap_told = false;

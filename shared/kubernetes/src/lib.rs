@@ -10,6 +10,7 @@
 mod attachment;
 mod call;
 mod cluster;
+mod cluster_listing;
 mod connection;
 mod demand;
 mod failure;
@@ -21,7 +22,6 @@ mod patch;
 mod state;
 mod table;
 mod token;
-mod view;
 mod watch;
 mod wire;
 mod write;

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use controllers::ports::{ClusterView, PortError};
+use controllers::ports::{ClusterListing, PortError};
 use futures_util::StreamExt;
 use futures_util::stream;
 use manifests::Interner;
 
+use crate::cluster_listing::Gathered;
 use crate::connection::Connection;
 use crate::item::ObjectProblem;
 use crate::kind::{ALWAYS_READ, Kind, NODE, POD};
 use crate::list::Listing;
 use crate::table::{CaughtUp, Table};
-use crate::view::Gathered;
 
 /// Kinds read at a time: bounds connections, and pages in memory.
 const SIDE_BY_SIDE: usize = 6;
@@ -47,7 +47,7 @@ impl Reading {
 #[derive(Clone, Debug)]
 pub struct Look {
     /// The cluster.
-    pub view: ClusterView,
+    pub listing: ClusterListing,
     /// Objects that were left out, and what may be read otherwise than it was meant; sorted.
     pub problems: Vec<ObjectProblem>,
 }
@@ -106,9 +106,9 @@ pub(crate) async fn look(
     interner.forget_unused();
     problems.sort();
     problems.dedup();
-    let view = gathered.into_view();
+    let listing = gathered.into_listing();
     let mut version = |kind: &Kind| versions.remove(kind.name).unwrap_or_default();
-    Ok(Seen { look: Look { view, problems }, pods: version(&POD), nodes: version(&NODE) })
+    Ok(Seen { look: Look { listing, problems }, pods: version(&POD), nodes: version(&NODE) })
 }
 
 /// Reads kinds side by side. Where one fails, what was learnt of the others is not lost.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use controllers::event::{Event, EventReason, Subject};
 use controllers::ports::cluster::{FinalizerChange, NodeClassUpdate, NodePatch, NodePoolUpdate};
 use controllers::ports::{
-    Cluster, ClusterView, Demand, ErrorKind, Eviction, NodeRef, ObjectRef, PodRef,
+    Cluster, ClusterListing, Demand, ErrorKind, Eviction, NodeRef, ObjectRef, PodRef,
 };
 use controllers::status::{
     NodeClassCondition, NodeClassStatus, NodePoolCondition, NodePoolStatus, ObjectCondition,
@@ -186,8 +186,8 @@ fn claim(name: &str, pool: &str) -> NodeClaim {
     }
 }
 
-fn seen<'v>(view: &'v ClusterView, name: &str) -> &'v NodeClaim {
-    let object = view.node_claims.iter().find(|object| &*object.claim.name == name);
+fn seen<'v>(listing: &'v ClusterListing, name: &str) -> &'v NodeClaim {
+    let object = listing.node_claims.iter().find(|object| &*object.claim.name == name);
     &object.expect("the object is there").claim
 }
 
@@ -204,12 +204,12 @@ async fn a_claim_is_shown_kept_up_to_date_handed_over_and_removed() {
     let object = administrator.get(&path).await;
     assert_eq!(object["metadata"]["finalizers"], json!(["karpenter.sh/termination"]));
     assert_eq!(object["metadata"]["ownerReferences"][0]["uid"], uid(&pool));
-    let view = cluster.observe().await.unwrap();
-    let shown = seen(&view, "live-claim");
+    let listing = cluster.observe().await.unwrap();
+    let shown = seen(&listing, "live-claim");
     let expected = NodeClaim { uid: shown.uid.clone(), created: shown.created, ..claim.clone() };
     assert_eq!(*shown, expected);
     assert!(is_shown(shown, &claim));
-    assert!(view.node_claims.iter().any(|it| it.belongs_to(&claim.uid)));
+    assert!(listing.node_claims.iter().any(|it| it.belongs_to(&claim.uid)));
 
     cluster.mirror_node_claim(&claim).await.unwrap();
     assert_eq!(version(&administrator.get(&path).await), version(&object), "nothing to write");
@@ -220,9 +220,9 @@ async fn a_claim_is_shown_kept_up_to_date_handed_over_and_removed() {
     claim.labels.insert("team".into(), "blue".into());
     claim.status.conditions[1].status = ConditionStatus::True;
     cluster.mirror_node_claim(&claim).await.unwrap();
-    let view = cluster.observe().await.unwrap();
-    assert!(is_shown(seen(&view, "live-claim"), &claim));
-    assert_eq!(seen(&view, "live-claim").annotations["mine"].as_ref(), "stays");
+    let listing = cluster.observe().await.unwrap();
+    assert!(is_shown(seen(&listing, "live-claim"), &claim));
+    assert_eq!(seen(&listing, "live-claim").annotations["mine"].as_ref(), "stays");
 
     let other = NodeClaim { uid: "somebody-elses".into(), ..claim.clone() };
     let error = cluster.mirror_node_claim(&other).await.unwrap_err();
@@ -277,8 +277,8 @@ async fn status_of_pools_and_classes_is_written_as_it_is_read() {
     cluster.update_node_pool(&reference, &update).await.unwrap();
     let again = administrator.get(&format!("{POOLS}/live-status")).await;
     assert_eq!(version(&again), version(&written), "nothing to write");
-    let view = cluster.observe().await.unwrap();
-    assert_eq!(view.node_pool_states["live-status"].status, status);
+    let listing = cluster.observe().await.unwrap();
+    assert_eq!(listing.node_pool_states["live-status"].status, status);
 
     let stranger = ObjectRef { uid: "another".into(), ..reference };
     let error = cluster.update_node_pool(&stranger, &update).await.unwrap_err();
@@ -347,8 +347,8 @@ async fn a_node_class_gets_status_and_finalizer_and_goes_once_it_is_let_go() {
         ..NodeClassUpdate::default()
     };
     cluster.update_node_class(&reference, &update).await.unwrap();
-    let view = cluster.observe().await.unwrap();
-    let state = &view.node_class_states["live-class"];
+    let listing = cluster.observe().await.unwrap();
+    let state = &listing.node_class_states["live-class"];
     assert_eq!(state.status, class_status());
     assert!(state.has_finalizer && state.generation > 0);
 
@@ -385,8 +385,8 @@ async fn a_node_is_tainted_held_and_let_go() {
     let marked = administrator.get(path).await;
     cluster.patch_node(&reference, &mark).await.unwrap();
     assert_eq!(version(&administrator.get(path).await), version(&marked), "nothing to write");
-    let view = cluster.observe().await.unwrap();
-    let seen = view.nodes.iter().find(|node| &*node.name == "live-node").unwrap();
+    let listing = cluster.observe().await.unwrap();
+    let seen = listing.objects.nodes.iter().find(|node| &*node.name == "live-node").unwrap();
     assert!(seen.is_disrupted());
 
     cluster.delete_node(&NodeRef { uid: "another".into(), ..reference.clone() }).await.unwrap();
@@ -485,8 +485,8 @@ async fn an_unschedulable_pod_wakes_within_a_moment() {
     let (marked, (demand, woken)) = tokio::join!(mark, wake);
     assert_eq!(demand, Demand::Changed);
     assert!(woken.saturating_duration_since(marked) < Duration::from_secs(1));
-    let view = cluster.observe().await.unwrap();
-    assert!(view.pods.iter().any(|pod| &*pod.key.name == "live-waiting"));
+    let listing = cluster.observe().await.unwrap();
+    assert!(listing.objects.pods.iter().any(|pod| &*pod.key.name == "live-waiting"));
     administrator.remove(&path).await;
 }
 
@@ -507,19 +507,21 @@ async fn a_kept_list_of_pods_is_as_new_as_the_look() {
     for number in 0..550 {
         let _ = administrator.ask(Method::POST, pods, &pod(&format!("p{number:03}"))).await;
     }
-    let has = |view: &ClusterView, name: &str| view.pods.iter().any(|it| &*it.key.name == name);
-    let view = cluster.observe().await.unwrap();
-    assert!(view.pods.len() >= 550);
+    let has = |listing: &ClusterListing, name: &str| {
+        listing.objects.pods.iter().any(|it| &*it.key.name == name)
+    };
+    let listing = cluster.observe().await.unwrap();
+    assert!(listing.objects.pods.len() >= 550);
     for round in 0..3 {
         let name = format!("late-{round}");
         administrator.remove(&format!("{pods}/{name}")).await;
         administrator.create(pods, &pod(&name)).await;
         let start = Instant::now();
-        let view = cluster.observe().await.unwrap();
+        let listing = cluster.observe().await.unwrap();
         println!("as new as the look after {:?}", start.elapsed());
-        assert!(has(&view, &name), "what was there before the look is in it");
+        assert!(has(&listing, &name), "what was there before the look is in it");
         administrator.remove(&format!("{pods}/{name}")).await;
     }
-    let view = cluster.observe().await.unwrap();
-    assert!(!has(&view, "late-2"), "what was gone before the look is not in it");
+    let listing = cluster.observe().await.unwrap();
+    assert!(!has(&listing, "late-2"), "what was gone before the look is not in it");
 }

@@ -32,4 +32,4 @@ pub use kubernetes::{
 pub use object::{Identity, Located, Object, Objects};
 pub use print::PrintError;
 pub use reader::{ApiKind, ApiRead, Reader, read, read_api_object};
-pub use snapshot::{Settled, Unsettled, snapshot};
+pub use snapshot::{CollectedObjects, ObjectCollector, snapshot};

@@ -1,8 +1,9 @@
-//! Objects put together into one look at a cluster.
+//! Objects put together into a snapshot of a cluster.
 //!
 //! What one object leaves open and others say is settled here: priorities, what running daemon pods take,
 //! and the pods that workloads ask for and that are not there yet.
 
+mod collect;
 mod daemon;
 mod expansion;
 mod priority;
@@ -16,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Warning};
 use crate::object::{Identity, Located, Object, Objects};
-pub use settle::{Settled, Unsettled};
+pub use collect::{CollectedObjects, ObjectCollector};
 
 /// The cluster that the objects describe, at a moment.
 ///
@@ -31,12 +32,20 @@ pub fn snapshot(
 ) -> (ClusterSnapshot, Vec<Warning>) {
     let mut warnings = Vec::new();
     let objects = latest(objects.objects, &mut warnings);
-    let empty = ClusterSnapshot { settings, instance_types, ..ClusterSnapshot::empty(now) };
-    let mut parts = Parts::around(empty);
+    let mut collector = ObjectCollector::default();
     for located in objects {
-        parts.take(located);
+        collector.add(located.value);
     }
-    (parts.assemble(&mut warnings), warnings)
+    let collected = collector.complete_with_missing_pods();
+    warnings.extend(collected.warnings);
+    let snapshot = ClusterSnapshot {
+        settings,
+        instance_types,
+        objects: collected.objects,
+        node_claims: collected.node_claims,
+        ..ClusterSnapshot::empty(now)
+    };
+    (snapshot, warnings)
 }
 
 /// The last object of each identity, at the place of the first.
@@ -59,57 +68,6 @@ fn latest(objects: Vec<Located<Object>>, warnings: &mut Vec<Warning>) -> Vec<Loc
         }
     }
     kept
-}
-
-/// Objects by kind: those that go into the snapshot as they are, and those that others complete.
-struct Parts {
-    snapshot: ClusterSnapshot,
-    unsettled: Unsettled,
-}
-
-impl Parts {
-    fn around(snapshot: ClusterSnapshot) -> Self {
-        Self { snapshot, unsettled: Unsettled::default() }
-    }
-
-    fn take(&mut self, located: Located<Object>) {
-        let Self { snapshot, unsettled } = self;
-        match located.value {
-            Object::NodePool(object) => snapshot.node_pools.push(object),
-            Object::NodeClaim(object) => snapshot.node_claims.push(object),
-            Object::NodeOverlay(object) => snapshot.node_overlays.push(object),
-            Object::Ec2NodeClass(object) => snapshot.node_classes.push(*object),
-            Object::CapacityBuffer(object) => snapshot.capacity_buffers.push(object),
-            Object::ScaledObject(object) => snapshot.scaled_objects.push(object),
-            Object::PrewarmSchedule(object) => snapshot.prewarm_schedules.push(object),
-            Object::Node(object) => snapshot.nodes.push(object),
-            Object::PodTemplate(object) => snapshot.pod_templates.push(object),
-            Object::Namespace(object) => snapshot.namespaces.push(object),
-            Object::PersistentVolume(object) => snapshot.persistent_volumes.push(object),
-            Object::PersistentVolumeClaim(object) => snapshot.persistent_volume_claims.push(object),
-            Object::StorageClass(object) => snapshot.storage_classes.push(object),
-            Object::CsiNode(object) => snapshot.csi_nodes.push(object),
-            Object::PodDisruptionBudget(object) => snapshot.pod_disruption_budgets.push(object),
-            Object::Pod(object) => unsettled.pods.push(object),
-            Object::Workload(object) => unsettled.workloads.push(object),
-            Object::DaemonSet(object) => unsettled.daemon_sets.push(object),
-            Object::PriorityClass(object) => unsettled.priority_classes.push(object),
-            Object::InstanceCatalog(_) => {}
-        }
-    }
-
-    fn assemble(self, warnings: &mut Vec<Warning>) -> ClusterSnapshot {
-        let Self { mut snapshot, unsettled } = self;
-        let mut settled = unsettled.settle();
-        warnings.append(&mut settled.warnings);
-        let expanded = expansion::missing_pods(&settled.workloads, &settled.pods);
-        settled.pods.extend(expanded);
-        snapshot.daemon_sets = settled.daemon_sets;
-        snapshot.workloads =
-            settled.workloads.into_iter().map(|workload| workload.workload).collect();
-        snapshot.pods = settled.pods;
-        snapshot
-    }
 }
 
 #[cfg(test)]

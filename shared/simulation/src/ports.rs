@@ -7,7 +7,7 @@ mod clusters;
 mod shared_world;
 
 pub(crate) use cloud::{CLAIM_TAG, CLAIM_UID_TAG};
-pub(crate) use cluster::view_of;
+pub(crate) use cluster::listing_of;
 pub use clusters::Worlds;
 pub use shared_world::SharedWorld;
 

@@ -72,6 +72,7 @@ fn is_caught(report: &Report, expected: impl Fn(&Violation) -> bool) {
 /// Proposes to take away the first node that is ready, come what may.
 fn take_any_node(snapshot: &ClusterSnapshot) -> Plan {
     let ready = snapshot
+        .objects
         .nodes
         .iter()
         .find(|node| node.labels.contains_key(label::INITIALIZED) && !node.is_disrupted());
@@ -89,7 +90,7 @@ fn take_any_node(snapshot: &ClusterSnapshot) -> Plan {
 /// Plans as if there were no limits.
 fn forget_limits(snapshot: &ClusterSnapshot) -> Plan {
     let mut unlimited = snapshot.clone();
-    for pool in &mut unlimited.node_pools {
+    for pool in &mut unlimited.objects.node_pools {
         pool.limits = domain::resource::Resources::new();
     }
     // And as if nothing were in flight, so that each run launches again.

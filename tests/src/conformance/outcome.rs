@@ -57,7 +57,7 @@ impl<'a> Outcome<'a> {
         let disrupted: BTreeSet<&Text> =
             plan.disruptions.iter().flat_map(|entry| &entry.nodes).collect();
         let mut locations = BTreeMap::new();
-        for pod in snapshot.pods.iter().filter(|pod| pod.is_active()) {
+        for pod in snapshot.objects.pods.iter().filter(|pod| pod.is_active()) {
             if let Some(node) = pod.node_name.as_ref().filter(|node| !disrupted.contains(node)) {
                 locations.insert(&pod.key, Location::Node(node));
             }
@@ -78,7 +78,7 @@ impl<'a> Outcome<'a> {
         Self {
             snapshot,
             plan,
-            pods: snapshot.pods.iter().map(|pod| (&pod.key, pod)).collect(),
+            pods: snapshot.objects.pods.iter().map(|pod| (&pod.key, pod)).collect(),
             locations,
             scheduled,
             unschedulable: plan.unschedulable.iter().map(|entry| &entry.pod).collect(),
@@ -97,7 +97,7 @@ impl<'a> Outcome<'a> {
                 && !pod.is_daemon()
                 && !pod.is_static()
         };
-        self.snapshot.pods.iter().filter(waits).map(|pod| &pod.key).collect()
+        self.snapshot.objects.pods.iter().filter(waits).map(|pod| &pod.key).collect()
     }
 
     /// Whether there is such a Node, or claim in flight.
@@ -110,6 +110,7 @@ impl<'a> Outcome<'a> {
     pub(super) fn may_be_added(&self, key: &ObjectKey) -> bool {
         let named = key.to_string();
         self.snapshot
+            .objects
             .scaled_objects
             .iter()
             .any(|scaler| named.contains(&*scaler.key.name) || named.contains(&*scaler.target.1))
@@ -164,7 +165,8 @@ impl<'a> Outcome<'a> {
                 return Some(value.to_string());
             }
         }
-        let pool = self.snapshot.node_pools.iter().find(|pool| pool.name == claim.node_pool);
+        let pool =
+            self.snapshot.objects.node_pools.iter().find(|pool| pool.name == claim.node_pool);
         if let Some(value) = pool.and_then(|pool| pool.template.labels.get(key)) {
             return Some(value.to_string());
         }
@@ -189,9 +191,9 @@ fn instance_type<'a>(
 /// Labels by name of Node, or of claim where it has no Node.
 fn places(snapshot: &ClusterSnapshot) -> BTreeMap<&Text, Labels> {
     let mut places: BTreeMap<&Text, Labels> =
-        snapshot.nodes.iter().map(|node| (&node.name, node.labels.clone())).collect();
+        snapshot.objects.nodes.iter().map(|node| (&node.name, node.labels.clone())).collect();
     for claim in &snapshot.node_claims {
-        let has_node = snapshot.nodes.iter().any(|node| {
+        let has_node = snapshot.objects.nodes.iter().any(|node| {
             claim.status.node_name.as_ref() == Some(&node.name)
                 || (node.provider_id.is_some() && node.provider_id == claim.status.provider_id)
         });

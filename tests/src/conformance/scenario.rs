@@ -131,12 +131,13 @@ fn snapshot(
 /// command line does with `--catalog`: scenarios leave them out where they play no part.
 fn add_missing_node_classes(snapshot: &mut ClusterSnapshot) {
     let known: BTreeSet<Text> =
-        snapshot.node_classes.iter().map(|class| class.name.clone()).collect();
+        snapshot.objects.node_classes.iter().map(|class| class.name.clone()).collect();
     let wanted: BTreeSet<Text> = snapshot
+        .objects
         .node_pools
         .iter()
         .map(|pool| pool.template.node_class_ref.name.clone())
         .filter(|name| !known.contains(name))
         .collect();
-    snapshot.node_classes.extend(wanted.iter().map(|name| testkit::node_class(name)));
+    snapshot.objects.node_classes.extend(wanted.iter().map(|name| testkit::node_class(name)));
 }

@@ -10,7 +10,7 @@ use domain::requirement::Requirement;
 use domain::resource::Resources;
 use domain::selector::LabelSelector;
 use domain::settings::{MinValuesPolicy, PreferencePolicy};
-use domain::snapshot::ClusterSnapshot;
+use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use domain::taint::{DISRUPTED, Taint, TaintEffect};
 use domain::volume::{ClaimSpec, CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use domain::{Text, Timestamp};
@@ -31,7 +31,10 @@ pub fn cluster(bytes: &[u8]) -> Option<ClusterSnapshot> {
     let mut snapshot = ClusterSnapshot {
         seed: 7,
         instance_types,
-        node_classes: vec![testkit::node_class("default")],
+        objects: ClusterObjects {
+            node_classes: vec![testkit::node_class("default")],
+            ..ClusterObjects::default()
+        },
         ..ClusterSnapshot::empty(now)
     };
     if draw.one_in(4) {
@@ -41,10 +44,10 @@ pub fn cluster(bytes: &[u8]) -> Option<ClusterSnapshot> {
         snapshot.settings.min_values_policy = MinValuesPolicy::BestEffort;
     }
     for index in 0..=draw.below(3) {
-        snapshot.node_pools.push(pool(&mut draw, index));
+        snapshot.objects.node_pools.push(pool(&mut draw, index));
     }
     if draw.one_in(2) {
-        snapshot.daemon_sets = vec![builder::daemon_set("agent", 50, 64)];
+        snapshot.objects.daemon_sets = vec![builder::daemon_set("agent", 50, 64)];
     }
     add_volumes(&mut snapshot);
     let nodes = draw.below(5);
@@ -56,7 +59,7 @@ pub fn cluster(bytes: &[u8]) -> Option<ClusterSnapshot> {
         add_replicas(&mut draw, &mut snapshot, &like, index, replicas);
     }
     if let Some(budget) = draw.maybe(4, |draw| pdb(draw)) {
-        snapshot.pod_disruption_budgets.push(budget);
+        snapshot.objects.pod_disruption_budgets.push(budget);
     }
     Some(snapshot)
 }
@@ -114,12 +117,12 @@ fn add_volumes(snapshot: &mut ClusterSnapshot) {
         expressions: vec![Requirement::is_in(ZONE, [Text::from(zone)])],
         fields: Vec::new(),
     };
-    snapshot.storage_classes = vec![
+    snapshot.objects.storage_classes = vec![
         class("anywhere", Vec::new()),
         class("two-zones", vec![in_zone("test-zone-2"), in_zone("test-zone-3")]),
     ];
     for (claim, zone) in [(CLAIMS[0], "test-zone-1"), (CLAIMS[1], "test-zone-2")] {
-        snapshot.persistent_volumes.push(PersistentVolume {
+        snapshot.objects.persistent_volumes.push(PersistentVolume {
             name: claim.into(),
             is_deleting: false,
             labels: Labels::new(),
@@ -138,7 +141,7 @@ fn add_volumes(snapshot: &mut ClusterSnapshot) {
         of_class("anywhere"),
         ClaimSpec { one_pod_only: true, ..of_class("two-zones") },
     ];
-    snapshot.persistent_volume_claims = CLAIMS
+    snapshot.objects.persistent_volume_claims = CLAIMS
         .iter()
         .zip(specs)
         .map(|(name, spec)| PersistentVolumeClaim {
@@ -154,7 +157,7 @@ fn add_volumes(snapshot: &mut ClusterSnapshot) {
 /// Adds claim, node and DaemonSet pods.
 fn add_node(draw: &mut Draw, snapshot: &mut ClusterSnapshot, index: usize) {
     let types = snapshot.instance_types.default.clone();
-    let pool = snapshot.node_pools[draw.below(snapshot.node_pools.len())].clone();
+    let pool = snapshot.objects.node_pools[draw.below(snapshot.objects.node_pools.len())].clone();
     let instance_type = &types[draw.below(types.len())];
     let offering = &instance_type.offerings[draw.below(instance_type.offerings.len())];
     let name = format!("node-{index}");
@@ -177,13 +180,15 @@ fn add_node(draw: &mut Draw, snapshot: &mut ClusterSnapshot, index: usize) {
         1 => node.taints.push(builder::taint(DISRUPTED)),
         2 => node.deleted = Some(snapshot.now),
         3 => snapshot
+            .objects
             .csi_nodes
             .push(CsiNode { name: node.name.clone(), limits: vec![(DRIVER.into(), 1)] }),
         _ => {}
     }
-    let daemons = snapshot.daemon_sets.iter().map(|daemon| builder::daemon_pod(daemon, &name));
-    snapshot.pods.extend(daemons);
-    snapshot.nodes.push(node);
+    let daemons =
+        snapshot.objects.daemon_sets.iter().map(|daemon| builder::daemon_pod(daemon, &name));
+    snapshot.objects.pods.extend(daemons);
+    snapshot.objects.nodes.push(node);
 }
 
 /// Adds the replicas of a workload: some run where there is room and taints let them, the others
@@ -198,27 +203,31 @@ fn add_replicas(
     for number in 0..replicas {
         let mut pod = like.clone().build();
         pod.key = ObjectKey::new("default", format!("pod-{index}-{number}"));
-        if draw.one_in(3) && !snapshot.nodes.is_empty() {
-            let node = snapshot.nodes[draw.below(snapshot.nodes.len())].name.clone();
+        if draw.one_in(3) && !snapshot.objects.nodes.is_empty() {
+            let node =
+                snapshot.objects.nodes[draw.below(snapshot.objects.nodes.len())].name.clone();
             if has_room(snapshot, &node, &pod) {
                 pod = builder::running(&pod, &node);
                 pod.do_not_disrupt = draw.maybe(6, |_| domain::pod::DoNotDisrupt::Always);
             }
         }
-        snapshot.pods.push(pod);
+        snapshot.objects.pods.push(pod);
     }
 }
 
 fn has_room(snapshot: &ClusterSnapshot, name: &str, pod: &Pod) -> bool {
-    let Some(node) = snapshot.nodes.iter().find(|node| &*node.name == name) else { return false };
+    let Some(node) = snapshot.objects.nodes.iter().find(|node| &*node.name == name) else {
+        return false;
+    };
     let runs_alike =
         |other: &Pod| other.node_name.is_some() && other.spec.volumes == pod.spec.volumes;
-    if !pod.spec.volumes.is_empty() && snapshot.pods.iter().any(runs_alike) {
+    if !pod.spec.volumes.is_empty() && snapshot.objects.pods.iter().any(runs_alike) {
         // One of the claims is for one pod at a time.
         return false;
     }
     let mut room: Resources = node.allocatable.clone();
-    let here = snapshot.pods.iter().filter(|other| other.node_name.as_deref() == Some(name));
+    let here =
+        snapshot.objects.pods.iter().filter(|other| other.node_name.as_deref() == Some(name));
     for other in here {
         room.subtract(&other.spec.requests);
     }

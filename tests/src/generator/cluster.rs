@@ -5,7 +5,7 @@ use domain::instance_type::{InstanceType, InstanceTypes, Offering};
 use domain::label::{self, Labels};
 use domain::node_pool::NodePool;
 use domain::pod::Pod;
-use domain::snapshot::ClusterSnapshot;
+use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -70,14 +70,14 @@ pub fn cluster_of(contents: Contents) -> impl Strategy<Value = ClusterSnapshot> 
         "a catalogue that cannot be read",
         |(catalog, pools, workloads, nodes, daemon, seed)| {
             let mut snapshot = empty(catalog, seed)?;
-            snapshot.node_pools = pools;
+            snapshot.objects.node_pools = pools;
             if daemon {
-                snapshot.daemon_sets = vec![builder::daemon_set("agent", 50, 64)];
+                snapshot.objects.daemon_sets = vec![builder::daemon_set("agent", 50, 64)];
             }
             for (index, node) in nodes.iter().enumerate() {
                 node.join(&mut snapshot, index);
             }
-            snapshot.pods.extend(pending(workloads.into_iter().flatten().collect()));
+            snapshot.objects.pods.extend(pending(workloads.into_iter().flatten().collect()));
             Some(snapshot)
         },
     )
@@ -89,7 +89,10 @@ fn empty(catalog: Catalog, seed: u64) -> Option<ClusterSnapshot> {
     Some(ClusterSnapshot {
         seed,
         instance_types,
-        node_classes: vec![testkit::node_class("default")],
+        objects: ClusterObjects {
+            node_classes: vec![testkit::node_class("default")],
+            ..ClusterObjects::default()
+        },
         ..ClusterSnapshot::empty(now)
     })
 }
@@ -122,7 +125,7 @@ impl DrawnNode {
     /// they had changed since the launch.
     fn join(&self, snapshot: &mut ClusterSnapshot, index: usize) {
         let types = snapshot.instance_types.default.clone();
-        let pool = self.pool.get(&snapshot.node_pools).clone();
+        let pool = self.pool.get(&snapshot.objects.node_pools).clone();
         let instance_type = self.instance_type.get(&types);
         let offering = self.offering.get(&instance_type.offerings);
         let name = format!("node-{index}");
@@ -142,12 +145,16 @@ impl DrawnNode {
         let (claim, node) = parts.build(stage);
         snapshot.node_claims.push(claim);
         let Some(node) = node else { return };
-        let daemons: Vec<Pod> =
-            snapshot.daemon_sets.iter().map(|daemon| builder::daemon_pod(daemon, &name)).collect();
+        let daemons: Vec<Pod> = snapshot
+            .objects
+            .daemon_sets
+            .iter()
+            .map(|daemon| builder::daemon_pod(daemon, &name))
+            .collect();
         let room = instance_type.allocatable.clone();
-        snapshot.pods.extend(self.running(index, &node.name, room, &daemons));
-        snapshot.pods.extend(daemons);
-        snapshot.nodes.push(node);
+        snapshot.objects.pods.extend(self.running(index, &node.name, room, &daemons));
+        snapshot.objects.pods.extend(daemons);
+        snapshot.objects.nodes.push(node);
     }
 
     /// As many of the drawn pods as there is room for.

@@ -39,7 +39,8 @@ fn pod(
     let key = pod_key(&args.name);
     let is_it = |pod: &&Pod| pod.key == key;
     let virtual_pods = planning::virtual_pods(snapshot);
-    let Some(known) = snapshot.pods.iter().find(is_it).or_else(|| virtual_pods.iter().find(is_it))
+    let Some(known) =
+        snapshot.objects.pods.iter().find(is_it).or_else(|| virtual_pods.iter().find(is_it))
     else {
         return Ok(None);
     };

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Status, CommandError> {
     let plan = {
         let _progress = Progress::start(&format!(
             "planning for {}",
-            counted(loaded.snapshot.pods.len(), "pod")
+            counted(loaded.snapshot.objects.pods.len(), "pod")
         ));
         planning::plan(&loaded.snapshot)
     };

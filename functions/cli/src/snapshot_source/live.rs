@@ -3,8 +3,8 @@
 //! Only with the feature `live`, which brings a Kubernetes client.
 
 use controllers::ports::PortError;
-use controllers::ports::cluster::ClusterView;
-use controllers::steps::snapshot::{Observation, snapshot};
+use controllers::ports::cluster::ClusterListing;
+use controllers::steps::snapshot::{ClusterState, snapshot};
 use domain::instance_type::InstanceTypes;
 use domain::label;
 use domain::{Text, Timestamp};
@@ -20,12 +20,12 @@ use crate::console::{self, Progress};
 /// Only the cluster is read, not the table of claim records: claims are taken from their NodeClaim
 /// objects, and offerings that EC2 lately had no capacity for count as available.
 pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, SnapshotError> {
-    let Look { view, problems } = {
+    let Look { listing, problems } = {
         let _progress = Progress::start("listing the objects of the cluster");
         list(source.context)?
     };
     let mut warnings: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    let (instance_types, warning) = instance_types(source, &view)?;
+    let (instance_types, warning) = instance_types(source, &listing)?;
     warnings.extend(warning);
     for warning in &warnings {
         console::warning(warning);
@@ -33,18 +33,18 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
     let now = source.now.unwrap_or_else(Timestamp::now);
     // Claim records are kept in a table that only the functions read: NodeClaim objects mirror
     // them.
-    let node_claims = view.node_claims.iter().map(|object| object.claim.clone()).collect();
-    let observation = Observation {
+    let node_claims = listing.node_claims.iter().map(|object| object.claim.clone()).collect();
+    let state = ClusterState {
         now,
         seed: 0,
-        view,
+        listing,
         claims: Vec::new(),
         commands: Vec::new(),
         unavailable: Vec::new(),
         nominations: Vec::new(),
         instance_types,
     };
-    let mut snapshot = snapshot(&observation, &source.settings);
+    let mut snapshot = snapshot(&state, &source.settings);
     snapshot.node_claims = node_claims;
     Ok(LoadedSnapshot { snapshot, warnings, has_bad_input: false })
 }
@@ -64,17 +64,17 @@ fn list(context: Option<&str>) -> Result<Look, LiveError> {
 /// The catalogue of `--catalog`, or the embedded one of `--region`, or else of the nodes' region.
 fn instance_types(
     source: &SnapshotSource<'_>,
-    view: &ClusterView,
+    listing: &ClusterListing,
 ) -> Result<(InstanceTypes, Option<String>), SnapshotError> {
-    let region = source.region.or_else(|| region_of(view).map(|region| &**region));
+    let region = source.region.or_else(|| region_of(listing).map(|region| &**region));
     let Some(path) = source.catalog else {
-        return Ok((embedded(&view.node_classes, region)?, None));
+        return Ok((embedded(&listing.objects.node_classes, region)?, None));
     };
     let mut types = catalog_file(path)?;
     let warning = source.region.and_then(|region| set_region(&mut types, region));
     Ok((types, warning))
 }
 
-fn region_of(view: &ClusterView) -> Option<&Text> {
-    view.nodes.iter().find_map(|node| node.labels.get(label::REGION))
+fn region_of(listing: &ClusterListing) -> Option<&Text> {
+    listing.objects.nodes.iter().find_map(|node| node.labels.get(label::REGION))
 }

@@ -206,6 +206,7 @@ pub(crate) fn new_claims(plan: &Plan) -> impl Iterator<Item = &PlannedNodeClaim>
 
 fn residents(page: &mut Page, name: &str, snapshot: &ClusterSnapshot, plan: &Plan) {
     let mut here: Vec<PodKey> = snapshot
+        .objects
         .pods
         .iter()
         .filter(|pod| pod.node_name.as_deref() == Some(name) && !pod.is_terminal())
@@ -240,7 +241,7 @@ mod tests {
     #[track_caller]
     fn pod_text(name: &str) -> String {
         let snapshot = testing::snapshot();
-        let known = snapshot.pods.iter().find(|pod| &*pod.key.name == name).unwrap();
+        let known = snapshot.objects.pods.iter().find(|pod| &*pod.key.name == name).unwrap();
         pod(known, &testing::plan(), None, Canvas::PLAIN)
     }
 

@@ -49,6 +49,7 @@ impl ClusterUse {
             memory: sum(|row| row.memory),
             pods: rows.iter().map(|row| row.pods).sum(),
             pending: snapshot
+                .objects
                 .pods
                 .iter()
                 .filter(|pod| pod.node_name.is_none() && !pod.is_terminal())

@@ -154,7 +154,8 @@ impl From<&report::NodeRow> for NodeRow {
 /// planned ones come last.
 pub(crate) fn rows(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<NodeRow> {
     let index = Index::new(snapshot, plan);
-    let mut rows: Vec<NodeRow> = snapshot.nodes.iter().map(|node| index.node_row(node)).collect();
+    let mut rows: Vec<NodeRow> =
+        snapshot.objects.nodes.iter().map(|node| index.node_row(node)).collect();
     let without_node = snapshot.node_claims.iter().filter(|claim| !index.has_node(claim));
     rows.extend(without_node.map(|claim| index.claim_row(claim)));
     rows.sort_by(|a, b| a.name.cmp(&b.name));
@@ -183,7 +184,8 @@ struct Index<'a> {
 impl<'a> Index<'a> {
     fn new(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> Self {
         let claims = || snapshot.node_claims.iter();
-        let provider_ids = snapshot.nodes.iter().filter_map(|node| node.provider_id.as_deref());
+        let provider_ids =
+            snapshot.objects.nodes.iter().filter_map(|node| node.provider_id.as_deref());
         Self {
             snapshot,
             held: held(snapshot, plan),
@@ -194,7 +196,13 @@ impl<'a> Index<'a> {
             claims_by_node: claims()
                 .filter_map(|claim| Some((claim.status.node_name.as_deref()?, claim)))
                 .collect(),
-            nodes: snapshot.nodes.iter().map(|node| &*node.name).chain(provider_ids).collect(),
+            nodes: snapshot
+                .objects
+                .nodes
+                .iter()
+                .map(|node| &*node.name)
+                .chain(provider_ids)
+                .collect(),
             disrupted: plan
                 .disruptions
                 .iter()
@@ -325,7 +333,7 @@ fn held<'a>(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> HashMap<&'a str, (
     }
     let mut held = HashMap::new();
     let mut pods: HashMap<&PodKey, &Pod> = HashMap::new();
-    for pod in &snapshot.pods {
+    for pod in &snapshot.objects.pods {
         pods.insert(&pod.key, pod);
         if let Some(node) = &pod.node_name
             && !pod.is_terminal()
@@ -371,7 +379,7 @@ fn price(
     let zone = labels.get(label::ZONE)?;
     let node_class = labels
         .get(label::NODE_POOL)
-        .and_then(|pool| snapshot.node_pools.iter().find(|known| known.name == *pool));
+        .and_then(|pool| snapshot.objects.node_pools.iter().find(|known| known.name == *pool));
     let node_class = node_class.map_or("", |pool| &*pool.template.node_class_ref.name);
     let reservation = labels.get(label::RESERVATION_ID);
     snapshot

@@ -158,6 +158,7 @@ impl NodeDocument {
             node: name.to_owned(),
             pods: sorted(
                 snapshot
+                    .objects
                     .pods
                     .iter()
                     .filter(|pod| pod.node_name.as_deref() == Some(name) && !pod.is_terminal())

@@ -17,7 +17,7 @@ fn in_b(name: &str, pods: &[&str]) -> PlannedNodeClaim {
 }
 
 fn with_node(node: Node, pods: impl IntoIterator<Item = PodMaker>) -> ClusterSnapshot {
-    ClusterSnapshot { nodes: vec![node], ..pooled(pods) }
+    pooled(pods).with_nodes([node])
 }
 
 #[test]
@@ -70,10 +70,8 @@ fn terms_reach_the_namespaces_that_they_name_or_select() {
             change(&mut spec.pod_anti_affinity[0]);
         });
         let team = labels(&[("team", "t"), ("kubernetes.io/metadata.name", "z")]);
-        ClusterSnapshot {
-            namespaces: vec![Namespace { name: "z".into(), labels: team }],
-            ..pooled([avoiding, pod("z/p1").app()])
-        }
+        pooled([avoiding, pod("z/p1").app()])
+            .with_namespaces([Namespace { name: "z".into(), labels: team }])
     };
     let by_label = |team: &str| Some(LabelSelector::of_labels([("team", team)]));
     allows(&cluster(&|_| {}), &together);

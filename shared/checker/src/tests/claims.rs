@@ -15,7 +15,7 @@ use crate::testing::*;
 
 /// A cluster with one pending pod and a NodePool.
 fn with_pool(pool: NodePool) -> ClusterSnapshot {
-    ClusterSnapshot { node_pools: vec![pool], ..cluster([pod("p")]) }
+    cluster([pod("p")]).with_node_pools([pool])
 }
 
 fn types(names: &[&str]) -> PlannedNodeClaim {
@@ -28,8 +28,7 @@ fn on_demand(names: &[&str]) -> PlannedNodeClaim {
 
 #[test]
 fn names_of_new_claims_are_their_own() {
-    let cluster =
-        ClusterSnapshot { nodes: vec![node("e", "small", "a")], ..pooled(pods("p", 2, |pod| pod)) };
+    let cluster = pooled(pods("p", 2, |pod| pod)).with_nodes([node("e", "small", "a")]);
     allows(&cluster, &plan([claim("n", &["p0"]), claim("m", &["p1"])]));
     breaks(&cluster, &plan([claim("n", &["p0"]), claim("n", &["p1"])]), &[Rule::ClaimName]);
     breaks(&cluster, &plan([claim("e", &["p0"]), claim("m", &["p1"])]), &[Rule::ClaimName]);
@@ -67,10 +66,8 @@ fn a_claim_wears_the_taints_of_its_pool() {
     let template = NodeClaimTemplate { taints: vec![taint()], ..NodeClaimTemplate::default() };
     let starting =
         NodeClaimTemplate { startup_taints: vec![taint()], ..NodeClaimTemplate::default() };
-    let tolerant = |template| ClusterSnapshot {
-        node_pools: vec![pool_of(template)],
-        ..cluster([pod("p").tolerating_everything()])
-    };
+    let tolerant =
+        |template| cluster([pod("p").tolerating_everything()]).with_node_pools([pool_of(template)]);
     let bare = claim("n", &["p"]);
     let tainted = PlannedNodeClaim { taints: vec![taint()], ..bare.clone() };
     let tainted_at_start = PlannedNodeClaim { startup_taints: vec![taint()], ..bare.clone() };
@@ -113,7 +110,7 @@ fn labels_that_a_pool_leaves_open_are_for_claims_to_settle() {
         requirement("gen", Operator::Gt, &["4"]),
         requirement("gen", Operator::Lt, &["9"]),
     ]);
-    let cluster = |pod| ClusterSnapshot { node_pools: vec![pool.clone()], ..cluster([pod]) };
+    let cluster = |pod| cluster([pod]).with_node_pools([pool.clone()]);
     let of_generation = |generation: &str| {
         let mut claim = claim("n", &["p"]);
         claim.requirements.push(requirement("gen", Operator::In, &[generation]));
@@ -137,10 +134,7 @@ fn a_label_that_nobody_defines_cannot_be_required() {
 fn a_label_of_the_template_is_not_contradicted() {
     let template =
         NodeClaimTemplate { labels: labels(&[("team", "x")]), ..NodeClaimTemplate::default() };
-    let cluster = ClusterSnapshot {
-        node_pools: vec![pool_of(template)],
-        ..cluster([pod("p").selecting("team", "x")])
-    };
+    let cluster = cluster([pod("p").selecting("team", "x")]).with_node_pools([pool_of(template)]);
     allows(&cluster, &plan([claim("n", &["p"])]));
     let other = PlannedNodeClaim { labels: labels(&[("team", "y")]), ..claim("n", &["p"]) };
     breaks(&cluster, &plan([other]), &[Rule::TypeRequirements]);
@@ -228,10 +222,8 @@ fn quoted(price: f64) -> Plan {
 
 #[test]
 fn the_heaviest_overlay_sets_the_price_while_the_feature_is_on() {
-    let mut cluster = ClusterSnapshot {
-        node_overlays: vec![overlay("light", 1, 0.01), overlay("heavy", 5, 0.03)],
-        ..pooled([pod("p")])
-    };
+    let mut cluster = pooled([pod("p")])
+        .with_node_overlays([overlay("light", 1, 0.01), overlay("heavy", 5, 0.03)]);
     allows(&cluster, &quoted(0.03));
     breaks(&cluster, &quoted(0.01), &[Rule::OfferingPrice]);
     breaks(&cluster, &quoted(0.08), &[Rule::OfferingPrice]);
@@ -241,10 +233,8 @@ fn the_heaviest_overlay_sets_the_price_while_the_feature_is_on() {
 
 #[test]
 fn overlays_of_one_weight_leave_the_price_open() {
-    let cluster = ClusterSnapshot {
-        node_overlays: vec![overlay("one", 1, 0.01), overlay("other", 1, 0.03)],
-        ..pooled([pod("p")])
-    };
+    let cluster =
+        pooled([pod("p")]).with_node_overlays([overlay("one", 1, 0.01), overlay("other", 1, 0.03)]);
     for price in [0.01, 0.03, 0.08] {
         allows(&cluster, &quoted(price));
     }
@@ -258,10 +248,7 @@ fn an_overlay_may_add_devices() {
         capacity: Resources::new().with(GPU, amount),
         ..overlay("devices", 1, 0.0)
     };
-    let cluster = |amount| ClusterSnapshot {
-        node_overlays: vec![device(amount)],
-        ..pooled([pod("p").asking(GPU, 2)])
-    };
+    let cluster = |amount| pooled([pod("p").asking(GPU, 2)]).with_node_overlays([device(amount)]);
     allows(&cluster(2), &quoted(0.08));
     breaks(&cluster(1), &quoted(0.08), &[Rule::Fit]);
 }
@@ -271,8 +258,7 @@ fn limits_hold_for_the_largest_listed_type_and_for_nodes_that_exist() {
     let limited = |cpu| NodePool { limits: Resources::new().with(CPU, cpu), ..pool() };
     allows(&with_pool(limited(2000)), &plan([types(&["small"])]));
     breaks(&with_pool(limited(2000)), &plan([types(&["small", "big"])]), &[Rule::Limits]);
-    let with_node =
-        |cpu| ClusterSnapshot { nodes: vec![node("e", "small", "a")], ..with_pool(limited(cpu)) };
+    let with_node = |cpu| with_pool(limited(cpu)).with_nodes([node("e", "small", "a")]);
     allows(&with_node(4000), &plan([types(&["small"])]));
     breaks(&with_node(3999), &plan([types(&["small"])]), &[Rule::Limits]);
     // A plan that adds nothing is not held responsible for what is there.
@@ -281,9 +267,9 @@ fn limits_hold_for_the_largest_listed_type_and_for_nodes_that_exist() {
 
 #[test]
 fn limits_may_count_nodes() {
-    let cluster = |nodes| ClusterSnapshot {
-        nodes: vec![node("e", "small", "a")],
-        ..with_pool(NodePool { limits: Resources::new().with(NODES, nodes), ..pool() })
+    let cluster = |nodes| {
+        with_pool(NodePool { limits: Resources::new().with(NODES, nodes), ..pool() })
+            .with_nodes([node("e", "small", "a")])
     };
     allows(&cluster(2), &plan([types(&["small"])]));
     breaks(&cluster(1), &plan([types(&["small"])]), &[Rule::Limits]);
@@ -322,8 +308,7 @@ fn terms_of_node_affinity_may_cover_all_zones_together() {
 #[test]
 fn taints_of_a_claim_are_tolerated() {
     let template = NodeClaimTemplate { taints: vec![taint()], ..NodeClaimTemplate::default() };
-    let cluster =
-        |pod| ClusterSnapshot { node_pools: vec![pool_of(template.clone())], ..cluster([pod]) };
+    let cluster = |pod| cluster([pod]).with_node_pools([pool_of(template.clone())]);
     let plan = plan([PlannedNodeClaim { taints: vec![taint()], ..claim("n", &["p"]) }]);
     allows(&cluster(pod("p").tolerating_everything()), &plan);
     breaks(&cluster(pod("p")), &plan, &[Rule::Taint]);

@@ -23,7 +23,7 @@ fn big() -> Node {
 }
 
 fn free(nodes: Vec<Node>, pods: impl IntoIterator<Item = PodMaker>) -> ClusterSnapshot {
-    ClusterSnapshot { node_pools: vec![free_pool()], nodes, ..cluster(pods) }
+    cluster(pods).with_node_pools([free_pool()]).with_nodes(nodes)
 }
 
 /// Big node `e` with pods, and small node `f`.
@@ -115,8 +115,7 @@ fn do_not_disrupt_protects_nodes_claims_and_pods() {
     breaks(&free(vec![by_node], []), &emptying(&["e"], 0.05), &[Rule::DoNotDisrupt]);
     let mut claim = NodeClaim { annotations: protected(), ..claim_object("c") };
     claim.status.node_name = Some("e".into());
-    let by_claim =
-        ClusterSnapshot { node_claims: vec![claim], ..free(vec![node("e", "small", "a")], []) };
+    let by_claim = free(vec![node("e", "small", "a")], []).with_node_claims([claim]);
     breaks(&by_claim, &emptying(&["e"], 0.05), &[Rule::DoNotDisrupt]);
     let mut guarded = pod("r").on("e");
     guarded.pod.do_not_disrupt = Some(DoNotDisrupt::Always);
@@ -140,9 +139,8 @@ fn do_not_disrupt_may_pass() {
 
 #[test]
 fn consolidation_follows_the_pools_policy() {
-    let with = |disruption: Disruption| ClusterSnapshot {
-        node_pools: vec![NodePool { disruption, ..free_pool() }],
-        ..half_used([pod("r").on("e")])
+    let with = |disruption: Disruption| {
+        half_used([pod("r").on("e")]).with_node_pools([NodePool { disruption, ..free_pool() }])
     };
     let free = || free_pool().disruption;
     let plan = disrupting([moving(Underutilized, &["r"])]);
@@ -169,10 +167,8 @@ fn pdb(name: &str, allowed: Option<u32>) -> PodDisruptionBudget {
 
 #[test]
 fn a_pod_disruption_budget_lets_pods_go_or_not() {
-    let guarded = |budgets| ClusterSnapshot {
-        pod_disruption_budgets: budgets,
-        ..half_used([pod("r").app().on("e")])
-    };
+    let guarded =
+        |budgets| half_used([pod("r").app().on("e")]).with_pod_disruption_budgets(budgets);
     let plan = disrupting([moving(Underutilized, &["r"])]);
     allows(&guarded(vec![pdb("b", Some(1))]), &plan);
     breaks(&guarded(vec![pdb("b", Some(0))]), &plan, &[Rule::Pdb]);
@@ -188,12 +184,11 @@ fn a_pod_disruption_budget_lets_pods_go_or_not() {
 fn a_pod_that_is_not_ready_may_go_where_the_budget_says_so() {
     let mut unready = pod("r").app().on("e");
     unready.pod.ready = Some(false);
-    let cluster = |always_allow_unhealthy| ClusterSnapshot {
-        pod_disruption_budgets: vec![PodDisruptionBudget {
+    let cluster = |always_allow_unhealthy| {
+        half_used([unready.clone()]).with_pod_disruption_budgets([PodDisruptionBudget {
             always_allow_unhealthy,
             ..pdb("b", Some(0))
-        }],
-        ..half_used([unready.clone()])
+        }])
     };
     let plan = disrupting([moving(Underutilized, &["r"])]);
     allows(&cluster(true), &plan);
@@ -205,11 +200,9 @@ fn drift_goes_ahead_where_a_node_is_sure_to_end() {
     let cluster = |grace| {
         let mut claim = NodeClaim { termination_grace_period: grace, ..claim_object("c") };
         claim.status.node_name = Some("e".into());
-        ClusterSnapshot {
-            node_claims: vec![claim],
-            pod_disruption_budgets: vec![pdb("b", Some(0))],
-            ..half_used([pod("r").app().on("e")])
-        }
+        half_used([pod("r").app().on("e")])
+            .with_node_claims([claim])
+            .with_pod_disruption_budgets([pdb("b", Some(0))])
     };
     let plan = disrupting([moving(Drifted, &["r"])]);
     allows(&cluster(Some(SignedDuration::from_hours(1))), &plan);
@@ -219,11 +212,9 @@ fn drift_goes_ahead_where_a_node_is_sure_to_end() {
 /// Four small nodes `e0` to `e3` of a pool with budgets.
 fn four(budgets: Vec<Budget>) -> ClusterSnapshot {
     let disruption = Disruption { budgets, ..Disruption::default() };
-    ClusterSnapshot {
-        node_pools: vec![NodePool { disruption, ..pool() }],
-        nodes: (0..4).map(|index| node(&format!("e{index}"), "small", "a")).collect(),
-        ..cluster([])
-    }
+    cluster([])
+        .with_node_pools([NodePool { disruption, ..pool() }])
+        .with_nodes((0..4).map(|index| node(&format!("e{index}"), "small", "a")))
 }
 
 fn emptying_first(count: u8) -> Plan {
@@ -268,20 +259,20 @@ fn budgets_hold_for_their_reasons_and_windows() {
 fn nodes_that_are_not_ready_or_going_use_up_the_budget() {
     let mut cluster = four(vec![count(1)]);
     allows(&cluster, &emptying_first(1));
-    cluster.nodes[3].conditions[0].status = ConditionStatus::Unknown;
+    cluster.objects.nodes[3].conditions[0].status = ConditionStatus::Unknown;
     breaks(&cluster, &emptying_first(1), &[Rule::Budget]);
     let mut cluster = four(vec![count(1)]);
-    cluster.nodes[3].deleted = Some(now());
+    cluster.objects.nodes[3].deleted = Some(now());
     breaks(&cluster, &emptying_first(1), &[Rule::Budget]);
 }
 
 #[test]
 fn a_node_whose_instance_is_ending_counts_no_more() {
     let mut cluster = four(vec![count(1)]);
-    cluster.nodes[3].deleted = Some(now());
+    cluster.objects.nodes[3].deleted = Some(now());
     let mut claim = claim_object("e3");
-    cluster.nodes[3].provider_id = Some("aws:///a/i-3".into());
-    claim.status.provider_id.clone_from(&cluster.nodes[3].provider_id);
+    cluster.objects.nodes[3].provider_id = Some("aws:///a/i-3".into());
+    claim.status.provider_id.clone_from(&cluster.objects.nodes[3].provider_id);
     claim.status.conditions = vec![Condition {
         kind: ConditionType::InstanceTerminating,
         status: ConditionStatus::True,
@@ -367,7 +358,7 @@ fn moved_pods_obey_every_rule_where_they_go() {
     let ports = [pod("r").opening("0.0.0.0", 80).on("e"), pod_of_f().opening("0.0.0.0", 80)];
     breaks(&half_used(ports), &plan, &[Rule::HostPort]);
     let mut tainted = half_used([pod("r").on("e")]);
-    tainted.nodes[1].taints = vec![taint()];
+    tainted.objects.nodes[1].taints = vec![taint()];
     breaks(&tainted, &plan, &[Rule::Taint]);
 }
 
@@ -440,9 +431,9 @@ fn pods_of_two_nodes_are_not_merged_against_their_will() {
 
 #[test]
 fn limits_hold_once_replacements_are_there() {
-    let limited = |cpu| ClusterSnapshot {
-        node_pools: vec![NodePool { limits: Resources::new().with(CPU, cpu), ..free_pool() }],
-        ..half_used([pod("r").on("e")])
+    let limited = |cpu| {
+        half_used([pod("r").on("e")])
+            .with_node_pools([NodePool { limits: Resources::new().with(CPU, cpu), ..free_pool() }])
     };
     // What goes makes room: 2 cpu of node f and up to 8 of the replacement.
     let types = claim_in("x", &["r"], &["small", "big"], "a", CapacityType::Spot);

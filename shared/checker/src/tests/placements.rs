@@ -7,7 +7,6 @@ use domain::node::Node;
 use domain::plan::Plan;
 use domain::pod::{PodPhase, VirtualPodSource};
 use domain::resource::Resources;
-use domain::snapshot::ClusterSnapshot;
 use domain::taint::{Taint, TaintEffect};
 use domain::workload::WorkloadKind;
 
@@ -59,8 +58,7 @@ fn running_and_ended_pods_have_no_new_place() {
     let mut ended = pod("r");
     ended.pod.phase = PodPhase::Succeeded;
     for other in [running, ended] {
-        let cluster =
-            ClusterSnapshot { nodes: vec![node("e", "small", "a")], ..pooled([pod("p"), other]) };
+        let cluster = pooled([pod("p"), other]).with_nodes([node("e", "small", "a")]);
         breaks(&cluster, &plan([claim("n", &["p", "r"])]), &[Rule::PodNotPending]);
     }
 }
@@ -70,7 +68,7 @@ fn a_pod_of_a_node_that_goes_away_may_get_a_place() {
     let deleted = Node { deleted: Some(now()), ..node("e", "small", "a") };
     let tainted = Node { taints: vec![Taint::disrupted()], ..node("e", "small", "a") };
     for going in [deleted, tainted] {
-        let cluster = ClusterSnapshot { nodes: vec![going], ..pooled([pod("r").on("e")]) };
+        let cluster = pooled([pod("r").on("e")]).with_nodes([going]);
         allows(&cluster, &plan([claim("n", &["r"])]));
         allows(&cluster, &Plan::default());
     }
@@ -78,13 +76,10 @@ fn a_pod_of_a_node_that_goes_away_may_get_a_place() {
 
 #[test]
 fn a_placement_names_a_place_that_stays() {
-    let cluster = ClusterSnapshot {
-        nodes: vec![
-            node("e", "small", "a"),
-            Node { deleted: Some(now()), ..node("going", "small", "a") },
-        ],
-        ..pooled([pod("p")])
-    };
+    let cluster = pooled([pod("p")]).with_nodes([
+        node("e", "small", "a"),
+        Node { deleted: Some(now()), ..node("going", "small", "a") },
+    ]);
     allows(&cluster, &placing("p", "e"));
     breaks(&cluster, &placing("p", "nowhere"), &[Rule::NodeUnknown]);
     breaks(&cluster, &placing("p", "going"), &[Rule::NodeDeleting]);
@@ -103,8 +98,7 @@ fn virtual_pods_of_a_buffer_are_not_listed_but_their_claims_are() {
         percentage: None,
         limits: Resources::new(),
     };
-    let mut cluster =
-        ClusterSnapshot { capacity_buffers: vec![buffer], ..pooled([pod("p"), virtual_pod]) };
+    let mut cluster = pooled([pod("p"), virtual_pod]).with_capacity_buffers([buffer]);
     let with_spare = plan([claim("n", &["p"]), claim("m", &[])]);
     allows(&cluster, &with_spare);
     breaks(&cluster, &plan([claim("n", &["p", "spare-0"])]), &[Rule::PodUnknown]);
@@ -124,7 +118,7 @@ fn pods_that_a_schedule_will_add_go_by_its_name() {
         uid: "u".into(),
         lead_time: None,
     };
-    let cluster = ClusterSnapshot { scaled_objects: vec![scaled], ..pooled([]) };
+    let cluster = pooled([]).with_scaled_objects([scaled]);
     allows(&cluster, &plan([claim("n", &["web-7", "evening-1"])]));
     breaks(&cluster, &plan([claim("n", &["other-7"])]), &[Rule::PodUnknown]);
 }
@@ -139,7 +133,7 @@ fn a_starting_node_may_wear_its_passing_taints() {
     let running = Node { taints: vec![not_ready], ..node("e", "small", "a") };
     let mut starting = running.clone();
     starting.labels.remove(INITIALIZED);
-    let cluster = |node| ClusterSnapshot { nodes: vec![node], ..pooled([pod("p")]) };
+    let cluster = |node| pooled([pod("p")]).with_nodes([node]);
     allows(&cluster(starting), &placing("p", "e"));
     breaks(&cluster(running), &placing("p", "e"), &[Rule::Taint]);
 }

@@ -11,7 +11,7 @@ use crate::Rule;
 use crate::testing::*;
 
 fn with_daemon(daemon: PodMaker, pods: impl IntoIterator<Item = PodMaker>) -> ClusterSnapshot {
-    ClusterSnapshot { daemon_sets: vec![daemon_set(daemon)], ..pooled(pods) }
+    pooled(pods).with_daemon_sets([daemon_set(daemon)])
 }
 
 #[test]
@@ -62,9 +62,8 @@ fn a_daemon_set_counts_where_it_may_run() {
 
 #[test]
 fn pods_fit_beside_those_that_are_bound() {
-    let cluster = |bound: PodMaker, cpu| ClusterSnapshot {
-        nodes: vec![node("e", "small", "a")],
-        ..pooled([bound.on("e"), pod("p").cpu(cpu)])
+    let cluster = |bound: PodMaker, cpu| {
+        pooled([bound.on("e"), pod("p").cpu(cpu)]).with_nodes([node("e", "small", "a")])
     };
     let placed = placing("p", "e");
     allows(&cluster(pod("r").cpu(1000), 1000), &placed);
@@ -72,15 +71,14 @@ fn pods_fit_beside_those_that_are_bound() {
     let mut ended = pod("r").cpu(1000).on("e");
     ended.pod.phase = PodPhase::Failed;
     let mut cluster = cluster(pod("other").cpu(1), 1900);
-    cluster.pods.extend(pooled([ended]).pods);
+    cluster.objects.pods.extend(pooled([ended]).objects.pods);
     allows(&cluster, &placed);
 }
 
 #[test]
 fn a_claim_in_flight_has_room_for_its_daemon_sets_too() {
-    let cluster = |cpu| ClusterSnapshot {
-        node_claims: vec![claim_object("f")],
-        ..with_daemon(pod("d").cpu(600), [pod("p").cpu(cpu)])
+    let cluster = |cpu| {
+        with_daemon(pod("d").cpu(600), [pod("p").cpu(cpu)]).with_node_claims([claim_object("f")])
     };
     allows(&cluster(1400), &placing("p", "f"));
     breaks(&cluster(1401), &placing("p", "f"), &[Rule::Fit]);
@@ -94,11 +92,7 @@ fn a_claim_belongs_to_the_node_of_its_provider_id_or_name() {
     by_id.status.provider_id = Some("aws:///a/i-1".into());
     let known = Node { provider_id: by_id.status.provider_id.clone(), ..node("e", "small", "a") };
     for claim in [by_name, by_id] {
-        let cluster = ClusterSnapshot {
-            nodes: vec![known.clone()],
-            node_claims: vec![claim],
-            ..pooled([pod("p")])
-        };
+        let cluster = pooled([pod("p")]).with_nodes([known.clone()]).with_node_claims([claim]);
         allows(&cluster, &placing("p", "e"));
         breaks(&cluster, &placing("p", "f"), &[Rule::NodeUnknown]);
     }
@@ -111,10 +105,8 @@ fn a_starting_node_will_have_what_its_claim_promises() {
     let mut promising = claim_object("f");
     promising.status.node_name = Some("e".into());
     promising.status.allocatable = size(2, 4, 8).with(GPU, 1);
-    let cluster = |claims| ClusterSnapshot {
-        nodes: vec![starting.clone()],
-        node_claims: claims,
-        ..pooled([pod("p").asking(GPU, 1)])
+    let cluster = |claims| {
+        pooled([pod("p").asking(GPU, 1)]).with_nodes([starting.clone()]).with_node_claims(claims)
     };
     allows(&cluster(vec![promising]), &placing("p", "e"));
     breaks(&cluster(vec![]), &placing("p", "e"), &[Rule::Fit]);
@@ -123,7 +115,7 @@ fn a_starting_node_will_have_what_its_claim_promises() {
 #[test]
 fn a_cordoned_node_takes_no_pod() {
     let cordoned = Node { taints: vec![Node::cordon()], ..node("e", "small", "a") };
-    let cluster = ClusterSnapshot { nodes: vec![cordoned], ..pooled([pod("p")]) };
+    let cluster = pooled([pod("p")]).with_nodes([cordoned]);
     breaks(&cluster, &placing("p", "e"), &[Rule::Taint]);
 }
 
@@ -140,9 +132,8 @@ fn a_host_port_is_opened_once_on_a_node() {
 #[test]
 fn host_ports_of_bound_pods_and_daemon_sets_are_taken() {
     let open = |name: &str, port| pod(name).opening("0.0.0.0", port);
-    let bound = |port| ClusterSnapshot {
-        nodes: vec![node("e", "small", "a")],
-        ..pooled([open("r", port).on("e"), open("p", 80)])
+    let bound = |port| {
+        pooled([open("r", port).on("e"), open("p", 80)]).with_nodes([node("e", "small", "a")])
     };
     allows(&bound(81), &placing("p", "e"));
     breaks(&bound(80), &placing("p", "e"), &[Rule::HostPort]);

@@ -9,7 +9,6 @@ use domain::pod::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiab
 use domain::requirement::Operator;
 use domain::resource::{NODES, Resources};
 use domain::selector::LabelSelector;
-use domain::snapshot::ClusterSnapshot;
 
 use crate::Rule;
 use crate::testing::*;
@@ -62,7 +61,7 @@ fn a_preference_is_no_rule() {
 
 #[test]
 fn a_zone_where_nothing_can_be_launched_is_no_domain() {
-    let by_pool = ClusterSnapshot { node_pools: vec![without_zone_c()], ..cluster(plain(4)) };
+    let by_pool = cluster(plain(4)).with_node_pools([without_zone_c()]);
     allows(&by_pool, &small([2, 2, 0]));
     let not_c = vec![vec![requirement(ZONE, Operator::NotIn, &["c"])]];
     let by_pod = plain(4).into_iter().map(|pod| pod.requiring(not_c.clone()));
@@ -75,11 +74,7 @@ fn a_zone_where_nothing_can_be_launched_is_no_domain() {
 fn a_node_in_a_zone_makes_it_a_domain() {
     let mut alone = node("e", "small", "c");
     alone.labels.remove(NODE_POOL);
-    let cluster = ClusterSnapshot {
-        node_pools: vec![without_zone_c()],
-        nodes: vec![alone],
-        ..cluster(plain(4))
-    };
+    let cluster = cluster(plain(4)).with_node_pools([without_zone_c()]).with_nodes([alone]);
     breaks(&cluster, &small([2, 2, 0]), &[Rule::Spread]);
 }
 
@@ -87,10 +82,7 @@ fn a_node_in_a_zone_makes_it_a_domain() {
 fn pods_that_are_there_count_in_their_namespace() {
     let bound = |prefix: &str| {
         let bound = pods(prefix, 2, |pod| pod.app().cpu(1).on("e"));
-        ClusterSnapshot {
-            nodes: vec![node("e", "small", "a")],
-            ..pooled(bound.into_iter().chain(plain(1)))
-        }
+        pooled(bound.into_iter().chain(plain(1))).with_nodes([node("e", "small", "a")])
     };
     breaks(&bound("r"), &small([1, 0, 0]), &[Rule::Spread]);
     allows(&bound("z/r"), &small([1, 0, 0]));
@@ -99,31 +91,28 @@ fn pods_that_are_there_count_in_their_namespace() {
 #[test]
 fn an_old_skew_is_not_the_plans() {
     let bound = pods("r", 3, |pod| pod.app().cpu(1).on("e"));
-    let cluster = ClusterSnapshot {
-        nodes: vec![node("e", "small", "a")],
-        ..pooled(bound.into_iter().chain(plain(2)))
-    };
+    let cluster = pooled(bound.into_iter().chain(plain(2))).with_nodes([node("e", "small", "a")]);
     allows(&cluster, &small([0, 1, 1]));
 }
 
 #[test]
 fn policies_say_which_nodes_are_looked_at() {
     let tainted = Node { taints: vec![taint()], ..node("e", "small", "c") };
-    let cluster = |policy| ClusterSnapshot {
-        node_pools: vec![without_zone_c()],
-        nodes: vec![tainted.clone()],
-        ..cluster(spreading(4, |spread| spread.node_taints_policy = policy))
+    let cluster = |policy| {
+        cluster(spreading(4, |spread| spread.node_taints_policy = policy))
+            .with_node_pools([without_zone_c()])
+            .with_nodes([tainted.clone()])
     };
     allows(&cluster(NodeInclusionPolicy::Honor), &small([2, 2, 0]));
     breaks(&cluster(NodeInclusionPolicy::Ignore), &small([2, 2, 0]), &[Rule::Spread]);
     let not_c = || vec![vec![requirement(ZONE, Operator::NotIn, &["c"])]];
-    let cluster = |policy| ClusterSnapshot {
-        nodes: vec![node("e", "small", "c")],
-        ..pooled(
+    let cluster = |policy| {
+        pooled(
             spreading(4, |spread| spread.node_affinity_policy = policy)
                 .into_iter()
                 .map(|pod| pod.requiring(not_c())),
         )
+        .with_nodes([node("e", "small", "c")])
     };
     allows(&cluster(NodeInclusionPolicy::Honor), &small([2, 2, 0]));
     breaks(&cluster(NodeInclusionPolicy::Ignore), &small([2, 2, 0]), &[Rule::Spread]);
@@ -131,9 +120,9 @@ fn policies_say_which_nodes_are_looked_at() {
 
 #[test]
 fn with_fewer_domains_than_min_domains_the_emptiest_counts_as_empty() {
-    let cluster = |least| ClusterSnapshot {
-        node_pools: vec![without_zone_c()],
-        ..cluster(spreading(4, |spread| spread.min_domains = Some(least)))
+    let cluster = |least| {
+        cluster(spreading(4, |spread| spread.min_domains = Some(least)))
+            .with_node_pools([without_zone_c()])
     };
     allows(&cluster(2), &small([2, 2, 0]));
     breaks(&cluster(3), &small([2, 2, 0]), &[Rule::Spread]);
@@ -146,7 +135,7 @@ fn a_new_host_can_be_had_unless_limits_are_reached() {
     let together = plan([claim("n", &["p0", "p1"])]);
     breaks(&pooled(two()), &together, &[Rule::Spread]);
     let limited = NodePool { limits: Resources::new().with(NODES, 1), ..pool() };
-    allows(&ClusterSnapshot { node_pools: vec![limited], ..cluster(two()) }, &together);
+    allows(&cluster(two()).with_node_pools([limited]), &together);
 }
 
 #[test]

@@ -57,11 +57,9 @@ fn class(binds_immediately: bool) -> StorageClass {
 
 /// A pod that mounts claim `c`, in a cluster that has volume `v`.
 fn mounting(claims: Vec<PersistentVolumeClaim>) -> ClusterSnapshot {
-    ClusterSnapshot {
-        persistent_volume_claims: claims,
-        persistent_volumes: vec![volume("v")],
-        ..pooled([pod("p").mounting("c")])
-    }
+    pooled([pod("p").mounting("c")])
+        .with_persistent_volume_claims(claims)
+        .with_persistent_volumes([volume("v")])
 }
 
 fn in_b() -> domain::plan::Plan {
@@ -80,8 +78,8 @@ fn a_volume_is_used_in_its_zone() {
 #[test]
 fn zone_labels_of_older_volumes_count() {
     let mut cluster = mounting(vec![volume_claim("c", bound_to("v"))]);
-    cluster.persistent_volumes[0].node_terms = None;
-    cluster.persistent_volumes[0].labels = labels(&[(ZONE, "a__c")]);
+    cluster.objects.persistent_volumes[0].node_terms = None;
+    cluster.objects.persistent_volumes[0].labels = labels(&[(ZONE, "a__c")]);
     allows(&cluster, &plan([claim("n", &["p"])]));
     breaks(&cluster, &in_b(), &[Rule::VolumeTopology]);
 }
@@ -89,12 +87,12 @@ fn zone_labels_of_older_volumes_count() {
 #[test]
 fn a_volume_on_a_hosts_disk_stays_behind() {
     let mut cluster = mounting(vec![volume_claim("c", bound_to("v"))]);
-    cluster.persistent_volumes[0].node_terms = Some(vec![NodeSelectorTerm {
+    cluster.objects.persistent_volumes[0].node_terms = Some(vec![NodeSelectorTerm {
         expressions: vec![requirement(HOSTNAME, Operator::In, &["e"])],
         fields: vec![],
     }]);
     breaks(&cluster, &in_b(), &[Rule::VolumeTopology]);
-    cluster.persistent_volumes[0].is_host_bound = true;
+    cluster.objects.persistent_volumes[0].is_host_bound = true;
     allows(&cluster, &in_b());
 }
 
@@ -119,10 +117,8 @@ fn a_claim_must_be_usable() {
 
 #[test]
 fn a_storage_class_says_where_and_when_a_volume_is_made() {
-    let cluster = |class| ClusterSnapshot {
-        storage_classes: vec![class],
-        ..mounting(vec![volume_claim("c", of_class("s"))])
-    };
+    let cluster =
+        |class| mounting(vec![volume_claim("c", of_class("s"))]).with_storage_classes([class]);
     allows(&cluster(class(false)), &plan([claim("n", &["p"])]));
     breaks(&cluster(class(false)), &in_b(), &[Rule::VolumeTopology]);
     breaks(&cluster(class(true)), &plan([claim("n", &["p"])]), &[Rule::Volume]);
@@ -130,22 +126,18 @@ fn a_storage_class_says_where_and_when_a_volume_is_made() {
 
 #[test]
 fn the_default_class_serves_claims_that_name_none() {
-    let mut cluster = ClusterSnapshot {
-        storage_classes: vec![class(false)],
-        ..mounting(vec![volume_claim("c", ClaimSpec::default())])
-    };
+    let mut cluster = mounting(vec![volume_claim("c", ClaimSpec::default())])
+        .with_storage_classes([class(false)]);
     breaks(&cluster, &plan([claim("n", &["p"])]), &[Rule::Volume]);
-    cluster.storage_classes[0].is_default = true;
+    cluster.objects.storage_classes[0].is_default = true;
     allows(&cluster, &plan([claim("n", &["p"])]));
 }
 
 #[test]
 fn an_ephemeral_volume_is_made_with_its_pod() {
     let ephemeral = VolumeUse::Ephemeral { volume: "v".into(), template: of_class("s").into() };
-    let cluster = ClusterSnapshot {
-        storage_classes: vec![class(true)],
-        ..pooled([pod("p").with(|spec| spec.volumes = vec![ephemeral])])
-    };
+    let cluster = pooled([pod("p").with(|spec| spec.volumes = vec![ephemeral])])
+        .with_storage_classes([class(true)]);
     allows(&cluster, &plan([claim("n", &["p"])]));
     breaks(&cluster, &in_b(), &[Rule::VolumeTopology]);
 }
@@ -153,10 +145,10 @@ fn an_ephemeral_volume_is_made_with_its_pod() {
 #[test]
 fn a_read_write_once_pod_claim_has_one_user() {
     let spec = |one_pod_only| ClaimSpec { one_pod_only, ..bound_to("v") };
-    let cluster = |one_pod_only| ClusterSnapshot {
-        persistent_volume_claims: vec![volume_claim("c", spec(one_pod_only))],
-        persistent_volumes: vec![volume("v")],
-        ..pooled(pods("p", 2, |pod| pod.mounting("c")))
+    let cluster = |one_pod_only| {
+        pooled(pods("p", 2, |pod| pod.mounting("c")))
+            .with_persistent_volume_claims([volume_claim("c", spec(one_pod_only))])
+            .with_persistent_volumes([volume("v")])
     };
     let together = plan([claim("n", &["p0", "p1"])]);
     allows(&cluster(false), &together);
@@ -167,14 +159,14 @@ fn a_read_write_once_pod_claim_has_one_user() {
 fn a_pod_that_is_going_leaves_its_volume_to_another() {
     let staying = node("e", "small", "a");
     let going = Node { taints: vec![Taint::disrupted()], ..staying.clone() };
-    let cluster = |node| ClusterSnapshot {
-        nodes: vec![node],
-        persistent_volume_claims: vec![volume_claim(
-            "c",
-            ClaimSpec { one_pod_only: true, ..bound_to("v") },
-        )],
-        persistent_volumes: vec![volume("v")],
-        ..pooled([pod("r").mounting("c").on("e"), pod("p").mounting("c")])
+    let cluster = |node| {
+        pooled([pod("r").mounting("c").on("e"), pod("p").mounting("c")])
+            .with_nodes([node])
+            .with_persistent_volume_claims([volume_claim(
+                "c",
+                ClaimSpec { one_pod_only: true, ..bound_to("v") },
+            )])
+            .with_persistent_volumes([volume("v")])
     };
     let launching = plan([claim("n", &["p"])]);
     breaks(&cluster(staying), &launching, &[Rule::VolumeExclusive]);
@@ -183,15 +175,15 @@ fn a_pod_that_is_going_leaves_its_volume_to_another() {
 
 #[test]
 fn a_node_attaches_so_many_volumes() {
-    let cluster = |limit| ClusterSnapshot {
-        nodes: vec![node("e", "small", "a")],
-        csi_nodes: vec![CsiNode { name: "e".into(), limits: vec![("d".into(), limit)] }],
-        persistent_volume_claims: vec![
-            volume_claim("c", bound_to("v")),
-            volume_claim("k", bound_to("w")),
-        ],
-        persistent_volumes: vec![volume("v"), volume("w")],
-        ..pooled([pod("p").mounting("c"), pod("r").on("e").mounting("k")])
+    let cluster = |limit| {
+        pooled([pod("p").mounting("c"), pod("r").on("e").mounting("k")])
+            .with_nodes([node("e", "small", "a")])
+            .with_csi_nodes([CsiNode { name: "e".into(), limits: vec![("d".into(), limit)] }])
+            .with_persistent_volume_claims([
+                volume_claim("c", bound_to("v")),
+                volume_claim("k", bound_to("w")),
+            ])
+            .with_persistent_volumes([volume("v"), volume("w")])
     };
     allows(&cluster(2), &placing("p", "e"));
     breaks(&cluster(1), &placing("p", "e"), &[Rule::VolumeLimit]);

@@ -47,7 +47,7 @@ fn settled_world() -> World {
     live(&world, 15);
     let node = world.node();
     let bound = ["web-0", "web-1"].map(|name| pod_on(name, &node));
-    world.cluster.view.borrow_mut().pods = bound.into();
+    world.cluster.listing.borrow_mut().objects.pods = bound.into();
     live(&world, 60);
     assert_eq!(world.store.only_record().phase(), ClaimPhase::Initialized);
     world
@@ -69,7 +69,7 @@ fn pods_that_wait_for_a_claim_in_flight_are_placed_on_it() {
 fn a_node_that_its_pods_left_is_removed_and_one_in_use_stays() {
     let world = settled_world();
     assert!(disrupted(&world, "run-2").changes.is_empty());
-    world.cluster.view.borrow_mut().pods.clear();
+    world.cluster.listing.borrow_mut().objects.pods.clear();
     live(&world, 5);
     let proposed = disrupted(&world, "run-3");
     assert_eq!(proposed.changes[0].what, CommandEvent::Proposed);

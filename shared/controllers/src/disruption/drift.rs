@@ -47,12 +47,12 @@ impl<P: Ports> DisruptionRun<'_, P> {
     }
 
     fn origins(&self, record: &ClaimRecord) -> Origins<'_> {
-        let view = &self.observed.view;
+        let listing = &self.observed.listing;
         let is_pool = |pool: &&NodePool| record.claim.node_pool() == Some(&pool.name);
         let is_class = |class: &&Ec2NodeClass| class.name == record.launch.node_class;
         Origins {
-            pool: view.node_pools.iter().find(is_pool),
-            class: view.node_classes.iter().find(is_class),
+            pool: listing.objects.node_pools.iter().find(is_pool),
+            class: listing.objects.node_classes.iter().find(is_class),
         }
     }
 }

@@ -92,7 +92,13 @@ impl<P: Ports> DisruptionRun<'_, P> {
 
     fn blocked_events(&mut self, blocked: &[BlockedNode]) {
         let events = blocked.iter().filter_map(|blocked| {
-            let node = self.observed.view.nodes.iter().find(|node| node.name == blocked.node)?;
+            let node = self
+                .observed
+                .listing
+                .objects
+                .nodes
+                .iter()
+                .find(|node| node.name == blocked.node)?;
             let about = Subject::Node(node.name.clone(), node.uid.clone());
             Some(Event::new(about, event_reason(&blocked.reason)?, &blocked.reason))
         });

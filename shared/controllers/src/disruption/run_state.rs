@@ -11,13 +11,13 @@ use crate::ports::{ClaimStore, Lease, Ports, Versioned};
 use crate::record::command::CommandRecord;
 use crate::run::Run;
 use crate::steps::pod_events::consolidatable_in;
-use crate::steps::snapshot::Observation;
+use crate::steps::snapshot::ClusterState;
 
 /// A disruption run at work.
 pub(super) struct DisruptionRun<'a, P> {
     pub(super) ports: &'a P,
     pub(super) run: &'a Run<'a>,
-    pub(super) observed: &'a Observation,
+    pub(super) observed: &'a ClusterState,
     pub(super) snapshot: &'a ClusterSnapshot,
     /// Provisioning's lease, held where a command is about to start.
     pub(super) launch_lease: Option<&'a Lease>,
@@ -34,7 +34,7 @@ impl<'a, P: Ports> DisruptionRun<'a, P> {
     pub(super) fn new(
         ports: &'a P,
         run: &'a Run<'a>,
-        observed: &'a Observation,
+        observed: &'a ClusterState,
         snapshot: &'a ClusterSnapshot,
         launch_lease: Option<&'a Lease>,
     ) -> Self {
@@ -65,7 +65,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
     /// Requeues when the next node becomes consolidatable, so that a node that has lost its pods
     /// does not wait for the next scheduled invocation.
     pub(super) fn requeue_when_consolidatable(&mut self) {
-        let pools = &self.observed.view.node_pools;
+        let pools = &self.observed.listing.objects.node_pools;
         let is_kept =
             |claim: &&NodeClaim| claim.deleted.is_none() && claim.is(ConditionType::Initialized);
         let next = self

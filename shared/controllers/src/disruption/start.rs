@@ -119,7 +119,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
             replacements.iter().map(|claim| claim.record.claim.name.clone()).collect();
         self.started_events(&command.record, &names);
         let context = LaunchContext {
-            node_classes: &self.observed.view.node_classes,
+            node_classes: &self.observed.listing.objects.node_classes,
             instance_types: &self.observed.instance_types,
         };
         let now = self.observed.now;

@@ -29,7 +29,7 @@ fn add_node(world: &World, name: &str) {
     node.taints.clear();
     let own = instance(&format!("i-{name}"), &record, at(0));
     world.cloud.instances.borrow_mut().insert(record.launch.token.clone(), own);
-    world.cluster.view.borrow_mut().nodes.push(node);
+    world.cluster.listing.borrow_mut().objects.nodes.push(node);
     world.store.put(record);
 }
 
@@ -123,7 +123,7 @@ fn of_several_empty_nodes_those_that_still_are_go() {
     let world = world_with_an_empty_node();
     add_node(&world, "busy");
     let _report = run_once(&world, "run-1");
-    let busy = world.cluster.view.borrow().nodes[1].clone();
+    let busy = world.cluster.listing.borrow().objects.nodes[1].clone();
     world.cluster.add_pods([pod_on("web-0", &busy)]);
     world.advance(15);
     let report = run_once(&world, "run-2");
@@ -314,7 +314,7 @@ fn hashes_by_older_rules_are_renewed_and_a_drifted_claim_stays_drifted() {
         record.claim.annotations = stamp("1", "v2").node_pool_annotations();
         world.store.put(record.clone());
     }
-    world.cluster.view.borrow_mut().node_pools = vec![{
+    world.cluster.listing.borrow_mut().objects.node_pools = vec![{
         let mut pool = crate::testing::node_pool("default");
         std::sync::Arc::make_mut(&mut pool.template).hash = Some("9".into());
         pool

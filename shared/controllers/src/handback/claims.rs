@@ -7,7 +7,7 @@ use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::{ClaimPhase, ClaimRecord};
 use crate::run::{Run, is_over, observe};
-use crate::steps::snapshot::Observation;
+use crate::steps::snapshot::ClusterState;
 
 /// Hands over every settled claim, under lifecycle's lease.
 pub(super) async fn hand_over<P: Ports>(
@@ -43,7 +43,7 @@ pub(super) async fn hand_over<P: Ports>(
 /// The NodeClaim object comes first: until the record is deleted, the next call repeats this.
 async fn hand_one_over<P: Ports>(
     ports: &P,
-    observed: &Observation,
+    observed: &ClusterState,
     claim: &Versioned<ClaimRecord>,
     report: &mut HandBackReport,
 ) -> Result<(), Text> {
@@ -74,8 +74,8 @@ fn failed(
 
 /// Whether an earlier call handed the object over and died before it deleted the record: the object
 /// mirrors no claim any more and has the same instance.
-fn was_released(observed: &Observation, record: &ClaimRecord) -> bool {
-    observed.view.node_claims.iter().any(|object| {
+fn was_released(observed: &ClusterState, record: &ClaimRecord) -> bool {
+    observed.listing.node_claims.iter().any(|object| {
         object.claim.name == record.claim.name
             && object.mirror_of.is_none()
             && object.claim.uid != record.claim.uid

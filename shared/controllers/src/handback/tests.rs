@@ -18,7 +18,7 @@ fn world() -> World {
     let mut node = node_of(&record);
     node.taints.clear();
     node.name = "node-web-1".into();
-    world.cluster.view.borrow_mut().nodes.push(node);
+    world.cluster.listing.borrow_mut().objects.nodes.push(node);
     world
         .cloud
         .instances
@@ -36,10 +36,12 @@ fn a_node_that_is_handed_back_keeps_its_node_claim_and_its_instance() {
     assert_eq!(report.handed_back, ["web-1".into()] as [Text; 1]);
     assert!(report.is_complete() && report.problems == Problems::default());
     assert!(world.store.records().is_empty());
-    let view = world.cluster.view.borrow();
-    assert_eq!(view.node_claims.len(), 1);
-    assert_eq!(view.node_claims[0].mirror_of, None, "it is nobody's mirror any more");
-    assert!(view.nodes[0].deleted.is_none() && view.nodes[0].taints.is_empty());
+    let listing = world.cluster.listing.borrow();
+    assert_eq!(listing.node_claims.len(), 1);
+    assert_eq!(listing.node_claims[0].mirror_of, None, "it is nobody's mirror any more");
+    assert!(
+        listing.objects.nodes[0].deleted.is_none() && listing.objects.nodes[0].taints.is_empty()
+    );
     assert_eq!(world.cloud.instances.borrow().len(), 1);
 }
 
@@ -84,7 +86,7 @@ fn a_call_that_died_before_the_record_was_gone_is_finished_by_the_next() {
     assert!(report.is_complete() && report.problems == Problems::default(), "{report:?}");
     assert!(world.store.records().is_empty());
     assert_eq!(world.cloud.instances.borrow().len(), 1);
-    assert_eq!(world.cluster.view.borrow().node_claims[0].mirror_of, None);
+    assert_eq!(world.cluster.listing.borrow().node_claims[0].mirror_of, None);
 }
 
 #[test]

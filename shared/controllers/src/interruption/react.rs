@@ -14,7 +14,7 @@ use crate::ports::{ClaimStore, Clock, Cluster, FunctionName, Lease, LeaseAnswer,
 use crate::provisioning::{ProvisioningReport, provision_for};
 use crate::run::{Run, after, is_over, observe, record_events};
 use crate::steps::drain::leaving;
-use crate::steps::snapshot::Observation;
+use crate::steps::snapshot::ClusterState;
 
 /// How long to wait for provisioning's lease: most runs that hold it end within this time.
 const LEASE_WAIT_MAX: SignedDuration = SignedDuration::from_secs(5);
@@ -85,7 +85,7 @@ async fn provision_and_release<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     lease: &Lease,
-    listed: Result<Observation, PortError>,
+    listed: Result<ClusterState, PortError>,
     report: &mut ClusterReport,
 ) -> Result<ProvisioningReport, PortError> {
     let result = match listed {
@@ -113,7 +113,7 @@ async fn await_lease<P: Ports>(ports: &P, run: &Run<'_>) -> Result<Option<Lease>
 
 async fn taint<P: Ports>(
     ports: &P,
-    observed: &Observation,
+    observed: &ClusterState,
     claims: &BTreeSet<Text>,
     report: &mut ClusterReport,
 ) {

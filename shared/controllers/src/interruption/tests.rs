@@ -25,7 +25,7 @@ fn world_with(claims: &[&str]) -> Rc<World> {
         world.store.put(record);
     }
     world.boot();
-    let nodes: Vec<Node> = world.cluster.view.borrow().nodes.clone();
+    let nodes: Vec<Node> = world.cluster.listing.borrow().objects.nodes.clone();
     world.cluster.add_pods(nodes.iter().map(|node| pod_on(&format!("pod-{}", node.name), node)));
     world.advance(100);
     Rc::new(world)
@@ -153,7 +153,7 @@ fn an_instance_that_has_ended_is_cleaned_up_at_once() {
     let outcome = handled(&world, &notice(NoticeKind::Terminated));
     assert_eq!(deadline(&outcome), Some(at(100)));
     assert!(world.store.records().is_empty(), "the claim is gone");
-    assert!(world.cluster.view.borrow().nodes.is_empty(), "its Node is gone");
+    assert!(world.cluster.listing.borrow().objects.nodes.is_empty(), "its Node is gone");
     assert!(world.cluster.has_event(EventReason::InstanceTerminating));
 }
 

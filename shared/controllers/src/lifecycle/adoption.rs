@@ -12,7 +12,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
     /// nothing can be launched, is left alone until that changes.
     pub(super) async fn adopt(&mut self, lease: &Lease) {
         let observed = self.observed;
-        let foreign = observed.view.node_claims.iter().filter(|object| {
+        let foreign = observed.listing.node_claims.iter().filter(|object| {
             object.mirror_of.is_none()
                 && object.claim.deleted.is_none()
                 && observed.claim(&object.claim.name).is_none()

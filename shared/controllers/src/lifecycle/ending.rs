@@ -162,7 +162,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         let listed = self.ports.cluster().volume_attachments(&node.name).await;
         let operation = || format!("list volume attachments of Node {}", node.name);
         let attachments = self.report.problems.record(operation, listed)?;
-        let claims = &self.observed.view.persistent_volume_claims;
+        let claims = &self.observed.listing.objects.persistent_volume_claims;
         Some(awaited_attachments(&attachments, self.pods_of(node), claims, self.now).len())
     }
 

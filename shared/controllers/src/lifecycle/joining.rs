@@ -83,7 +83,8 @@ impl<P: Ports> LifecycleRun<'_, P> {
         let provider_id = record.claim.status.provider_id.as_ref();
         let nodes: Vec<&Node> = self
             .observed
-            .view
+            .listing
+            .objects
             .nodes
             .iter()
             .filter(|node| node.provider_id.is_some() && node.provider_id.as_ref() == provider_id)
@@ -157,10 +158,9 @@ impl<P: Ports> LifecycleRun<'_, P> {
             let about = Subject::NodeClaim(record.claim.name.clone());
             self.events.push(Event::new(about, EventReason::FailedConsistencyCheck, lack));
         }
-        let pool = record
-            .claim
-            .node_pool()
-            .and_then(|name| self.observed.view.node_pools.iter().find(|pool| pool.name == *name));
+        let pool = record.claim.node_pool().and_then(|name| {
+            self.observed.listing.objects.node_pools.iter().find(|pool| pool.name == *name)
+        });
         if let Some(pause) = consolidatable_in(&record.claim, pool, self.now) {
             self.requeue_after(pause);
         }

@@ -68,7 +68,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     /// Whether a NodeClaim that we did not create names the instance: it is adopted rather than
     /// terminated.
     fn is_adoptable(&self, instance: &Instance) -> bool {
-        self.observed.view.node_claims.iter().any(|object| {
+        self.observed.listing.node_claims.iter().any(|object| {
             object.mirror_of.is_none()
                 && object.claim.status.provider_id.as_ref() == Some(&instance.provider_id)
         })
@@ -79,7 +79,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     pub(super) async fn remove_objects(&mut self) {
         let observed = self.observed;
         let unreadable = self.ports.store().unreadable_claims();
-        for object in &observed.view.node_claims {
+        for object in &observed.listing.node_claims {
             let Some(uid) = &object.mirror_of else { continue };
             if unreadable.contains(&object.claim.name) {
                 continue;
@@ -106,7 +106,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             .chain(self.instances.values().map(|instance| &instance.provider_id))
             .chain(
                 observed
-                    .view
+                    .listing
                     .node_claims
                     .iter()
                     .filter_map(|object| object.claim.status.provider_id.as_ref()),
@@ -117,7 +117,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
                 && node.is_not_ready()
                 && node.provider_id.as_ref().is_some_and(|id| !known.contains(id))
         };
-        for node in observed.view.nodes.iter().filter(is_orphan) {
+        for node in observed.listing.objects.nodes.iter().filter(is_orphan) {
             if self.release_node(node).await {
                 self.report.orphans.push(Orphan::Node(node.name.clone()));
             }

@@ -31,7 +31,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
         let observed = self.observed;
         for old in &records {
             let name = &old.record.node_pool;
-            if !observed.view.node_pools.iter().any(|pool| pool.name == *name) {
+            if !observed.listing.objects.node_pools.iter().any(|pool| pool.name == *name) {
                 let deleted = self.ports.store().delete_pool(name, old.version).await;
                 self.report
                     .problems
@@ -40,7 +40,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
         }
         let known: BTreeMap<&Text, (&PoolRecord, Version)> =
             records.iter().map(|own| (&own.record.node_pool, (&own.record, own.version))).collect();
-        for pool in &observed.view.node_pools {
+        for pool in &observed.listing.objects.node_pools {
             let record = self.update_record(pool, known.get(&pool.name).copied()).await;
             self.update_pool_status(pool, record.as_ref()).await;
         }
@@ -54,9 +54,9 @@ impl<P: Ports> LifecycleRun<'_, P> {
         own: Option<(&PoolRecord, Version)>,
     ) -> Option<PoolRecord> {
         let class = &pool.template.node_class_ref.name;
-        let view = &self.observed.view;
-        let generation = view.node_pool_states.get(&pool.name).map_or(0, |own| own.generation);
-        let of_class = view.node_class_states.get(class).map_or(0, |own| own.generation);
+        let listing = &self.observed.listing;
+        let generation = listing.node_pool_states.get(&pool.name).map_or(0, |own| own.generation);
+        let of_class = listing.node_class_states.get(class).map_or(0, |own| own.generation);
         let fresh = PoolRecord {
             node_pool: pool.name.clone(),
             uid: pool.uid.clone(),
@@ -87,7 +87,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
     async fn update_pool_status(&mut self, pool: &NodePool, record: Option<&PoolRecord>) {
         let observed = self.observed;
         let nothing = Observed::default();
-        let before = observed.view.node_pool_states.get(&pool.name).unwrap_or(&nothing);
+        let before = observed.listing.node_pool_states.get(&pool.name).unwrap_or(&nothing);
         let members: Vec<Member<'_>> = observed
             .claims
             .iter()
@@ -97,7 +97,8 @@ impl<P: Ports> LifecycleRun<'_, P> {
             .map(|record| Member { claim: &record.claim, node: self.node(record) })
             .collect();
         let class = observed
-            .view
+            .listing
+            .objects
             .node_classes
             .iter()
             .find(|class| class.name == pool.template.node_class_ref.name);

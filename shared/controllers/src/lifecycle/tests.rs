@@ -47,7 +47,7 @@ fn initialized_world() -> World {
     world.boot();
     live(&world, 15);
     let bound = pod_on("web-0", &world.node());
-    world.cluster.view.borrow_mut().pods = vec![bound];
+    world.cluster.listing.borrow_mut().objects.pods = vec![bound];
     live(&world, 5);
     assert_eq!(world.store.only_record().phase(), ClaimPhase::Initialized);
     world
@@ -56,7 +56,7 @@ fn initialized_world() -> World {
 /// A user deletes the NodeClaim object.
 fn delete_object(world: &World) {
     let now = crate::ports::Clock::now(&world.clock);
-    world.cluster.view.borrow_mut().node_claims[0].claim.deleted = Some(now);
+    world.cluster.listing.borrow_mut().node_claims[0].claim.deleted = Some(now);
 }
 
 fn with_grace_period(world: &World, seconds: i64) {
@@ -84,7 +84,7 @@ fn a_claim_goes_from_launched_to_registered_to_initialized() {
     assert!(record.claim.is(ConditionType::Ready));
     let nominations = world.store.nominations.borrow();
     assert!(nominations.iter().any(|nomination| nomination.node == world.node().name));
-    let object = world.cluster.view.borrow().node_claims[0].clone();
+    let object = world.cluster.listing.borrow().node_claims[0].clone();
     assert_eq!(object.claim.status, record.claim.status);
 }
 
@@ -106,7 +106,7 @@ fn an_instance_that_never_joins_is_ended_after_fifteen_minutes() {
     live(&world, 15);
     assert!(!has_instance(&world));
     assert!(world.store.records().is_empty());
-    assert!(world.cluster.view.borrow().node_claims.is_empty());
+    assert!(world.cluster.listing.borrow().node_claims.is_empty());
 }
 
 #[test]
@@ -160,12 +160,12 @@ fn what_belongs_to_a_claim_that_cannot_be_read_is_no_orphan() {
     let own = instance("i-1", &unread, at(0));
     world.cloud.instances.borrow_mut().insert("token".into(), own);
     let mirror = NodeClaimObject { claim: unread.claim.clone(), mirror_of: Some(unread.claim.uid) };
-    world.cluster.view.borrow_mut().node_claims.push(mirror);
+    world.cluster.listing.borrow_mut().node_claims.push(mirror);
     world.store.unreadable.borrow_mut().push("unread".into());
     world.advance(60);
     assert!(run_once(&world).orphans.is_empty());
     assert!(has_instance(&world));
-    assert_eq!(world.cluster.view.borrow().node_claims.len(), 1);
+    assert_eq!(world.cluster.listing.borrow().node_claims.len(), 1);
 }
 
 #[test]
@@ -184,8 +184,8 @@ fn deleting_the_node_claim_drains_the_node_and_ends_everything() {
     assert!(!has_instance(&world));
     live(&world, 5);
     assert!(world.store.records().is_empty());
-    let view = world.cluster.view.borrow();
-    assert!(view.node_claims.is_empty() && view.nodes.is_empty());
+    let listing = world.cluster.listing.borrow();
+    assert!(listing.node_claims.is_empty() && listing.objects.nodes.is_empty());
 }
 
 #[test]
@@ -194,13 +194,13 @@ fn deleting_the_node_ends_the_claim_as_well() {
     world.cluster.change_node(|node| node.deleted = Some(at(100)));
     live(&world, 20);
     assert!(world.store.records().is_empty() && !has_instance(&world));
-    assert!(world.cluster.view.borrow().nodes.is_empty());
+    assert!(world.cluster.listing.borrow().objects.nodes.is_empty());
 }
 
 #[test]
 fn even_an_empty_node_is_drained_for_five_seconds() {
     let world = initialized_world();
-    world.cluster.view.borrow_mut().pods.clear();
+    world.cluster.listing.borrow_mut().objects.pods.clear();
     delete_object(&world);
     let _report = run_once(&world);
     world.advance(4);
@@ -235,7 +235,7 @@ fn two_drains() -> World {
         world.cloud.instances.borrow_mut().extend(instance.map(|own| (name.into(), own)));
         let node = node_of(&record);
         world.cluster.finalizers.borrow_mut().push(node.name.clone());
-        world.cluster.view.borrow_mut().nodes.push(node.clone());
+        world.cluster.listing.borrow_mut().objects.nodes.push(node.clone());
         world.store.put(record.ended(at(0), EndReason::NodeClaimDeleted, None));
         node
     });
@@ -275,12 +275,12 @@ fn a_run_that_has_no_time_left_asks_no_more_pods_and_leaves_drains_to_the_next()
 #[test]
 fn a_protected_pod_is_waited_for_without_a_deadline() {
     let world = initialized_world();
-    world.cluster.view.borrow_mut().pods[0].do_not_disrupt = Some(DoNotDisrupt::Always);
+    world.cluster.listing.borrow_mut().objects.pods[0].do_not_disrupt = Some(DoNotDisrupt::Always);
     delete_object(&world);
     live(&world, 3600);
     assert!(has_instance(&world));
     assert!(world.cluster.evicted.borrow().is_empty());
-    world.cluster.view.borrow_mut().pods[0].do_not_disrupt = None;
+    world.cluster.listing.borrow_mut().objects.pods[0].do_not_disrupt = None;
     live(&world, 20);
     assert!(world.store.records().is_empty());
 }
@@ -314,7 +314,7 @@ fn a_claim_whose_instance_is_gone_ends_at_once_when_its_node_is_not_ready() {
     world.cluster.change_node(|node| node.conditions[0].status = ConditionStatus::Unknown);
     live(&world, 5);
     assert!(world.store.records().is_empty());
-    assert!(world.cluster.view.borrow().nodes.is_empty());
+    assert!(world.cluster.listing.borrow().objects.nodes.is_empty());
     assert!(world.cluster.evicted.borrow().is_empty(), "nobody is left there to end pods");
 }
 
@@ -337,13 +337,13 @@ fn an_instance_that_ec2_shuts_down_by_itself_is_no_reason_to_ask_again() {
 fn consolidation_waits_from_the_last_pod_that_came_or_went() {
     let world = initialized_world();
     let after = NeverOr::After(SignedDuration::from_secs(30));
-    let pool = |view: &mut crate::ports::ClusterView| {
-        view.node_pools[0].disruption.consolidate_after = after;
+    let pool = |listing: &mut crate::ports::ClusterListing| {
+        listing.objects.node_pools[0].disruption.consolidate_after = after;
     };
-    pool(&mut world.cluster.view.borrow_mut());
+    pool(&mut world.cluster.listing.borrow_mut());
     live(&world, 30);
     assert!(world.store.only_record().claim.is(ConditionType::Consolidatable));
-    world.cluster.view.borrow_mut().pods.clear();
+    world.cluster.listing.borrow_mut().objects.pods.clear();
     live(&world, 25);
     assert!(!world.store.only_record().claim.is(ConditionType::Consolidatable));
     live(&world, 15);
@@ -355,22 +355,22 @@ fn the_object_of_a_claim_that_is_gone_goes() {
     let world = World::new();
     let claim = record("gone").claim;
     let object = NodeClaimObject { mirror_of: Some(claim.uid.clone()), claim };
-    world.cluster.view.borrow_mut().node_claims.push(object);
+    world.cluster.listing.borrow_mut().node_claims.push(object);
     assert_eq!(run_once(&world).orphans, [Orphan::NodeClaim("gone".into())]);
-    assert!(world.cluster.view.borrow().node_claims.is_empty());
+    assert!(world.cluster.listing.borrow().node_claims.is_empty());
 }
 
 #[test]
 fn a_node_claim_that_somebody_made_is_adopted_and_launched() {
     let world = World::new();
     let object = NodeClaimObject { claim: record("mine").claim, mirror_of: None };
-    world.cluster.view.borrow_mut().node_claims.push(object);
+    world.cluster.listing.borrow_mut().node_claims.push(object);
     assert_eq!(run_once(&world).changes[0].what, Change::Adopted);
     let _report = block_on(provision(&world, &world.run("provisioning"))).unwrap();
     assert!(world.store.only_record().instance.is_some());
-    let view = world.cluster.view.borrow();
-    assert_eq!(view.node_claims.len(), 1, "it is its own mirror");
-    assert!(view.node_claims[0].claim.status.provider_id.is_some());
+    let listing = world.cluster.listing.borrow();
+    assert_eq!(listing.node_claims.len(), 1, "it is its own mirror");
+    assert!(listing.node_claims[0].claim.status.provider_id.is_some());
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn an_instance_that_another_autoscaler_launched_is_taken_over_with_its_node_clai
     let own = Instance { claim_uid: None, ..instance("i-theirs", &theirs, at(0)) };
     world.cloud.instances.borrow_mut().insert("token".into(), own);
     let object = NodeClaimObject { claim: theirs.claim, mirror_of: None };
-    world.cluster.view.borrow_mut().node_claims.push(object);
+    world.cluster.listing.borrow_mut().node_claims.push(object);
     world.advance(3600);
     let report = run_once(&world);
     assert_eq!(report.changes.last().unwrap().what, Change::Adopted);

@@ -3,18 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::label::Labels;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
-use domain::overlay::NodeOverlay;
-use domain::pdb::PodDisruptionBudget;
 use domain::pod::{ObjectKey, Pod, PodKey, VirtualPodSource};
+use domain::snapshot::ClusterObjects;
 use domain::taint::{Taint, TaintEffect};
-use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use domain::workload::{DaemonSet, Namespace, PodTemplateObject, Workload, WorkloadKind};
+use domain::workload::WorkloadKind;
 use domain::{Text, Timestamp};
 
 use super::error::PortError;
@@ -31,7 +28,7 @@ use crate::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Obser
 )]
 pub trait Cluster {
     /// Lists everything that decisions depend on, each kind as of the time of the call or later.
-    async fn observe(&self) -> Result<ClusterView, PortError>;
+    async fn observe(&self) -> Result<ClusterListing, PortError>;
 
     /// Waits until what provisioning acts on has changed, or until a moment, whichever comes first.
     ///
@@ -132,45 +129,13 @@ pub trait Cluster {
     async fn record_events(&self, events: &[Event]) -> Result<(), PortError>;
 }
 
-/// One look at a cluster.
+/// What one listing of the cluster found.
 #[derive(Clone, Debug, Default)]
-pub struct ClusterView {
-    /// NodePools.
-    pub node_pools: Vec<NodePool>,
-    /// EC2NodeClasses.
-    pub node_classes: Vec<Ec2NodeClass>,
-    /// NodeOverlays.
-    pub node_overlays: Vec<NodeOverlay>,
+pub struct ClusterListing {
+    /// Objects that plans are made from.
+    pub objects: ClusterObjects,
     /// NodeClaim objects: mirrors of claims, and NodeClaims that others created.
     pub node_claims: Vec<NodeClaimObject>,
-    /// Nodes.
-    pub nodes: Vec<Node>,
-    /// Pods: bound, pending and terminated.
-    pub pods: Vec<Pod>,
-    /// DaemonSets.
-    pub daemon_sets: Vec<DaemonSet>,
-    /// Replicated workloads that buffers and schedules may refer to.
-    pub workloads: Vec<Workload>,
-    /// PodTemplate objects that buffers may refer to.
-    pub pod_templates: Vec<PodTemplateObject>,
-    /// PodDisruptionBudgets.
-    pub pod_disruption_budgets: Vec<PodDisruptionBudget>,
-    /// PersistentVolumeClaims.
-    pub persistent_volume_claims: Vec<PersistentVolumeClaim>,
-    /// PersistentVolumes.
-    pub persistent_volumes: Vec<PersistentVolume>,
-    /// StorageClasses.
-    pub storage_classes: Vec<StorageClass>,
-    /// CSINodes.
-    pub csi_nodes: Vec<CsiNode>,
-    /// Namespaces.
-    pub namespaces: Vec<Namespace>,
-    /// CapacityBuffers.
-    pub capacity_buffers: Vec<CapacityBuffer>,
-    /// ScaledObjects with cron triggers.
-    pub scaled_objects: Vec<ScaledObject>,
-    /// PrewarmSchedules.
-    pub prewarm_schedules: Vec<PrewarmSchedule>,
     /// `status` of NodePools, by name. A missing one was never written.
     pub node_pool_states: BTreeMap<Text, Observed<NodePoolStatus>>,
     /// `status` of EC2NodeClasses, by name. A missing one was never written.

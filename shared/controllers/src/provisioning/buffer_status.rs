@@ -9,26 +9,27 @@ use crate::ports::{Cluster, Ports};
 use crate::run::{Problems, Run};
 use crate::status::{CapacityBufferStatus, Observed};
 use crate::steps::buffer_status::{capacity_buffer_status, unreadable_buffer_status};
-use crate::steps::snapshot::Observation;
+use crate::steps::snapshot::ClusterState;
 
 /// Writes the status of CapacityBuffers after a plan.
 pub(super) async fn update_buffers<P: Ports>(
     ports: &P,
     run: &Run<'_>,
-    observed: &Observation,
+    observed: &ClusterState,
     report: &mut ProvisioningReport,
 ) {
     if !run.settings.feature_gates.capacity_buffer {
         return;
     }
-    let view = &observed.view;
+    let listing = &observed.listing;
     let nothing = Observed::default();
-    let before = |key: &ObjectKey| view.capacity_buffer_states.get(key).unwrap_or(&nothing).clone();
-    let readable = view.capacity_buffers.iter().filter_map(|buffer| {
-        let status = capacity_buffer_status(view, buffer, &report.plan, observed.now)?;
+    let before =
+        |key: &ObjectKey| listing.capacity_buffer_states.get(key).unwrap_or(&nothing).clone();
+    let readable = listing.objects.capacity_buffers.iter().filter_map(|buffer| {
+        let status = capacity_buffer_status(listing, buffer, &report.plan, observed.now)?;
         Some((NamespacedRef { key: buffer.key.clone(), uid: buffer.uid.clone() }, status))
     });
-    let unreadable = view.unreadable_sources.iter().filter_map(|own| match &own.source {
+    let unreadable = listing.unreadable_sources.iter().filter_map(|own| match &own.source {
         VirtualPodSource::CapacityBuffer(key) => {
             let status = unreadable_buffer_status(&before(key), own, observed.now);
             Some((NamespacedRef { key: key.clone(), uid: own.uid.clone() }, status))

@@ -5,7 +5,7 @@ use crate::ports::error::found;
 use crate::ports::{Cluster, Ports};
 use crate::run::record_events;
 use crate::steps::schedule::{next_scaling, scaled_event, scalings, schedule_warnings};
-use crate::steps::snapshot::Observation;
+use crate::steps::snapshot::ClusterState;
 
 /// Sets the replicas of workloads as PrewarmSchedules want them now, and records events about
 /// schedules without effect.
@@ -14,11 +14,11 @@ use crate::steps::snapshot::Observation;
 /// whether or not they exist yet.
 pub(super) async fn scale_workloads<P: Ports>(
     ports: &P,
-    observed: &Observation,
+    observed: &ClusterState,
     report: &mut ProvisioningReport,
 ) {
-    let mut events = schedule_warnings(&observed.view);
-    for scaling in scalings(&observed.view, observed.now) {
+    let mut events = schedule_warnings(&observed.listing);
+    for scaling in scalings(&observed.listing, observed.now) {
         let scaled = ports.cluster().scale_workload(&scaling.workload, scaling.to).await;
         let operation = || format!("scale {}", scaling.workload);
         if let Some(Some(())) = report.problems.record(operation, found(scaled)) {
@@ -27,7 +27,7 @@ pub(super) async fn scale_workloads<P: Ports>(
         }
     }
     record_events(ports.cluster(), &events, &mut report.problems).await;
-    if let Some(turn) = next_scaling(&observed.view, observed.now) {
+    if let Some(turn) = next_scaling(&observed.listing, observed.now) {
         report.requeue_after(turn.duration_since(observed.now));
     }
 }

@@ -28,15 +28,15 @@ fn provision_once(world: &World, id: &str) -> ProvisioningReport {
 /// every hour.
 fn world_with_a_schedule() -> World {
     let world = World::new();
-    let mut view = world.cluster.view.borrow_mut();
-    view.workloads.push(workload("web", 0));
-    view.prewarm_schedules.push(prewarm_schedule("web", minutes_trigger(1, 3, 3)));
-    drop(view);
+    let mut listing = world.cluster.listing.borrow_mut();
+    listing.objects.workloads.push(workload("web", 0));
+    listing.objects.prewarm_schedules.push(prewarm_schedule("web", minutes_trigger(1, 3, 3)));
+    drop(listing);
     world
 }
 
 fn replicas(world: &World) -> u32 {
-    world.cluster.view.borrow().workloads[0].replicas
+    world.cluster.listing.borrow().objects.workloads[0].replicas
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_tick_that_was_missed_is_made_good_by_the_next() {
 #[test]
 fn a_schedule_without_its_workload_is_told_and_stops_nothing() {
     let world = world_with_a_schedule();
-    world.cluster.view.borrow_mut().workloads.clear();
+    world.cluster.listing.borrow_mut().objects.workloads.clear();
     world.cluster.add_pods([pending_pod("other-0")]);
     world.advance(60);
     let report = provision_once(&world, "run-1");
@@ -79,17 +79,23 @@ fn a_schedule_without_its_workload_is_told_and_stops_nothing() {
 fn a_buffer_is_told_its_status_once() {
     let world = World::new();
     let source = BufferSource::PodTemplate("chunk".into());
-    world.cluster.view.borrow_mut().capacity_buffers.push(capacity_buffer("spare", source));
+    world
+        .cluster
+        .listing
+        .borrow_mut()
+        .objects
+        .capacity_buffers
+        .push(capacity_buffer("spare", source));
     for (run, template) in [("run-1", false), ("run-2", false), ("run-3", true), ("run-4", true)] {
-        if template && world.cluster.view.borrow().pod_templates.is_empty() {
-            world.cluster.view.borrow_mut().pod_templates.push(pod_template("chunk", 1));
+        if template && world.cluster.listing.borrow().objects.pod_templates.is_empty() {
+            world.cluster.listing.borrow_mut().objects.pod_templates.push(pod_template("chunk", 1));
         }
         pass(&world, run);
         world.advance(60);
     }
     assert_eq!(world.cluster.buffers_written.get(), 2, "once without the template, once with it");
-    let view = world.cluster.view.borrow();
-    let status = &view.capacity_buffer_states.values().next().unwrap().status;
+    let listing = world.cluster.listing.borrow();
+    let status = &listing.capacity_buffer_states.values().next().unwrap().status;
     assert_eq!(&*status.conditions[0].reason, "Resolved");
 }
 
@@ -108,7 +114,7 @@ fn a_pending_pod_gets_an_instance_a_claim_and_its_mirror() {
     assert_eq!(&*instance.instance_type, "m5.large", "the cheaper of two");
     assert!(instance.price.is_some(), "EC2 does not say it, the offering does");
     assert!(matches!(report.launched.launches[0].result, LaunchResult::Launched(_)));
-    assert!(world.cluster.view.borrow().node_claims[0].belongs_to(&record.claim.uid));
+    assert!(world.cluster.listing.borrow().node_claims[0].belongs_to(&record.claim.uid));
     assert!(world.cluster.has_event(EventReason::Nominated));
     assert_eq!(world.store.nominations.borrow()[0].pods, record.pods);
     assert_eq!(report.problems, Problems::default());
@@ -176,7 +182,9 @@ fn capacity_that_runs_out_is_not_tried_for_three_minutes_and_the_pods_are_planne
     let report = provision_once(&world, "run-1");
     let result = &report.launched.launches[0].result;
     assert_eq!(*result, LaunchResult::GaveUp(GiveUp::NoCapacity(2)));
-    assert!(world.store.records().is_empty() && world.cluster.view.borrow().node_claims.is_empty());
+    assert!(
+        world.store.records().is_empty() && world.cluster.listing.borrow().node_claims.is_empty()
+    );
     assert!(world.cluster.has_event(EventReason::InsufficientCapacityError));
     world.advance(179);
     assert_eq!(provision_once(&world, "run-2").plan.unschedulable.len(), 1);

@@ -11,7 +11,7 @@ use domain::reason::DisruptionReason;
 use domain::{SignedDuration, Timestamp};
 
 use super::drain::DrainTerms;
-use super::snapshot::Observation;
+use super::snapshot::ClusterState;
 use crate::record::claim::{ClaimPhase, ClaimRecord, EndReason, Ending, later};
 
 /// How long replacements are waited for when there is no deadline: a node takes about a minute, and
@@ -21,7 +21,7 @@ const REPLACEMENT_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 /// The terms of draining a claim's node. Pods stay until they have a ready place elsewhere only
 /// when EC2 interrupts the instance: other disruptions launch replacements first, or are a user's
 /// decision.
-pub fn drain_terms(observed: &Observation, record: &ClaimRecord, pods: &[&Pod]) -> DrainTerms {
+pub fn drain_terms(observed: &ClusterState, record: &ClaimRecord, pods: &[&Pod]) -> DrainTerms {
     let Some(ending) = &record.ending else { return DrainTerms::default() };
     let terms = DrainTerms { deadline: ending.deadline, ..DrainTerms::default() };
     if ending.reason != EndReason::Disrupted(DisruptionReason::Interrupted) {
@@ -34,7 +34,7 @@ pub fn drain_terms(observed: &Observation, record: &ClaimRecord, pods: &[&Pod]) 
     }
 }
 
-fn awaiting_capacity(observed: &Observation, ending: &Ending, pods: &[&Pod]) -> BTreeSet<PodKey> {
+fn awaiting_capacity(observed: &ClusterState, ending: &Ending, pods: &[&Pod]) -> BTreeSet<PodKey> {
     pods.iter()
         .filter(|pod| pod.is_reschedulable())
         .filter(|pod| !has_ready_capacity(observed, ending.since, &pod.key))
@@ -42,7 +42,7 @@ fn awaiting_capacity(observed: &Observation, ending: &Ending, pods: &[&Pod]) -> 
         .collect()
 }
 
-fn has_ready_capacity(observed: &Observation, since: Timestamp, pod: &PodKey) -> bool {
+fn has_ready_capacity(observed: &ClusterState, since: Timestamp, pod: &PodKey) -> bool {
     let is_launched_for_it = observed.claims.iter().map(|claim| &claim.record).any(|record| {
         record.phase() == ClaimPhase::Initialized
             && record.claim.created.is_some_and(|created| created >= since)
@@ -57,12 +57,13 @@ fn has_ready_capacity(observed: &Observation, since: Timestamp, pod: &PodKey) ->
 }
 
 /// Whether the node that is nominated by a name, its own or its claim's, is ready for pods.
-fn takes_pods(observed: &Observation, name: &str) -> bool {
+fn takes_pods(observed: &ClusterState, name: &str) -> bool {
     let claim = observed.claim(name).or_else(|| observed.claim_of_node(name));
     match claim {
         Some(claim) => claim.record.phase() == ClaimPhase::Initialized,
         None => observed
-            .view
+            .listing
+            .objects
             .nodes
             .iter()
             .any(|node| *node.name == *name && !node.is_not_ready() && !node.is_disrupted()),
@@ -72,24 +73,24 @@ fn takes_pods(observed: &Observation, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::cluster::ClusterView;
     use crate::ports::{Version, Versioned};
     use crate::record::nomination::Nomination;
-    use crate::testing::{at, initialized_record, launched_record, node_of, pod_on};
+    use crate::testing::{at, initialized_record, launched_record, listing_of, node_of, pod_on};
     use domain::Text;
     use domain::instance_type::InstanceTypes;
+    use domain::snapshot::ClusterObjects;
 
     fn interrupted() -> ClaimRecord {
         let reason = EndReason::Disrupted(DisruptionReason::Interrupted);
         initialized_record("old", at(0)).ended(at(100), reason, Some(at(220)))
     }
 
-    fn observed(claims: Vec<ClaimRecord>, nominations: Vec<Nomination>) -> Observation {
+    fn observed(claims: Vec<ClaimRecord>, nominations: Vec<Nomination>) -> ClusterState {
         let nodes = claims.iter().map(node_of).collect();
-        Observation {
+        ClusterState {
             now: at(160),
             seed: 0,
-            view: ClusterView { nodes, ..ClusterView::default() },
+            listing: listing_of(ClusterObjects { nodes, ..ClusterObjects::default() }),
             claims: claims
                 .into_iter()
                 .map(|record| Versioned { record, version: Version(1) })

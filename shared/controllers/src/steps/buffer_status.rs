@@ -10,7 +10,7 @@ use domain::pod::VirtualPodSource;
 use domain::{Text, Timestamp};
 
 use super::condition::set_object_condition;
-use crate::ports::cluster::{ClusterView, UnreadableSource};
+use crate::ports::cluster::{ClusterListing, UnreadableSource};
 use crate::status::{CapacityBufferCondition, CapacityBufferStatus, Observed};
 
 /// The only supported provisioning strategy; buffers of others are left alone.
@@ -22,7 +22,7 @@ type NewCondition = (ConditionStatus, &'static str, String);
 /// The status of a buffer after a plan; `None` when its strategy is not supported. Conditions keep
 /// their transition time while their status stays.
 pub fn capacity_buffer_status(
-    view: &ClusterView,
+    listing: &ClusterListing,
     buffer: &CapacityBuffer,
     plan: &Plan,
     now: Timestamp,
@@ -31,11 +31,11 @@ pub fn capacity_buffer_status(
         return None;
     }
     let nothing = Observed::default();
-    let before = view.capacity_buffer_states.get(&buffer.key).unwrap_or(&nothing);
+    let before = listing.capacity_buffer_states.get(&buffer.key).unwrap_or(&nothing);
     let source = VirtualPodSource::CapacityBuffer(buffer.key.clone());
     let pods: Vec<&PlannedVirtualPod> =
         plan.virtual_pods.iter().filter(|own| own.source == source).collect();
-    let resolved = resolved(view, buffer);
+    let resolved = resolved(listing, buffer);
     let mut status = CapacityBufferStatus {
         pod_template: None,
         pod_template_generation: None,
@@ -95,12 +95,13 @@ fn not_ready() -> NewCondition {
 /// The PodTemplate that a buffer refers to, with its generation, or `None` for a workload; the
 /// reason and message of the condition when the referent does not exist.
 fn resolved(
-    view: &ClusterView,
+    listing: &ClusterListing,
     buffer: &CapacityBuffer,
 ) -> Result<Option<(Text, i64)>, (&'static str, String)> {
     let namespace = &buffer.key.namespace;
     match &buffer.source {
-        BufferSource::PodTemplate(name) => view
+        BufferSource::PodTemplate(name) => listing
+            .objects
             .pod_templates
             .iter()
             .find(|own| own.key.namespace == *namespace && own.key.name == *name)
@@ -108,7 +109,8 @@ fn resolved(
             .ok_or_else(|| {
                 ("PodTemplateNotFound", format!("PodTemplate {namespace}/{name} is not there"))
             }),
-        BufferSource::Workload(kind, name) => view
+        BufferSource::Workload(kind, name) => listing
+            .objects
             .workloads
             .iter()
             .find(|own| {
@@ -145,11 +147,12 @@ fn provisioning(plan: &Plan, pods: &[&PlannedVirtualPod]) -> NewCondition {
 #[cfg(test)]
 mod tests {
     use domain::pod::{ObjectKey, PodKey};
+    use domain::snapshot::ClusterObjects;
     use domain::workload::WorkloadKind;
 
     use super::*;
     use crate::testing::scheduled_scaling::{capacity_buffer, pod_template, workload};
-    use crate::testing::{at, planned_claim};
+    use crate::testing::{at, listing_of, planned_claim};
 
     fn key() -> ObjectKey {
         ObjectKey::new("default", "spare")
@@ -167,13 +170,14 @@ mod tests {
         Plan { virtual_pods, node_claims, ..Plan::default() }
     }
 
-    fn view() -> ClusterView {
-        ClusterView { pod_templates: vec![pod_template("chunk", 3)], ..ClusterView::default() }
+    fn listing() -> ClusterListing {
+        let pod_templates = vec![pod_template("chunk", 3)];
+        listing_of(ClusterObjects { pod_templates, ..ClusterObjects::default() })
     }
 
-    fn status(view: &ClusterView, plan: &Plan) -> CapacityBufferStatus {
+    fn status(listing: &ClusterListing, plan: &Plan) -> CapacityBufferStatus {
         let buffer = capacity_buffer("spare", BufferSource::PodTemplate("chunk".into()));
-        capacity_buffer_status(view, &buffer, plan, at(0)).unwrap()
+        capacity_buffer_status(listing, &buffer, plan, at(0)).unwrap()
     }
 
     fn conditions(status: &CapacityBufferStatus) -> Vec<(bool, &str)> {
@@ -183,31 +187,32 @@ mod tests {
 
     #[test]
     fn room_that_is_there_fits_and_room_to_come_does_not_yet() {
-        let fits = status(&view(), &plan(&[Some("n1"), Some("in-flight")]));
+        let fits = status(&listing(), &plan(&[Some("n1"), Some("in-flight")]));
         assert_eq!(conditions(&fits), [(true, "Resolved"), (true, "FitsExistingCapacity")]);
         assert_eq!((fits.pod_template.as_deref(), fits.replicas), (Some("chunk"), Some(2)));
         assert_eq!(fits.pod_template_generation, Some(3));
-        let new = status(&view(), &plan(&[Some("n1"), Some("new"), None]));
+        let new = status(&listing(), &plan(&[Some("n1"), Some("new"), None]));
         assert_eq!(conditions(&new), [(true, "Resolved"), (false, "RequiresNewCapacity")]);
         assert_eq!(
             &*new.conditions[1].message,
             "of 3 pods, 1 need nodes that are being launched, and 1 fit nothing that a NodePool may launch"
         );
-        assert_eq!(conditions(&status(&view(), &plan(&[])))[1], (false, "BufferEmpty"));
+        assert_eq!(conditions(&status(&listing(), &plan(&[])))[1], (false, "BufferEmpty"));
     }
 
     #[test]
     fn a_reference_that_leads_nowhere_is_told() {
-        let missing = status(&ClusterView::default(), &plan(&[]));
+        let missing = status(&ClusterListing::default(), &plan(&[]));
         let expected = [(false, "PodTemplateNotFound"), (false, "NotReadyForProvisioning")];
         assert_eq!((conditions(&missing), missing.replicas), (expected.into(), None));
         let source = BufferSource::Workload(WorkloadKind::Deployment, "web".into());
         let buffer = capacity_buffer("spare", source);
-        let of = |view: &ClusterView| {
-            capacity_buffer_status(view, &buffer, &plan(&[Some("n1")]), at(0)).unwrap()
+        let of = |listing: &ClusterListing| {
+            capacity_buffer_status(listing, &buffer, &plan(&[Some("n1")]), at(0)).unwrap()
         };
-        assert_eq!(conditions(&of(&view()))[0], (false, "ScalableRefNotFound"));
-        let there = ClusterView { workloads: vec![workload("web", 4)], ..ClusterView::default() };
+        assert_eq!(conditions(&of(&listing()))[0], (false, "ScalableRefNotFound"));
+        let workloads = vec![workload("web", 4)];
+        let there = listing_of(ClusterObjects { workloads, ..ClusterObjects::default() });
         assert_eq!(conditions(&of(&there))[0], (true, "Resolved"));
     }
 
@@ -225,8 +230,8 @@ mod tests {
 
     #[test]
     fn a_condition_keeps_its_time_and_other_strategies_are_left_alone() {
-        let first = status(&view(), &plan(&[Some("n1")]));
-        let mut later = view();
+        let first = status(&listing(), &plan(&[Some("n1")]));
+        let mut later = listing();
         let observed = Observed { status: first.clone(), ..Observed::default() };
         later.capacity_buffer_states.insert(key(), observed);
         let mut buffer = capacity_buffer("spare", BufferSource::PodTemplate("chunk".into()));

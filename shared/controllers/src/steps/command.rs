@@ -6,7 +6,7 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text, Timestamp};
 
-use super::snapshot::Observation;
+use super::snapshot::ClusterState;
 use crate::core::Core;
 use crate::record::claim::ClaimPhase;
 use crate::record::command::CommandRecord;
@@ -72,7 +72,8 @@ pub fn validated(
     }
     // Proposes again with every other node nominated: the result is a part of the command.
     let mut narrowed = snapshot.clone();
-    let others = snapshot.nodes.iter().filter(|node| !disruption.nodes.contains(&node.name));
+    let others =
+        snapshot.objects.nodes.iter().filter(|node| !disruption.nodes.contains(&node.name));
     for node in others {
         narrowed.nominations.entry(node.name.clone()).or_default();
     }
@@ -108,7 +109,7 @@ pub enum Replacements {
 pub fn replacements(
     command: &CommandRecord,
     since: Timestamp,
-    observed: &Observation,
+    observed: &ClusterState,
 ) -> Replacements {
     let phases: Vec<Option<ClaimPhase>> = command
         .disruption

@@ -90,6 +90,7 @@ fn node_claim(
     uid: Text,
 ) -> Result<NodeClaim, NotCreatable> {
     let pool = snapshot
+        .objects
         .node_pools
         .iter()
         .find(|pool| pool.name == planned.node_pool)
@@ -104,7 +105,8 @@ fn node_claim(
         copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH);
         copy(&mut annotations, &pool.annotations, label::NODE_POOL_HASH_VERSION);
     }
-    if let Some(class) = snapshot.node_classes.iter().find(|class| class.name == planned.node_class)
+    if let Some(class) =
+        snapshot.objects.node_classes.iter().find(|class| class.name == planned.node_class)
     {
         copy(&mut annotations, &class.annotations, label::NODE_CLASS_HASH);
         copy(&mut annotations, &class.annotations, label::NODE_CLASS_HASH_VERSION);
@@ -162,6 +164,7 @@ mod tests {
     use super::*;
     use crate::testing::{at, instance_type, node_pool, offering, planned_claim, taint};
     use domain::instance_type::InstanceTypes;
+    use domain::snapshot::ClusterObjects;
     use std::sync::Arc;
 
     fn planned() -> PlannedNodeClaim {
@@ -177,7 +180,7 @@ mod tests {
         let mut pool = node_pool("default");
         pool.annotations.insert(label::NODE_POOL_HASH.into(), "123".into());
         ClusterSnapshot {
-            node_pools: vec![pool],
+            objects: ClusterObjects { node_pools: vec![pool], ..ClusterObjects::default() },
             instance_types: InstanceTypes { default: Arc::new(types), ..InstanceTypes::default() },
             ..ClusterSnapshot::empty(at(0))
         }

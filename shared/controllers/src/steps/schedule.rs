@@ -11,7 +11,7 @@ use domain::workload::{Workload, WorkloadKind};
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::{Event, EventReason, Subject};
-use crate::ports::cluster::{ClusterView, WorkloadRef};
+use crate::ports::cluster::{ClusterListing, WorkloadRef};
 
 /// How long replicas are kept after a window, as KEDA keeps them by default:
 /// `stabilizationWindowSeconds` of an HPA, and `cooldownPeriod` of a ScaledObject.
@@ -32,9 +32,9 @@ pub struct Scaling {
 
 /// Workloads whose replicas differ from what schedules with `scaleTarget` want, by workload. Of
 /// several schedules of one workload, the one with the most replicas counts.
-pub fn scalings(view: &ClusterView, now: Timestamp) -> Vec<Scaling> {
+pub fn scalings(listing: &ClusterListing, now: Timestamp) -> Vec<Scaling> {
     let mut wanted: BTreeMap<WorkloadRef, (u32, &PrewarmSchedule)> = BTreeMap::new();
-    for (schedule, workload) in scaling_schedules(view) {
+    for (schedule, workload) in scaling_schedules(listing) {
         let limits = (schedule.min_replicas, schedule.max_replicas);
         let replicas = held_replicas(&schedule.triggers, limits, now, HOLD);
         let most = wanted.entry(workload).or_insert((replicas, schedule));
@@ -44,7 +44,7 @@ pub fn scalings(view: &ClusterView, now: Timestamp) -> Vec<Scaling> {
         }
     }
     let differing = wanted.into_iter().filter_map(|(workload, (to, schedule))| {
-        let from = find(view, workload.kind, &workload.key)?.replicas;
+        let from = find(listing, workload.kind, &workload.key)?.replicas;
         let schedule = (schedule.key.clone(), schedule.uid.clone());
         (from != to).then_some(Scaling { workload, schedule, from, to })
     });
@@ -52,8 +52,8 @@ pub fn scalings(view: &ClusterView, now: Timestamp) -> Vec<Scaling> {
 }
 
 /// When [`scalings`] may next change, if nothing but time passes.
-pub fn next_scaling(view: &ClusterView, now: Timestamp) -> Option<Timestamp> {
-    let triggers = scaling_schedules(view).flat_map(|(schedule, _)| &schedule.triggers);
+pub fn next_scaling(listing: &ClusterListing, now: Timestamp) -> Option<Timestamp> {
+    let triggers = scaling_schedules(listing).flat_map(|(schedule, _)| &schedule.triggers);
     triggers.filter_map(|trigger| trigger.next_turn(now, HOLD)).min()
 }
 
@@ -69,27 +69,28 @@ pub fn scaled_event(scaling: &Scaling) -> Event {
 /// in their namespace.
 ///
 /// A buffer whose referent does not exist says so in its conditions instead.
-pub fn schedule_warnings(view: &ClusterView) -> Vec<Event> {
-    let unreadable = view.unreadable_sources.iter().map(|own| {
+pub fn schedule_warnings(listing: &ClusterListing) -> Vec<Event> {
+    let unreadable = listing.unreadable_sources.iter().map(|own| {
         let about = Subject::Source(own.source.clone(), own.uid.clone());
         let message = format!("it has no effect: {}", own.problem);
         Event::new(about, EventReason::InvalidSpecification, message)
     });
     // A ScaledObject without cron triggers is left to KEDA.
     let scaled_objects =
-        view.scaled_objects.iter().filter(|own| !own.triggers.is_empty()).map(|own| {
+        listing.objects.scaled_objects.iter().filter(|own| !own.triggers.is_empty()).map(|own| {
             let source = VirtualPodSource::ScaledObject(own.key.clone());
             (source, &own.uid, own.target.0, &own.target.1)
         });
-    let prewarm_schedules = view.prewarm_schedules.iter().filter_map(|own| match &own.target {
-        PrewarmTarget::Workload { kind, name, .. } => {
-            Some((VirtualPodSource::PrewarmSchedule(own.key.clone()), &own.uid, *kind, name))
-        }
-        PrewarmTarget::Template(_) => None,
-    });
+    let prewarm_schedules =
+        listing.objects.prewarm_schedules.iter().filter_map(|own| match &own.target {
+            PrewarmTarget::Workload { kind, name, .. } => {
+                Some((VirtualPodSource::PrewarmSchedule(own.key.clone()), &own.uid, *kind, name))
+            }
+            PrewarmTarget::Template(_) => None,
+        });
     let without_target =
         scaled_objects.chain(prewarm_schedules).filter_map(|(source, uid, kind, name)| {
-            let message = missing_target(view, source.key(), kind, name)?;
+            let message = missing_target(listing, source.key(), kind, name)?;
             let about = Subject::Source(source, uid.clone());
             Some(Event::new(about, EventReason::ScaleTargetNotFound, message))
         });
@@ -98,17 +99,18 @@ pub fn schedule_warnings(view: &ClusterView) -> Vec<Event> {
 
 /// The message about a missing target; `None` when it exists.
 fn missing_target(
-    view: &ClusterView,
+    listing: &ClusterListing,
     schedule: &ObjectKey,
     kind: WorkloadKind,
     name: &Text,
 ) -> Option<String> {
     let target = ObjectKey { namespace: schedule.namespace.clone(), name: name.clone() };
-    if find(view, kind, &target).is_some() {
+    if find(listing, kind, &target).is_some() {
         return None;
     }
     let missing = format!("{} {target} is not there", kind.as_str());
-    let elsewhere = view.workloads.iter().filter(|own| own.kind == kind && own.key.name == *name);
+    let elsewhere =
+        listing.objects.workloads.iter().filter(|own| own.kind == kind && own.key.name == *name);
     Some(match elsewhere.map(|own| &own.key.namespace).min() {
         Some(other) => format!(
             "{missing}; the one in namespace {other} is out of its reach: a schedule has to be in the namespace of its \
@@ -119,8 +121,10 @@ fn missing_target(
 }
 
 /// Schedules that scale a workload, with the workload.
-fn scaling_schedules(view: &ClusterView) -> impl Iterator<Item = (&PrewarmSchedule, WorkloadRef)> {
-    view.prewarm_schedules.iter().filter_map(|schedule| match &schedule.target {
+fn scaling_schedules(
+    listing: &ClusterListing,
+) -> impl Iterator<Item = (&PrewarmSchedule, WorkloadRef)> {
+    listing.objects.prewarm_schedules.iter().filter_map(|schedule| match &schedule.target {
         PrewarmTarget::Workload { kind, name, scale: true } => {
             let key = ObjectKey { namespace: schedule.key.namespace.clone(), name: name.clone() };
             Some((schedule, WorkloadRef { kind: *kind, key }))
@@ -129,31 +133,36 @@ fn scaling_schedules(view: &ClusterView) -> impl Iterator<Item = (&PrewarmSchedu
     })
 }
 
-fn find<'v>(view: &'v ClusterView, kind: WorkloadKind, key: &ObjectKey) -> Option<&'v Workload> {
-    view.workloads.iter().find(|own| own.kind == kind && own.key == *key)
+fn find<'v>(
+    listing: &'v ClusterListing,
+    kind: WorkloadKind,
+    key: &ObjectKey,
+) -> Option<&'v Workload> {
+    listing.objects.workloads.iter().find(|own| own.kind == kind && own.key == *key)
 }
 
 #[cfg(test)]
 mod tests {
     use domain::buffer::ScaledObject;
+    use domain::snapshot::ClusterObjects;
 
     use super::*;
     use crate::ports::cluster::UnreadableSource;
-    use crate::testing::at;
     use crate::testing::scheduled_scaling::{minutes_trigger, prewarm_schedule, workload};
+    use crate::testing::{at, listing_of};
 
     /// A Deployment with some replicas, and a schedule of three from the 10th to the 20th minute of
     /// every hour.
-    fn scaled(replicas: u32) -> ClusterView {
-        ClusterView {
+    fn scaled(replicas: u32) -> ClusterListing {
+        listing_of(ClusterObjects {
             workloads: vec![workload("web", replicas)],
             prewarm_schedules: vec![prewarm_schedule("web", minutes_trigger(10, 20, 3))],
-            ..ClusterView::default()
-        }
+            ..ClusterObjects::default()
+        })
     }
 
-    fn change(view: &ClusterView, minute: i64) -> Option<(u32, u32)> {
-        let scalings = scalings(view, at(minute * 60));
+    fn change(listing: &ClusterListing, minute: i64) -> Option<(u32, u32)> {
+        let scalings = scalings(listing, at(minute * 60));
         assert!(scalings.len() <= 1);
         scalings.first().map(|own| (own.from, own.to))
     }
@@ -172,35 +181,35 @@ mod tests {
 
     #[test]
     fn replicas_stay_within_the_limits() {
-        let mut view = scaled(1);
-        view.prewarm_schedules[0].min_replicas = 2;
-        assert_eq!(change(&view, 0), Some((1, 2)));
-        view.prewarm_schedules[0].max_replicas = 2;
-        assert_eq!(change(&view, 10), Some((1, 2)));
+        let mut listing = scaled(1);
+        listing.objects.prewarm_schedules[0].min_replicas = 2;
+        assert_eq!(change(&listing, 0), Some((1, 2)));
+        listing.objects.prewarm_schedules[0].max_replicas = 2;
+        assert_eq!(change(&listing, 10), Some((1, 2)));
     }
 
     #[test]
     fn of_several_schedules_the_one_that_wants_most_counts() {
-        let mut view = scaled(0);
+        let mut listing = scaled(0);
         let mut more = prewarm_schedule("web", minutes_trigger(15, 20, 5));
         more.key = ObjectKey::new("default", "more");
-        view.prewarm_schedules.push(more);
-        assert_eq!(change(&view, 10), Some((0, 3)));
-        assert_eq!(change(&view, 15), Some((0, 5)));
-        view.prewarm_schedules.reverse();
-        assert_eq!(scalings(&view, at(900))[0].schedule.0, ObjectKey::new("default", "more"));
+        listing.objects.prewarm_schedules.push(more);
+        assert_eq!(change(&listing, 10), Some((0, 3)));
+        assert_eq!(change(&listing, 15), Some((0, 5)));
+        listing.objects.prewarm_schedules.reverse();
+        assert_eq!(scalings(&listing, at(900))[0].schedule.0, ObjectKey::new("default", "more"));
     }
 
     #[test]
     fn a_schedule_that_does_not_scale_asks_for_nothing() {
-        let mut view = scaled(0);
-        view.prewarm_schedules[0].target = PrewarmTarget::Workload {
+        let mut listing = scaled(0);
+        listing.objects.prewarm_schedules[0].target = PrewarmTarget::Workload {
             kind: WorkloadKind::Deployment,
             name: "web".into(),
             scale: false,
         };
-        assert_eq!(change(&view, 15), None);
-        assert_eq!(next_scaling(&view, at(0)), None);
+        assert_eq!(change(&listing, 15), None);
+        assert_eq!(next_scaling(&listing, at(0)), None);
     }
 
     #[test]
@@ -209,39 +218,41 @@ mod tests {
         assert_eq!(next_scaling(&scaled(0), at(600)), Some(at(25 * 60)));
     }
 
-    fn schedule_warning(view: &ClusterView) -> Option<(EventReason, Text)> {
-        let events = schedule_warnings(view);
+    fn schedule_warning(listing: &ClusterListing) -> Option<(EventReason, Text)> {
+        let events = schedule_warnings(listing);
         assert!(events.len() <= 1, "{events:?}");
         events.first().map(|event| (event.reason, event.message.clone()))
     }
 
     #[test]
     fn a_target_that_is_not_there_is_told_and_where_there_is_one() {
-        let mut view = scaled(0);
-        assert_eq!(schedule_warning(&view), None);
-        view.workloads[0].key.namespace = "shop".into();
-        let (reason, message) = schedule_warning(&view).unwrap();
+        let mut listing = scaled(0);
+        assert_eq!(schedule_warning(&listing), None);
+        listing.objects.workloads[0].key.namespace = "shop".into();
+        let (reason, message) = schedule_warning(&listing).unwrap();
         assert_eq!(reason, EventReason::ScaleTargetNotFound);
         assert!(message.starts_with("Deployment default/web is not there; "), "{message}");
         assert!(message.contains("namespace shop"), "{message}");
-        view.workloads.clear();
-        assert_eq!(&*schedule_warning(&view).unwrap().1, "Deployment default/web is not there");
+        listing.objects.workloads.clear();
+        assert_eq!(&*schedule_warning(&listing).unwrap().1, "Deployment default/web is not there");
     }
 
     #[test]
     fn a_scaled_object_without_cron_triggers_is_left_in_peace() {
-        let scaled_object = |triggers| ClusterView {
-            scaled_objects: vec![ScaledObject {
-                key: ObjectKey::new("default", "web"),
-                uid: "u".into(),
-                target: (WorkloadKind::Deployment, "web".into()),
-                min_replicas: 0,
-                max_replicas: 9,
-                cooldown_period: HOLD,
-                triggers,
-                lead_time: None,
-            }],
-            ..ClusterView::default()
+        let scaled_object = |triggers| {
+            listing_of(ClusterObjects {
+                scaled_objects: vec![ScaledObject {
+                    key: ObjectKey::new("default", "web"),
+                    uid: "u".into(),
+                    target: (WorkloadKind::Deployment, "web".into()),
+                    min_replicas: 0,
+                    max_replicas: 9,
+                    cooldown_period: HOLD,
+                    triggers,
+                    lead_time: None,
+                }],
+                ..ClusterObjects::default()
+            })
         };
         assert_eq!(schedule_warning(&scaled_object(Vec::new())), None);
         assert!(schedule_warning(&scaled_object(vec![minutes_trigger(10, 20, 3)])).is_some());
@@ -249,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_told_with_the_field() {
-        let view = ClusterView {
+        let listing = ClusterListing {
             unreadable_sources: vec![UnreadableSource {
                 source: VirtualPodSource::ScaledObject(ObjectKey::new("default", "web")),
                 uid: "u".into(),
@@ -257,9 +268,9 @@ mod tests {
                     "spec.triggers[0].metadata.timezone: \"Asia/Soul\" is not an IANA time zone"
                         .into(),
             }],
-            ..ClusterView::default()
+            ..ClusterListing::default()
         };
-        let (reason, message) = schedule_warning(&view).unwrap();
+        let (reason, message) = schedule_warning(&listing).unwrap();
         assert_eq!(reason, EventReason::InvalidSpecification);
         assert!(message.contains("timezone") && message.contains("Asia/Soul"), "{message}");
     }

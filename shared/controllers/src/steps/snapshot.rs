@@ -18,21 +18,21 @@ use domain::{Text, Timestamp};
 
 use super::pod_events::record_pod_events;
 use crate::ports::claim_store::Versioned;
-use crate::ports::cluster::{ClusterView, NodeClaimObject};
+use crate::ports::cluster::{ClusterListing, NodeClaimObject};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::record::nomination::Nomination;
 use crate::record::unavailable::UnavailableOffering;
 
-/// Everything that was read from outside at one moment.
+/// The state of a cluster at one moment: what was listed, and what is recorded about it.
 #[derive(Clone, Debug)]
-pub struct Observation {
+pub struct ClusterState {
     /// When the cluster was listed, taken just before.
     pub now: Timestamp,
     /// The seed of the names of new claims.
     pub seed: u64,
-    /// The cluster.
-    pub view: ClusterView,
+    /// What the cluster holds.
+    pub listing: ClusterListing,
     /// Claims.
     pub claims: Vec<Versioned<ClaimRecord>>,
     /// Disruption commands.
@@ -45,7 +45,7 @@ pub struct Observation {
     pub instance_types: InstanceTypes,
 }
 
-impl Observation {
+impl ClusterState {
     /// The claim with a name.
     pub fn claim(&self, name: &str) -> Option<&Versioned<ClaimRecord>> {
         self.claims.iter().find(|claim| *claim.record.claim.name == *name)
@@ -54,7 +54,11 @@ impl Observation {
     /// The Node of a claim, by its provider id.
     pub fn node_of(&self, record: &ClaimRecord) -> Option<&Node> {
         let provider_id = record.claim.status.provider_id.as_ref()?;
-        self.view.nodes.iter().find(|node| node.provider_id.as_ref() == Some(provider_id))
+        self.listing
+            .objects
+            .nodes
+            .iter()
+            .find(|node| node.provider_id.as_ref() == Some(provider_id))
     }
 
     /// Commands that have started and not ended.
@@ -65,13 +69,13 @@ impl Observation {
 
     /// The NodeClaim object of a claim.
     pub fn mirror_of(&self, record: &ClaimRecord) -> Option<&NodeClaimObject> {
-        self.view.node_claims.iter().find(|object| object.belongs_to(&record.claim.uid))
+        self.listing.node_claims.iter().find(|object| object.belongs_to(&record.claim.uid))
     }
 
     /// Bound pods, by Node name.
     pub fn pods_by_node(&self) -> BTreeMap<&Text, Vec<&Pod>> {
         let mut by_node: BTreeMap<&Text, Vec<&Pod>> = BTreeMap::new();
-        for pod in &self.view.pods {
+        for pod in &self.listing.objects.pods {
             if let Some(node) = &pod.node_name {
                 by_node.entry(node).or_default().push(pod);
             }
@@ -85,36 +89,21 @@ impl Observation {
     }
 }
 
-/// The snapshot of an observation.
+/// The snapshot of a cluster's state.
 ///
 /// Claims come from the store, with annotations and deletion of their objects in the cluster; one
 /// without an instance has the room that every type offered for it has. Nodes of claims that are
 /// ending, and of commands under way, wear the taint `karpenter.sh/disrupted` whether it was
 /// written yet or not. Offerings marked unavailable are not available.
-pub fn snapshot(observed: &Observation, settings: &Settings) -> ClusterSnapshot {
-    let view = &observed.view;
+pub fn snapshot(observed: &ClusterState, settings: &Settings) -> ClusterSnapshot {
+    let mut objects = observed.listing.objects.clone();
+    taint_leaving_nodes(observed, &mut objects.nodes);
     ClusterSnapshot {
         now: observed.now,
         seed: observed.seed,
         settings: settings.clone(),
-        node_pools: view.node_pools.clone(),
-        node_classes: view.node_classes.clone(),
-        node_overlays: view.node_overlays.clone(),
+        objects,
         node_claims: node_claims(observed),
-        nodes: nodes(observed),
-        pods: view.pods.clone(),
-        daemon_sets: view.daemon_sets.clone(),
-        workloads: view.workloads.clone(),
-        pod_templates: view.pod_templates.clone(),
-        pod_disruption_budgets: view.pod_disruption_budgets.clone(),
-        persistent_volume_claims: view.persistent_volume_claims.clone(),
-        persistent_volumes: view.persistent_volumes.clone(),
-        storage_classes: view.storage_classes.clone(),
-        csi_nodes: view.csi_nodes.clone(),
-        namespaces: view.namespaces.clone(),
-        capacity_buffers: view.capacity_buffers.clone(),
-        scaled_objects: view.scaled_objects.clone(),
-        prewarm_schedules: view.prewarm_schedules.clone(),
         instance_types: available_types(
             &observed.instance_types,
             &observed.unavailable,
@@ -124,10 +113,10 @@ pub fn snapshot(observed: &Observation, settings: &Settings) -> ClusterSnapshot 
     }
 }
 
-fn node_claims(observed: &Observation) -> Vec<NodeClaim> {
+fn node_claims(observed: &ClusterState) -> Vec<NodeClaim> {
     let pods = observed.pods_by_node();
     let objects: BTreeMap<&Text, &NodeClaimObject> =
-        observed.view.node_claims.iter().map(|own| (own.claim_uid(), own)).collect();
+        observed.listing.node_claims.iter().map(|own| (own.claim_uid(), own)).collect();
     let own = observed.claims.iter().map(|claim| {
         let object = objects.get(&claim.record.claim.uid).copied();
         shown_claim(observed, &claim.record, object, &pods)
@@ -136,7 +125,7 @@ fn node_claims(observed: &Observation) -> Vec<NodeClaim> {
         observed.claims.iter().map(|claim| &claim.record.claim.name).collect();
     // NodeClaims that others created and lifecycle has not adopted yet: their nodes exist.
     let foreign = observed
-        .view
+        .listing
         .node_claims
         .iter()
         .filter(|object| object.mirror_of.is_none() && !known.contains(&object.claim.name))
@@ -145,7 +134,7 @@ fn node_claims(observed: &Observation) -> Vec<NodeClaim> {
 }
 
 fn shown_claim(
-    observed: &Observation,
+    observed: &ClusterState,
     record: &ClaimRecord,
     object: Option<&NodeClaimObject>,
     pods: &BTreeMap<&Text, Vec<&Pod>>,
@@ -223,7 +212,7 @@ fn least<'a>(mut all: impl Iterator<Item = &'a Resources>) -> Resources {
         .collect()
 }
 
-fn nodes(observed: &Observation) -> Vec<Node> {
+fn taint_leaving_nodes(observed: &ClusterState, nodes: &mut [Node]) {
     let leaving = leaving_claims(observed);
     let providers: BTreeSet<&Text> = observed
         .claims
@@ -231,18 +220,16 @@ fn nodes(observed: &Observation) -> Vec<Node> {
         .filter(|claim| leaving.contains(&claim.record.claim.name))
         .filter_map(|claim| claim.record.claim.status.provider_id.as_ref())
         .collect();
-    let mut nodes = observed.view.nodes.clone();
-    for node in &mut nodes {
+    for node in nodes {
         let is_leaving = node.provider_id.as_ref().is_some_and(|id| providers.contains(id));
         if is_leaving && !node.is_disrupted() {
             node.taints.push(Taint::disrupted());
         }
     }
-    nodes
 }
 
 /// Claims whose nodes are ending, by themselves or because of a command in flight.
-fn leaving_claims(observed: &Observation) -> BTreeSet<&Text> {
+fn leaving_claims(observed: &ClusterState) -> BTreeSet<&Text> {
     let ending = observed
         .claims
         .iter()
@@ -253,14 +240,20 @@ fn leaving_claims(observed: &Observation) -> BTreeSet<&Text> {
 }
 
 /// Destinations of moves of commands in flight, with each pod that has not moved yet.
-fn places_of_moves(observed: &Observation) -> Vec<(&Text, &PodKey)> {
+fn places_of_moves(observed: &ClusterState) -> Vec<(&Text, &PodKey)> {
     let under_way: Vec<&PlannedDisruption> =
         observed.commands_under_way().map(|command| &command.disruption).collect();
     if under_way.is_empty() {
         return Vec::new();
     }
-    let there: BTreeSet<&PodKey> =
-        observed.view.pods.iter().filter(|pod| pod.is_active()).map(|pod| &pod.key).collect();
+    let there: BTreeSet<&PodKey> = observed
+        .listing
+        .objects
+        .pods
+        .iter()
+        .filter(|pod| pod.is_active())
+        .map(|pod| &pod.key)
+        .collect();
     let moves = under_way.iter().flat_map(|own| &own.moves).map(|own| (&own.node, &own.pod));
     let launched = under_way
         .iter()
@@ -271,7 +264,7 @@ fn places_of_moves(observed: &Observation) -> Vec<(&Text, &PodKey)> {
 
 /// Pods expected on nodes: unexpired nominations, and destinations of commands in flight for pods
 /// that have not moved yet. A nomination of a claim counts for its Node once that has joined.
-fn nominations(observed: &Observation) -> BTreeMap<Text, Vec<PodKey>> {
+fn nominations(observed: &ClusterState) -> BTreeMap<Text, Vec<PodKey>> {
     let mut pods_of: BTreeMap<Text, BTreeSet<PodKey>> = BTreeMap::new();
     for nomination in observed.nominations.iter().filter(|one| one.until > observed.now) {
         let claim = observed.claim(&nomination.node);

@@ -35,6 +35,7 @@ pub(crate) fn refusing_core() -> Core {
 /// Pending pods go to the first claim in flight, or to a new claim if there is none.
 fn schedule(snapshot: &ClusterSnapshot) -> Plan {
     let mut pods: Vec<PodKey> = snapshot
+        .objects
         .pods
         .iter()
         .filter(|pod| pod.is_active() && pod.node_name.is_none())
@@ -89,6 +90,7 @@ fn new_claim(snapshot: &ClusterSnapshot, pods: Vec<PodKey>) -> Option<PlannedNod
 
 fn pods_of<'a>(snapshot: &'a ClusterSnapshot, node: &Node) -> Vec<&'a Pod> {
     snapshot
+        .objects
         .pods
         .iter()
         .filter(|pod| pod.is_active() && pod.node_name.as_ref() == Some(&node.name))
@@ -97,7 +99,7 @@ fn pods_of<'a>(snapshot: &'a ClusterSnapshot, node: &Node) -> Vec<&'a Pod> {
 
 /// Nodes without pods are empty; a Node with label [`REPLACE`] is replaced.
 fn propose(snapshot: &ClusterSnapshot) -> Plan {
-    let staying = snapshot.nodes.iter().filter(|node| !node.is_disrupted());
+    let staying = snapshot.objects.nodes.iter().filter(|node| !node.is_disrupted());
     let mut plan = Plan::default();
     let mut empty = Vec::new();
     for node in staying {
@@ -125,8 +127,11 @@ fn propose(snapshot: &ClusterSnapshot) -> Plan {
 /// A claim is drifted if its Node says so.
 fn drift(snapshot: &ClusterSnapshot) -> BTreeMap<Text, DriftReason> {
     let says_so = |claim: &&NodeClaim| {
-        let node =
-            snapshot.nodes.iter().find(|node| Some(&node.name) == claim.status.node_name.as_ref());
+        let node = snapshot
+            .objects
+            .nodes
+            .iter()
+            .find(|node| Some(&node.name) == claim.status.node_name.as_ref());
         node.is_some_and(|node| node.labels.get(REPLACE).is_some_and(|own| &**own == DRIFTED))
     };
     let claims = snapshot.node_claims.iter().filter(says_so);
@@ -153,7 +158,7 @@ fn validate(
         if snapshot.nominations.contains_key(name) {
             return Err(NotDisruptable::Nominated);
         }
-        let node = snapshot.nodes.iter().find(|node| node.name == *name);
+        let node = snapshot.objects.nodes.iter().find(|node| node.name == *name);
         let pods = node.map(|node| pods_of(snapshot, node)).unwrap_or_default();
         if disruption.reason == DisruptionReason::Empty && !pods.is_empty() {
             return Err(NotDisruptable::NotWorthIt("it is not empty any more".into()));

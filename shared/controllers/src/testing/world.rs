@@ -25,7 +25,7 @@ use crate::ports::cloud::{
     Termination,
 };
 use crate::ports::cluster::{
-    Cluster, ClusterView, Demand, Eviction, FinalizerChange, NamespacedRef, NodeClaimObject,
+    Cluster, ClusterListing, Demand, Eviction, FinalizerChange, NamespacedRef, NodeClaimObject,
     NodeClassUpdate, NodePatch, NodePoolUpdate, ObjectRef, VolumeAttachment, WorkloadRef,
 };
 use crate::ports::error::{ErrorKind, PortError};
@@ -82,7 +82,7 @@ impl World {
         };
         let time = Rc::new(Cell::new(at(0)));
         let cluster = FakeCluster { time: Some(Rc::clone(&time)), ..FakeCluster::default() };
-        cluster.view.borrow_mut().node_pools.push(node_pool("default"));
+        cluster.listing.borrow_mut().objects.node_pools.push(node_pool("default"));
         Self {
             cluster,
             cloud,
@@ -118,18 +118,23 @@ impl World {
 
     /// Joins a Node for each running instance without one.
     pub(crate) fn boot(&self) {
-        let mut view = self.cluster.view.borrow_mut();
+        let mut listing = self.cluster.listing.borrow_mut();
         for record in self.store.records() {
             let Some(provider_id) = &record.claim.status.provider_id else { continue };
-            if view.nodes.iter().all(|node| node.provider_id.as_ref() != Some(provider_id)) {
-                view.nodes.push(super::node_of(&record));
+            if listing
+                .objects
+                .nodes
+                .iter()
+                .all(|node| node.provider_id.as_ref() != Some(provider_id))
+            {
+                listing.objects.nodes.push(super::node_of(&record));
             }
         }
     }
 
     /// Completes deletions of pods and terminations of instances.
     pub(crate) fn finish_deletions(&self) {
-        self.cluster.view.borrow_mut().pods.retain(|pod| pod.deleted.is_none());
+        self.cluster.listing.borrow_mut().objects.pods.retain(|pod| pod.deleted.is_none());
         self.cloud
             .instances
             .borrow_mut()
@@ -137,7 +142,7 @@ impl World {
     }
 
     pub(crate) fn node(&self) -> Node {
-        self.cluster.view.borrow().nodes[0].clone()
+        self.cluster.listing.borrow().objects.nodes[0].clone()
     }
 }
 
@@ -354,7 +359,7 @@ pub(crate) fn failure(kind: ErrorKind) -> PortError {
 
 #[derive(Default)]
 pub(crate) struct FakeCluster {
-    pub(crate) view: RefCell<ClusterView>,
+    pub(crate) listing: RefCell<ClusterListing>,
     pub(crate) finalizers: RefCell<Vec<Text>>,
     pub(crate) events: RefCell<Vec<Event>>,
     /// The Eviction API answers 429.
@@ -376,11 +381,11 @@ pub(crate) struct FakeCluster {
 
 impl FakeCluster {
     pub(crate) fn add_pods(&self, pods: impl IntoIterator<Item = Pod>) {
-        self.view.borrow_mut().pods.extend(pods);
+        self.listing.borrow_mut().objects.pods.extend(pods);
     }
 
     pub(crate) fn change_node(&self, change: impl FnOnce(&mut Node)) {
-        change(&mut self.view.borrow_mut().nodes[0]);
+        change(&mut self.listing.borrow_mut().objects.nodes[0]);
     }
 
     pub(crate) fn has_event(&self, reason: EventReason) -> bool {
@@ -394,14 +399,17 @@ impl FakeCluster {
     /// Deletes Nodes that no finalizer keeps.
     fn collect(&self) {
         let finalizers = self.finalizers.borrow();
-        let mut view = self.view.borrow_mut();
-        view.nodes.retain(|node| node.deleted.is_none() || finalizers.contains(&node.name));
+        let mut listing = self.listing.borrow_mut();
+        listing
+            .objects
+            .nodes
+            .retain(|node| node.deleted.is_none() || finalizers.contains(&node.name));
     }
 }
 
 impl Cluster for FakeCluster {
-    async fn observe(&self) -> Result<ClusterView, PortError> {
-        Ok(self.view.borrow().clone())
+    async fn observe(&self) -> Result<ClusterListing, PortError> {
+        Ok(self.listing.borrow().clone())
     }
 
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {
@@ -427,8 +435,9 @@ impl Cluster for FakeCluster {
     }
 
     async fn patch_node(&self, reference: &NodeRef, patch: &NodePatch) -> Result<(), PortError> {
-        let mut view = self.view.borrow_mut();
-        let Some(node) = view.nodes.iter_mut().find(|node| NodeRef::from(&**node) == *reference)
+        let mut listing = self.listing.borrow_mut();
+        let Some(node) =
+            listing.objects.nodes.iter_mut().find(|node| NodeRef::from(&**node) == *reference)
         else {
             return Err(failure(ErrorKind::NotFound));
         };
@@ -445,13 +454,13 @@ impl Cluster for FakeCluster {
                 self.finalizers.borrow_mut().retain(|name| *name != node.name);
             }
         }
-        drop(view);
+        drop(listing);
         self.collect();
         Ok(())
     }
 
     async fn delete_node(&self, reference: &NodeRef) -> Result<(), PortError> {
-        for node in &mut self.view.borrow_mut().nodes {
+        for node in &mut self.listing.borrow_mut().objects.nodes {
             if NodeRef::from(&*node) == *reference {
                 node.deleted.get_or_insert(self.now());
             }
@@ -467,8 +476,9 @@ impl Cluster for FakeCluster {
         if self.blocks_evictions.get() {
             return Ok(Eviction::Blocked { message: "the budget allows none".into() });
         }
-        let mut view = self.view.borrow_mut();
-        let Some(own) = view.pods.iter_mut().find(|own| PodRef::from(&**own) == *pod) else {
+        let mut listing = self.listing.borrow_mut();
+        let Some(own) = listing.objects.pods.iter_mut().find(|own| PodRef::from(&**own) == *pod)
+        else {
             return Ok(Eviction::Gone);
         };
         own.deleted = Some(self.now() + SignedDuration::from_secs(30));
@@ -478,13 +488,13 @@ impl Cluster for FakeCluster {
 
     async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError> {
         self.forced.borrow_mut().push((pod.key.name.clone(), grace_seconds));
-        self.view.borrow_mut().pods.retain(|own| PodRef::from(own) != *pod);
+        self.listing.borrow_mut().objects.pods.retain(|own| PodRef::from(own) != *pod);
         Ok(())
     }
 
     async fn mirror_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
-        let mut view = self.view.borrow_mut();
-        match view.node_claims.iter_mut().find(|object| object.claim.name == claim.name) {
+        let mut listing = self.listing.borrow_mut();
+        match listing.node_claims.iter_mut().find(|object| object.claim.name == claim.name) {
             Some(object) if object.belongs_to(&claim.uid) => {
                 let deleted = object.claim.deleted;
                 let uid = object.claim.uid.clone();
@@ -495,14 +505,14 @@ impl Cluster for FakeCluster {
                 let mirror_of = Some(claim.uid.clone());
                 let uid: Text = format!("object-{}", claim.name).into();
                 let claim = NodeClaim { uid, deleted: None, ..claim.clone() };
-                view.node_claims.push(NodeClaimObject { claim, mirror_of });
+                listing.node_claims.push(NodeClaimObject { claim, mirror_of });
             }
         }
         Ok(())
     }
 
     async fn remove_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError> {
-        self.view
+        self.listing
             .borrow_mut()
             .node_claims
             .retain(|object| *object.claim.name != *name || !object.belongs_to(claim_uid));
@@ -510,7 +520,7 @@ impl Cluster for FakeCluster {
     }
 
     async fn release_node_claim(&self, name: &str, claim_uid: &str) -> Result<(), PortError> {
-        for object in &mut self.view.borrow_mut().node_claims {
+        for object in &mut self.listing.borrow_mut().node_claims {
             if *object.claim.name == *name && object.belongs_to(claim_uid) {
                 object.mirror_of = None;
             }
@@ -523,14 +533,14 @@ impl Cluster for FakeCluster {
         reference: &ObjectRef,
         update: &NodePoolUpdate,
     ) -> Result<(), PortError> {
-        let mut view = self.view.borrow_mut();
+        let mut listing = self.listing.borrow_mut();
         let is_it = |pool: &&mut NodePool| ObjectRef::from(&**pool) == *reference;
-        let Some(pool) = view.node_pools.iter_mut().find(is_it) else {
+        let Some(pool) = listing.objects.node_pools.iter_mut().find(is_it) else {
             return Err(failure(ErrorKind::NotFound));
         };
         pool.annotations.extend(update.annotations.clone());
         if let Some(status) = &update.status {
-            let state = view.node_pool_states.entry(reference.name.clone()).or_default();
+            let state = listing.node_pool_states.entry(reference.name.clone()).or_default();
             state.status = status.clone();
         }
         Ok(())
@@ -541,13 +551,13 @@ impl Cluster for FakeCluster {
         reference: &ObjectRef,
         update: &NodeClassUpdate,
     ) -> Result<(), PortError> {
-        let mut view = self.view.borrow_mut();
+        let mut listing = self.listing.borrow_mut();
         let is_it = |class: &&mut Ec2NodeClass| ObjectRef::from(&**class) == *reference;
-        let Some(class) = view.node_classes.iter_mut().find(is_it) else {
+        let Some(class) = listing.objects.node_classes.iter_mut().find(is_it) else {
             return Err(failure(ErrorKind::NotFound));
         };
         class.annotations.extend(update.annotations.clone());
-        let state = view.node_class_states.entry(reference.name.clone()).or_default();
+        let state = listing.node_class_states.entry(reference.name.clone()).or_default();
         match update.finalizer {
             FinalizerChange::Keep => {}
             FinalizerChange::Add => state.has_finalizer = true,
@@ -560,9 +570,9 @@ impl Cluster for FakeCluster {
     }
 
     async fn scale_workload(&self, workload: &WorkloadRef, replicas: u32) -> Result<(), PortError> {
-        let mut view = self.view.borrow_mut();
+        let mut listing = self.listing.borrow_mut();
         let is_it = |own: &&mut Workload| own.kind == workload.kind && own.key == workload.key;
-        let Some(own) = view.workloads.iter_mut().find(is_it) else {
+        let Some(own) = listing.objects.workloads.iter_mut().find(is_it) else {
             return Err(failure(ErrorKind::NotFound));
         };
         own.replicas = replicas;
@@ -574,8 +584,8 @@ impl Cluster for FakeCluster {
         buffer: &NamespacedRef,
         status: &CapacityBufferStatus,
     ) -> Result<(), PortError> {
-        let mut view = self.view.borrow_mut();
-        let state = view.capacity_buffer_states.entry(buffer.key.clone()).or_default();
+        let mut listing = self.listing.borrow_mut();
+        let state = listing.capacity_buffer_states.entry(buffer.key.clone()).or_default();
         state.status = status.clone();
         self.buffers_written.set(self.buffers_written.get() + 1);
         Ok(())

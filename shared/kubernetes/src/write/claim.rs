@@ -8,10 +8,10 @@ use serde_json::{Value as Json, json};
 
 use super::{Change, FIELD_MANAGER, set_finalizer, set_texts};
 use crate::call::{Call, Verb};
+use crate::cluster_listing::CLAIM_UID;
 use crate::connection::Connection;
 use crate::kind::{NODE_CLAIM, NODE_POOL};
 use crate::patch::{member, text};
-use crate::view::CLAIM_UID;
 use crate::wire;
 
 impl Connection {

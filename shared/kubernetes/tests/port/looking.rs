@@ -38,8 +38,8 @@ async fn pages_are_read_to_the_last() {
         other => nothing(other),
     })
     .await;
-    let view = cluster(&server, Reading::Poll).await.observe().await.unwrap();
-    assert_eq!(names(&view.pods), ["a", "b"]);
+    let listing = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    assert_eq!(names(&listing.objects.pods), ["a", "b"]);
     assert!(server.asked().iter().all(|request| request.query.contains("limit=500")));
 }
 
@@ -57,8 +57,8 @@ async fn a_list_whose_end_expired_is_begun_anew() {
         other => nothing(other),
     })
     .await;
-    let view = cluster(&server, Reading::Poll).await.observe().await.unwrap();
-    assert_eq!(names(&view.pods), ["a", "b"], "each once");
+    let listing = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    assert_eq!(names(&listing.objects.pods), ["a", "b"], "each once");
 }
 
 #[tokio::test]
@@ -75,9 +75,9 @@ async fn a_kind_that_is_not_installed_is_empty_and_an_older_version_of_it_is_rea
         _ => nothing(request),
     })
     .await;
-    let view = cluster(&server, Reading::Poll).await.observe().await.unwrap();
-    assert!(view.node_pools.is_empty() && view.node_overlays.is_empty());
-    assert_eq!(view.capacity_buffers.len(), 1);
+    let listing = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    assert!(listing.objects.node_pools.is_empty() && listing.objects.node_overlays.is_empty());
+    assert_eq!(listing.objects.capacity_buffers.len(), 1);
     assert_eq!(server.count(|it| it.is_list_of("podtemplates")), 1, "a buffer names one");
     assert_eq!(server.count(|it| it.is_list_of("deployments")), 0, "nobody names one");
 }
@@ -108,7 +108,7 @@ async fn one_bad_object_is_told_and_costs_nothing_else() {
     })
     .await;
     let look = cluster(&server, Reading::Poll).await.look().await.unwrap();
-    assert_eq!(names(&look.view.pods), ["good"]);
+    assert_eq!(names(&look.listing.objects.pods), ["good"]);
     let told: Vec<_> = look.problems.iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
@@ -176,10 +176,10 @@ async fn a_long_list_is_kept_and_brought_up_to_date_by_what_happened() {
     })
     .await;
     let cluster = cluster(&server, Reading::Watch { kept_from: 2 }).await;
-    assert_eq!(names(&cluster.observe().await.unwrap().pods), ["a", "b"]);
-    let view = cluster.observe().await.unwrap();
-    assert_eq!(names(&view.pods), ["a"]);
-    assert_eq!(view.pods[0].node_name.as_deref(), Some("n1"));
+    assert_eq!(names(&cluster.observe().await.unwrap().objects.pods), ["a", "b"]);
+    let listing = cluster.observe().await.unwrap();
+    assert_eq!(names(&listing.objects.pods), ["a"]);
+    assert_eq!(listing.objects.pods[0].node_name.as_deref(), Some("n1"));
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn a_kept_list_whose_watch_expired_is_listed_again() {
     .await;
     let cluster = cluster(&server, Reading::Watch { kept_from: 2 }).await;
     cluster.observe().await.unwrap();
-    assert_eq!(names(&cluster.observe().await.unwrap().pods), ["new"]);
+    assert_eq!(names(&cluster.observe().await.unwrap().objects.pods), ["new"]);
 }
 
 /// Objects of every kind that lean on each other, as a file has them.
@@ -241,26 +241,30 @@ async fn the_same_objects_are_the_same_whether_from_a_file_or_an_api_server() {
         Reply::list(&items, 100)
     })
     .await;
-    let view = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    let listing = cluster(&server, Reading::Poll).await.observe().await.unwrap();
 
-    assert_eq!(view.pods, expected.pods);
-    assert_eq!(view.nodes, expected.nodes);
-    assert_eq!(view.node_pools, expected.node_pools);
-    assert_eq!(view.node_classes, expected.node_classes);
-    assert_eq!(view.node_overlays, expected.node_overlays);
-    let claims: Vec<_> = view.node_claims.into_iter().map(|object| object.claim).collect();
+    assert_eq!(listing.objects.pods, expected.objects.pods);
+    assert_eq!(listing.objects.nodes, expected.objects.nodes);
+    assert_eq!(listing.objects.node_pools, expected.objects.node_pools);
+    assert_eq!(listing.objects.node_classes, expected.objects.node_classes);
+    assert_eq!(listing.objects.node_overlays, expected.objects.node_overlays);
+    let claims: Vec<_> = listing.node_claims.into_iter().map(|object| object.claim).collect();
     assert_eq!(claims, expected.node_claims);
-    assert_eq!(view.daemon_sets, expected.daemon_sets);
-    assert_eq!(view.workloads, expected.workloads);
-    assert_eq!(view.pod_templates, expected.pod_templates);
-    assert_eq!(view.pod_disruption_budgets, expected.pod_disruption_budgets);
-    assert_eq!(view.persistent_volume_claims, expected.persistent_volume_claims);
-    assert_eq!(view.persistent_volumes, expected.persistent_volumes);
-    assert_eq!(view.storage_classes, expected.storage_classes);
-    assert_eq!(view.csi_nodes, expected.csi_nodes);
-    assert_eq!(view.namespaces, expected.namespaces);
-    assert_eq!(view.capacity_buffers, expected.capacity_buffers);
-    assert_eq!(view.scaled_objects, expected.scaled_objects);
-    let lengths = [view.pods.len(), view.daemon_sets.len(), view.workloads.len()];
+    assert_eq!(listing.objects.daemon_sets, expected.objects.daemon_sets);
+    assert_eq!(listing.objects.workloads, expected.objects.workloads);
+    assert_eq!(listing.objects.pod_templates, expected.objects.pod_templates);
+    assert_eq!(listing.objects.pod_disruption_budgets, expected.objects.pod_disruption_budgets);
+    assert_eq!(listing.objects.persistent_volume_claims, expected.objects.persistent_volume_claims);
+    assert_eq!(listing.objects.persistent_volumes, expected.objects.persistent_volumes);
+    assert_eq!(listing.objects.storage_classes, expected.objects.storage_classes);
+    assert_eq!(listing.objects.csi_nodes, expected.objects.csi_nodes);
+    assert_eq!(listing.objects.namespaces, expected.objects.namespaces);
+    assert_eq!(listing.objects.capacity_buffers, expected.objects.capacity_buffers);
+    assert_eq!(listing.objects.scaled_objects, expected.objects.scaled_objects);
+    let lengths = [
+        listing.objects.pods.len(),
+        listing.objects.daemon_sets.len(),
+        listing.objects.workloads.len(),
+    ];
     assert!(lengths.into_iter().all(|length| length > 0), "{lengths:?}");
 }

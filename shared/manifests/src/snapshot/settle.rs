@@ -11,33 +11,33 @@ use crate::kubernetes::{DaemonSetObject, PodObject, PriorityClass, WorkloadObjec
 
 /// Objects as they were read, each by itself.
 #[derive(Clone, Debug, Default)]
-pub struct Unsettled {
+pub(super) struct Unsettled {
     /// Pods.
-    pub pods: Vec<PodObject>,
+    pub(super) pods: Vec<PodObject>,
     /// Deployments, StatefulSets, ReplicaSets and Jobs.
-    pub workloads: Vec<WorkloadObject>,
+    pub(super) workloads: Vec<WorkloadObject>,
     /// DaemonSets.
-    pub daemon_sets: Vec<DaemonSetObject>,
+    pub(super) daemon_sets: Vec<DaemonSetObject>,
     /// PriorityClasses.
-    pub priority_classes: Vec<PriorityClass>,
+    pub(super) priority_classes: Vec<PriorityClass>,
 }
 
 /// Objects with what other objects decide for them filled in: priorities, daemon requests.
 #[derive(Clone, Debug, Default)]
-pub struct Settled {
+pub(super) struct Settled {
     /// Pods with their priority.
-    pub pods: Vec<Pod>,
+    pub(super) pods: Vec<Pod>,
     /// Workloads with the priority of their pods.
-    pub workloads: Vec<WorkloadObject>,
+    pub(super) workloads: Vec<WorkloadObject>,
     /// DaemonSets that new nodes will run, with what their newest running pod takes.
-    pub daemon_sets: Vec<DaemonSet>,
+    pub(super) daemon_sets: Vec<DaemonSet>,
     /// What is referred to and not there.
-    pub warnings: Vec<Warning>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 impl Unsettled {
     /// Lets the objects complete each other. Lists keep their order.
-    pub fn settle(self) -> Settled {
+    pub(super) fn settle(self) -> Settled {
         let Self { pods, mut workloads, mut daemon_sets, priority_classes } = self;
         let mut priorities = Priorities::of(priority_classes);
         let pods: Vec<Pod> = pods

@@ -20,7 +20,7 @@ fn look(text: &str) -> (ClusterSnapshot, Vec<String>) {
 }
 
 fn pod_names(text: &str) -> Vec<String> {
-    look(text).0.pods.iter().map(|pod| pod.key.to_string()).collect()
+    look(text).0.objects.pods.iter().map(|pod| pod.key.to_string()).collect()
 }
 
 fn deployment(name: &str, replicas: u32) -> String {
@@ -39,7 +39,7 @@ fn owned_pod(name: &str, owner_kind: &str, owner: &str, app: &str) -> String {
 fn a_workload_that_owns_no_pod_is_expanded() {
     let text = deployment("web", 2) + &deployment("none", 0);
     assert_eq!(pod_names(&text), ["default/web-0", "default/web-1"]);
-    assert_eq!(look(&text).0.workloads.len(), 2);
+    assert_eq!(look(&text).0.objects.workloads.len(), 2);
 }
 
 #[test]
@@ -63,8 +63,8 @@ fn a_pod_that_is_there_stands_for_the_one_of_its_name() {
     let text =
         deployment("web", 2) + "---\nkind: Pod\nmetadata: {name: web-1, labels: {mine: x}}\n";
     let (snapshot, _) = look(&text);
-    let pod = snapshot.pods.iter().find(|pod| &*pod.key.name == "web-1").unwrap();
-    assert_eq!(snapshot.pods.len(), 2);
+    let pod = snapshot.objects.pods.iter().find(|pod| &*pod.key.name == "web-1").unwrap();
+    assert_eq!(snapshot.objects.pods.len(), 2);
     assert!(pod.labels.contains_key("mine"));
 }
 
@@ -101,7 +101,7 @@ spec: {priorityClassName: absent}
 ";
     let (snapshot, warnings) = look(text);
     let priorities: BTreeMap<_, _> =
-        snapshot.pods.iter().map(|pod| (&*pod.key.name, pod.spec.priority)).collect();
+        snapshot.objects.pods.iter().map(|pod| (&*pod.key.name, pod.spec.priority)).collect();
     let expected = [
         ("by-class", 100),
         ("by-default", 7),
@@ -121,7 +121,7 @@ fn a_daemon_set_takes_what_its_newest_running_pod_takes() {
         )
     };
     let set = "kind: DaemonSet\nmetadata: {name: agent}\nspec: {template: {spec: {containers: [{resources: {requests: {cpu: 100m}}}]}}}\n";
-    let requests = |text: &str| look(text).0.daemon_sets[0].template.spec.requests.get(CPU);
+    let requests = |text: &str| look(text).0.objects.daemon_sets[0].template.spec.requests.get(CPU);
     assert_eq!(requests(set), 100);
     let live = [
         set,
@@ -137,7 +137,7 @@ fn a_daemon_set_takes_what_its_newest_running_pod_takes() {
 fn a_daemon_set_that_is_being_deleted_runs_on_no_new_node() {
     let text =
         "kind: DaemonSet\nmetadata: {name: agent, deletionTimestamp: \"2026-01-01T00:00:00Z\"}\n";
-    assert!(look(text).0.daemon_sets.is_empty());
+    assert!(look(text).0.objects.daemon_sets.is_empty());
 }
 
 #[test]
@@ -146,8 +146,8 @@ fn of_an_object_given_twice_the_later_counts_with_a_warning() {
         format!("kind: Node\nmetadata: {{name: n1}}\nstatus: {{capacity: {{cpu: {cpu}}}}}\n")
     };
     let (snapshot, warnings) = look(&[node(1), node(2)].join("---\n"));
-    assert_eq!(snapshot.nodes.len(), 1);
-    assert_eq!(snapshot.nodes[0].capacity.get(CPU), 2000);
+    assert_eq!(snapshot.objects.nodes.len(), 1);
+    assert_eq!(snapshot.objects.nodes[0].capacity.get(CPU), 2000);
     assert_eq!(warnings, ["Node n1 is given twice: this one counts (in.yaml:5)"]);
 }
 
@@ -160,11 +160,13 @@ fn pods_of_one_shape_share_specification_and_labels() {
     }
     text.push_str("]}");
     let (snapshot, _) = look(&text);
-    let specs: BTreeSet<_> = snapshot.pods.iter().map(|pod| Arc::as_ptr(&pod.spec)).collect();
-    let labels: BTreeSet<_> = snapshot.pods.iter().map(|pod| Arc::as_ptr(&pod.labels)).collect();
+    let specs: BTreeSet<_> =
+        snapshot.objects.pods.iter().map(|pod| Arc::as_ptr(&pod.spec)).collect();
+    let labels: BTreeSet<_> =
+        snapshot.objects.pods.iter().map(|pod| Arc::as_ptr(&pod.labels)).collect();
     let namespaces: BTreeSet<_> =
-        snapshot.pods.iter().map(|pod| pod.key.namespace.as_ptr()).collect();
-    assert_eq!(snapshot.pods.len(), 2000);
+        snapshot.objects.pods.iter().map(|pod| pod.key.namespace.as_ptr()).collect();
+    assert_eq!(snapshot.objects.pods.len(), 2000);
     assert_eq!((specs.len(), labels.len(), namespaces.len()), (1, 1, 1));
 }
 
@@ -176,14 +178,14 @@ fn in_order(snapshot: &ClusterSnapshot) -> Vec<Vec<String>> {
         shown
     }
     vec![
-        shown(&snapshot.nodes),
-        shown(&snapshot.pods),
-        shown(&snapshot.daemon_sets),
-        shown(&snapshot.workloads),
-        shown(&snapshot.namespaces),
-        shown(&snapshot.persistent_volume_claims),
-        shown(&snapshot.storage_classes),
-        shown(&snapshot.pod_disruption_budgets),
+        shown(&snapshot.objects.nodes),
+        shown(&snapshot.objects.pods),
+        shown(&snapshot.objects.daemon_sets),
+        shown(&snapshot.objects.workloads),
+        shown(&snapshot.objects.namespaces),
+        shown(&snapshot.objects.persistent_volume_claims),
+        shown(&snapshot.objects.storage_classes),
+        shown(&snapshot.objects.pod_disruption_budgets),
     ]
 }
 

@@ -25,7 +25,7 @@ impl Allowance {
     /// Budgets of the pools' initialized nodes, less those already being disrupted or not ready.
     pub(super) fn of(model: &Model) -> Self {
         let mut left = BTreeMap::new();
-        for pool in &model.snapshot.node_pools {
+        for pool in &model.snapshot.objects.node_pools {
             let members: Vec<_> = model
                 .nodes
                 .iter()

@@ -171,8 +171,13 @@ fn pod_block(model: &Model, pod: &Pod) -> Option<NotDisruptable> {
     if pod.is_static() || tolerated(&pod.spec.tolerations, &Taint::disrupted()) {
         return None;
     }
-    let guards: Vec<_> =
-        model.snapshot.pod_disruption_budgets.iter().filter(|budget| budget.guards(pod)).collect();
+    let guards: Vec<_> = model
+        .snapshot
+        .objects
+        .pod_disruption_budgets
+        .iter()
+        .filter(|budget| budget.guards(pod))
+        .collect();
     let held = guards.iter().find(|budget| {
         budget.allows_none() && !(pod.ready == Some(false) && budget.lets_unready_go())
     });

@@ -35,7 +35,7 @@ pub(super) fn reason(snapshot: &ClusterSnapshot, node: &NodeView) -> Option<Drif
     }
     let of_class = || {
         let name = &pool.template.node_class_ref.name;
-        let class = snapshot.node_classes.iter().find(|class| class.name == *name)?;
+        let class = snapshot.objects.node_classes.iter().find(|class| class.name == *name)?;
         node_class_drift(claim, node, class)
     };
     requirement_drift(claim, pool)

@@ -62,7 +62,7 @@ impl<'a> Scores<'a> {
     /// Of all nodes of a model.
     pub(super) fn of(model: &Model<'a>) -> Self {
         let mut pools: BTreeMap<&Text, PoolTotal> = BTreeMap::new();
-        for pool in &model.snapshot.node_pools {
+        for pool in &model.snapshot.objects.node_pools {
             let policy = pool.disruption.consolidation_policy;
             let is_balanced = policy == ConsolidationPolicy::Balanced;
             pools.insert(&pool.name, PoolTotal { is_balanced, ..PoolTotal::default() });

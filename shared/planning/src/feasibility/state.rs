@@ -74,7 +74,9 @@ impl State {
         let limited: BTreeMap<&str, NodeIx> = model
             .nodes
             .iter_enumerated()
-            .filter(|(_, node)| model.snapshot.csi_nodes.iter().any(|csi| csi.name == *node.name))
+            .filter(|(_, node)| {
+                model.snapshot.objects.csi_nodes.iter().any(|csi| csi.name == *node.name)
+            })
             .map(|(index, node)| (&**node.name, index))
             .collect();
         let mut state = Self {

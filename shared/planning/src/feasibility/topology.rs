@@ -205,6 +205,7 @@ impl Topology {
         }
         let namespaces: BTreeMap<&str, &Labels> = model
             .snapshot
+            .objects
             .namespaces
             .iter()
             .map(|namespace| (&*namespace.name, &namespace.labels))

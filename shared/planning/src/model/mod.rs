@@ -44,20 +44,20 @@ impl ResourceNames {
                 }
             }
         };
-        for pod in &snapshot.pods {
+        for pod in &snapshot.objects.pods {
             // Pods of one workload stand together and share their specification.
             if !last.is_some_and(|last| std::sync::Arc::ptr_eq(last, &pod.spec)) {
                 add(&pod.spec.requests);
                 last = Some(&pod.spec);
             }
         }
-        for daemon_set in &snapshot.daemon_sets {
+        for daemon_set in &snapshot.objects.daemon_sets {
             add(&daemon_set.template.spec.requests);
         }
-        for workload in &snapshot.workloads {
+        for workload in &snapshot.objects.workloads {
             add(&workload.template.spec.requests);
         }
-        for template in &snapshot.pod_templates {
+        for template in &snapshot.objects.pod_templates {
             add(&template.template.spec.requests);
         }
         Self(names)

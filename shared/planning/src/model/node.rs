@@ -87,7 +87,7 @@ pub(crate) fn nodes<'a>(
 ) -> IndexVec<NodeIx, NodeView<'a>> {
     let index = Index::of(snapshot);
     let mut views: Vec<NodeView> =
-        snapshot.nodes.iter().map(|node| index.node(node, resources)).collect();
+        snapshot.objects.nodes.iter().map(|node| index.node(node, resources)).collect();
     views.extend(index.in_flight.iter().map(|claim| index.claim(claim, resources)));
     views.sort_by(|a, b| {
         (!a.is_initialized && a.is_managed, a.node.is_none(), a.name).cmp(&(
@@ -111,12 +111,13 @@ struct Index<'a> {
 impl<'a> Index<'a> {
     fn of(snapshot: &'a ClusterSnapshot) -> Self {
         let by_provider: BTreeMap<&str, &Node> = snapshot
+            .objects
             .nodes
             .iter()
             .filter_map(|node| node.provider_id.as_deref().map(|id| (id, node)))
             .collect();
         let by_name: BTreeMap<&str, &Node> =
-            snapshot.nodes.iter().map(|node| (&*node.name, node)).collect();
+            snapshot.objects.nodes.iter().map(|node| (&*node.name, node)).collect();
         let mut claim_of_node = BTreeMap::new();
         let mut in_flight = Vec::new();
         for claim in &snapshot.node_claims {
@@ -134,7 +135,7 @@ impl<'a> Index<'a> {
             }
         }
         let mut bound: BTreeMap<&str, Vec<PodIx>> = BTreeMap::new();
-        for (index, pod) in snapshot.pods.iter().enumerate() {
+        for (index, pod) in snapshot.objects.pods.iter().enumerate() {
             if let Some(node) = pod.node_name.as_deref().filter(|_| !pod.is_terminal()) {
                 bound.entry(node).or_default().push(PodIx::new(index));
             }
@@ -145,7 +146,7 @@ impl<'a> Index<'a> {
             .flat_map(|list| list.iter())
             .map(|instance_type| (&*instance_type.name, instance_type))
             .collect();
-        let pools = snapshot.node_pools.iter().map(|pool| (&*pool.name, pool)).collect();
+        let pools = snapshot.objects.node_pools.iter().map(|pool| (&*pool.name, pool)).collect();
         Self { snapshot, claim_of_node, in_flight, pools, bound, types }
     }
 
@@ -246,9 +247,10 @@ impl<'a> Index<'a> {
     /// Takes what bound pods use and keeps room for DaemonSet pods that have not come yet.
     fn take_bound(&self, view: &mut NodeView<'a>, resources: &ResourceNames) {
         let has: Vec<bool> = view.free.iter().map(|free| *free > 0).collect();
-        let daemons = Daemons::tolerating(&self.snapshot.daemon_sets, &view.taints, resources);
+        let daemons =
+            Daemons::tolerating(&self.snapshot.objects.daemon_sets, &view.taints, resources);
         let mut to_come = daemons.requests_on(&view.labels, resources.len());
-        for pod in view.bound.iter().map(|index| &self.snapshot.pods[index.index()]) {
+        for pod in view.bound.iter().map(|index| &self.snapshot.objects.pods[index.index()]) {
             let requests = resources.array(&pod.spec.requests);
             for (free, amount) in view.free.iter_mut().zip(&requests) {
                 *free -= amount;

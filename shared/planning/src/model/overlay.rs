@@ -23,10 +23,12 @@ pub(crate) struct Overlays<'a> {
 impl<'a> Overlays<'a> {
     /// Those of a snapshot, rejected ones left out.
     pub(crate) fn of(snapshot: &'a ClusterSnapshot) -> Self {
-        if !snapshot.settings.feature_gates.node_overlay || snapshot.node_overlays.is_empty() {
+        if !snapshot.settings.feature_gates.node_overlay
+            || snapshot.objects.node_overlays.is_empty()
+        {
             return Self { in_force: Vec::new() };
         }
-        let mut ordered: Vec<&NodeOverlay> = snapshot.node_overlays.iter().collect();
+        let mut ordered: Vec<&NodeOverlay> = snapshot.objects.node_overlays.iter().collect();
         ordered.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
         let mut in_force: Vec<&NodeOverlay> = Vec::new();
         for overlay in ordered {
@@ -97,7 +99,7 @@ fn disagree(a: &NodeOverlay, b: &NodeOverlay) -> bool {
 /// Whether some offering that some pool could launch meets the requirements of both.
 fn meet_somewhere(snapshot: &ClusterSnapshot, a: &NodeOverlay, b: &NodeOverlay) -> bool {
     let both: Vec<Requirement> = a.requirements.iter().chain(&b.requirements).cloned().collect();
-    snapshot.node_pools.iter().any(|pool| {
+    snapshot.objects.node_pools.iter().any(|pool| {
         let own = pool_requirements(pool);
         snapshot.instance_types.of(&pool.template.node_class_ref.name).iter().any(|instance_type| {
             instance_type

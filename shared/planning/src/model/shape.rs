@@ -65,7 +65,8 @@ impl<'a> Shapes<'a> {
         sets: &mut Sets,
     ) -> Self {
         let volumes = Volumes::of(snapshot);
-        let pods: IndexVec<PodIx, &Pod> = snapshot.pods.iter().chain(virtual_pods).collect();
+        let pods: IndexVec<PodIx, &Pod> =
+            snapshot.objects.pods.iter().chain(virtual_pods).collect();
         let mut list: IndexVec<ShapeIx, Shape> = IndexVec::new();
         let mut by_content: FxHashMap<ShapeKey, ShapeIx> = FxHashMap::default();
         // Pods of one workload share their parts, so their addresses tell most of them apart at once.

@@ -35,17 +35,25 @@ impl<'a> Volumes<'a> {
     pub(crate) fn of(snapshot: &'a ClusterSnapshot) -> Self {
         Self {
             claims: snapshot
+                .objects
                 .persistent_volume_claims
                 .iter()
                 .map(|claim| (&claim.key, claim))
                 .collect(),
             persistent: snapshot
+                .objects
                 .persistent_volumes
                 .iter()
                 .map(|volume| (&volume.name, volume))
                 .collect(),
-            classes: snapshot.storage_classes.iter().map(|class| (&class.name, class)).collect(),
+            classes: snapshot
+                .objects
+                .storage_classes
+                .iter()
+                .map(|class| (&class.name, class))
+                .collect(),
             default_class: snapshot
+                .objects
                 .storage_classes
                 .iter()
                 .filter(|class| class.is_default)

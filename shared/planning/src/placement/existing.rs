@@ -150,7 +150,8 @@ impl Placer<'_, '_> {
             return false;
         }
         let name = self.model.nodes[node].name;
-        let Some(csi) = self.model.snapshot.csi_nodes.iter().find(|csi| csi.name == *name) else {
+        let Some(csi) = self.model.snapshot.objects.csi_nodes.iter().find(|csi| csi.name == *name)
+        else {
             return true;
         };
         let attached = self.state.attached.get(&node);

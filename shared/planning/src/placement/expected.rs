@@ -30,7 +30,7 @@ impl Expected {
                 node_of.extend(pods.iter().map(|pod| (pod, *node)));
             }
         }
-        let pods = model.snapshot.pods.iter().enumerate();
+        let pods = model.snapshot.objects.pods.iter().enumerate();
         Self(
             pods.filter_map(|(index, pod)| Some((PodIx::new(index), *node_of.get(&pod.key)?)))
                 .collect(),

@@ -104,7 +104,7 @@ impl Placer<'_, '_> {
             return Some(NodeUnfit::VolumeInUse);
         }
         let name = self.model.nodes[node].name;
-        let csi = self.model.snapshot.csi_nodes.iter().find(|csi| csi.name == *name)?;
+        let csi = self.model.snapshot.objects.csi_nodes.iter().find(|csi| csi.name == *name)?;
         let uses = |driver: &Text| own.volumes.attachments.iter().any(|(other, _)| other == driver);
         let (driver, limit) = csi.limits.iter().find(|(driver, _)| uses(driver))?;
         Some(NodeUnfit::AttachLimit { driver: driver.clone(), limit: *limit })

@@ -42,6 +42,7 @@ impl Names {
     pub(crate) fn of(model: &Model) -> Self {
         let taken = model
             .snapshot
+            .objects
             .nodes
             .iter()
             .map(|node| node.name.clone())

@@ -161,6 +161,7 @@ fn needs_successor(model: &Model, index: PodIx) -> bool {
     let kept_for_good = || {
         model
             .snapshot
+            .objects
             .pod_disruption_budgets
             .iter()
             .any(|budget| budget.never_allows() && budget.guards(pod))

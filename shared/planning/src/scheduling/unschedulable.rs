@@ -135,7 +135,7 @@ pub(crate) fn explained(
 /// The only zones left have no subnet of the pool's node class, as far as that has found any.
 fn no_subnet(model: &Model, pool: &Pool, way: Option<ConjunctionId>) -> Option<NodePoolUnfit> {
     let name = &pool.node_pool.template.node_class_ref.name;
-    let class = model.snapshot.node_classes.iter().find(|class| class.name == *name)?;
+    let class = model.snapshot.objects.node_classes.iter().find(|class| class.name == *name)?;
     let mut zones: Vec<Text> =
         class.status.subnets.iter().map(|subnet| subnet.zone.clone()).collect();
     zones.sort();

@@ -35,15 +35,15 @@ pub(crate) struct Cluster(pub(crate) ClusterSnapshot);
 impl Cluster {
     /// Adds a pool, or replaces the one of its name.
     pub(crate) fn pool(mut self, pool: NodePool) -> Self {
-        self.0.node_pools.retain(|own| own.name != pool.name);
-        self.0.node_pools.push(pool);
+        self.0.objects.node_pools.retain(|own| own.name != pool.name);
+        self.0.objects.node_pools.push(pool);
         self
     }
 
     /// Changes pool `default`.
     pub(crate) fn default_pool(self, change: impl FnOnce(&mut NodePool)) -> Self {
         self.with(|snapshot| {
-            let pool = snapshot.node_pools.iter_mut().find(|pool| &*pool.name == "default");
+            let pool = snapshot.objects.node_pools.iter_mut().find(|pool| &*pool.name == "default");
             change(pool.unwrap());
         })
     }
@@ -55,7 +55,7 @@ impl Cluster {
     }
 
     pub(crate) fn pod(self, pod: PodMaker) -> Self {
-        self.with(|snapshot| snapshot.pods.push(pod.make()))
+        self.with(|snapshot| snapshot.objects.pods.push(pod.make()))
     }
 
     /// Adds `count` pods like one, named `NAME-0`, `NAME-1` and so on.
@@ -78,7 +78,7 @@ impl Cluster {
                 claim.status.capacity = known.capacity.clone();
                 claim.status.allocatable = known.allocatable.clone();
             }
-            snapshot.nodes.push(node);
+            snapshot.objects.nodes.push(node);
             snapshot.node_claims.push(claim);
         })
     }
@@ -89,16 +89,16 @@ impl Cluster {
             claim.status.node_name = None;
             claim.labels.remove(label::HOSTNAME);
         }));
-        cluster.0.nodes.pop();
+        cluster.0.objects.nodes.pop();
         cluster
     }
 
     pub(crate) fn daemon_set(self, daemon_set: DaemonSet) -> Self {
-        self.with(|snapshot| snapshot.daemon_sets.push(daemon_set))
+        self.with(|snapshot| snapshot.objects.daemon_sets.push(daemon_set))
     }
 
     pub(crate) fn pdb(self, pdb: PodDisruptionBudget) -> Self {
-        self.with(|snapshot| snapshot.pod_disruption_budgets.push(pdb))
+        self.with(|snapshot| snapshot.objects.pod_disruption_budgets.push(pdb))
     }
 
     pub(crate) fn with(mut self, change: impl FnOnce(&mut ClusterSnapshot)) -> Self {
@@ -116,7 +116,7 @@ impl Cluster {
                 .0
                 .node_claims
                 .retain(|claim| !claim.status.node_name.as_ref().is_some_and(is_gone));
-            world.0.nodes.retain(|node| !is_gone(&node.name));
+            world.0.objects.nodes.retain(|node| !is_gone(&node.name));
             for claim in &disruption.replacements {
                 let offering = &claim.offering;
                 let maker = node(&claim.name)
@@ -131,7 +131,7 @@ impl Cluster {
                 .flat_map(|claim| claim.pods.iter().map(|pod| (pod, &claim.name)));
             let moves = disruption.moves.iter().map(|own| (&own.pod, &own.node));
             for (key, to) in moves.chain(of_claims) {
-                for pod in world.0.pods.iter_mut().filter(|pod| pod.key == *key) {
+                for pod in world.0.objects.pods.iter_mut().filter(|pod| pod.key == *key) {
                     pod.node_name = Some(to.clone());
                 }
             }

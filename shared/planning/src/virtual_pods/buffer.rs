@@ -19,6 +19,7 @@ pub(super) fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
         return Vec::new();
     }
     let mut buffers: Vec<&CapacityBuffer> = snapshot
+        .objects
         .capacity_buffers
         .iter()
         .filter(|buffer| &*buffer.provisioning_strategy == ACTIVE_CAPACITY)
@@ -47,6 +48,7 @@ fn resolved<'a>(
 ) -> Option<(&'a PodTemplate, Option<u32>)> {
     match &buffer.source {
         BufferSource::PodTemplate(name) => snapshot
+            .objects
             .pod_templates
             .iter()
             .find(|template| {

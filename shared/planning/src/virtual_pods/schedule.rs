@@ -20,8 +20,8 @@ const LEAD_MARGIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// The virtual pods of schedules that are due, ScaledObjects first, each kind by name.
 pub(super) fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
-    let mut scaled: Vec<&ScaledObject> = snapshot.scaled_objects.iter().collect();
-    let mut schedules: Vec<&PrewarmSchedule> = snapshot.prewarm_schedules.iter().collect();
+    let mut scaled: Vec<&ScaledObject> = snapshot.objects.scaled_objects.iter().collect();
+    let mut schedules: Vec<&PrewarmSchedule> = snapshot.objects.prewarm_schedules.iter().collect();
     if scaled.is_empty() && schedules.is_empty() {
         return Vec::new();
     }
@@ -129,7 +129,7 @@ impl Expansion<'_> {
                 && pod.is_active()
                 && has_all(&pod.labels, &template.labels)
         };
-        let existing = self.snapshot.pods.iter().filter(is_replica).count();
+        let existing = self.snapshot.objects.pods.iter().filter(is_replica).count();
         source.pods(template, i64::from(wanted) - i64::try_from(existing).unwrap_or(i64::MAX))
     }
 }

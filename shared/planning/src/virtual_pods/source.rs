@@ -33,7 +33,7 @@ impl WorkloadRef<'_> {
         snapshot: &'s ClusterSnapshot,
         namespace: &Text,
     ) -> Option<&'s Workload> {
-        snapshot.workloads.iter().find(|workload| {
+        snapshot.objects.workloads.iter().find(|workload| {
             workload.kind == self.kind
                 && workload.key.namespace == *namespace
                 && workload.key.name == *self.name

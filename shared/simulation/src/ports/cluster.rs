@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use controllers::event::Event;
 use controllers::ports::cluster::{
-    ClusterView, FinalizerChange, NamespacedRef, NodeClaimObject, NodeClassUpdate, NodePatch,
+    ClusterListing, FinalizerChange, NamespacedRef, NodeClaimObject, NodeClassUpdate, NodePatch,
     NodePoolUpdate, VolumeAttachment, WorkloadRef,
 };
 use controllers::ports::{
@@ -18,6 +18,7 @@ use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::pod::Pod;
+use domain::snapshot::ClusterObjects;
 use domain::volume::PersistentVolumeClaim;
 use domain::{Text, Timestamp};
 use manifests::{DaemonSetObject, WorkloadObject};
@@ -37,7 +38,7 @@ fn list<T: Object>(world: &World) -> Vec<T> {
 }
 
 /// Everything that decisions depend on.
-pub(crate) fn view_of(world: &World) -> ClusterView {
+pub(crate) fn listing_of(world: &World) -> ClusterListing {
     let node_claims = world
         .api
         .list::<NodeClaim>()
@@ -46,11 +47,10 @@ pub(crate) fn view_of(world: &World) -> ClusterView {
             mirror_of: world.mirrors.get(&claim.name).cloned(),
         })
         .collect();
-    ClusterView {
+    let objects = ClusterObjects {
         node_pools: list(world),
         node_classes: list(world),
         node_overlays: list(world),
-        node_claims,
         nodes: list(world),
         pods: list(world),
         daemon_sets: world
@@ -74,6 +74,10 @@ pub(crate) fn view_of(world: &World) -> ClusterView {
         capacity_buffers: list(world),
         scaled_objects: list(world),
         prewarm_schedules: list(world),
+    };
+    ClusterListing {
+        objects,
+        node_claims,
         node_pool_states: world.node_pool_states.clone(),
         node_class_states: world.node_class_states.clone(),
         capacity_buffer_states: world.capacity_buffer_states.clone(),
@@ -88,13 +92,13 @@ fn is_there(world: &World, node: &NodeRef) -> bool {
 }
 
 impl Cluster for SharedWorld {
-    async fn observe(&self) -> Result<ClusterView, PortError> {
+    async fn observe(&self) -> Result<ClusterListing, PortError> {
         let mut world = self.call("list objects").await?;
         // Controllers of the cluster are never behind: a request of a moment ago has been carried
         // out.
         world.settle();
         *self.demand.borrow_mut() = pending_demand(&world);
-        Ok(view_of(&world))
+        Ok(listing_of(&world))
     }
 
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {

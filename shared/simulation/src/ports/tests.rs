@@ -114,8 +114,8 @@ fn a_node_claim_is_mirrored_once_and_only_its_own_claim_may_change_it() {
     let refused = block_on(world.mirror_node_claim(&claim("two"))).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Conflict);
     assert!(world.change().delete_node_claim(&"pool-abcde".into()));
-    let view = block_on(world.observe()).unwrap();
-    assert!(view.node_claims[0].claim.deleted.is_some());
+    let listing = block_on(world.observe()).unwrap();
+    assert!(listing.node_claims[0].claim.deleted.is_some());
     block_on(world.remove_node_claim("pool-abcde", "two")).unwrap();
     assert_eq!(block_on(world.observe()).unwrap().node_claims.len(), 1);
     block_on(world.remove_node_claim("pool-abcde", "one")).unwrap();

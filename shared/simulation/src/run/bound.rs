@@ -8,15 +8,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use controllers::core::Core;
-use controllers::ports::ClusterView;
-use controllers::steps::snapshot::{Observation, snapshot};
+use controllers::ports::ClusterListing;
+use controllers::steps::snapshot::{ClusterState, snapshot};
 use domain::Text;
 use domain::label;
 use domain::node::Node;
 use domain::pod::{Pod, PodPhase, PodSpec, WhenUnsatisfiable};
 use domain::settings::Settings;
+use domain::snapshot::ClusterObjects;
 
-use crate::ports::view_of;
+use crate::ports::listing_of;
 use crate::world::World;
 
 /// What all nodes cost an hour, in percent, rounded up, of the least that the pods need on a
@@ -70,11 +71,11 @@ impl Pinned {
 }
 
 /// The cluster without its nodes, with all pods pending.
-fn afresh(world: &World) -> Observation {
-    let view = view_of(world);
-    let mut pinned = Pinned::of(&view.nodes);
+fn afresh(world: &World) -> ClusterState {
+    let listing = listing_of(world);
+    let mut pinned = Pinned::of(&listing.objects.nodes);
     let is_asking = |pod: &Pod| pod.is_active() && !pod.is_daemon() && !pod.is_static();
-    let pods = view.pods.iter().filter(|pod| is_asking(pod)).map(|pod| Pod {
+    let pods = listing.objects.pods.iter().filter(|pod| is_asking(pod)).map(|pod| Pod {
         spec: pinned.spec(pod),
         node_name: None,
         phase: PodPhase::Pending,
@@ -84,10 +85,11 @@ fn afresh(world: &World) -> Observation {
         ..pod.clone()
     });
     let pods = pods.collect();
-    Observation {
+    let objects = ClusterObjects { pods, nodes: Vec::new(), ..listing.objects };
+    ClusterState {
         now: world.now(),
         seed: 0,
-        view: ClusterView { pods, nodes: Vec::new(), node_claims: Vec::new(), ..view },
+        listing: ClusterListing { objects, node_claims: Vec::new(), ..listing },
         claims: Vec::new(),
         commands: Vec::new(),
         unavailable: Vec::new(),

@@ -3,15 +3,17 @@ use domain::label::DO_NOT_DISRUPT;
 use domain::plan::{Placement, PlannedNodeClaim};
 use domain::reason::DisruptionReason;
 use domain::resource::CPU;
+use domain::snapshot::ClusterObjects;
 
 use super::*;
 use crate::ports::claim_store::Version;
 use crate::record::claim::EndReason;
 use crate::testing::{
-    at, initialized_record, instance_type, node_of, offering, planned_claim, pod_on, record,
+    at, initialized_record, instance_type, listing_of, node_of, offering, planned_claim, pod_on,
+    record,
 };
 
-fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> Observation {
+fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> ClusterState {
     let version = Version(1);
     let claims: Vec<Versioned<ClaimRecord>> =
         records.into_iter().map(|record| Versioned { record, version }).collect();
@@ -24,10 +26,10 @@ fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> Observation {
     small.allocatable = small.allocatable.with(CPU, 1900);
     let mut large = instance_type("m5.xlarge", [offering("a", "spot", 80)]);
     large.capacity = large.capacity.with(CPU, 4000);
-    Observation {
+    ClusterState {
         now: at(100),
         seed: 7,
-        view: ClusterView { nodes, ..ClusterView::default() },
+        listing: listing_of(ClusterObjects { nodes, ..ClusterObjects::default() }),
         claims,
         commands: Vec::new(),
         unavailable: Vec::new(),
@@ -39,7 +41,7 @@ fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> Observation {
     }
 }
 
-fn snapshot_of(observed: &Observation) -> ClusterSnapshot {
+fn snapshot_of(observed: &ClusterState) -> ClusterSnapshot {
     snapshot(observed, &Settings::default())
 }
 
@@ -64,7 +66,7 @@ fn what_users_write_on_the_object_counts() {
     object.claim.annotations.insert(DO_NOT_DISRUPT.into(), "true".into());
     object.claim.deleted = Some(at(90));
     let mut observed = observation([own]);
-    observed.view.node_claims.push(object);
+    observed.listing.node_claims.push(object);
     let claims = snapshot_of(&observed).node_claims;
     assert_eq!(claims.len(), 1, "claim and object are one");
     assert!(claims[0].annotations.contains_key(DO_NOT_DISRUPT));
@@ -99,8 +101,8 @@ fn nodes_of_ending_claims_and_of_commands_under_way_are_leaving() {
     let records = [ending, initialized_record("moving", at(0)), initialized_record("stays", at(0))];
     let mut observed = observation(records);
     let mut command = command_for("moving");
-    let leaving = |observed: &Observation| -> Vec<String> {
-        let nodes = snapshot_of(observed).nodes;
+    let leaving = |observed: &ClusterState| -> Vec<String> {
+        let nodes = snapshot_of(observed).objects.nodes;
         nodes.iter().filter(|node| node.is_disrupted()).map(|node| node.name.to_string()).collect()
     };
     observed.commands = vec![Versioned { record: command.clone(), version: Version(1) }];
@@ -120,7 +122,7 @@ fn offerings_are_unavailable_until_their_time_is_over() {
         code: "InsufficientInstanceCapacity".into(),
         until: at(101),
     });
-    let available = |observed: &Observation| -> Vec<bool> {
+    let available = |observed: &ClusterState| -> Vec<bool> {
         let types = snapshot_of(observed).instance_types;
         types.default.iter().map(|one| one.offerings[0].available).collect()
     };
@@ -135,7 +137,7 @@ fn pods_are_expected_where_a_command_under_way_moves_them_until_they_have_moved(
     let records = ["moving", "stays", "web-1"].map(|name| initialized_record(name, at(0)));
     let mut observed = observation(records);
     let node = node_of(&initialized_record("moving", at(0)));
-    observed.view.pods = vec![pod_on("a", &node), pod_on("b", &node)];
+    observed.listing.objects.pods = vec![pod_on("a", &node), pod_on("b", &node)];
     let mut command = command_for("moving");
     command.disruption.moves = vec![
         Placement { pod: key("a"), node: "node-stays".into() },
@@ -143,7 +145,7 @@ fn pods_are_expected_where_a_command_under_way_moves_them_until_they_have_moved(
     ];
     command.disruption.replacements =
         vec![PlannedNodeClaim { pods: vec![key("b")], ..planned_claim("web-1") }];
-    let expected = |observed: &Observation| snapshot_of(observed).nominations;
+    let expected = |observed: &ClusterState| snapshot_of(observed).nominations;
     observed.commands = vec![Versioned { record: command.clone(), version: Version(1) }];
     assert!(expected(&observed).is_empty(), "a proposal moves nothing yet");
     command.phase = CommandPhase::Waiting { since: at(95) };
@@ -172,10 +174,10 @@ fn a_pod_that_left_since_lifecycle_looked_counts_already() {
     record_pod_events(&mut own, &[&pod], at(50));
     let own = own.into_owned();
     let mut observed = observation([own]);
-    observed.view.pods = vec![pod];
+    observed.listing.objects.pods = vec![pod];
     let last_event =
-        |observed: &Observation| snapshot_of(observed).node_claims[0].status.last_pod_event;
+        |observed: &ClusterState| snapshot_of(observed).node_claims[0].status.last_pod_event;
     assert_eq!(last_event(&observed), Some(at(0)));
-    observed.view.pods.clear();
+    observed.listing.objects.pods.clear();
     assert_eq!(last_event(&observed), Some(at(100)));
 }

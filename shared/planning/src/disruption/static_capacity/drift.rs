@@ -82,7 +82,7 @@ fn pool_name<'m>(model: &'m Model, node: NodeIx) -> Option<&'m Text> {
 
 /// Whether a static NodePool has no more nodes than `spec.replicas`, replacements in flight included.
 fn is_settled(model: &Model, pool: &Text) -> bool {
-    let replicas = model.snapshot.node_pools.iter().find(|own| own.name == *pool);
+    let replicas = model.snapshot.objects.node_pools.iter().find(|own| own.name == *pool);
     let replicas = replicas.and_then(|own| own.replicas);
     let counts = |node: &&NodeView| node.is_managed && !node.is_deleting && is_member(node, pool);
     let members = model.nodes.iter().filter(counts).count();
@@ -173,14 +173,14 @@ fn with_only_pool(
     placed: &BTreeSet<PodIx>,
 ) -> ClusterSnapshot {
     let mut snapshot = snapshot.clone();
-    for own in &mut snapshot.node_pools {
+    for own in &mut snapshot.objects.node_pools {
         if own.name == *pool {
             own.replicas = None;
         } else {
             own.ready = Some(false);
         }
     }
-    for (index, pod) in snapshot.pods.iter_mut().enumerate() {
+    for (index, pod) in snapshot.objects.pods.iter_mut().enumerate() {
         if pod.node_name.is_none() && !placed.contains(&PodIx::new(index)) {
             let spec = std::sync::Arc::make_mut(&mut pod.spec);
             spec.scheduling_gates.push("outrigger.dev/waits".into());

@@ -29,7 +29,7 @@ pub(crate) fn surplus(
         return Vec::new();
     }
     let mut surplus = Vec::new();
-    for pool in model.snapshot.node_pools.iter().filter(|pool| !pool.is_deleting) {
+    for pool in model.snapshot.objects.node_pools.iter().filter(|pool| !pool.is_deleting) {
         let Some(replicas) = pool.replicas else { continue };
         let mut members: Vec<&Candidate> =
             candidates.iter().filter(|own| is_member(&model.nodes[own.node], &pool.name)).collect();

@@ -50,7 +50,7 @@ fn a_pod_may_say_no_for_a_while_from_its_start() {
 #[test]
 fn a_pod_that_ended_says_nothing() {
     let ended = holding(pod("a").having(|pod| pod.do_not_disrupt = Some(DoNotDisrupt::Always)))
-        .with(|snapshot| snapshot.pods[0].phase = domain::pod::PodPhase::Succeeded);
+        .with(|snapshot| snapshot.objects.pods[0].phase = domain::pod::PodPhase::Succeeded);
     check_goes(&ended);
 }
 
@@ -80,8 +80,8 @@ fn a_budget_lets_a_pod_go_that_is_not_ready_anyway() {
     let mut lenient = pdb("web", ("app", "web"), 0);
     lenient.always_allow_unhealthy = true;
     let world = holding(pod("a")).pdb(lenient).with(|snapshot| {
-        snapshot.pods[0].ready = Some(false);
-        snapshot.pods[0].started = Some(minutes_ago(5));
+        snapshot.objects.pods[0].ready = Some(false);
+        snapshot.objects.pods[0].started = Some(minutes_ago(5));
     });
     check_goes(&world);
 }

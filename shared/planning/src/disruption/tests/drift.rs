@@ -112,7 +112,7 @@ fn a_changed_node_class_is_drift() {
     let world = |own: &str| {
         let class = Ec2NodeClass { annotations: hashed("1"), ..node_class("ami-1") };
         cluster()
-            .with(|snapshot| snapshot.node_classes.push(class))
+            .with(|snapshot| snapshot.objects.node_classes.push(class))
             .node(node("n1").with_claim(|claim| claim.annotations = hashed(own)))
     };
     assert_eq!(reason(&world("1")), None);
@@ -124,7 +124,7 @@ fn an_image_that_is_not_selected_any_more_is_drift() {
     let world = |image: &str| {
         let image = Some(Text::from(image));
         cluster()
-            .with(|snapshot| snapshot.node_classes.push(node_class("ami-1")))
+            .with(|snapshot| snapshot.objects.node_classes.push(node_class("ami-1")))
             .node(node("n1").with_claim(|claim| claim.status.image_id = image))
     };
     assert_eq!(reason(&world("ami-1")), None);

@@ -33,7 +33,7 @@ fn of_class(status: Ec2NodeClassStatus, node: NodeMaker) -> Cluster {
         spec: Ec2NodeClassSpec::default(),
         status,
     };
-    cluster().with(|snapshot| snapshot.node_classes.push(class)).node(node)
+    cluster().with(|snapshot| snapshot.objects.node_classes.push(class)).node(node)
 }
 
 fn in_network(subnet: &str, groups: &[&str]) -> NodeMaker {
@@ -106,7 +106,7 @@ fn another_placement_group_is_drift() {
     let world = |own: &str| {
         of_class(Ec2NodeClassStatus::default(), node("n1").label(PLACEMENT_GROUP_ID, own)).with(
             |snapshot| {
-                snapshot.node_classes[0].spec.placement_group =
+                snapshot.objects.node_classes[0].spec.placement_group =
                     Some(PlacementGroupSelector::Id("pg-1".into()));
             },
         )

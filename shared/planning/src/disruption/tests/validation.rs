@@ -123,8 +123,8 @@ fn a_command_for_several_nodes_holds_as_a_whole_or_not_at_all() {
 fn a_node_that_is_gone_or_going_ends_the_command() {
     let (world, command) = replacing();
     let text = "node n1 is gone or already going";
-    check(&world.clone().with(|snapshot| snapshot.nodes.clear()), &command, text);
-    let tainted = world.with(|snapshot| snapshot.nodes[0].taints.push(Taint::disrupted()));
+    check(&world.clone().with(|snapshot| snapshot.objects.nodes.clear()), &command, text);
+    let tainted = world.with(|snapshot| snapshot.objects.nodes[0].taints.push(Taint::disrupted()));
     check(&tainted, &command, text);
 }
 
@@ -132,7 +132,7 @@ fn a_node_that_is_gone_or_going_ends_the_command() {
 fn what_blocks_a_node_now_is_the_answer() {
     let (world, command) = moving();
     let refusing = world.clone().with(|snapshot| {
-        snapshot.nodes[0].annotations.insert(DO_NOT_DISRUPT.into(), "true".into());
+        snapshot.objects.nodes[0].annotations.insert(DO_NOT_DISRUPT.into(), "true".into());
     });
     assert_eq!(validate(&refusing.0, &command), Err(NotDisruptable::DoNotDisrupt));
     let nominated = world.clone().with(|snapshot| {
@@ -142,7 +142,7 @@ fn what_blocks_a_node_now_is_the_answer() {
     let pending = world.clone().pod(pod("new").cpu(3000));
     assert_eq!(validate(&pending.0, &command), Err(NotDisruptable::Nominated));
     let busy = world.with(|snapshot| {
-        snapshot.node_pools[0].disruption.consolidate_after =
+        snapshot.objects.node_pools[0].disruption.consolidate_after =
             NeverOr::After(SignedDuration::from_mins(5));
         snapshot.node_claims[0].status.last_pod_event = Some(minutes_ago(1));
     });
@@ -272,7 +272,7 @@ fn drift_that_was_undone_ends_the_command() {
         .node(node("n1"))
         .pod(pod("a").cpu(3000).on("n1"));
     let drifted = undone.clone().with(|snapshot| {
-        let template = std::sync::Arc::make_mut(&mut snapshot.node_pools[0].template);
+        let template = std::sync::Arc::make_mut(&mut snapshot.objects.node_pools[0].template);
         template.labels.insert("a".into(), "b".into());
     });
     let command = drifted.disruption();

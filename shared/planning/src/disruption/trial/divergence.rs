@@ -76,7 +76,7 @@ impl Trials<'_, '_> {
             let key = |pod: PodIx| &self.model.pod(pod).key;
             size(*b).cmp(&size(*a)).then_with(|| key(*a).cmp(key(*b)))
         });
-        let budgets = &self.model.snapshot.pod_disruption_budgets;
+        let budgets = &self.model.snapshot.objects.pod_disruption_budgets;
         let mut left: Vec<Option<u32>> =
             budgets.iter().map(|own| own.disruptions_allowed).collect();
         let (mut immediate, delayed): (Vec<PodIx>, Vec<PodIx>) = pods.iter().partition(|pod| {

@@ -30,7 +30,7 @@ pub(crate) fn pools<'a>(
     sets: &mut Sets,
 ) -> IndexVec<PoolIx, Pool<'a>> {
     let overlays = Overlays::of(snapshot);
-    let mut node_pools: Vec<&NodePool> = snapshot.node_pools.iter().collect();
+    let mut node_pools: Vec<&NodePool> = snapshot.objects.node_pools.iter().collect();
     node_pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
     let builder = Builder { snapshot, resources, key_kinds, zones, overlays: &overlays };
     node_pools.into_iter().map(|node_pool| builder.pool(node_pool, sets)).collect()
@@ -52,7 +52,7 @@ impl<'a> Builder<'a, '_> {
             seen_by_daemons.add_label(key, value);
         }
         let daemons = Daemons::tolerating(
-            &self.snapshot.daemon_sets,
+            &self.snapshot.objects.daemon_sets,
             &node_pool.template.taints,
             self.resources,
         );

@@ -12,12 +12,12 @@ use crate::testing::{Cluster, cluster, node, place_of, pod, pod_key};
 fn buffered(world: Cluster, count: u32, millis: i64) -> Cluster {
     let chunk = pod("chunk").cpu(millis).make();
     world.with(|snapshot| {
-        snapshot.pod_templates.push(PodTemplateObject {
+        snapshot.objects.pod_templates.push(PodTemplateObject {
             key: pod_key("chunk"),
             generation: 1,
             template: PodTemplate { labels: chunk.labels, spec: chunk.spec },
         });
-        snapshot.capacity_buffers.push(CapacityBuffer {
+        snapshot.objects.capacity_buffers.push(CapacityBuffer {
             key: pod_key("headroom"),
             uid: "u".into(),
             provisioning_strategy: "buffer.x-k8s.io/active-capacity".into(),

@@ -25,7 +25,7 @@ fn names_are_unique_and_the_same_each_time() {
 #[test]
 fn names_do_not_depend_on_the_order_of_the_snapshot() {
     let world = cluster().pods(5, &pod("a").cpu(7000));
-    let reversed = world.clone().with(|snapshot| snapshot.pods.reverse());
+    let reversed = world.clone().with(|snapshot| snapshot.objects.pods.reverse());
     assert_eq!(world.plan(), reversed.plan());
 }
 

@@ -17,7 +17,7 @@ fn overlay(name: &str, instance_type: &str, price: f64) -> NodeOverlay {
 }
 
 fn with(overlays: &[NodeOverlay]) -> Cluster {
-    cluster().with(|snapshot| snapshot.node_overlays = overlays.to_vec())
+    cluster().with(|snapshot| snapshot.objects.node_overlays = overlays.to_vec())
 }
 
 fn price(world: Cluster) -> f64 {

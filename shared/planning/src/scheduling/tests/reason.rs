@@ -121,7 +121,7 @@ fn what_concerns_the_pod_alone_names_no_pool() {
         reasons(&cluster().pod(devices).plan(), "a"),
         [PodUnschedulable::DeviceClaim { claim: "gpu".into() }]
     );
-    let without_pools = cluster().with(|snapshot| snapshot.node_pools.clear());
+    let without_pools = cluster().with(|snapshot| snapshot.objects.node_pools.clear());
     assert_eq!(reasons(&without_pools.pod(pod("a")).plan(), "a"), [PodUnschedulable::NoNodePool]);
 }
 

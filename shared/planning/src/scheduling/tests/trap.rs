@@ -115,7 +115,7 @@ fn what_a_starting_node_does_not_report_yet_is_as_its_claim_promises() {
     };
     let silent = |ready: bool| {
         let mut world = cluster().node(node("n1").starting().with_claim(promised));
-        for node in &mut world.0.nodes {
+        for node in &mut world.0.objects.nodes {
             node.allocatable.set(&MEMORY.into(), 0);
             if ready {
                 node.labels.insert(INITIALIZED.into(), "true".into());

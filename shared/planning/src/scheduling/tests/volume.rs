@@ -38,8 +38,8 @@ fn term(requirement: Requirement) -> NodeSelectorTerm {
 fn bound(world: Cluster, name: &str, terms: &[Requirement]) -> Cluster {
     let spec = ClaimSpec { volume_name: Some(format!("v-{name}").into()), ..ClaimSpec::default() };
     world.with(|snapshot| {
-        snapshot.persistent_volume_claims.push(claim(name, spec));
-        snapshot.persistent_volumes.push(PersistentVolume {
+        snapshot.objects.persistent_volume_claims.push(claim(name, spec));
+        snapshot.objects.persistent_volumes.push(PersistentVolume {
             name: format!("v-{name}").into(),
             is_deleting: false,
             labels: Labels::new(),
@@ -91,8 +91,8 @@ fn volumes_that_no_zone_has_together_keep_the_pod_waiting() {
 fn a_class_says_where_it_can_make_volumes() {
     let spec = ClaimSpec { storage_class: Some("fast".into()), ..ClaimSpec::default() };
     let world = cluster().with(|snapshot| {
-        snapshot.persistent_volume_claims.push(claim("data", spec));
-        snapshot.storage_classes.push(StorageClass {
+        snapshot.objects.persistent_volume_claims.push(claim("data", spec));
+        snapshot.objects.storage_classes.push(StorageClass {
             name: "fast".into(),
             is_default: false,
             provisioner: EBS.into(),
@@ -116,7 +116,10 @@ fn a_claim_that_is_not_there_keeps_the_pod_off_every_node() {
 fn a_node_attaches_no_more_volumes_than_it_can() {
     let world = bound(cluster(), "data", &[is(ZONE, "a")]);
     let world = bound(world, "logs", &[is(ZONE, "a")]).node(node("n1")).with(|snapshot| {
-        snapshot.csi_nodes.push(CsiNode { name: "n1".into(), limits: vec![(EBS.into(), 1)] });
+        snapshot
+            .objects
+            .csi_nodes
+            .push(CsiNode { name: "n1".into(), limits: vec![(EBS.into(), 1)] });
     });
     let alone = world.clone().pod(using("data")).plan();
     assert_eq!(place_of(&alone, "a"), Some("n1"));
@@ -135,7 +138,7 @@ fn a_claim_for_one_pod_at_a_time_serves_one() {
         ..ClaimSpec::default()
     };
     let world = bound(cluster(), "data", &[is(ZONE, "a")])
-        .with(|snapshot| snapshot.persistent_volume_claims[0] = claim("data", spec));
+        .with(|snapshot| snapshot.objects.persistent_volume_claims[0] = claim("data", spec));
     let in_use = [PodUnschedulable::Volume { claim: "data".into(), problem: VolumeProblem::InUse }];
     let waiting = |plan: &Plan| {
         assert_eq!(plan.unschedulable.len(), 1);

@@ -44,13 +44,13 @@ fn scheduled(world: Cluster, clock: &str) -> Cluster {
     let now: Timestamp = format!("2026-01-05T{clock}+09:00").parse().unwrap();
     world.with(|snapshot| {
         snapshot.now = now;
-        snapshot.workloads.push(Workload {
+        snapshot.objects.workloads.push(Workload {
             kind: WorkloadKind::Deployment,
             key: pod_key("web"),
             replicas: 0,
             template: template(),
         });
-        snapshot.scaled_objects.push(scaled_object(Some(SignedDuration::from_mins(3))));
+        snapshot.objects.scaled_objects.push(scaled_object(Some(SignedDuration::from_mins(3))));
     })
 }
 
@@ -67,7 +67,8 @@ fn nodes_are_launched_from_the_lead_time_on() {
 #[test]
 fn an_unset_lead_time_follows_the_start_time_of_nodes() {
     let unset = |clock| {
-        scheduled(cluster(), clock).with(|snapshot| snapshot.scaled_objects[0].lead_time = None)
+        scheduled(cluster(), clock)
+            .with(|snapshot| snapshot.objects.scaled_objects[0].lead_time = None)
     };
     assert_eq!(launched(&unset("20:57:29")), 0);
     assert!(launched(&unset("20:57:30")) > 0, "90 s for a node, 60 s of margin");
@@ -93,7 +94,7 @@ fn a_node_is_held_while_the_schedule_is_due_and_no_longer() {
 fn a_prewarm_schedule_with_a_template_needs_no_workload() {
     let world = cluster().with(|snapshot| {
         snapshot.now = "2026-01-05T21:30:00+09:00".parse().unwrap();
-        snapshot.prewarm_schedules.push(PrewarmSchedule {
+        snapshot.objects.prewarm_schedules.push(PrewarmSchedule {
             key: pod_key("evening"),
             uid: "u".into(),
             target: PrewarmTarget::Template(template()),
@@ -109,7 +110,8 @@ fn a_prewarm_schedule_with_a_template_needs_no_workload() {
 
 #[test]
 fn a_workload_that_does_not_exist_needs_nothing() {
-    let world = scheduled(cluster(), "21:30:00").with(|snapshot| snapshot.workloads.clear());
+    let world =
+        scheduled(cluster(), "21:30:00").with(|snapshot| snapshot.objects.workloads.clear());
     assert_eq!(launched(&world), 0);
 }
 

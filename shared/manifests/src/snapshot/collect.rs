@@ -1,0 +1,92 @@
+//! Objects of a cluster, sorted by kind.
+
+use domain::node_claim::NodeClaim;
+use domain::snapshot::ClusterObjects;
+
+use super::expansion;
+use super::settle::{Settled, Unsettled};
+use crate::error::Warning;
+use crate::object::Object;
+
+/// Sorts objects by kind, and completes those that depend on others once all are there.
+///
+/// Objects may be added in any order. InstanceCatalogs are ignored: they are no part of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectCollector {
+    /// All kinds that need no completion; pods, workloads and DaemonSets are in `unsettled`.
+    objects: ClusterObjects,
+    node_claims: Vec<NodeClaim>,
+    unsettled: Unsettled,
+}
+
+/// What an [`ObjectCollector`] collected.
+#[derive(Clone, Debug, Default)]
+pub struct CollectedObjects {
+    /// All kinds but NodeClaims. Lists are in the order in which objects were added.
+    pub objects: ClusterObjects,
+    /// NodeClaims.
+    pub node_claims: Vec<NodeClaim>,
+    /// References to objects that were not added.
+    pub warnings: Vec<Warning>,
+}
+
+impl ObjectCollector {
+    /// Adds an object.
+    pub fn add(&mut self, object: Object) {
+        let Self { objects, node_claims, unsettled } = self;
+        match object {
+            Object::NodePool(object) => objects.node_pools.push(object),
+            Object::NodeClaim(object) => node_claims.push(object),
+            Object::NodeOverlay(object) => objects.node_overlays.push(object),
+            Object::Ec2NodeClass(object) => objects.node_classes.push(*object),
+            Object::CapacityBuffer(object) => objects.capacity_buffers.push(object),
+            Object::ScaledObject(object) => objects.scaled_objects.push(object),
+            Object::PrewarmSchedule(object) => objects.prewarm_schedules.push(object),
+            Object::Node(object) => objects.nodes.push(object),
+            Object::PodTemplate(object) => objects.pod_templates.push(object),
+            Object::Namespace(object) => objects.namespaces.push(object),
+            Object::PersistentVolume(object) => objects.persistent_volumes.push(object),
+            Object::PersistentVolumeClaim(object) => objects.persistent_volume_claims.push(object),
+            Object::StorageClass(object) => objects.storage_classes.push(object),
+            Object::CsiNode(object) => objects.csi_nodes.push(object),
+            Object::PodDisruptionBudget(object) => objects.pod_disruption_budgets.push(object),
+            Object::Pod(object) => unsettled.pods.push(object),
+            Object::Workload(object) => unsettled.workloads.push(object),
+            Object::DaemonSet(object) => unsettled.daemon_sets.push(object),
+            Object::PriorityClass(object) => unsettled.priority_classes.push(object),
+            Object::InstanceCatalog(_) => {}
+        }
+    }
+
+    /// The objects added so far, without pods, workloads and DaemonSets, which are not complete.
+    pub fn added(&self) -> &ClusterObjects {
+        &self.objects
+    }
+
+    /// The objects, with priorities resolved and with what running daemon pods request.
+    pub fn complete(self) -> CollectedObjects {
+        let Self { objects, node_claims, unsettled } = self;
+        collected(objects, node_claims, unsettled.settle())
+    }
+
+    /// Like [`ObjectCollector::complete`], with pending pods `NAME-0`, `NAME-1`, … for workloads
+    /// that own no pod among the objects.
+    pub fn complete_with_missing_pods(self) -> CollectedObjects {
+        let Self { objects, node_claims, unsettled } = self;
+        let mut settled = unsettled.settle();
+        let missing = expansion::missing_pods(&settled.workloads, &settled.pods);
+        settled.pods.extend(missing);
+        collected(objects, node_claims, settled)
+    }
+}
+
+fn collected(
+    objects: ClusterObjects,
+    node_claims: Vec<NodeClaim>,
+    settled: Settled,
+) -> CollectedObjects {
+    let Settled { pods, workloads, daemon_sets, warnings } = settled;
+    let workloads = workloads.into_iter().map(|object| object.workload).collect();
+    let objects = ClusterObjects { pods, workloads, daemon_sets, ..objects };
+    CollectedObjects { objects, node_claims, warnings }
+}
