@@ -1,6 +1,6 @@
 //! Planning: a snapshot in, a plan with its reasons out. Pure: no I/O, no clock, no randomness.
 //!
-//! [`plan`] is one whole tick, what `outrigger plan` prints. The functions use its two halves,
+//! [`plan`] is a whole plan, what `outrigger plan` prints. The functions use its two halves,
 //! [`scheduling::schedule`] and [`disruption`].
 
 pub mod disruption;
@@ -21,12 +21,12 @@ use domain::plan::Plan;
 use domain::pod::Pod;
 use domain::snapshot::ClusterSnapshot;
 
-/// Pods that take part in planning before they are there: of CapacityBuffers, then of schedules that are due.
+/// Virtual pods: those of CapacityBuffers, then those of schedules that are due.
 pub fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
     virtual_pods::virtual_pods(snapshot)
 }
 
-/// What one tick would do: places for pods that have none, and nodes to take away or replace.
+/// Places for pods that have none, and nodes to take away or replace.
 pub fn plan(snapshot: &ClusterSnapshot) -> Plan {
     disruption::plan(snapshot)
 }

@@ -34,8 +34,9 @@ use domain::plan::{Plan, PlannedDisruption};
 use domain::reason::NotDisruptable;
 use domain::snapshot::ClusterSnapshot;
 
+use crate::model::Model;
 use crate::model::node::nodes;
-use crate::model::{Model, ResourceNames};
+use crate::model::resources::ResourceNames;
 use crate::scheduling::{Scheduling, SchedulingPurpose};
 use candidates::candidates;
 use disruptor::Disruptor;

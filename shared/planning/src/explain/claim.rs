@@ -22,7 +22,7 @@ pub struct ClaimExplanation {
 
 /// Explains a claim of a plan for the snapshot; `None` where its NodePool is not there.
 ///
-/// Limits are told as they are before anything is launched.
+/// Limits are those before anything is launched.
 pub fn explain_claim(
     snapshot: &ClusterSnapshot,
     claim: &PlannedNodeClaim,
@@ -73,7 +73,8 @@ fn keys_of_pods(model: &Model, claim: &PlannedNodeClaim) -> Vec<Text> {
     keys
 }
 
-/// What the claim's pods ask for, without DaemonSets: virtual pods, which a claim does not list, included.
+/// Requests of the claim's pods without DaemonSets, including virtual pods, which a claim does not
+/// list.
 fn requests_of_pods(model: &Model, pool: PoolIx, claim: &PlannedNodeClaim) -> Vec<i64> {
     let mut requests = model.resources.array(&claim.requests);
     let planned = model.pools[pool]

@@ -33,12 +33,12 @@ pub enum Filter {
     Room {
         /// The resource.
         resource: Text,
-        /// What the pods ask for.
+        /// Requests of the pods.
         needed: i64,
     },
     /// What is left under the NodePool's limits.
     Limits,
-    /// A price near the cheapest, and at most so many types as a launch takes.
+    /// A price near the cheapest, and no more types than a launch takes.
     Price,
 }
 

@@ -13,7 +13,7 @@ use crate::ids::{NodeIx, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyRule};
 use crate::placement::Placer;
-use crate::scheduling::unschedulable::{explained, pool_reason};
+use crate::scheduling::unschedulable::{pool_reason, with_subnets};
 use crate::scheduling::{Scheduling, SchedulingPurpose, waiting_pods};
 
 /// Everything that was held against a pod that waits.
@@ -21,8 +21,8 @@ use crate::scheduling::{Scheduling, SchedulingPurpose, waiting_pods};
 pub struct PodExplanation {
     /// NodePools, heaviest first, then by name.
     pub pools: Vec<PoolExplanation>,
-    /// Nodes and claims in flight that take it no more, those with the same kind of reason together, the
-    /// largest group first.
+    /// Nodes and claims in flight that take it no more, those with the same kind of reason
+    /// together, the largest group first.
     pub nodes: Vec<NodeGroup>,
     /// Nodes and claims in flight that would take it, in the order in which they are tried.
     pub accepting: Vec<Text>,
@@ -37,7 +37,7 @@ pub struct PoolExplanation {
     pub weight: u32,
     /// What rules it out; `None` where it could host the pod.
     pub unfit: Option<NodePoolUnfit>,
-    /// Its instance types, filter by filter; none where the pool is ruled out before any type is looked at.
+    /// Its instance types, filter by filter; none where the pool is ruled out before its types are.
     pub steps: Vec<Step>,
     /// The cheapest of what is left.
     pub cheapest: Option<Offer>,
@@ -52,10 +52,11 @@ pub struct NodeGroup {
     pub nodes: Vec<Text>,
 }
 
-/// Explains a pod that waits for a place, as things stand once the plan's other pods have theirs; `None` for a pod
-/// that needs none.
+/// Explains a pod that waits for a place, as things stand once the plan's other pods have theirs;
+/// `None` for a pod that needs none.
 ///
-/// For a pod that the plan gives a place, NodePools are told as they are before the plan uses up their limits.
+/// For a pod that the plan gives a place, NodePools are shown as they are before the plan uses up
+/// their limits.
 pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplanation> {
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
@@ -104,7 +105,7 @@ fn explain_pool(
     } else if let (true, Some(way)) = (has_place, way) {
         pool_fit(model, pool, shape, way)
             .err()
-            .map(|unfit| explained(model, pool, Some(way), unfit))
+            .map(|unfit| with_subnets(model, pool, Some(way), unfit))
     } else {
         Some(pool_reason(model, placer, limits, shape_index, index))
     };
@@ -169,7 +170,7 @@ fn nodes(
             Some(NodeGroup { unfit: nearest.clone(), nodes })
         })
         .collect();
-    // The sort is stable: groups of one size stay in the order of what is looked at first.
+    // The sort is stable: groups of one size stay in the order of the checks.
     groups.sort_by_key(|group| std::cmp::Reverse(group.nodes.len()));
     (groups, accepting)
 }

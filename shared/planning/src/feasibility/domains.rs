@@ -14,21 +14,21 @@ use crate::model::intern::KeyKind;
 use crate::model::pool::{Compatible, Pool};
 
 /// Keys other than the host name of which a pod's new node needs a settled value, because the pod
-/// carries a constraint on it or another pod's constraint looks at the pod.
+/// carries a constraint on it or another pod's constraint selects the pod.
 ///
-/// With open soft_spread, a spread that need not hold settles nothing.
+/// A relaxed soft spread settles nothing.
 pub(crate) fn pinned_keys(
     topology: &Topology,
     shape: ShapeIx,
     soft_spread: SoftSpread,
 ) -> Vec<Text> {
-    let ties = &topology.ties[shape];
-    let mut keys: Vec<Text> = ties
+    let constraints = &topology.constraints[shape];
+    let mut keys: Vec<Text> = constraints
         .owned
         .iter()
         .filter(|owned| soft_spread == SoftSpread::Required || !topology.is_soft_spread(owned))
         .map(|owned| owned.group)
-        .chain(ties.selected_by.iter().copied().filter(|group| {
+        .chain(constraints.selected_by.iter().copied().filter(|group| {
             topology.groups[*group].rule == Rule::AntiAffinity
                 || match soft_spread {
                     SoftSpread::Required => topology.is_awaited[*group],
@@ -103,7 +103,7 @@ fn pool_domains(
             let mut zones = ZoneSet::default();
             for offering in offerings() {
                 zones = zones.with(offering.zone);
-                // Types are many and zones few: hardly any has to be looked at.
+                // Types are many and zones few: the first few types settle them.
                 if zones == compatible.zones & all {
                     break;
                 }

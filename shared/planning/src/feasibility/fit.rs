@@ -16,18 +16,19 @@ use crate::model::shape::Shape;
 pub(crate) struct PoolFit {
     /// Index of the pool.
     pub(crate) pool: PoolIx,
-    /// What it may launch under the pod's requirements; of those types not all need be large enough.
+    /// What it may launch under the pod's requirements; of those types not all need be large
+    /// enough.
     pub(crate) compatible: Rc<Compatible>,
-    /// The least that the pod costs there: the share it takes of the type on which that is cheapest,
-    /// in nano-USD an hour.
+    /// The least that the pod costs there: the share it takes of the type on which that is
+    /// cheapest, in nano-USD an hour.
     pub(crate) value: f64,
 }
 
 /// Everywhere a new node for the pod could come from.
 #[derive(Clone, Default)]
 pub(crate) struct Fit {
-    /// Pools, heaviest first; one with a `PreferNoSchedule` taint that the pod does not tolerate only
-    /// where there is no other.
+    /// Pools, heaviest first; one with a `PreferNoSchedule` taint that the pod does not tolerate
+    /// only where there is no other.
     pub(crate) pools: Vec<PoolFit>,
 }
 

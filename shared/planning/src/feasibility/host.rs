@@ -1,8 +1,10 @@
-//! Constraints between the pods of one new node: spread by host, (anti-)affinity by host, host ports.
+//! Constraints between the pods of one new node: spread by host, (anti-)affinity by host, host
+//! ports.
 
 use domain::pod::HostPort;
 use rustc_hash::FxHashMap;
 
+use super::constraint::Occupancy;
 use super::topology::{Rule, Topology};
 use crate::ids::{GroupIx, ShapeIx};
 use crate::model::Model;
@@ -15,7 +17,7 @@ pub(crate) struct HostCounts {
     ports: Vec<HostPort>,
 }
 
-/// Affinity by host that nobody serves yet: whether its first pod may still be placed.
+/// Whether no pod of an affinity by host has a place yet, so that the first may open a host.
 pub(crate) type IsOpen<'f> = &'f dyn Fn(GroupIx) -> bool;
 
 impl HostCounts {
@@ -39,49 +41,33 @@ impl HostCounts {
         if !model.shape(shape).volumes.exclusive.is_empty() {
             room = room.min(1);
         }
-        let ties = &topology.ties[shape];
-        for owned in ties.owned.iter().filter(|owned| owned.weight == 0) {
+        let constraints = &topology.constraints[shape];
+        for owned in constraints.owned.iter().filter(|owned| owned.weight == 0) {
             let group = &topology.groups[owned.group];
             if !group.is_by_host() {
                 continue;
             }
-            let matched = self.matched.get(&owned.group).copied().unwrap_or(0);
-            let own = match group.rule {
-                Rule::Spread { max_skew, .. } => {
-                    let skew = u32::try_from(max_skew).unwrap_or(0);
-                    if owned.selects_itself {
-                        skew.saturating_sub(matched)
-                    } else if matched <= skew {
-                        u32::MAX
-                    } else {
-                        0
-                    }
-                }
-                Rule::AntiAffinity if matched > 0 => 0,
-                Rule::AntiAffinity if owned.selects_itself => 1,
-                Rule::AntiAffinity => u32::MAX,
-                Rule::Affinity if matched > 0 || owned.selects_itself && is_open(owned.group) => {
-                    u32::MAX
-                }
-                Rule::Affinity => 0,
-            };
-            room = room.min(own);
+            let occupancy = Occupancy { is_unmatched: is_open(owned.group), least: 0 };
+            let constraint = topology.owned_constraint(owned, occupancy);
+            let count = self.matched.get(&owned.group).copied().unwrap_or(0);
+            room = room.min(constraint.allowed.room(count, constraint.adds_up));
         }
-        let is_repelled = ties.selected_by.iter().any(|group| {
-            topology.groups[*group].rule == Rule::AntiAffinity && self.owners.contains_key(group)
-        });
-        if is_repelled { 0 } else { room }
+        for constraint in topology.repelling(shape) {
+            let count = self.owners.get(&constraint.group).copied().unwrap_or(0);
+            room = room.min(constraint.allowed.room(count, constraint.adds_up));
+        }
+        room
     }
 
     /// Counts pods of a shape in.
     pub(crate) fn add(&mut self, model: &Model, topology: &Topology, shape: ShapeIx, count: u32) {
-        let ties = &topology.ties[shape];
-        for group in ties.selected_by.iter().copied() {
+        let constraints = &topology.constraints[shape];
+        for group in constraints.selected_by.iter().copied() {
             if topology.groups[group].is_by_host() {
                 *self.matched.entry(group).or_default() += count;
             }
         }
-        for owned in ties.owned.iter().filter(|owned| owned.weight == 0) {
+        for owned in constraints.owned.iter().filter(|owned| owned.weight == 0) {
             let group = &topology.groups[owned.group];
             if group.is_by_host() && group.rule == Rule::AntiAffinity {
                 *self.owners.entry(owned.group).or_default() += count;
@@ -96,7 +82,7 @@ pub(crate) fn host_affinity(
     topology: &Topology,
     shape: ShapeIx,
 ) -> impl Iterator<Item = (GroupIx, bool)> {
-    topology.ties[shape]
+    topology.constraints[shape]
         .owned
         .iter()
         .filter(|owned| owned.weight == 0)

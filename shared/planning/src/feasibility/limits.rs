@@ -15,7 +15,8 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Limits less what nodes and claims in flight have; nodes being deleted, and those left out, do not count.
+    /// Limits less what nodes and claims in flight have; nodes being deleted, and those left out,
+    /// do not count.
     pub(crate) fn of(model: &Model, leaves_out: impl Fn(NodeIx) -> bool) -> Self {
         let left = model
             .pools
@@ -95,7 +96,8 @@ impl Limits {
         }
     }
 
-    /// The first resource of which the pool has too little left for this capacity, and how much is left.
+    /// The first resource of which the pool has too little left for this capacity, and how much is
+    /// left.
     pub(crate) fn exceeded(&self, pool: PoolIx, capacity: &Resources) -> Option<(Text, i64)> {
         self.left[pool]
             .iter()

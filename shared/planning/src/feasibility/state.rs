@@ -8,6 +8,7 @@ use domain::pod::{HostPort, ObjectKey};
 use domain::taint::Taint;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::constraint::{Constraint, Counted};
 use super::topology::{Rule, Topology};
 use crate::ids::{GroupIx, Idx, IndexVec, NodeIx, ShapeIx};
 use crate::model::Model;
@@ -112,14 +113,22 @@ impl State {
         state
     }
 
+    /// The pods that a constraint counts.
+    pub(crate) fn counts(&self, constraint: &Constraint) -> &Counts {
+        match constraint.counted {
+            Counted::Selected => &self.matched[constraint.group],
+            Counted::Owners => &self.owners[constraint.group],
+        }
+    }
+
     /// Free room of a node.
     pub(crate) fn free(&self, model: &Model, node: NodeIx) -> &[i64] {
         let width = model.resources.len();
         &self.free[node.index() * width..(node.index() + 1) * width]
     }
 
-    /// How many pods of these requests the node has room for. One that is over-committed takes none, not even
-    /// those that ask for nothing of what is short (Karpenter, `resources.Fits`).
+    /// How many pods of these requests the node has room for. One that is over-committed takes
+    /// none, not even those that request nothing of what is short (Karpenter, `resources.Fits`).
     pub(crate) fn room_for(&self, model: &Model, node: NodeIx, requests: &[i64]) -> u32 {
         let free = self.free(model, node);
         if free.iter().any(|free| *free < 0) {
@@ -138,11 +147,11 @@ impl State {
         by: i64,
     ) {
         let view = &model.nodes[node];
-        let ties = &topology.ties[shape];
-        for group in ties.selected_by.iter().copied() {
+        let constraints = &topology.constraints[shape];
+        for group in constraints.selected_by.iter().copied() {
             let own = &topology.groups[group];
             let owner = model.shape(topology.first_owner[group]);
-            if matches!(own.rule, Rule::Spread { .. }) && !own.looks_at(view, owner.spec) {
+            if matches!(own.rule, Rule::Spread { .. }) && !own.counts_node(view, owner.spec) {
                 continue;
             }
             if own.is_by_host() {
@@ -151,7 +160,7 @@ impl State {
                 self.matched[group].change(None, view.labels.get(&own.key), by);
             }
         }
-        for owned in ties.owned.iter().filter(|owned| owned.weight == 0) {
+        for owned in constraints.owned.iter().filter(|owned| owned.weight == 0) {
             let own = &topology.groups[owned.group];
             if own.rule != Rule::AntiAffinity {
                 continue;
@@ -191,8 +200,8 @@ impl State {
         self.count(model, topology, shape, node, i64::from(count));
     }
 
-    /// Counts a pod of a shape in a domain of a key, on a node with these taints that is still to be
-    /// launched.
+    /// Counts a pod of a shape in a domain of a key, on a node with these taints that is still to
+    /// be launched.
     pub(crate) fn count_new(
         &mut self,
         topology: &Topology,
@@ -200,14 +209,14 @@ impl State {
         (key, domain): (&Text, &Text),
         taints: &[Taint],
     ) {
-        let ties = &topology.ties[shape];
-        for group in ties.selected_by.iter().copied() {
+        let constraints = &topology.constraints[shape];
+        for group in constraints.selected_by.iter().copied() {
             let own = &topology.groups[group];
-            if own.key == *key && own.looks_at_taints(taints) {
+            if own.key == *key && own.counts_nodes_with(taints) {
                 self.matched[group].change(None, Some(domain), 1);
             }
         }
-        for owned in ties.owned.iter().filter(|owned| owned.weight == 0) {
+        for owned in constraints.owned.iter().filter(|owned| owned.weight == 0) {
             let own = &topology.groups[owned.group];
             if own.rule == Rule::AntiAffinity && own.key == *key {
                 self.owners[owned.group].change(None, Some(domain), 1);

@@ -23,7 +23,7 @@ use crate::model::shape::Shape;
 /// What a group asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Rule {
-    /// At most so many more than in the emptiest domain.
+    /// At most `max_skew` more selected pods than in the emptiest domain.
     Spread {
         /// The difference allowed.
         max_skew: i32,
@@ -45,7 +45,7 @@ pub(crate) enum SoftSpread {
     Relaxed,
 }
 
-/// Which nodes a spread constraint looks at.
+/// Which nodes a spread constraint counts (`nodeAffinityPolicy`, `nodeTaintsPolicy`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct NodeFilter {
     /// A shape whose node selector and affinity count, if they do.
@@ -100,15 +100,15 @@ impl Group {
         in_reach && selector.matches(labels)
     }
 
-    /// Whether a spread constraint looks at the node.
-    pub(crate) fn looks_at(&self, node: &NodeView, shape_spec: &domain::pod::PodSpec) -> bool {
+    /// Whether a spread constraint counts the node.
+    pub(crate) fn counts_node(&self, node: &NodeView, shape_spec: &domain::pod::PodSpec) -> bool {
         let Some(filter) = &self.filter else { return true };
         let by_affinity = filter.affinity_of.is_none() || node_terms_hold(shape_spec, &node.labels);
-        by_affinity && self.looks_at_taints(&node.taints)
+        by_affinity && self.counts_nodes_with(&node.taints)
     }
 
-    /// Whether a spread constraint looks at nodes with these taints.
-    pub(crate) fn looks_at_taints(&self, taints: &[Taint]) -> bool {
+    /// Whether a spread constraint counts nodes with these taints.
+    pub(crate) fn counts_nodes_with(&self, taints: &[Taint]) -> bool {
         self.filter
             .as_ref()
             .and_then(|filter| filter.tolerations.as_ref())
@@ -134,16 +134,16 @@ pub(crate) struct Owned {
 
 /// What ties the pods of one shape to others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ShapeTies {
+pub(crate) struct ShapeConstraints {
     /// Constraints that its pods carry.
     pub(crate) owned: Vec<Owned>,
     /// Groups whose selector takes its pods.
     pub(crate) selected_by: Vec<GroupIx>,
 }
 
-impl ShapeTies {
-    /// Whether nothing ties it.
-    pub(crate) fn is_free(&self) -> bool {
+impl ShapeConstraints {
+    /// Whether it carries no constraint and no group selects it.
+    pub(crate) fn is_empty(&self) -> bool {
         self.owned.is_empty() && self.selected_by.is_empty()
     }
 }
@@ -153,12 +153,12 @@ pub(crate) struct Topology {
     /// The groups.
     pub(crate) groups: IndexVec<GroupIx, Group>,
     /// By shape.
-    pub(crate) ties: IndexVec<ShapeIx, ShapeTies>,
+    pub(crate) constraints: IndexVec<ShapeIx, ShapeConstraints>,
     /// The first shape that carries each group: its node selector and affinity are the group's.
     pub(crate) first_owner: IndexVec<GroupIx, ShapeIx>,
     /// Groups that some waiting pod carries: where pods that they select go makes a difference.
     pub(crate) is_awaited: IndexVec<GroupIx, bool>,
-    /// The same, left out where they carry it as a spread that need not hold.
+    /// Groups that some waiting pod carries other than as a soft spread.
     pub(crate) is_needed: IndexVec<GroupIx, bool>,
     /// Domains of existing nodes, by key.
     keys: Vec<NodeDomains>,
@@ -212,7 +212,7 @@ impl Topology {
             .collect();
         let index = SelectorIndex::of(&builder.groups);
         let mut selected: FxHashMap<(&Text, &Labels), Vec<GroupIx>> = FxHashMap::default();
-        let ties: IndexVec<ShapeIx, ShapeTies> = shapes
+        let constraints: IndexVec<ShapeIx, ShapeConstraints> = shapes
             .iter()
             .zip(owned)
             .map(|(shape, owned)| {
@@ -237,17 +237,17 @@ impl Topology {
                         selects_itself: selected_by.contains(&group),
                     })
                     .collect();
-                ShapeTies { owned, selected_by }
+                ShapeConstraints { owned, selected_by }
             })
             .collect();
         let mut is_awaited = IndexVec::filled(false, builder.groups.len());
         let mut is_needed = is_awaited.clone();
-        for owned in ties
+        for owned in constraints
             .iter()
             .zip(waiting)
             .filter(|(_, waits)| **waits)
-            .map(|(ties, _)| ties)
-            .flat_map(|ties: &ShapeTies| &ties.owned)
+            .map(|(constraints, _)| constraints)
+            .flat_map(|constraints: &ShapeConstraints| &constraints.owned)
         {
             is_awaited[owned.group] = true;
             is_needed[owned.group] |= !is_soft_spread(&builder.groups, owned);
@@ -262,12 +262,17 @@ impl Topology {
                 keys.len() - 1
             }));
         }
-        Self { groups, ties, first_owner, is_awaited, is_needed, keys, key_of }
+        Self { groups, constraints, first_owner, is_awaited, is_needed, keys, key_of }
     }
 
     /// Domains of existing nodes that the group tells apart; [`Topology::domain_of`] numbers them.
     pub(crate) fn domains(&self, group: GroupIx) -> impl Iterator<Item = &Text> {
         self.keys[self.key_of[group]].values.iter()
+    }
+
+    /// The name of a domain by its number.
+    pub(crate) fn domain_name(&self, group: GroupIx, domain: usize) -> &Text {
+        &self.keys[self.key_of[group]].values[domain]
     }
 
     /// The number of the node's domain; `None` for a node without the group's label.
@@ -285,8 +290,8 @@ fn is_soft_spread(groups: &IndexVec<GroupIx, Group>, owned: &Owned) -> bool {
     owned.weight > 0 && matches!(groups[owned.group].rule, Rule::Spread { .. })
 }
 
-/// Finds the groups that may select a pod by one of its labels, so that not every group is held against
-/// every set of labels.
+/// Finds the groups that may select a pod by one of its labels, so that not every group is held
+/// against every set of labels.
 struct SelectorIndex<'g> {
     by_label: FxHashMap<(&'g Text, &'g Text), Vec<GroupIx>>,
     others: Vec<GroupIx>,
@@ -384,7 +389,8 @@ impl Builder {
                 namespace_selector: None,
                 filter: Some(filter),
             };
-            // A soft spread weighs like the scheduler's default score plugin beside preferences of 100.
+            // A soft spread weighs like the scheduler's default score plugin beside preferences of
+            // 100.
             owned.push((self.id(index, group), if is_soft { 100 } else { 0 }));
         }
         if respect {

@@ -10,8 +10,8 @@ use domain::requirement::{Requirement, Requirements, ValueSet};
 use domain::taint::{Taint, first_untolerated};
 use domain::workload::DaemonSet;
 
-use super::ResourceNames;
 use super::intern::KeyKind;
+use super::resources::ResourceNames;
 
 /// What a DaemonSet's pod takes of a node it runs on.
 struct Daemon<'a> {
@@ -36,7 +36,8 @@ pub(crate) struct Overhead {
 }
 
 impl<'a> Daemons<'a> {
-    /// Those whose pods tolerate the taints (startup taints pass, and a preference keeps no daemon off).
+    /// Those whose pods tolerate the taints (startup taints pass, and a preference keeps no daemon
+    /// off).
     pub(crate) fn tolerating(
         daemon_sets: &'a [DaemonSet],
         taints: &[Taint],
@@ -80,7 +81,7 @@ impl<'a> Daemons<'a> {
         overhead
     }
 
-    /// What daemons that belong on an existing node with these labels ask for, together.
+    /// Sum of the requests of DaemonSet pods that belong on an existing node with these labels.
     pub(crate) fn requests_on(&self, labels: &label::Labels, resource_count: usize) -> Vec<i64> {
         let mut requests = vec![0; resource_count];
         for daemon in &self.daemons {
@@ -139,7 +140,8 @@ pub(crate) fn node_terms_hold(spec: &PodSpec, labels: &label::Labels) -> bool {
             .is_none_or(|terms| terms.iter().any(|term| term_holds(term, labels)))
 }
 
-/// Whether a node selector term holds on a node with exactly these labels; its name is the host name's label.
+/// Whether a node selector term holds on a node with exactly these labels; its name is the host
+/// name's label.
 pub(crate) fn term_holds(term: &NodeSelectorTerm, labels: &label::Labels) -> bool {
     let name: label::Labels = labels
         .get(label::HOSTNAME)

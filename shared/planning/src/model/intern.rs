@@ -1,5 +1,5 @@
-//! Value sets and conjunctions of requirements as small numbers, so that equal ones are compared and
-//! combined once.
+//! Value sets and conjunctions of requirements as small numbers, so that equal ones are compared
+//! and combined once.
 
 use std::rc::Rc;
 
@@ -84,7 +84,8 @@ impl Default for Sets {
 }
 
 fn number(length: usize) -> u32 {
-    // Distinct sets come from distinct requirements in the input; four thousand million do not fit in memory.
+    // Distinct sets come from distinct requirements in the input; four thousand million do not fit
+    // in memory.
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 

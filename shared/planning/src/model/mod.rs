@@ -9,6 +9,7 @@ pub(crate) mod intern;
 pub(crate) mod node;
 mod overlay;
 pub(crate) mod pool;
+pub(crate) mod resources;
 pub(crate) mod shape;
 mod volume;
 
@@ -18,76 +19,15 @@ use std::collections::BTreeMap;
 use domain::Text;
 use domain::label;
 use domain::pod::Pod;
-use domain::resource::{self, Resources};
 use domain::snapshot::ClusterSnapshot;
 
 use intern::{KeyKind, Sets};
 use node::NodeView;
 use pool::Pool;
+use resources::ResourceNames;
 use shape::{Shape, Shapes};
 
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, ZoneIx, ZoneSet};
-
-/// Resources by index: everything that a pod asks for or a limit names.
-#[derive(Debug, Default)]
-pub(crate) struct ResourceNames(Vec<Text>);
-
-impl ResourceNames {
-    fn of(snapshot: &ClusterSnapshot) -> Self {
-        let mut names: Vec<Text> =
-            [resource::CPU, resource::MEMORY, resource::PODS].map(Text::from).into();
-        let mut last: Option<&std::sync::Arc<domain::pod::PodSpec>> = None;
-        let mut add = |resources: &Resources| {
-            for (name, _) in resources.iter() {
-                if !names.contains(name) {
-                    names.push(name.clone());
-                }
-            }
-        };
-        for pod in &snapshot.objects.pods {
-            // Pods of one workload stand together and share their specification.
-            if !last.is_some_and(|last| std::sync::Arc::ptr_eq(last, &pod.spec)) {
-                add(&pod.spec.requests);
-                last = Some(&pod.spec);
-            }
-        }
-        for daemon_set in &snapshot.objects.daemon_sets {
-            add(&daemon_set.template.spec.requests);
-        }
-        for workload in &snapshot.objects.workloads {
-            add(&workload.template.spec.requests);
-        }
-        for template in &snapshot.objects.pod_templates {
-            add(&template.template.spec.requests);
-        }
-        Self(names)
-    }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// The name at an index.
-    pub(crate) fn name(&self, index: usize) -> &Text {
-        &self.0[index]
-    }
-
-    /// Amounts as an array over these names.
-    pub(crate) fn array(&self, resources: &Resources) -> Vec<i64> {
-        self.0.iter().map(|name| resources.get(name)).collect()
-    }
-
-    /// An array as amounts by name, zeros left out.
-    pub(crate) fn resources(&self, array: &[i64]) -> Resources {
-        self.0
-            .iter()
-            .cloned()
-            .zip(array.iter().copied())
-            .filter(|(_, amount)| *amount != 0)
-            .collect()
-    }
-}
 
 /// A snapshot made ready for planning.
 pub(crate) struct Model<'a> {
@@ -97,9 +37,10 @@ pub(crate) struct Model<'a> {
     pub(crate) resources: ResourceNames,
     /// NodePools that may launch nodes for pending pods, heaviest first, then by name.
     pub(crate) pools: IndexVec<PoolIx, Pool<'a>>,
-    /// Nodes and claims in flight that pods may go to or that hold pods, in the order in which pods try them.
+    /// Nodes and claims in flight that pods may go to or that hold pods, in the order in which pods
+    /// try them.
     pub(crate) nodes: IndexVec<NodeIx, NodeView<'a>>,
-    /// Pods grouped by what they ask for.
+    /// Pods grouped by shape.
     pub(crate) shapes: Shapes<'a>,
     /// Interned label keys and value sets.
     pub(crate) sets: RefCell<Sets>,

@@ -1,4 +1,5 @@
-//! Nodes as planning sees them: a Node with its NodeClaim, or a NodeClaim whose Node is not there yet.
+//! Nodes as planning sees them: a Node with its NodeClaim, or a NodeClaim whose Node is not there
+//! yet.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +14,8 @@ use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::Taint;
 
-use super::ResourceNames;
 use super::daemon::Daemons;
+use super::resources::ResourceNames;
 use crate::ids::{Idx, IndexVec, NodeIx, PodIx};
 
 /// A node, or a claim in flight.
@@ -31,8 +32,8 @@ pub(crate) struct NodeView<'a> {
     pub(crate) labels: Labels,
     /// Taints that pods must tolerate: while it starts, those that will pass are left out.
     pub(crate) taints: Vec<Taint>,
-    /// What is free once bound pods and DaemonSets still to come have taken theirs, by resource index;
-    /// may be negative.
+    /// What is free once bound pods and DaemonSets still to come have taken theirs, by resource
+    /// index; may be negative.
     pub(crate) free: Vec<i64>,
     /// What it has, as limits count it.
     pub(crate) capacity: Resources,
@@ -49,7 +50,8 @@ pub(crate) struct NodeView<'a> {
 }
 
 impl NodeView<'_> {
-    /// Going away: being deleted, or tainted for it. Its pods need another place, and no pod goes there.
+    /// Going away: being deleted, or tainted for it. Its pods need another place, and no pod goes
+    /// there.
     pub(crate) fn is_leaving(&self) -> bool {
         self.is_deleting || self.node.is_some_and(Node::is_disrupted)
     }
@@ -263,7 +265,7 @@ impl<'a> Index<'a> {
         }
         for ((free, amount), has) in view.free.iter_mut().zip(&to_come).zip(has) {
             *free -= (*amount).max(0);
-            // What a node does not have it cannot run short of: whoever asks for it will wait.
+            // What a node does not have it cannot run short of: a pod that requests it waits.
             if !has {
                 *free = (*free).max(0);
             }
@@ -278,7 +280,8 @@ fn startup_taints<'a>(claim: Option<&'a NodeClaim>, pool: Option<&'a NodePool>) 
     }
 }
 
-/// Taints without those that pass while a node starts: well-known ones and the pool's startup taints.
+/// Taints without those that pass while a node starts: well-known ones and the pool's startup
+/// taints.
 fn passing_left_out(taints: &[Taint], startup: &[Taint]) -> Vec<Taint> {
     let passes = |taint: &Taint| {
         taint.is_ephemeral()

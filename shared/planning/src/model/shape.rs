@@ -1,4 +1,5 @@
-//! Pods grouped by shape: everything that scheduling looks at is equal, so work grows with shapes.
+//! Pods grouped by shape (pod equivalence class): pods of one shape are equal in everything that
+//! scheduling depends on, so work grows with shapes, not with pods.
 
 use std::sync::Arc;
 
@@ -10,9 +11,9 @@ use domain::requirement::{Requirement, Requirements};
 use domain::snapshot::ClusterSnapshot;
 use rustc_hash::FxHashMap;
 
-use super::ResourceNames;
 use super::daemon::NODE_NAME_FIELD;
 use super::intern::{ConjunctionId, Sets};
+use super::resources::ResourceNames;
 use super::volume::{VolumeRules, Volumes};
 use crate::ids::{IndexVec, PodIx, ShapeIx};
 
@@ -22,20 +23,22 @@ pub(crate) struct Shape<'a> {
     pub(crate) namespace: &'a Text,
     /// Labels.
     pub(crate) labels: &'a Labels,
-    /// What each asks for.
+    /// The specification that they share.
     pub(crate) spec: &'a PodSpec,
     /// Requests, by resource index.
     pub(crate) requests: Vec<i64>,
-    /// Ways of meeting node selector, required affinity and volumes; one must hold. In the order written.
+    /// Ways of meeting node selector, required affinity and volumes; one must hold. In the order
+    /// written.
     pub(crate) alternatives: Vec<ConjunctionId>,
-    /// The same without volumes: what topology spread looks at.
+    /// Ways of meeting node selector and required affinity without volumes, as topology spread
+    /// counts nodes.
     pub(crate) node_alternatives: Vec<ConjunctionId>,
     /// Preferred node terms, heaviest first.
     pub(crate) preferences: Vec<(i32, ConjunctionId)>,
     /// Volumes.
     pub(crate) volumes: VolumeRules,
     /// Why its pods cannot run on any new node, whatever the NodePools.
-    pub(crate) hopeless: Option<PodUnschedulable>,
+    pub(crate) unschedulable: Option<PodUnschedulable>,
 }
 
 /// Shapes of all pods that matter, and which pod has which.
@@ -69,7 +72,8 @@ impl<'a> Shapes<'a> {
             snapshot.objects.pods.iter().chain(virtual_pods).collect();
         let mut list: IndexVec<ShapeIx, Shape> = IndexVec::new();
         let mut by_content: FxHashMap<ShapeKey, ShapeIx> = FxHashMap::default();
-        // Pods of one workload share their parts, so their addresses tell most of them apart at once.
+        // Pods of one workload share their parts, so their addresses tell most of them apart at
+        // once.
         let mut by_address: FxHashMap<(&str, *const Labels, *const PodSpec), ShapeIx> =
             FxHashMap::default();
         let mut of_pod = IndexVec::new();
@@ -139,7 +143,7 @@ impl<'a> Shape<'a> {
                 (preference.weight, sets.conjunction_of(&requirements))
             })
             .collect();
-        let hopeless = hopeless(spec, &strict, &volumes, &ways);
+        let unschedulable = unschedulable(spec, &strict, &volumes, &ways);
         Self {
             namespace: &pod.key.namespace,
             labels: &pod.labels,
@@ -149,12 +153,12 @@ impl<'a> Shape<'a> {
             node_alternatives,
             preferences,
             volumes,
-            hopeless,
+            unschedulable,
         }
     }
 }
 
-fn hopeless(
+fn unschedulable(
     spec: &PodSpec,
     strict: &[Requirements],
     volumes: &VolumeRules,
@@ -186,15 +190,16 @@ impl Shape<'_> {
     }
 
     /// Whether its volumes or device claims keep it from every node, existing ones included.
-    pub(crate) fn is_stuck(&self) -> bool {
+    pub(crate) fn is_blocked_by_claims(&self) -> bool {
         matches!(
-            self.hopeless,
+            self.unschedulable,
             Some(PodUnschedulable::DeviceClaim { .. } | PodUnschedulable::Volume { .. })
         )
     }
 
-    /// Whether its pods get no place in any cluster: they are stuck, or ask for nothing at all.
-    pub(crate) fn goes_nowhere(&self) -> bool {
-        self.is_stuck() || self.spec.requests.is_empty()
+    /// Whether its pods get no place in any cluster: nothing admits them, or they request no
+    /// resource at all.
+    pub(crate) fn is_never_schedulable(&self) -> bool {
+        self.is_blocked_by_claims() || self.spec.requests.is_empty()
     }
 }

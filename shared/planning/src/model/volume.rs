@@ -143,7 +143,8 @@ impl<'a> Volumes<'a> {
         Ok(volume.csi_driver.clone())
     }
 
-    /// A claim that is bound when its pod is scheduled: the node must be where the class can make a volume.
+    /// A claim that is bound when its pod is scheduled: the node must be where the class can make a
+    /// volume.
     fn add_class(
         &self,
         rules: &mut VolumeRules,
@@ -171,7 +172,8 @@ impl<'a> Volumes<'a> {
     }
 }
 
-/// A term's expressions; a host-bound volume does not pin its pod to the host, which goes away with its node.
+/// A term's expressions; a host-bound volume does not pin its pod to the host, which goes away with
+/// its node.
 fn usable_expressions(term: &NodeSelectorTerm, is_host_bound: bool) -> Vec<Requirement> {
     term.expressions
         .iter()
@@ -181,7 +183,8 @@ fn usable_expressions(term: &NodeSelectorTerm, is_host_bound: bool) -> Vec<Requi
 }
 
 impl VolumeRules {
-    /// Every way of meeting all groups at once that does not contradict itself, in the order written.
+    /// Every way of meeting all groups at once that does not contradict itself, in the order
+    /// written.
     ///
     /// Bounded: past a thousand ways the rest is left out.
     pub(crate) fn alternatives(&self) -> Vec<Vec<Requirement>> {

@@ -1,4 +1,4 @@
-//! Bins: the offerings that packing and the lower bound look at.
+//! Bins: the offerings that packing and the relaxation choose from.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -42,8 +42,8 @@ impl Bin {
     }
 }
 
-/// Offerings of a pool worth a look: of those that the same classes accept, none that another beats in
-/// room and price.
+/// Offerings of a pool that none dominates: of those that the same classes accept, none that
+/// another beats in room and price.
 pub(crate) fn bins(pool_index: PoolIx, pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
     let mut alike: BTreeMap<(Vec<u64>, Option<PurchaseIx>), Vec<Bin>> = BTreeMap::new();
     if classes.is_empty() {

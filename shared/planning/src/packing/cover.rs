@@ -4,15 +4,15 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::bin::Bin;
-use super::fill::{NODE_COST_NANOS, Pattern};
 use super::packer::Packer;
+use super::pattern::{NODE_COST_NANOS, Pattern};
 use super::queue::Queue;
 use super::relaxed::ColumnUse;
 use crate::feasibility::host::host_affinity;
 use crate::ids::{ItemIx, PoolIx};
 use crate::relaxation::RowIx;
 
-/// Which bins a covering looks at.
+/// Which bins a covering tries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Those that the relaxation finds well used, while they are.
@@ -21,7 +21,7 @@ pub(super) enum Reach {
     All,
 }
 
-/// The round of what has not been tried.
+/// Marks a bin that has not been tried.
 const NEVER: u64 = u64::MAX;
 
 struct Ranked {
@@ -52,8 +52,8 @@ impl Ord for Ranked {
 }
 
 impl Packer<'_, '_, '_, '_> {
-    /// Nodes for pods that must share a host with others: each time the bin that takes most of them (what
-    /// it leaves may have no other place), then of the heaviest pool, then the cheapest.
+    /// Nodes for pods that must share a host with others: each time the bin that takes most of them
+    /// (what it leaves may have no other place), then of the heaviest pool, then the cheapest.
     pub(super) fn bundle(&mut self) {
         let joining: Vec<ItemIx> = self
             .order
@@ -92,7 +92,8 @@ impl Packer<'_, '_, '_, '_> {
         }
     }
 
-    /// Launches nodes of the pools of one weight until no bin of theirs takes any pod, or as far as is asked.
+    /// Launches nodes of the pools of one weight until no bin of theirs takes any pod, or as far as
+    /// `reach` goes.
     pub(super) fn cover(&mut self, weight: u32, reach: Reach) {
         let pools: Vec<PoolIx> = self
             .setup
@@ -169,8 +170,8 @@ impl Packer<'_, '_, '_, '_> {
         }
     }
 
-    /// Launches nodes of the relaxation's patterns: as many as it uses wholly, then one more of each as long
-    /// as it is nearly as well used.
+    /// Launches nodes of the relaxation's patterns: as many as it uses wholly, then one more of
+    /// each as long as it is nearly as well used.
     pub(super) fn launch_fractional(
         &mut self,
         columns: &[ColumnUse],

@@ -4,22 +4,13 @@ use domain::settings::MinValuesPolicy;
 
 use super::bin::Bin;
 use super::packer::Packer;
+use super::pattern::{NODE_COST_NANOS, Pattern};
 use super::queue::Queue;
 
 use crate::feasibility::host::{HostCounts, host_affinity};
 use crate::feasibility::state::room_for;
 use crate::ids::{IndexSet, IndexVec, ItemIx};
 use crate::model::pool::Compatible;
-
-/// What each node costs beyond its price, in nano-USD an hour: between offers that cost the same, fewer
-/// nodes are better.
-pub(super) const NODE_COST_NANOS: f64 = 100_000.0;
-
-/// How many pods of which items fill a node.
-pub(super) struct Pattern {
-    pub(super) counts: Vec<(ItemIx, u32)>,
-    pub(super) score: f64,
-}
 
 /// Pods of one item are put in by this part of those that fit, where they compete.
 const CHUNKS: u32 = 3;
@@ -62,10 +53,11 @@ impl Filling {
     }
 }
 
-/// Items that may still go on a node, their requests by resource: all of them are weighed for each step.
+/// Items that may still go on a node, their requests by resource: all of them are weighed for each
+/// step.
 struct Open {
     items: Vec<ItemIx>,
-    /// What a pod is worth; negative once its item is closed.
+    /// The value of a pod; negative once its item is closed.
     values: Vec<f64>,
     /// By resource, and in it by item, what a pod takes.
     amounts: Vec<f64>,
@@ -152,8 +144,8 @@ fn float(amount: i64) -> f64 {
 }
 
 impl Packer<'_, '_, '_, '_> {
-    /// Fills a bin with what is left. `None` if it takes nothing. With `first`, that item goes in before
-    /// all it does not depend on.
+    /// Fills a bin with what is left. `None` if it takes nothing. With `first`, that item goes in
+    /// before all it does not depend on.
     pub(super) fn fill(&self, bin: &Bin, queue: &Queue, first: Option<ItemIx>) -> Option<Pattern> {
         let in_order = self.fill_in_order(bin, queue, first);
         let is_close = self
@@ -203,8 +195,8 @@ impl Packer<'_, '_, '_, '_> {
         self.fill_balanced(bin, queue, filling)
     }
 
-    /// Fills a bin with what is worth most for what it takes of what is left: of a resource that runs short,
-    /// the same amount weighs more.
+    /// Fills a bin with what is worth most for what it takes of what is left: of a resource that
+    /// runs short, the same amount weighs more.
     fn fill_balanced(&self, bin: &Bin, queue: &Queue, mut filling: Filling) -> Option<Pattern> {
         let may_go = |(position, item): &(usize, ItemIx)| {
             queue.fits(*position, &filling.room)
@@ -251,7 +243,7 @@ impl Packer<'_, '_, '_, '_> {
         Some(Pattern { counts: filling.counts, score })
     }
 
-    /// Puts as many pods of an item as fit, at most so many, into a node; returns how many.
+    /// Puts as many pods of an item as fit, up to `most`, into a node; returns how many.
     fn add(&self, bin: &Bin, item: ItemIx, most: u32, filling: &mut Filling) -> u32 {
         let own = &self.items[item];
         let shape = self.setup.model.shape(own.shape);
@@ -261,7 +253,7 @@ impl Packer<'_, '_, '_, '_> {
         if count == 0 || !self.accepts(item, bin) {
             return 0;
         }
-        if !self.setup.topology.ties[own.shape].is_free() || !shape.shares_hosts_freely() {
+        if !self.setup.topology.constraints[own.shape].is_empty() || !shape.shares_hosts_freely() {
             let is_open = |group| self.is_open(group);
             let room =
                 filling.hosts.room_for(self.setup.model, self.setup.topology, own.shape, &is_open);
@@ -279,17 +271,17 @@ impl Packer<'_, '_, '_, '_> {
         count
     }
 
-    /// Puts in an item that must join others: one pod of something that each of its groups selects, then
-    /// the item itself.
+    /// Puts in an item that must join others: one pod of something that each of its groups selects,
+    /// then the item itself.
     fn fill_targets(&self, bin: &Bin, item: ItemIx, filling: &mut Filling) {
         for (group, selects_itself) in host_affinity(self.setup.topology, self.items[item].shape) {
             if selects_itself && self.is_open(group) {
                 continue;
             }
             for target in self.order.iter().copied() {
-                let ties = &self.setup.topology.ties[self.items[target].shape];
+                let constraints = &self.setup.topology.constraints[self.items[target].shape];
                 if target != item
-                    && ties.selected_by.contains(&group)
+                    && constraints.selected_by.contains(&group)
                     && self.add(bin, target, 1, filling) > 0
                 {
                     break;

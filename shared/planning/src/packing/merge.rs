@@ -1,8 +1,9 @@
-//! Merging nodes still to be launched: two whose pods fit on one that costs no more become one, and one
-//! whose pods fit on the others is not launched at all.
+//! Merging nodes still to be launched: two whose pods fit on one that costs no more become one, and
+//! one whose pods fit on the others is not launched at all.
 //!
-//! Packing fills one node after the other, so a pod that is cheap on a node of its own gets one although a
-//! node chosen later has room for it. Left alone, the next tick would consolidate what this one launched.
+//! Packing fills one node after the other, so a pod that is cheap on a node of its own gets one
+//! although a node chosen later has room for it. Left alone, the next plan would consolidate what
+//! this one launched.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,8 @@ use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
 use crate::work::{Member, NewNode};
 
-/// Among more nodes than this none is merged: pairs are looked at, and a large packing has few to gain.
+/// Among more nodes than this none is merged: work grows with pairs, and a large packing gains
+/// little.
 const NODES_MAX: usize = 48;
 
 /// Merges pairs as long as one costs no more than both, the largest saving first.
@@ -133,7 +135,8 @@ fn weigh(
     }
 }
 
-/// One node for the pods of both, of the pool of one of them, on the cheapest type; and what it costs.
+/// One node for the pods of both, of the pool of one of them, on the cheapest type; and what it
+/// costs.
 fn merged(
     model: &Model,
     topology: &Topology,
@@ -151,8 +154,8 @@ fn merged(
     into_a.into_iter().chain(into_b).min_by_key(|(_, price)| *price)
 }
 
-/// What may be launched in a pool for the pods of a node; `None` where they may not go there: a heavier
-/// pool never gives way to a lighter one.
+/// What may be launched in a pool for the pods of a node; `None` where they may not go there: a
+/// heavier pool never gives way to a lighter one.
 fn compatible_in(model: &Model, pool_index: PoolIx, packed: &NewNode) -> Option<Compatible> {
     if packed.pool == pool_index {
         return Some(packed.compatible.clone());

@@ -1,10 +1,11 @@
 //! Which new nodes to launch for the pods that need one.
 //!
 //! A bin is an offering of an instance type in a NodePool. Filling a bin with what is left to place
-//! gives a pattern; its score is its price over the sum of what its pods cost at the very least (see
-//! [`crate::feasibility::fit::PoolFit::value`]). The best pattern is launched, as often in a row as there are pods
-//! for it, until nothing is left. A fill only gets worse as pods run out, so scores are worked out
-//! again only when a bin comes to the front (lazy greedy, as for submodular covering).
+//! gives a pattern; its score is its price over the sum of what its pods cost at the very least
+//! (see [`crate::feasibility::fit::PoolFit::value`]). The best pattern is launched, as often in a
+//! row as there are pods for it, until nothing is left. A fill only gets worse as pods run out, so
+//! scores are worked out again only when a bin comes to the front (lazy greedy, as for submodular
+//! covering).
 //!
 //! Work is bounded by the number of bins and claims times that of items: pods of one shape are one
 //! item however many they are. Ties go to the bin that comes first: heavier pool, then by name.
@@ -13,28 +14,25 @@ pub(crate) mod bin;
 mod cover;
 mod fill;
 mod merge;
+mod outcome;
 mod packer;
+mod pattern;
 mod queue;
 pub(crate) mod relaxed;
+mod runs;
 mod setup;
 
 use crate::feasibility::limits::Limits;
 use crate::feasibility::state::State;
 use crate::feasibility::topology::Topology;
-use crate::ids::{IndexVec, ItemIx, PodIx};
+use crate::ids::{IndexVec, ItemIx};
 use crate::model::Model;
 use crate::packing::merge::{dissolve, merge};
 use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::setup::Setup;
-use crate::work::{Item, NewNode};
-
-/// What packing came to.
-pub(crate) struct Packing {
-    /// Nodes to launch, in the order in which they were chosen.
-    pub(crate) nodes: Vec<NewNode>,
-    /// Pods that no node could be launched for.
-    pub(crate) left: Vec<PodIx>,
-}
+use crate::work::Item;
+use outcome::Outcome;
+pub(crate) use outcome::Packing;
 
 /// How a cheap packing is searched for.
 #[derive(Clone, Copy)]
@@ -47,7 +45,8 @@ pub(crate) enum Search<'r> {
     With(&'r PackingRelaxation),
 }
 
-/// Packs items into new nodes within the pools' limits, as [`pack_for_less`] does without a relaxation.
+/// Packs items into new nodes within the pools' limits, as [`pack_for_less`] does without a
+/// relaxation.
 pub(crate) fn pack(
     model: &Model,
     topology: &Topology,
@@ -60,11 +59,11 @@ pub(crate) fn pack(
 
 /// Packs items into new nodes within the pools' limits, as cheaply as the search budget finds.
 ///
-/// The first packing values each pod at its cheapest share, or as the relaxation does. In a packing, pods
-/// that end on nodes that are used badly cost more than their share: the next round values them at what they
-/// cost, so that bins that serve them well come to the front. The cheapest packing of all rounds counts, so
-/// the answer is never dearer than the first. Rounds are bounded by work, not by time: the same input, the
-/// same answer.
+/// The first packing values each pod at its cheapest share, or as the relaxation does. In a
+/// packing, pods that end on nodes that are used badly cost more than their share: the next round
+/// values them at what they cost, so that bins that serve them well come to the front. The cheapest
+/// packing of all rounds counts, so the answer is never dearer than the first. Rounds are bounded
+/// by work, not by time: the same input, the same answer.
 pub(crate) fn pack_for_less(
     model: &Model,
     topology: &Topology,
@@ -119,8 +118,8 @@ pub(crate) fn pack_for_less(
 /// How far values move towards what pods cost, each round.
 const STEP: f64 = 0.5;
 
-/// The cheapest of packings at the values that the relaxation knows, where that is worth it and within the budget;
-/// else one packing without it.
+/// The cheapest of packings at the values that the relaxation knows, where that is worth it and
+/// within the budget; else one packing without it.
 fn first(
     setup: &Setup,
     relaxation: &PackingRelaxation,
@@ -130,7 +129,7 @@ fn first(
     let pods: usize = items.iter().map(|item| item.pods.len()).sum();
     let alone = || setup.pack(limits.clone(), items.to_vec(), &setup.values);
     let better = |a: Outcome, b: Outcome| if b.is_better_than(&a) { b } else { a };
-    // Among many pods, packing tells how many nodes there are to look at.
+    // Among many pods, a first packing tells how many nodes there will be.
     if items.len() * pods > WORK_MAX {
         let known = alone();
         if !is_priced(items.len(), &known) {
@@ -148,8 +147,8 @@ fn first(
     }
 }
 
-/// Packs at the relaxation's values, what a pod is worth where parts of nodes can be launched, and then at values moved
-/// towards what pods cost so.
+/// Packs at the relaxation's values, what a pod is worth where parts of nodes can be launched, and
+/// then at values moved towards what pods cost so.
 fn priced(
     setup: &Setup,
     relaxation: &PackingRelaxation,
@@ -206,8 +205,9 @@ const PRICED_STEP: f64 = 0.3;
 /// So many times what parts of nodes would cost is near enough.
 const NEAR: f64 = 1.09;
 
-/// Whether packings at the relaxation's values are worth a try and within the budget: each node looks at most
-/// items. For a few nodes first moves find as much, and leave less for the next tick to consolidate.
+/// Whether packings at the relaxation's values are worth a try and within the budget: each node
+/// tries most items. For a few nodes first moves find as much, and leave less for the next tick to
+/// consolidate.
 fn is_priced(items: usize, best: &Outcome) -> bool {
     let nodes = best.packing.nodes.len();
     nodes > NODES_FOR_FIRST_MOVES_MAX && items * nodes <= WORK_MAX
@@ -235,20 +235,4 @@ fn first_moves_within_budget(items: usize, best: &Outcome) -> usize {
 
 fn rounds_within_budget(items: usize, nodes: usize) -> usize {
     (WORK_MAX / (items * nodes).max(1)).clamp(1, ROUNDS_MAX)
-}
-
-/// A packing with what it comes to.
-struct Outcome {
-    packing: Packing,
-    limits: Limits,
-    /// Nano-USD an hour.
-    cost: f64,
-    /// By item, what one pod costs: its share of the nodes its pods are on. Zero where it has no node.
-    paid: IndexVec<ItemIx, f64>,
-}
-
-impl Outcome {
-    fn is_better_than(&self, other: &Self) -> bool {
-        (self.packing.left.len(), self.cost) < (other.packing.left.len(), other.cost)
-    }
 }

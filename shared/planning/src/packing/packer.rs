@@ -3,11 +3,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bin::Bin;
-use super::fill::Pattern;
+use super::outcome::{Outcome, Packing};
+use super::pattern::Pattern;
 use super::queue::Queue;
 use super::relaxed::PackingRelaxation;
 use super::setup::Setup;
-use super::{Outcome, Packing};
 use crate::feasibility::limits::Limits;
 use crate::ids::{GroupIx, IndexVec, ItemIx, PurchaseIx, PurchaseSet};
 use crate::model::pool::{Compatible, Pool};
@@ -151,7 +151,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
         let mut requests = vec![0; self.setup.model.resources.len()];
         for (item, count) in &pattern.counts {
             let shape = self.items[*item].shape;
-            self.served.extend(self.setup.topology.ties[shape].selected_by.iter().copied());
+            self.served.extend(self.setup.topology.constraints[shape].selected_by.iter().copied());
             for (sum, amount) in requests.iter_mut().zip(&self.setup.model.shape(shape).requests) {
                 *sum += amount * i64::from(*count);
             }

@@ -1,16 +1,16 @@
-//! Existing nodes: which of them take one more pod, and which of those breaks the fewest wishes.
+//! Existing nodes: which of them take one more pod, and which of those break the fewest
+//! preferences.
 
 use std::rc::Rc;
 
-use domain::pod::HostPort;
-use domain::taint::{TaintEffect, first_untolerated, tolerated};
+use domain::taint::{TaintEffect, tolerated};
 
-use super::ties::Tie;
-use super::{Placements, Placer};
-use crate::feasibility::node::node_meets;
-use crate::feasibility::state::Counts;
-use crate::feasibility::topology::{Group, Owned, Rule};
-use crate::ids::{GroupIx, NodeIx, PodIx, ShapeIx};
+use super::placer::{Placements, Placer};
+use crate::feasibility::constraint::{
+    Constraint, NodeConstraint, Occupancy, broken_requirement, broken_weight,
+};
+use crate::feasibility::node::{NodeRefusal, admits, has_capacity, node_meets};
+use crate::ids::{NodeIx, PodIx, ShapeIx};
 use crate::model::node::NodeView;
 
 impl Placer<'_, '_> {
@@ -36,13 +36,13 @@ impl Placer<'_, '_> {
     /// Whether a node that admits the shape takes as many of its pods as it has room for.
     pub(super) fn only_room_counts(&self, shape: ShapeIx) -> bool {
         let own = self.model.shape(shape);
-        self.topology.ties[shape].is_free()
+        self.topology.constraints[shape].is_empty()
             && own.preferences.is_empty()
             && own.spec.host_ports.is_empty()
             && own.spec.volumes.is_empty()
     }
 
-    /// The same for a shape of which a node takes as many pods as it has room for.
+    /// Fills nodes with pods of a shape of which a node takes as many as it has room for.
     fn fill_by_room(
         &mut self,
         shape: ShapeIx,
@@ -69,18 +69,14 @@ impl Placer<'_, '_> {
         rest.collect()
     }
 
-    /// Nodes whose labels and taints admit the shape, in the order in which pods try them; those with a
-    /// `PreferNoSchedule` taint it does not tolerate last.
+    /// Nodes whose labels and taints admit the shape, in the order in which pods try them; those
+    /// with a `PreferNoSchedule` taint it does not tolerate last.
     pub(super) fn allowed_nodes(&mut self, shape: ShapeIx) -> Rc<Vec<NodeIx>> {
         let own = self.model.shape(shape);
         let key = (own.alternatives.clone(), own.spec.tolerations.clone());
         if let Some(known) = self.allowed.get(&key) {
             return known.clone();
         }
-        let admitted = |node: &NodeView| {
-            first_untolerated(&own.spec.tolerations, &node.taints).is_none()
-                && own.alternatives.iter().any(|way| node_meets(self.model, node, *way))
-        };
         let is_avoided = |node: &NodeView| {
             node.taints.iter().any(|taint| {
                 taint.effect == TaintEffect::PreferNoSchedule
@@ -93,7 +89,7 @@ impl Placer<'_, '_> {
             .indices()
             .filter(|node| {
                 let node = &self.model.nodes[*node];
-                !node.is_leaving() && admitted(node)
+                admits(self.model, own, node).is_ok()
             })
             .collect();
         let rank = |node: &NodeIx| self.rank.get(*node).copied().unwrap_or(0);
@@ -103,18 +99,21 @@ impl Placer<'_, '_> {
         nodes
     }
 
-    /// The existing node that takes one more pod and breaks the fewest soft_spread, first in order among equals.
+    /// The existing node that takes one more pod and breaks the fewest preferences, first in order
+    /// among equals.
     pub(super) fn best_existing(&mut self, shape: ShapeIx) -> Option<NodeIx> {
         let own = self.model.shape(shape);
         let has_preferences = !own.preferences.is_empty()
-            || self.topology.ties[shape].owned.iter().any(|owned| owned.weight > 0);
-        let ties = self.ties_of(shape);
+            || self.topology.constraints[shape].owned.iter().any(|owned| owned.weight > 0);
+        let constraints = self.node_constraints(shape);
         let mut best: Option<(NodeIx, i64)> = None;
         for node in self.allowed_nodes(shape).iter().copied() {
-            if !self.has_room(shape, node) || !self.keeps_required(&ties, node) {
+            if self.check_capacity(shape, node).is_err() || !self.keeps_required(&constraints, node)
+            {
                 continue;
             }
-            let penalty = if has_preferences { self.penalty_on(shape, &ties, node) } else { 0 };
+            let penalty =
+                if has_preferences { self.penalty_on(shape, &constraints, node) } else { 0 };
             if best.is_none_or(|(_, least)| penalty < least) {
                 best = Some((node, penalty));
             }
@@ -125,97 +124,68 @@ impl Placer<'_, '_> {
         best.map(|(node, _)| node)
     }
 
+    /// Whether one more pod of the shape may go to the node as things stand; else the first check
+    /// that the node fails.
+    pub(super) fn check_node(&mut self, shape: ShapeIx, node: NodeIx) -> Result<(), NodeRefusal> {
+        if self.state.closed[node] {
+            return Err(NodeRefusal::Leaving);
+        }
+        admits(self.model, self.model.shape(shape), &self.model.nodes[node])?;
+        self.check_capacity(shape, node)?;
+        let constraints = self.node_constraints(shape);
+        match broken_requirement(&constraints, self.topology, &self.state, node) {
+            Some(broken) => Err(NodeRefusal::Constraint(broken)),
+            None => Ok(()),
+        }
+    }
+
     /// Whether the node has room, ports and volume slots for one more pod of the shape.
-    pub(super) fn has_room(&self, shape: ShapeIx, node: NodeIx) -> bool {
-        let own = self.model.shape(shape);
-        if self.state.closed[node] || self.state.room_for(self.model, node, &own.requests) == 0 {
-            return false;
-        }
-        let conflicts = |open: &Vec<HostPort>| {
-            own.spec
-                .host_ports
-                .iter()
-                .any(|port| open.iter().any(|other| port.conflicts_with(other)))
-        };
-        if !own.spec.host_ports.is_empty() && self.state.ports.get(&node).is_some_and(conflicts) {
-            return false;
-        }
-        own.spec.volumes.is_empty() || self.attaches(shape, node)
+    pub(super) fn check_capacity(&self, shape: ShapeIx, node: NodeIx) -> Result<(), NodeRefusal> {
+        has_capacity(self.model, &self.state, shape, node)
     }
 
-    /// Whether the node can attach the shape's volumes, and nobody else uses those of one pod only.
-    pub(super) fn attaches(&self, shape: ShapeIx, node: NodeIx) -> bool {
-        let volumes = &self.model.shape(shape).volumes;
-        if volumes.exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
-            return false;
+    /// Constraints between pods as they stand for the next pod of the shape: those that it carries,
+    /// then the anti-affinity of others.
+    pub(super) fn constraints_of(&mut self, shape: ShapeIx) -> Vec<Constraint> {
+        let topology = self.topology;
+        let own = &topology.constraints[shape];
+        let mut all = Vec::with_capacity(own.owned.len() + own.selected_by.len());
+        for owned in &own.owned {
+            let occupancy = Occupancy {
+                is_unmatched: self.state.matched[owned.group].is_empty(),
+                least: self.least(shape, owned.group),
+            };
+            all.push(topology.owned_constraint(owned, occupancy));
         }
-        let name = self.model.nodes[node].name;
-        let Some(csi) = self.model.snapshot.objects.csi_nodes.iter().find(|csi| csi.name == *name)
-        else {
-            return true;
-        };
-        let attached = self.state.attached.get(&node);
-        csi.limits.iter().all(|(driver, limit)| {
-            let before = attached
-                .map_or(0, |attached| attached.iter().filter(|(own, _)| own == driver).count());
-            let mut new: Vec<_> = volumes
-                .attachments
-                .iter()
-                .filter(|volume| volume.0 == *driver)
-                .filter(|volume| attached.is_none_or(|attached| !attached.contains(*volume)))
-                .collect();
-            new.sort();
-            new.dedup();
-            new.is_empty() || before + new.len() <= *limit as usize
-        })
+        let owners = &self.state.owners;
+        all.extend(topology.repelling(shape).filter(|own| !owners[own.group].is_empty()));
+        all
     }
 
-    /// Pods in the node's domain that carry the anti-affinity.
-    pub(super) fn owners_at(&self, group: GroupIx, node: NodeIx) -> u32 {
-        self.count_at(&self.topology.groups[group], &self.state.owners[group], node)
+    /// Constraints between pods, worked out for every domain that existing nodes are in.
+    pub(super) fn node_constraints(&mut self, shape: ShapeIx) -> Vec<NodeConstraint> {
+        let constraints = self.constraints_of(shape);
+        let of = |constraint| NodeConstraint::of(constraint, self.topology, &self.state);
+        constraints.into_iter().map(of).collect()
     }
 
-    /// What is counted in the node's domain of the group.
-    pub(super) fn count_at(&self, group: &Group, counts: &Counts, node: NodeIx) -> u32 {
-        if group.is_by_host() {
-            return counts.by_node.get(&node).copied().unwrap_or(0);
-        }
-        self.model.nodes[node]
-            .labels
-            .get(&group.key)
-            .and_then(|domain| counts.by_domain.get(domain))
-            .copied()
-            .unwrap_or(0)
+    /// Whether one more pod on the node keeps everything that is required between pods.
+    pub(super) fn keeps_required(&self, constraints: &[NodeConstraint], node: NodeIx) -> bool {
+        broken_requirement(constraints, self.topology, &self.state, node).is_none()
     }
 
-    /// Whether one more pod of the shape on the node keeps the constraint.
-    pub(super) fn group_allows(&mut self, shape: ShapeIx, owned: Owned, node: NodeIx) -> bool {
-        let group = &self.topology.groups[owned.group];
-        let view = &self.model.nodes[node];
-        if !view.labels.contains_key(&group.key) {
-            // Anti-affinity has nothing to say about a node outside all domains.
-            return group.rule == Rule::AntiAffinity;
-        }
-        let count = self.count_at(group, &self.state.matched[owned.group], node);
-        match group.rule {
-            Rule::Affinity => {
-                count > 0 || (owned.selects_itself && self.state.matched[owned.group].is_empty())
-            }
-            Rule::AntiAffinity => count == 0,
-            Rule::Spread { max_skew, .. } => {
-                let least = self.least(shape, owned.group);
-                i64::from(count) + i64::from(owned.selects_itself) - least <= i64::from(max_skew)
-            }
-        }
-    }
-
-    /// The weight of wishes that one more pod of the shape on the node would break.
-    pub(super) fn penalty_on(&self, shape: ShapeIx, ties: &[Tie], node: NodeIx) -> i64 {
+    /// The weight of the preferences that one more pod of the shape on the node would break.
+    pub(super) fn penalty_on(
+        &self,
+        shape: ShapeIx,
+        constraints: &[NodeConstraint],
+        node: NodeIx,
+    ) -> i64 {
         let view = &self.model.nodes[node];
         let preferences = self.model.shape(shape).preferences.iter();
         let unmet =
             preferences.filter(|(_, preference)| !node_meets(self.model, view, *preference));
         let unmet: i64 = unmet.map(|(weight, _)| i64::from(*weight)).sum();
-        unmet + self.broken_weight(ties, node)
+        unmet + broken_weight(constraints, self.topology, &self.state, node)
     }
 }

@@ -1,5 +1,5 @@
-//! Where kube-scheduler would put pods, whatever a plan would like: each on the node with the most room, one after
-//! the other as they come.
+//! Where kube-scheduler would put pods, whatever a plan would like: each on the node with the most
+//! room, one after the other as they come.
 //!
 //! Source: kube-scheduler's default profile, `NodeResourcesFit` with `LeastAllocated` and
 //! `NodeResourcesBalancedAllocation`, over CPU and memory; preferences weigh more than both.
@@ -10,7 +10,7 @@ use domain::Text;
 use domain::label;
 use domain::resource::{CPU, MEMORY, Resources};
 
-use super::Placer;
+use super::placer::Placer;
 use crate::feasibility::host::HostCounts;
 use crate::feasibility::state::room_for;
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, TypeIx};
@@ -69,8 +69,8 @@ enum Host {
 }
 
 impl Placer<'_, '_> {
-    /// Whether the pods all fit in whatever order they come and wherever each goes: as many of the largest of them
-    /// in every resource would.
+    /// Whether the pods all fit in whatever order they come and wherever each goes: as many of the
+    /// largest of them in every resource would.
     pub(crate) fn fit_anyhow(&mut self, pods: &[PodIx], new: &[UpcomingNode]) -> bool {
         let mut shapes: Vec<ShapeIx> =
             pods.iter().filter_map(|pod| self.model.shapes.of_pod[*pod]).collect();
@@ -142,18 +142,20 @@ impl Placer<'_, '_> {
     fn best_by_score(&mut self, shape: ShapeIx, new: &[UpcomingNode]) -> Option<Host> {
         let own = self.model.shape(shape);
         let has_preferences = !own.preferences.is_empty()
-            || self.topology.ties[shape].owned.iter().any(|owned| owned.weight > 0);
-        let ties = self.ties_of(shape);
+            || self.topology.constraints[shape].owned.iter().any(|owned| owned.weight > 0);
+        let constraints = self.node_constraints(shape);
         let all = self.scored_of_nodes();
         let mut best: Option<(i64, Host)> = None;
         for node in self.allowed_nodes(shape).iter().copied() {
-            if !self.has_room(shape, node) {
+            if self.check_capacity(shape, node).is_err() {
                 continue;
             }
-            let penalty = if has_preferences { self.penalty_on(shape, &ties, node) } else { 0 };
+            let penalty =
+                if has_preferences { self.penalty_on(shape, &constraints, node) } else { 0 };
             let score = score(self.state.free(self.model, node), &own.requests, all[node])
                 - PREFERENCE_WEIGHT * penalty;
-            if best.is_none_or(|(most, _)| score > most) && self.keeps_required(&ties, node) {
+            if best.is_none_or(|(most, _)| score > most) && self.keeps_required(&constraints, node)
+            {
                 best = Some((score, Host::Existing(node)));
             }
         }
@@ -183,19 +185,24 @@ impl Placer<'_, '_> {
                     && own.compatible.purchases.contains(node.offering.purchase)
             })
         });
-        is_compatible
-            && self.domains_of(shape, node).iter().all(|(key, domain)| {
-                domain.as_ref().is_some_and(|domain| self.may_be_in(shape, key, domain))
-            })
+        if !is_compatible {
+            return false;
+        }
+        let constraints = self.constraints_of(shape);
+        self.domains_of(shape, node).iter().all(|(key, domain)| {
+            let score = |domain| self.domain_score(&constraints, key, domain);
+            domain.as_ref().and_then(score).is_some()
+        })
     }
 
     /// Keys that tie the shape to where others are, and what the node has of each.
     fn domains_of(&self, shape: ShapeIx, node: &UpcomingNode) -> Vec<(Text, Option<Text>)> {
         let pool = &self.model.pools[node.pool];
-        let ties = &self.topology.ties[shape];
-        let owned = ties.owned.iter().filter(|owned| owned.weight == 0).map(|owned| owned.group);
+        let constraints = &self.topology.constraints[shape];
+        let owned =
+            constraints.owned.iter().filter(|owned| owned.weight == 0).map(|owned| owned.group);
         let mut keys: Vec<Text> = owned
-            .chain(ties.selected_by.iter().copied())
+            .chain(constraints.selected_by.iter().copied())
             .map(|group| &self.topology.groups[group])
             .filter(|group| !group.is_by_host())
             .map(|group| group.key.clone())
@@ -239,8 +246,8 @@ fn scored(resources: &Resources) -> [i64; SCORED] {
 
 /// The share of CPU or of memory that is left, whichever is less, in percent.
 ///
-/// That is what both plugins come to together, less 100: the mean of the two shares, and 100 less half of their
-/// difference.
+/// That is what both plugins come to together, less 100: the mean of the two shares, and 100 less
+/// half of their difference.
 fn score(free: &[i64], requests: &[i64], all: [i64; SCORED]) -> i64 {
     let share = |index: usize| {
         let left = (free[index] - requests[index]).max(0);

@@ -1,19 +1,20 @@
-//! Choosing domains: which zone, capacity type or other label a new node must have, so that the topology
-//! constraints of its pods hold.
+//! Choosing domains: which zone, capacity type or other label a new node must have, so that the
+//! topology constraints of its pods hold.
 
 use std::rc::Rc;
 
 use domain::Text;
 
-use super::Placer;
+use super::placer::Placer;
 use super::preference::Preferred;
+use crate::feasibility::constraint::Constraint;
 use crate::feasibility::domains::{launchable_domains, tainted_domains};
 use crate::feasibility::fit::Fit;
 use crate::feasibility::topology::{Rule, Topology};
 use crate::ids::{GroupIx, ShapeIx};
 use crate::model::intern::ConjunctionId;
 
-/// More ways of pinning several keys at once than this are not looked at.
+/// Combinations of domains tried where several keys are pinned at once.
 const COMBINATIONS_MAX: usize = 1024;
 
 /// A way of pinning domains.
@@ -29,8 +30,8 @@ pub(super) struct Choice {
 
 /// How well one more pod would stand somewhere; the least is best.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct PinScore {
-    /// The weight of broken wishes.
+pub(super) struct PinScore {
+    /// The weight of broken preferences.
     penalty: i64,
 }
 
@@ -41,21 +42,22 @@ struct KeyOptions {
 }
 
 impl Placer<'_, '_> {
-    /// Pins a domain of each key: allowed by every requirement, breaking the fewest soft_spread, then in the
-    /// heaviest and cheapest pool, then by name. A spread that allows more skew is not kept evener than it
-    /// asks: the next tick would merge nodes that only evenness keeps apart.
+    /// Pins a domain of each key: allowed by every requirement, breaking the fewest preferences,
+    /// then in the heaviest and cheapest pool, then by name. A spread is not kept more even than
+    /// its `maxSkew` requires: the next plan would merge nodes that only evenness keeps apart.
     pub(super) fn choose(&mut self, shape: ShapeIx, keys: &[Text]) -> Option<Choice> {
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         if exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
             return None;
         }
+        let constraints = self.constraints_of(shape);
         let mut options = Vec::new();
         for key in keys {
             let launchable = self.launchable(shape, key);
             let domains: Vec<_> = launchable
                 .iter()
                 .filter_map(|domain| {
-                    Some((domain.clone(), self.domain_allows(shape, key, domain)?))
+                    Some((domain.clone(), self.domain_score(&constraints, key, domain)?))
                 })
                 .collect();
             if !domains.is_empty() {
@@ -92,7 +94,8 @@ impl Placer<'_, '_> {
         }
     }
 
-    /// The combination of a number: its digits, in the bases of the options' lengths, are the domains.
+    /// The combination of a number: its digits, in the bases of the options' lengths, are the
+    /// domains.
     fn combination(
         &mut self,
         shape: ShapeIx,
@@ -115,7 +118,8 @@ impl Placer<'_, '_> {
         Some(Choice { conjunction, pins, fit, score })
     }
 
-    /// Ties go to the heavier pool, then to the cheaper, then to the domains that come first by name.
+    /// Ties go to the heavier pool, then to the cheaper, then to the domains that come first by
+    /// name.
     fn is_better(&self, a: &Choice, b: &Choice) -> bool {
         let weight = |choice: &Choice| self.model.pools[choice.fit.pools[0].pool].node_pool.weight;
         a.score
@@ -126,50 +130,30 @@ impl Placer<'_, '_> {
             .is_lt()
     }
 
-    /// Whether one more pod of the shape may be on a new node in the domain.
-    pub(super) fn may_be_in(&mut self, shape: ShapeIx, key: &Text, domain: &Text) -> bool {
-        self.domain_allows(shape, key, domain).is_some()
-    }
-
-    /// How one more pod of the shape would stand on a new node in the domain; `None` where it may not be.
-    fn domain_allows(&mut self, shape: ShapeIx, key: &Text, domain: &Text) -> Option<PinScore> {
+    /// How well one more pod would do on a new node in the domain; `None` where a requirement
+    /// between pods keeps it out.
+    pub(super) fn domain_score(
+        &self,
+        constraints: &[Constraint],
+        key: &Text,
+        domain: &Text,
+    ) -> Option<PinScore> {
         let mut score = PinScore::default();
-        let topology = self.topology;
-        for owned in &topology.ties[shape].owned {
-            let group = &topology.groups[owned.group];
-            if group.key != *key {
+        for own in constraints.iter().filter(|own| self.topology.groups[own.group].key == *key) {
+            let count = self.state.counts(own).by_domain.get(domain).copied().unwrap_or(0);
+            if own.allowed.contains(count) {
                 continue;
             }
-            let matched = &self.state.matched[owned.group];
-            let count = matched.by_domain.get(domain).copied().unwrap_or(0);
-            let is_kept = match group.rule {
-                Rule::Affinity => {
-                    count > 0 || matched.is_empty() && (owned.selects_itself || owned.weight > 0)
-                }
-                Rule::AntiAffinity => count == 0,
-                Rule::Spread { max_skew, .. } => {
-                    let least = self.least(shape, owned.group);
-                    i64::from(count) + i64::from(owned.selects_itself) - least
-                        <= i64::from(max_skew)
-                }
-            };
-            if !is_kept && owned.weight == 0 {
+            if own.is_required() {
                 return None;
             }
-            if !is_kept {
-                score.penalty += i64::from(owned.weight);
-            }
+            score.penalty += i64::from(own.weight);
         }
-        let is_repelled = topology.ties[shape].selected_by.iter().any(|group| {
-            let own = &topology.groups[*group];
-            own.rule == Rule::AntiAffinity
-                && own.key == *key
-                && self.state.owners[*group].by_domain.contains_key(domain)
-        });
-        (!is_repelled).then_some(score)
+        Some(score)
     }
 
-    /// Pods in the emptiest domain that the constraint looks at.
+    /// Selected pods in the emptiest domain that the constraint counts; 0 for rules other than
+    /// spread.
     pub(super) fn least(&mut self, shape: ShapeIx, group: GroupIx) -> i64 {
         let own = &self.topology.groups[group];
         let Rule::Spread { min_domains, .. } = own.rule else { return 0 };
@@ -202,7 +186,7 @@ impl Placer<'_, '_> {
             .model
             .nodes
             .iter()
-            .filter(|node| !node.is_leaving() && own.looks_at(node, spec))
+            .filter(|node| !node.is_leaving() && own.counts_node(node, spec))
             .filter_map(|node| node.labels.get(&own.key).cloned())
             .collect();
         domains.extend(self.launchable(shape, &own.key).iter().cloned());
@@ -231,7 +215,7 @@ impl Placer<'_, '_> {
 
 /// Whether a required constraint of the shape cannot hold on a node without the label.
 pub(super) fn requires_a_domain(topology: &Topology, shape: ShapeIx, key: &Text) -> bool {
-    topology.ties[shape].owned.iter().any(|owned| {
+    topology.constraints[shape].owned.iter().any(|owned| {
         let group = &topology.groups[owned.group];
         owned.weight == 0 && group.key == *key && group.rule != Rule::AntiAffinity
     })

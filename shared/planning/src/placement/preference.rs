@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use domain::settings::PreferencePolicy;
 
-use super::Placer;
+use super::placer::Placer;
 use crate::feasibility::fit::Fit;
 use crate::ids::ShapeIx;
 use crate::model::intern::ConjunctionId;
@@ -21,8 +21,8 @@ pub(super) struct Preferred {
 }
 
 impl Placer<'_, '_> {
-    /// The best alternative: the fewest preferences left out, then the heaviest pool, then the cheapest,
-    /// then the first written.
+    /// The best alternative: the fewest preferences left out, then the heaviest pool, then the
+    /// cheapest, then the first written.
     pub(super) fn unpinned(&mut self, shape: ShapeIx) -> Option<Preferred> {
         let ways = self.model.shape(shape).alternatives.clone();
         let mut best: Option<Preferred> = None;
@@ -44,8 +44,8 @@ impl Placer<'_, '_> {
         }
     }
 
-    /// Adds each preference that can be met together with those before it, heaviest first. `None` where
-    /// no pool meets the requirements themselves.
+    /// Adds each preference that can be met together with those before it, heaviest first. `None`
+    /// where no pool meets the requirements themselves.
     pub(super) fn with_preferences(
         &mut self,
         shape: ShapeIx,

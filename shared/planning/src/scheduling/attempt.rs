@@ -21,7 +21,8 @@ use crate::relaxation::Budget;
 use crate::work::Item;
 use crate::work::NewNode;
 
-/// With more nodes than this, wishes are left to the choice of zones: packing again would take too long.
+/// With more nodes than this, soft spreads are left to the choice of zones: packing again would
+/// take too long.
 const fn compared_nodes_max(effort: SearchEffort) -> usize {
     match effort {
         SearchEffort::Quick => 64,
@@ -41,8 +42,8 @@ pub(super) struct Attempt {
     pub(super) relaxation: Option<PackingRelaxation>,
 }
 
-/// Finds places twice where pods wish to be spread: with the wish kept, and open. Which counts is up to the
-/// price.
+/// Finds places twice where pods carry a soft spread over zones: with the spread required, and
+/// relaxed. The price decides between the two.
 pub(super) fn attempt<'m>(
     model: &Model,
     topology: &'m Topology,
@@ -60,8 +61,9 @@ pub(super) fn attempt<'m>(
     let mut pods: Vec<(ShapeIx, u32)> = counted(model, waiting.iter()).into_iter().collect();
     // Shapes are numbered as the snapshot lists pods.
     pods.sort_by_key(|(shape, _)| first.get(shape).copied());
-    let has_open = soft_spread::has_open(topology, pods.iter().map(|(shape, _)| *shape));
-    if has_open {
+    let has_soft_spread =
+        soft_spread::has_soft_zone_spread(topology, pods.iter().map(|(shape, _)| *shape));
+    if has_soft_spread {
         placer.reset_with(SoftSpread::Relaxed, state.clone());
     }
     let solved: OnceCell<Option<PackingRelaxation>> = OnceCell::new();
@@ -75,7 +77,7 @@ pub(super) fn attempt<'m>(
     };
     let (outcome, mut packing, limits) =
         fitted(model, topology, placer, (state, waiting), relaxation);
-    if !has_open || packing.nodes.is_empty() {
+    if !has_soft_spread || packing.nodes.is_empty() {
         let relaxation = solved.into_inner().flatten();
         return Attempt { outcome, packing, limits, relaxation };
     }
@@ -93,7 +95,7 @@ pub(super) fn attempt<'m>(
         return Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() };
     }
     let quick = fitted(model, topology, placer, (state, waiting), |_| Search::Quick);
-    let is_near = soft_spread::may_be_worth(price(&quick.1.nodes), known);
+    let is_near = soft_spread::may_be_worth_its_premium(price(&quick.1.nodes), known);
     let kept = if is_near {
         placer.reset(state.clone());
         fitted(model, topology, placer, (state, waiting), relaxation)
@@ -102,7 +104,7 @@ pub(super) fn attempt<'m>(
     };
     let is_complete =
         kept.1.left.len() + kept.0.failed.len() <= open.1.left.len() + open.0.failed.len();
-    let is_kept = is_complete && soft_spread::are_worth(price(&kept.1.nodes), known);
+    let is_kept = is_complete && soft_spread::is_worth_its_premium(price(&kept.1.nodes), known);
     let (outcome, packing, limits) = if is_kept { kept } else { open };
     if !is_kept {
         placer.reset_with(SoftSpread::Relaxed, open_state);
@@ -110,7 +112,8 @@ pub(super) fn attempt<'m>(
     Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() }
 }
 
-/// Places pods and packs nodes; where a domain that pods were counted in got no node for them, again.
+/// Places pods and packs nodes; where a domain that pods were counted in got no node for them,
+/// again.
 fn fitted<'m, 'r>(
     model: &Model,
     topology: &'m Topology,
@@ -155,7 +158,8 @@ pub(super) fn budget(model: &Model, pods: &[(ShapeIx, u32)]) -> &'static Budget 
     Budget::of(count, model.snapshot.settings.search_effort)
 }
 
-/// By shape, how many pods the plan found a place for; virtual pods, which no one waits for, left out.
+/// By shape, how many pods the plan found a place for; virtual pods, which no one waits for, left
+/// out.
 pub(super) fn demand(
     model: &Model,
     outcome: &Placements,
@@ -165,5 +169,6 @@ pub(super) fn demand(
     counted(model, launched.chain(outcome.placed.iter().map(|(pod, _)| pod))).into_iter().collect()
 }
 
-/// Placements are made again at most so often; each time fewer pods are counted where none is launched.
+/// Placements are made again at most so often; each time fewer pods are counted where none is
+/// launched.
 const REPLACEMENTS_MAX: usize = 16;

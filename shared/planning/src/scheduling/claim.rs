@@ -17,16 +17,17 @@ use crate::model::intern::{ConjunctionId, KeyKind};
 use crate::model::pool::{MinValuesUnmet, Pool, PoolType, PricedType};
 use crate::work::NewNode;
 
-/// CreateFleet is offered at most so many types (Karpenter's limit for one launch).
+/// Instance types in one CreateFleet request (Karpenter's limit for one launch).
 const INSTANCE_TYPES_MAX: usize = 60;
 
-/// Types are listed while they cost at most so many percent of the cheapest: without paying much more than
-/// was planned, spot has a choice. All of them are, so a claim keeps the five that on-demand wants and the
-/// fifteen that spot wants wherever its NodePool and its pods leave so many within this price.
+/// Types are listed while they cost at most this many percent of the cheapest: spot has a choice
+/// without paying much more than planned. All of them are listed, so a claim keeps the five that
+/// on-demand wants and the fifteen that spot wants wherever its NodePool and its pods leave that
+/// many within this price.
 const PRICE_PERCENT_MAX: i64 = 150;
 
-/// Karpenter wants so many types for a replacement of spot by spot, so that interruptions do not follow one
-/// another. (What launches on demand is warned about below five.)
+/// Types that Karpenter requires for a replacement of spot by spot, so that interruptions do not
+/// follow one another. (What launches on demand is warned about below five.)
 const SPOT_TYPES_WANTED: usize = 15;
 
 const _: () = assert!(SPOT_TYPES_WANTED <= INSTANCE_TYPES_MAX, "a launch takes what spot wants");
@@ -58,7 +59,7 @@ impl Names {
 
     /// `POOL-xxxxx`, drawn from the seed, the pool and what the claim holds.
     fn draw(&mut self, pool: &str, content: &str) -> Text {
-        // Kubernetes' generated names leave out vowels and digits that look like letters.
+        // Kubernetes' generated names leave out vowels and digits that resemble letters.
         const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
         let mut state = self.seed ^ 0xcbf2_9ce4_8422_2325;
         for byte in pool.bytes().chain([0]).chain(content.bytes()) {
@@ -81,8 +82,9 @@ impl Names {
     }
 }
 
-/// Turns a packed node into a claim. Types beyond the one it was packed for are listed as far as the
-/// pool's limits leave room for them; `None` where that leaves fewer values than `minValues` strictly asks for.
+/// Turns a new node into a claim. Types beyond the one it was packed for are listed as far as the
+/// pool's limits leave room for them; `None` where that leaves fewer values than `minValues`
+/// strictly requires.
 pub(crate) fn claim(
     model: &Model,
     packed: &NewNode,
@@ -133,8 +135,8 @@ pub(crate) fn claim(
     })
 }
 
-/// A planned claim as it would be launched now: for the pods that it is for by now, at today's prices. Its name stays.
-/// `None` where [`claim`] has none.
+/// A planned claim as it would be launched now: for the pods that it serves by now, at today's
+/// prices, under the planned name. `None` where [`claim`] has none.
 pub(crate) fn renewed(
     model: &Model,
     packed: &NewNode,
@@ -158,14 +160,14 @@ fn keys_of(pods: &[&Pod]) -> Vec<PodKey> {
     pods.iter().filter(|pod| pod.virtual_of.is_none()).map(|pod| pod.key.clone()).collect()
 }
 
-/// What the pods of a packed node ask for, and the DaemonSets of a type.
+/// Requests of a new node's pods and of the DaemonSets on a type.
 fn requests_on(model: &Model, packed: &NewNode, own: &PoolType) -> Resources {
     let amounts = packed.requests.iter().zip(&own.overhead.requests);
     let sums: Vec<i64> = amounts.map(|(pods, daemons)| pods + daemons).collect();
     model.resources.resources(&sums)
 }
 
-/// What `minValues` asks for beyond the listed types.
+/// What `minValues` requires beyond the listed types.
 fn unmet(pool: &Pool, packed: &NewNode, listed: &[PricedType]) -> Option<MinValuesUnmet> {
     let mut types = TypeSet::empty(pool.types.len());
     for priced in listed {

@@ -1,8 +1,8 @@
 //! Scheduling: places for pods that have none, on nodes that are there or on new ones.
 //!
 //! Two steps. [`placement`] goes through the pods: onto existing nodes where they fit, else into
-//! topology domains of nodes still to be launched. [`packing`] then chooses those nodes at the lowest
-//! price. Karpenter's semantics decide what is allowed, cost decides what is chosen.
+//! topology domains of nodes still to be launched. [`packing`] then chooses those nodes at the
+//! lowest price. Karpenter's semantics decide what is allowed, cost decides what is chosen.
 
 mod attempt;
 pub(crate) mod claim;
@@ -47,7 +47,7 @@ pub fn schedule(snapshot: &ClusterSnapshot) -> Plan {
 pub(crate) enum SchedulingPurpose {
     /// Places for pods that have none.
     PendingPods,
-    /// The same, and then trials of what may be disrupted.
+    /// Places for pending pods, and then trials of what may be disrupted.
     Disruption,
 }
 
@@ -84,7 +84,7 @@ impl Scheduling {
         let mut placer = Placer::new(model, &topology, state.clone());
         let Attempt { mut outcome, packing, mut limits, mut relaxation } =
             attempt(model, &topology, &mut placer, &state, &waiting);
-        let packing = priority::settle(
+        let packing = priority::enforce_priorities(
             model,
             &topology,
             &placer.state,
@@ -104,8 +104,8 @@ impl Scheduling {
     }
 }
 
-/// What counts against a pool's limits for a node that is still to be launched: its pool, and the most of
-/// each resource that any listed type has.
+/// What counts against a pool's limits for a node that is still to be launched: its pool, and the
+/// most of each resource that any listed type has.
 pub(crate) type Launched = (PoolIx, Resources);
 
 /// What a claim may turn out to take of its pool's limits.

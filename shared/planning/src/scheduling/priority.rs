@@ -1,8 +1,9 @@
 //! Who gets what limits leave: pods of higher priority before others.
 //!
-//! Packing looks at prices alone. Where limits or reservations leave pods without a node while pods of lower
-//! priority have one, pods are admitted again, priority by priority: all that were admitted before must still
-//! have a place. All admitted pods are packed together each time, so that those of different priorities share nodes.
+//! Packing goes by price alone. Where limits or reservations leave pods without a node while pods
+//! of lower priority have one, pods are admitted again, priority by priority: all that were
+//! admitted before must still have a place. All admitted pods are packed together each time, so
+//! that those of different priorities share nodes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,19 +16,19 @@ use crate::model::Model;
 use crate::packing::{Packing, pack};
 use crate::work::Item;
 
-/// Packings tried at most. Whoever is not admitted by then gets what is left, without another look at the others.
+/// Packings tried at most. Pods that are not admitted by then get what is left.
 const PACKINGS_MAX: usize = 48;
 
-/// The packing of the items, or where somebody of higher priority waits than somebody it serves, another one
-/// within the pools' limits that serves by priority.
-pub(crate) fn settle(
+/// The packing of the items or, where it leaves a pod of higher priority than one that it serves,
+/// another packing within the pools' limits that serves by priority.
+pub(crate) fn enforce_priorities(
     model: &Model,
     topology: &Topology,
     state: &State,
     limits: &mut Limits,
     (items, packing): (&[Item], Packing),
 ) -> Packing {
-    if !has_scarcity(model) || !is_unjust(model, &packing) {
+    if !has_scarcity(model) || !has_priority_inversion(model, &packing) {
         return packing;
     }
     let before = Limits::of(model, |_| false);
@@ -63,8 +64,8 @@ fn priority(model: &Model, item: &Item) -> i32 {
     model.shape(item.shape).spec.priority
 }
 
-/// Whether somebody waits who has a higher priority than somebody who does not.
-fn is_unjust(model: &Model, packing: &Packing) -> bool {
+/// Whether a pod is left that has a higher priority than one that is served.
+fn has_priority_inversion(model: &Model, packing: &Packing) -> bool {
     let of_pod = |pod: &PodIx| model.pod(*pod).spec.priority;
     let waiting = packing.left.iter().map(of_pod).max();
     let served = packed(packing).map(|pod| of_pod(&pod)).min();
@@ -102,7 +103,8 @@ impl Admission<'_, '_> {
         let (mut most, mut too_many) = (0, count);
         while too_many - most > 1 && self.tries_left > 0 {
             let middle = most.midpoint(too_many);
-            // The accepted packing holds the first pods of the tier already: they are tried again with more.
+            // The accepted packing holds the first pods of the tier already: they are tried again
+            // with more.
             if self.is_accepted(tier, middle) {
                 most = middle;
             } else {
@@ -111,7 +113,8 @@ impl Admission<'_, '_> {
         }
     }
 
-    /// Packs what is admitted with the first pods of a tier, and keeps that if nobody loses a place.
+    /// Packs what is admitted with the first pods of a tier, and keeps that if no pod loses its
+    /// place.
     fn is_accepted(&mut self, tier: &[Item], first: usize) -> bool {
         if self.tries_left == 0 {
             return false;

@@ -1,9 +1,9 @@
-//! SoftSpread about topology, and what they may cost.
+//! Soft topology spread (`whenUnsatisfiable: ScheduleAnyway`), and what keeping it may cost.
 //!
-//! A spread with `ScheduleAnyway` is a wish: the scheduler scores it, and no pod waits for it. Karpenter
-//! launches nodes as if it had to hold. That is kept here for a few nodes, and while it is cheap; else nodes
-//! are packed as if there were no such wish, and then each is launched in the zone that serves the wishes of
-//! its pods best among those that cost hardly more.
+//! kube-scheduler scores a soft spread, and no pod waits for it. Karpenter launches nodes as if it
+//! were required, and so does planning for a few nodes and while that is cheap. Otherwise nodes are
+//! packed as if the spread did not exist, and each is then launched in the zone that evens out its
+//! pods best among the zones that cost hardly more.
 
 use std::collections::BTreeMap;
 
@@ -17,35 +17,39 @@ use crate::ids::{GroupIx, ShapeIx, ZoneIx, ZoneSet};
 use crate::model::Model;
 use crate::work::NewNode;
 
-/// All wishes together may raise the price of new nodes by so many percent.
+/// Soft spreads together may raise the price of new nodes by at most this many percent.
 const PERCENT_MAX: i128 = 2;
 
-/// Fewer nodes than this cannot be spread by choosing their zones: the wish then decides how many there are.
+/// Fewer nodes than this cannot be spread by choosing their zones: the spread then decides how many
+/// nodes there are.
 const SPREADABLE_MIN: usize = 8;
 
-/// The zone of one node may raise its price by one part in so many.
+/// The zone of one node may raise its price by at most one part in this many.
 const ZONE_PREMIUM_PART: i64 = 100;
 
-/// Whether nodes that keep all wishes are worth their price beside those that keep none.
-pub(crate) fn are_worth(kept: UsdPerHour, (open, nodes): (UsdPerHour, usize)) -> bool {
+/// Whether nodes that keep all soft spreads are worth their price beside nodes that keep none.
+pub(crate) fn is_worth_its_premium(kept: UsdPerHour, (open, nodes): (UsdPerHour, usize)) -> bool {
     let premium = i128::from((kept - open).nanos());
     nodes < SPREADABLE_MIN || premium * 100 <= i128::from(open.nanos()) * PERCENT_MAX
 }
 
-/// Whether a search could bring nodes that keep all wishes so far down that they are worth their price: it
-/// seldom finds a tenth.
-pub(crate) fn may_be_worth(kept: UsdPerHour, open: (UsdPerHour, usize)) -> bool {
-    are_worth(UsdPerHour::from_nanos(kept.nanos() / 10 * 9), open)
+/// Whether a search could make nodes that keep all soft spreads cheap enough: it seldom saves a
+/// tenth.
+pub(crate) fn may_be_worth_its_premium(kept: UsdPerHour, open: (UsdPerHour, usize)) -> bool {
+    is_worth_its_premium(UsdPerHour::from_nanos(kept.nanos() / 10 * 9), open)
 }
 
-/// Whether some pod of the items wishes for a spread over zones.
-pub(crate) fn has_open(topology: &Topology, shapes: impl IntoIterator<Item = ShapeIx>) -> bool {
+/// Whether pods of some shape carry a soft spread over zones.
+pub(crate) fn has_soft_zone_spread(
+    topology: &Topology,
+    shapes: impl IntoIterator<Item = ShapeIx>,
+) -> bool {
     shapes.into_iter().any(|shape| soft_zone_spreads(topology, shape).next().is_some())
 }
 
-/// Groups by zone that pods of the shape wish to be spread by.
+/// Soft spreads over zones that the shape carries and that select it.
 fn soft_zone_spreads(topology: &Topology, shape: ShapeIx) -> impl Iterator<Item = GroupIx> {
-    topology.ties[shape]
+    topology.constraints[shape]
         .owned
         .iter()
         .filter(|owned| topology.is_soft_spread(owned) && owned.selects_itself)
@@ -53,8 +57,9 @@ fn soft_zone_spreads(topology: &Topology, shape: ShapeIx) -> impl Iterator<Item 
         .filter(|group| &*topology.groups[*group].key == label::ZONE)
 }
 
-/// Settles the zone of each node whose pods wish to be spread over zones, the fullest nodes first: of the
-/// zones that cost hardly more than the cheapest, the one that holds the fewest of their kind.
+/// Settles the zone of each node whose pods carry a soft spread over zones, the fullest nodes
+/// first: of the zones that cost hardly more than the cheapest, the one that holds the fewest
+/// selected pods.
 pub(crate) fn settle_zones(
     model: &Model,
     topology: &Topology,
@@ -108,7 +113,7 @@ pub(crate) fn settle_zones(
     }
 }
 
-/// Groups that the node's pods wish to be spread by, with how many of its pods do.
+/// Soft spreads of the node's pods, with how many of its pods carry each.
 fn soft_spreads_of(model: &Model, topology: &Topology, node: &NewNode) -> Vec<(GroupIx, u32)> {
     let mut own: BTreeMap<GroupIx, u32> = BTreeMap::new();
     for member in &node.members {

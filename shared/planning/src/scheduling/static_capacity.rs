@@ -1,7 +1,8 @@
-//! NodePools of a fixed size (`spec.replicas`): claims for the nodes that they lack, whatever pods wait.
+//! Static NodePools (`spec.replicas`): claims for the nodes that they lack, whichever pods are
+//! pending.
 //!
-//! Source: Karpenter's static provisioning, which counts nodes that are being replaced and leaves out those that are
-//! being deleted.
+//! Source: Karpenter's static provisioning, which counts nodes that are being replaced and leaves
+//! out those that are being deleted.
 
 use domain::label;
 use domain::plan::PlannedNodeClaim;
@@ -13,10 +14,11 @@ use crate::model::Model;
 use crate::model::pool::Pool;
 use crate::work::NewNode;
 
-/// More nodes than this are not launched for one pool in one tick; the next launches the rest.
+/// Nodes launched for one pool in one plan; the next plan launches the rest.
 const LAUNCHES_MAX: u32 = 500;
 
-/// Claims for what static pools lack, each with the index of its pool: within `limits.nodes`, of the cheapest types.
+/// Claims for what static pools lack, each with the index of its pool: within `limits.nodes`, of
+/// the cheapest types.
 pub(crate) fn claims(
     model: &Model,
     limits: &mut Limits,
@@ -55,8 +57,8 @@ fn missing(model: &Model, pool: &Pool) -> u32 {
     replicas.saturating_sub(u32::try_from(there).unwrap_or(u32::MAX))
 }
 
-/// A node of the pool with nothing but its DaemonSets, of the cheapest type; `None` where none is offered or the
-/// pool contradicts itself.
+/// A node of the pool with nothing but its DaemonSets, of the cheapest type; `None` where none is
+/// offered or the pool contradicts itself.
 pub(crate) fn empty_node(model: &Model, index: PoolIx, pool: &Pool) -> Option<NewNode> {
     let compatible = pool.everything();
     let cheapest = pool.cheapest(compatible.zones, compatible.purchases);

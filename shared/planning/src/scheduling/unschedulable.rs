@@ -23,8 +23,8 @@ pub(crate) fn reasons(
     shape_index: ShapeIx,
 ) -> Vec<PodUnschedulable> {
     let shape = model.shape(shape_index);
-    if let Some(hopeless) = &shape.hopeless {
-        return vec![hopeless.clone()];
+    if let Some(unschedulable) = &shape.unschedulable {
+        return vec![unschedulable.clone()];
     }
     if model.pools.is_empty() {
         return vec![PodUnschedulable::NoNodePool];
@@ -51,8 +51,8 @@ pub(crate) fn reasons(
     }
 }
 
-/// The first thing that rules the pool out: for the first way of meeting the pod's requirements that gets
-/// as far as limits, else for the first written.
+/// The first thing that rules the pool out: for the first way of meeting the pod's requirements
+/// that gets as far as limits, else for the first written.
 pub(crate) fn pool_reason(
     model: &Model,
     placer: &mut Placer,
@@ -66,7 +66,7 @@ pub(crate) fn pool_reason(
     for way in &shape.alternatives {
         match pool_fit(model, pool, shape, *way) {
             Err(unfit) => {
-                first_unfit.get_or_insert_with(|| explained(model, pool, Some(*way), unfit));
+                first_unfit.get_or_insert_with(|| with_subnets(model, pool, Some(*way), unfit));
             }
             Ok(compatible) => {
                 let other = if shape.volumes.exclusive.is_empty() {
@@ -113,9 +113,9 @@ fn held_back(
     }
 }
 
-/// The same, with what the node class says of it: offerings in zones without a subnet are there and cannot
-/// be launched.
-pub(crate) fn explained(
+/// The refusal, or what the node class adds to it: offerings in zones without a subnet exist and
+/// cannot be launched.
+pub(crate) fn with_subnets(
     model: &Model,
     pool: &Pool,
     way: Option<ConjunctionId>,

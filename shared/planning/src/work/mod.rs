@@ -1,4 +1,5 @@
-//! What one stage of planning hands to the next: pods that need new nodes, and nodes to launch for them.
+//! What one stage of planning hands to the next: pods that need new nodes, and nodes to launch for
+//! them.
 
 mod item;
 mod new_node;

@@ -16,7 +16,7 @@ pub(crate) struct NewNode {
     pub(crate) compatible: Compatible,
     /// The type it was packed for.
     pub(crate) type_index: TypeIx,
-    /// What its pods ask for, by resource index.
+    /// Requests of its pods, by resource index.
     pub(crate) requests: Vec<i64>,
     /// Its pods, with what each must have met.
     pub(crate) members: Vec<Member>,

@@ -12,16 +12,17 @@ use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirements;
 use domain::snapshot::ClusterSnapshot;
 
-use super::{Compatible, Pool, PoolType, Purchase, TypeOffering};
+use super::launchable::{Compatible, Pool, PoolType, Purchase, TypeOffering};
 use crate::ids::{
     Idx, IndexVec, PoolIx, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet,
 };
-use crate::model::ResourceNames;
 use crate::model::daemon::{Daemons, Overhead};
 use crate::model::intern::{KeyKind, KeyRule, Sets};
 use crate::model::overlay::{Overlays, pool_requirements};
+use crate::model::resources::ResourceNames;
 
-/// The pools of a snapshot, heaviest first, then by name; those that cannot serve pending pods last.
+/// The pools of a snapshot, heaviest first, then by name; those that cannot serve pending pods
+/// last.
 pub(crate) fn pools<'a>(
     snapshot: &'a ClusterSnapshot,
     resources: &ResourceNames,
@@ -100,7 +101,7 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Whatever the pool may launch, before any pod asks for anything.
+    /// Whatever the pool may launch, before the requirements of any pod.
     fn everything(
         &self,
         own: &Requirements,
@@ -179,7 +180,8 @@ impl<'a> Builder<'a, '_> {
             }
             let purchase = index_of(purchases, offering);
             if purchase.index() >= PurchaseSet::MAX_LEN {
-                // Masks hold 64 ways of buying: a pool with more reservations does without the rest.
+                // Masks hold 64 ways of buying: a pool with more reservations does without the
+                // rest.
                 continue;
             }
             let price = if self.overlays.is_empty() {
@@ -266,7 +268,7 @@ fn index_of(purchases: &mut IndexVec<PurchaseIx, Purchase>, offering: &Offering)
     })
 }
 
-/// Why the pool can launch nothing whatever a pod asks for.
+/// Why the pool can launch nothing, whichever the pod.
 fn unfit(node_pool: &NodePool, has_no_node: bool) -> Option<NodePoolUnfit> {
     if node_pool.is_deleting {
         return Some(NodePoolUnfit::Deleting);
@@ -280,14 +282,15 @@ fn unfit(node_pool: &NodePool, has_no_node: bool) -> Option<NodePoolUnfit> {
     has_no_node.then(|| NodePoolUnfit::NoInstanceType { requirement: None, offered: "".into() })
 }
 
-/// Whether no node could meet the pool's own requirements: none is sold, they contradict each other, or they name
-/// a host, which no node is before it is launched.
+/// Whether no node could meet the pool's own requirements: none is sold, they contradict each
+/// other, or they name a host, which no node is before it is launched.
 fn has_no_node(own: &Requirements, types: &IndexVec<TypeIx, PoolType>) -> bool {
     let names_a_host = own.get(label::HOSTNAME).is_some();
     types.is_empty() || own.contradiction().is_some() || names_a_host
 }
 
-/// Labels that every node of the pool has whatever is launched: of the pool, its class, and a node's life.
+/// Labels that every node of the pool has whatever is launched: of the pool, its class, and a
+/// node's life.
 fn fixed_labels(node_pool: &NodePool) -> Labels {
     let mut fixed: Labels = [
         (label::NODE_POOL.into(), node_pool.name.clone()),

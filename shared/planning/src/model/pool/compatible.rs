@@ -8,26 +8,13 @@ use domain::label;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::ValueSet;
 
-use super::{Pool, Purchase};
+use super::launchable::{Compatible, Pool, Purchase};
 use crate::ids::{PurchaseSet, TypeSet, ZoneSet};
 use crate::model::daemon::NODE_NAME_FIELD;
 use crate::model::intern::{ConjunctionId, KeyKind, KeyRule, Sets};
 
-/// What a pool may launch under some requirements.
-#[derive(Clone, Debug)]
-pub(crate) struct Compatible {
-    /// Types, each with an offering in some zone and way of buying below.
-    pub(crate) types: TypeSet,
-    /// Zones, a bit each.
-    pub(crate) zones: ZoneSet,
-    /// Ways of buying, a bit each.
-    pub(crate) purchases: PurchaseSet,
-    /// Rules on labels that neither the type nor the offering settles, by key.
-    pub(crate) open: Vec<KeyRule>,
-}
-
 impl Pool<'_> {
-    /// Whatever the pool may launch, before any pod asks for anything.
+    /// Whatever the pool may launch, before the requirements of any pod.
     pub(crate) fn everything(&self) -> Compatible {
         self.all.clone()
     }

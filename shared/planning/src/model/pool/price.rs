@@ -1,32 +1,15 @@
-//! What a NodePool's instance types cost: the cheapest offerings, and rates a unit of each resource.
+//! What a NodePool's instance types cost: the cheapest offerings, and rates a unit of each
+//! resource.
 
 use std::rc::Rc;
 
-use super::{Compatible, Pool, PoolType, TypeOffering};
-use crate::ids::{PurchaseSet, TypeIx, ZoneSet};
+use super::launchable::{Compatible, Pool, PoolType, PricedType, TypeOffering, TypeRate};
+use crate::ids::{PurchaseSet, ZoneSet};
 use crate::model::intern::ConjunctionId;
 
-/// An instance type with its cheapest offering under some requirements.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PricedType {
-    /// Index of the type.
-    pub(crate) index: TypeIx,
-    /// The offering.
-    pub(crate) offering: TypeOffering,
-}
-
-/// What one unit of each resource costs on an instance type, in nano-USD an hour.
-#[derive(Clone, Debug)]
-pub(crate) struct TypeRate {
-    /// Index of the type.
-    pub(crate) index: TypeIx,
-    /// By resource index; infinite where the type has none.
-    pub(crate) rates: Vec<f64>,
-}
-
 impl Pool<'_> {
-    /// Types with an offering in some of the zones, bought in some of the ways, each with its cheapest:
-    /// by price, then name.
+    /// Types with an offering in some of the zones, bought in some of the ways, each with its
+    /// cheapest: by price, then name.
     pub(crate) fn cheapest(&self, zones: ZoneSet, purchases: PurchaseSet) -> Rc<[PricedType]> {
         if let Some(known) = self.cheapest.borrow().get(&(zones, purchases)) {
             return known.clone();
@@ -45,8 +28,8 @@ impl Pool<'_> {
         priced
     }
 
-    /// What units of resources cost under some requirements: types that no other beats in every rate and
-    /// in room. Worked out once for each conjunction.
+    /// What units of resources cost under some requirements: types that no other beats in every
+    /// rate and in room. Worked out once for each conjunction.
     pub(crate) fn rates(
         &self,
         conjunction: ConjunctionId,
@@ -89,7 +72,8 @@ impl Pool<'_> {
 }
 
 impl PoolType<'_> {
-    /// The cheapest offering in some of the zones, bought in some of the ways, by price, then zone, then way of buying.
+    /// The cheapest offering in some of the zones, bought in some of the ways, by price, then zone,
+    /// then way of buying.
     pub(crate) fn cheapest_in(
         &self,
         zones: ZoneSet,

@@ -96,7 +96,7 @@ fn launchable(model: &Model, shape: &Shape) -> Vec<(PoolIx, Rc<Compatible>)> {
 /// How many pods of one shape a node may hold: one, where each keeps the others off. A spread over
 /// hosts does not count: it allows more once every host has some.
 fn per_node(topology: &Topology, index: ShapeIx, shape: &Shape) -> u32 {
-    let repels_itself = topology.ties[index].owned.iter().any(|owned| {
+    let repels_itself = topology.constraints[index].owned.iter().any(|owned| {
         let group = &topology.groups[owned.group];
         owned.weight == 0
             && owned.selects_itself

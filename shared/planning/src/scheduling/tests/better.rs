@@ -1,4 +1,5 @@
-//! Where Outrigger does better than Karpenter on purpose; each is a row of the differences in README.md.
+//! Where Outrigger does better than Karpenter on purpose; each is a row of the differences in
+//! README.md.
 
 use domain::label::ZONE;
 use domain::reason::NodePoolUnfit;

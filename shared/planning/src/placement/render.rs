@@ -1,7 +1,5 @@
-//! Why a pod finds no place: on a node that is there, or in any domain of a new one.
-//!
-//! The same questions in the same order as where places are found, so that what is told is what was decided;
-//! asked only where somebody wants to know, as each answer says more than yes or no.
+//! Refusals in the words of [`domain::reason`], for plans and explanations: what exactly stands in
+//! the way of a pod on a node that is there, or in every domain of a new one.
 
 use std::rc::Rc;
 
@@ -10,43 +8,40 @@ use domain::label;
 use domain::reason::{DomainCount, NodePoolUnfit, NodeUnfit};
 use domain::taint::first_untolerated;
 
-use super::Placer;
 use super::pin::requires_a_domain;
+use super::placer::Placer;
+use crate::feasibility::constraint::{Constraint, Counted};
 use crate::feasibility::domains::{launchable_domains, pinned_keys};
 use crate::feasibility::fit::Fit;
-use crate::feasibility::topology::{Group, Owned, Rule};
+use crate::feasibility::node::NodeRefusal;
+use crate::feasibility::topology::Rule;
 use crate::ids::{NodeIx, PoolIx, ShapeIx};
 use crate::model::daemon::NODE_NAME_FIELD;
 use crate::model::intern::ConjunctionId;
 use crate::model::node::NodeView;
 
 impl Placer<'_, '_> {
-    /// The first thing that keeps one more pod of the shape off a node, as things stand; `None` where it
-    /// would be taken.
+    /// The first thing that keeps one more pod of the shape off a node, as things stand; `None`
+    /// where it would be taken.
     pub(crate) fn node_unfit(&mut self, shape: ShapeIx, node: NodeIx) -> Option<NodeUnfit> {
+        let refusal = self.check_node(shape, node).err()?;
         let (model, own) = (self.model, self.model.shape(shape));
         let view = &model.nodes[node];
-        if self.state.closed[node] || view.is_leaving() {
-            return Some(NodeUnfit::Leaving);
-        }
-        if let Some(taint) = first_untolerated(&own.spec.tolerations, &view.taints) {
-            return Some(NodeUnfit::Taint(taint.clone()));
-        }
-        let mut unmet = None;
-        let is_met = own.alternatives.iter().any(|way| {
-            let first = self.label_unfit(view, *way);
-            let is_met = first.is_none();
-            unmet = unmet.take().or(first);
-            is_met
-        });
-        if !is_met {
-            // Without any alternative the pod's own terms contradict each other.
-            return Some(unmet.unwrap_or(NodeUnfit::NoDomain(label::HOSTNAME.into())));
-        }
-        self.room_unfit(shape, node)
-            .or_else(|| self.port_unfit(shape, node))
-            .or_else(|| self.volume_unfit(shape, node))
-            .or_else(|| self.ties_unfit(shape, node))
+        let unfit = match refusal {
+            NodeRefusal::Leaving => Some(NodeUnfit::Leaving),
+            NodeRefusal::Taint => first_untolerated(&own.spec.tolerations, &view.taints)
+                .map(|taint| NodeUnfit::Taint(taint.clone())),
+            NodeRefusal::Requirements => {
+                own.alternatives.iter().find_map(|way| self.label_unfit(view, *way))
+            }
+            NodeRefusal::Room => self.room_unfit(shape, node),
+            NodeRefusal::HostPort => self.port_unfit(shape, node),
+            NodeRefusal::VolumeInUse => Some(NodeUnfit::VolumeInUse),
+            NodeRefusal::AttachLimit => self.attach_unfit(shape, node),
+            NodeRefusal::Constraint(broken) => Some(self.constraint_unfit(shape, &broken, node)),
+        };
+        // Without any alternative the pod's own terms contradict each other.
+        Some(unfit.unwrap_or(NodeUnfit::NoDomain(label::HOSTNAME.into())))
     }
 
     fn label_unfit(&self, node: &NodeView, way: ConjunctionId) -> Option<NodeUnfit> {
@@ -67,7 +62,7 @@ impl Placer<'_, '_> {
         })
     }
 
-    /// The resource that is shortest by share of what the pod asks for.
+    /// The resource that is shortest by share of the pod's request.
     fn room_unfit(&self, shape: ShapeIx, node: NodeIx) -> Option<NodeUnfit> {
         let free = self.state.free(self.model, node);
         let requests = &self.model.shape(shape).requests;
@@ -95,59 +90,37 @@ impl Placer<'_, '_> {
         Some(NodeUnfit::HostPort(taken.port))
     }
 
-    fn volume_unfit(&self, shape: ShapeIx, node: NodeIx) -> Option<NodeUnfit> {
-        let own = self.model.shape(shape);
-        if own.spec.volumes.is_empty() || self.attaches(shape, node) {
-            return None;
-        }
-        if own.volumes.exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
-            return Some(NodeUnfit::VolumeInUse);
-        }
+    fn attach_unfit(&self, shape: ShapeIx, node: NodeIx) -> Option<NodeUnfit> {
         let name = self.model.nodes[node].name;
         let csi = self.model.snapshot.objects.csi_nodes.iter().find(|csi| csi.name == *name)?;
-        let uses = |driver: &Text| own.volumes.attachments.iter().any(|(other, _)| other == driver);
+        let attachments = &self.model.shape(shape).volumes.attachments;
+        let uses = |driver: &Text| attachments.iter().any(|(other, _)| other == driver);
         let (driver, limit) = csi.limits.iter().find(|(driver, _)| uses(driver))?;
         Some(NodeUnfit::AttachLimit { driver: driver.clone(), limit: *limit })
     }
 
-    fn ties_unfit(&mut self, shape: ShapeIx, node: NodeIx) -> Option<NodeUnfit> {
-        let topology = self.topology;
-        for owned in topology.ties[shape].owned.iter().filter(|owned| owned.weight == 0) {
-            if !self.group_allows(shape, *owned, node) {
-                return Some(self.group_unfit(shape, *owned, node));
-            }
-        }
-        topology.ties[shape]
-            .selected_by
-            .iter()
-            .map(|group| (*group, &topology.groups[*group]))
-            .find(|(group, own)| own.rule == Rule::AntiAffinity && self.owners_at(*group, node) > 0)
-            .map(|(_, own)| NodeUnfit::PodAntiAffinity(own.key.clone()))
-    }
-
-    fn group_unfit(&mut self, shape: ShapeIx, owned: Owned, node: NodeIx) -> NodeUnfit {
-        let group = &self.topology.groups[owned.group];
+    fn constraint_unfit(&mut self, shape: ShapeIx, broken: &Constraint, node: NodeIx) -> NodeUnfit {
+        let group = &self.topology.groups[broken.group];
         let key = group.key.clone();
-        if !self.model.nodes[node].labels.contains_key(&key) {
+        let Some(here) = self.state.count_on(self.topology, broken, node) else {
             return NodeUnfit::NoDomain(key);
-        }
+        };
         match group.rule {
             Rule::Affinity => NodeUnfit::PodAffinity(key),
             Rule::AntiAffinity => NodeUnfit::PodAntiAffinity(key),
-            Rule::Spread { max_skew, .. } => NodeUnfit::TopologySpread {
-                key,
-                max_skew,
-                here: self.count_at(group, &self.state.matched[owned.group], node),
-                least: u32::try_from(self.least(shape, owned.group)).unwrap_or(0),
-            },
+            Rule::Spread { max_skew, .. } => {
+                let least = u32::try_from(self.least(shape, broken.group)).unwrap_or(0);
+                NodeUnfit::TopologySpread { key, max_skew, here, least }
+            }
         }
     }
 
-    /// The constraint between pods that leaves no domain of a pool's new nodes for one more pod of the
-    /// shape; `None` where none does, or none is known to.
+    /// The constraint between pods that leaves no domain of a pool's new nodes for one more pod of
+    /// the shape; `None` where none does, or none is known to.
     pub(crate) fn topology_unfit(&mut self, shape: ShapeIx, pool: PoolIx) -> Option<NodePoolUnfit> {
         let topology = self.topology;
         let keys = pinned_keys(topology, shape, self.soft_spread);
+        let constraints = self.constraints_of(shape);
         for key in &keys {
             let launchable = self.launchable_in(shape, pool, key);
             if launchable.is_empty() {
@@ -156,22 +129,12 @@ impl Placer<'_, '_> {
                 }
                 continue;
             }
-            for owned in topology.ties[shape].owned.iter().filter(|owned| owned.weight == 0) {
-                let group = &topology.groups[owned.group];
-                if group.key == *key
-                    && !launchable.iter().any(|domain| self.is_kept(shape, *owned, domain))
-                {
-                    return Some(self.group_leaves_none(shape, *owned, &launchable));
-                }
-            }
-            for group in topology.ties[shape].selected_by.iter().copied() {
-                let own = &topology.groups[group];
-                let owners = &self.state.owners[group].by_domain;
-                if own.rule == Rule::AntiAffinity
-                    && own.key == *key
-                    && launchable.iter().all(|domain| owners.contains_key(domain))
-                {
-                    return Some(repelled(own, owners.iter(), &launchable));
+            let of_key = |own: &&Constraint| topology.groups[own.group].key == *key;
+            for own in constraints.iter().filter(|own| own.is_required()).filter(of_key) {
+                let counts = &self.state.counts(own).by_domain;
+                let count = |domain| counts.get(domain).copied().unwrap_or(0);
+                if !launchable.iter().any(|domain| own.allowed.contains(count(domain))) {
+                    return Some(self.constraint_leaves_none(shape, own, &launchable));
                 }
             }
         }
@@ -185,7 +148,7 @@ impl Placer<'_, '_> {
     /// Affinity by host, where the host it must join has no room: a new node would be another host.
     fn host_unfit(&self, shape: ShapeIx) -> Option<NodePoolUnfit> {
         let topology = self.topology;
-        let joins = topology.ties[shape].owned.iter().find(|owned| {
+        let joins = topology.constraints[shape].owned.iter().find(|owned| {
             let group = &topology.groups[owned.group];
             owned.weight == 0 && group.is_by_host() && group.rule == Rule::Affinity
         })?;
@@ -215,31 +178,17 @@ impl Placer<'_, '_> {
         launchable_domains(self.model, shape, key, &fits)
     }
 
-    /// Whether one more pod of the shape in a domain keeps one of its constraints.
-    fn is_kept(&mut self, shape: ShapeIx, owned: Owned, domain: &Text) -> bool {
-        let matched = &self.state.matched[owned.group];
-        let count = matched.by_domain.get(domain).copied().unwrap_or(0);
-        match self.topology.groups[owned.group].rule {
-            Rule::Affinity => count > 0 || matched.is_empty() && owned.selects_itself,
-            Rule::AntiAffinity => count == 0,
-            Rule::Spread { max_skew, .. } => {
-                i64::from(count) + i64::from(owned.selects_itself) - self.least(shape, owned.group)
-                    <= i64::from(max_skew)
-            }
-        }
-    }
-
-    fn group_leaves_none(
+    fn constraint_leaves_none(
         &mut self,
         shape: ShapeIx,
-        owned: Owned,
+        own: &Constraint,
         launchable: &[Text],
     ) -> NodePoolUnfit {
-        let group = &self.topology.groups[owned.group];
+        let group = &self.topology.groups[own.group];
         let (key, selector) = (group.key.clone(), group.selected());
         if let Rule::Spread { max_skew, min_domains } = group.rule {
-            let eligible = self.eligible_domains(shape, owned.group);
-            let matched = &self.state.matched[owned.group].by_domain;
+            let eligible = self.eligible_domains(shape, own.group);
+            let matched = &self.state.matched[own.group].by_domain;
             let count = |domain: &Text| matched.get(domain).copied().unwrap_or(0);
             let found = i32::try_from(eligible.len()).unwrap_or(i32::MAX);
             return NodePoolUnfit::TopologySpread {
@@ -249,25 +198,13 @@ impl Placer<'_, '_> {
                 domains: counted(eligible.iter().map(|domain| (domain, count(domain))), launchable),
             };
         }
-        let matched = &self.state.matched[owned.group].by_domain;
-        let domains = counted(matched.iter().map(|(domain, pods)| (domain, *pods)), launchable);
-        match group.rule {
-            Rule::Affinity => NodePoolUnfit::PodAffinity { key, selector, domains },
-            _ => NodePoolUnfit::PodAntiAffinity { key, selector, domains, is_of_others: false },
+        let counts = &self.state.counts(own).by_domain;
+        let domains = counted(counts.iter().map(|(domain, pods)| (domain, *pods)), launchable);
+        if group.rule == Rule::Affinity {
+            return NodePoolUnfit::PodAffinity { key, selector, domains };
         }
-    }
-}
-
-fn repelled<'d>(
-    group: &Group,
-    owners: impl Iterator<Item = (&'d Text, &'d u32)>,
-    launchable: &[Text],
-) -> NodePoolUnfit {
-    NodePoolUnfit::PodAntiAffinity {
-        key: group.key.clone(),
-        selector: group.selected(),
-        domains: counted(owners.map(|(domain, pods)| (domain, *pods)), launchable),
-        is_of_others: true,
+        let is_of_others = own.counted == Counted::Owners;
+        NodePoolUnfit::PodAntiAffinity { key, selector, domains, is_of_others }
     }
 }
 

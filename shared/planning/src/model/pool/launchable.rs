@@ -1,11 +1,4 @@
-//! A NodePool made ready for planning: the instance types it may launch, as bit sets and arrays.
-//!
-//! [`build`] makes it from a snapshot, [`compatible`] narrows it by requirements, [`price`] says what
-//! it costs.
-
-mod build;
-mod compatible;
-mod price;
+//! A NodePool and what it may launch: types, offerings, ways of buying.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,12 +14,40 @@ use domain::requirement::Requirements;
 use domain::resource::Resources;
 use rustc_hash::FxHashMap;
 
-use super::daemon::Overhead;
-use super::intern::{ConjunctionId, KeyRule};
 use crate::ids::{IndexVec, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet};
-pub(crate) use build::pools;
-pub(crate) use compatible::Compatible;
-pub(crate) use price::{PricedType, TypeRate};
+use crate::model::daemon::Overhead;
+use crate::model::intern::{ConjunctionId, KeyRule};
+
+/// What a pool may launch under some requirements.
+#[derive(Clone, Debug)]
+pub(crate) struct Compatible {
+    /// Types, each with an offering in some zone and way of buying below.
+    pub(crate) types: TypeSet,
+    /// Zones, a bit each.
+    pub(crate) zones: ZoneSet,
+    /// Ways of buying, a bit each.
+    pub(crate) purchases: PurchaseSet,
+    /// Rules on labels that neither the type nor the offering settles, by key.
+    pub(crate) open: Vec<KeyRule>,
+}
+
+/// An instance type with its cheapest offering under some requirements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PricedType {
+    /// Index of the type.
+    pub(crate) index: TypeIx,
+    /// The offering.
+    pub(crate) offering: TypeOffering,
+}
+
+/// What one unit of each resource costs on an instance type, in nano-USD an hour.
+#[derive(Clone, Debug)]
+pub(crate) struct TypeRate {
+    /// Index of the type.
+    pub(crate) index: TypeIx,
+    /// By resource index; infinite where the type has none.
+    pub(crate) rates: Vec<f64>,
+}
 
 /// How an offering is bought: its capacity type, and for reserved capacity which reservation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,29 +102,29 @@ pub(crate) struct Pool<'a> {
     pub(crate) purchases: IndexVec<PurchaseIx, Purchase>,
     /// Keys with `minValues`, and how many.
     pub(crate) min_values: Vec<(Text, u32)>,
-    /// Why it can launch nothing whatever the pod asks for.
+    /// Why it can launch nothing, whichever the pod.
     pub(crate) unfit: Option<NodePoolUnfit>,
     /// Whether no node could meet the pool's own requirements.
     pub(crate) has_no_node: bool,
-    fixed: Labels,
-    zones: IndexVec<ZoneIx, Text>,
-    zone_ids: BTreeMap<Text, Text>,
-    region: Option<Text>,
+    pub(super) fixed: Labels,
+    pub(super) zones: IndexVec<ZoneIx, Text>,
+    pub(super) zone_ids: BTreeMap<Text, Text>,
+    pub(super) region: Option<Text>,
     /// Whatever it may launch.
-    all: Compatible,
-    fits: RefCell<FxHashMap<ConjunctionId, Result<Rc<Compatible>, NodePoolUnfit>>>,
-    type_sets: RefCell<FxHashMap<KeyRule, Rc<TypeSet>>>,
-    viable: RefCell<FxHashMap<OfferingMask, Rc<TypeSet>>>,
-    cheapest: RefCell<FxHashMap<OfferingMask, Rc<[PricedType]>>>,
-    rates: RefCell<FxHashMap<ConjunctionId, Rc<[TypeRate]>>>,
+    pub(super) all: Compatible,
+    pub(super) fits: RefCell<FxHashMap<ConjunctionId, Result<Rc<Compatible>, NodePoolUnfit>>>,
+    pub(super) type_sets: RefCell<FxHashMap<KeyRule, Rc<TypeSet>>>,
+    pub(super) viable: RefCell<FxHashMap<OfferingMask, Rc<TypeSet>>>,
+    pub(super) cheapest: RefCell<FxHashMap<OfferingMask, Rc<[PricedType]>>>,
+    pub(super) rates: RefCell<FxHashMap<ConjunctionId, Rc<[TypeRate]>>>,
 }
 
-/// A key of which fewer distinct values are left than `minValues` asks for.
+/// A key of which fewer distinct values are left than `minValues` requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MinValuesUnmet {
     /// The label's key.
     pub(crate) key: Text,
-    /// How many the pool asks for.
+    /// How many `minValues` requires.
     pub(crate) wanted: u32,
     /// How many there are.
     pub(crate) found: u32,
@@ -122,7 +143,7 @@ impl Pool<'_> {
         viable
     }
 
-    /// The first key of which fewer distinct values are left than `minValues` asks for.
+    /// The first key of which fewer distinct values are left than `minValues` requires.
     pub(crate) fn min_values_unmet(
         &self,
         types: &TypeSet,

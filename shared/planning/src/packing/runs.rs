@@ -1,0 +1,111 @@
+//! Whole packings of the same items: at given values, after a first move, or after the patterns of
+//! the relaxation.
+
+use std::collections::BTreeMap;
+
+use super::bin::Bin;
+use super::cover::Reach;
+use super::outcome::Outcome;
+use super::packer::Packer;
+use super::relaxed::PackingRelaxation;
+use super::setup::Setup;
+use crate::feasibility::limits::Limits;
+use crate::ids::{Idx, IndexVec, ItemIx};
+use crate::relaxation::RowIx;
+use crate::work::Item;
+
+impl Setup<'_, '_, '_> {
+    /// Bins that take most of what there is to place, the cheapest first among those that take as
+    /// much: what is best for each step may leave a rest that is dear, and one larger node saves
+    /// the rest.
+    pub(super) fn first_moves(
+        &self,
+        items: &[Item],
+        values: &IndexVec<ItemIx, f64>,
+        most: usize,
+    ) -> Vec<Bin> {
+        if most == 0 {
+            return Vec::new();
+        }
+        let packer = Packer::new(self, Limits::none(), items.to_vec(), values);
+        let queue = packer.queue(&packer.order);
+        let weight = |bin: &Bin| self.model.pools[bin.pool].node_pool.weight;
+        // A lighter pool must not take what a heavier one could.
+        let heaviest = self.bins.iter().flatten().map(weight).max();
+        let mut moves: Vec<(f64, &Bin)> = self
+            .bins
+            .iter()
+            .flatten()
+            .filter(|bin| Some(weight(bin)) == heaviest)
+            .filter_map(|bin| {
+                let pattern = packer.fill(bin, &queue, None)?;
+                Some((bin.price / pattern.score.max(f64::MIN_POSITIVE), bin))
+            })
+            .collect();
+        moves.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.price.total_cmp(&b.1.price)));
+        moves.into_iter().take(most).map(|(_, bin)| bin.clone()).collect()
+    }
+
+    /// Packs items at the given values.
+    pub(super) fn pack(
+        &self,
+        limits: Limits,
+        items: Vec<Item>,
+        values: &IndexVec<ItemIx, f64>,
+    ) -> Outcome {
+        self.pack_after(None, limits, items, values)
+    }
+
+    /// Packs items at the given values, after filling one bin.
+    pub(super) fn pack_after(
+        &self,
+        first: Option<&Bin>,
+        limits: Limits,
+        items: Vec<Item>,
+        values: &IndexVec<ItemIx, f64>,
+    ) -> Outcome {
+        let mut weights: Vec<u32> =
+            self.model.pools.iter().map(|pool| pool.node_pool.weight).collect();
+        weights.dedup();
+        let mut packer = Packer::new(self, limits, items, values);
+        packer.bundle();
+        if let Some(first) = first {
+            packer.launch_once(first);
+        }
+        for weight in weights {
+            packer.cover(weight, Reach::All);
+        }
+        packer.finish()
+    }
+
+    /// Packs items at the values of the relaxation, after launching the nodes of its patterns as
+    /// far as whole ones go.
+    pub(super) fn pack_fractional(
+        &self,
+        relaxation: &PackingRelaxation,
+        limits: Limits,
+        items: Vec<Item>,
+        values: &IndexVec<ItemIx, f64>,
+    ) -> Outcome {
+        let mut items_of_row: BTreeMap<RowIx, Vec<ItemIx>> = BTreeMap::new();
+        for (index, item) in items.iter().enumerate() {
+            if let Some(row) = relaxation.row(item.shape) {
+                items_of_row.entry(row).or_default().push(ItemIx::new(index));
+            }
+        }
+        let mut weights: Vec<u32> =
+            self.model.pools.iter().map(|pool| pool.node_pool.weight).collect();
+        weights.dedup();
+        let mut packer = Packer::new(self, limits, items, values);
+        packer.relaxation = Some(relaxation);
+        packer.bundle();
+        if weights.len() == 1 {
+            packer.launch_fractional(relaxation.fractional_solution(), &items_of_row);
+        }
+        for weight in weights {
+            packer.cover(weight, Reach::WellUsed);
+            packer.cover(weight, Reach::All);
+        }
+        packer.finish()
+    }
+}

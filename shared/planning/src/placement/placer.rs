@@ -1,0 +1,154 @@
+//! What finds places for pods, and what it has worked out so far.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use domain::Text;
+use domain::taint::Toleration;
+use rustc_hash::FxHashMap;
+
+use super::nominations::Nominations;
+use crate::feasibility::domains::pinned_keys;
+use crate::feasibility::fit::{Fit, fit};
+use crate::feasibility::state::State;
+use crate::feasibility::topology::{SoftSpread, Topology};
+use crate::ids::{GroupIx, IndexVec, NodeIx, PodIx, ShapeIx};
+use crate::model::Model;
+use crate::model::intern::ConjunctionId;
+use crate::work::Item;
+
+/// What became of the pods.
+#[derive(Default)]
+pub(crate) struct Placements {
+    /// Pod and node.
+    pub(crate) placed: Vec<(PodIx, NodeIx)>,
+    /// Pods for new nodes.
+    pub(crate) items: Vec<Item>,
+    /// Pods without a place.
+    pub(crate) failed: Vec<PodIx>,
+}
+
+impl Placements {
+    /// Adds what became of others.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.placed.extend(other.placed);
+        self.items.extend(other.items);
+        self.failed.extend(other.failed);
+    }
+}
+
+/// What decides which nodes admit a shape: ways of meeting its requirements, and tolerations.
+type AllowedKey = (Vec<ConjunctionId>, Vec<Toleration>);
+
+/// Finds places for pods.
+pub(crate) struct Placer<'m, 'a> {
+    pub(super) model: &'m Model<'a>,
+    pub(super) topology: &'m Topology,
+    /// Whether soft spreads settle where nodes are launched.
+    pub(crate) soft_spread: SoftSpread,
+    /// What has changed so far: pods placed count.
+    pub(crate) state: State,
+    pub(super) fits: FxHashMap<(ShapeIx, ConjunctionId), Rc<Fit>>,
+    pub(super) allowed: FxHashMap<AllowedKey, Rc<Vec<NodeIx>>>,
+    /// By node, its place in the order in which pods try nodes; empty for the model's order.
+    pub(super) rank: IndexVec<NodeIx, usize>,
+    /// Pods that an earlier plan placed on a node that is there.
+    pub(super) nominations: Nominations,
+    /// By node, what its score for a pod is worked out from.
+    pub(super) scored: Option<Rc<IndexVec<NodeIx, [i64; 2]>>>,
+    pub(super) eligible: FxHashMap<(ShapeIx, GroupIx), Rc<Vec<Text>>>,
+    pub(super) domains: FxHashMap<(ShapeIx, Text), Rc<Vec<Text>>>,
+    /// Upper bound of pods of a shape for new nodes of one kind: more could not be launched.
+    pub(super) caps: FxHashMap<(ShapeIx, ConjunctionId), usize>,
+    /// How many pods are items already, by shape and kind of node.
+    pub(super) assigned: FxHashMap<(ShapeIx, ConjunctionId), usize>,
+}
+
+impl<'m, 'a> Placer<'m, 'a> {
+    /// Starts from a state.
+    pub(crate) fn new(model: &'m Model<'a>, topology: &'m Topology, state: State) -> Self {
+        Self {
+            model,
+            topology,
+            soft_spread: SoftSpread::Required,
+            state,
+            fits: FxHashMap::default(),
+            allowed: FxHashMap::default(),
+            rank: IndexVec::new(),
+            scored: None,
+            nominations: Nominations::of(model),
+            eligible: FxHashMap::default(),
+            domains: FxHashMap::default(),
+            caps: FxHashMap::default(),
+            assigned: FxHashMap::default(),
+        }
+    }
+
+    /// Starts over from another state, keeping what was worked out about shapes.
+    pub(crate) fn reset(&mut self, state: State) {
+        self.state = state;
+        self.assigned.clear();
+    }
+
+    /// Has pods try existing nodes in this order, before those that are not listed.
+    pub(crate) fn prefer(&mut self, order: Vec<NodeIx>) {
+        let mut rank = IndexVec::filled(usize::MAX, self.model.nodes.len());
+        for (place, node) in order.into_iter().enumerate() {
+            rank[node] = place;
+        }
+        self.rank = rank;
+        self.allowed.clear();
+    }
+
+    /// The least that a pod of the shape costs on a new node, in nano-USD an hour; 0 where none
+    /// hosts it.
+    pub(crate) fn value(&mut self, shape: ShapeIx) -> f64 {
+        let ways = self.model.shape(shape).alternatives.clone();
+        let values = ways.into_iter().map(|way| self.fit(shape, way).value(self.model));
+        Some(values.fold(f64::INFINITY, f64::min)).filter(|value| value.is_finite()).unwrap_or(0.0)
+    }
+
+    /// Starts over with soft spreads required or relaxed, forgetting what packings taught.
+    pub(crate) fn reset_with(&mut self, soft_spread: SoftSpread, state: State) {
+        self.reset(state);
+        self.caps.clear();
+        self.soft_spread = soft_spread;
+    }
+
+    /// Learns from a packing that left pods of pinned items: next time no more are pinned there
+    /// than found a node. Returns whether there was anything to learn.
+    pub(crate) fn cap(&mut self, items: &[Item], left: &[PodIx]) -> bool {
+        let left: BTreeSet<PodIx> = left.iter().copied().collect();
+        let mut has_learnt = false;
+        for item in items {
+            if pinned_keys(self.topology, item.shape, self.soft_spread).is_empty() {
+                continue;
+            }
+            let key = (item.shape, item.conjunction);
+            let missing = item.pods.iter().filter(|pod| left.contains(pod)).count();
+            if missing > 0 {
+                let assigned = self.assigned.get(&key).copied().unwrap_or(0);
+                let cap = self.caps.entry(key).or_insert(assigned);
+                *cap = cap.saturating_sub(missing);
+                has_learnt = true;
+            }
+        }
+        has_learnt
+    }
+
+    /// Whether one more pod of the shape may be planned for a new node of the kind.
+    pub(super) fn may_add_pod(&self, shape: ShapeIx, conjunction: ConjunctionId) -> bool {
+        let key = (shape, conjunction);
+        self.caps.get(&key).is_none_or(|cap| self.assigned.get(&key).copied().unwrap_or(0) < *cap)
+    }
+
+    /// Where a new node could come from; worked out once.
+    pub(super) fn fit(&mut self, shape: ShapeIx, conjunction: ConjunctionId) -> Rc<Fit> {
+        if let Some(known) = self.fits.get(&(shape, conjunction)) {
+            return known.clone();
+        }
+        let found = Rc::new(fit(self.model, self.model.shape(shape), conjunction));
+        self.fits.insert((shape, conjunction), found.clone());
+        found
+    }
+}
