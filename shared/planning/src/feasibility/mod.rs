@@ -6,5 +6,6 @@ pub(crate) mod fit;
 pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod node;
+pub(crate) mod node_constraint;
 pub(crate) mod state;
 pub(crate) mod topology;

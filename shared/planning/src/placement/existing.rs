@@ -6,10 +6,9 @@ use std::rc::Rc;
 use domain::taint::{TaintEffect, tolerated};
 
 use super::placer::{Placements, Placer};
-use crate::feasibility::constraint::{
-    Constraint, NodeConstraint, Occupancy, broken_requirement, broken_weight,
-};
+use crate::feasibility::constraint::{Constraint, Occupancy};
 use crate::feasibility::node::{NodeRefusal, admits, has_capacity, node_meets};
+use crate::feasibility::node_constraint::{NodeConstraint, broken_requirement, broken_weight};
 use crate::ids::{NodeIx, PodIx, ShapeIx};
 use crate::model::node::NodeView;
 
