@@ -152,18 +152,19 @@ fn a_message_comes_back_only_after_its_function_has_given_up() {
 }
 
 #[test]
-fn a_tick_ends_before_lambda_ends_it() {
+fn an_invocation_ends_before_lambda_ends_it() {
     let template = installation();
-    let tick = source("shared/lambda/src/tick.rs");
-    let run_max =
-        tick.split("STAY_MAX: SignedDuration = SignedDuration::from_secs(").nth(1).unwrap();
-    let run_max: i64 = run_max.split(')').next().unwrap().parse().unwrap();
-    let margin = tick.split("MARGIN: SignedDuration = SignedDuration::from_secs(").nth(1).unwrap();
-    let margin: i64 = margin.split(')').next().unwrap().parse().unwrap();
+    let code = source("shared/lambda/src/invocation.rs");
+    let seconds = |constant: &str| -> i64 {
+        let definition = format!("{constant}: SignedDuration = SignedDuration::from_secs(");
+        let value = code.split(&definition).nth(1).unwrap();
+        value.split(')').next().unwrap().parse().unwrap()
+    };
+    let (longest, margin) = (seconds("DURATION_MAX"), seconds("DEADLINE_MARGIN"));
     for function in functions(&template).iter().filter(|own| sources_of_queues(own).is_empty()) {
         let timeout = own_timeout(&template, function);
         assert!(
-            run_max + margin < timeout,
+            longest + margin < timeout,
             "{} is ended while it may still begin work",
             function.id
         );

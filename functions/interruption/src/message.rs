@@ -1,8 +1,10 @@
 //! Messages: EventBridge's events as the queue holds them.
 //!
-//! Sources: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html> and the
-//! pages on spot interruptions, rebalance recommendations, interruptible capacity reservations and Capacity
-//! Blocks beside it; <https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html>.
+//! Sources:
+//! <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html> and the
+//! pages on spot interruptions, rebalance recommendations, interruptible capacity reservations and
+//! Capacity Blocks beside it;
+//! <https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html>.
 
 use controllers::interruption::{Notice, NoticeKind};
 use domain::{Text, Timestamp};
@@ -10,18 +12,18 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A message that could be read.
+/// A message that could be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it is about.
+    /// Its kind.
     pub kind: MessageKind,
-    /// When it was said.
+    /// When the event happened.
     pub at: Timestamp,
-    /// What it says, instance by instance; none where nobody acts upon it.
+    /// One notice per instance; none where there is nothing to act upon.
     pub notices: Vec<Notice>,
 }
 
-/// Kinds of message, by Karpenter's words for them (reference E10).
+/// Kinds of message, with the names that Karpenter's metrics have for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MessageKind {
     /// EC2 Spot Instance Interruption Warning.
@@ -36,15 +38,15 @@ pub enum MessageKind {
     InstanceTerminated,
     /// EC2 Capacity Reservation Instance Interruption Warning.
     CapacityReservationInterrupted,
-    /// Capacity Block Reservation Expiration Warning. It names no instance; claims of a Capacity Block end by
-    /// its end date, which the node class shows.
+    /// Capacity Block Reservation Expiration Warning. It names no instance; claims of a Capacity Block
+    /// end by its end date, which is in the status of the EC2NodeClass.
     CapacityBlockExpiring,
-    /// Anything else, and what of the above needs nothing done.
+    /// Any other event, and those of the above that need no action.
     Noop,
 }
 
 impl MessageKind {
-    /// The word in metrics and logs.
+    /// Its name in metrics and logs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SpotInterrupted => "spot_interrupted",
@@ -59,12 +61,12 @@ impl MessageKind {
     }
 }
 
-/// Why a message cannot be read. What it holds is not repeated: events name accounts.
+/// Why a message cannot be parsed. Its content is not repeated: events name accounts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// It is not JSON, or not an event.
-    #[error("it is no event: {kind} at line {line}, column {column}")]
-    NoEvent {
+    #[error("not an event: {kind} at line {line}, column {column}")]
+    NotAnEvent {
         /// `syntax`, `data` or `eof`.
         kind: &'static str,
         /// Counted from 1; 0 where nothing was read.
@@ -72,14 +74,14 @@ pub enum MessageError {
         /// Counted from 1.
         column: usize,
     },
-    /// Its time is none.
-    #[error("its time is none of RFC 3339")]
+    /// Its time is invalid.
+    #[error("time is not RFC 3339")]
     Time,
-    /// Its detail lacks what its kind has.
-    #[error("its detail is not that of {0}")]
+    /// Its detail lacks a field of its kind.
+    #[error("detail is not that of {0}")]
     Detail(&'static str),
-    /// It names an instance that cannot be one.
-    #[error("its instance id is none")]
+    /// Its instance id is invalid.
+    #[error("instance id is invalid")]
     InstanceId,
 }
 
@@ -87,7 +89,7 @@ const SPOT: &str = "EC2 Spot Instance Interruption Warning";
 const REBALANCE: &str = "EC2 Instance Rebalance Recommendation";
 const STATE_CHANGE: &str = "EC2 Instance State-change Notification";
 const RESERVATION: &str = "EC2 Capacity Reservation Instance Interruption Warning";
-/// EC2's user guide has had both names.
+/// EC2's user guide has used both names.
 const INTERRUPTIBLE_RESERVATION: &str =
     "EC2 Interruptible Capacity Reservation Instance Interruption Warning";
 const CAPACITY_BLOCK: &str = "Capacity Block Reservation Expiration Warning";
@@ -96,7 +98,7 @@ const HEALTH: &str = "AWS Health Event";
 #[derive(Deserialize)]
 struct Envelope {
     source: String,
-    /// Capacity Blocks' events are documented with an underscore.
+    /// Events of Capacity Blocks are documented with an underscore.
     #[serde(rename = "detail-type", alias = "detail_type")]
     detail_type: String,
     time: String,
@@ -106,7 +108,7 @@ struct Envelope {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct OfInstance {
+struct InstanceDetail {
     instance_id: String,
     state: Option<String>,
     instance_termination_time: Option<String>,
@@ -114,7 +116,7 @@ struct OfInstance {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Health {
+struct HealthDetail {
     service: String,
     event_type_category: String,
     status_code: Option<String>,
@@ -131,24 +133,24 @@ struct Entity {
 }
 
 impl Message {
-    /// Reads a message's body.
+    /// Parses the body of a message.
     pub fn parse(body: &str) -> Result<Self, MessageError> {
-        let envelope: Envelope = serde_json::from_str(body).map_err(|error| no_event(&error))?;
+        let envelope: Envelope = serde_json::from_str(body).map_err(|error| not_an_event(&error))?;
         let at = envelope.time.parse().map_err(|_| MessageError::Time)?;
         let detail = envelope.detail;
         match (envelope.source.as_str(), envelope.detail_type.as_str()) {
             ("aws.ec2", SPOT) => {
-                let own = detail_of::<OfInstance>(detail, SPOT)?;
+                let own = detail_of::<InstanceDetail>(detail, SPOT)?;
                 one(MessageKind::SpotInterrupted, at, &own, NoticeKind::SpotInterruption)
             }
             ("aws.ec2", REBALANCE) => {
-                let own = detail_of::<OfInstance>(detail, REBALANCE)?;
+                let own = detail_of::<InstanceDetail>(detail, REBALANCE)?;
                 let kind = NoticeKind::RebalanceRecommendation;
                 one(MessageKind::RebalanceRecommendation, at, &own, kind)
             }
             ("aws.ec2", STATE_CHANGE) => state_change(at, detail),
             ("aws.ec2", RESERVATION | INTERRUPTIBLE_RESERVATION) => {
-                let own = detail_of::<OfInstance>(detail, RESERVATION)?;
+                let own = detail_of::<InstanceDetail>(detail, RESERVATION)?;
                 let ends = own.instance_termination_time.as_deref().and_then(|t| t.parse().ok());
                 let kind = NoticeKind::ReservationInterruption { ends };
                 one(MessageKind::CapacityReservationInterrupted, at, &own, kind)
@@ -160,14 +162,14 @@ impl Message {
     }
 }
 
-fn no_event(error: &serde_json::Error) -> MessageError {
+fn not_an_event(error: &serde_json::Error) -> MessageError {
     use serde_json::error::Category;
     let kind = match error.classify() {
         Category::Io | Category::Syntax => "syntax",
         Category::Data => "data",
         Category::Eof => "eof",
     };
-    MessageError::NoEvent { kind, line: error.line(), column: error.column() }
+    MessageError::NotAnEvent { kind, line: error.line(), column: error.column() }
 }
 
 fn detail_of<T: DeserializeOwned>(detail: Value, kind: &'static str) -> Result<T, MessageError> {
@@ -181,7 +183,7 @@ fn nothing(kind: MessageKind, at: Timestamp) -> Message {
 fn one(
     kind: MessageKind,
     at: Timestamp,
-    own: &OfInstance,
+    own: &InstanceDetail,
     notice: NoticeKind,
 ) -> Result<Message, MessageError> {
     let instance_id = instance_id(&own.instance_id).ok_or(MessageError::InstanceId)?;
@@ -196,7 +198,7 @@ fn instance_id(text: &str) -> Option<Text> {
 }
 
 fn state_change(at: Timestamp, detail: Value) -> Result<Message, MessageError> {
-    let own = detail_of::<OfInstance>(detail, STATE_CHANGE)?;
+    let own = detail_of::<InstanceDetail>(detail, STATE_CHANGE)?;
     let state = own.state.as_deref().ok_or(MessageError::Detail(STATE_CHANGE))?;
     match state {
         "stopping" | "stopped" => one(MessageKind::InstanceStopped, at, &own, NoticeKind::Stopped),
@@ -207,9 +209,9 @@ fn state_change(at: Timestamp, detail: Value) -> Result<Message, MessageError> {
     }
 }
 
-/// Only changes of EC2 that are ahead, of instances that they are ahead of.
+/// Scheduled changes of EC2 that are not over, for the instances that they still concern.
 fn health(at: Timestamp, detail: Value) -> Result<Message, MessageError> {
-    let own = detail_of::<Health>(detail, HEALTH)?;
+    let own = detail_of::<HealthDetail>(detail, HEALTH)?;
     let is_ours = own.service == "EC2" && own.event_type_category == "scheduledChange";
     if !is_ours || own.status_code.as_deref() == Some("closed") {
         return Ok(nothing(MessageKind::Noop, at));
@@ -226,7 +228,8 @@ fn health(at: Timestamp, detail: Value) -> Result<Message, MessageError> {
     Ok(Message { kind: MessageKind::ScheduledChange, at, notices })
 }
 
-/// AWS Health writes dates as mails do; where it should write another, the change has no date.
+/// AWS Health writes dates in the form of RFC 2822. A change whose date is in neither that form nor RFC
+/// 3339 has none.
 fn date(text: &str) -> Option<Timestamp> {
     let mail = jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp());
     mail.or_else(|| text.parse().ok())

@@ -116,7 +116,7 @@ fn what_is_no_event_is_told_without_repeating_it() {
 #[test]
 fn an_error_says_what_is_wrong_and_where() {
     let error = Message::parse("{\"source\": 7}").unwrap_err();
-    assert_eq!(error, MessageError::NoEvent { kind: "data", line: 1, column: 12 });
+    assert_eq!(error, MessageError::NotAnEvent { kind: "data", line: 1, column: 12 });
     let dateless = body("spot-interruption").replace("2026-01-05T09:30:00Z", "yesterday");
     assert_eq!(Message::parse(&dateless), Err(MessageError::Time));
 }

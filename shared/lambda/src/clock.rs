@@ -1,4 +1,4 @@
-//! The time.
+//! The system clock as a port.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use controllers::ports::Clock;
 use domain::Timestamp;
 
-/// The machine's clock. Never goes back, whatever is done to it.
+/// The machine's clock, made monotonic: it never goes back when the time is adjusted.
 #[derive(Debug)]
 pub struct SystemClock {
     latest: Cell<Timestamp>,

@@ -1,7 +1,7 @@
-//! Environment variables: all that a function can be told, read once, wrong ones reported together.
+//! Environment variables: the configuration of a function, read once, invalid ones reported together.
 //!
-//! Names and defaults are Karpenter's where it has them (reference F). A test compares [`VARIABLES`] with
-//! the template, so that neither knows a name that the other does not.
+//! Names and defaults are Karpenter's where it has them
+//! (<https://karpenter.sh/docs/reference/settings/>). A test compares the names with the template's.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use domain::settings::{MinValuesPolicy, PreferencePolicy, Settings};
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
-    /// What is taken where it is not set; `None` where there is no such value.
+    /// Its value where it is not set; `None` where there is no default.
     pub default: Option<&'static str>,
     /// What it does.
     pub meaning: &'static str,
@@ -23,28 +23,29 @@ pub struct Variable {
 
 /// The DynamoDB table.
 pub const TABLE_NAME: &str = "TABLE_NAME";
-/// The cluster of events that name none.
+/// The cluster of events that name no cluster.
 pub const CLUSTER_NAME: &str = "CLUSTER_NAME";
-/// Whether provisioning stays and watches.
+/// Whether functions watch or poll.
 pub const REACTION_MODE: &str = "REACTION_MODE";
-/// What is logged.
+/// Which log lines are written.
 pub const LOG_LEVEL: &str = "LOG_LEVEL";
-/// Where CloudWatch puts metrics.
+/// The CloudWatch namespace of metrics.
 pub const METRICS_NAMESPACE: &str = "METRICS_NAMESPACE";
-/// Features, switched.
+/// Feature gates.
 pub const FEATURE_GATES: &str = "FEATURE_GATES";
-/// What preferences of pods are worth.
+/// Whether preferences of pods are respected.
 pub const PREFERENCE_POLICY: &str = "PREFERENCE_POLICY";
 /// What happens where `minValues` cannot be met.
 pub const MIN_VALUES_POLICY: &str = "MIN_VALUES_POLICY";
-/// What the hypervisor keeps of an instance's memory.
+/// The share of an instance's memory that the hypervisor takes.
 pub const VM_MEMORY_OVERHEAD_PERCENT: &str = "VM_MEMORY_OVERHEAD_PERCENT";
-/// Network interfaces that pods do not get.
+/// Network interfaces that pods get no addresses from.
 pub const RESERVED_ENIS: &str = "RESERVED_ENIS";
-/// Whether node classes are believed untried.
+/// Whether node classes count as ready without a dry run.
 pub const DISABLE_DRY_RUN: &str = "DISABLE_DRY_RUN";
 
-/// All variables that are read, beside those of Lambda (`_HANDLER`) and of the AWS SDK (`AWS_REGION`, …).
+/// All variables that are read, beside those of Lambda (`_HANDLER`) and of the AWS SDK (`AWS_REGION`
+/// and others).
 pub const VARIABLES: &[Variable] = &[
     Variable {
         name: TABLE_NAME,
@@ -54,14 +55,14 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: CLUSTER_NAME,
         default: None,
-        meaning: "The EKS cluster of events that name none. Connections to it are opened before the \
-                  first event.",
+        meaning: "The EKS cluster of events that name no cluster. Connections to it are opened \
+                  before the first event.",
     },
     Variable {
         name: REACTION_MODE,
         default: Some("watch"),
-        meaning: "`watch`: provisioning stays until just before the next tick and acts within the \
-                  batching window; `poll`: it looks once. An event's `mode` comes first.",
+        meaning: "`watch`: provisioning runs until just before the next invocation and acts within \
+                  the batching window; `poll`: it runs once. An event's `mode` takes precedence.",
     },
     Variable {
         name: LOG_LEVEL,
@@ -81,14 +82,14 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: PREFERENCE_POLICY,
         default: Some("Respect"),
-        meaning: "`Respect`: preferences of pods count as required until they cannot be met; `Ignore`: \
-                  they do not count.",
+        meaning: "`Respect`: preferences of pods count as required until they cannot be met; \
+                  `Ignore`: they do not count.",
     },
     Variable {
         name: MIN_VALUES_POLICY,
         default: Some("Strict"),
-        meaning: "`Strict`: a NodePool whose minValues cannot be met launches nothing; `BestEffort`: as \
-                  many values as there are.",
+        meaning: "`Strict`: a NodePool whose minValues cannot be met launches nothing; \
+                  `BestEffort`: as many values as there are.",
     },
     Variable {
         name: VM_MEMORY_OVERHEAD_PERCENT,
@@ -107,12 +108,12 @@ pub const VARIABLES: &[Variable] = &[
     },
 ];
 
-/// Whether provisioning stays and watches, or looks once.
+/// Whether a function watches for work, or polls once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// It stays until just before the next tick.
+    /// It runs until just before the next invocation.
     Watch,
-    /// It looks once.
+    /// It runs once.
     Poll,
 }
 
@@ -128,7 +129,7 @@ impl FromStr for Reaction {
     }
 }
 
-/// All that a function can be told.
+/// The configuration of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Environment {
     /// [`TABLE_NAME`].
@@ -147,7 +148,7 @@ pub struct Environment {
     pub ec2: Ec2Settings,
 }
 
-/// Variables that are missing or make no sense.
+/// Variables that are missing or invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct EnvironmentError {
     /// Names, and what is wrong with each; at least one.
@@ -166,12 +167,12 @@ impl fmt::Display for EnvironmentError {
 }
 
 impl Environment {
-    /// Of this process.
+    /// From the environment of this process.
     pub fn of_process() -> Result<Self, EnvironmentError> {
         Self::read(|name| std::env::var(name).ok())
     }
 
-    /// From a way to look variables up. One that is empty counts as not set.
+    /// From a lookup of variables. An empty variable counts as not set.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, EnvironmentError> {
         let mut reader = Reader { lookup, problems: Vec::new() };
         let table_name = reader.required(TABLE_NAME);
@@ -201,7 +202,7 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         (self.lookup)(name).filter(|value| !value.is_empty())
     }
 
-    /// As given, or the default of [`VARIABLES`].
+    /// Its value, or the default of [`VARIABLES`].
     fn text(&self, name: &'static str) -> String {
         let default = VARIABLES.iter().find(|own| own.name == name).and_then(|own| own.default);
         self.given(name).unwrap_or_else(|| default.unwrap_or_default().to_owned())
@@ -354,8 +355,8 @@ mod tests {
     fn defaults_that_are_written_down_are_those_that_hold() {
         for variable in VARIABLES.iter().filter(|own| own.default.is_some()) {
             let default = variable.default.unwrap();
-            let told = read(&[("TABLE_NAME", "t"), (variable.name, default)]);
-            assert_eq!(told, read(&[("TABLE_NAME", "t")]), "{}", variable.name);
+            let with_default = read(&[("TABLE_NAME", "t"), (variable.name, default)]);
+            assert_eq!(with_default, read(&[("TABLE_NAME", "t")]), "{}", variable.name);
         }
     }
 }

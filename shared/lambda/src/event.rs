@@ -1,9 +1,9 @@
-//! The event that wakes a function: it names a cluster.
+//! The event that invokes a function: it names a cluster.
 //!
-//! `{"cluster": "NAME"}`, with `"mode": "watch"` or `"poll"` where the function's own does not hold, and with
-//! `"handBack": true` or `false` where lifecycle is to hand the cluster back or to look after it again; or
-//! EventBridge's envelope with the same in `detail`. Everything else in it is passed over. What a function
-//! does for all clusters of the region needs no name.
+//! `{"cluster": "NAME"}`, with `"mode": "watch"` or `"poll"` to override the environment, and with
+//! `"handBack": true` or `false` where lifecycle is to hand the cluster back to Karpenter or to take it
+//! over again; or EventBridge's envelope with these fields in `detail`. Other fields are ignored. A
+//! function that serves the whole region needs no name.
 
 use domain::Text;
 use serde_json::Value;
@@ -15,20 +15,20 @@ use crate::environment::Reaction;
 pub struct ClusterEvent {
     /// The EKS cluster, where one is named.
     pub cluster: Option<Text>,
-    /// Whether to stay; `None` leaves it to the environment.
+    /// Whether to watch or to poll; `None` leaves it to the environment.
     pub reaction: Option<Reaction>,
-    /// Whether to hand the cluster back, or to look after it again; `None` for neither.
+    /// `true` hands the cluster back to Karpenter, `false` takes it over again; `None` does neither.
     pub hand_back: Option<bool>,
 }
 
-/// Why an event is none.
+/// Why an event is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// It names no cluster, and one is needed.
+    /// It names no cluster, and the function needs one.
     #[error("the event names no cluster: {{\"cluster\": \"NAME\"}} is expected")]
     NoCluster,
-    /// Its cluster is no name.
-    #[error("the event's cluster is no name of an EKS cluster")]
+    /// Its cluster is not a valid name.
+    #[error("the event's cluster is not a valid EKS cluster name")]
     NoName,
     /// Its mode is unknown.
     #[error("the event's mode: {0}")]
@@ -39,25 +39,25 @@ pub enum EventError {
     /// Another function than lifecycle is asked to hand back.
     #[error("the event asks to hand the cluster back: only function lifecycle does that")]
     NotHere,
-    /// It is no batch of a queue's messages.
-    #[error("the event is no batch of messages: {kind:?} at line {line}, column {column}")]
+    /// It is not a batch of a queue's messages.
+    #[error("the event is not a batch of messages: {kind:?} at line {line}, column {column}")]
     NoBatch {
-        /// What is wrong; never the event itself, which may hold anything.
+        /// The category of the parse error; never the event itself, which may hold anything.
         kind: serde_json::error::Category,
-        /// Counted from 1; 0 where that is not known.
+        /// Counted from 1; 0 where unknown.
         line: usize,
-        /// Counted from 1; 0 where that is not known.
+        /// Counted from 1; 0 where unknown.
         column: usize,
     },
 }
 
-/// EKS takes no longer names.
+/// The longest name that EKS accepts, characters.
 ///
 /// Source: <https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html>.
 const NAME_LENGTH_MAX: usize = 100;
 
 impl ClusterEvent {
-    /// From the event's document. `otherwise` is the cluster of events that name none.
+    /// Reads an event. `otherwise` is the cluster of events that name no cluster.
     pub fn of(event: &Value, otherwise: Option<&Text>) -> Result<Self, EventError> {
         let field = |name: &str| event.get(name).or_else(|| event.get("detail")?.get(name));
         let cluster = match field("cluster") {

@@ -1,5 +1,5 @@
-//! Errors of an invocation, as Lambda reports them: a type that alarms and people can tell apart, and a
-//! message that names what failed.
+//! Errors of an invocation, as Lambda reports them: a type that alarms and people can tell apart, and
+//! a message that names what failed.
 
 use aws::calls::NoRegion;
 use aws::catalogue::CatalogueError;
@@ -12,23 +12,23 @@ use crate::event::EventError;
 /// Why an invocation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The environment makes no sense.
+    /// The environment is invalid.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
-    /// No region is known.
+    /// No AWS region is configured.
     #[error(transparent)]
     Region(#[from] NoRegion),
-    /// The event makes no sense.
+    /// The event is invalid.
     #[error(transparent)]
     Event(#[from] EventError),
-    /// A call to the outside failed.
+    /// A call to AWS or to the API server failed.
     #[error(transparent)]
     Call(#[from] PortError),
-    /// There is no catalogue to be had.
+    /// The instance catalogue could not be loaded.
     #[error("{0}: {cause}", cause = source_of(.0))]
     Catalogue(#[from] CatalogueError),
-    /// A plan was not carried out: its check found it unsound.
-    #[error("a plan was refused by its check: {0}")]
+    /// A plan was not carried out: the checker found that it breaks rules.
+    #[error("plan refused by the checker: {0}")]
     Refused(String),
 }
 

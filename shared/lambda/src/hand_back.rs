@@ -1,26 +1,26 @@
-//! What an invocation answers to whoever hands a cluster back.
+//! What an invocation answers to whoever hands a cluster back to Karpenter.
 
 use controllers::handback::{HandBackReport, LeftClaim};
 use controllers::run::RunOutcome;
 use serde::Serialize;
 
-/// The answer: what Karpenter looks after from now on, what is left, and what to do next.
+/// The answer: which NodeClaims Karpenter manages from now on, which are left, and what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HandBackAnswer {
-    /// Whether nothing is ours any more.
+    /// Whether everything was handed back.
     pub complete: bool,
-    /// NodeClaims that were handed over in this call.
+    /// NodeClaims that this invocation handed back.
     pub handed_back: Vec<String>,
-    /// Claims that are ours still.
+    /// Claims that were not handed back yet.
     pub left: Vec<Left>,
-    /// Disruption commands that are under way still.
+    /// Disruption commands that are still in progress.
     pub commands: Vec<String>,
     /// What to do next.
     pub next: String,
 }
 
-/// A claim that was not handed over.
+/// A claim that was not handed back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Left {
     /// Its name.
@@ -30,7 +30,7 @@ pub struct Left {
 }
 
 impl HandBackAnswer {
-    /// From what was done; `Held` means that nothing was.
+    /// The answer to an attempt; one that another run held the lease against did nothing.
     pub fn of(outcome: &RunOutcome<HandBackReport>) -> Self {
         match outcome {
             RunOutcome::Ran(report) => Self::of_report(report),

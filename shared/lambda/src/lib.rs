@@ -1,27 +1,31 @@
-//! What the Lambda functions have in common: the environment, the event, the adapters of a process, the
-//! deadline, logs, metrics and errors.
+//! What the Lambda functions have in common: environment, event, the adapters of a process, deadline,
+//! logs, metrics and errors.
 //!
-//! A function is a name and an async function from a [`Tick`] to a [`Summary`]; [`start`] runs it under the
-//! Lambda runtime. One that a queue wakes is a function from a [`Batch`] and its event to what the queue is
-//! answered; [`start_queue`] runs it.
+//! A function is a name and an async function of an [`Invocation`]; [`start`] runs it under the Lambda
+//! runtime. One that a queue invokes is an async function of a [`Batch`] and its event, which returns
+//! the answer to the queue; [`start_queue`] runs it. Both record what they did in [`Telemetry`].
 
+mod batch;
 pub mod clock;
 mod clusters;
 pub mod environment;
 pub mod event;
 pub mod failure;
 pub mod hand_back;
+pub mod invocation;
 pub mod logs;
 pub mod metrics;
 pub mod process;
-mod queue;
 mod start;
-pub mod tick;
+pub mod summary;
+pub mod telemetry;
 
+pub use batch::Batch;
 pub use environment::{Environment, Reaction};
 pub use failure::Failure;
+pub use invocation::{Invocation, InvocationRequest};
 pub use metrics::Metrics;
 pub use process::{Adapters, Process};
-pub use queue::Batch;
 pub use start::{start, start_queue, unknown_handler};
-pub use tick::{Order, Summary, Tick};
+pub use summary::Summary;
+pub use telemetry::Telemetry;

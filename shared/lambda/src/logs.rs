@@ -2,7 +2,7 @@
 
 use tracing_subscriber::EnvFilter;
 
-/// Starts logging. Directives that cannot be read give way to `info`; a second start changes nothing.
+/// Starts logging. Invalid directives fall back to `info`; a second start changes nothing.
 pub fn init(directives: &str) {
     let filter = EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("info"));
     let started = tracing_subscriber::fmt()
@@ -14,6 +14,6 @@ pub fn init(directives: &str) {
         .with_env_filter(filter)
         .try_init();
     if started.is_err() {
-        tracing::debug!("logging had been started before");
+        tracing::debug!("logging is already initialised");
     }
 }

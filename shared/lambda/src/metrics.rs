@@ -1,9 +1,8 @@
-//! Metrics in CloudWatch's embedded metric format: JSON lines on standard output, which CloudWatch Logs
-//! turns into metrics without any call
+//! Metrics in CloudWatch's embedded metric format: JSON lines on standard output, which CloudWatch
+//! Logs turns into metrics without any API call
 //! (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>).
 //!
-//! Names and labels are Karpenter's where it has the metric (reference E11), with the cluster's name as one
-//! more dimension; ours begin with `outrigger_`.
+//! Every metric has the cluster's name as a dimension beside its labels.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,19 +11,19 @@ use std::io::Write;
 use domain::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// CloudWatch takes no more metrics in one line, …
+/// The most metrics that CloudWatch reads from one line.
 const METRICS_A_LINE: usize = 100;
-/// … and no more values of one metric.
+/// The most values that CloudWatch reads of one metric in a line.
 const VALUES_A_METRIC: usize = 100;
 
-/// What the numbers of a metric are.
+/// The unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// So many.
+    /// A count.
     Count,
-    /// So long.
+    /// A duration in seconds.
     Seconds,
-    /// Something else, such as dollars an hour.
+    /// Anything else, such as dollars per hour.
     None,
 }
 
@@ -53,7 +52,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// None yet, about a cluster.
+    /// An empty set of metrics about a cluster; an empty name stands for none.
     pub fn new(namespace: &str, cluster: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -62,7 +61,7 @@ impl Metrics {
         }
     }
 
-    /// Adds to what is counted.
+    /// Adds to a counter.
     pub fn count(&self, name: &'static str, labels: &[(&'static str, &str)], by: usize) {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let by = by as f64;
@@ -72,15 +71,15 @@ impl Metrics {
         });
     }
 
-    /// Notes how something is now; the last word counts.
-    pub fn gauge(&self, name: &'static str, labels: &[(&'static str, &str)], unit: Unit, is: f64) {
-        self.with(name, labels, unit, |values| *values = vec![is]);
+    /// Sets a gauge; the last value counts.
+    pub fn gauge(&self, name: &'static str, labels: &[(&'static str, &str)], unit: Unit, value: f64) {
+        self.with(name, labels, unit, |values| *values = vec![value]);
     }
 
-    /// Notes how long something took.
+    /// Adds a duration to those of this invocation.
     pub fn duration(&self, name: &'static str, labels: &[(&'static str, &str)], seconds: f64) {
         self.with(name, labels, Unit::Seconds, |values| {
-            // Of more than CloudWatch takes, the latest count.
+            // Beyond what CloudWatch reads, the latest are kept.
             if values.len() == VALUES_A_METRIC {
                 values.remove(0);
             }
@@ -153,12 +152,12 @@ impl Metrics {
         Value::Object(line)
     }
 
-    /// Writes what was noted to standard output.
+    /// Writes all metrics to standard output.
     pub fn write(&self, now: Timestamp) {
         let mut out = std::io::stdout().lock();
         for line in self.lines(now) {
             if let Err(error) = writeln!(out, "{line}") {
-                tracing::warn!(%error, "metrics could not be written");
+                tracing::warn!(%error, "failed to write metrics");
                 return;
             }
         }

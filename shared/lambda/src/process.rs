@@ -1,5 +1,5 @@
-//! What a process keeps from one invocation to the next: clients, connections, and what they remember. All
-//! of it only saves time; a process that has just started is as right.
+//! What a process keeps from one invocation to the next: clients, connections, and their caches. All of
+//! it only saves time: a process that has just started behaves the same.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,10 +21,12 @@ use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 
-/// The catalogue is renewed every hour, by function `catalog`; a process looks for a newer one so often.
-const CATALOGUE_LASTS: SignedDuration = SignedDuration::from_mins(15);
-/// What EKS says of a cluster is asked again so often: its version changes once in months.
-const FACTS_LAST: SignedDuration = SignedDuration::from_mins(15);
+/// How long a loaded catalogue is used before a newer one is looked for. Function `catalog` stores one
+/// every hour.
+const CATALOGUE_TTL: SignedDuration = SignedDuration::from_mins(15);
+/// How long the description of a cluster is used before EKS is asked again: its version changes once
+/// in months.
+const FACTS_TTL: SignedDuration = SignedDuration::from_mins(15);
 
 /// The clients of one process.
 #[derive(Debug)]
@@ -74,7 +76,7 @@ impl Ports for Adapters {
 }
 
 impl Process {
-    /// The clients that an environment asks for. Nothing is called yet.
+    /// Creates the clients; calls nothing yet.
     pub async fn new(environment: Environment) -> Result<Self, Failure> {
         let config = aws::sdk::config().await;
         let table = Table::new(&config, &environment.table_name);
@@ -91,32 +93,33 @@ impl Process {
         })
     }
 
-    /// What the process was told.
+    /// The configuration.
     pub const fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// The clients of EC2 and its kin.
+    /// The clients of EC2, IAM, Systems Manager and the price list.
     pub const fn calls(&self) -> &Calls {
         &self.calls
     }
 
-    /// Where the catalogue is kept.
+    /// Where the instance catalogue is stored.
     pub const fn blobs(&self) -> &RegionBlobs {
         &self.blobs
     }
 
-    /// The table.
+    /// The DynamoDB table.
     pub const fn table(&self) -> &Table {
         &self.table
     }
 
-    /// The time.
+    /// The clock.
     pub const fn clock(&self) -> &SystemClock {
         &self.clock
     }
 
-    /// Opens what the first event would have to wait for. What fails is tried again by that event.
+    /// Opens the connections that the first event would have to wait for. That event retries what
+    /// fails here.
     pub async fn warm_up(&self) {
         let table = self.table.warm_up();
         let cluster = async {
@@ -127,17 +130,17 @@ impl Process {
         };
         let (table, cluster) = tokio::join!(table, cluster);
         if let Err(error) = table.map_err(Failure::from).and(cluster) {
-            tracing::warn!(%error, "a connection could not be opened ahead of the first event");
+            tracing::warn!(%error, "failed to open a connection before the first event");
         }
     }
 
-    /// The ports of a cluster.
+    /// The ports of a cluster, connected on first use.
     pub async fn adapters(&self, cluster: &Text) -> Result<Rc<Adapters>, Failure> {
         let known = self.clusters.borrow().get(cluster).cloned();
         if let Some(known) = known
             && self.is_current(&known).await
         {
-            self.renew_catalogue(&known).await;
+            self.refresh_catalogue(&known).await;
             return Ok(known);
         }
         let adapters = Rc::new(self.open(cluster).await?);
@@ -150,7 +153,7 @@ impl Process {
         let facts = facts?;
         let connection = self.connect(&facts).await?;
         if let Err(error) = connection.warm_up().await {
-            tracing::warn!(%error, %cluster, "the API server does not answer");
+            tracing::warn!(%error, %cluster, "API server does not answer");
         }
         let now = self.clock.now();
         Ok(Adapters {
@@ -184,10 +187,10 @@ impl Process {
         Ok(Catalogue::load(&self.blobs, self.calls.region()).await?)
     }
 
-    /// Whether a cluster is still as its adapters know it. Where nobody can say, it is.
+    /// Whether a cluster is unchanged since its adapters were made. Assumed where EKS cannot be asked.
     async fn is_current(&self, adapters: &Adapters) -> bool {
         let now = self.clock.now();
-        if now.duration_since(adapters.facts_checked.get()) < FACTS_LAST {
+        if now.duration_since(adapters.facts_checked.get()) < FACTS_TTL {
             return true;
         }
         match self.eks.describe(&adapters.facts.name).await {
@@ -196,15 +199,15 @@ impl Process {
                 facts == adapters.facts
             }
             Err(error) => {
-                tracing::warn!(%error, "what EKS said of the cluster could not be renewed");
+                tracing::warn!(%error, "failed to refresh the description of the cluster");
                 true
             }
         }
     }
 
-    async fn renew_catalogue(&self, adapters: &Adapters) {
+    async fn refresh_catalogue(&self, adapters: &Adapters) {
         let now = self.clock.now();
-        if now.duration_since(adapters.catalogue_checked.get()) < CATALOGUE_LASTS {
+        if now.duration_since(adapters.catalogue_checked.get()) < CATALOGUE_TTL {
             return;
         }
         match self.catalogue().await {
@@ -212,7 +215,7 @@ impl Process {
                 adapters.catalogue_checked.set(now);
                 adapters.cloud.set_catalogue(catalogue);
             }
-            Err(error) => tracing::warn!(%error, "the catalogue could not be renewed"),
+            Err(error) => tracing::warn!(%error, "failed to refresh the catalogue"),
         }
     }
 }

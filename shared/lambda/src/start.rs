@@ -10,31 +10,35 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::batch::Batch;
 use crate::environment::Environment;
 use crate::event::{ClusterEvent, EventError};
 use crate::failure::Failure;
+use crate::invocation::{Invocation, InvocationRequest, deadline};
 use crate::logs;
 use crate::metrics::Metrics;
 use crate::process::Process;
-use crate::queue::Batch;
-use crate::tick::{Order, Summary, Tick, deadline};
+use crate::summary::Summary;
+use crate::telemetry::Telemetry;
 
-/// The function that hands clusters back.
+/// The function that hands clusters back to Karpenter.
 const HANDS_BACK: &str = "lifecycle";
 
 /// Runs a function under the Lambda runtime until that ends the process.
 ///
-/// Clients are made and connections opened before the first event is asked for, so that the time it takes
-/// is part of init. An environment that makes no sense ends the process with a log line that says why.
+/// Clients are created and connections opened before the first event is polled, so that the time it
+/// takes is part of init. An invalid environment ends the process with a log line that says why.
 pub fn start(
     name: &'static str,
-    function: impl AsyncFn(&Tick<'_>) -> Result<(), Failure>,
+    function: impl AsyncFn(&Invocation<'_>) -> Result<(), Failure>,
 ) -> ExitCode {
     launch(async move |process: &Process, event| invoke(name, process, &function, event).await)
 }
 
-/// Runs a function that a queue wakes, as [`start`] does: it is handed the event and says what the queue is
-/// answered. What is no event of the kind fails the invocation, and comes back as a whole.
+/// Runs a function that a queue invokes, under the Lambda runtime until that ends the process.
+///
+/// The function is given the event and returns the answer to the queue. A payload that is not such an
+/// event fails the invocation, so that the queue delivers the whole batch again.
 pub fn start_queue<E: DeserializeOwned, R: Serialize>(
     name: &'static str,
     function: impl AsyncFn(&Batch<'_>, E) -> R,
@@ -51,23 +55,23 @@ fn launch<R: Serialize>(
         Ok(environment) => environment,
         Err(error) => {
             logs::init("info");
-            return gave_up(&error);
+            return fail(&error);
         }
     };
     logs::init(&environment.log_level);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let served = match runtime {
         Ok(runtime) => runtime.block_on(serve(environment, invocation)),
-        Err(error) => return gave_up(&error),
+        Err(error) => return fail(&error),
     };
     match served {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => gave_up(&*error),
+        Err(error) => fail(&*error),
     }
 }
 
-fn gave_up(error: &dyn std::error::Error) -> ExitCode {
-    tracing::error!(%error, "the process cannot go on");
+fn fail(error: &dyn std::error::Error) -> ExitCode {
+    tracing::error!(%error, "startup failed");
     ExitCode::FAILURE
 }
 
@@ -82,7 +86,7 @@ async fn serve<R: Serialize>(
         async move {
             let result = invocation(process, event).await;
             if let Err(failure) = &result {
-                tracing::error!(error = %failure, kind = failure.kind(), "the invocation failed");
+                tracing::error!(error = %failure, kind = failure.kind(), "invocation failed");
             }
             result
         }
@@ -93,7 +97,7 @@ async fn serve<R: Serialize>(
 async fn invoke(
     name: &'static str,
     process: &Process,
-    function: &impl AsyncFn(&Tick<'_>) -> Result<(), Failure>,
+    function: &impl AsyncFn(&Invocation<'_>) -> Result<(), Failure>,
     LambdaEvent { payload, context }: LambdaEvent<Value>,
 ) -> Result<Summary, Failure> {
     let environment = process.environment();
@@ -104,23 +108,26 @@ async fn invoke(
     }
     let metrics =
         Metrics::new(&environment.metrics_namespace, event.cluster.as_deref().unwrap_or_default());
+    let telemetry = Telemetry::new(metrics);
     let id = run_id(&context);
-    let order = Order {
+    let request = InvocationRequest {
         cluster: event.cluster.as_ref(),
         id: &id,
         reaction: event.reaction.unwrap_or(environment.reaction),
         hand_back: event.hand_back,
         deadline: deadline(started, lambda_deadline(&context).unwrap_or(started)),
     };
-    let tick = Tick::new(process, order, &metrics);
-    // Without its type: what functions await nests deeper than the compiler follows.
-    let running: Pin<Box<dyn Future<Output = Result<(), Failure>>>> = Box::pin(function(&tick));
+    let invocation = Invocation::new(process, request, &telemetry);
+    // Type-erased: the futures that functions await nest deeper than the compiler follows.
+    let running: Pin<Box<dyn Future<Output = Result<(), Failure>>>> =
+        Box::pin(function(&invocation));
     let result = match running.await {
-        Ok(()) => tick.outcome(),
+        Ok(()) => telemetry.outcome(),
         Err(failure) => Err(failure),
     };
     let ended = process.clock().now();
-    note_invocation(&metrics, name, result.is_err(), ended.duration_since(started));
+    let metrics = telemetry.metrics();
+    record_invocation(metrics, name, result.is_err(), ended.duration_since(started));
     metrics.write(ended);
     result
 }
@@ -140,18 +147,18 @@ async fn invoke_queue<E: DeserializeOwned, R>(
     let id = run_id(&context);
     let deadline = deadline(started, lambda_deadline(&context).unwrap_or(started));
     let batch = Batch::new(process, &id, deadline);
-    // Without its type, as above.
+    // Type-erased: the futures that functions await nest deeper than the compiler follows.
     let running: Pin<Box<dyn Future<Output = R>>> = Box::pin(function(&batch, event));
     let answer = running.await;
     let ended = process.clock().now();
-    batch.measure(None, |metrics| {
-        note_invocation(metrics, name, false, ended.duration_since(started));
-    });
+    let metrics = batch.telemetry.metrics();
+    record_invocation(metrics, name, false, ended.duration_since(started));
     batch.write_metrics(ended);
     Ok(answer)
 }
 
-/// Unique to this process too: an event that is delivered twice has one request id.
+/// An id for the invocation. Lambda's request id alone is not unique: an event that is delivered
+/// twice keeps it.
 fn run_id(context: &Context) -> String {
     format!("{}/{}", context.request_id, uuid::Uuid::new_v4().simple())
 }
@@ -161,17 +168,22 @@ fn lambda_deadline(context: &Context) -> Option<Timestamp> {
     Timestamp::from_millisecond(end).ok()
 }
 
-fn note_invocation(metrics: &Metrics, name: &'static str, is_error: bool, lasted: SignedDuration) {
+fn record_invocation(
+    metrics: &Metrics,
+    name: &'static str,
+    is_error: bool,
+    duration: SignedDuration,
+) {
     let labels = [("function", name)];
     metrics.count("outrigger_invocations_total", &labels, 1);
     metrics.count("outrigger_invocation_errors_total", &labels, usize::from(is_error));
-    metrics.duration("outrigger_invocation_duration_seconds", &labels, lasted.as_secs_f64());
+    metrics.duration("outrigger_invocation_duration_seconds", &labels, duration.as_secs_f64());
 }
 
-/// Ends a process whose handler (`_HANDLER`) is none of the functions.
+/// Ends a process whose handler (`_HANDLER`) names none of the functions.
 pub fn unknown_handler(handler: &str, functions: &[&str]) -> ExitCode {
     logs::init("info");
     let functions = functions.join(", ");
-    tracing::error!(handler, functions, "the handler (_HANDLER) names none of the functions");
+    tracing::error!(handler, functions, "unknown handler (_HANDLER)");
     ExitCode::FAILURE
 }

@@ -15,7 +15,7 @@ use controllers::{lifecycle, provisioning};
 use domain::pod::Pod;
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
-use interruption::{Handled, SqsEvent};
+use interruption::{HandledBatch, SqsEvent, handle_batch};
 use pollster::block_on;
 use serde_json::json;
 use simulation::ec2::{Faults, Supply};
@@ -281,7 +281,7 @@ impl Region {
     }
 
     /// Invokes the function with messages; `None` where it dies on the way.
-    pub(crate) fn invoke(&self, sent: &[Sent], batch: &[usize]) -> Option<Handled> {
+    pub(crate) fn invoke(&self, sent: &[Sent], batch: &[usize]) -> Option<HandledBatch> {
         let records: Vec<_> = batch
             .iter()
             .map(|index| json!({"messageId": index.to_string(), "body": sent[*index].body}))
@@ -297,7 +297,7 @@ impl Region {
         let id = format!("{}-{batch:?}", self.now());
         let deadline = self.now() + SignedDuration::from_secs(35);
         let terms = Terms { settings: &self.settings, core: Core::standard(), id: &id, deadline };
-        let mut future = pin!(interruption::run(&clusters, &terms, &event));
+        let mut future = pin!(handle_batch(&clusters, &terms, &event));
         loop {
             for (_, handle) in &handles {
                 handle.wake();
@@ -373,9 +373,9 @@ fn claims_of(world: &SharedWorld) -> Vec<ClaimRecord> {
 }
 
 /// Claims that a batch brought news of.
-pub(crate) fn news(handled: &Handled) -> Vec<String> {
+pub(crate) fn news(handled: &HandledBatch) -> Vec<String> {
     let mut claims = BTreeSet::new();
-    for outcome in handled.report.outcomes.iter().flatten() {
+    for outcome in handled.messages.iter().flat_map(|own| &own.outcomes).flatten() {
         if let NoticeOutcome::Ending { place, is_news: true, .. } = outcome {
             claims.insert(format!("{}/{}", place.cluster, place.claim));
         }

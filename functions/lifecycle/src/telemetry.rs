@@ -1,0 +1,128 @@
+//! Logs and metrics of lifecycle runs.
+
+use controllers::disruption::CommandChange;
+use controllers::handback::HandBackReport;
+use controllers::interruption::{HealthReport, Unhealthy};
+use controllers::lifecycle::{Change, ClaimChange, LifecycleReport, Orphan};
+use controllers::node_classes::NodeClassReport;
+use lambda::Telemetry;
+use lambda::metrics::Unit;
+
+/// Records which node classes are ready.
+pub(crate) fn record_node_classes(telemetry: &Telemetry, report: &NodeClassReport) {
+    for (class, why) in &report.not_ready {
+        tracing::warn!(%class, %why, "EC2NodeClass is not ready");
+    }
+    for (class, claims) in &report.held {
+        tracing::info!(%class, claims, "deleted EC2NodeClass is still in use");
+    }
+    for class in &report.released {
+        tracing::info!(%class, "EC2NodeClass finalizer removed");
+    }
+    telemetry.record_problems(&report.problems);
+}
+
+/// Records what EC2's status checks led to.
+pub(crate) fn record_health(telemetry: &Telemetry, report: &HealthReport) {
+    for Unhealthy { claim, instance_id, category } in &report.unhealthy {
+        tracing::warn!(
+            %claim,
+            instance = %instance_id,
+            category,
+            "instance is impaired or has a scheduled event, terminating its claim"
+        );
+        let labels = [("category", *category)];
+        let name = "karpenter_interruption_instance_status_unhealthy_total";
+        telemetry.metrics().count(name, &labels, 1);
+    }
+    telemetry.record_done("unhealthy", report.unhealthy.len());
+    let acted = &report.acted;
+    if let Some(provisioning) = &acted.provisioning {
+        telemetry.record_refused_plan(&provisioning.refused);
+        telemetry.record_launches(&provisioning.resumed, "resumed");
+        telemetry.record_launches(&provisioning.launched, "unhealthy");
+        telemetry.record_problems(&provisioning.problems);
+    }
+    if let Some(lifecycle) = &acted.lifecycle {
+        record_report(telemetry, lifecycle);
+    }
+    telemetry.record_problems(&acted.problems);
+}
+
+/// Records how claims moved through their lives.
+pub(crate) fn record_report(telemetry: &Telemetry, report: &LifecycleReport) {
+    for change in &report.changes {
+        record_change(telemetry, change);
+    }
+    for orphan in &report.orphans {
+        match orphan {
+            Orphan::Instance(id) => {
+                tracing::warn!(instance = %id, "orphaned instance terminated");
+            }
+            Orphan::NodeClaim(name) => tracing::info!(%name, "orphaned NodeClaim removed"),
+            Orphan::Node(name) => tracing::info!(%name, "orphaned Node released"),
+        }
+    }
+    telemetry.record_done("orphans", report.orphans.len());
+    for ((instance_type, capacity_type), count) in &report.instances {
+        let labels =
+            [("capacity_type", capacity_type.as_str()), ("instance_type", &**instance_type)];
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let count = *count as f64;
+        telemetry.metrics().gauge("outrigger_nodes", &labels, Unit::Count, count);
+    }
+    if report.left > 0 {
+        tracing::info!(left = report.left, "deadline reached, claims left for the next run");
+    }
+    telemetry.record_problems(&report.problems);
+}
+
+fn record_change(telemetry: &Telemetry, ClaimChange { claim, what }: &ClaimChange) {
+    tracing::info!(%claim, change = ?what, "claim changed");
+    let metrics = telemetry.metrics();
+    let count = |name| metrics.count(name, &[], 1);
+    match what {
+        Change::Registered(_) => {
+            count("karpenter_nodes_created_total");
+            telemetry.record_done("registered", 1);
+        }
+        Change::Initialized(_) => telemetry.record_done("initialized", 1),
+        Change::Ending(reason) => {
+            let labels = [("reason", reason.as_str())];
+            metrics.count("karpenter_nodeclaims_disrupted_total", &labels, 1);
+            telemetry.record_done("ending", 1);
+        }
+        Change::Evicted(_) => {
+            metrics.count("karpenter_pods_eviction_requests_total", &[("code", "201")], 1);
+        }
+        Change::EvictionBlocked(..) => {
+            metrics.count("karpenter_pods_eviction_requests_total", &[("code", "429")], 1);
+        }
+        Change::Drained => count("karpenter_nodes_drained_total"),
+        Change::Ended(_) => {
+            count("karpenter_nodeclaims_terminated_total");
+            count("karpenter_nodes_terminated_total");
+            telemetry.record_done("ended", 1);
+        }
+        // In the log only: there is nothing to count.
+        _ => {}
+    }
+}
+
+/// Records what was handed back to Karpenter, and what is left.
+pub(crate) fn record_hand_back(telemetry: &Telemetry, report: &HandBackReport) {
+    for CommandChange { command, nodes, what, .. } in &report.disruption.changes {
+        let nodes = nodes.join(",");
+        tracing::info!(%command, nodes, event = ?what, "disruption command changed");
+    }
+    record_report(telemetry, &report.lifecycle);
+    for claim in &report.handed_back {
+        tracing::info!(%claim, "claim handed back");
+    }
+    for left in &report.left {
+        tracing::info!(claim = %left.claim, why = %left.why, "claim not handed back yet");
+    }
+    telemetry.record_done("handedBack", report.handed_back.len());
+    telemetry.record_problems(&report.disruption.problems);
+    telemetry.record_problems(&report.problems);
+}

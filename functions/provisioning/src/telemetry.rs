@@ -1,0 +1,61 @@
+//! Logs and metrics of a provisioning run.
+
+use controllers::provisioning::ProvisioningReport;
+use controllers::steps::schedule::Scaling;
+use domain::plan::Totals;
+use lambda::Telemetry;
+use lambda::metrics::Unit;
+
+/// Records what a run planned and did.
+pub(crate) fn record_report(telemetry: &Telemetry, report: &ProvisioningReport) {
+    let plan = &report.plan;
+    tracing::info!(
+        pending = plan.totals.pending_pods,
+        claims = plan.node_claims.len(),
+        placed = plan.placements.len(),
+        unschedulable = plan.unschedulable.len(),
+        "planned"
+    );
+    for pod in &plan.unschedulable {
+        let reasons: Vec<String> = pod.reasons.iter().map(ToString::to_string).collect();
+        tracing::info!(pod = %pod.pod, reasons = reasons.join("; "), "pod is unschedulable");
+    }
+    telemetry.record_refused_plan(&report.refused);
+    for (claim, why) in &report.not_created {
+        tracing::warn!(%claim, %why, "planned claim not created");
+    }
+    for scaling in &report.scaled {
+        let Scaling { workload, schedule: (schedule, _), from, to } = scaling;
+        tracing::info!(%workload, %schedule, from, to, "workload scaled for its schedule");
+        telemetry.record_done("scaled", 1);
+    }
+    telemetry.record_launches(&report.resumed, "resumed");
+    telemetry.record_launches(&report.launched, "provisioned");
+    telemetry.record_problems(&report.problems);
+    record_gauges(telemetry, report);
+}
+
+fn record_gauges(telemetry: &Telemetry, report: &ProvisioningReport) {
+    let plan = &report.plan;
+    let metrics = telemetry.metrics();
+    let count = |name, count: usize| {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        metrics.gauge(name, &[], Unit::Count, count as f64);
+    };
+    count("karpenter_scheduler_unschedulable_pods_count", plan.unschedulable.len());
+    let pending = usize::try_from(plan.totals.pending_pods).unwrap_or(usize::MAX);
+    count("karpenter_scheduler_queue_depth", pending);
+    let wait = report.longest_wait.unwrap_or_default().as_secs_f64();
+    metrics.gauge("outrigger_pods_wait_longest_seconds", &[], Unit::Seconds, wait);
+    record_costs(telemetry, &plan.totals);
+}
+
+fn record_costs(telemetry: &Telemetry, totals: &Totals) {
+    let gauge = |name, hourly: f64| telemetry.metrics().gauge(name, &[], Unit::None, hourly);
+    let (before, after) = (totals.hourly_before.to_f64(), totals.hourly_after.to_f64());
+    gauge("outrigger_cluster_cost_hourly_usd", after);
+    gauge("outrigger_launch_hourly_usd", (after - before).max(0.0));
+    if let Some(bound) = totals.lower_bound {
+        gauge("outrigger_launch_lower_bound_hourly_usd", bound.to_f64());
+    }
+}

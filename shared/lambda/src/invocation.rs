@@ -1,0 +1,106 @@
+//! One invocation of a function: its request, its terms, its telemetry.
+
+use std::rc::Rc;
+
+use controllers::core::Core;
+use controllers::run::Run;
+use domain::{SignedDuration, Text, Timestamp};
+
+use crate::environment::Reaction;
+use crate::event::EventError;
+use crate::failure::Failure;
+use crate::process::{Adapters, Process};
+use crate::telemetry::Telemetry;
+
+/// No new work is begun this long before Lambda ends the process.
+const DEADLINE_MARGIN: SignedDuration = SignedDuration::from_secs(5);
+/// The longest that an invocation begins new work: schedules invoke every minute, and the one that
+/// is there makes room for the next.
+const DURATION_MAX: SignedDuration = SignedDuration::from_secs(57);
+
+/// When an invocation stops beginning new work. `lambda` is when Lambda ends the process.
+pub(crate) fn deadline(started: Timestamp, lambda: Timestamp) -> Timestamp {
+    let by_lambda = lambda.checked_sub(DEADLINE_MARGIN).unwrap_or(lambda);
+    let by_schedule = started.checked_add(DURATION_MAX).unwrap_or(started);
+    by_lambda.min(by_schedule)
+}
+
+/// One invocation.
+#[derive(Debug)]
+pub struct Invocation<'a> {
+    /// The process.
+    pub process: &'a Process,
+    /// Whether the function watches, or polls once.
+    pub reaction: Reaction,
+    /// `true` hands the cluster back to Karpenter, `false` takes it over again.
+    pub hand_back: Option<bool>,
+    /// When no new work is begun.
+    pub deadline: Timestamp,
+    /// What it did, for logs, metrics and its answer.
+    pub telemetry: &'a Telemetry,
+    cluster: Option<&'a Text>,
+    id: &'a str,
+}
+
+/// What an invocation is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct InvocationRequest<'a> {
+    /// The cluster, where one is named.
+    pub cluster: Option<&'a Text>,
+    /// Unique to the invocation.
+    pub id: &'a str,
+    /// Whether the function watches, or polls once.
+    pub reaction: Reaction,
+    /// `true` hands the cluster back to Karpenter, `false` takes it over again.
+    pub hand_back: Option<bool>,
+    /// When no new work is begun.
+    pub deadline: Timestamp,
+}
+
+impl<'a> Invocation<'a> {
+    /// An invocation that has not begun.
+    pub fn new(
+        process: &'a Process,
+        request: InvocationRequest<'a>,
+        telemetry: &'a Telemetry,
+    ) -> Self {
+        let InvocationRequest { cluster, id, reaction, hand_back, deadline } = request;
+        Self { process, reaction, hand_back, deadline, telemetry, cluster, id }
+    }
+
+    /// The cluster that the event names.
+    pub fn cluster(&self) -> Result<&'a Text, EventError> {
+        self.cluster.ok_or(EventError::NoCluster)
+    }
+
+    /// The ports of that cluster, connected on first use.
+    pub async fn adapters(&self) -> Result<Rc<Adapters>, Failure> {
+        self.process.adapters(self.cluster()?).await
+    }
+
+    /// The terms of a controller's run for that cluster.
+    pub fn run(&self) -> Result<Run<'a>, EventError> {
+        Ok(Run {
+            cluster: self.cluster()?,
+            settings: &self.process.environment().settings,
+            core: Core::standard(),
+            id: self.id,
+            deadline: self.deadline,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    #[test]
+    fn an_invocation_ends_before_lambda_ends_it_and_before_the_next_one_is_due() {
+        assert_eq!(deadline(at(0), at(30)), at(25));
+        assert_eq!(deadline(at(0), at(900)), at(57));
+    }
+}
