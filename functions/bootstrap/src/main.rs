@@ -1,6 +1,7 @@
 //! The binary of all Lambda functions: `bootstrap`, as Lambda calls it.
 //!
-//! The handler (`_HANDLER`) selects the function, so that five functions are linked and uploaded once.
+//! The handler (`_HANDLER`) selects the function, so that five functions are linked and uploaded
+//! once.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Function `catalog`: instance types, offerings and prices of the region, gathered once an hour and
-//! stored for all clusters, so that other functions start in milliseconds.
+//! Function `catalog`: instance types, offerings and prices of the region, gathered once an hour
+//! and stored for all clusters, so that other functions start in milliseconds.
 
 use aws::catalogue::{Catalogue, refresh};
 use controllers::ports::{Clock as _, ErrorKind, PortError};

@@ -1,6 +1,6 @@
 //! Function `disruption`: nodes that are empty, underutilized, drifted, expired or unhealthy are
-//! removed, replacements first. Invoked every minute for each cluster, and requeued while a command is in
-//! progress.
+//! removed, replacements first. Invoked every minute for each cluster, and requeued while a command
+//! is in progress.
 
 mod telemetry;
 
@@ -17,8 +17,7 @@ pub const NAME: &str = "disruption";
 pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let (ports, terms) = (invocation.adapters().await?, invocation.run()?);
     let telemetry = invocation.telemetry;
-    let record =
-        |result| telemetry.record_run(result, |report| record_report(telemetry, report));
+    let record = |result| telemetry.record_run(result, |report| record_report(telemetry, report));
     match invocation.reaction {
         Reaction::Watch => Box::pin(reconcile_until_idle(&*ports, &terms, disrupt, record)).await,
         Reaction::Poll => record(Box::pin(disrupt(&*ports, &terms)).await),

@@ -1,4 +1,5 @@
-//! A batch of messages, handled as one. Knows no Lambda, so that tests run it on simulated clusters.
+//! A batch of messages, handled as one. Knows no Lambda, so that tests run it on simulated
+//! clusters.
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use controllers::interruption::{
@@ -37,8 +38,8 @@ pub struct HandledMessage {
 
 /// Handles a batch for whichever clusters its messages concern.
 ///
-/// A malformed message, or one that tells nothing to act upon, is done with. The queue delivers a message
-/// again only where what it means could not be stored.
+/// A malformed message, or one that tells nothing to act upon, is done with. The queue delivers a
+/// message again only where what it means could not be stored.
 pub async fn handle_batch<C: Clusters>(
     clusters: &C,
     terms: &Terms<'_>,
@@ -60,11 +61,7 @@ pub async fn handle_batch<C: Clusters>(
             own.id.clone_into(&mut failure.item_identifier);
             response.batch_item_failures.push(failure);
         }
-        messages.push(HandledMessage {
-            id: own.id.to_owned(),
-            message: own.message,
-            outcomes,
-        });
+        messages.push(HandledMessage { id: own.id.to_owned(), message: own.message, outcomes });
     }
     HandledBatch { response, messages, clusters }
 }

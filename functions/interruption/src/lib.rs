@@ -1,5 +1,5 @@
-//! Function `interruption`: events of EC2 and AWS Health about instances, from a queue. It serves all
-//! clusters: events name an instance and no cluster.
+//! Function `interruption`: events of EC2 and AWS Health about instances, from a queue. It serves
+//! all clusters: events name an instance and no cluster.
 
 mod batch;
 mod message;

@@ -1,9 +1,9 @@
 //! Messages: EventBridge's events as the queue holds them.
 //!
 //! Sources:
-//! <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html> and the
-//! pages on spot interruptions, rebalance recommendations, interruptible capacity reservations and
-//! Capacity Blocks beside it;
+//! <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html> and
+//! the pages on spot interruptions, rebalance recommendations, interruptible capacity reservations
+//! and Capacity Blocks beside it;
 //! <https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html>.
 
 use controllers::interruption::{Notice, NoticeKind};
@@ -38,8 +38,8 @@ pub enum MessageKind {
     InstanceTerminated,
     /// EC2 Capacity Reservation Instance Interruption Warning.
     CapacityReservationInterrupted,
-    /// Capacity Block Reservation Expiration Warning. It names no instance; claims of a Capacity Block
-    /// end by its end date, which is in the status of the EC2NodeClass.
+    /// Capacity Block Reservation Expiration Warning. It names no instance; claims of a Capacity
+    /// Block end by its end date, which is in the status of the EC2NodeClass.
     CapacityBlockExpiring,
     /// Any other event, and those of the above that need no action.
     Noop,
@@ -135,7 +135,8 @@ struct Entity {
 impl Message {
     /// Parses the body of a message.
     pub fn parse(body: &str) -> Result<Self, MessageError> {
-        let envelope: Envelope = serde_json::from_str(body).map_err(|error| not_an_event(&error))?;
+        let envelope: Envelope =
+            serde_json::from_str(body).map_err(|error| not_an_event(&error))?;
         let at = envelope.time.parse().map_err(|_| MessageError::Time)?;
         let detail = envelope.detail;
         match (envelope.source.as_str(), envelope.detail_type.as_str()) {
@@ -228,8 +229,8 @@ fn health(at: Timestamp, detail: Value) -> Result<Message, MessageError> {
     Ok(Message { kind: MessageKind::ScheduledChange, at, notices })
 }
 
-/// AWS Health writes dates in the form of RFC 2822. A change whose date is in neither that form nor RFC
-/// 3339 has none.
+/// AWS Health writes dates in the form of RFC 2822. A change whose date is in neither that form nor
+/// RFC 3339 has none.
 fn date(text: &str) -> Option<Timestamp> {
     let mail = jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp());
     mail.or_else(|| text.parse().ok())

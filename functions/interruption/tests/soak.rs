@@ -1,5 +1,6 @@
-//! A hundred thousand messages: each interruption is handled once in effect, none is lost, and the dead
-//! letters hold exactly what could not be handled, whatever else is in the queue and whenever the function dies.
+//! A hundred thousand messages: each interruption is handled once in effect, none is lost, and the
+//! dead letters hold exactly what could not be handled, whatever else is in the queue and whenever
+//! the function dies.
 //!
 //! By default a few generations; all of them with
 //! `cargo test --release -p outrigger-interruption --test soak -- --ignored`.

@@ -1,5 +1,5 @@
-//! Function `lifecycle`: claims through Launched, Registered and Initialized, and to their end. Invoked
-//! every minute for each cluster, and requeued while work is in progress.
+//! Function `lifecycle`: claims through Launched, Registered and Initialized, and to their end.
+//! Invoked every minute for each cluster, and requeued while work is in progress.
 
 mod hand_back;
 mod telemetry;
@@ -19,8 +19,8 @@ pub const NAME: &str = "lifecycle";
 
 /// One invocation.
 ///
-/// Node classes come first: a NodePool is ready once its class is, and nothing is launched before. Then
-/// EC2's status checks, which no queue brings.
+/// Node classes come first: a NodePool is ready once its class is, and nothing is launched before.
+/// Then EC2's status checks, which no queue brings.
 pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let (ports, terms) = (invocation.adapters().await?, invocation.run()?);
     let telemetry = invocation.telemetry;
@@ -42,8 +42,7 @@ pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
         Ok(report) => record_health(telemetry, &report),
         Err(error) => telemetry.record_problem("check instance statuses", &error),
     }
-    let record =
-        |result| telemetry.record_run(result, |report| record_report(telemetry, report));
+    let record = |result| telemetry.record_run(result, |report| record_report(telemetry, report));
     match invocation.reaction {
         Reaction::Watch => Box::pin(reconcile_until_idle(&*ports, &terms, advance, record)).await,
         Reaction::Poll => record(Box::pin(advance(&*ports, &terms)).await),

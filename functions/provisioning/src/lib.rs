@@ -1,5 +1,5 @@
-//! Function `provisioning`: pending pods get nodes. Invoked every minute for each cluster; in `watch`
-//! mode it runs until just before the next invocation, and acts within the batching window.
+//! Function `provisioning`: pending pods get nodes. Invoked every minute for each cluster; in
+//! `watch` mode it runs until just before the next invocation, and acts within the batching window.
 
 mod telemetry;
 
@@ -16,8 +16,7 @@ pub const NAME: &str = "provisioning";
 pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let (ports, terms) = (invocation.adapters().await?, invocation.run()?);
     let telemetry = invocation.telemetry;
-    let record =
-        |result| telemetry.record_run(result, |report| record_report(telemetry, report));
+    let record = |result| telemetry.record_run(result, |report| record_report(telemetry, report));
     match invocation.reaction {
         Reaction::Watch => Box::pin(watch(&*ports, &terms, record)).await,
         Reaction::Poll => record(Box::pin(provision(&*ports, &terms)).await),

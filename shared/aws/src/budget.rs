@@ -1,20 +1,20 @@
-//! How often AWS may be called: what is asked before each call.
+//! The call budget: limits how often AWS is called.
 //!
-//! EC2 meters an account and region, so that many clusters share what there is. The budget is a port of
-//! this crate: the function puts a token bucket behind it that all clusters share.
+//! EC2 throttles an account and region, so that many clusters share one quota. The budget is a port
+//! of this crate: functions put a token bucket behind it that all clusters share.
 
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
 
-/// A kind of call that AWS meters on its own.
+/// A kind of call that AWS throttles separately.
 ///
 /// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bucket {
     /// EC2 calls that only read.
     Describe,
-    /// EC2 calls that change something, with the exception of the next two.
+    /// EC2 calls that change something, except CreateFleet and TerminateInstances.
     Mutate,
     /// CreateFleet.
     Launch,
@@ -40,7 +40,7 @@ impl Bucket {
         Self::Pricing,
     ];
 
-    /// The bucket's name, as it is stored.
+    /// Its name in the table.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Describe => "ec2-describe",
@@ -54,17 +54,17 @@ impl Bucket {
     }
 }
 
-/// What says when the next call may go out.
+/// Decides when the next call may be sent.
 pub trait CallBudget: Debug + Send + Sync {
-    /// Waits until so many tokens of the bucket are there, and takes them. A budget that cannot be asked
-    /// lets the call through: AWS itself refuses what is too much, and that is answered by trying again.
+    /// Waits until the bucket has that many tokens, and takes them. A budget that is unavailable
+    /// lets the call through: AWS itself throttles excess calls, and those are retried.
     fn acquire(&self, bucket: Bucket, tokens: u32) -> Acquired<'_>;
 }
 
 /// The wait for tokens.
 pub type Acquired<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// No budget at all: every call goes out at once.
+/// No budget: every call is sent at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unmetered;
 

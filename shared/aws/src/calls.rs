@@ -1,4 +1,4 @@
-//! Calls to AWS: metered, classified.
+//! Calls to AWS: sent within a budget, their errors classified.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,10 +11,9 @@ use controllers::ports::PortError;
 use domain::{Text, Timestamp};
 
 use crate::budget::{Bucket, CallBudget};
-use crate::catalogue::endpoint_region;
 use crate::error::{Action, port_error};
 
-/// The clients of everything that launches depend on, and the budget that all of their calls share.
+/// The clients that launches depend on, and the budget that their calls share.
 #[derive(Clone, Debug)]
 pub struct Calls {
     pub(crate) ec2: aws_sdk_ec2::Client,
@@ -31,10 +30,11 @@ pub struct Calls {
 pub struct NoRegion;
 
 impl Calls {
-    /// Clients of one account and region, from a configuration such as [`crate::sdk::config`] makes.
+    /// Clients of one account and region, from a configuration such as [`crate::sdk::config`]
+    /// makes.
     pub fn new(config: &SdkConfig, budget: Arc<dyn CallBudget>) -> Result<Self, NoRegion> {
         let region = config.region().ok_or(NoRegion)?.as_ref().to_owned();
-        let prices_from = aws_sdk_pricing::config::Region::from_static(endpoint_region(&region));
+        let prices_from = aws_sdk_pricing::config::Region::from_static(pricing_region(&region));
         let pricing = aws_sdk_pricing::config::Builder::from(config).region(prices_from).build();
         Ok(Self {
             ec2: aws_sdk_ec2::Client::new(config),
@@ -46,14 +46,14 @@ impl Calls {
         })
     }
 
-    /// The region that is asked.
+    /// The region of the clients.
     pub fn region(&self) -> &Text {
         &self.region
     }
 
-    /// Sends a call once the budget allows it. What comes out of `.send()` of an SDK's builder is not sent
-    /// before it is awaited, so it can be handed over as it is.
-    pub(crate) fn ask<'a, T, E, R>(
+    /// Sends a call once the budget allows it. The future of an SDK builder's `.send()` sends
+    /// nothing before it is polled, so it can be passed as it is.
+    pub(crate) fn send<'a, T, E, R>(
         &'a self,
         bucket: Bucket,
         action: Action,
@@ -64,12 +64,13 @@ impl Calls {
         E: ProvideErrorMetadata + std::error::Error + 'static,
         R: std::fmt::Debug + 'static,
     {
-        let call = self.ask_raw(bucket, call);
+        let call = self.send_raw(bucket, call);
         async move { call.await.map_err(|error| port_error(action, &error)) }
     }
 
-    /// As [`Calls::ask`], with the SDK's own error, for calls whose errors are answers.
-    pub(crate) fn ask_raw<'a, T, E, R>(
+    /// Sends a call once the budget allows it. Returns the SDK's error, for calls some of whose
+    /// errors are expected answers.
+    pub(crate) fn send_raw<'a, T, E, R>(
         &'a self,
         bucket: Bucket,
         call: impl Future<Output = Result<T, SdkError<E, R>>> + 'a,
@@ -87,7 +88,7 @@ impl Calls {
         }
     }
 
-    /// All pages of a list, each one a call.
+    /// All pages of a list. Each page takes a token of the budget.
     pub(crate) async fn pages<T, E, R>(
         &self,
         bucket: Bucket,
@@ -110,6 +111,18 @@ impl Calls {
     }
 }
 
+/// The region whose price list endpoint covers a region: the service has four endpoints.
+///
+/// Source: <https://docs.aws.amazon.com/general/latest/gr/billing.html>.
+fn pricing_region(region: &str) -> &'static str {
+    match region.split_once('-').map_or(region, |(area, _)| area) {
+        "ap" => "ap-south-1",
+        "cn" => "cn-northwest-1",
+        "eu" => "eu-central-1",
+        _ => "us-east-1",
+    }
+}
+
 /// An action of EC2.
 pub(crate) const fn ec2(name: &'static str) -> Action {
     Action { service: "ec2", name }
@@ -125,17 +138,36 @@ pub(crate) const fn ssm(name: &'static str) -> Action {
     Action { service: "ssm", name }
 }
 
+/// An action of DynamoDB.
+pub(crate) const fn dynamodb(name: &'static str) -> Action {
+    Action { service: "dynamodb", name }
+}
+
 /// An action of the price list service.
 pub(crate) const fn pricing(name: &'static str) -> Action {
     Action { service: "pricing", name }
 }
 
-/// A time as the SDKs hold it.
+/// A time as a type of the SDKs.
 pub(crate) fn to_aws_time(time: Timestamp) -> aws_smithy_types::DateTime {
     aws_smithy_types::DateTime::from_millis(time.as_millisecond())
 }
 
-/// A time as the domain holds it; one beyond the year 9999 is none.
+/// A time as a type of the domain; `None` beyond the year 9999.
 pub(crate) fn from_aws_time(time: &aws_smithy_types::DateTime) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.to_millis().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_region_asks_the_price_list_endpoint_of_its_part_of_the_world() {
+        assert_eq!(pricing_region("us-west-2"), "us-east-1");
+        assert_eq!(pricing_region("ap-northeast-1"), "ap-south-1");
+        assert_eq!(pricing_region("eu-west-1"), "eu-central-1");
+        assert_eq!(pricing_region("cn-north-1"), "cn-northwest-1");
+        assert_eq!(pricing_region("sa-east-1"), "us-east-1");
+    }
 }

@@ -1,15 +1,14 @@
-//! What EC2 sells in a region, and for how much: gathered once in a while by one function, stored as one
-//! small document, and read by all others, which so start in milliseconds instead of a hundred calls.
+//! The instance catalogue of a region: types, offerings and prices. One function gathers it every
+//! hour and stores it as one small document, which all others load in milliseconds instead of
+//! making a hundred calls.
 //!
-//! Images are not part of it: those are found for each node class and stand in its status.
+//! Images are not part of it: they are resolved for each node class, into its status.
 
 mod document;
 mod offered;
 mod price_list;
 mod refresh;
 mod spot;
-
-pub(crate) use price_list::endpoint_region;
 
 use std::sync::Arc;
 
@@ -23,54 +22,54 @@ use domain::{Text, Timestamp};
 pub use document::DocumentError;
 pub use refresh::{Refreshed, refresh};
 
-/// Where the document is kept: named blobs that survive the process.
+/// Where the catalogue is stored: named blobs that outlive the process.
 #[expect(
     async_fn_in_trait,
     reason = "callers are single-threaded per run; no Send bound is wanted"
 )]
 pub trait CatalogStore {
-    /// Writes a blob, replacing the one of that name as a whole. Some hundred KiB.
+    /// Writes a blob of some hundred KiB, replacing the one of that name atomically.
     async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), PortError>;
 
     /// Reads a blob; `None` where there is none of that name.
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, PortError>;
 }
 
-/// What a region sells.
+/// The instance types, offerings and prices of a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     /// The region.
     pub region: Text,
-    /// Instance types and the zones that they are sold in, with on-demand prices.
+    /// Instance types and the zones that offer them, with on-demand prices.
     pub catalog: Catalog,
-    /// Spot prices; `None` before they were asked for the first time.
+    /// Spot prices; `None` before they were first fetched.
     pub spot_prices: Option<Arc<SpotPrices>>,
-    /// When EC2 was asked; `None` for the catalogue that is part of the program.
+    /// When it was fetched from EC2; `None` for the embedded catalogue.
     pub made: Option<Timestamp>,
 }
 
-/// Why no catalogue could be read.
+/// Why a catalogue could not be loaded or saved.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
-    /// The store did not give it.
+    /// The store failed.
     #[error("the stored catalogue could not be read")]
     Store(#[from] PortError),
-    /// What is stored is none.
+    /// The stored document is damaged.
     #[error("the stored catalogue is damaged")]
     Document(#[from] DocumentError),
-    /// The program's own is none.
+    /// The embedded catalogue is damaged.
     #[error("the embedded catalogue is damaged")]
     Embedded(#[from] CatalogError),
 }
 
 impl Catalogue {
-    /// The catalogue that is part of the program, with list prices of us-east-1 and estimates.
+    /// The catalogue embedded in the program, with list prices of us-east-1 and estimates.
     pub fn embedded(region: &str) -> Result<Self, CatalogError> {
         let catalog = catalog::embedded()?;
         Ok(Self { region: region.into(), catalog, spot_prices: None, made: None })
     }
 
-    /// The catalogue of the region as it is stored; the embedded one where none is yet.
+    /// Loads the stored catalogue of the region; the embedded one where none is stored yet.
     pub async fn load<S: CatalogStore>(store: &S, region: &str) -> Result<Self, CatalogueError> {
         match store.get(&key(region)).await? {
             Some(bytes) => Ok(document::decode(&bytes)?),
@@ -78,7 +77,7 @@ impl Catalogue {
         }
     }
 
-    /// What an hour of the offering costs by this catalogue; `None` where it does not say.
+    /// The hourly price of the offering; `None` where the catalogue has none.
     pub(crate) fn price_of(&self, offering: &LaunchOffering) -> Option<UsdPerHour> {
         let facts = self.catalog.find(&offering.instance_type)?;
         match (offering.capacity_type, &self.spot_prices) {
@@ -93,7 +92,7 @@ impl Catalogue {
         }
     }
 
-    /// Stores it for everybody else.
+    /// Stores it for all functions of the region.
     pub async fn save<S: CatalogStore>(&self, store: &S) -> Result<(), CatalogueError> {
         let bytes = document::encode(self)?;
         store.put(&key(&self.region), bytes).await?;
@@ -101,8 +100,8 @@ impl Catalogue {
     }
 }
 
-/// The name under which a region's catalogue is stored. A process that knows another form of the document
-/// looks under another name, so that old and new run beside each other while a version is rolled out.
+/// The name of a region's stored catalogue. It contains the version of the document, so that old
+/// and new versions of the program run side by side during a rollout.
 fn key(region: &str) -> String {
     format!("instance-types/v{}/{region}", document::VERSION)
 }

@@ -1,4 +1,4 @@
-//! What nodes must know to join their cluster.
+//! What a node must know of its cluster to join it.
 
 use domain::Text;
 
@@ -13,23 +13,23 @@ pub struct ClusterFacts {
     pub certificate_authority: Text,
     /// The Kubernetes version, `MAJOR.MINOR`.
     pub version: KubernetesVersion,
-    /// Addresses of services, such as `10.100.0.0/16`; the IPv6 range where the cluster's family is IPv6.
+    /// The service CIDR, such as `10.100.0.0/16`; the IPv6 range in an IPv6 cluster.
     pub service_cidr: Option<Text>,
-    /// Which family pods and services have addresses of.
+    /// The address family of pods and services.
     pub ip_family: IpFamily,
 }
 
 /// A version of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KubernetesVersion {
-    /// 1.
+    /// The major version, 1.
     pub major: u32,
-    /// 33 of `1.33`.
+    /// The minor version: 33 of `1.33`.
     pub minor: u32,
 }
 
 impl KubernetesVersion {
-    /// Reads `1.33`; a suffix as in `1.33+` is passed over.
+    /// Parses `1.33`; a suffix as in `1.33+` is ignored.
     pub fn parse(text: &str) -> Option<Self> {
         let (major, minor) = text.trim_start_matches('v').split_once('.')?;
         let digits = minor.find(|c: char| !c.is_ascii_digit()).unwrap_or(minor.len());
@@ -43,7 +43,7 @@ impl std::fmt::Display for KubernetesVersion {
     }
 }
 
-/// The family of addresses in a cluster.
+/// An address family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IpFamily {
     /// IPv4.
@@ -53,13 +53,13 @@ pub enum IpFamily {
     Ipv6,
 }
 
-/// What a description of a cluster lacks for nodes to join it.
+/// A field that the description of a cluster lacks for nodes to join it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("EKS does not say the cluster's {0} (a cluster that is being created has none yet)")]
+#[error("EKS does not return the cluster's {0} (a cluster that is being created has none yet)")]
 pub struct MissingFact(&'static str);
 
 impl ClusterFacts {
-    /// From what DescribeCluster says.
+    /// From the answer of DescribeCluster.
     pub fn from_eks(cluster: &aws_sdk_eks::types::Cluster) -> Result<Self, MissingFact> {
         let network = cluster.kubernetes_network_config();
         let family = network.and_then(|network| network.ip_family());
@@ -85,7 +85,8 @@ impl ClusterFacts {
 
     /// The address of the cluster's DNS service: EKS gives it the tenth of the services' range.
     ///
-    /// Source: <https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html> (`--dns-cluster-ip`).
+    /// Source: <https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html>
+    /// (`--dns-cluster-ip`).
     pub fn dns_address(&self) -> Option<Text> {
         let (network, _) = self.service_cidr.as_deref()?.split_once('/')?;
         match self.ip_family {

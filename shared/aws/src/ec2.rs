@@ -1,10 +1,12 @@
 //! The port `Cloud` over Amazon EC2.
 //!
-//! [`Ec2`] belongs to one cluster and lives as long as the process: what it remembers between calls (launch
-//! templates that are there, subnets that are full, dry runs that passed) only saves calls, and is right
-//! when empty.
+//! [`Ec2`] belongs to one cluster and lives as long as the process. What it remembers between calls
+//! (existing launch templates, full subnets, passed dry runs) only saves calls, and may be empty.
 
 mod addresses;
+mod cache;
+mod client;
+mod filter;
 mod fleet;
 mod fleet_answer;
 mod image;
@@ -21,12 +23,9 @@ mod tags;
 mod template;
 mod templates;
 mod termination;
+mod unresolved;
 mod validation;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use catalog::CatalogOptions;
 use controllers::ports::PortError;
 use controllers::ports::cloud::{
     Cloud, Instance, InstanceStatus, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
@@ -36,91 +35,7 @@ use domain::Text;
 use domain::instance_type::InstanceTypes;
 use domain::node_class::Ec2NodeClass;
 
-use crate::calls::Calls;
-use crate::catalogue::Catalogue;
-use crate::cluster::ClusterFacts;
-use addresses::Addresses;
-use node_class::CleanUps;
-use profile::Profiles;
-use templates::Templates;
-use validation::Validations;
-
-/// What Karpenter's users set by environment variables and flags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ec2Settings {
-    /// `VM_MEMORY_OVERHEAD_PERCENT`, in millionths.
-    pub vm_memory_overhead_ppm: u32,
-    /// `RESERVED_ENIS`.
-    pub reserved_enis: u32,
-    /// Not `DISABLE_DRY_RUN`: node classes are tried out before they count as ready.
-    pub dry_runs: bool,
-}
-
-impl Default for Ec2Settings {
-    fn default() -> Self {
-        let vm_memory_overhead_ppm = catalog::VM_MEMORY_OVERHEAD_PPM;
-        Self { vm_memory_overhead_ppm, reserved_enis: 0, dry_runs: true }
-    }
-}
-
-/// EC2, as one cluster uses it.
-#[derive(Debug)]
-pub struct Ec2 {
-    calls: Calls,
-    cluster: ClusterFacts,
-    settings: Ec2Settings,
-    catalogue: Mutex<Arc<Catalogue>>,
-    addresses: Mutex<Addresses>,
-    templates: Templates,
-    validations: Validations,
-    profiles: Profiles,
-    clean_ups: CleanUps,
-}
-
-impl Ec2 {
-    /// EC2 for a cluster. `catalogue` is what is sold; see [`Ec2::set_catalogue`].
-    pub fn new(
-        calls: Calls,
-        cluster: ClusterFacts,
-        catalogue: Catalogue,
-        settings: Ec2Settings,
-    ) -> Self {
-        Self {
-            calls,
-            cluster,
-            settings,
-            catalogue: Mutex::new(Arc::new(catalogue)),
-            addresses: Mutex::default(),
-            templates: Templates::default(),
-            validations: Validations::default(),
-            profiles: Profiles::default(),
-            clean_ups: CleanUps::default(),
-        }
-    }
-
-    /// Takes a newer catalogue, for a process that lives longer than the hour in which one is fresh.
-    pub fn set_catalogue(&self, catalogue: Catalogue) {
-        *self.catalogue.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalogue);
-    }
-
-    /// The catalogue in use.
-    pub fn catalogue(&self) -> Arc<Catalogue> {
-        self.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn addresses(&self) -> std::sync::MutexGuard<'_, Addresses> {
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn options(&self, catalogue: &Catalogue) -> CatalogOptions {
-        CatalogOptions {
-            vm_memory_overhead_ppm: self.settings.vm_memory_overhead_ppm,
-            reserved_enis: self.settings.reserved_enis,
-            spot_prices: catalogue.spot_prices.clone(),
-            ..CatalogOptions::of(&catalogue.region)
-        }
-    }
-}
+pub use client::{Ec2, Ec2Settings};
 
 impl Cloud for Ec2 {
     async fn instance_types(
@@ -136,8 +51,10 @@ impl Cloud for Ec2 {
         if !reservations.is_empty() {
             match self.reservations_remaining(&reservations).await {
                 Ok(remaining) => options.reservations_remaining = remaining,
-                // Not known is not none: EC2 says so at the launch.
-                Err(error) => tracing::warn!(%error, "what is left of reservations is not known"),
+                // Unknown is not none: a launch finds out.
+                Err(error) => {
+                    tracing::warn!(%error, "failed to read the remaining capacity of reservations")
+                }
             }
         }
         Ok(catalogue.catalog.instance_types(node_classes, &options))
@@ -160,7 +77,7 @@ impl Cloud for Ec2 {
     }
 
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError> {
-        Ok(self.end_instances(instance_ids).await)
+        Ok(self.terminate_instances(instance_ids).await)
     }
 
     async fn tag(&self, requests: &[TagRequest]) -> Result<Vec<Result<(), PortError>>, PortError> {
@@ -178,9 +95,6 @@ impl Cloud for Ec2 {
         self.release(node_class).await
     }
 }
-
-/// Things by a name of theirs.
-type ByName<T> = BTreeMap<Text, T>;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
-//! EKS: where a cluster's API server is, and who we are to it.
+//! EKS: the address of a cluster's API server, and bearer tokens for it.
 //!
-//! The API server takes a bearer token that proves an AWS identity: a presigned `GetCallerIdentity` of STS
-//! that names the cluster in a signed header, which EKS sends to STS to learn who signed it
-//! (<https://github.com/kubernetes-sigs/aws-iam-authenticator#api-authorization-from-outside-a-cluster>).
+//! The API server accepts a bearer token that proves an AWS identity: a presigned
+//! `GetCallerIdentity` of STS that names the cluster in a signed header, which EKS sends to STS to
+//! learn who signed it
+//! (<https://github.com/kubernetes-sigs/aws-iam-authenticator>).
 
 mod presign;
 
@@ -19,11 +20,11 @@ use crate::cluster::ClusterFacts;
 use crate::error::{Action, port_error, redacted};
 use presign::{Caller, presigned_caller_identity};
 
-/// What every token begins with.
+/// The prefix of every token.
 const TOKEN_PREFIX: &str = "k8s-aws-v1.";
-/// The API server takes a token for so long after it was signed. One minute is left for clocks that differ,
-/// as in `aws eks get-token`.
-const TOKEN_LASTS: SignedDuration = SignedDuration::from_mins(14);
+/// How long a token is used after it was signed. The API server accepts it for fifteen minutes; one
+/// is left for clock skew, as in `aws eks get-token`.
+const TOKEN_TTL: SignedDuration = SignedDuration::from_mins(14);
 const DESCRIBE_CLUSTER: Action = Action { service: "eks", name: "DescribeCluster" };
 
 /// EKS in one region, with the credentials of the process.
@@ -39,7 +40,7 @@ pub struct Eks {
 pub struct ClusterToken {
     /// The token. A secret.
     pub secret: Text,
-    /// Not to be used from then on.
+    /// When it must no longer be used.
     pub expires: Timestamp,
 }
 
@@ -51,7 +52,7 @@ impl std::fmt::Debug for ClusterToken {
 }
 
 impl Eks {
-    /// EKS as the configuration says.
+    /// A client of EKS with the region and credentials of the configuration.
     pub fn new(config: &SdkConfig) -> Self {
         Self {
             client: Client::new(config),
@@ -60,8 +61,8 @@ impl Eks {
         }
     }
 
-    /// A cluster's API server, and what its nodes must know. `NotFound` where there is no such cluster in
-    /// the region; `Unavailable` while it is being created.
+    /// Describes a cluster: its API server, and what its nodes must know. `NotFound` where the
+    /// region has no such cluster; `Unavailable` while it is being created.
     pub async fn describe(&self, cluster: &str) -> Result<ClusterFacts, PortError> {
         let answer = self
             .client
@@ -80,7 +81,7 @@ impl Eks {
         })
     }
 
-    /// A token for a cluster, signed now. No call is made but for credentials.
+    /// A token for a cluster, signed now. Calls AWS only where the credentials must be renewed.
     pub async fn token(&self, cluster: &str) -> Result<ClusterToken, PortError> {
         let credentials = self.credentials().await?;
         let region = self
@@ -91,8 +92,8 @@ impl Eks {
             Caller { credentials: &credentials, region, endpoint: &endpoint(region).await? };
         let now = Timestamp::now();
         let url = presigned_caller_identity(&caller, cluster, now)
-            .map_err(|error| refused("a request could not be signed").because(error))?;
-        let own_end = now.checked_add(TOKEN_LASTS).unwrap_or(now);
+            .map_err(|error| refused("the request could not be signed").because(error))?;
+        let own_end = now.checked_add(TOKEN_TTL).unwrap_or(now);
         let credentials_end = credentials.expiry().and_then(|end| Timestamp::try_from(end).ok());
         Ok(ClusterToken {
             secret: token(&url).into(),
@@ -116,8 +117,8 @@ fn refused(why: &str) -> PortError {
     PortError::new(ErrorKind::Invalid, "sign a token", why)
 }
 
-/// The address of STS in a region, whatever its partition. Never one that the environment sets: EKS takes
-/// tokens for the real one only.
+/// The endpoint of STS in a region of any partition. Ignores endpoints that the environment sets:
+/// EKS accepts tokens for the real one only.
 async fn endpoint(region: &str) -> Result<String, PortError> {
     let unknown = |error: &dyn std::fmt::Display| refused(&format!("no STS in {region}: {error}"));
     let params = Params::builder()

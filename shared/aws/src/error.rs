@@ -1,7 +1,7 @@
-//! Errors of AWS, classified once.
+//! Errors of AWS, classified.
 //!
-//! Nothing leaves this module that must not be in a log: account ids are blanked, and the encoded part of
-//! an authorization failure (which spells out the request) is cut off.
+//! They are fit for logs: account ids are redacted, and the encoded part of an authorization
+//! failure (which spells out the request) is removed.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -11,17 +11,18 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use aws_smithy_types::error::operation::BuildError;
 use controllers::ports::{ErrorKind, PortError};
 
-/// What AWS said, fit for logs: the cause of a [`PortError`].
+/// An error of AWS, fit for logs: the cause of a [`PortError`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct AwsError {
-    /// The error code, such as `UnauthorizedOperation`; a word of the SDK where no answer came.
+    /// The error code, such as `UnauthorizedOperation`; `Timeout`, `NotSent`, `UnreadableAnswer` or
+    /// `NotBuilt` where AWS did not answer.
     pub code: String,
     /// The message, without account ids.
     pub message: String,
 }
 
-/// A call of an AWS action, for errors and for the call's metering.
+/// An action of AWS, as IAM names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
     /// The IAM prefix, such as `ec2`.
@@ -30,7 +31,7 @@ pub struct Action {
     pub name: &'static str,
 }
 
-/// Codes that mean the thing is not there.
+/// Suffixes of codes that mean that the resource does not exist.
 const NOT_FOUND_SUFFIXES: [&str; 3] = [".NotFound", ".NotFoundException", "NotFound"];
 const NOT_FOUND: [&str; 3] = ["NoSuchEntity", "ParameterNotFound", "ResourceNotFoundException"];
 const THROTTLED: [&str; 9] = [
@@ -74,9 +75,10 @@ const CONFLICT: [&str; 5] = [
     "ConditionalCheckFailedException",
     "InvalidLaunchTemplateName.AlreadyExistsException",
 ];
-/// EC2's ways to say that there is none left, of instances or of the account's share of them.
+/// Codes that mean that EC2 has no capacity left, or the account no quota. Karpenter treats the
+/// same codes as unfulfillable capacity.
 ///
-/// Source: reference E2.1.
+/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html>.
 pub const NO_CAPACITY: [&str; 8] = [
     "InsufficientInstanceCapacity",
     "MaxSpotInstanceCountExceeded",
@@ -88,7 +90,7 @@ pub const NO_CAPACITY: [&str; 8] = [
     "ReservationCapacityExceeded",
 ];
 
-/// What kind of failure an error code is.
+/// The kind of failure that an error code stands for.
 pub fn kind_of(code: &str) -> ErrorKind {
     let is = |codes: &[&str]| codes.contains(&code);
     if is(&THROTTLED) {
@@ -113,7 +115,7 @@ pub fn kind_of(code: &str) -> ErrorKind {
     }
 }
 
-/// The error of a call, for whoever asked.
+/// The error of a call, for its caller.
 pub fn port_error<E, R>(action: Action, error: &SdkError<E, R>) -> PortError
 where
     E: ProvideErrorMetadata + Error + 'static,
@@ -123,19 +125,19 @@ where
     let kind = match error {
         SdkError::ServiceError(_) => kind_of(&said.code),
         SdkError::ConstructionFailure(_) => ErrorKind::Invalid,
-        // No answer, or none that could be read: nobody knows whether the call took effect.
+        // No answer, or none that could be parsed: the call may have taken effect.
         _ => ErrorKind::Unavailable,
     };
     from_code(action, kind, said)
 }
 
-/// An error that EC2 reported inside an answer rather than as one.
+/// An error that EC2 reported inside a successful answer.
 pub fn reported(action: Action, code: &str, message: &str) -> PortError {
     let said = AwsError { code: code.to_owned(), message: redacted(message).into_owned() };
     from_code(action, kind_of(code), said)
 }
 
-/// A part of a request of that operation; an error where the SDK misses a field.
+/// A part of a request; an error where the SDK misses a field.
 pub(crate) fn built<T>(
     operation: &'static str,
     part: Result<T, BuildError>,
@@ -156,7 +158,7 @@ fn from_code(action: Action, kind: ErrorKind, said: AwsError) -> PortError {
     PortError::new(kind, action.name, message).because(said)
 }
 
-/// What the other side said; where nobody answered, what the SDK says of that.
+/// The error that AWS returned; where it did not answer, the one of the SDK.
 pub fn aws_error<E, R>(error: &SdkError<E, R>) -> AwsError
 where
     E: ProvideErrorMetadata + Error + 'static,
@@ -190,8 +192,8 @@ fn no_answer(code: &str, error: &(dyn Error + 'static)) -> AwsError {
     AwsError { code: code.to_owned(), message: redacted(&message).into_owned() }
 }
 
-/// The action that a policy does not allow, as the message names it; it may be another one than the one
-/// called (`iam:PassRole`, say).
+/// The action that a policy does not allow, as the message names it: it may differ from the one
+/// called (for example `iam:PassRole`).
 fn denied_action(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("not authorized to perform: ")?;
     let action = rest.split_whitespace().next()?;
@@ -201,7 +203,7 @@ fn denied_action(message: &str) -> Option<&str> {
 const ACCOUNT_ID_DIGITS: usize = 12;
 const ENCODED: &str = "Encoded authorization failure message";
 
-/// The text without account ids and encoded authorization messages.
+/// Redacts account ids and encoded authorization messages.
 pub fn redacted(text: &str) -> Cow<'_, str> {
     let text = match text.split_once(ENCODED) {
         Some((before, _)) => before.trim_end(),
@@ -234,7 +236,8 @@ fn runs_of_digits(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     })
 }
 
-/// Part of a longer word, such as the hexadecimal digits of `i-0123…`, is no account id.
+/// Whether a run of digits is a word of its own: the digits of `i-0123456789012345a` are not an
+/// account id.
 fn stands_alone(text: &str, start: usize, end: usize) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric();
     !text[..start].ends_with(is_part) && !text[end..].starts_with(is_part)

@@ -1,12 +1,12 @@
 //! Amazon EC2, DynamoDB and EKS behind the ports of the controllers.
 //!
-//! [`ec2::Ec2`] is the port `Cloud`; [`catalogue`] gathers what EC2 sells and what it costs into one
-//! document, so that a function starts from that instead of a hundred calls. This is the only crate that
-//! names an AWS SDK.
+//! [`ec2::Ec2`] is the port `Cloud`; [`catalogue`] gathers instance types, offerings and prices
+//! into one document, so that a function starts from that instead of a hundred calls. This is the
+//! only crate that names an AWS SDK.
 
 #![expect(
     clippy::redundant_closure_for_method_calls,
-    reason = "paths of generated types hide what the closure says"
+    reason = "paths of generated types are longer than the closure"
 )]
 
 pub mod budget;

@@ -1,4 +1,4 @@
-//! How AWS is called: retries and timeouts, the same for every client.
+//! Retries and timeouts of all AWS clients.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 
-/// Attempts of one call, the first among them. More is left to the next tick.
+/// Attempts of one call, including the first. Further ones are left to the next run.
 const ATTEMPTS_MAX: u32 = 4;
 const BACKOFF_INITIAL: Duration = Duration::from_millis(200);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// The longest that one attempt may take: pages of instance types and price lists take some seconds.
+/// The longest that one attempt may take: pages of instance types and of price lists take seconds.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The longest that a call may take with all its attempts.
 const CALL_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// The configuration of every client, from the environment as the SDK reads it: region, credentials,
-/// `AWS_ENDPOINT_URL` and its kin. Every call is bounded in attempts and in time.
+/// The configuration of every client, from the environment as the SDK reads it: region,
+/// credentials, `AWS_ENDPOINT_URL` and the like. Every call is bounded in attempts and in time.
 pub async fn config() -> SdkConfig {
     aws_config::defaults(BehaviorVersion::latest())
         .retry_config(retries())

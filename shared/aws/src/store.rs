@@ -1,12 +1,14 @@
-//! What is remembered between runs, in one DynamoDB table.
+//! Records that outlive a run, in one DynamoDB table.
 //!
-//! [`DynamoStore`] is the port `ClaimStore` for one cluster. Every write of a record is conditional: on
-//! its absence and the lease under which it is made, or on the version that was read. Reads are strongly
-//! consistent, but for the way from an instance to its claim. A write whose answer was lost and that is
-//! sent again is recognised as the same.
+//! [`DynamoStore`] is the port `ClaimStore` for one cluster. Every write of a record is
+//! conditional: on its absence and the lease under which it is made, or on the version that was
+//! read. Reads are strongly consistent, except the index from an instance to its claim. A write
+//! that is sent again after its answer was lost is recognised as the same.
 
+mod attribute;
 mod blob;
 mod claims;
+mod error;
 mod expression;
 mod item;
 mod lease;
@@ -21,13 +23,13 @@ pub use controllers::ports::ClaimPlace;
 use controllers::ports::PortError;
 use domain::Text;
 
+pub(crate) use attribute::{Place, integer, number};
 pub use blob::RegionBlobs;
 pub(crate) use expression::Condition;
-pub(crate) use item::whole;
 pub use table::Table;
-pub(crate) use table::{Place, Written, number};
+pub(crate) use table::Written;
 
-use item::{key_of, word};
+use attribute::{key_of, string};
 use schema::{CLAIMS, CLUSTER};
 
 /// The records of one cluster.
@@ -35,7 +37,7 @@ use schema::{CLAIMS, CLUSTER};
 pub struct DynamoStore {
     table: Table,
     cluster: Text,
-    /// Names of claims that the last look could not read.
+    /// Names of claims whose records could not be parsed when they were last listed.
     unreadable_claims: RefCell<Vec<Text>>,
 }
 
@@ -47,8 +49,8 @@ impl DynamoStore {
 }
 
 impl Table {
-    /// Which cluster's claim an instance was launched for: EC2's events name no cluster. The index that is
-    /// read may lag by a moment.
+    /// The claim that an instance was launched for, and its cluster: EC2's events name no cluster.
+    /// The index is eventually consistent.
     pub async fn claim_of_instance(
         &self,
         instance_id: &str,
@@ -56,7 +58,7 @@ impl Table {
         let keys = self.query_instance(instance_id).await?;
         Ok(keys.iter().find_map(|key| {
             let claim = key_of(key).strip_prefix(CLAIMS)?;
-            Some(ClaimPlace { cluster: word(key, CLUSTER)?.into(), claim: claim.into() })
+            Some(ClaimPlace { cluster: string(key, CLUSTER)?.into(), claim: claim.into() })
         }))
     }
 }

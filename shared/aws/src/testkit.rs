@@ -12,8 +12,8 @@ use domain::requirement::Requirement;
 
 use controllers::record::launch::{LaunchOffering, LaunchRequest};
 
-/// A node class of AL2023 that is resolved: two subnets in `us-east-1a`, one in `us-east-1b`, images of both
-/// architectures.
+/// A node class of AL2023 that is resolved: two subnets in `us-east-1a`, one in `us-east-1b`,
+/// images of both architectures.
 pub(crate) fn node_class(name: &str) -> Ec2NodeClass {
     let subnet =
         |id: &str, zone: &str| ResolvedSubnet { id: id.into(), zone: zone.into(), zone_id: None };

@@ -1,10 +1,11 @@
-//! One token bucket an account and region for each kind of call, shared by all clusters through DynamoDB.
+//! A token bucket for each kind of call in an account and region, shared by all clusters through
+//! DynamoDB.
 //!
-//! EC2 meters an account and region (`RequestLimitExceeded`), not a cluster: without this, the clusters of
-//! an installation would starve each other. The buckets hold three quarters of what EC2 gives, so that
-//! people and other programs find some left. Tokens are taken in batches that are good for a moment, so
-//! that most calls cost no write. A bucket that cannot be asked lets calls through: AWS refuses what is
-//! too much, and that is answered by trying again.
+//! EC2 throttles an account and region (`RequestLimitExceeded`), not a cluster: without the
+//! buckets, the clusters of an installation would starve each other. They hold three quarters of
+//! EC2's own limits, so that people and other programs find some left. Tokens are taken in batches
+//! that are valid for a moment, so that most calls cost no write. A bucket that is unavailable lets
+//! calls through: AWS throttles excess calls itself, and those are retried.
 
 mod bucket;
 
@@ -17,30 +18,30 @@ use domain::{SignedDuration, Timestamp};
 
 use crate::budget::{Acquired, Bucket, CallBudget};
 use crate::store::schema::{THROTTLES, region_partition};
-use crate::store::{Condition, Place, Table, Written, number, whole};
+use crate::store::{Condition, Place, Table, Written, integer, number};
 use bucket::{Grant, Limit, grant, wait_for};
 
-/// Tokens taken together are good for so long: a process that is frozen must not spend old ones.
-const BATCH_LASTS: SignedDuration = SignedDuration::from_secs(2);
-/// No call waits for longer.
+/// How long a batch of tokens is valid: a process that was frozen must not spend old ones.
+const BATCH_TTL: SignedDuration = SignedDuration::from_secs(2);
+/// The longest that a call waits for tokens.
 const WAIT_MAX: Duration = Duration::from_secs(10);
-/// The bucket answers in milliseconds, or not at all.
+/// The longest that DynamoDB may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
-/// A bucket that could not be asked is not asked again for so long.
-const OPEN_FOR: SignedDuration = SignedDuration::from_secs(10);
+/// How long calls bypass a bucket that was unavailable.
+const BYPASS_TTL: SignedDuration = SignedDuration::from_secs(10);
 
-/// Takes tokens off a bucket that is somewhat empty: its moment of fullness moves.
+/// Takes tokens from a bucket that is not full: the time at which it will be full moves.
 const SPEND: &str = "SET #full_at = #full_at + :cost";
 const HAS_ROOM: &str = "#full_at BETWEEN :now AND :limit";
-/// Takes tokens off a bucket that is full.
+/// Takes tokens from a full bucket.
 const OPEN: &str = "SET #full_at = :next";
 const IS_FULL: &str = "attribute_not_exists(#full_at) OR #full_at < :now";
-/// Until when the bucket is not full, in microseconds since 1970.
+/// When the bucket will be full, microseconds since 1970.
 const FULL_AT: &str = "full_at";
 
 type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// The budget of one region, in a table.
+/// The call budget of one region, in a table.
 pub struct SharedBudget {
     table: Table,
     partition: String,
@@ -48,29 +49,29 @@ pub struct SharedBudget {
     local: Mutex<HashMap<Bucket, Local>>,
 }
 
-/// What this process has of a bucket.
+/// What this process holds of a bucket.
 #[derive(Clone, Copy, Debug, Default)]
 struct Local {
-    /// Tokens taken and not spent.
+    /// Tokens taken and not spent yet.
     tokens: u32,
     /// When they were taken.
     taken: Option<Timestamp>,
-    /// Calls go through unasked until then.
+    /// Until then, calls bypass the bucket.
     open_until: Option<Timestamp>,
 }
 
-/// What a bucket answered.
+/// The answer of a bucket.
 enum Answer {
-    /// So many tokens, at least one.
+    /// Tokens, at least one.
     Taken(u32),
-    /// None before so long.
+    /// None before this time has passed.
     Wait(Duration),
-    /// Others were faster.
+    /// Another process changed it meanwhile.
     Again,
 }
 
 impl SharedBudget {
-    /// The budget of a region in the table's account.
+    /// The call budget of a region in the table's account.
     pub fn new(table: Table, region: &str) -> Self {
         Self::with_clock(table, region, Arc::new(Timestamp::now))
     }
@@ -83,7 +84,7 @@ impl SharedBudget {
         self.local.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Spends tokens of the batch in hand; how many are still wanted.
+    /// Spends tokens of the current batch. Returns how many are still wanted.
     fn spend(&self, bucket: Bucket, wanted: u32) -> u32 {
         let now = (self.now)();
         let mut all = self.local();
@@ -91,7 +92,7 @@ impl SharedBudget {
         if own.open_until.is_some_and(|until| now < until) {
             return 0;
         }
-        if own.taken.is_none_or(|taken| now.duration_since(taken) > BATCH_LASTS) {
+        if own.taken.is_none_or(|taken| now.duration_since(taken) > BATCH_TTL) {
             own.tokens = 0;
         }
         let spent = wanted.min(own.tokens);
@@ -107,9 +108,9 @@ impl SharedBudget {
         own.taken = Some(now);
     }
 
-    fn let_through(&self, bucket: Bucket, why: &dyn fmt::Display) {
-        tracing::warn!(bucket = bucket.as_str(), %why, "the shared call budget cannot be asked: calls go out unmetered");
-        let until = (self.now)().checked_add(OPEN_FOR).ok();
+    fn bypass(&self, bucket: Bucket, why: &dyn fmt::Display) {
+        tracing::warn!(bucket = bucket.as_str(), %why, "call budget unavailable, bypassing it");
+        let until = (self.now)().checked_add(BYPASS_TTL).ok();
         self.local().entry(bucket).or_default().open_until = until;
     }
 
@@ -130,20 +131,20 @@ impl SharedBudget {
                     if waited + pause > WAIT_MAX {
                         tracing::warn!(
                             bucket = bucket.as_str(),
-                            "the shared call budget is used up: a call goes out all the same"
+                            "call budget exhausted, sending the call anyway"
                         );
                         return;
                     }
                     waited += pause;
                     tokio::time::sleep(pause).await;
                 }
-                Ok(Err(error)) => return self.let_through(bucket, &error),
-                Err(elapsed) => return self.let_through(bucket, &elapsed),
+                Ok(Err(error)) => return self.bypass(bucket, &error),
+                Err(elapsed) => return self.bypass(bucket, &elapsed),
             }
         }
     }
 
-    /// Takes up to so many tokens off the bucket.
+    /// Takes up to `wanted` tokens from the bucket.
     async fn take(
         &self,
         bucket: Bucket,
@@ -160,7 +161,7 @@ impl SharedBudget {
             .with(":limit", number(limit.latest_full_at(now, wanted)));
         let there = match self.table.update(place, SPEND, room).await? {
             Written::Done(_) => return Ok(Answer::Taken(wanted)),
-            Written::Refused(item) => item.and_then(|item| whole::<i64>(&item, FULL_AT).ok()),
+            Written::Refused(item) => item.and_then(|item| integer::<i64>(&item, FULL_AT).ok()),
         };
         match grant(there, now, limit, wanted) {
             Grant::Full => {

@@ -1,12 +1,14 @@
-//! User data: what an instance is told at its first boot, so that its kubelet joins the cluster as planned.
+//! User data: the configuration that an instance boots with, so that its kubelet joins the cluster
+//! as planned.
 //!
-//! Each image family has its own form ([`al2`], [`nodeadm`], [`bottlerocket`], [`windows`]); what the
-//! user wrote is merged in, and where both speak of the same thing, ours counts. Own images (`Custom`)
-//! get the user's text as it is.
+//! Each image family has its own form ([`al2`], [`nodeadm`], [`bottlerocket`], [`windows`]). The
+//! user's text is merged in; where both set the same field, ours takes precedence. Custom images
+//! get the user's text unchanged.
 //!
-//! Source: reference E6.1 to E6.5; Karpenter's documentation of `spec.userData`.
+//! Source: <https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata>.
 
 mod al2;
+mod bootstrap;
 mod bottlerocket;
 mod kubelet;
 mod mime;
@@ -15,62 +17,14 @@ mod nodeadm;
 pub(crate) mod testkit;
 mod windows;
 
-use domain::Text;
 use domain::label::{self, Labels};
-use domain::node_class::{AmiFamily, Ec2NodeClassSpec};
-use domain::resource::Resources;
+use domain::node_class::AmiFamily;
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 
-use crate::cluster::ClusterFacts;
+pub(crate) use bootstrap::Bootstrap;
+pub use bootstrap::{BYTES_MAX, UserDataError};
 
-/// The most that EC2 takes, in bytes, before base64.
-///
-/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html>.
-pub const BYTES_MAX: usize = 16_384;
-
-/// What user data is made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bootstrap<'a> {
-    /// The cluster to join.
-    pub(crate) cluster: &'a ClusterFacts,
-    /// How nodes are set up.
-    pub(crate) spec: &'a Ec2NodeClassSpec,
-    /// Labels that the kubelet registers with; see [`registered_labels`].
-    pub(crate) labels: &'a Labels,
-    /// Taints that it registers with; see [`registered_taints`].
-    pub(crate) taints: &'a [Taint],
-    /// Pods that it takes.
-    pub(crate) max_pods: u32,
-    /// What it keeps for itself.
-    pub(crate) kube_reserved: &'a Resources,
-    /// The name of the image, which tells Bottlerocket's version.
-    pub(crate) image_name: Option<&'a str>,
-}
-
-/// Why there can be no user data.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UserDataError {
-    /// It says that it is a MIME archive, and is none.
-    #[error("spec.userData begins like a MIME multipart archive, but {0}")]
-    Mime(String),
-    /// It is no TOML.
-    #[error("spec.userData of Bottlerocket nodes must be TOML: {0}")]
-    Toml(String),
-    /// It is TOML, but of another form.
-    #[error("spec.userData: {0} must be a table")]
-    NotATable(&'static str),
-    /// nodeadm must know the range of the services' addresses.
-    #[error("the cluster's service CIDR is not known, and AL2023 nodes cannot join without it")]
-    NoServiceCidr,
-    /// A setting that was read as JSON is none.
-    #[error("spec.kubelet.{0} is not valid JSON")]
-    KubeletField(Text),
-    /// EC2 would not take it.
-    #[error("user data has {0} bytes, EC2 takes at most {BYTES_MAX}")]
-    TooLong(usize),
-}
-
-/// The user data for nodes of a launch; `None` where there is nothing to say.
+/// The user data of a launch; `None` for a custom image without any.
 pub(crate) fn user_data(bootstrap: &Bootstrap<'_>) -> Result<Option<String>, UserDataError> {
     let text = match bootstrap.spec.ami_family {
         AmiFamily::Al2 => Some(al2::user_data(bootstrap)?),
@@ -87,9 +41,9 @@ pub(crate) fn user_data(bootstrap: &Bootstrap<'_>) -> Result<Option<String>, Use
     }
 }
 
-/// The labels that a kubelet may give its own Node: none of Kubernetes' own domains, which the API
-/// server's NodeRestriction refuses (the lifecycle controller sets those once the Node has joined). Where
-/// user data says the taints, the controller need not set them again.
+/// The labels that a kubelet may set on its own Node: none of Kubernetes' own domains, which the
+/// API server's NodeRestriction refuses (lifecycle sets those once the Node has joined). Where user
+/// data sets the taints, lifecycle need not set them again.
 pub(crate) fn registered_labels(labels: &Labels, capacity_type: &str, family: AmiFamily) -> Labels {
     let mut registered: Labels = labels
         .iter()
@@ -110,7 +64,7 @@ fn is_kubernetes_own(key: &str) -> bool {
     })
 }
 
-/// The taints with the one that keeps pods off until the Node was matched to its claim.
+/// The taints, with the one that keeps pods off until the Node is matched to its claim.
 pub(crate) fn registered_taints(taints: &[Taint]) -> Vec<Taint> {
     let mut registered = taints.to_vec();
     if !registered.iter().any(|taint| &*taint.key == UNREGISTERED) {
@@ -121,16 +75,6 @@ pub(crate) fn registered_taints(taints: &[Taint]) -> Vec<Taint> {
         });
     }
     registered
-}
-
-impl Bootstrap<'_> {
-    /// The addresses of DNS servers: the user's, else the cluster's own.
-    fn cluster_dns(&self) -> Vec<Text> {
-        match self.spec.kubelet.cluster_dns.as_slice() {
-            [] => self.cluster.dns_address().into_iter().collect(),
-            own => own.to_vec(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! Environment variables: the configuration of a function, read once, invalid ones reported together.
+//! Environment variables: the configuration of a function, read once, invalid ones reported
+//! together.
 //!
 //! Names and defaults are Karpenter's where it has them
-//! (<https://karpenter.sh/docs/reference/settings/>). A test compares the names with the template's.
+//! (<https://karpenter.sh/docs/reference/settings/>). A test compares the names with the
+//! template's.
 
 use std::fmt;
 use std::str::FromStr;
@@ -44,8 +46,8 @@ pub const RESERVED_ENIS: &str = "RESERVED_ENIS";
 /// Whether node classes count as ready without a dry run.
 pub const DISABLE_DRY_RUN: &str = "DISABLE_DRY_RUN";
 
-/// All variables that are read, beside those of Lambda (`_HANDLER`) and of the AWS SDK (`AWS_REGION`
-/// and others).
+/// All variables that are read, beside those of Lambda (`_HANDLER`) and of the AWS SDK
+/// (`AWS_REGION` and others).
 pub const VARIABLES: &[Variable] = &[
     Variable {
         name: TABLE_NAME,

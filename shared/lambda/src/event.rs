@@ -1,9 +1,9 @@
 //! The event that invokes a function: it names a cluster.
 //!
 //! `{"cluster": "NAME"}`, with `"mode": "watch"` or `"poll"` to override the environment, and with
-//! `"handBack": true` or `false` where lifecycle is to hand the cluster back to Karpenter or to take it
-//! over again; or EventBridge's envelope with these fields in `detail`. Other fields are ignored. A
-//! function that serves the whole region needs no name.
+//! `"handBack": true` or `false` where lifecycle is to hand the cluster back to Karpenter or to
+//! take it over again; or EventBridge's envelope with these fields in `detail`. Other fields are
+//! ignored. A function that serves the whole region needs no name.
 
 use domain::Text;
 use serde_json::Value;
@@ -17,7 +17,8 @@ pub struct ClusterEvent {
     pub cluster: Option<Text>,
     /// Whether to watch or to poll; `None` leaves it to the environment.
     pub reaction: Option<Reaction>,
-    /// `true` hands the cluster back to Karpenter, `false` takes it over again; `None` does neither.
+    /// `true` hands the cluster back to Karpenter, `false` takes it over again; `None` does
+    /// neither.
     pub hand_back: Option<bool>,
 }
 

@@ -1,5 +1,5 @@
-//! Errors of an invocation, as Lambda reports them: a type that alarms and people can tell apart, and
-//! a message that names what failed.
+//! Errors of an invocation, as Lambda reports them: a type that alarms and people can tell apart,
+//! and a message that names what failed.
 
 use aws::calls::NoRegion;
 use aws::catalogue::CatalogueError;

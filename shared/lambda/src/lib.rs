@@ -1,9 +1,10 @@
-//! What the Lambda functions have in common: environment, event, the adapters of a process, deadline,
-//! logs, metrics and errors.
+//! What the Lambda functions have in common: environment, event, the adapters of a process,
+//! deadline, logs, metrics and errors.
 //!
-//! A function is a name and an async function of an [`Invocation`]; [`start`] runs it under the Lambda
-//! runtime. One that a queue invokes is an async function of a [`Batch`] and its event, which returns
-//! the answer to the queue; [`start_queue`] runs it. Both record what they did in [`Telemetry`].
+//! A function is a name and an async function of an [`Invocation`]; [`start`] runs it under the
+//! Lambda runtime. One that a queue invokes is an async function of a [`Batch`] and its event,
+//! which returns the answer to the queue; [`start_queue`] runs it. Both record what they did in
+//! [`Telemetry`].
 
 mod batch;
 pub mod clock;

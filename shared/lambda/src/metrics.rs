@@ -72,7 +72,13 @@ impl Metrics {
     }
 
     /// Sets a gauge; the last value counts.
-    pub fn gauge(&self, name: &'static str, labels: &[(&'static str, &str)], unit: Unit, value: f64) {
+    pub fn gauge(
+        &self,
+        name: &'static str,
+        labels: &[(&'static str, &str)],
+        unit: Unit,
+        value: f64,
+    ) {
         self.with(name, labels, unit, |values| *values = vec![value]);
     }
 

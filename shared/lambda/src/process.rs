@@ -1,5 +1,5 @@
-//! What a process keeps from one invocation to the next: clients, connections, and their caches. All of
-//! it only saves time: a process that has just started behaves the same.
+//! What a process keeps from one invocation to the next: clients, connections, and their caches.
+//! All of it only saves time: a process that has just started behaves the same.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,11 +21,11 @@ use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 
-/// How long a loaded catalogue is used before a newer one is looked for. Function `catalog` stores one
-/// every hour.
+/// How long a loaded catalogue is used before a newer one is looked for. Function `catalog` stores
+/// one every hour.
 const CATALOGUE_TTL: SignedDuration = SignedDuration::from_mins(15);
-/// How long the description of a cluster is used before EKS is asked again: its version changes once
-/// in months.
+/// How long the description of a cluster is used before EKS is asked again: its version changes
+/// once in months.
 const FACTS_TTL: SignedDuration = SignedDuration::from_mins(15);
 
 /// The clients of one process.
@@ -187,7 +187,8 @@ impl Process {
         Ok(Catalogue::load(&self.blobs, self.calls.region()).await?)
     }
 
-    /// Whether a cluster is unchanged since its adapters were made. Assumed where EKS cannot be asked.
+    /// Whether a cluster is unchanged since its adapters were made. Assumed where EKS cannot be
+    /// asked.
     async fn is_current(&self, adapters: &Adapters) -> bool {
         let now = self.clock.now();
         if now.duration_since(adapters.facts_checked.get()) < FACTS_TTL {

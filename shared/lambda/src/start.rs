@@ -37,8 +37,8 @@ pub fn start(
 
 /// Runs a function that a queue invokes, under the Lambda runtime until that ends the process.
 ///
-/// The function is given the event and returns the answer to the queue. A payload that is not such an
-/// event fails the invocation, so that the queue delivers the whole batch again.
+/// The function is given the event and returns the answer to the queue. A payload that is not such
+/// an event fails the invocation, so that the queue delivers the whole batch again.
 pub fn start_queue<E: DeserializeOwned, R: Serialize>(
     name: &'static str,
     function: impl AsyncFn(&Batch<'_>, E) -> R,

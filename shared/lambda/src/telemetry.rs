@@ -53,8 +53,8 @@ impl Telemetry {
         &self.metrics
     }
 
-    /// Records a run of the function's controller. `record_report` is given the report of a run that
-    /// took place.
+    /// Records a run of the function's controller. `record_report` is given the report of a run
+    /// that took place.
     pub fn record_run<R>(
         &self,
         result: Result<RunOutcome<R>, PortError>,
@@ -235,7 +235,9 @@ mod tests {
             telemetry.record_problem("launch a", &error(ErrorKind::Throttled));
             telemetry.record_problem("launch b", &error(ErrorKind::Denied));
         });
-        assert!(matches!(telemetry.outcome(), Err(Failure::Call(own)) if own.kind == ErrorKind::Denied));
+        assert!(
+            matches!(telemetry.outcome(), Err(Failure::Call(own)) if own.kind == ErrorKind::Denied)
+        );
     }
 
     #[test]

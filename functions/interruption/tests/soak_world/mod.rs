@@ -343,7 +343,8 @@ impl Region {
             .collect()
     }
 
-    /// In the end every pod runs, nothing happened that must never happen, and no node was launched in vain.
+    /// In the end every pod runs, nothing happened that must never happen, and no node was launched
+    /// in vain.
     pub(crate) fn check_rest(&self, before: &BTreeMap<String, ClaimRecord>) {
         for (name, world) in &self.clusters {
             let world = world.read();
@@ -432,7 +433,8 @@ impl Queue {
         }
     }
 
-    /// The next messages that are visible; time passes until there are some. `None` when none are left.
+    /// The next messages that are visible; time passes until there are some. `None` when none are
+    /// left.
     pub(crate) fn next_batch(&mut self, region: &Region) -> Option<Vec<usize>> {
         region.advance(region.now() + SignedDuration::from_millis(500));
         loop {

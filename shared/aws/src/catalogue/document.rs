@@ -1,5 +1,5 @@
-//! The stored form of a catalogue: JSON under gzip. Tables of the catalogue's own crate hold the types, a
-//! hundred bytes each, so that the whole fits into one or two items of a table.
+//! The stored form of a catalogue: gzipped JSON. Types and zones are tables of the `catalog` crate,
+//! a hundred bytes a type, so that the whole fits into one or two items of the table.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -15,24 +15,24 @@ use serde::{Deserialize, Serialize};
 
 use super::Catalogue;
 
-/// Grows with every change that older processes cannot read.
+/// The version of the document; grows with every incompatible change.
 pub(super) const VERSION: u32 = 1;
-/// More than any catalogue unpacks to; keeps a damaged blob from filling the memory.
+/// A limit that no catalogue reaches when unpacked: keeps a damaged blob from filling memory.
 const UNPACKED_BYTES_MAX: u64 = 64 << 20;
 
 /// Why a stored catalogue cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// It is no gzip.
+    /// It is not gzip.
     #[error("it could not be unpacked")]
     Packing(#[from] io::Error),
-    /// It is no JSON of this form.
+    /// It is not JSON of this form.
     #[error("it is not of the form that this version writes")]
     Json(#[from] serde_json::Error),
     /// A table in it is damaged.
     #[error("a table in it is damaged")]
     Table(#[from] CatalogError),
-    /// Its time is none.
+    /// Its time is invalid.
     #[error("it does not say when it was made: {0:?}")]
     Made(String),
 }

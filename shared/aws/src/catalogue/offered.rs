@@ -1,4 +1,4 @@
-//! Instance types and where they are sold, from EC2's own description.
+//! Instance types and the zones that offer them, as EC2 describes them.
 
 use aws_sdk_ec2::types::{Filter, InstanceTypeInfo, LocationType};
 use catalog::Catalog;
@@ -14,8 +14,9 @@ use crate::calls::{Calls, ec2};
 const TYPES_A_PAGE: i32 = 100;
 const OFFERINGS_A_PAGE: i32 = 1000;
 
-/// The types that Kubernetes nodes can run on, and the zones that sell each. What EC2's API does not tell
-/// (branch interfaces, bandwidths that it states in words, prices) is taken from `known`.
+/// The types that Kubernetes nodes can run on, and the zones that offer each. Figures that EC2's
+/// API lacks (branch interfaces, bandwidths that it states in words, prices) are taken from
+/// `known`.
 pub(super) async fn offered(calls: &Calls, known: &Catalog) -> Result<Catalog, PortError> {
     let answers = [instance_types(calls).await?, offerings(calls).await?];
     let none = Figures::default();
@@ -83,11 +84,9 @@ fn answer(document: Value) -> Result<Answer, PortError> {
     })
 }
 
-/// The description as EC2's command line prints it, which is what the catalogue reads: one reader for both.
+/// The description in the form that EC2's command line prints, so that the catalogue has one reader
+/// for both.
 fn described(info: &InstanceTypeInfo) -> Value {
-    let network = info.network_info();
-    let cards = network.map(|network| network.network_cards()).unwrap_or_default();
-    let processor = info.processor_info();
     let storage = info.instance_storage_info();
     let ebs = info.ebs_info();
     let ebs_limits = ebs.and_then(|ebs| ebs.ebs_optimized_info());
@@ -105,33 +104,8 @@ fn described(info: &InstanceTypeInfo) -> Value {
             info.v_cpu_info().and_then(|own| own.default_v_cpus()).unwrap_or_default() },
         "MemoryInfo": { "SizeInMiB":
             info.memory_info().and_then(|own| own.size_in_mib()).unwrap_or_default() },
-        "ProcessorInfo": {
-            "SupportedArchitectures": processor
-                .map(|own| own.supported_architectures()).unwrap_or_default()
-                .iter().map(|own| own.as_str()).collect::<Vec<_>>(),
-            "SupportedFeatures": processor
-                .map(|own| own.supported_features()).unwrap_or_default()
-                .iter().map(|own| own.as_str()).collect::<Vec<_>>(),
-            "SustainedClockSpeedInGhz":
-                processor.and_then(|own| own.sustained_clock_speed_in_ghz()).unwrap_or_default(),
-            "Manufacturer": processor.and_then(|own| own.manufacturer()).unwrap_or_default(),
-        },
-        "NetworkInfo": {
-            "NetworkPerformance":
-                network.and_then(|own| own.network_performance()).unwrap_or_default(),
-            "Ipv4AddressesPerInterface":
-                network.and_then(|own| own.ipv4_addresses_per_interface()).unwrap_or_default(),
-            "EncryptionInTransitSupported":
-                network.and_then(|own| own.encryption_in_transit_supported()).unwrap_or_default(),
-            "NetworkCards": cards.iter().map(|card| json!({
-                "NetworkCardIndex": card.network_card_index().unwrap_or_default(),
-                "MaximumNetworkInterfaces": card.maximum_network_interfaces().unwrap_or_default(),
-                "BaselineBandwidthInGbps": card.baseline_bandwidth_in_gbps().unwrap_or_default(),
-            })).collect::<Vec<_>>(),
-            "EfaInfo": { "MaximumEfaInterfaces": network
-                .and_then(|own| own.efa_info())
-                .and_then(|own| own.maximum_efa_interfaces()).unwrap_or_default() },
-        },
+        "ProcessorInfo": processor(info),
+        "NetworkInfo": network(info),
         "EbsInfo": {
             "EbsOptimizedSupport": ebs
                 .and_then(|own| own.ebs_optimized_support())
@@ -170,5 +144,41 @@ fn described(info: &InstanceTypeInfo) -> Value {
                 "CoreInfo": { "Count":
                     own.core_info().and_then(|own| own.count()).unwrap_or_default() },
             })).collect::<Vec<_>>() },
+    })
+}
+
+fn processor(info: &InstanceTypeInfo) -> Value {
+    let processor = info.processor_info();
+    json!({
+        "SupportedArchitectures": processor
+            .map(|own| own.supported_architectures()).unwrap_or_default()
+            .iter().map(|own| own.as_str()).collect::<Vec<_>>(),
+        "SupportedFeatures": processor
+            .map(|own| own.supported_features()).unwrap_or_default()
+            .iter().map(|own| own.as_str()).collect::<Vec<_>>(),
+        "SustainedClockSpeedInGhz":
+            processor.and_then(|own| own.sustained_clock_speed_in_ghz()).unwrap_or_default(),
+        "Manufacturer": processor.and_then(|own| own.manufacturer()).unwrap_or_default(),
+    })
+}
+
+fn network(info: &InstanceTypeInfo) -> Value {
+    let network = info.network_info();
+    let cards = network.map(|network| network.network_cards()).unwrap_or_default();
+    json!({
+        "NetworkPerformance":
+            network.and_then(|own| own.network_performance()).unwrap_or_default(),
+        "Ipv4AddressesPerInterface":
+            network.and_then(|own| own.ipv4_addresses_per_interface()).unwrap_or_default(),
+        "EncryptionInTransitSupported":
+            network.and_then(|own| own.encryption_in_transit_supported()).unwrap_or_default(),
+        "NetworkCards": cards.iter().map(|card| json!({
+            "NetworkCardIndex": card.network_card_index().unwrap_or_default(),
+            "MaximumNetworkInterfaces": card.maximum_network_interfaces().unwrap_or_default(),
+            "BaselineBandwidthInGbps": card.baseline_bandwidth_in_gbps().unwrap_or_default(),
+        })).collect::<Vec<_>>(),
+        "EfaInfo": { "MaximumEfaInterfaces": network
+            .and_then(|own| own.efa_info())
+            .and_then(|own| own.maximum_efa_interfaces()).unwrap_or_default() },
     })
 }

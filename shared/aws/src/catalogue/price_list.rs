@@ -1,7 +1,6 @@
 //! On-demand prices, from the price list service.
 //!
-//! Source: <https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/price-changes.html>;
-//! reference E3.3.
+//! Source: <https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/price-changes.html>.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +16,16 @@ use crate::error::built;
 
 const PRODUCTS_A_PAGE: i32 = 100;
 
-/// What runs on shared hardware, and bare metal, which is dedicated by nature.
+/// Tenancy and product family: shared hardware, and bare metal, which is always dedicated.
 const KINDS: [(&str, &str); 2] =
     [("Shared", "Compute Instance"), ("Dedicated", "Compute Instance (bare metal)")];
 
-/// Prices by instance type, and what was listed in a form that nobody here knows.
+/// Prices by instance type, and products whose form is not known.
 #[derive(Debug, Default)]
 pub(super) struct OnDemandPrices {
     of: BTreeMap<Text, UsdPerHour>,
     unreadable: usize,
-    /// Why the first of them cannot be read.
+    /// Why the first of these products cannot be parsed.
     why: Option<serde_json::Error>,
 }
 
@@ -41,7 +40,7 @@ impl OnDemandPrices {
         }
     }
 
-    /// The prices, and the error of those that could not be read.
+    /// The prices, and an error if some products could not be parsed.
     pub(super) fn readable(self) -> (BTreeMap<Text, UsdPerHour>, Option<PortError>) {
         let unreadable = self.why.map(|why| {
             let message = format!("{} products cannot be read", self.unreadable);
@@ -51,22 +50,12 @@ impl OnDemandPrices {
     }
 }
 
-/// The region whose endpoint answers for another region: the service has few.
-pub(crate) fn endpoint_region(region: &str) -> &'static str {
-    match region.split_once('-').map_or(region, |(area, _)| area) {
-        "ap" => "ap-south-1",
-        "cn" => "cn-northwest-1",
-        "eu" => "eu-central-1",
-        _ => "us-east-1",
-    }
-}
-
-/// Whether the service knows prices of the region at all.
+/// Whether the service has prices of the region.
 pub(super) fn is_listed(region: &str) -> bool {
     !region.starts_with("us-gov-") && !region.contains("-iso")
 }
 
-/// The on-demand price of Linux on each type of the region.
+/// The on-demand price of each instance type of the region, for Linux.
 pub(super) async fn on_demand_prices(
     calls: &Calls,
     region: &str,
@@ -142,8 +131,8 @@ struct Dimension {
     price_per_unit: BTreeMap<String, String>,
 }
 
-/// Type and price of one product; none where it is free. Prices in yuan stay the figures that they are: all of a Chinese region
-/// are, so that they compare among each other.
+/// Instance type and price of one product; `None` where it is free. Prices in yuan are not
+/// converted: a Chinese region has no others, so they compare with each other.
 fn price(text: &str) -> Result<Option<(Text, UsdPerHour)>, serde_json::Error> {
     let listed: Listed = serde_json::from_str(text)?;
     let dimensions =
@@ -193,12 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn each_region_asks_the_endpoint_of_its_part_of_the_world() {
-        assert_eq!(endpoint_region("us-west-2"), "us-east-1");
-        assert_eq!(endpoint_region("ap-northeast-1"), "ap-south-1");
-        assert_eq!(endpoint_region("eu-west-1"), "eu-central-1");
-        assert_eq!(endpoint_region("cn-north-1"), "cn-northwest-1");
-        assert_eq!(endpoint_region("sa-east-1"), "us-east-1");
-        assert!(!is_listed("us-gov-west-1") && is_listed("us-west-1"));
+    fn regions_of_the_government_and_isolated_ones_have_no_price_list() {
+        assert!(!is_listed("us-gov-west-1") && !is_listed("us-iso-east-1"));
+        assert!(is_listed("us-west-1"));
     }
 }

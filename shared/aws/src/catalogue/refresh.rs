@@ -1,4 +1,4 @@
-//! Asking EC2 for all of it: the use case of the function `catalog`.
+//! Fetching the catalogue from EC2: the use case of the function `catalog`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use super::price_list;
 use super::{Catalogue, offered, spot};
 use crate::calls::Calls;
 
-/// A fresh catalogue, and what of it is not fresh.
+/// A fresh catalogue, and which prices of it are not.
 #[derive(Debug)]
 #[must_use]
 pub struct Refreshed {
     /// The catalogue.
     pub catalogue: Catalogue,
-    /// Prices that could not be had; those known before stay in force.
+    /// Why prices could not be fetched; the previous ones stay in use.
     pub stale: Vec<PortError>,
 }
 
-/// Asks EC2 and the price list for everything that a catalogue holds. `before` is the catalogue so far,
-/// whose figures stay where nothing newer is said.
+/// Fetches types, offerings and prices. `before` is the previous catalogue, whose figures stay
+/// where nothing newer was fetched.
 ///
-/// Fails where types or offerings could not be listed. Prices that could not be had are no failure: older
-/// ones still rank the types.
+/// Fails where types or offerings could not be listed. Missing prices are not a failure: older ones
+/// still rank the types.
 pub async fn refresh(
     calls: &Calls,
     before: &Catalogue,
@@ -55,7 +55,7 @@ pub async fn refresh(
     Ok(Refreshed { catalogue: Catalogue { region, catalog, spot_prices, made: Some(now) }, stale })
 }
 
-/// The catalogue with the prices that are listed.
+/// The catalogue with the listed prices.
 fn priced(catalog: &Catalog, prices: &BTreeMap<Text, UsdPerHour>) -> Catalog {
     let mut types = catalog.types().to_vec();
     for facts in &mut types {

@@ -1,4 +1,4 @@
-//! Spot prices of today.
+//! Current spot prices.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,14 @@ use domain::{Text, Timestamp};
 use crate::budget::Bucket;
 use crate::calls::{Calls, ec2, to_aws_time};
 
-/// Linux, as accounts of EC2-Classic and all later ones name it.
+/// Linux, as accounts of EC2-Classic and later accounts name it.
 const PRODUCTS: [&str; 2] = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"];
 const PRICES_A_PAGE: i32 = 1000;
 
 /// The price of each type in each zone in force at `now`.
 ///
-/// A history that begins now holds exactly the last price of each: reference E3.4.
+/// A history that starts now holds the price in force of each type and zone
+/// (<https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeSpotPriceHistory.html>).
 pub(super) async fn spot_prices(calls: &Calls, now: Timestamp) -> Result<SpotPrices, PortError> {
     let pages = calls
         .ec2

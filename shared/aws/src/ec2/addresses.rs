@@ -1,7 +1,8 @@
-//! Which subnet of a zone has most room: free addresses as EC2 last told, less those of launches that it
-//! does not count yet.
+//! The subnet of a zone with most free addresses: as EC2 last reported them, less those of launches
+//! that it does not count yet.
 //!
-//! Source: reference E7.1, E2.2.
+//! Karpenter chooses subnets likewise
+//! (<https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms>).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,11 +10,11 @@ use std::time::{Duration, Instant};
 use domain::Text;
 use domain::node_class::ResolvedSubnet;
 
-/// How long a launch counts by our own reckoning: until its network interfaces are there and EC2 counts
-/// them itself.
-const IN_FLIGHT_LASTS: Duration = Duration::from_mins(1);
-/// How long a subnet that had no address left is not tried again.
-const FULL_LASTS: Duration = Duration::from_mins(3);
+/// How long addresses of a launch stay reserved: until its network interfaces exist and EC2 counts
+/// them.
+const IN_FLIGHT_TTL: Duration = Duration::from_mins(1);
+/// How long a subnet without free addresses is avoided.
+const FULL_TTL: Duration = Duration::from_mins(3);
 
 /// Free addresses of subnets.
 #[derive(Debug, Default)]
@@ -31,13 +32,13 @@ struct InFlight {
 }
 
 impl Addresses {
-    /// Takes what EC2 tells of a subnet.
-    pub(super) fn learn(&mut self, subnet: Text, free: i64) {
+    /// Sets the free addresses that EC2 reports of a subnet.
+    pub(super) fn set_free(&mut self, subnet: Text, free: i64) {
         self.free.insert(subnet, free);
     }
 
-    /// The subnet of the zone with most free addresses, by id among equals. A subnet that is known to be
-    /// full is no choice, unless all are.
+    /// The subnet of the zone with most free addresses, by id among equals. A full subnet is chosen
+    /// only where all are full.
     pub(super) fn best<'s>(
         &self,
         subnets: &'s [ResolvedSubnet],
@@ -51,24 +52,24 @@ impl Addresses {
         of_zone().min_by_key(rank)
     }
 
-    /// Counts addresses of a launch that is under way.
-    pub(super) fn take(&mut self, subnet: &Text, addresses: i64, now: Instant) {
+    /// Reserves addresses for a launch in progress.
+    pub(super) fn reserve(&mut self, subnet: &Text, addresses: i64, now: Instant) {
         self.in_flight.retain(|own| own.until > now);
-        let until = now + IN_FLIGHT_LASTS;
+        let until = now + IN_FLIGHT_TTL;
         self.in_flight.push(InFlight { subnet: subnet.clone(), addresses, until });
     }
 
-    /// Gives back what was taken for a launch that did not come about in this subnet.
-    pub(super) fn give_back(&mut self, subnet: &Text, addresses: i64) {
+    /// Releases what was reserved for a launch that did not use this subnet.
+    pub(super) fn release(&mut self, subnet: &Text, addresses: i64) {
         let taken = |own: &InFlight| own.subnet == *subnet && own.addresses == addresses;
         if let Some(index) = self.in_flight.iter().rposition(taken) {
             self.in_flight.remove(index);
         }
     }
 
-    /// Marks a subnet that had no address left.
+    /// Marks a subnet as full.
     pub(super) fn mark_full(&mut self, subnet: &Text, now: Instant) {
-        self.full_until.insert(subnet.clone(), now + FULL_LASTS);
+        self.full_until.insert(subnet.clone(), now + FULL_TTL);
     }
 
     /// Whether no subnet of the zone has an address left.
@@ -105,8 +106,8 @@ mod tests {
 
     fn addresses() -> Addresses {
         let mut addresses = Addresses::default();
-        addresses.learn("subnet-1".into(), 100);
-        addresses.learn("subnet-2".into(), 120);
+        addresses.set_free("subnet-1".into(), 100);
+        addresses.set_free("subnet-2".into(), 120);
         addresses
     }
 
@@ -115,10 +116,10 @@ mod tests {
         let (mut addresses, subnets, now) = (addresses(), subnets(), Instant::now());
         let best = |own: &Addresses, at| own.best(&subnets, "a", at).unwrap().id.clone();
         assert_eq!(&*best(&addresses, now), "subnet-2");
-        addresses.take(&"subnet-2".into(), 29, now);
+        addresses.reserve(&"subnet-2".into(), 29, now);
         assert_eq!(&*best(&addresses, now), "subnet-1");
-        assert_eq!(&*best(&addresses, now + IN_FLIGHT_LASTS), "subnet-2");
-        addresses.give_back(&"subnet-2".into(), 29);
+        assert_eq!(&*best(&addresses, now + IN_FLIGHT_TTL), "subnet-2");
+        addresses.release(&"subnet-2".into(), 29);
         assert_eq!(&*best(&addresses, now), "subnet-2");
     }
 
@@ -130,7 +131,7 @@ mod tests {
         assert!(!addresses.is_zone_full(&subnets, "a", now));
         addresses.mark_full(&"subnet-1".into(), now);
         assert!(addresses.is_zone_full(&subnets, "a", now));
-        assert!(!addresses.is_zone_full(&subnets, "a", now + FULL_LASTS));
+        assert!(!addresses.is_zone_full(&subnets, "a", now + FULL_TTL));
         assert!(!addresses.is_zone_full(&subnets, "b", now));
     }
 

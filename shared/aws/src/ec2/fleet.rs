@@ -1,6 +1,7 @@
-//! What CreateFleet is asked for on behalf of a claim.
+//! The CreateFleet request of a claim.
 //!
-//! Source: reference E1.3 to E1.8; <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-fleet-allocation-strategy.html>.
+//! Source:
+//! <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-fleet-allocation-strategy.html>.
 
 use std::collections::BTreeSet;
 
@@ -26,18 +27,18 @@ use super::template::{Template, TemplateInput};
 use crate::cluster::ClusterFacts;
 use crate::user_data::{self, Bootstrap, UserDataError, registered_labels, registered_taints};
 
-/// EC2 takes so many overrides in a fleet.
+/// The most overrides of a fleet.
 ///
 /// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/fleet-quotas.html>.
 const OVERRIDES_MAX: usize = 300;
-/// And so many templates.
+/// The most launch templates of a fleet; see [`OVERRIDES_MAX`] for the source.
 const TEMPLATES_MAX: usize = 50;
-/// The version of a template that is used; ours have one only.
+/// The version of a launch template to use: ours have a single one.
 const TEMPLATE_VERSION: &str = "$Latest";
 
-/// What a plan is made with beside request and node class.
+/// What a fleet depends on beside its request and node class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Surroundings<'a> {
+pub(super) struct LaunchContext<'a> {
     pub(super) cluster: &'a ClusterFacts,
     pub(super) catalog: &'a Catalog,
     pub(super) options: &'a CatalogOptions,
@@ -46,13 +47,13 @@ pub(super) struct Surroundings<'a> {
 /// Why a claim cannot be launched from its node class.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotLaunchable {
-    /// The node class is not as it must be.
+    /// The node class is not ready.
     #[error("{0}")]
     NotReady(String),
     /// Neither subnet nor image fits any offering.
     #[error("no subnet or no image of the EC2NodeClass fits any of the instance types")]
     NothingFits,
-    /// There is no user data for it.
+    /// Its user data cannot be built.
     #[error(transparent)]
     UserData(#[from] UserDataError),
 }
@@ -60,7 +61,7 @@ pub(super) enum NotLaunchable {
 /// How a fleet buys its instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Market {
-    /// A reservation of the usual kind is used by an on-demand launch that names it.
+    /// An ordinary capacity reservation: an on-demand launch that targets it.
     Reserved,
     CapacityBlock,
     Interruptible,
@@ -68,14 +69,14 @@ enum Market {
     OnDemand,
 }
 
-/// A launch template and the image that its instances run.
+/// A launch template and the image of its instances.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PlannedTemplate {
     pub(super) template: Template,
     pub(super) image_id: Text,
 }
 
-/// An offering, and the template it is launched from.
+/// An offering, and the launch template for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice<'a> {
     pub(super) offering: &'a LaunchOffering,
@@ -85,23 +86,23 @@ pub(super) struct Choice<'a> {
     max_pods: u32,
 }
 
-/// A fleet, but for the subnets.
+/// A fleet request whose subnets are still to be chosen.
 #[derive(Clone, Debug)]
 pub(super) struct FleetPlan<'a> {
     pub(super) request: &'a LaunchRequest,
     pub(super) class: &'a Ec2NodeClass,
     pub(super) templates: Vec<PlannedTemplate>,
-    /// Cheapest first, a type and zone once.
+    /// Cheapest first; each pair of type and zone once.
     pub(super) choices: Vec<Choice<'a>>,
     market: Market,
 }
 
 impl<'a> FleetPlan<'a> {
-    /// Which templates and overrides a request comes to.
+    /// The launch templates and overrides for a request.
     pub(super) fn of(
         request: &'a LaunchRequest,
         class: &'a Ec2NodeClass,
-        around: Surroundings<'_>,
+        context: LaunchContext<'_>,
     ) -> Result<Self, NotLaunchable> {
         let (market, offerings) = of_one_market(request, class);
         let mut plan = Self { request, class, templates: Vec::new(), choices: Vec::new(), market };
@@ -115,13 +116,13 @@ impl<'a> FleetPlan<'a> {
             if !has_subnet || !seen.insert((&offering.instance_type, &offering.zone)) {
                 continue;
             }
-            let key = TemplateKey::of(offering, request, class, around);
+            let key = TemplateKey::of(offering, request, class, context);
             let Some((key, facts)) = key else { continue };
             let template = match keys.iter().position(|own| *own == key) {
                 Some(index) => index,
                 None if keys.len() == TEMPLATES_MAX => continue,
                 None => {
-                    let template = plan.template(&key, around)?;
+                    let template = plan.template(&key, context)?;
                     let image_id = key.image.id.clone();
                     plan.templates.push(PlannedTemplate { template, image_id });
                     keys.push(key);
@@ -136,9 +137,9 @@ impl<'a> FleetPlan<'a> {
     fn template(
         &self,
         key: &TemplateKey<'_>,
-        around: Surroundings<'_>,
+        context: LaunchContext<'_>,
     ) -> Result<Template, UserDataError> {
-        let cluster = around.cluster;
+        let cluster = context.cluster;
         let (class, request) = (self.class, self.request);
         let capacity_type = self.capacity_type();
         let labels: Labels =
@@ -167,11 +168,11 @@ impl<'a> FleetPlan<'a> {
             labels: &request.labels,
             tags: &tags::of_class(&cluster.name, class),
             ip_family: cluster.ip_family,
-            is_isolated: around.options.region.contains("-iso"),
+            is_isolated: context.options.region.contains("-iso"),
         }))
     }
 
-    /// How the instance will be bought; the same for all choices.
+    /// The capacity type of the instance: all choices have the same.
     pub(super) fn capacity_type(&self) -> CapacityType {
         match self.market {
             Market::Spot => CapacityType::Spot,
@@ -182,7 +183,7 @@ impl<'a> FleetPlan<'a> {
         }
     }
 
-    /// The zones that are asked for, and the addresses that an instance in each may come to need.
+    /// The zones of the choices, and the addresses that an instance in each needs at least.
     pub(super) fn addresses_by_zone(&self) -> Vec<(&'a Text, i64)> {
         let zones: BTreeSet<&Text> =
             self.choices.iter().map(|choice| &choice.offering.zone).collect();
@@ -199,8 +200,8 @@ impl<'a> FleetPlan<'a> {
         planned.or(self.templates.first()).map(|own| &own.image_id)
     }
 
-    /// The call. `subnet_of` gives each zone's subnet; `is_overlaid` says that the prices are the user's
-    /// rather than EC2's, so that their order counts.
+    /// The call. `subnet_of` chooses each zone's subnet; `is_overlaid` says that the prices are the
+    /// user's rather than EC2's, so that EC2 must follow their order.
     pub(super) fn call(
         &self,
         token: &str,
@@ -295,32 +296,33 @@ fn override_of(
     FleetLaunchTemplateOverridesRequest::builder()
         .instance_type(InstanceType::from(&*offering.instance_type))
         .subnet_id(&*subnet.id)
-        // The subnet says it already, but errors name what was asked for, and are read by zone.
+        // The subnet implies the zone, but errors repeat the request, and are read by zone.
         .availability_zone(&*offering.zone)
         .priority(offering.price.to_f64())
         .build()
 }
 
-/// What makes two offerings need different templates.
+/// What tells the launch templates of offerings apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TemplateKey<'a> {
     image: &'a ResolvedAmi,
     max_pods: u32,
     kube_reserved: Resources,
     reservation: Option<&'a ResolvedCapacityReservation>,
-    /// Fabric adapters: all that a type takes, or none.
+    /// Elastic Fabric Adapters: as many as the type supports, or none.
     efa_interfaces: u32,
 }
 
 impl<'a> TemplateKey<'a> {
-    /// `None` for a type that is not known or that no image is for: the first image that fits is taken.
+    /// The first image that fits is used. `None` for an unknown type, and where no image fits.
     fn of(
         offering: &LaunchOffering,
         request: &LaunchRequest,
         class: &'a Ec2NodeClass,
-        around: Surroundings<'_>,
+        context: LaunchContext<'_>,
     ) -> Option<(Self, LaunchFacts)> {
-        let facts = around.catalog.launch_facts(&offering.instance_type, class, around.options)?;
+        let facts =
+            context.catalog.launch_facts(&offering.instance_type, class, context.options)?;
         let image = class.status.amis.iter().find(|image| facts.meets(&image.requirements))?;
         let reservation = reservation_of(offering, class);
         let key = Self {
@@ -328,7 +330,7 @@ impl<'a> TemplateKey<'a> {
             max_pods: facts.max_pods,
             kube_reserved: facts.kube_reserved.clone(),
             reservation,
-            // A node class that lists interfaces says itself which of them are adapters.
+            // A node class that lists interfaces declares itself which of them are adapters.
             efa_interfaces: if request.wants_efa && class.spec.network_interfaces.is_empty() {
                 facts.efa_interfaces_max
             } else {
@@ -347,10 +349,10 @@ fn reservation_of<'a>(
     class.status.capacity_reservations.iter().find(|own| own.id == *id)
 }
 
-/// The offerings of a request that one fleet can ask for together, cheapest first.
+/// The offerings of a request that one fleet can contain, cheapest first.
 ///
-/// Reservations of different kinds cannot be mixed: the kind of the cheapest goes, the steadier first among
-/// equals. Of capacity blocks EC2 takes a single one.
+/// Reservations of different kinds cannot be mixed: the kind of the cheapest is used, the steadier
+/// among equals. EC2 accepts a single capacity block.
 fn of_one_market<'a>(
     request: &'a LaunchRequest,
     class: &Ec2NodeClass,

@@ -26,7 +26,7 @@ pub(super) struct FleetAnswer {
     pub(super) refusals: Vec<Refusal>,
 }
 
-/// The instance, as far as the answer tells.
+/// The instance, as far as the answer describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LaunchedInstance {
     pub(super) id: Text,
@@ -48,7 +48,7 @@ pub(super) struct Refusal {
 }
 
 impl FleetAnswer {
-    /// Reads an answer; `subnets` tell the zone where the answer tells the subnet only.
+    /// Parses an answer; `subnets` give the zone where it names only the subnet.
     pub(super) fn of(output: &CreateFleetOutput, subnets: &[ResolvedSubnet]) -> Self {
         let launched = output.instances().iter().find_map(|own| {
             let tried = Tried::of(own.launch_template_and_overrides(), subnets);
@@ -79,8 +79,8 @@ impl FleetAnswer {
         self.refusals.iter().any(|own| is_template_missing(&own.code))
     }
 
-    /// What had none left, in the words of the port. A full subnet speaks for its zone only where all of
-    /// the zone's are full.
+    /// What had none left, in the words of the port. A full subnet speaks for its zone only where
+    /// all of the zone's are full.
     pub(super) fn exhausted(
         &self,
         request: &LaunchRequest,
@@ -142,7 +142,7 @@ impl Refusal {
     }
 }
 
-/// Whether the code says that a launch template is not there.
+/// Whether the code means that a launch template does not exist.
 pub(super) fn is_template_missing(code: &str) -> bool {
     code.starts_with("InvalidLaunchTemplate") && code.contains("NotFound")
 }

@@ -1,6 +1,6 @@
 //! Machine images: found by the terms of a node class, one kept for each kind of instance type.
 //!
-//! Source: reference E5.
+//! Source: <https://karpenter.sh/docs/concepts/nodeclasses/#specamiselectorterms>.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,31 +12,31 @@ use domain::node_class::{ResolvedAmi, SelectorTerm};
 use domain::requirement::Requirement;
 use domain::{Text, Timestamp};
 
-use super::Ec2;
+use super::client::Ec2;
+use super::filter::{filter, tag_filters};
 use super::image_alias::{self, AliasError, Variant};
-use super::instance::filter;
-use super::network::tag_filters;
 use crate::budget::Bucket;
 use crate::calls::{ec2, ssm};
 
-/// Parameters in one call.
+/// The most parameters of one call.
 const PARAMETERS_A_CALL: usize = 10;
 const IMAGES_A_PAGE: i32 = 1000;
-/// What ids of images begin with.
+/// The prefix of image ids.
 const IMAGE_ID_PREFIX: &str = "ami-";
-/// Whose images a name stands for where the user does not say: anybody may publish an image of any name.
+/// The owners of images that a name selects where the term has no owner: anybody may publish an
+/// image under any name.
 const TRUSTED_OWNERS: [&str; 2] = ["self", "amazon"];
 
-/// Why no image was found.
+/// Why images could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NoImages {
+pub(super) enum ImageError {
     #[error(transparent)]
     Alias(#[from] AliasError),
     #[error(transparent)]
-    Asked(#[from] PortError),
+    Call(#[from] PortError),
 }
 
-/// An image that a term selected, and the variant that the term says it is.
+/// An image that a term selects, and its variant where the term is an alias.
 #[derive(Clone, Debug)]
 struct Candidate {
     image: Image,
@@ -44,12 +44,12 @@ struct Candidate {
 }
 
 impl Ec2 {
-    /// The images that the terms select, in order of preference; empty where there are none.
+    /// The images that the terms select, in order of preference.
     pub(super) async fn select_images(
         &self,
         terms: &[SelectorTerm],
         now: Timestamp,
-    ) -> Result<Vec<ResolvedAmi>, NoImages> {
+    ) -> Result<Vec<ResolvedAmi>, ImageError> {
         let mut ids: Vec<(Text, Option<Variant>)> = Vec::new();
         let mut candidates = Vec::new();
         for term in terms {
@@ -78,7 +78,7 @@ impl Ec2 {
         Ok(preferred(candidates, now))
     }
 
-    async fn ids_of_alias(&self, alias: &str) -> Result<Vec<(Text, Option<Variant>)>, NoImages> {
+    async fn ids_of_alias(&self, alias: &str) -> Result<Vec<(Text, Option<Variant>)>, ImageError> {
         let parameters = image_alias::parameters(alias, self.cluster.version)?;
         let paths = parameters.iter().map(|own| own.path.clone()).collect();
         let values = self.parameters(&paths).await?;
@@ -86,7 +86,8 @@ impl Ec2 {
         Ok(parameters.iter().filter_map(|own| Some((id(&own.path)?, Some(own.variant)))).collect())
     }
 
-    /// The image ids in parameters, by path; what is not there, or holds no image id, is left out.
+    /// The image ids in parameters, by path. A parameter that does not exist or holds no image id
+    /// is left out.
     async fn parameters(
         &self,
         paths: &BTreeSet<String>,
@@ -95,12 +96,12 @@ impl Ec2 {
         let mut values = BTreeMap::new();
         for paths in paths.chunks(PARAMETERS_A_CALL) {
             let call = self.calls.ssm.get_parameters().set_names(Some(paths.to_vec())).send();
-            let answer = self.calls.ask(Bucket::Ssm, ssm("GetParameters"), call).await?;
+            let answer = self.calls.send(Bucket::Ssm, ssm("GetParameters"), call).await?;
             for parameter in answer.parameters() {
-                // A parameter asked for by its ARN is answered by name and ARN.
-                let asked = [parameter.name(), parameter.arn()];
+                // A parameter requested by its ARN is returned with name and ARN.
+                let names = [parameter.name(), parameter.arn()];
                 let path =
-                    asked.into_iter().flatten().find(|own| paths.iter().any(|path| path == own));
+                    names.into_iter().flatten().find(|own| paths.iter().any(|path| path == own));
                 let id = parameter.value().filter(|value| value.starts_with(IMAGE_ID_PREFIX));
                 if let Some((path, id)) = path.zip(id) {
                     values.insert(path.to_owned(), Text::from(id));
@@ -147,8 +148,8 @@ fn owners(term: &SelectorTerm) -> Vec<String> {
     }
 }
 
-/// Of the images for the same instance types the best: one that is not deprecated, then the newest, then by
-/// name. What is left stands newest first, by id among equals: the first that fits a type is used.
+/// The best image for each set of instance types: not deprecated first, then the newest, then by
+/// name. The result is sorted newest first, by id among equals: the first that fits a type is used.
 fn preferred(mut candidates: Vec<Candidate>, now: Timestamp) -> Vec<ResolvedAmi> {
     let created = |own: &Candidate| own.image.creation_date().unwrap_or_default().to_owned();
     let name = |own: &Candidate| own.image.name().unwrap_or_default().to_owned();
@@ -176,7 +177,7 @@ fn preferred(mut candidates: Vec<Candidate>, now: Timestamp) -> Vec<ResolvedAmi>
     kept.into_iter().map(|(_, ami)| ami).collect()
 }
 
-/// The types that an image is for; `None` for one that Kubernetes nodes cannot run.
+/// The instance types that an image is for; `None` for one that Kubernetes nodes cannot run.
 fn requirements(candidate: &Candidate) -> Option<Vec<Requirement>> {
     let architecture = match candidate.image.architecture()? {
         ArchitectureValues::X8664 => "amd64",

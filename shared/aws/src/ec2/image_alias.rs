@@ -1,6 +1,8 @@
-//! Aliases of images: which parameters hold the images of a family, and which instance types each is for.
+//! Image aliases: which Systems Manager parameters hold the images of a family, and which instance
+//! types each is for.
 //!
-//! Source: reference E5.1, E5.2; the user guides of EKS and Bottlerocket on retrieving image ids.
+//! Sources: <https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html>;
+//! <https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id-bottlerocket.html>.
 
 use domain::node_class::AmiFamily;
 use domain::requirement::{Operator, Requirement};
@@ -11,19 +13,19 @@ const GPU_COUNT: &str = "karpenter.k8s.aws/instance-gpu-count";
 const ACCELERATOR_COUNT: &str = "karpenter.k8s.aws/instance-accelerator-count";
 const LATEST: &str = "latest";
 
-/// What an image is built for beside its architecture.
+/// The accelerators that an image is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variant {
     /// Types without accelerators.
     Standard,
-    /// NVIDIA's driver.
+    /// Types with NVIDIA GPUs.
     Nvidia,
-    /// Neuron's driver.
+    /// Types with Neuron devices.
     Neuron,
 }
 
 impl Variant {
-    /// The types that it is for.
+    /// The instance types that it is for.
     pub(super) fn requirements(self) -> Vec<Requirement> {
         let requirement = |key: &str, operator| Requirement {
             key: key.into(),
@@ -71,7 +73,7 @@ const AL2_ENDS: KubernetesVersion = KubernetesVersion { major: 1, minor: 33 };
 /// The first version that has images of Windows Server 2025.
 const WINDOWS_2025_BEGINS: KubernetesVersion = KubernetesVersion { major: 1, minor: 35 };
 
-/// The parameters of an alias, for a cluster of that version. Not all of them need exist.
+/// The parameters of an alias, for a cluster of that version. Some of them may not exist.
 pub(super) fn parameters(
     alias: &str,
     kubernetes: KubernetesVersion,

@@ -1,4 +1,4 @@
-//! Instances: found by tag, described by id.
+//! Instances: listed by tag, described by id.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,21 @@ use domain::instance_type::CapacityType;
 use domain::label;
 use domain::{Text, Timestamp};
 
-use super::Ec2;
+use super::client::Ec2;
+use super::filter::filter;
 use super::tags;
 use crate::budget::Bucket;
 use crate::calls::{ec2, from_aws_time};
 
 /// The most instances on a page.
 const INSTANCES_A_PAGE: i32 = 1000;
-/// The most values that EC2 takes in a filter.
+/// The most values of a filter.
 const FILTER_VALUES_MAX: usize = 200;
-/// Everything but `terminated`.
+/// All instance states but `terminated`.
 const STATES: [&str; 5] = ["pending", "running", "stopping", "stopped", "shutting-down"];
-/// One of these is on every instance that Karpenter or Outrigger launched, and on none of a managed node
-/// group's, which bear the cluster's name as well.
+/// Every instance that Karpenter or Outrigger launched has one of these tags. Those of managed node
+/// groups, which bear the cluster's name too, have none.
 const LAUNCHED_BY_US: [&str; 3] = [tags::CLAIM, label::NODE_POOL, label::NODE_CLASS];
-
-pub(super) fn filter<V: Into<String>>(
-    name: impl Into<String>,
-    values: impl IntoIterator<Item = V>,
-) -> Filter {
-    let values = values.into_iter().map(Into::into).collect();
-    Filter::builder().name(name).set_values(Some(values)).build()
-}
 
 impl Ec2 {
     /// All instances of the cluster that are not terminated.
@@ -44,8 +37,7 @@ impl Ec2 {
         .await
     }
 
-    /// The instance that was launched for a claim, the oldest if there were several; not one that is
-    /// terminated.
+    /// The instance that was launched for a claim, unless it is terminated; the oldest of several.
     pub(super) async fn instance_of_claim(&self, uid: &str) -> Result<Option<Instance>, PortError> {
         let found = self
             .find_instances(vec![
@@ -75,8 +67,8 @@ impl Ec2 {
         Ok(instances)
     }
 
-    /// Instances by id. One that EC2 does not know yet, as happens in the first moments after a launch, is
-    /// left out, and so are all where EC2 cannot be asked.
+    /// Instances by id. One that EC2 does not know yet, as happens right after a launch, is left
+    /// out, and so are all where the call fails.
     pub(super) async fn described(&self, ids: &[Text]) -> BTreeMap<Text, Instance> {
         let mut all = BTreeMap::new();
         for ids in ids.chunks(FILTER_VALUES_MAX) {
@@ -84,14 +76,14 @@ impl Ec2 {
             let ids = ids.iter().map(|id| id.to_string());
             match self.find_instances(vec![filter("instance-id", ids)]).await {
                 Ok(found) => all.extend(found.into_iter().map(|own| (own.id.clone(), own))),
-                Err(error) => tracing::debug!(%error, "launched instances could not be described"),
+                Err(error) => tracing::debug!(%error, "failed to describe launched instances"),
             }
         }
         all
     }
 }
 
-/// An instance as the port shows it; `None` for a description without id, type or zone.
+/// The instance in a description; `None` for one without id, type or zone.
 pub(super) fn instance(described: &Described) -> Option<Instance> {
     let id: Text = described.instance_id()?.into();
     let zone: Text = described.placement()?.availability_zone()?.into();
@@ -122,7 +114,7 @@ pub(super) fn instance(described: &Described) -> Option<Instance> {
     })
 }
 
-/// The id that the cloud provider gives the Node.
+/// The provider id of its Node.
 pub(super) fn provider_id(zone: &str, id: &str) -> Text {
     format!("aws:///{zone}/{id}").into()
 }
@@ -138,12 +130,11 @@ pub(super) fn state(name: &InstanceStateName) -> InstanceState {
     }
 }
 
-/// What to say of a claim whose launch EC2 remembers with other parameters and whose instance it does not
-/// show.
-pub(super) fn not_seen_yet(uid: &str) -> PortError {
-    let message = format!(
-        "EC2 has had a request with token {uid} and other parameters, and shows no instance of it yet"
-    );
+/// The error of a claim whose token EC2 knows with other parameters, and whose instance it does not
+/// show yet.
+pub(super) fn not_visible_yet(uid: &str) -> PortError {
+    let message =
+        format!("EC2 knows token {uid} with other parameters, and does not show its instance yet");
     PortError::new(ErrorKind::Unavailable, "CreateFleet", message)
 }
 

@@ -1,9 +1,10 @@
-//! Launches: one fleet a claim, several at once, none of which can spoil another.
+//! Launches: one fleet per claim, several concurrently, independent of each other.
 //!
-//! CreateFleet is called with the claim's uid as its token, so that asking again gives the same instance. A
-//! fleet that came to nothing for a reason that can be mended here (a template that EC2 did not know, a
-//! subnet without addresses while others of the zone have some) is answered for good: the next attempt
-//! has the next token, `uid-2`. Whoever repeats the launch goes through the same tokens to the same end.
+//! CreateFleet is called with the claim's uid as its client token, so that repeating the call
+//! returns the same instance. A fleet that launched nothing for a reason that can be mended here (a
+//! launch template that EC2 did not know, a subnet without addresses while others of the zone have
+//! some) keeps that answer for good: the next attempt uses the next token, `uid-2`. Repeating the
+//! launch goes through the same tokens to the same result.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -17,26 +18,28 @@ use domain::node_class::{Ec2NodeClass, ResolvedSubnet};
 use domain::{Text, Timestamp};
 use futures_util::{StreamExt, future, stream};
 
-use super::fleet::{FleetPlan, NotLaunchable, Surroundings};
+use super::client::Ec2;
+use super::filter::filter;
+use super::fleet::{FleetPlan, LaunchContext, NotLaunchable};
 use super::fleet_answer::{FleetAnswer, LaunchedInstance, is_template_missing};
-use super::instance::{filter, not_seen_yet, provider_id};
-use super::templates::Needed;
-use super::{ByName, Ec2, tags};
+use super::instance::{not_visible_yet, provider_id};
+use super::tags;
+use super::templates::NeededTemplate;
 use crate::budget::Bucket;
 use crate::calls::ec2;
 use crate::catalogue::Catalogue;
 use crate::error::{aws_error, port_error};
 
-/// Fleets that are asked for at once.
-const FLEETS_AT_ONCE: usize = 10;
-/// Attempts at one launch within one call.
+/// The most CreateFleet calls in flight.
+const FLEET_CONCURRENCY_MAX: usize = 10;
+/// The most attempts at one launch.
 const ATTEMPTS_MAX: u32 = 3;
 const TOKEN_REUSED: &str = "IdempotentParameterMismatch";
-/// What an offering is marked with that nothing of the node class fits.
+/// The code of offerings that no subnet or image of the node class fits.
 const UNSUPPORTED: &str = "Unsupported";
 
-/// The subnet that each zone's instance would go to, and the addresses that it may come to need.
-type Taken<'a> = BTreeMap<&'a Text, (&'a ResolvedSubnet, i64)>;
+/// The subnet chosen in each zone, and the addresses reserved in it.
+type ReservedSubnets<'a> = BTreeMap<&'a Text, (&'a ResolvedSubnet, i64)>;
 
 impl Ec2 {
     pub(super) async fn launch_all(
@@ -46,55 +49,59 @@ impl Ec2 {
     ) -> Vec<LaunchOutcome> {
         let catalogue = self.catalogue();
         let options = self.options(&catalogue);
-        let around =
-            Surroundings { cluster: &self.cluster, catalog: &catalogue.catalog, options: &options };
+        let context = LaunchContext {
+            cluster: &self.cluster,
+            catalog: &catalogue.catalog,
+            options: &options,
+        };
         let plans: Vec<(&LaunchRequest, Result<FleetPlan<'_>, NotLaunchable>)> =
-            requests.iter().map(|request| (request, plan(request, classes, around))).collect();
+            requests.iter().map(|request| (request, plan(request, classes, context))).collect();
         let planned: Vec<&FleetPlan<'_>> =
             plans.iter().filter_map(|(_, plan)| plan.as_ref().ok()).collect();
-        let (unmade, ()) =
-            future::join(self.make_templates(&planned), self.learn_addresses(&planned)).await;
+        let (failed_templates, ()) =
+            future::join(self.ensure_templates(&planned), self.refresh_addresses(&planned)).await;
         let outcomes = stream::iter(plans)
             .map(|(request, plan)| {
-                let (unmade, catalogue) = (&unmade, &catalogue);
+                let (failed_templates, catalogue) = (&failed_templates, &catalogue);
                 async move {
                     let plan = match plan {
                         Ok(plan) => plan,
-                        Err(why) => return not_asked_for(request, why),
+                        Err(why) => return not_launchable(request, why),
                     };
                     let mut names = plan.templates.iter().map(|own| &own.template.name);
-                    match names.find_map(|name| unmade.get(name)) {
+                    match names.find_map(|name| failed_templates.get(name)) {
                         Some(error) => LaunchOutcome::Failed(error.clone()),
                         None => self.launch_one(&plan, catalogue).await,
                     }
                 }
             })
-            .buffered(FLEETS_AT_ONCE)
+            .buffered(FLEET_CONCURRENCY_MAX)
             .collect::<Vec<_>>()
             .await;
         self.with_details(outcomes).await
     }
 
-    async fn make_templates(&self, plans: &[&FleetPlan<'_>]) -> BTreeMap<String, PortError> {
-        let tags: ByName<Labels> = plans
+    async fn ensure_templates(&self, plans: &[&FleetPlan<'_>]) -> BTreeMap<String, PortError> {
+        let tags: BTreeMap<Text, Labels> = plans
             .iter()
             .map(|plan| {
                 let tags = tags::of_template(&self.cluster.name, plan.class);
                 (plan.class.name.clone(), tags)
             })
             .collect();
-        let needed: Vec<Needed<'_>> = plans
+        let needed: Vec<NeededTemplate<'_>> = plans
             .iter()
             .flat_map(|plan| plan.templates.iter().map(move |own| (plan, own)))
             .filter_map(|(plan, own)| {
-                Some(Needed { template: &own.template, tags: tags.get(&plan.class.name)? })
+                Some(NeededTemplate { template: &own.template, tags: tags.get(&plan.class.name)? })
             })
             .collect();
         self.templates.ensure(&self.calls, &needed).await
     }
 
-    /// Asks for free addresses, where there is a choice at all. Without an answer, what was known stays.
-    async fn learn_addresses(&self, plans: &[&FleetPlan<'_>]) {
+    /// Refreshes the free addresses of subnets, where a zone has several. Keeps the known ones
+    /// where the call fails.
+    async fn refresh_addresses(&self, plans: &[&FleetPlan<'_>]) {
         let mut by_zone: BTreeMap<&Text, Vec<&Text>> = BTreeMap::new();
         for subnet in plans.iter().flat_map(|plan| &plan.class.status.subnets) {
             let of_zone = by_zone.entry(&subnet.zone).or_default();
@@ -115,10 +122,10 @@ impl Ec2 {
             Ok(subnets) => {
                 let mut addresses = self.addresses();
                 for own in subnets {
-                    addresses.learn(own.subnet.id, own.free_addresses);
+                    addresses.set_free(own.subnet.id, own.free_addresses);
                 }
             }
-            Err(error) => tracing::warn!(%error, "free addresses of subnets are not known"),
+            Err(error) => tracing::warn!(%error, "failed to read the free addresses of subnets"),
         }
     }
 
@@ -127,62 +134,67 @@ impl Ec2 {
         let mut token_number = 1;
         let mut last = None;
         for _ in 0..ATTEMPTS_MAX {
-            let taken = self.take_subnets(plan);
+            let reserved = self.reserve_subnets(plan);
             let call = plan.call(
                 &token(&plan.request.token, token_number),
                 &self.cluster.name,
-                |zone| taken.get(&Text::from(zone)).map(|(subnet, _)| *subnet),
+                |zone| reserved.get(&Text::from(zone)).map(|(subnet, _)| *subnet),
                 is_overlaid,
             );
-            let sent = self.calls.ask_raw(Bucket::Launch, call.send_with(&self.calls.ec2)).await;
+            let sent = self.calls.send_raw(Bucket::Launch, call.send_with(&self.calls.ec2)).await;
             let output = match sent {
                 Ok(output) => output,
                 Err(error) => {
-                    self.give_back(&taken, None);
+                    self.release_addresses(&reserved, None);
                     let code = aws_error(&error).code;
                     if code == TOKEN_REUSED {
-                        return self.launched_before(plan).await;
+                        return self.earlier_launch(plan).await;
                     }
                     let error = port_error(ec2("CreateFleet"), &error);
                     if !is_template_missing(&code) {
                         return LaunchOutcome::Failed(error);
                     }
-                    // Such a call leaves nothing behind, so the token is still free.
+                    // Such a call leaves nothing behind, so the token is still unused.
                     last = Some(error);
-                    self.make_again(plan).await;
+                    self.recreate_templates(plan).await;
                     continue;
                 }
             };
             let answer = FleetAnswer::of(&output, &plan.class.status.subnets);
-            match self.read(plan, &answer, &taken) {
-                Read::Outcome(outcome) => return outcome,
-                Read::Again(error) => {
+            match self.interpret(plan, &answer, &reserved) {
+                Attempt::Done(outcome) => return outcome,
+                Attempt::Retry(error) => {
                     last = Some(error);
                     token_number += 1;
                     if answer.lacks_template() {
-                        self.make_again(plan).await;
+                        self.recreate_templates(plan).await;
                     }
                 }
             }
         }
-        let unknown = || not_seen_yet(&plan.request.token);
+        let unknown = || not_visible_yet(&plan.request.token);
         LaunchOutcome::Failed(last.unwrap_or_else(unknown))
     }
 
-    async fn make_again(&self, plan: &FleetPlan<'_>) {
+    async fn recreate_templates(&self, plan: &FleetPlan<'_>) {
         self.templates.forget(plan.templates.iter().map(|own| own.template.name.as_str()));
-        let failed = self.make_templates(&[plan]).await;
+        let failed = self.ensure_templates(&[plan]).await;
         for (name, error) in failed {
-            tracing::warn!(%name, %error, "launch template could not be made again");
+            tracing::warn!(%name, %error, "failed to recreate launch template");
         }
     }
 
-    /// What an answer comes to.
-    fn read(&self, plan: &FleetPlan<'_>, answer: &FleetAnswer, taken: &Taken<'_>) -> Read {
+    /// The outcome of an attempt.
+    fn interpret(
+        &self,
+        plan: &FleetPlan<'_>,
+        answer: &FleetAnswer,
+        reserved: &ReservedSubnets<'_>,
+    ) -> Attempt {
         let now = Instant::now();
         let subnets = &plan.class.status.subnets;
         let launched_in = answer.launched.as_ref().map(|own| &own.zone);
-        self.give_back(taken, launched_in);
+        self.release_addresses(reserved, launched_in);
         let mut addresses = self.addresses();
         for subnet in answer.full_subnets() {
             addresses.mark_full(subnet, now);
@@ -191,58 +203,58 @@ impl Ec2 {
         let exhausted = answer.exhausted(plan.request, plan.capacity_type(), is_zone_full);
         if let Some(own) = &answer.launched {
             let instance = instance_of(plan, own);
-            return Read::Outcome(LaunchOutcome::Launched { instance, exhausted });
+            return Attempt::Done(LaunchOutcome::Launched { instance, exhausted });
         }
         if answer.lacks_template() {
-            return Read::Again(refused("EC2 does not know the launch template yet"));
+            return Attempt::Retry(refused("EC2 does not know the launch template yet"));
         }
         if let Some(error) = answer.failure() {
-            return Read::Outcome(LaunchOutcome::Failed(error));
+            return Attempt::Done(LaunchOutcome::Failed(error));
         }
         let mut full = answer.full_subnets();
         let has_other = |id: &Text| {
             subnets.iter().find(|own| own.id == *id).is_some_and(|own| !is_zone_full(&own.zone))
         };
         if full.any(has_other) {
-            return Read::Again(refused("a subnet has no free address left"));
+            return Attempt::Retry(refused("a subnet has no free address left"));
         }
-        Read::Outcome(LaunchOutcome::OutOfCapacity { exhausted })
+        Attempt::Done(LaunchOutcome::OutOfCapacity { exhausted })
     }
 
-    fn take_subnets<'a>(&self, plan: &FleetPlan<'a>) -> Taken<'a> {
+    fn reserve_subnets<'a>(&self, plan: &FleetPlan<'a>) -> ReservedSubnets<'a> {
         let now = Instant::now();
         let mut addresses = self.addresses();
-        let mut taken = BTreeMap::new();
+        let mut reserved = BTreeMap::new();
         for (zone, count) in plan.addresses_by_zone() {
             if let Some(subnet) = addresses.best(&plan.class.status.subnets, zone, now) {
-                addresses.take(&subnet.id, count, now);
-                taken.insert(zone, (subnet, count));
+                addresses.reserve(&subnet.id, count, now);
+                reserved.insert(zone, (subnet, count));
             }
         }
-        taken
+        reserved
     }
 
-    /// Gives back all that was taken but what the zone's instance uses.
-    fn give_back(&self, taken: &Taken<'_>, used: Option<&Text>) {
+    /// Releases all reserved addresses but those in the zone of the instance.
+    fn release_addresses(&self, reserved: &ReservedSubnets<'_>, used: Option<&Text>) {
         let mut addresses = self.addresses();
-        for (zone, (subnet, count)) in taken {
+        for (zone, (subnet, count)) in reserved {
             if Some(*zone) != used {
-                addresses.give_back(&subnet.id, *count);
+                addresses.release(&subnet.id, *count);
             }
         }
     }
 
-    /// The instance of an earlier call for the same claim, which had other parameters.
-    async fn launched_before(&self, plan: &FleetPlan<'_>) -> LaunchOutcome {
+    /// The instance of an earlier call for the same claim with other parameters.
+    async fn earlier_launch(&self, plan: &FleetPlan<'_>) -> LaunchOutcome {
         match self.instance_of_claim(&plan.request.token).await {
             Ok(Some(instance)) => LaunchOutcome::Launched { instance, exhausted: Vec::new() },
-            Ok(None) => LaunchOutcome::Failed(not_seen_yet(&plan.request.token)),
+            Ok(None) => LaunchOutcome::Failed(not_visible_yet(&plan.request.token)),
             Err(error) => LaunchOutcome::Failed(error),
         }
     }
 
-    /// Fills in what only a description tells (the exact time, the reservation), for those instances that
-    /// EC2 describes already.
+    /// Adds what only a description has (the exact time, the reservation), for instances that EC2
+    /// describes already.
     async fn with_details(&self, mut outcomes: Vec<LaunchOutcome>) -> Vec<LaunchOutcome> {
         let launched = |outcome: &LaunchOutcome| match outcome {
             LaunchOutcome::Launched { instance, .. } => Some(instance.id.clone()),
@@ -257,7 +269,7 @@ impl Ec2 {
             if let LaunchOutcome::Launched { instance, .. } = outcome
                 && let Some(own) = described.remove(&instance.id)
             {
-                // Tags may not be there yet; what they will say is known.
+                // Tags may not be visible yet, but their values are known.
                 let known =
                     |described: Option<Text>, known: &Option<Text>| described.or(known.clone());
                 *instance = Instance {
@@ -273,18 +285,18 @@ impl Ec2 {
     }
 }
 
-/// What becomes of an attempt.
-enum Read {
-    Outcome(LaunchOutcome),
-    /// It came to nothing, and another attempt may do better.
-    Again(PortError),
+/// The outcome of an attempt.
+enum Attempt {
+    Done(LaunchOutcome),
+    /// It launched nothing, and another attempt may do better.
+    Retry(PortError),
 }
 
 fn refused(message: &str) -> PortError {
     PortError::new(controllers::ports::ErrorKind::Unavailable, "CreateFleet", message)
 }
 
-/// CreateFleet's token of an attempt.
+/// The client token of an attempt.
 fn token(uid: &str, number: u32) -> String {
     if number == 1 { uid.to_owned() } else { format!("{uid}-{number}") }
 }
@@ -292,15 +304,15 @@ fn token(uid: &str, number: u32) -> String {
 fn plan<'a>(
     request: &'a LaunchRequest,
     classes: &'a [Ec2NodeClass],
-    around: Surroundings<'_>,
+    context: LaunchContext<'_>,
 ) -> Result<FleetPlan<'a>, NotLaunchable> {
     let class = classes.iter().find(|class| class.name == request.node_class);
     let class = ready(class, &request.node_class).map_err(NotLaunchable::NotReady)?;
-    FleetPlan::of(request, class, around)
+    FleetPlan::of(request, class, context)
 }
 
-/// The outcome of a request that EC2 need not be asked about.
-fn not_asked_for(request: &LaunchRequest, why: NotLaunchable) -> LaunchOutcome {
+/// The outcome of a request that is not sent to EC2.
+fn not_launchable(request: &LaunchRequest, why: NotLaunchable) -> LaunchOutcome {
     match why {
         NotLaunchable::NothingFits => {
             let exhausted = request.offerings.iter().map(|own| Exhausted::of(own, UNSUPPORTED));
@@ -337,8 +349,8 @@ fn ready<'a>(class: Option<&'a Ec2NodeClass>, name: &str) -> Result<&'a Ec2NodeC
     }
 }
 
-/// Whether prices are the user's (a NodeOverlay's) rather than EC2's: then their order counts, not EC2's
-/// own view of what is cheap (reference E1.8).
+/// Whether prices are set by a NodeOverlay rather than by EC2: then the allocation strategy must
+/// follow their order instead of EC2's own prices.
 fn is_overlaid(plan: &FleetPlan<'_>, catalogue: &Catalogue) -> bool {
     plan.capacity_type() != CapacityType::Reserved
         && plan.choices.iter().any(|choice| {
@@ -346,7 +358,7 @@ fn is_overlaid(plan: &FleetPlan<'_>, catalogue: &Catalogue) -> bool {
         })
 }
 
-/// The instance as the answer of the fleet tells it.
+/// The instance, as far as the answer of CreateFleet describes it.
 fn instance_of(plan: &FleetPlan<'_>, launched: &LaunchedInstance) -> Instance {
     let request = plan.request;
     let reservation_id = plan

@@ -1,6 +1,7 @@
 //! Subnets and security groups, by selector terms.
 //!
-//! Source: reference E7.2. Terms are alternatives; within a term all must match.
+//! Terms are alternatives; within a term all must match
+//! (<https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms>).
 
 use std::collections::BTreeMap;
 
@@ -8,24 +9,21 @@ use aws_sdk_ec2::types::Filter;
 use controllers::ports::PortError;
 use controllers::status::ResolvedSecurityGroup;
 use domain::Text;
-use domain::label::Labels;
 use domain::node_class::{ResolvedSubnet, SelectorTerm};
 use futures_util::future::try_join_all;
 
-use super::Ec2;
-use super::instance::filter;
+use super::client::Ec2;
+use super::filter::{filter, tag_filters};
 use crate::budget::Bucket;
 use crate::calls::ec2;
 
-/// The value of a tag that stands for any.
-const ANY: &str = "*";
 const ITEMS_A_PAGE: i32 = 1000;
 
-/// A subnet and its room.
+/// A subnet and its free addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SubnetFacts {
     pub(super) subnet: ResolvedSubnet,
-    /// Addresses that EC2 counts as free.
+    /// Free addresses, as EC2 counts them.
     pub(super) free_addresses: i64,
 }
 
@@ -104,7 +102,7 @@ impl Ec2 {
     }
 }
 
-/// The filters of each call: one for all ids together, and one for each other term.
+/// The filters of each call: one call for all ids together, and one for each other term.
 fn filters(terms: &[SelectorTerm], id_filter: &str) -> Vec<Vec<Filter>> {
     let ids: Vec<String> =
         terms.iter().filter_map(|term| term.id.as_ref()).map(ToString::to_string).collect();
@@ -116,20 +114,10 @@ fn filters(terms: &[SelectorTerm], id_filter: &str) -> Vec<Vec<Filter>> {
     by_id.into_iter().chain(others).collect()
 }
 
-/// Filters for all of the tags.
-pub(super) fn tag_filters(tags: &Labels) -> impl Iterator<Item = Filter> + '_ {
-    tags.iter().map(|(key, value)| {
-        if &**value == ANY {
-            filter("tag-key", [&**key])
-        } else {
-            filter(format!("tag:{key}"), [&**value])
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::label::Labels;
 
     fn shown(filters: &[Filter]) -> Vec<String> {
         filters

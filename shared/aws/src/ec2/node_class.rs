@@ -1,36 +1,14 @@
-//! What the selectors of a node class mean now.
+//! Resolves a node class: the subnets, security groups, images and so on that it selects now.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-use controllers::ports::cloud::{NodeClassResolution, Resolution, Unresolved};
+use controllers::ports::cloud::{NodeClassResolution, Resolution};
 use controllers::ports::{ErrorKind, PortError};
 use domain::drift::NODE_CLASS_RULES;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus, ResolvedAmi, ResolvedSubnet};
 use domain::{Text, Timestamp};
 
-use super::Ec2;
-use super::image::NoImages;
-
-/// How often old launch templates of a class are looked for.
-const CLEAN_UP_EVERY: Duration = Duration::from_hours(1);
-
-/// When templates of a class were last looked through, by class.
-#[derive(Debug, Default)]
-pub(super) struct CleanUps(Mutex<BTreeMap<Text, Instant>>);
-
-impl CleanUps {
-    /// Whether it is time again; asking counts as having done it.
-    fn is_due(&self, class: &Text) -> bool {
-        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = done.get(class).is_none_or(|at| at.elapsed() > CLEAN_UP_EVERY);
-        if is_due {
-            done.insert(class.clone(), Instant::now());
-        }
-        is_due
-    }
-}
+use super::client::Ec2;
+use super::image::ImageError;
+use super::unresolved::{call_failed, unresolved};
 
 impl Ec2 {
     pub(super) async fn resolved(&self, class: &Ec2NodeClass) -> NodeClassResolution {
@@ -55,7 +33,7 @@ impl Ec2 {
             security_groups,
             amis,
             instance_profile,
-            capacity_reservations: capacity_reservations.map_err(|error| not_asked(&error)),
+            capacity_reservations: capacity_reservations.map_err(|error| call_failed(&error)),
             placement_group,
             validation: Ok(()),
             stamp: class.stamp(NODE_CLASS_RULES, &self.cluster.certificate_authority),
@@ -74,7 +52,7 @@ impl Ec2 {
             let cluster = &self.cluster.name;
             let deleted = self.templates.delete_old(&self.calls, cluster, &class.name, now).await;
             if let Err(error) = deleted {
-                tracing::warn!(class = &*class.name, %error, "old launch templates remain");
+                tracing::warn!(class = &*class.name, %error, "failed to delete old launch templates");
             }
         }
         resolution
@@ -87,10 +65,10 @@ impl Ec2 {
 
     async fn resolved_subnets(&self, class: &Ec2NodeClass) -> Resolution<Vec<ResolvedSubnet>> {
         let found = self.select_subnets(&class.spec.subnet_selector_terms).await;
-        let found = found.map_err(|error| not_asked(&error))?;
+        let found = found.map_err(|error| call_failed(&error))?;
         let mut addresses = self.addresses();
         for own in &found {
-            addresses.learn(own.subnet.id.clone(), own.free_addresses);
+            addresses.set_free(own.subnet.id.clone(), own.free_addresses);
         }
         let subnets: Vec<ResolvedSubnet> = found.into_iter().map(|own| own.subnet).collect();
         some(subnets, "SubnetsNotFound", "no subnet matches subnetSelectorTerms")
@@ -102,7 +80,7 @@ impl Ec2 {
     ) -> Resolution<Vec<controllers::status::ResolvedSecurityGroup>> {
         let found = self.select_security_groups(&class.spec.security_group_selector_terms).await;
         let what = "no security group matches securityGroupSelectorTerms";
-        some(found.map_err(|error| not_asked(&error))?, "SecurityGroupsNotFound", what)
+        some(found.map_err(|error| call_failed(&error))?, "SecurityGroupsNotFound", what)
     }
 
     async fn resolved_images(
@@ -112,8 +90,8 @@ impl Ec2 {
     ) -> Resolution<Vec<ResolvedAmi>> {
         let found = self.select_images(&class.spec.ami_selector_terms, now).await;
         let found = found.map_err(|error| match error {
-            NoImages::Asked(error) => not_asked(&error),
-            NoImages::Alias(error) => unresolved("AMINotFound", &error.to_string(), false),
+            ImageError::Call(error) => call_failed(&error),
+            ImageError::Alias(error) => unresolved("AMINotFound", &error.to_string(), false),
         })?;
         some(found, "AMINotFound", "no image matches amiSelectorTerms")
     }
@@ -127,9 +105,9 @@ impl Ec2 {
                         let message = format!("IAM has no role {role}");
                         unresolved("InstanceProfileRoleNotFound", &message, false)
                     }
-                    // Somebody else makes the same profile at this moment.
+                    // Another process is creating the same profile.
                     ErrorKind::Conflict => unresolved("InstanceProfileInUse", &error.message, true),
-                    _ => not_asked(&error),
+                    _ => call_failed(&error),
                 })
             }
             (None, None) => {
@@ -147,12 +125,12 @@ impl Ec2 {
                 let message = "no available placement group matches placementGroupSelector";
                 Err(unresolved("PlacementGroupNotFound", message, false))
             }
-            Err(error) => Err(not_asked(&error)),
+            Err(error) => Err(call_failed(&error)),
         }
     }
 }
 
-/// The class with a status of what was resolved just now; `None` while a part is missing.
+/// The class with the resolved parts as its status; `None` while a part is missing.
 fn with_status(class: &Ec2NodeClass, resolution: &NodeClassResolution) -> Option<Ec2NodeClass> {
     let groups = resolution.security_groups.as_ref().ok()?;
     let reservations = resolution.capacity_reservations.as_ref().ok()?;
@@ -168,23 +146,7 @@ fn with_status(class: &Ec2NodeClass, resolution: &NodeClassResolution) -> Option
     Some(Ec2NodeClass { status, ..class.clone() })
 }
 
-/// What was found, unless that is nothing.
+/// What was found; unresolved where that is nothing.
 fn some<T>(found: Vec<T>, reason: &str, message: &str) -> Resolution<Vec<T>> {
     if found.is_empty() { Err(unresolved(reason, message, false)) } else { Ok(found) }
-}
-
-pub(super) fn unresolved(reason: &str, message: &str, is_passing: bool) -> Unresolved {
-    Unresolved { reason: reason.into(), message: message.into(), is_passing }
-}
-
-/// AWS could not be asked, or would not say.
-pub(super) fn not_asked(error: &PortError) -> Unresolved {
-    let reason = match error.kind {
-        ErrorKind::Denied => "AccessDenied",
-        ErrorKind::Throttled => "Throttled",
-        ErrorKind::Unavailable => "Unavailable",
-        ErrorKind::Invalid => "InvalidRequest",
-        _ => "RequestFailed",
-    };
-    unresolved(reason, &error.to_string(), error.is_retryable())
 }

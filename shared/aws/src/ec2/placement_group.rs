@@ -3,13 +3,13 @@
 use controllers::ports::PortError;
 use domain::node_class::PlacementGroupSelector;
 
-use super::Ec2;
-use super::instance::filter;
+use super::client::Ec2;
+use super::filter::filter;
 use crate::budget::Bucket;
 use crate::calls::ec2;
 
 impl Ec2 {
-    /// Whether the group is there and takes instances.
+    /// Whether the group exists and is available.
     pub(super) async fn has_placement_group(
         &self,
         selector: &PlacementGroupSelector,
@@ -27,7 +27,7 @@ impl Ec2 {
             .filters(filter("state", ["available"]))
             .send();
         let action = ec2("DescribePlacementGroups");
-        let answer = self.calls.ask(Bucket::Describe, action, call).await?;
+        let answer = self.calls.send(Bucket::Describe, action, call).await?;
         Ok(!answer.placement_groups().is_empty())
     }
 }

@@ -1,13 +1,8 @@
-//! Instance profiles: what lends a role to an instance.
+//! Instance profiles, which give instances their role.
 //!
-//! IAM takes a while to show everywhere what was made: a launch that comes too early is refused, and asked
-//! for again.
+//! IAM is eventually consistent: a launch that comes too early is refused, and retried.
 //!
-//! Source: reference E7.3.
-
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+//! Source: <https://karpenter.sh/docs/concepts/nodeclasses/#specrole>.
 
 use aws_sdk_iam::types::{InstanceProfile, Tag};
 use controllers::ports::{ErrorKind, PortError};
@@ -16,36 +11,20 @@ use domain::label;
 use domain::node_class::Ec2NodeClass;
 use uuid::Uuid;
 
-use super::{Ec2, tags};
+use super::client::Ec2;
+use super::tags;
 use crate::budget::Bucket;
 use crate::calls::iam;
 use crate::error::built;
 
-/// How long a profile that was found right is not looked at again.
-const FOUND_LASTS: Duration = Duration::from_mins(15);
-/// IAM's limit of a profile's name.
+/// The longest name of an instance profile, characters.
 const NAME_CHARS_MAX: usize = 128;
 const HASH_CHARS: usize = 20;
 
-/// Profiles found right, by name: for which role, and when.
-#[derive(Debug, Default)]
-pub(super) struct Profiles(Mutex<BTreeMap<Text, (Text, Instant)>>);
-
-impl Profiles {
-    fn is_known(&self, name: &Text, role: &Text) -> bool {
-        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        found.get(name).is_some_and(|(of, at)| of == role && at.elapsed() < FOUND_LASTS)
-    }
-
-    fn note(&self, name: Text, role: Text) {
-        let found = (role, Instant::now());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, found);
-    }
-}
-
 impl Ec2 {
-    /// The profile that lends the role to nodes of the class; made where there is none. A profile that the
-    /// class uses already (one of Karpenter's, say) stays in use while it has the role.
+    /// The instance profile with the role, for nodes of the class; created where there is none. A
+    /// profile that the class uses already (such as one of Karpenter's) stays in use while it has
+    /// the role.
     pub(super) async fn profile_for(
         &self,
         class: &Ec2NodeClass,
@@ -55,22 +34,22 @@ impl Ec2 {
         let own = profile_name(&self.cluster.name, &self.calls.region, class, &role);
         let candidates = class.status.instance_profile.iter().chain([&own]);
         for name in candidates.clone() {
-            if self.profiles.is_known(name, &role) {
+            if self.profiles.has_role(name, &role) {
                 return Ok(name.clone());
             }
         }
         for name in candidates {
             if self.profile(name).await?.is_some_and(|profile| has_role(&profile, &role)) {
-                self.profiles.note(name.clone(), role);
+                self.profiles.insert(name.clone(), role);
                 return Ok(name.clone());
             }
         }
-        self.make_profile(class, &own, &role).await?;
-        self.profiles.note(own.clone(), role);
+        self.create_profile(class, &own, &role).await?;
+        self.profiles.insert(own.clone(), role);
         Ok(own)
     }
 
-    async fn make_profile(
+    async fn create_profile(
         &self,
         class: &Ec2NodeClass,
         name: &Text,
@@ -94,7 +73,7 @@ impl Ec2 {
             .set_tags(Some(tags))
             .send();
         let role_before =
-            match self.calls.ask(Bucket::Iam, iam("CreateInstanceProfile"), call).await {
+            match self.calls.send(Bucket::Iam, iam("CreateInstanceProfile"), call).await {
                 Ok(_) => None,
                 Err(error) if error.kind == ErrorKind::Conflict => {
                     let profile = self.profile(name).await?;
@@ -104,7 +83,7 @@ impl Ec2 {
             };
         match role_before {
             Some(before) if *before == **role => return Ok(()),
-            Some(before) => self.take_role(name, &before).await?,
+            Some(before) => self.remove_role(name, &before).await?,
             None => {}
         }
         let call = self
@@ -114,10 +93,11 @@ impl Ec2 {
             .instance_profile_name(&**name)
             .role_name(&**role)
             .send();
-        self.calls.ask(Bucket::Iam, iam("AddRoleToInstanceProfile"), call).await.map(drop)
+        self.calls.send(Bucket::Iam, iam("AddRoleToInstanceProfile"), call).await.map(drop)
     }
 
-    /// Deletes the profiles that were made for a class; what is gone counts as done.
+    /// Deletes the profiles that were created for a class. One that does not exist any more is
+    /// ignored.
     pub(super) async fn delete_profiles(&self, class: &Ec2NodeClass) -> Result<(), PortError> {
         let pages = self
             .calls
@@ -130,10 +110,10 @@ impl Ec2 {
         for profile in pages.iter().flat_map(|page| page.instance_profiles()) {
             let name = profile.instance_profile_name();
             for role in profile.roles() {
-                self.take_role(name, role.role_name()).await?;
+                self.remove_role(name, role.role_name()).await?;
             }
             let call = self.calls.iam.delete_instance_profile().instance_profile_name(name).send();
-            let deleted = self.calls.ask(Bucket::Iam, iam("DeleteInstanceProfile"), call).await;
+            let deleted = self.calls.send(Bucket::Iam, iam("DeleteInstanceProfile"), call).await;
             controllers::ports::error::found(deleted)?;
         }
         Ok(())
@@ -141,11 +121,11 @@ impl Ec2 {
 
     async fn profile(&self, name: &str) -> Result<Option<InstanceProfile>, PortError> {
         let call = self.calls.iam.get_instance_profile().instance_profile_name(name).send();
-        let answer = self.calls.ask(Bucket::Iam, iam("GetInstanceProfile"), call).await;
+        let answer = self.calls.send(Bucket::Iam, iam("GetInstanceProfile"), call).await;
         Ok(controllers::ports::error::found(answer)?.and_then(|answer| answer.instance_profile))
     }
 
-    async fn take_role(&self, profile: &str, role: &str) -> Result<(), PortError> {
+    async fn remove_role(&self, profile: &str, role: &str) -> Result<(), PortError> {
         let call = self
             .calls
             .iam
@@ -154,7 +134,7 @@ impl Ec2 {
             .role_name(role)
             .send();
         let action = iam("RemoveRoleFromInstanceProfile");
-        controllers::ports::error::found(self.calls.ask(Bucket::Iam, action, call).await).map(drop)
+        controllers::ports::error::found(self.calls.send(Bucket::Iam, action, call).await).map(drop)
     }
 }
 
@@ -162,13 +142,14 @@ fn has_role(profile: &InstanceProfile, role: &str) -> bool {
     profile.roles().iter().any(|own| own.role_name() == role)
 }
 
-/// Where the profiles of a class stand: by its uid, so that a new class of the same name has its own.
+/// The path of the profiles of a class. It contains the uid, so that a new class of the same name
+/// has its own.
 fn profile_path(region: &str, cluster: &str, uid: &str) -> String {
     format!("/karpenter/{region}/{cluster}/{uid}/")
 }
 
-/// A name for each region (profiles have none), cluster, class and role: a class that changes its role gets
-/// another profile, and instances keep theirs.
+/// A name for each region (profiles are global), cluster, class and role: a class whose role
+/// changes gets another profile, and instances keep theirs.
 fn profile_name(cluster: &str, region: &str, class: &Ec2NodeClass, role: &str) -> Text {
     let content = [region, cluster, &*class.uid, role].join("\n");
     let hash = Uuid::new_v5(&Uuid::NAMESPACE_OID, content.as_bytes()).simple().to_string();

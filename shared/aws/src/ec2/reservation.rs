@@ -1,6 +1,6 @@
-//! Capacity reservations: those that a node class selects, and what is left of them.
+//! Capacity reservations: those that a node class selects, and their remaining capacity.
 //!
-//! Source: reference E8.
+//! Source: <https://karpenter.sh/docs/concepts/nodeclasses/#speccapacityreservationselectorterms>.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use controllers::status::ReservationStatus;
 use domain::node_class::{ResolvedCapacityReservation, SelectorTerm};
 use domain::{SignedDuration, Text, Timestamp};
 
-use super::Ec2;
-use super::instance::filter;
-use super::network::tag_filters;
+use super::client::Ec2;
+use super::filter::{filter, tag_filters};
 use crate::budget::Bucket;
 use crate::calls::{ec2, from_aws_time};
 
-/// So long before its end a capacity block takes no new instance, and its instances are replaced.
-const BLOCK_EXPIRES: SignedDuration = SignedDuration::from_mins(40);
+/// How long before its end a capacity block is expiring: it gets no new instances, and the existing
+/// ones are replaced.
+const BLOCK_EXPIRY_MARGIN: SignedDuration = SignedDuration::from_mins(40);
 const RESERVATIONS_A_PAGE: i32 = 500;
 
 impl Ec2 {
@@ -42,7 +42,7 @@ impl Ec2 {
         Ok(found.into_values().collect())
     }
 
-    /// How many instances the reservations still have; those that ended have none.
+    /// How many instances each reservation has left; ended ones have none.
     pub(super) async fn reservations_remaining(
         &self,
         ids: &[&Text],
@@ -50,7 +50,7 @@ impl Ec2 {
         let mut remaining: BTreeMap<Text, u32> = ids.iter().map(|id| ((*id).clone(), 0)).collect();
         let wanted = ids.iter().map(ToString::to_string).collect();
         let found = match self.reservations(wanted, Vec::new()).await {
-            // One id that is gone hides the others: ask for each.
+            // One unknown id fails the whole call: describe each by itself.
             Err(error) if error.kind == ErrorKind::NotFound => {
                 let mut found = Vec::new();
                 for id in ids {
@@ -82,7 +82,7 @@ impl Ec2 {
             .calls
             .ec2
             .describe_capacity_reservations()
-            // EC2 takes ids without a page's size only.
+            // EC2 accepts ids only without a page size.
             .set_max_results(ids.is_empty().then_some(RESERVATIONS_A_PAGE))
             .set_capacity_reservation_ids((!ids.is_empty()).then_some(ids))
             .set_filters(Some(filters))
@@ -107,7 +107,8 @@ fn term_filters(term: &SelectorTerm) -> Vec<Filter> {
 fn reservation(own: &CapacityReservation, now: Timestamp) -> Option<ReservationStatus> {
     let is_block = own.reservation_type() == Some(&CapacityReservationType::CapacityBlock);
     let end = own.end_date().and_then(from_aws_time);
-    let is_expiring = is_block && end.is_some_and(|end| end.duration_since(now) <= BLOCK_EXPIRES);
+    let is_expiring =
+        is_block && end.is_some_and(|end| end.duration_since(now) <= BLOCK_EXPIRY_MARGIN);
     let reservation = ResolvedCapacityReservation {
         id: own.capacity_reservation_id()?.into(),
         instance_type: own.instance_type()?.into(),

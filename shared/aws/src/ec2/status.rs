@@ -1,6 +1,7 @@
 //! Status checks and scheduled events of instances.
 //!
-//! Source: <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html>.
+//! Source:
+//! <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html>.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +13,14 @@ use controllers::ports::PortError;
 use controllers::ports::cloud::{InstanceStatus, StatusCheck};
 use domain::{Text, Timestamp};
 
-use super::Ec2;
-use super::instance::filter;
+use super::client::Ec2;
+use super::filter::filter;
 use crate::budget::Bucket;
 use crate::calls::{ec2, from_aws_time};
 
 /// The most statuses on a page.
 const STATUSES_A_PAGE: i32 = 1000;
-/// Events that take an instance away from its pods (reference E10).
+/// Scheduled events that interrupt the pods of an instance.
 const EVENTS: [EventCode; 5] = [
     EventCode::InstanceReboot,
     EventCode::SystemReboot,
@@ -27,12 +28,12 @@ const EVENTS: [EventCode; 5] = [
     EventCode::InstanceRetirement,
     EventCode::InstanceStop,
 ];
-/// How the description of an event begins that is over or was called off.
+/// The prefixes of descriptions of events that are over or cancelled.
 const OVER: [&str; 2] = ["[Completed]", "[Canceled]"];
 
 impl Ec2 {
-    /// All instances that fail a check or have an event ahead. Filters of different names hold together, so
-    /// each sort is asked for by itself.
+    /// All instances that fail a status check or have a scheduled event. Filters of one call must
+    /// all match, so each kind is a call of its own.
     pub(super) async fn failing_statuses(&self) -> Result<Vec<InstanceStatus>, PortError> {
         let impaired = SummaryStatus::Impaired;
         let sorts = [
@@ -66,7 +67,7 @@ impl Ec2 {
     }
 }
 
-/// A status as the port shows it; `None` where nothing is wrong after all.
+/// The status in a description; `None` where nothing is wrong.
 fn status(described: &Described) -> Option<InstanceStatus> {
     let instance = failed_since(described.instance_status());
     let system = failed_since(described.system_status());
@@ -84,7 +85,8 @@ fn status(described: &Described) -> Option<InstanceStatus> {
     })
 }
 
-/// Since when a check has failed. One that EC2 gives no time for has only begun to.
+/// Since when a check has failed; `None` where EC2 gives no time, as when it has just begun to
+/// fail.
 fn failed_since(summary: Option<&InstanceStatusSummary>) -> Option<Timestamp> {
     summary?
         .details()

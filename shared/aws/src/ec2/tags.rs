@@ -1,4 +1,4 @@
-//! Tags, by which everything that was made for a cluster is found again.
+//! Tags, by which the resources of a cluster are found.
 
 use aws_sdk_ec2::types::{
     LaunchTemplateTagSpecificationRequest, ResourceType, Tag, TagSpecification,
@@ -7,22 +7,22 @@ use controllers::record::launch::LaunchRequest;
 use domain::label::{self, Labels};
 use domain::node_class::Ec2NodeClass;
 
-/// The claim's name.
+/// Tag: the name of the claim.
 pub(crate) const CLAIM: &str = "karpenter.sh/nodeclaim";
-/// Tells claims of one name apart.
+/// Tag: the uid of the claim, which tells claims of one name apart.
 pub(crate) const CLAIM_UID: &str = "outrigger.dev/claim-uid";
-/// The cluster's name, on whatever Karpenter or Outrigger made for it.
+/// Tag: the name of the cluster, on all resources that Karpenter or Outrigger creates for it.
 pub(crate) const CLUSTER: &str = "eks:eks-cluster-name";
-/// The cluster whose launch template it is. Not [`CLUSTER`]: a Karpenter that still runs beside would take
-/// the template for one of its own, and delete it.
+/// Tag: the cluster that owns a launch template. Not [`CLUSTER`]: a Karpenter that still runs in
+/// the cluster would take the template for one of its own, and delete it.
 pub(crate) const TEMPLATE_OWNER: &str = "outrigger.dev/cluster";
 
-/// The tag that says of an instance which cluster's it is; its value is `owned`.
+/// The tag that marks a resource as the cluster's; its value is `owned`.
 pub(crate) fn owned_by(cluster: &str) -> String {
     format!("kubernetes.io/cluster/{cluster}")
 }
 
-/// Tags of whatever belongs to nodes of a class: the user's, and those that say whose it is.
+/// Tags of resources of the nodes of a class: the user's, and those of the owner.
 pub(crate) fn of_class(cluster: &str, class: &Ec2NodeClass) -> Labels {
     let mut tags = class.spec.tags.clone();
     tags.insert(owned_by(cluster).into(), "owned".into());
@@ -31,7 +31,7 @@ pub(crate) fn of_class(cluster: &str, class: &Ec2NodeClass) -> Labels {
     tags
 }
 
-/// Tags of the instance that a request asks for, and of its volumes.
+/// Tags of an instance and its volumes.
 pub(crate) fn of_launch(cluster: &str, class: &Ec2NodeClass, request: &LaunchRequest) -> Labels {
     let mut tags = of_class(cluster, class);
     tags.insert(CLAIM.into(), request.claim.clone());
@@ -51,17 +51,17 @@ pub(crate) fn of_template(cluster: &str, class: &Ec2NodeClass) -> Labels {
     tags
 }
 
-/// As the SDK holds them.
+/// Tags as a type of the SDK.
 pub(crate) fn to_aws(tags: &Labels) -> Vec<Tag> {
     tags.iter().map(|(key, value)| Tag::builder().key(&**key).value(&**value).build()).collect()
 }
 
-/// Tags for a kind of resource that a call makes.
+/// Tags for resources of a kind that a call creates.
 pub(crate) fn specification(kind: ResourceType, tags: &Labels) -> TagSpecification {
     TagSpecification::builder().resource_type(kind).set_tags(Some(to_aws(tags))).build()
 }
 
-/// Tags for a kind of resource that a launch from a template makes.
+/// Tags for resources of a kind that a launch from a template creates.
 pub(crate) fn in_template(
     kind: ResourceType,
     tags: &Labels,

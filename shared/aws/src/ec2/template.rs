@@ -1,6 +1,6 @@
-//! What a launch template says: everything of a launch that does not differ from claim to claim.
+//! The content of a launch template: everything of a launch that claims have in common.
 //!
-//! Source: reference E6.6, E6.7.
+//! Source: <https://karpenter.sh/docs/concepts/nodeclasses/>.
 
 use aws_sdk_ec2::types::{
     CapacityReservationPreference, CapacityReservationTarget,
@@ -31,12 +31,12 @@ use super::tags;
 use crate::cluster::IpFamily;
 
 const GIB: i64 = 1 << 30;
-/// Size of a volume where the user does not say, GiB (reference 4.5).
+/// Default size of a volume, GiB; Karpenter's default.
 const VOLUME_GIB: i32 = 20;
 const WINDOWS_VOLUME_GIB: i32 = 50;
-/// Bottlerocket's own volume, apart from the one for pods.
+/// Size of Bottlerocket's system volume, GiB; pods use a second one.
 const BOTTLEROCKET_SYSTEM_GIB: i32 = 4;
-/// What begins the names of all our templates.
+/// The prefix of the names of our launch templates.
 const NAME_PREFIX: &str = "outrigger/";
 
 /// `karpenter.k8s.aws/instance-tenancy`: `default` or `dedicated`.
@@ -46,7 +46,7 @@ const PARTITION: &str = "karpenter.k8s.aws/placement-group-partition";
 /// `karpenter.k8s.aws/nitro-sandbox`: nodes run Nitro Enclaves.
 const NITRO_SANDBOX: &str = "karpenter.k8s.aws/nitro-sandbox";
 
-/// What a template is made of.
+/// What a launch template depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TemplateInput<'a> {
     pub(super) spec: &'a Ec2NodeClassSpec,
@@ -55,20 +55,20 @@ pub(super) struct TemplateInput<'a> {
     pub(super) instance_profile: Option<&'a Text>,
     pub(super) user_data: Option<&'a str>,
     pub(super) capacity_type: CapacityType,
-    /// The reservation that its instances run in; for `reserved` only.
+    /// The reservation of its instances; for `reserved` only.
     pub(super) reservation: Option<&'a ResolvedCapacityReservation>,
-    /// Fabric adapters that its instances have; 0 for none.
+    /// Elastic Fabric Adapters of its instances; 0 for none.
     pub(super) efa_interfaces: u32,
-    /// Labels of the claim: some say how the instance is placed.
+    /// Labels of the claim: some decide the placement of the instance.
     pub(super) labels: &'a Labels,
-    /// Tags of what the instance brings along.
+    /// Tags of resources that come with the instance.
     pub(super) tags: &'a Labels,
     pub(super) ip_family: IpFamily,
     /// The region has no IPv6 endpoint of the metadata service.
     pub(super) is_isolated: bool,
 }
 
-/// A template: its content, and a name that no other content has.
+/// A launch template: its content, and a name derived from it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Template {
     pub(super) name: String,
@@ -82,8 +82,9 @@ impl Template {
     }
 }
 
-/// A name by content. The text that is hashed is the SDK's own, which leaves user data out, so that is
-/// added. Another version of the SDK may word it otherwise: then templates are made anew once.
+/// The name: a hash of the content. The hashed text is the SDK's `Debug` form, which leaves user
+/// data out, so that is added. Another version of the SDK may format it differently: templates are
+/// then created anew once.
 fn name(data: &RequestLaunchTemplateData) -> String {
     let content = format!("{data:?}\n{}", data.user_data().unwrap_or_default());
     let hash = Uuid::new_v5(&Uuid::NAMESPACE_OID, content.as_bytes());
@@ -158,7 +159,7 @@ fn metadata_options(
         .build()
 }
 
-/// The user's volumes, else the family's; own images bring their own.
+/// The user's volumes, else those of the image family; custom images define their own.
 fn block_devices(spec: &Ec2NodeClassSpec) -> Option<Vec<LaunchTemplateBlockDeviceMappingRequest>> {
     if !spec.block_device_mappings.is_empty() {
         return Some(spec.block_device_mappings.iter().map(block_device).collect());
@@ -205,7 +206,7 @@ fn block_device(mapping: &BlockDeviceMapping) -> LaunchTemplateBlockDeviceMappin
         .build()
 }
 
-/// Network interfaces, where the class or its pods say something of them; else EC2 makes the one.
+/// Network interfaces, where the class or its pods configure them; otherwise EC2 creates one.
 fn interfaces(input: &TemplateInput<'_>) -> Vec<InterfaceRequest> {
     let spec = input.spec;
     let listed: Vec<(NetworkInterface, &str)> = if !spec.network_interfaces.is_empty() {
@@ -282,8 +283,8 @@ fn placement(spec: &Ec2NodeClassSpec, labels: &Labels) -> Option<LaunchTemplateP
     Some(placement.set_partition_number(partition).build())
 }
 
-/// A reservation is used by those launches that were meant for it, and by no others: an on-demand launch
-/// that slipped into an open one would take what another claim counts on.
+/// Targets the reservation, or none at all: an on-demand launch in an open reservation would take
+/// capacity that another claim counts on.
 fn reservation(
     reservation: Option<&ResolvedCapacityReservation>,
 ) -> LaunchTemplateCapacityReservationSpecificationRequest {
@@ -303,7 +304,7 @@ fn reservation(
     }
 }
 
-/// Capacity blocks, and reservations that may be taken back, are markets of their own.
+/// The market of capacity blocks and of interruptible reservations; others have none.
 fn market(
     reservation: Option<&ResolvedCapacityReservation>,
 ) -> Option<LaunchTemplateInstanceMarketOptionsRequest> {

@@ -1,7 +1,7 @@
-//! Launch templates in EC2: made when first needed, deleted when old.
+//! Launch templates in EC2: created when first needed, deleted when old.
 //!
-//! Nobody counts who uses a template: whoever finds one missing makes it again, and one is deleted a day
-//! after it was made. An instance does not need its template once it is launched.
+//! Uses are not counted: a launch that finds its template missing creates it again, and templates
+//! are deleted a day after they were created. A running instance does not need its template.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -14,47 +14,48 @@ use domain::node_class::Ec2NodeClass;
 use domain::{SignedDuration, Text, Timestamp};
 use futures_util::{StreamExt, stream};
 
-use super::instance::filter;
+use super::filter::filter;
 use super::tags;
 use super::template::Template;
 use crate::budget::Bucket;
 use crate::calls::{Calls, ec2, from_aws_time};
 
-/// Names in one filter.
+/// The most names of a filter.
 const NAMES_A_CALL: usize = 200;
-/// Templates that are made at once.
-const CREATIONS_AT_ONCE: usize = 8;
-/// How long a template that was seen is taken to be there.
-const SEEN_LASTS: Duration = Duration::from_mins(10);
-/// How old a template grows.
+/// The most CreateLaunchTemplate calls in flight.
+const CREATE_CONCURRENCY_MAX: usize = 8;
+/// How long a template is assumed to exist after it was found or created.
+const KNOWN_TTL: Duration = Duration::from_mins(10);
+/// The age at which a template is deleted.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 const TEMPLATES_A_PAGE: i32 = 200;
 
 /// The launch templates of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Templates {
-    /// By name, when each was last known to be there.
-    seen: Mutex<BTreeMap<String, Instant>>,
+    /// When each was last found or created, by name.
+    known: Mutex<BTreeMap<String, Instant>>,
 }
 
-/// A template that a launch needs, and the tags that say whose it is.
+/// A template that a launch needs, and its tags.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Needed<'a> {
+pub(super) struct NeededTemplate<'a> {
     pub(super) template: &'a Template,
     pub(super) tags: &'a Labels,
 }
 
 impl Templates {
-    /// Makes those that are not there. The answer holds what could not be made, by name.
+    /// Creates the templates that do not exist. Returns the errors of those that could not be
+    /// created, by name.
     pub(super) async fn ensure(
         &self,
         calls: &Calls,
-        needed: &[Needed<'_>],
+        needed: &[NeededTemplate<'_>],
     ) -> BTreeMap<String, PortError> {
-        let mut missing: BTreeMap<&str, Needed<'_>> =
+        let mut missing: BTreeMap<&str, NeededTemplate<'_>> =
             needed.iter().map(|own| (own.template.name.as_str(), *own)).collect();
         let now = Instant::now();
-        missing.retain(|name, _| !self.is_seen(name, now));
+        missing.retain(|name, _| !self.is_known(name, now));
         if missing.is_empty() {
             return BTreeMap::new();
         }
@@ -66,12 +67,12 @@ impl Templates {
                     self.note(name, now);
                 }
             }
-            // Making one that is there says so: looking first only saves calls.
-            Err(error) => tracing::debug!(%error, "launch templates could not be listed"),
+            // Creating one that exists is harmless: listing them only saves calls.
+            Err(error) => tracing::debug!(%error, "failed to list launch templates"),
         }
         let made = stream::iter(missing.into_values())
             .map(|own| async move { (own.template.name.clone(), create(calls, own).await) })
-            .buffer_unordered(CREATIONS_AT_ONCE)
+            .buffer_unordered(CREATE_CONCURRENCY_MAX)
             .collect::<Vec<_>>()
             .await;
         let mut failed = BTreeMap::new();
@@ -86,15 +87,15 @@ impl Templates {
         failed
     }
 
-    /// Forgets that a template was seen: EC2 says that it is not there.
+    /// Forgets templates that EC2 reports as missing.
     pub(super) fn forget<'n>(&self, names: impl IntoIterator<Item = &'n str>) {
-        let mut seen = self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for name in names {
-            seen.remove(name);
+            known.remove(name);
         }
     }
 
-    /// Deletes the templates of a class that are a day old and that this process does not use.
+    /// Deletes templates of a class that are older than a day and that this process does not use.
     pub(super) async fn delete_old(
         &self,
         calls: &Calls,
@@ -108,7 +109,7 @@ impl Templates {
         };
         let at = Instant::now();
         let unused = |template: &LaunchTemplate| {
-            !template.launch_template_name().is_some_and(|name| self.is_seen(name, at))
+            !template.launch_template_name().is_some_and(|name| self.is_known(name, at))
         };
         let all = of_class(calls, cluster, class).await?;
         delete(calls, all.iter().filter(|own| is_old(own) && unused(own))).await
@@ -126,13 +127,13 @@ impl Templates {
         delete(calls, all.iter()).await
     }
 
-    fn is_seen(&self, name: &str, now: Instant) -> bool {
-        let seen = self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        seen.get(name).is_some_and(|at| now.duration_since(*at) < SEEN_LASTS)
+    fn is_known(&self, name: &str, now: Instant) -> bool {
+        let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.get(name).is_some_and(|at| now.duration_since(*at) < KNOWN_TTL)
     }
 
     fn note(&self, name: String, now: Instant) {
-        self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name, now);
+        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name, now);
     }
 }
 
@@ -173,7 +174,7 @@ async fn list(calls: &Calls, filters: Vec<Filter>) -> Result<Vec<LaunchTemplate>
     Ok(pages.into_iter().flat_map(|page| page.launch_templates.unwrap_or_default()).collect())
 }
 
-async fn create(calls: &Calls, own: Needed<'_>) -> Result<(), PortError> {
+async fn create(calls: &Calls, own: NeededTemplate<'_>) -> Result<(), PortError> {
     let call = calls
         .ec2
         .create_launch_template()
@@ -181,14 +182,14 @@ async fn create(calls: &Calls, own: Needed<'_>) -> Result<(), PortError> {
         .launch_template_data(own.template.data.clone())
         .tag_specifications(tags::specification(ResourceType::LaunchTemplate, own.tags))
         .send();
-    match calls.ask(Bucket::Mutate, ec2("CreateLaunchTemplate"), call).await {
-        // Somebody else made it: the same, since the name says what is in it.
+    match calls.send(Bucket::Mutate, ec2("CreateLaunchTemplate"), call).await {
+        // Another process created it: with the same content, since the name is its hash.
         Err(error) if error.kind == ErrorKind::Conflict => Ok(()),
         outcome => outcome.map(drop),
     }
 }
 
-/// Deletes templates; one that is gone counts as done. The last error is told once all were tried.
+/// Deletes templates; one that does not exist is ignored. Tries all, and returns the last error.
 async fn delete<'t>(
     calls: &Calls,
     templates: impl Iterator<Item = &'t LaunchTemplate>,
@@ -196,7 +197,7 @@ async fn delete<'t>(
     let mut result = Ok(());
     for id in templates.filter_map(LaunchTemplate::launch_template_id) {
         let call = calls.ec2.delete_launch_template().launch_template_id(id).send();
-        match calls.ask(Bucket::Mutate, ec2("DeleteLaunchTemplate"), call).await {
+        match calls.send(Bucket::Mutate, ec2("DeleteLaunchTemplate"), call).await {
             Err(error) if error.kind != ErrorKind::NotFound => result = Err(error),
             _ => {}
         }

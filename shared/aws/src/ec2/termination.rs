@@ -1,4 +1,4 @@
-//! Ending instances, and tagging them: in batches, where one bad id never spoils the others.
+//! Terminates and tags instances, in batches in which one bad id does not fail the others.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,30 @@ use controllers::ports::{ErrorKind, PortError};
 use domain::Text;
 use domain::label::Labels;
 
-use super::Ec2;
+use super::client::Ec2;
 use super::instance::state;
 use super::tags::to_aws;
 use crate::budget::Bucket;
 use crate::calls::ec2;
 
-/// Ids in one call (reference E1.2).
+/// The most ids of one call.
 const IDS_A_CALL: usize = 500;
 
 impl Ec2 {
-    /// Ends instances; one outcome an id, in order.
+    /// Terminates instances. Returns one outcome per id, in order.
     ///
-    /// EC2 ends none of a batch in which one id is unknown or forbidden. Ids that its error names as unknown
-    /// are gone and are taken out; otherwise the batch is split, until the bad one stands alone.
-    pub(super) async fn end_instances(&self, ids: &[Text]) -> Vec<Termination> {
+    /// EC2 terminates none of a batch in which one id is unknown or forbidden. Ids that its error
+    /// names as unknown are gone and are removed; otherwise the batch is split until the bad id is
+    /// alone.
+    pub(super) async fn terminate_instances(&self, ids: &[Text]) -> Vec<Termination> {
         let mut outcomes: BTreeMap<&Text, Termination> = BTreeMap::new();
         let mut batches: Vec<Vec<&Text>> =
             ids.chunks(IDS_A_CALL).map(|chunk| chunk.iter().collect()).collect();
         while let Some(batch) = batches.pop() {
-            match self.end_batch(&batch).await {
+            match self.terminate_batch(&batch).await {
                 Ok(states) => {
                     for id in batch {
-                        outcomes.insert(id, ended(states.get(&**id).copied()));
+                        outcomes.insert(id, termination(states.get(&**id).copied()));
                     }
                 }
                 Err(error) if error.kind == ErrorKind::NotFound => {
@@ -42,7 +43,7 @@ impl Ec2 {
                     outcomes.extend(gone.into_iter().map(|id| (id, Termination::Gone)));
                     batches.extend((!rest.is_empty()).then_some(rest));
                 }
-                // Asking the same in smaller parts would only ask more often.
+                // Smaller batches would only make more calls.
                 Err(error) if error.is_retryable() => {
                     let failed = |id| (id, Termination::Failed(error.clone()));
                     outcomes.extend(batch.into_iter().map(failed));
@@ -50,17 +51,22 @@ impl Ec2 {
                 Err(error) => split(&batch, &error, &mut batches, &mut outcomes),
             }
         }
-        ids.iter().map(|id| outcomes.get(id).cloned().unwrap_or_else(|| ended(None))).collect()
+        ids.iter()
+            .map(|id| outcomes.get(id).cloned().unwrap_or_else(|| termination(None)))
+            .collect()
     }
 
-    async fn end_batch(&self, ids: &[&Text]) -> Result<BTreeMap<String, InstanceState>, PortError> {
+    async fn terminate_batch(
+        &self,
+        ids: &[&Text],
+    ) -> Result<BTreeMap<String, InstanceState>, PortError> {
         let call = self
             .calls
             .ec2
             .terminate_instances()
             .set_instance_ids(Some(ids.iter().map(ToString::to_string).collect()))
             .send();
-        let answer = self.calls.ask(Bucket::Terminate, ec2("TerminateInstances"), call).await?;
+        let answer = self.calls.send(Bucket::Terminate, ec2("TerminateInstances"), call).await?;
         let changed = answer.terminating_instances().iter();
         Ok(changed
             .filter_map(|own| {
@@ -70,7 +76,7 @@ impl Ec2 {
             .collect())
     }
 
-    /// Sets tags; one outcome a request, in order. Requests with the same tags share a call.
+    /// Sets tags. Returns one outcome per request, in order. Requests with equal tags share a call.
     pub(super) async fn tag_instances(
         &self,
         requests: &[TagRequest],
@@ -111,11 +117,11 @@ impl Ec2 {
             .set_resources(Some(ids.iter().map(ToString::to_string).collect()))
             .set_tags(Some(to_aws(tags)))
             .send();
-        self.calls.ask(Bucket::Mutate, ec2("CreateTags"), call).await.map(drop)
+        self.calls.send(Bucket::Mutate, ec2("CreateTags"), call).await.map(drop)
     }
 }
 
-/// Halves a batch that was refused; one id alone has its outcome.
+/// Halves a batch that was refused; a single id has its outcome.
 fn split<'i>(
     batch: &[&'i Text],
     error: &PortError,
@@ -137,17 +143,17 @@ fn split<'i>(
     }
 }
 
-/// Whether the message names the id, and not one that merely begins like it.
+/// Whether the message names the id as a whole word.
 fn names(message: &str, id: &str) -> bool {
     message.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == id)
 }
 
-fn ended(state: Option<InstanceState>) -> Termination {
+fn termination(state: Option<InstanceState>) -> Termination {
     match state {
         Some(InstanceState::Terminated) => Termination::Gone,
         Some(_) => Termination::ShuttingDown,
         None => {
-            let what = "EC2 did not say what became of the instance";
+            let what = "EC2 did not return a state of the instance";
             Termination::Failed(PortError::new(ErrorKind::Unknown, "TerminateInstances", what))
         }
     }

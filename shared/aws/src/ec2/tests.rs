@@ -9,6 +9,8 @@ use domain::instance_type::CapacityType;
 
 use super::*;
 use crate::budget::Unmetered;
+use crate::calls::Calls;
+use crate::catalogue::Catalogue;
 use crate::testkit::script::Script;
 use crate::testkit::{node_class, offering, request};
 use crate::user_data::testkit::cluster;

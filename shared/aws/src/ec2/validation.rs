@@ -1,11 +1,7 @@
-//! Whether EC2 would launch from a node class: dry runs of the calls that a launch is made of, so that a
-//! missing permission shows on the class and not on the first pod that waits.
+//! Validates a node class by dry runs of the calls of a launch, so that a missing permission shows
+//! in its status rather than when the first pod waits.
 //!
-//! Source: reference E7.4.
-
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+//! Karpenter validates them likewise (<https://karpenter.sh/docs/concepts/nodeclasses/>).
 
 use aws_sdk_ec2::types::{InstanceType, LaunchTemplateSpecification, ResourceType};
 use aws_smithy_runtime_api::client::result::SdkError;
@@ -19,51 +15,37 @@ use domain::label::Labels;
 use domain::node_class::Ec2NodeClass;
 use uuid::Uuid;
 
-use super::fleet::{FleetPlan, NotLaunchable, Surroundings};
-use super::node_class::{not_asked, unresolved};
-use super::templates::Needed;
-use super::{Ec2, tags};
+use super::client::Ec2;
+use super::fleet::{FleetPlan, LaunchContext, NotLaunchable};
+use super::tags;
+use super::templates::NeededTemplate;
+use super::unresolved::{call_failed, unresolved};
 use crate::budget::Bucket;
 use crate::calls::ec2;
 use crate::error::{Action, aws_error, port_error};
 
-/// How long a class that passed is not tried again while it stays the same.
-const PASSED_LASTS: Duration = Duration::from_mins(30);
-/// What EC2 answers to a dry run that would succeed.
+/// The error code of a dry run that would succeed.
 const WOULD_SUCCEED: &str = "DryRunOperation";
-/// The claim and token of a launch that never happens.
-const NOBODY: &str = "validation";
-
-/// Classes that passed, by name: what they were, and when.
-#[derive(Debug, Default)]
-pub(super) struct Validations(Mutex<BTreeMap<Text, (Uuid, Instant)>>);
-
-impl Validations {
-    fn has_passed(&self, class: &Text, content: Uuid) -> bool {
-        let passed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        passed.get(class).is_some_and(|(of, at)| *of == content && at.elapsed() < PASSED_LASTS)
-    }
-
-    fn note(&self, class: Text, content: Uuid) {
-        let passed = (content, Instant::now());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(class, passed);
-    }
-}
+/// The claim and token of a launch that is only a dry run.
+const SAMPLE: &str = "validation";
 
 impl Ec2 {
-    /// Whether instances could be launched from the class, whose status holds what was just resolved.
+    /// Whether instances can be launched from the class, whose status holds what was just resolved.
     pub(super) async fn validated(&self, class: &Ec2NodeClass) -> Resolution<()> {
         let text = format!("{:?}{:?}", class.spec, class.status);
         let content = Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes());
-        if self.validations.has_passed(&class.name, content) {
+        if self.validations.contains(&class.name, content) {
             return Ok(());
         }
         let request = self.sample_request(class);
         let catalogue = self.catalogue();
         let options = self.options(&catalogue);
-        let around =
-            Surroundings { cluster: &self.cluster, catalog: &catalogue.catalog, options: &options };
-        let plan = FleetPlan::of(&request, class, around).map_err(|error| {
+        let context = LaunchContext {
+            cluster: &self.cluster,
+            catalog: &catalogue.catalog,
+            options: &options,
+        };
+        let plan = FleetPlan::of(&request, class, context).map_err(|error| {
             let reason = match error {
                 NotLaunchable::UserData(_) => "UserDataInvalid",
                 _ => "NoCompatibleInstanceTypes",
@@ -72,22 +54,22 @@ impl Ec2 {
         })?;
         self.try_template(&plan).await?;
         let tags = tags::of_template(&self.cluster.name, class);
-        let needed: Vec<Needed<'_>> = plan
+        let needed: Vec<NeededTemplate<'_>> = plan
             .templates
             .iter()
-            .map(|own| Needed { template: &own.template, tags: &tags })
+            .map(|own| NeededTemplate { template: &own.template, tags: &tags })
             .collect();
         if let Some(error) = self.templates.ensure(&self.calls, &needed).await.into_values().next()
         {
-            return Err(not_asked(&error));
+            return Err(call_failed(&error));
         }
         self.try_fleet(&plan).await?;
         self.try_instance(&plan).await?;
-        self.validations.note(class.name.clone(), content);
+        self.validations.insert(class.name.clone(), content);
         Ok(())
     }
 
-    /// A launch of the cheapest type that the class can use.
+    /// A launch of the cheapest instance type that the class can use.
     fn sample_request(&self, class: &Ec2NodeClass) -> LaunchRequest {
         let catalogue = self.catalogue();
         let types = catalogue
@@ -107,9 +89,9 @@ impl Ec2 {
                 })
         });
         LaunchRequest {
-            token: NOBODY.into(),
-            claim: NOBODY.into(),
-            node_pool: NOBODY.into(),
+            token: SAMPLE.into(),
+            claim: SAMPLE.into(),
+            node_pool: SAMPLE.into(),
             node_class: class.name.clone(),
             offerings: offerings.min().into_iter().collect(),
             labels: Labels::new(),
@@ -130,7 +112,7 @@ impl Ec2 {
             .launch_template_data(planned.template.data.clone())
             .tag_specifications(tags::specification(ResourceType::LaunchTemplate, &tags))
             .send();
-        let answer = self.calls.ask_raw(Bucket::Mutate, call).await.map(drop);
+        let answer = self.calls.send_raw(Bucket::Mutate, call).await.map(drop);
         verdict(ec2("CreateLaunchTemplate"), "CreateLaunchTemplateAuthCheckFailed", answer)
     }
 
@@ -138,15 +120,16 @@ impl Ec2 {
         let subnets = &plan.class.status.subnets;
         let subnet_of = |zone: &str| subnets.iter().find(|own| &*own.zone == zone);
         let call = plan
-            .call(NOBODY, &self.cluster.name, subnet_of, false)
-            // A token would be remembered.
+            .call(SAMPLE, &self.cluster.name, subnet_of, false)
+            // EC2 would remember a token.
             .set_client_token(None)
             .dry_run(true);
-        let answer = self.calls.ask_raw(Bucket::Launch, call.send_with(&self.calls.ec2)).await;
+        let answer = self.calls.send_raw(Bucket::Launch, call.send_with(&self.calls.ec2)).await;
         verdict(ec2("CreateFleet"), "CreateFleetAuthCheckFailed", answer.map(drop))
     }
 
-    /// One subnet that works is enough: a policy may be meant to keep nodes out of the others.
+    /// Whether RunInstances is allowed. One subnet is enough: a policy may keep nodes out of the
+    /// others.
     async fn try_instance(&self, plan: &FleetPlan<'_>) -> Resolution<()> {
         let (Some(planned), Some(choice)) = (plan.templates.first(), plan.choices.first()) else {
             return Ok(());
@@ -174,7 +157,7 @@ impl Ec2 {
                 .tag_specifications(tags::specification(ResourceType::Instance, &tags))
                 .tag_specifications(tags::specification(ResourceType::Volume, &tags))
                 .send();
-            let answer = self.calls.ask_raw(Bucket::Mutate, call).await.map(drop);
+            let answer = self.calls.send_raw(Bucket::Mutate, call).await.map(drop);
             outcome = verdict(ec2("RunInstances"), "RunInstancesAuthCheckFailed", answer);
             if outcome.is_ok() {
                 break;
@@ -184,7 +167,7 @@ impl Ec2 {
     }
 }
 
-/// What a dry run says: it "fails" with a certain code where the call would succeed.
+/// The verdict of a dry run: it "fails" with [`WOULD_SUCCEED`] where the call would succeed.
 fn verdict<E, R>(action: Action, reason: &str, answer: Result<(), SdkError<E, R>>) -> Resolution<()>
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -199,14 +182,15 @@ where
 
 fn failed(reason: &str, error: &PortError) -> Result<(), Unresolved> {
     match error.kind {
-        // The type that was tried may be sold out, or not be for this image: permissions were checked.
+        // The type may have no capacity, or not fit the image: permissions were checked all the
+        // same.
         ErrorKind::NoCapacity => Ok(()),
         ErrorKind::Denied => Err(unresolved(reason, &error.to_string(), false)),
-        // A profile made a moment ago is not known everywhere.
+        // IAM is eventually consistent: the profile may have been created a moment ago.
         ErrorKind::Invalid if error.message.contains("Invalid IAM Instance Profile") => {
             Err(unresolved("InstanceProfileNotKnownYet", &error.to_string(), true))
         }
-        _ => Err(not_asked(error)),
+        _ => Err(call_failed(error)),
     }
 }
 

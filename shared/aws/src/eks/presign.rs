@@ -1,4 +1,4 @@
-//! A presigned `GetCallerIdentity` that names a cluster, byte for byte as botocore makes it.
+//! A presigned `GetCallerIdentity` that names a cluster, byte for byte as botocore signs it.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,20 +14,20 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// The header that binds a token to one cluster.
 const CLUSTER_HEADER: &str = "x-k8s-aws-id";
 const QUERY: &str = "/?Action=GetCallerIdentity&Version=2011-06-15";
-/// EKS asks for one minute; the token is good for longer than the address.
-const ADDRESS_LASTS: Duration = Duration::from_mins(1);
-/// What RFC 3986 leaves as it is.
+/// How long the URL itself is valid. EKS requires one minute; the token outlives the URL.
+const URL_TTL: Duration = Duration::from_mins(1);
+/// Characters to encode: all but the unreserved ones of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Who signs, and for where.
+/// Whose identity the URL proves, and where.
 pub(super) struct Caller<'a> {
     pub(super) credentials: &'a Credentials,
     pub(super) region: &'a str,
-    /// STS, with `https://`.
+    /// The endpoint of STS, with `https://`.
     pub(super) endpoint: &'a str,
 }
 
-/// Why an address could not be signed.
+/// Why a URL could not be signed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PresignError {
     #[error("the parameters of the signature are not complete")]
@@ -36,7 +36,7 @@ pub(super) enum PresignError {
     Signing(#[from] SigningError),
 }
 
-/// The address, signed at a moment.
+/// The presigned URL, signed at `now`.
 pub(super) fn presigned_caller_identity(
     caller: &Caller<'_>,
     cluster: &str,
@@ -44,7 +44,7 @@ pub(super) fn presigned_caller_identity(
 ) -> Result<String, PresignError> {
     let mut settings = SigningSettings::default();
     settings.signature_location = SignatureLocation::QueryParams;
-    settings.expires_in = Some(ADDRESS_LASTS);
+    settings.expires_in = Some(URL_TTL);
     let identity: Identity = caller.credentials.clone().into();
     let params = v4::SigningParams::builder()
         .identity(&identity)
@@ -59,7 +59,7 @@ pub(super) fn presigned_caller_identity(
     let request = SignableRequest::new("GET", &url, headers.into_iter(), SignableBody::Bytes(&[]))?;
     let (instructions, _) = sign(request, &params)?.into_parts();
     let mut signed = url;
-    // The order does not matter to STS; botocore puts the signature last.
+    // STS accepts any order; botocore puts the signature last.
     let (signature, others): (Vec<_>, Vec<_>) =
         instructions.params().iter().partition(|(name, _)| *name == "X-Amz-Signature");
     for (name, value) in others.into_iter().chain(signature) {

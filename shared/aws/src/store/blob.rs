@@ -1,7 +1,7 @@
-//! Named blobs of any size, in parts: what all clusters of a region share, such as the catalogue.
+//! Named blobs of any size, in parts. All clusters of a region share them: the catalogue is one.
 //!
-//! Parts are written first, under names of their own; then the head, in one write, which makes them the
-//! blob; then the parts that were the blob before are deleted. A reader sees one or the other whole.
+//! The parts are written first, under new names; then the head, in one write, which switches the
+//! blob to them; then the previous parts are deleted. A reader sees either version whole.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use controllers::ports::{ErrorKind, PortError};
 use domain::{SignedDuration, Timestamp};
 
-use super::item::{whole, word};
+use super::attribute::{Attributes, Place, integer, number, string, text};
 use super::schema::{BLOBS, BODY, EXPIRES, region_partition};
-use super::table::{Attributes, Place, Table, number, text};
+use super::table::Table;
 use crate::catalogue::CatalogStore;
 
-/// A part: well under the 400 KB of an item.
+/// The size of a part: well under the 400 KB of an item.
 const PART_BYTES: usize = 350 * 1024;
-/// Parts that no head refers to, a writer having stopped in between, go after so long. Whoever keeps a blob
-/// writes it again well before that.
-const PARTS_LAST: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// How often a reader looks again whose parts were deleted under its eyes.
+/// How long parts are kept that no head refers to, because their writer stopped in between. Blobs
+/// are rewritten well before that.
+const PART_TTL: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// Attempts at a read whose parts are deleted while it is under way.
 const READS_MAX: usize = 3;
 const READ_PAUSE: Duration = Duration::from_millis(100);
 
@@ -38,7 +38,7 @@ impl Table {
         now: Timestamp,
     ) -> Result<(), PortError> {
         let generation = uuid::Uuid::new_v4().simple().to_string();
-        let expires = now.checked_add(PARTS_LAST).unwrap_or(Timestamp::MAX).as_second();
+        let expires = now.checked_add(PART_TTL).unwrap_or(Timestamp::MAX).as_second();
         let parts: Vec<&[u8]> = bytes.chunks(PART_BYTES).collect();
         let items = parts.iter().enumerate().map(|(index, part)| {
             let key = part_key(name, &generation, index);
@@ -71,9 +71,9 @@ impl Table {
                 return Ok(None);
             };
             let (Some(generation), Ok(size)) =
-                (word(&head, GENERATION), whole::<usize>(&head, SIZE))
+                (string(&head, GENERATION), integer::<usize>(&head, SIZE))
             else {
-                return Err(incomplete(name, "its head cannot be read"));
+                return Err(incomplete(name, "its head cannot be parsed"));
             };
             let parts = self.query(partition, &parts_prefix(name, generation)).await?;
             let bytes: Vec<u8> = parts
@@ -103,8 +103,8 @@ fn part_key(name: &str, generation: &str, index: usize) -> String {
 
 /// Keys of the parts that a head refers to.
 fn parts_of(partition: &str, name: &str, head: &Attributes) -> Vec<Attributes> {
-    let generation = word(head, GENERATION).unwrap_or_default();
-    let parts: usize = whole(head, PARTS).unwrap_or(0);
+    let generation = string(head, GENERATION).unwrap_or_default();
+    let parts: usize = integer(head, PARTS).unwrap_or(0);
     (0..parts)
         .map(|index| part_key(name, generation, index))
         .map(|key| Place { partition, key: &key }.attributes())
@@ -123,7 +123,7 @@ pub struct RegionBlobs {
 }
 
 impl RegionBlobs {
-    /// Those of a region, in a table.
+    /// The blobs of a region, in a table.
     pub fn new(table: Table, region: &str) -> Self {
         Self { table, partition: region_partition(region) }
     }

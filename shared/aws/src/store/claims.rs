@@ -11,22 +11,24 @@ use controllers::record::unavailable::UnavailableOffering;
 use domain::{SignedDuration, Text, Timestamp};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
+use super::DynamoStore;
+use super::attribute::{Attributes, Place, key_of, number, string};
+use super::error::DocumentError;
 use super::expression::Condition;
-use super::item::{Stored, item, key_of, record, word};
+use super::item::{Stored, item, record};
+use super::lease::{self, LeaseRequest};
 use super::schema::{self, CLUSTER, WRITE};
-use super::table::{Attributes, Place, Written, number};
-use super::wire::DocumentError;
-use super::{DynamoStore, lease};
+use super::table::Written;
 
-/// Writes under way at once.
-const CONCURRENT_WRITES: usize = 16;
+/// The most writes in flight.
+const WRITE_CONCURRENCY_MAX: usize = 16;
 
 impl DynamoStore {
     fn place<'a>(&'a self, key: &'a str) -> Place<'a> {
         Place { partition: &self.cluster, key }
     }
 
-    /// All records of a kind, by key. One that cannot be read is reported in the log and left out.
+    /// All records of a kind, by key. One that cannot be parsed is logged and left out.
     async fn all<R: Stored>(&self) -> Result<Vec<Versioned<R>>, PortError> {
         let items = self.table.query(&self.cluster, R::PREFIX).await?;
         let mut records = Vec::with_capacity(items.len());
@@ -35,7 +37,8 @@ impl DynamoStore {
             match record(item) {
                 Ok(record) => records.push(record),
                 Err(error) => {
-                    tracing::error!(cluster = %self.cluster, record = key_of(item), %error, "a record cannot be read");
+                    let (cluster, record) = (&self.cluster, key_of(item));
+                    tracing::error!(%cluster, record, %error, "skipping unreadable record");
                     unreadable.extend(key_of(item).strip_prefix(R::PREFIX).map(Into::into));
                 }
             }
@@ -95,9 +98,9 @@ impl ClaimStore for DynamoStore {
         instance_id: &str,
     ) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
         let keys = self.table.query_instance(instance_id).await?;
-        for key in keys.iter().filter(|key| word(key, CLUSTER) == Some(&self.cluster)) {
+        for key in keys.iter().filter(|key| string(key, CLUSTER) == Some(&self.cluster)) {
             let claim: Option<Versioned<ClaimRecord>> = self.one(key_of(key)).await?;
-            // The index lags: what it leads to may be gone, or changed.
+            // The index lags: the record may be gone, or changed.
             if let Some(claim) = claim
                 && claim.record.instance() == Some(instance_id)
             {
@@ -161,12 +164,12 @@ impl ClaimStore for DynamoStore {
                 let item = item(&self.cluster, offering, Version(1), &new_write())?;
                 let is_later = Condition::new("attribute_not_exists(#record) OR #until <= :until")
                     .with(":until", number(offering.until.as_millisecond()));
-                // Refused: it is marked for longer already.
+                // Refused: it is already marked for longer.
                 let (Written::Done(()) | Written::Refused(_)) =
                     self.table.put(item, is_later).await?;
                 Ok(())
             })
-            .buffer_unordered(CONCURRENT_WRITES)
+            .buffer_unordered(WRITE_CONCURRENCY_MAX)
             .try_collect()
             .await
     }
@@ -212,7 +215,8 @@ impl ClaimStore for DynamoStore {
         now: Timestamp,
         term: SignedDuration,
     ) -> Result<LeaseAnswer, PortError> {
-        lease::acquire(&self.table, &self.cluster, function, holder, (now, term)).await
+        let request = LeaseRequest { function, holder, now, term };
+        lease::acquire(&self.table, &self.cluster, request).await
     }
 
     async fn lease(&self, function: FunctionName) -> Result<Option<Lease>, PortError> {
@@ -228,21 +232,21 @@ fn is_version(expected: Version) -> Condition {
     Condition::new("#version = :version").with(":version", number(expected.0))
 }
 
-/// Unique to one write, however often it is sent.
+/// An id for one write, however often it is sent.
 fn new_write() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-/// Whether a write took effect. It did as well where it is refused because it is there already: then it
-/// was sent again after its answer had been lost.
+/// Whether a write took effect. A write that was refused because it is there already did: it was
+/// sent again after its answer had been lost.
 fn settled(doing: &'static str, key: &str, write: &str, written: Written) -> Result<(), PortError> {
     match written {
         Written::Done(()) => Ok(()),
-        Written::Refused(Some(item)) if word(&item, WRITE) == Some(write) => Ok(()),
+        Written::Refused(Some(item)) if string(&item, WRITE) == Some(write) => Ok(()),
         Written::Refused(there) => {
             let why = match there {
-                Some(_) => "it is not as expected, or the lease is not in force any more",
-                None => "it is gone, or the lease is not in force any more",
+                Some(_) => "its version changed, or the lease is no longer in force",
+                None => "it is gone, or the lease is no longer in force",
             };
             Err(PortError::new(ErrorKind::Conflict, format!("{doing} {key}"), why))
         }

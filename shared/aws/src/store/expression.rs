@@ -1,10 +1,11 @@
-//! Expressions of DynamoDB: conditions, and the names and values that stand in them.
+//! Expressions of DynamoDB: conditions, and the names and values in them.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-/// A condition. `#name` in its text is the attribute `name`, whatever words DynamoDB reserves.
+/// A condition. `#name` in its text stands for the attribute `name`, so that reserved words can be
+/// used.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
     pub(super) text: String,
@@ -16,7 +17,7 @@ impl Condition {
         Self { text: text.to_owned(), values: HashMap::new() }
     }
 
-    /// The item is not there.
+    /// The condition that the item does not exist.
     pub(crate) fn absent() -> Self {
         Self::new("attribute_not_exists(#record)")
     }
@@ -27,7 +28,7 @@ impl Condition {
     }
 }
 
-/// Every `#name` in a text, by itself.
+/// Every `#name` in the texts, and the attribute that it stands for.
 pub(super) fn names_in(texts: &[&str]) -> HashMap<String, String> {
     let mut names = HashMap::new();
     for part in texts.iter().flat_map(|text| text.split('#').skip(1)) {
@@ -38,7 +39,7 @@ pub(super) fn names_in(texts: &[&str]) -> HashMap<String, String> {
     names
 }
 
-/// Values as a request wants them: DynamoDB refuses an empty map.
+/// The values, or `None` where there are none: DynamoDB rejects an empty map.
 pub(super) fn some(
     values: HashMap<String, AttributeValue>,
 ) -> Option<HashMap<String, AttributeValue>> {

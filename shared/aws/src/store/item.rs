@@ -1,10 +1,10 @@
-//! Records as items: place, version, and a compressed document.
+//! Records as items: key, version, and a compressed document.
 //!
 //! An item holds at most 400 KB
 //! (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>). Documents
 //! are compressed, and long lists in them are tables: a claim for a thousand pods on any of 1,500
-//! instance types in six zones stays under that (a test holds it), and so does a command that moves
-//! 20,000 pods. What does not is refused before it is sent.
+//! instance types in six zones stays under that (a test checks it), and so does a command that
+//! moves 20,000 pods. A larger one is refused before it is sent.
 
 use std::io::{Read, Write};
 
@@ -23,23 +23,23 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::schema::{self, BODY, EXPIRES, FORMAT, INSTANCE, KEY, UNTIL, VERSION, WRITE};
-use super::table::{Attributes, Place, number, text};
+use super::attribute::{Attributes, Place, integer, number, text};
+use super::error::{DocumentError, FORMAT as OUR_FORMAT};
+use super::schema::{self, BODY, EXPIRES, FORMAT, INSTANCE, UNTIL, VERSION, WRITE};
 use super::wire::{
-    ClaimDocument, CommandDocument, DocumentError, FORMAT as OUR_FORMAT, NominationDocument,
-    PoolDocument, UnavailableDocument,
+    ClaimDocument, CommandDocument, NominationDocument, PoolDocument, UnavailableDocument,
 };
 
-/// The most that an item holds, its attributes' names counted in.
+/// The largest item that DynamoDB stores, including the names of its attributes.
 pub(super) const ITEM_BYTES_MAX: usize = 400 * 1024;
-/// No document unpacks to more: what claims to is not ours.
+/// A limit that no document reaches when unpacked: keeps a damaged item from filling memory.
 const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// A kind of record.
+/// A record that is stored as an item.
 pub(super) trait Stored: Sized {
-    /// How it is written.
+    /// The form in which it is stored.
     type Document: Serialize + DeserializeOwned;
-    /// What the sort keys of its kind begin with.
+    /// The prefix of its sort keys.
     const PREFIX: &'static str;
 
     /// The sort key.
@@ -47,12 +47,12 @@ pub(super) trait Stored: Sized {
     fn document(&self) -> Self::Document;
     fn from_document(document: Self::Document) -> Result<Self, DocumentError>;
 
-    /// Puts it into the index of instances.
+    /// The instance under which the index lists it.
     fn instance(&self) -> Option<&str> {
         None
     }
 
-    /// When it no longer counts and may be removed.
+    /// When it expires and may be removed.
     fn until(&self) -> Option<Timestamp> {
         None
     }
@@ -188,36 +188,15 @@ pub(super) fn item<R: Stored>(
 
 /// An item as a record.
 pub(super) fn record<R: Stored>(item: &Attributes) -> Result<Versioned<R>, DocumentError> {
-    let format: u32 = whole(item, FORMAT)?;
+    let format: u32 = integer(item, FORMAT)?;
     if format > OUR_FORMAT {
         return Err(DocumentError::Newer(format));
     }
-    let version = Version(whole(item, VERSION)?);
+    let version = Version(integer(item, VERSION)?);
     let body = item.get(BODY).and_then(|body| body.as_b().ok());
     let body = body.ok_or(DocumentError::Attribute(BODY))?;
     let record = R::from_document(unpack(body.as_ref())?)?;
     Ok(Versioned { record, version })
-}
-
-/// A whole number in an attribute.
-pub(crate) fn whole<T: std::str::FromStr>(
-    item: &Attributes,
-    name: &'static str,
-) -> Result<T, DocumentError> {
-    item.get(name)
-        .and_then(|value| value.as_n().ok())
-        .and_then(|digits| digits.parse().ok())
-        .ok_or(DocumentError::Attribute(name))
-}
-
-/// A text in an attribute.
-pub(super) fn word<'a>(item: &'a Attributes, name: &'static str) -> Option<&'a str> {
-    item.get(name).and_then(|value| value.as_s().ok()).map(String::as_str)
-}
-
-/// The sort key, for messages.
-pub(super) fn key_of(item: &Attributes) -> &str {
-    word(item, KEY).unwrap_or_default()
 }
 
 fn pack(document: &impl Serialize) -> Result<Vec<u8>, std::io::Error> {
@@ -236,7 +215,7 @@ fn unpack<D: DeserializeOwned>(body: &[u8]) -> Result<D, DocumentError> {
     serde_json::from_slice(&json).map_err(|error| DocumentError::Body(error.to_string()))
 }
 
-/// What an item takes of the 400 KB: names and values, as DynamoDB counts them (numbers at their longest).
+/// The size of an item as DynamoDB counts it: names and values, numbers at their longest.
 fn bytes(item: &Attributes) -> usize {
     const NUMBER_BYTES_MAX: usize = 21;
     item.iter()

@@ -1,23 +1,23 @@
-//! Leases: who may run a function, with a token that grows with every change of holder.
+//! Leases: which run may execute a function, with a fencing token that grows with every new holder.
 
 use controllers::ports::{ErrorKind, FunctionName, Lease, LeaseAnswer, PortError};
 use domain::{SignedDuration, Text, Timestamp};
 
+use super::attribute::{Attributes, Place, integer, number, string, text};
+use super::error::DocumentError;
 use super::expression::Condition;
-use super::item::{whole, word};
 use super::schema::{self, HOLDER, TOKEN, UNTIL};
-use super::table::{Attributes, Place, Table, Written, number, text};
-use super::wire::DocumentError;
+use super::table::{Table, Written};
 
-/// How often a lease is asked for while others give it up or take it in between.
+/// Attempts at a lease that others release or acquire in between.
 const ATTEMPTS_MAX: usize = 4;
 
-/// Takes over a lease that nobody has, or whose term is over. The holder's own is extended instead.
+/// Acquires a lease that is free or expired. The holder's own is extended instead.
 const TAKE: &str = "SET #holder = :holder, #until = :until ADD #token :one";
 const IS_FREE: &str = "attribute_not_exists(#record) OR (#holder <> :holder AND #until <= :now)";
 const EXTEND: &str = "SET #until = :until";
 const IS_OURS: &str = "#holder = :holder AND #token = :token";
-/// The token stays, so that the next holder gets a newer one.
+/// Keeps the token, so that the next holder gets a newer one.
 const RELEASE: &str = "SET #until = :never, #holder = :nobody";
 
 /// The condition under which a lease is still in force.
@@ -25,12 +25,20 @@ pub(super) fn in_force(lease: &Lease) -> Condition {
     Condition::new("#token = :token").with(":token", number(lease.token))
 }
 
+/// Who wants a lease, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LeaseRequest<'a> {
+    pub(super) function: FunctionName,
+    pub(super) holder: &'a str,
+    pub(super) now: Timestamp,
+    pub(super) term: SignedDuration,
+}
+
+/// Acquires a lease that is free or expired, or extends the holder's own.
 pub(super) async fn acquire(
     table: &Table,
     cluster: &str,
-    function: FunctionName,
-    holder: &str,
-    (now, term): (Timestamp, SignedDuration),
+    LeaseRequest { function, holder, now, term }: LeaseRequest<'_>,
 ) -> Result<LeaseAnswer, PortError> {
     let key = schema::lease(function);
     let place = Place { partition: cluster, key: &key };
@@ -42,28 +50,28 @@ pub(super) async fn acquire(
             .with(":until", number(until.as_millisecond()))
             .with(":now", number(now.as_millisecond()))
             .with(":one", number(1));
-        let standing = match table.update(place, TAKE, free).await? {
+        let current = match table.update(place, TAKE, free).await? {
             Written::Done(item) => {
-                let token = whole(&item, TOKEN).map_err(|error| unreadable(&key, &error))?;
+                let token = integer(&item, TOKEN).map_err(|error| unreadable(&key, &error))?;
                 return Ok(LeaseAnswer::Acquired(lease(token)));
             }
-            Written::Refused(Some(item)) => standing(function, &item),
-            // It was there a moment ago, or the answer does not say: ask again.
+            Written::Refused(Some(item)) => lease_in(function, &item),
+            // It was there a moment ago, or the answer does not say: try again.
             Written::Refused(None) => continue,
         };
-        let standing = standing.map_err(|error| unreadable(&key, &error))?;
-        if &*standing.holder != holder {
-            return Ok(LeaseAnswer::Held(standing));
+        let current = current.map_err(|error| unreadable(&key, &error))?;
+        if &*current.holder != holder {
+            return Ok(LeaseAnswer::Held(current));
         }
         let ours = Condition::new(IS_OURS)
             .with(":holder", text(holder))
-            .with(":token", number(standing.token))
+            .with(":token", number(current.token))
             .with(":until", number(until.as_millisecond()));
         if let Written::Done(_) = table.update(place, EXTEND, ours).await? {
-            return Ok(LeaseAnswer::Acquired(lease(standing.token)));
+            return Ok(LeaseAnswer::Acquired(lease(current.token)));
         }
     }
-    let why = "it keeps changing hands";
+    let why = "its holder keeps changing";
     Err(PortError::new(ErrorKind::Conflict, format!("acquire {key}"), why))
 }
 
@@ -76,7 +84,7 @@ pub(super) async fn read(
     let Some(item) = table.get(Place { partition: cluster, key: &key }).await? else {
         return Ok(None);
     };
-    let lease = standing(function, &item).map_err(|error| unreadable(&key, &error))?;
+    let lease = lease_in(function, &item).map_err(|error| unreadable(&key, &error))?;
     Ok(Some(lease).filter(|lease| !lease.holder.is_empty()))
 }
 
@@ -87,19 +95,19 @@ pub(super) async fn release(table: &Table, cluster: &str, lease: &Lease) -> Resu
         .with(":token", number(lease.token))
         .with(":never", number(0))
         .with(":nobody", text(""));
-    // Refused: somebody else has it by now, and keeps it.
+    // Refused: another run holds it by now, and keeps it.
     let (Written::Done(_) | Written::Refused(_)) =
         table.update(Place { partition: cluster, key: &key }, RELEASE, ours).await?;
     Ok(())
 }
 
-/// A lease as an item has it.
-fn standing(function: FunctionName, item: &Attributes) -> Result<Lease, DocumentError> {
-    let until = Timestamp::from_millisecond(whole(item, UNTIL)?);
+/// The lease in an item.
+fn lease_in(function: FunctionName, item: &Attributes) -> Result<Lease, DocumentError> {
+    let until = Timestamp::from_millisecond(integer(item, UNTIL)?);
     Ok(Lease {
         function,
-        holder: Text::from(word(item, HOLDER).ok_or(DocumentError::Attribute(HOLDER))?),
-        token: whole(item, TOKEN)?,
+        holder: Text::from(string(item, HOLDER).ok_or(DocumentError::Attribute(HOLDER))?),
+        token: integer(item, TOKEN)?,
         until: until.map_err(|_| DocumentError::Attribute(UNTIL))?,
     })
 }

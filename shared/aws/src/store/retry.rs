@@ -1,5 +1,5 @@
-//! What DynamoDB refuses for a moment only, beyond what its client tries again by itself: writes that met
-//! a transaction under way.
+//! Retries that the client of DynamoDB does not do by itself: writes that conflict with a
+//! transaction in progress.
 
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -10,8 +10,8 @@ use aws_smithy_runtime_api::client::interceptors::context::{Error, InterceptorCo
 use aws_smithy_runtime_api::client::retries::classifiers::{ClassifyRetry, RetryAction};
 use aws_smithy_types::retry::ErrorKind;
 
-/// Tries writes again that met a transaction under way; how often and after which pauses, the client's
-/// retry configuration says.
+/// Retries writes that conflict with a transaction in progress, within the retry configuration of
+/// the client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contention;
 
@@ -55,7 +55,7 @@ fn is_passing(error: &Error) -> bool {
             .is_some_and(DeleteItemError::is_transaction_conflict_exception)
 }
 
-/// Whether nothing but contention kept a transaction from going through.
+/// Whether contention alone cancelled a transaction.
 fn passes(reasons: &[CancellationReason]) -> bool {
     let mut is_contended = false;
     for reason in reasons {

@@ -1,9 +1,9 @@
 //! The table: its keys, its attributes, its index.
 //!
-//! Partition key `cluster`, sort key `record`, typed by prefix. What several clusters share has a partition
-//! of its own, whose name no cluster can have (EKS allows letters, digits, `-` and `_`). A sparse index
-//! leads from an instance id to the keys of its claim, and attribute `expires` is the table's time to
-//! live.
+//! The partition key is `cluster`, the sort key `record`, typed by prefix. Data that several
+//! clusters share has a partition whose name no cluster can have (EKS allows letters, digits, `-`
+//! and `_`). A sparse index maps an instance id to the keys of its claim, and attribute `expires`
+//! is the time to live.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::types::{
 use controllers::ports::{FunctionName, PortError};
 use domain::instance_type::CapacityType;
 
-use super::table::action;
+use crate::calls::dynamodb;
 use crate::error::{built, port_error};
 
 /// Partition key: the cluster's name.
@@ -30,15 +30,15 @@ pub const EXPIRES: &str = "expires";
 
 const CREATE_TABLE: &str = "CreateTable";
 
-/// Which write of the item this is, 1 for the first.
+/// The version of the item, 1 for the first write.
 pub(super) const VERSION: &str = "version";
-/// Unique to one write: tells our own write, whose answer was lost, from another's.
+/// Unique to one write: recognises a write whose answer was lost.
 pub(super) const WRITE: &str = "write";
 /// The format of [`BODY`].
 pub(super) const FORMAT: &str = "format";
 /// A document, compressed.
 pub(super) const BODY: &str = "body";
-/// Milliseconds since 1970 until which something holds.
+/// When a record expires, milliseconds since 1970.
 pub(super) const UNTIL: &str = "until";
 /// Who holds a lease.
 pub(super) const HOLDER: &str = "holder";
@@ -78,13 +78,13 @@ pub(super) fn unavailable(instance_type: &str, zone: &str, capacity: CapacityTyp
     format!("{UNAVAILABLE}{instance_type}#{zone}#{capacity}")
 }
 
-/// The partition of what all clusters of a region share.
+/// The partition of data that all clusters of a region share.
 pub fn region_partition(region: &str) -> String {
     format!("region/{region}")
 }
 
-/// Makes the table, billed by request; one that is there is left as it is. For tests and local use: an
-/// installation's table belongs to its template.
+/// Creates the table, billed by request; an existing one is left unchanged. For tests and local
+/// use: the table of an installation belongs to its template.
 pub async fn create(client: &Client, table: &str) -> Result<(), PortError> {
     let attributes = [CLUSTER, KEY, INSTANCE].map(text_attribute).into_iter();
     let keys = [key_element(CLUSTER, KeyType::Hash), key_element(KEY, KeyType::Range)];
@@ -102,7 +102,7 @@ pub async fn create(client: &Client, table: &str) -> Result<(), PortError> {
         Err(SdkError::ServiceError(error)) if error.err().is_resource_in_use_exception() => {
             return Ok(());
         }
-        Err(error) => return Err(port_error(action(CREATE_TABLE), &error)),
+        Err(error) => return Err(port_error(dynamodb(CREATE_TABLE), &error)),
     }
     let time_to_live = TimeToLiveSpecification::builder().attribute_name(EXPIRES).enabled(true);
     let time_to_live = built("UpdateTimeToLive", time_to_live.build())?;
@@ -112,7 +112,7 @@ pub async fn create(client: &Client, table: &str) -> Result<(), PortError> {
         .time_to_live_specification(time_to_live)
         .send()
         .await
-        .map_err(|error| port_error(action("UpdateTimeToLive"), &error))?;
+        .map_err(|error| port_error(dynamodb("UpdateTimeToLive"), &error))?;
     Ok(())
 }
 

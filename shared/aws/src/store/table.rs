@@ -1,6 +1,5 @@
-//! The few things that are done to the table: conditional writes, strongly consistent reads.
+//! Operations on the table: conditional writes, strongly consistent reads.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,71 +14,42 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, ConditionCheck, DeleteRequest, Put, PutRequest, ReturnValue,
+    ConditionCheck, DeleteRequest, Put, PutRequest, ReturnValue,
     ReturnValuesOnConditionCheckFailure as OnFailure, TransactWriteItem, WriteRequest,
 };
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use controllers::ports::{ErrorKind, PortError};
 
+use super::attribute::{Attributes, Place, text};
 use super::expression::{Condition, names_in, some};
 use super::retry::Contention;
-use super::schema::{CLUSTER, INSTANCE, INSTANCE_INDEX, KEY};
-use crate::error::{Action, built, port_error};
+use super::schema::{INSTANCE, INSTANCE_INDEX};
+use crate::calls::dynamodb;
+use crate::error::{built, port_error};
 
-/// Attempts of one call, the first among them.
+/// Attempts of one call, including the first.
 const ATTEMPTS_MAX: u32 = 6;
 const BACKOFF_INITIAL: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// A page is at most 1 MB: a longer silence is a connection that is gone.
+/// A page is at most 1 MB: a longer silence means that the connection is lost.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// BatchWriteItem takes no more.
+/// The most writes that BatchWriteItem accepts.
 const BATCH_MAX: usize = 25;
 
-/// An item as DynamoDB has it.
-pub(crate) type Attributes = HashMap<String, AttributeValue>;
-
-pub(crate) const fn action(name: &'static str) -> Action {
-    Action { service: "dynamodb", name }
-}
-
-pub(crate) fn text(value: impl Into<String>) -> AttributeValue {
-    AttributeValue::S(value.into())
-}
-
-pub(crate) fn number(value: impl ToString + Copy) -> AttributeValue {
-    AttributeValue::N(value.to_string())
-}
-
-/// What became of a conditional write.
+/// The outcome of a conditional write.
 #[derive(Clone, Debug)]
 #[must_use]
 pub(crate) enum Written<T = ()> {
-    /// It is done.
+    /// It took effect.
     Done(T),
-    /// Its condition does not hold for what is there, if anything is.
+    /// Its condition does not hold for the item that is there, if any.
     Refused(Option<Attributes>),
 }
 
-/// An item's place: partition and sort key.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
-    pub(crate) partition: &'a str,
-    pub(crate) key: &'a str,
-}
-
-impl Place<'_> {
-    pub(crate) fn attributes(self) -> Attributes {
-        HashMap::from([
-            (CLUSTER.to_owned(), text(self.partition)),
-            (KEY.to_owned(), text(self.key)),
-        ])
-    }
-}
-
-/// A DynamoDB table of the given name. Clones share the client.
+/// A DynamoDB table. Clones share the client.
 #[derive(Clone, Debug)]
 pub struct Table {
     client: Client,
@@ -106,7 +76,7 @@ impl Table {
         Self { client: Client::from_conf(config), name: name.into() }
     }
 
-    /// The table of that name on a DynamoDB that takes any credentials, such as DynamoDB Local.
+    /// The table of that name on a DynamoDB that accepts any credentials, such as DynamoDB Local.
     pub fn local(endpoint: &str, name: &str) -> Self {
         let config = SdkConfig::builder()
             .behavior_version(BehaviorVersion::latest())
@@ -119,12 +89,12 @@ impl Table {
         Self::new(&config, name)
     }
 
-    /// Makes the table where it is missing: see [`super::schema::create`].
+    /// Creates the table if it does not exist: see [`super::schema::create`].
     pub async fn create(&self) -> Result<(), PortError> {
         super::schema::create(&self.client, &self.name).await
     }
 
-    /// Opens the connection, so that the first call need not.
+    /// Opens the connection ahead of the first call.
     pub async fn warm_up(&self) -> Result<(), PortError> {
         self.get(Place { partition: "region/", key: "warm-up" }).await.map(drop)
     }
@@ -142,7 +112,7 @@ impl Table {
         Ok(answer.item)
     }
 
-    /// All items of a partition whose sort key begins so, by sort key.
+    /// All items of a partition whose sort key has the prefix, in the order of sort keys.
     pub(crate) async fn query(
         &self,
         partition: &str,
@@ -168,7 +138,7 @@ impl Table {
         Ok(found)
     }
 
-    /// Keys of the items of an instance. The index may lag by a moment.
+    /// Keys of the items of an instance. The index is eventually consistent.
     pub(crate) async fn query_instance(
         &self,
         instance_id: &str,
@@ -208,7 +178,7 @@ impl Table {
         self.written("PutItem", answer)
     }
 
-    /// Writes an item whatever was there, and gives back what was.
+    /// Writes an item unconditionally, and returns the previous one.
     pub(crate) async fn replace(&self, item: Attributes) -> Result<Option<Attributes>, PortError> {
         let answer = self
             .client
@@ -222,7 +192,8 @@ impl Table {
         Ok(answer.attributes)
     }
 
-    /// Writes an item under its own condition, if a condition on another item holds at that moment.
+    /// Writes an item under a condition, if a condition on another item holds in the same
+    /// transaction.
     pub(crate) async fn put_fenced(
         &self,
         item: Attributes,
@@ -300,7 +271,8 @@ impl Table {
         self.written("DeleteItem", answer)
     }
 
-    /// Writes items whatever was there, in batches; what DynamoDB leaves for later is asked again.
+    /// Writes items unconditionally, in batches; items that DynamoDB leaves unprocessed are
+    /// retried.
     pub(crate) async fn put_all(&self, items: Vec<Attributes>) -> Result<(), PortError> {
         let request = |item| {
             let put = built("BatchWriteItem", PutRequest::builder().set_item(Some(item)).build())?;
@@ -309,7 +281,7 @@ impl Table {
         self.write_all(items.into_iter().map(request).collect::<Result<_, _>>()?).await
     }
 
-    /// Deletes items whatever they are, in batches.
+    /// Deletes items unconditionally, in batches.
     pub(crate) async fn delete_all(&self, keys: Vec<Attributes>) -> Result<(), PortError> {
         let request = |key| {
             let delete =
@@ -357,7 +329,8 @@ impl Table {
         }
     }
 
-    /// What a conditional write answered, told from errors that say nothing of its condition.
+    /// The outcome of a conditional write, told apart from errors that do not concern its
+    /// condition.
     fn written<T, E>(
         &self,
         operation: &'static str,
@@ -380,8 +353,8 @@ impl Table {
     where
         E: ProvideErrorMetadata + std::error::Error + 'static,
     {
-        let mut port_error = port_error(action(operation), error);
-        // A table that is missing is no record that is missing.
+        let mut port_error = port_error(dynamodb(operation), error);
+        // A missing table must not look like a missing record.
         if port_error.kind == ErrorKind::NotFound {
             port_error.kind = ErrorKind::Invalid;
             port_error.message = format!("table {}: {}", self.name, port_error.message).into();
@@ -390,10 +363,10 @@ impl Table {
     }
 }
 
-/// That a condition did not hold: what is there instead, if anything is.
+/// A condition did not hold: the item that is there, if any.
 struct Refusal(Option<Attributes>);
 
-/// Errors of writes that may say that their condition does not hold.
+/// Errors of conditional writes.
 trait Conditional {
     fn refusal(&self) -> Option<Refusal>;
 }
@@ -416,7 +389,7 @@ macro_rules! conditional {
 conditional!(PutItemError, UpdateItemError, DeleteItemError);
 
 impl Conditional for TransactWriteItemsError {
-    /// That of its first write whose condition did not hold.
+    /// The refusal of the first write of the transaction whose condition did not hold.
     fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::TransactionCanceledException(canceled) => canceled

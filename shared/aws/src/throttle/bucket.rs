@@ -1,7 +1,7 @@
-//! The arithmetic of a token bucket that is one number: the moment at which it will be full again.
+//! The arithmetic of a token bucket that is one number: the time at which it will be full again.
 //!
-//! Taking tokens moves that moment on; time lets it pass. So a bucket is refilled without anybody writing
-//! it, and taking is one conditional addition. (The generic cell rate algorithm, ITU-T I.371.)
+//! Taking tokens moves that time on. The bucket refills without a write, and taking is one
+//! conditional addition: the generic cell rate algorithm (ITU-T I.371).
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::budget::Bucket;
 
 const MICROSECONDS: i64 = 1_000_000;
 
-/// How large a bucket is, and how fast it is refilled.
+/// The size of a bucket, and how fast it refills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
     /// Tokens of a full bucket.
@@ -19,12 +19,13 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    /// Three quarters of what AWS gives an account and region.
+    /// Three quarters of the limit of an account and region.
     ///
-    /// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>: 100 tokens and 20
-    /// a second for calls that read, 50 and 5 for calls that change something, 100 and 5 for ends of
-    /// instances; <https://docs.aws.amazon.com/general/latest/gr/ssm.html>: 40 parameter calls a second;
-    /// <https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/using-price-list-query-api.html>
+    /// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>: 100
+    /// tokens and 20 a second for calls that read, 50 and 5 for calls that change something, 100
+    /// and 5 for TerminateInstances; <https://docs.aws.amazon.com/general/latest/gr/ssm.html>: 40
+    /// parameter calls a second;
+    /// <https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/price-changes.html>
     /// and IAM publish no figure, and get a cautious one.
     pub(super) const fn of(bucket: Bucket) -> Self {
         let (burst, per_second) = match bucket {
@@ -38,37 +39,39 @@ impl Limit {
         Self { burst, per_second }
     }
 
-    /// How many are taken together: a second's worth, so that a cluster with one call costs others little.
+    /// How many are taken at once: those of a second, so that a cluster with one call takes few
+    /// from others.
     pub(super) const fn batch(self) -> u32 {
         self.per_second
     }
 
-    /// How long it takes until so many tokens have come back, in microseconds.
+    /// How long that many tokens take to refill, microseconds.
     pub(super) const fn cost(self, tokens: u32) -> i64 {
         MICROSECONDS * tokens as i64 / self.per_second as i64
     }
 
-    /// The latest moment of fullness at which so many tokens are there.
+    /// The latest full time at which the bucket has that many tokens, microseconds since 1970.
     pub(super) const fn latest_full_at(self, now: i64, tokens: u32) -> i64 {
         now.saturating_add(self.cost(self.burst) - self.cost(tokens))
     }
 }
 
-/// What a bucket has.
+/// What a bucket grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grant {
     /// All of it.
     Full,
-    /// So many of the tokens wanted.
+    /// Some of the tokens wanted.
     Part(u32),
-    /// Not one token.
+    /// No token.
     Empty {
-        /// When it is full again.
+        /// When it will be full, microseconds since 1970.
         full_at: i64,
     },
 }
 
-/// What a bucket has at a moment, where its moment of fullness is known. Times in microseconds.
+/// What a bucket grants at `now`. Times are in microseconds since 1970; without a full time it is
+/// full.
 pub(super) fn grant(full_at: Option<i64>, now: i64, limit: Limit, wanted: u32) -> Grant {
     let Some(full_at) = full_at.filter(|full_at| *full_at >= now) else { return Grant::Full };
     let there = (1..=wanted.min(limit.burst))
@@ -77,10 +80,10 @@ pub(super) fn grant(full_at: Option<i64>, now: i64, limit: Limit, wanted: u32) -
     there.map_or(Grant::Empty { full_at }, Grant::Part)
 }
 
-/// How long until there is a token.
+/// How long until the bucket has a token.
 pub(super) fn wait_for(full_at: i64, now: i64, limit: Limit) -> Duration {
     let wait = full_at.saturating_sub(limit.latest_full_at(now, 1)).max(0);
-    // A little more, so that whoever waited finds it.
+    // One millisecond more, so that the token is there after the wait.
     Duration::from_micros(wait.unsigned_abs()) + Duration::from_millis(1)
 }
 
@@ -132,8 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// However many ask, and whenever: in no span of time do they get more than the burst and what
-        /// came back meanwhile.
+        /// However many ask, and whenever: in no span of time do they get more than the burst and
+        /// what came back meanwhile.
         #[test]
         fn nobody_gets_more_than_there_is(
             calls in prop::collection::vec((0_i64..400_000, 1_u32..8), 1..200),

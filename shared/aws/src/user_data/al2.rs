@@ -2,8 +2,9 @@
 //!
 //! Source: <https://github.com/awslabs/amazon-eks-ami> (`templates/al2/runtime/bootstrap.sh`).
 
+use super::bootstrap::{Bootstrap, UserDataError};
+use super::kubelet;
 use super::mime::{self, Part, SHELL_SCRIPT};
-use super::{Bootstrap, UserDataError, kubelet};
 use crate::cluster::IpFamily;
 
 pub(super) fn user_data(bootstrap: &Bootstrap<'_>) -> Result<String, UserDataError> {

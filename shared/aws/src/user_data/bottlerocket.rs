@@ -1,4 +1,4 @@
-//! Bottlerocket: settings as TOML, ours put into the user's.
+//! Bottlerocket: settings as TOML, merged into the user's.
 //!
 //! Source: <https://bottlerocket.dev/en/os/latest/#/api/settings/kubernetes/>.
 
@@ -6,11 +6,12 @@ use domain::node_class::EvictionThreshold;
 use domain::resource::Resources;
 use toml::{Table, Value};
 
-use super::{Bootstrap, UserDataError, kubelet};
+use super::bootstrap::{Bootstrap, UserDataError};
+use super::kubelet;
 
-/// From this version on, `ephemeral-storage bind` knows by itself which directories belong on it.
+/// The first version whose `ephemeral-storage bind` knows by itself which directories to bind.
 ///
-/// Source: reference E6.3.
+/// Source: <https://github.com/bottlerocket-os/bottlerocket/blob/develop/CHANGELOG.md>.
 const BINDS_BY_ITSELF: (u32, u32) = (1, 46);
 const BOUND_DIRECTORIES: [&str; 3] = ["/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods"];
 
@@ -31,7 +32,7 @@ pub(super) fn user_data(bootstrap: &Bootstrap<'_>) -> Result<String, UserDataErr
     Ok(document.to_string())
 }
 
-/// A table inside a table, made where there is none.
+/// A table inside a table, created where it is missing.
 fn table<'t>(parent: &'t mut Table, key: &'static str) -> Result<&'t mut Table, UserDataError> {
     parent
         .entry(key)
@@ -105,7 +106,7 @@ fn thresholds<'a>(
     filled(thresholds.map(|(signal, at)| (signal.to_string(), kubelet::threshold(signal, *at))))
 }
 
-/// Puts local disks together and pods' directories on them, at every boot.
+/// The boot command that assembles local disks and binds the directories of pods to them.
 fn mount_command(bootstrap: &Bootstrap<'_>) -> Table {
     let command = |words: &[&str]| {
         Value::Array(words.iter().map(|word| Value::String((*word).to_owned())).collect())

@@ -3,7 +3,7 @@
 use domain::node_class::EvictionThreshold;
 use domain::resource::{Resources, ShownAmount};
 
-use super::Bootstrap;
+use super::bootstrap::Bootstrap;
 
 /// An amount as Kubernetes writes it: `70m`, `574Mi`.
 pub(super) fn quantity(name: &str, amount: i64) -> String {

@@ -1,14 +1,15 @@
 //! MIME multipart archives, the form in which cloud-init and nodeadm take several documents.
 //!
-//! Source: <https://cloudinit.readthedocs.io/en/latest/explanation/format/mime-archive.html>; RFC 2046.
+//! Source: <https://cloudinit.readthedocs.io/en/latest/explanation/format/mime-archive.html>; RFC
+//! 2046.
 
-use super::UserDataError;
+use super::bootstrap::UserDataError;
 
 /// Type of shell scripts.
 pub(super) const SHELL_SCRIPT: &str = "text/x-shellscript; charset=\"us-ascii\"";
 /// Type of nodeadm's documents.
 pub(super) const NODE_CONFIG: &str = "application/node.eks.aws";
-/// Karpenter's boundary, so that what is unchanged looks unchanged.
+/// The boundary that Karpenter uses, so that equal user data is equal text.
 const BOUNDARY: &str = "//";
 
 /// A part of an archive: headers, an empty line, and the document.

@@ -10,8 +10,9 @@ use serde_json::{Map, Value, json};
 use domain::node_class::EvictionThreshold;
 use domain::resource::Resources;
 
+use super::bootstrap::{Bootstrap, UserDataError};
+use super::kubelet;
 use super::mime::{self, NODE_CONFIG, Part, SHELL_SCRIPT};
-use super::{Bootstrap, UserDataError, kubelet};
 
 pub(super) fn user_data(bootstrap: &Bootstrap<'_>) -> Result<String, UserDataError> {
     let mut parts = match bootstrap.spec.user_data.as_deref() {

@@ -5,7 +5,7 @@ use domain::node_class::{AmiFamily, Ec2NodeClassSpec};
 use domain::resource::{CPU, MEMORY, Resources};
 use domain::taint::{Taint, TaintEffect};
 
-use super::Bootstrap;
+use super::bootstrap::Bootstrap;
 use crate::cluster::{ClusterFacts, IpFamily, KubernetesVersion};
 
 /// What a node's user data is made of, owned.

@@ -2,7 +2,8 @@
 //!
 //! Source: <https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html>.
 
-use super::{Bootstrap, kubelet};
+use super::bootstrap::Bootstrap;
+use super::kubelet;
 
 const OPEN: &str = "<powershell>";
 const CLOSE: &str = "</powershell>";

@@ -28,9 +28,12 @@ impl World {
         request: &'a LaunchRequest,
         class: &'a Ec2NodeClass,
     ) -> Result<FleetPlan<'a>, NotLaunchable> {
-        let around =
-            Surroundings { cluster: &self.cluster, catalog: &self.catalog, options: &self.options };
-        FleetPlan::of(request, class, around)
+        let context = LaunchContext {
+            cluster: &self.cluster,
+            catalog: &self.catalog,
+            options: &self.options,
+        };
+        FleetPlan::of(request, class, context)
     }
 }
 

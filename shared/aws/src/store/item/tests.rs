@@ -453,6 +453,6 @@ fn only_what_ends_by_itself_has_a_time_to_live() {
     let until: Timestamp = "2026-01-01T00:00:00.5Z".parse().unwrap();
     let nomination = Nomination { node: "n".into(), pods: Vec::new(), until };
     let item = item("prod", &nomination, Version(1), "w").unwrap();
-    let expires: i64 = super::whole(&item, EXPIRES).unwrap();
+    let expires: i64 = integer(&item, EXPIRES).unwrap();
     assert!(expires > until.as_second(), "never before its end");
 }

@@ -1,4 +1,4 @@
-//! Claims.
+//! Documents of claims.
 
 use std::sync::Arc;
 
@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::launch::{InstanceDocument, LaunchDocument};
 use super::node_claim::NodeClaimDocument;
+use super::scalar::{Moment, Pod, moment, pod_keys, pods, timestamp};
 use super::words::DisruptionWord;
-use super::{DocumentError, Moment, Pod, moments, pod_keys, pods, times};
+use crate::store::error::DocumentError;
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::store) struct ClaimDocument {
+pub(crate) struct ClaimDocument {
     claim: NodeClaimDocument,
     launch: LaunchDocument,
     launch_failures: u32,
@@ -41,7 +42,7 @@ impl From<&ClaimRecord> for ClaimDocument {
             claim: claim.into(),
             launch: (&**launch).into(),
             launch_failures: *launch_failures,
-            launch_not_before: moments(*launch_not_before),
+            launch_not_before: moment(*launch_not_before),
             instance: instance.as_ref().map(Into::into),
             pods: pods(planned_for),
             replaces: replaces.clone(),
@@ -59,7 +60,7 @@ impl TryFrom<ClaimDocument> for ClaimRecord {
             claim: document.claim.into(),
             launch: Arc::new(document.launch.try_into()?),
             launch_failures: document.launch_failures,
-            launch_not_before: times(document.launch_not_before),
+            launch_not_before: timestamp(document.launch_not_before),
             instance: document.instance.map(Into::into),
             pods: pod_keys(document.pods),
             replaces: document.replaces,
@@ -78,13 +79,13 @@ struct EndingDocument {
 
 impl From<&Ending> for EndingDocument {
     fn from(Ending { since, reason, deadline }: &Ending) -> Self {
-        Self { since: Moment(*since), reason: (*reason).into(), deadline: moments(*deadline) }
+        Self { since: Moment(*since), reason: (*reason).into(), deadline: moment(*deadline) }
     }
 }
 
 impl From<EndingDocument> for Ending {
     fn from(EndingDocument { since, reason, deadline }: EndingDocument) -> Self {
-        Self { since: since.0, reason: reason.into(), deadline: times(deadline) }
+        Self { since: since.0, reason: reason.into(), deadline: timestamp(deadline) }
     }
 }
 

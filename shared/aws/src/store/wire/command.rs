@@ -1,4 +1,4 @@
-//! Disruption commands, with the claims that replace what goes.
+//! Documents of disruption commands, with their replacement claims.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,30 @@ use serde::{Deserialize, Serialize};
 use super::node_claim::{
     Amounts, RequirementDocument, TaintDocument, all, amounts, each, resources,
 };
+use super::scalar::{Moment, Pod, pod_keys, pods};
 use super::words::{CapacityWord, DisruptionWord};
-use super::{DocumentError, Moment, Pod, pod_keys, pods};
+use crate::store::error::DocumentError;
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::store) struct CommandDocument {
+pub(crate) struct CommandDocument {
     id: Text,
     reason: DisruptionWord,
     nodes: Vec<Text>,
     pods: Vec<Pod>,
     replacements: Vec<PlannedClaimDocument>,
     moves: Vec<Move>,
-    /// Billionths of a dollar an hour.
+    /// Billionths of a dollar per hour.
     savings: i64,
     candidates: Vec<Text>,
     proposed: Moment,
     phase: PhaseWord,
 }
 
-/// A pod and the node that it goes to.
+/// A pod and the node that it moves to.
 #[derive(Serialize, Deserialize)]
 struct Move(PodReference, Text);
 
-/// Most pods of a move are pods of the command: their number stands for them.
+/// A pod of a move: most are pods of the command, and are referred to by their index.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum PodReference {
@@ -205,7 +206,7 @@ struct PlannedOfferingDocument {
     instance_type: Text,
     zone: Text,
     capacity_type: CapacityWord,
-    /// Billionths of a dollar an hour.
+    /// Billionths of a dollar per hour.
     price: i64,
     reservation_id: Option<Text>,
 }

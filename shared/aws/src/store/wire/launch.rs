@@ -1,7 +1,7 @@
-//! Launch requests and instances.
+//! Documents of launch requests and instances.
 //!
-//! A claim keeps every offering that may be launched: thousands, in a large region. They are rows of
-//! numbers that refer to tables of instance types and zones.
+//! A claim keeps every offering that may be launched: thousands, in a large region. They are rows
+//! of numbers that refer to tables of instance types and zones.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,9 @@ use domain::money::UsdPerHour;
 use serde::{Deserialize, Serialize};
 
 use super::node_claim::{TaintDocument, all, each};
+use super::scalar::Moment;
 use super::words::{CapacityWord, StateWord};
-use super::{DocumentError, Moment};
+use crate::store::error::DocumentError;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct LaunchDocument {
@@ -26,13 +27,13 @@ pub(super) struct LaunchDocument {
     offerings: Vec<OfferingRow>,
     labels: BTreeMap<Text, Text>,
     taints: Vec<TaintDocument>,
-    /// Left out where it is false, as everywhere before there was such a field.
+    /// Absent where it is false: older documents do not have the field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     wants_efa: bool,
 }
 
-/// Number of the instance type, number of the zone, how it is bought, price in billionths of a dollar an
-/// hour, reservation.
+/// Index of the instance type, index of the zone, capacity type, price in billionths of a dollar
+/// per hour, reservation.
 #[derive(Serialize, Deserialize)]
 struct OfferingRow(usize, usize, CapacityWord, i64, Option<Text>);
 

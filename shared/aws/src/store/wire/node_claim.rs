@@ -1,4 +1,4 @@
-//! NodeClaims, and what plans and claims are both made of.
+//! Documents of NodeClaims, and of parts that plans and claims share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use domain::resource::Resources;
 use domain::taint::Taint;
 use serde::{Deserialize, Serialize};
 
+use super::scalar::{Duration, Moment, moment, timestamp};
 use super::words::{ConditionWord, EffectWord, OperatorWord, StatusWord};
-use super::{Duration, Moment, moments, times};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct NodeClaimDocument {
@@ -56,8 +56,8 @@ impl From<&NodeClaim> for NodeClaimDocument {
         Self {
             name: name.clone(),
             uid: uid.clone(),
-            created: moments(*created),
-            deleted: moments(*deleted),
+            created: moment(*created),
+            deleted: moment(*deleted),
             labels: (**labels).clone(),
             annotations: (**annotations).clone(),
             requirements: each(requirements),
@@ -79,8 +79,8 @@ impl From<NodeClaimDocument> for NodeClaim {
         Self {
             name: document.name,
             uid: document.uid,
-            created: times(document.created),
-            deleted: times(document.deleted),
+            created: timestamp(document.created),
+            deleted: timestamp(document.deleted),
             labels: document.labels.into(),
             annotations: document.annotations.into(),
             requirements: Arc::new(all(document.requirements)),
@@ -149,7 +149,7 @@ impl From<&NodeClaimStatus> for StatusDocument {
             image_id: image_id.clone(),
             capacity: amounts(capacity),
             allocatable: amounts(allocatable),
-            last_pod_event: moments(*last_pod_event),
+            last_pod_event: moment(*last_pod_event),
             network: network.as_ref().map(Into::into),
             conditions: each(conditions),
         }
@@ -164,7 +164,7 @@ impl From<StatusDocument> for NodeClaimStatus {
             image_id: document.image_id,
             capacity: resources(document.capacity),
             allocatable: resources(document.allocatable),
-            last_pod_event: times(document.last_pod_event),
+            last_pod_event: timestamp(document.last_pod_event),
             network: document.network.map(Into::into),
             conditions: all(document.conditions),
         }
@@ -188,7 +188,7 @@ impl From<&Condition> for ConditionDocument {
             status: (*status).into(),
             reason: reason.clone(),
             message: message.clone(),
-            changed: moments(*changed),
+            changed: moment(*changed),
         }
     }
 }
@@ -200,7 +200,7 @@ impl From<ConditionDocument> for Condition {
             status: document.status.into(),
             reason: document.reason,
             message: document.message,
-            changed: times(document.changed),
+            changed: timestamp(document.changed),
         }
     }
 }
@@ -255,7 +255,7 @@ impl From<TaintDocument> for Taint {
     }
 }
 
-/// Amounts by resource name, in the domain's units.
+/// Amounts by resource name, in the units of the domain.
 pub(super) type Amounts = BTreeMap<Text, i64>;
 
 pub(super) fn amounts(resources: &Resources) -> Amounts {
@@ -266,12 +266,12 @@ pub(super) fn resources(amounts: Amounts) -> Resources {
     amounts.into_iter().collect()
 }
 
-/// The document of each.
+/// The documents of the values.
 pub(super) fn each<'a, T, D: From<&'a T>>(values: &'a [T]) -> Vec<D> {
     values.iter().map(D::from).collect()
 }
 
-/// The value of each document.
+/// The values of the documents.
 pub(super) fn all<D, T: From<D>>(documents: Vec<D>) -> Vec<T> {
     documents.into_iter().map(T::from).collect()
 }

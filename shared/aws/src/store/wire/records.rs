@@ -1,4 +1,4 @@
-//! Small records: nominations, unavailable offerings, NodePools.
+//! Documents of nominations, unavailable offerings and NodePools.
 
 use controllers::record::nomination::Nomination;
 use controllers::record::pool::PoolRecord;
@@ -6,11 +6,11 @@ use controllers::record::unavailable::UnavailableOffering;
 use domain::Text;
 use serde::{Deserialize, Serialize};
 
+use super::scalar::{Moment, Pod, pod_keys, pods};
 use super::words::CapacityWord;
-use super::{Moment, Pod, pod_keys, pods};
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::store) struct NominationDocument {
+pub(crate) struct NominationDocument {
     node: Text,
     pods: Vec<Pod>,
     until: Moment,
@@ -29,7 +29,7 @@ impl From<NominationDocument> for Nomination {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::store) struct UnavailableDocument {
+pub(crate) struct UnavailableDocument {
     instance_type: Text,
     zone: Text,
     capacity_type: CapacityWord,
@@ -63,7 +63,7 @@ impl From<UnavailableDocument> for UnavailableOffering {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::store) struct PoolDocument {
+pub(crate) struct PoolDocument {
     node_pool: Text,
     uid: Text,
     generation: i64,

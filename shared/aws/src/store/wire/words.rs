@@ -1,7 +1,7 @@
-//! Words that stand for the cases of the vocabulary.
+//! Enums of the domain as they are stored.
 //!
-//! Each list is matched both ways without a wildcard: a case that is added to the domain does not compile
-//! until it has a word here.
+//! Each list is matched both ways without a wildcard: a variant that is added to the domain does
+//! not compile until it is stored, too.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,11 +37,11 @@ macro_rules! words {
 }
 
 words! {
-    /// How capacity is bought.
+    /// A capacity type.
     CapacityWord for CapacityType of domain::instance_type { Reserved, Spot, OnDemand }
 }
 words! {
-    /// What a taint does.
+    /// A taint effect.
     EffectWord for TaintEffect of domain::taint { NoSchedule, PreferNoSchedule, NoExecute }
 }
 words! {
@@ -51,24 +51,24 @@ words! {
     }
 }
 words! {
-    /// A condition.
+    /// A condition type.
     ConditionWord for ConditionType of domain::node_claim {
         Launched, Registered, Initialized, Consolidatable, Drifted, Drained, VolumesDetached,
         InstanceTerminating, ConsistentStateFound, DisruptionReason, Ready,
     }
 }
 words! {
-    /// Whether a condition holds.
+    /// A condition status.
     StatusWord for ConditionStatus of domain::node_claim { True, False, Unknown }
 }
 words! {
-    /// Why a node goes.
+    /// A disruption reason.
     DisruptionWord for DisruptionReason of domain::reason {
         Empty, Underutilized, Drifted, Expired, Unhealthy, Interrupted, ScaledDown,
     }
 }
 words! {
-    /// How an instance is.
+    /// An instance state.
     StateWord for InstanceState of controllers::ports::cloud {
         Pending, Running, Stopping, Stopped, ShuttingDown, Terminated,
     }

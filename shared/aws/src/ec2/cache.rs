@@ -1,0 +1,67 @@
+//! What a process remembers to save calls. All of it is right when empty.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use domain::Text;
+use uuid::Uuid;
+
+/// How long an instance profile is taken to have the role that it had.
+const PROFILE_TTL: Duration = Duration::from_mins(15);
+/// How long a node class that passed its dry runs is not tried again while it stays unchanged.
+const VALIDATION_TTL: Duration = Duration::from_mins(30);
+/// How often old launch templates of a class are looked for.
+const CLEAN_UP_INTERVAL: Duration = Duration::from_hours(1);
+
+/// Instance profiles and the role that each was last known to have.
+#[derive(Debug, Default)]
+pub(super) struct KnownProfiles(Mutex<BTreeMap<Text, (Text, Instant)>>);
+
+impl KnownProfiles {
+    /// Whether the profile had the role lately.
+    pub(super) fn has_role(&self, name: &Text, role: &Text) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).is_some_and(|(of, at)| of == role && at.elapsed() < PROFILE_TTL)
+    }
+
+    /// Remembers that the profile has the role now.
+    pub(super) fn insert(&self, name: Text, role: Text) {
+        let entry = (role, Instant::now());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, entry);
+    }
+}
+
+/// Node classes that passed their dry runs, with a hash of what they were then.
+#[derive(Debug, Default)]
+pub(super) struct PassedValidations(Mutex<BTreeMap<Text, (Uuid, Instant)>>);
+
+impl PassedValidations {
+    /// Whether the class passed lately with this content.
+    pub(super) fn contains(&self, class: &Text, content: Uuid) -> bool {
+        let passed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        passed.get(class).is_some_and(|(of, at)| *of == content && at.elapsed() < VALIDATION_TTL)
+    }
+
+    /// Remembers that the class passes now.
+    pub(super) fn insert(&self, class: Text, content: Uuid) {
+        let entry = (content, Instant::now());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(class, entry);
+    }
+}
+
+/// When old launch templates of each class were last looked for.
+#[derive(Debug, Default)]
+pub(super) struct CleanUpTimes(Mutex<BTreeMap<Text, Instant>>);
+
+impl CleanUpTimes {
+    /// Whether a clean-up is due. Asking counts as having done it.
+    pub(super) fn is_due(&self, class: &Text) -> bool {
+        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = done.get(class).is_none_or(|at| at.elapsed() > CLEAN_UP_INTERVAL);
+        if is_due {
+            done.insert(class.clone(), Instant::now());
+        }
+        is_due
+    }
+}
