@@ -10,7 +10,7 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::kind::VOLUME_ATTACHMENT;
 
-/// Attachments a page.
+/// Attachments per page.
 const PAGE: &str = "500";
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ struct Source {
     persistent_volume_name: Option<Text>,
 }
 
-/// Those of a Node. The API selects attachments by no field but their name, so all are read.
+/// The VolumeAttachments of a Node. The API has no field selector for the Node, so all are listed.
 pub(crate) async fn of_node(
     connection: &Connection,
     node: &str,

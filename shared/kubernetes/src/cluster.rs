@@ -21,39 +21,40 @@ use crate::connection::Connection;
 use crate::demand::DemandWatch;
 use crate::item::ObjectProblem;
 use crate::kind::{Kind, NODE_CLAIM, NODE_CLASS, NODE_POOL};
-use crate::look::{Kept, Look, Reading, look};
+use crate::list_cluster::{Cache, ListMode, ListedCluster, list_cluster};
 use crate::patch::text;
-use crate::write::Recorder;
+use crate::write::event::Recorder;
 
 /// A Kubernetes cluster behind its API server.
 ///
-/// Made for one process that runs one thing at a time: two looks at once wait for each other, and a look
-/// waits for [`Cluster::demand_changed`]. A process that is frozen between runs may go on with it.
+/// For a process that does one thing at a time: concurrent listings wait for each other, and a
+/// listing waits for [`Cluster::demand_changed`]. A process that is frozen between runs may
+/// continue with it.
 #[derive(Debug)]
 pub struct KubernetesCluster {
     connection: Connection,
-    reading: Reading,
+    mode: ListMode,
     interner: Interner,
-    kept: Mutex<Kept>,
+    cache: Mutex<Cache>,
     demand: Mutex<DemandWatch>,
-    /// Uids of NodePools, EC2NodeClasses and NodeClaims, as last seen.
+    /// Uids of NodePools, EC2NodeClasses and NodeClaims, as last listed.
     uids: RefCell<BTreeMap<(&'static str, Text), Text>>,
-    /// Problems that were logged: each is told once, until it changes.
-    told: RefCell<BTreeSet<ObjectProblem>>,
+    /// Problems that were logged: each is logged once, until it changes.
+    reported: RefCell<BTreeSet<ObjectProblem>>,
     recorder: Recorder,
 }
 
 impl KubernetesCluster {
-    /// The cluster that a connection leads to.
-    pub fn new(connection: Connection, reading: Reading) -> Self {
+    /// The cluster behind a connection.
+    pub fn new(connection: Connection, mode: ListMode) -> Self {
         Self {
             connection,
-            reading,
+            mode,
             interner: Interner::default(),
-            kept: Mutex::default(),
+            cache: Mutex::default(),
             demand: Mutex::default(),
             uids: RefCell::default(),
-            told: RefCell::default(),
+            reported: RefCell::default(),
             recorder: Recorder::default(),
         }
     }
@@ -63,18 +64,19 @@ impl KubernetesCluster {
         &self.connection
     }
 
-    /// Looks at everything, at least as new as this call, and says what could not be read.
+    /// Lists all objects, at least as new as this call, and what could not be read.
     ///
-    /// Kinds that may not be installed are then simply empty. `Denied` names the verb and resource that RBAC
-    /// withholds.
-    pub async fn look(&self) -> Result<Look, PortError> {
-        let mut kept = self.kept.lock().await;
-        let seen = look(&self.connection, &self.interner, self.reading, &mut kept).await?;
-        drop(kept);
-        self.note_uids(&seen.look.listing);
-        self.tell(&seen.look.problems);
-        self.demand.lock().await.note_look(&seen.look.listing, seen.pods, seen.nodes);
-        Ok(seen.look)
+    /// Kinds that may not be installed are then empty. `Denied` names the verb and resource that
+    /// RBAC withholds.
+    pub async fn list(&self) -> Result<ListedCluster, PortError> {
+        let mut cache = self.cache.lock().await;
+        let listed = list_cluster(&self.connection, &self.interner, self.mode, &mut cache).await?;
+        drop(cache);
+        self.note_uids(&listed.cluster.listing);
+        self.log_problems(&listed.cluster.problems);
+        let mut demand = self.demand.lock().await;
+        demand.note_listing(&listed.cluster.listing, listed.pods, listed.nodes);
+        Ok(listed.cluster)
     }
 
     fn note_uids(&self, listing: &ClusterListing) {
@@ -90,16 +92,16 @@ impl KubernetesCluster {
             .collect();
     }
 
-    fn tell(&self, problems: &[ObjectProblem]) {
+    fn log_problems(&self, problems: &[ObjectProblem]) {
         let problems: BTreeSet<ObjectProblem> = problems.iter().cloned().collect();
-        let mut told = self.told.borrow_mut();
-        for problem in problems.difference(&told) {
+        let mut reported = self.reported.borrow_mut();
+        for problem in problems.difference(&reported) {
             tracing::warn!("{problem}");
         }
-        *told = problems;
+        *reported = problems;
     }
 
-    /// The uid of an object: as last seen, or as it is.
+    /// The uid of an object: as last listed, or read now.
     async fn uid_of(&self, kind: &'static Kind, name: &Text) -> Result<Option<Text>, PortError> {
         let known = self.uids.borrow().get(&(kind.name, name.clone())).cloned();
         if known.is_some() {
@@ -120,7 +122,7 @@ impl KubernetesCluster {
 
 impl Cluster for KubernetesCluster {
     async fn observe(&self) -> Result<ClusterListing, PortError> {
-        self.look().await.map(|look| look.listing)
+        self.list().await.map(|listed| listed.listing)
     }
 
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {

@@ -10,7 +10,7 @@ use domain::pod::ObjectKey;
 use domain::workload::WorkloadKind;
 use manifests::{CollectedObjects, Object, ObjectCollector};
 
-use crate::item::{Beside, Item};
+use crate::item::{Item, ObservedStatus};
 use crate::kind::{self, Kind};
 
 /// The annotation of a NodeClaim object that says which claim it shows.
@@ -28,30 +28,32 @@ impl Gathered {
     /// Takes an object in.
     pub(crate) fn take(&mut self, item: Item) {
         let Self { listing, collector } = self;
-        let (object, beside) = match item {
+        let (object, observed) = match item {
             Item::Pod(pod) => return collector.add(Object::Pod(pod)),
             Item::Other(other) => *other,
             Item::Unreadable(unreadable) => {
-                let (source, beside) = *unreadable;
-                note_buffer(listing, source.source.key(), beside);
+                let (source, observed) = *unreadable;
+                note_buffer(listing, source.source.key(), observed);
                 return listing.unreadable_sources.push(source);
             }
         };
-        match (&object, beside) {
-            (Object::NodePool(pool), Beside::NodePool(state)) => {
+        match (&object, observed) {
+            (Object::NodePool(pool), ObservedStatus::NodePool(state)) => {
                 listing.node_pool_states.insert(pool.name.clone(), state);
             }
-            (Object::Ec2NodeClass(class), Beside::NodeClass(state)) => {
+            (Object::Ec2NodeClass(class), ObservedStatus::NodeClass(state)) => {
                 listing.node_class_states.insert(class.name.clone(), state);
             }
-            (Object::CapacityBuffer(buffer), beside) => note_buffer(listing, &buffer.key, beside),
+            (Object::CapacityBuffer(buffer), observed) => {
+                note_buffer(listing, &buffer.key, observed)
+            }
             _ => {}
         }
         collector.add(object);
     }
 
-    /// Kinds that what was gathered refers to, and that nothing else needs: ReplicaSets alone may be many
-    /// times as many as Deployments.
+    /// Kinds that what was gathered refers to, and that nothing else needs: ReplicaSets alone may
+    /// be many times as many as Deployments.
     pub(crate) fn referred(&self) -> Vec<&'static Kind> {
         let objects = self.collector.added();
         let by_buffers =
@@ -87,8 +89,8 @@ impl Gathered {
 }
 
 /// Notes what a CapacityBuffer, readable or not, says of itself.
-fn note_buffer(listing: &mut ClusterListing, key: &ObjectKey, beside: Beside) {
-    if let Beside::CapacityBuffer(state) = beside {
+fn note_buffer(listing: &mut ClusterListing, key: &ObjectKey, observed: ObservedStatus) {
+    if let ObservedStatus::CapacityBuffer(state) = observed {
         listing.capacity_buffer_states.insert(key.clone(), state);
     }
 }

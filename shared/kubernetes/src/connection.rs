@@ -1,4 +1,5 @@
-//! The way to an API server: where it is, who we are, and connections that are renewed when they went stale.
+//! The connection to an API server: its address, our identity, and clients that are renewed when
+//! stale.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -12,31 +13,32 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use serde_json::json;
 
 use crate::call::{Call, Verb};
+use crate::failure::shown;
 use crate::token::{Token, TokenSource, Tokens};
 
 /// How long opening a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Connections that nobody used for so long are given up: a load balancer may have forgotten them while the
-/// process was frozen, and a request on one of those would wait for its timeout.
+/// Connections that were idle for longer are dropped: a load balancer may have closed them while
+/// the process was frozen, and a request on one of those would run into its timeout.
 const IDLE_MAX: SignedDuration = SignedDuration::from_mins(2);
 
-/// Connections opened ahead of the first lists, which go out side by side.
+/// Connections opened ahead of the first lists, which run concurrently.
 const WARM_CONNECTIONS: usize = 4;
 
-/// Where an API server is.
+/// The address of an API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// `https://…`, as `eks:DescribeCluster` gives it.
     pub url: Text,
-    /// Base64 of the PEM certificates that its own is signed by (`certificateAuthority.data`); `None` trusts
-    /// those that the system trusts.
+    /// The certificate authority, PEM in base64 (`certificateAuthority.data`); `None` trusts the
+    /// system's.
     pub certificate_authority: Option<Text>,
 }
 
-/// The way to one API server.
+/// The connection to one API server.
 ///
-/// Works on one thread: a run's calls share it by reference.
+/// Not thread-safe: the calls of one thread share it by reference.
 pub struct Connection {
     config: Config,
     tokens: Option<Tokens>,
@@ -55,9 +57,9 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// To an endpoint, as whoever the tokens say. Nothing is sent yet.
+    /// Connects to an endpoint with bearer tokens. Nothing is sent yet.
     ///
-    /// `Invalid` where the endpoint makes no sense. Must be called inside a Tokio runtime.
+    /// `Invalid` where the endpoint is invalid. Must be called inside a Tokio runtime.
     pub async fn with_tokens(
         endpoint: &Endpoint,
         tokens: impl TokenSource + 'static,
@@ -83,8 +85,8 @@ impl Connection {
         Self::open(config, Some(Tokens::new(tokens)))
     }
 
-    /// As `kubectl` would connect: by `KUBECONFIG` or `~/.kube/config`, through a context of it (the current
-    /// one where none is named), exec plugins included.
+    /// Connects as `kubectl` does: by `KUBECONFIG` or `~/.kube/config`, with the named context or
+    /// the current one, exec plugins included.
     ///
     /// `Invalid` where there is no such file or context. Must be called inside a Tokio runtime.
     pub async fn from_kubeconfig(context: Option<&str>) -> Result<Self, PortError> {
@@ -104,14 +106,14 @@ impl Connection {
         Ok(Self { config, tokens, client, last_used: Cell::new(Timestamp::now()) })
     }
 
-    /// Where the API server is.
+    /// The address of the API server.
     pub fn url(&self) -> String {
         self.config.cluster_url.to_string()
     }
 
-    /// Opens connections and makes a token, so that the first look need not wait for either.
+    /// Opens connections and gets a token, so that the first list waits for neither.
     pub async fn warm_up(&self) -> Result<(), PortError> {
-        // Everybody may read it, and it is small.
+        // Every identity may read it, and it is small.
         let version = || async {
             let call = Call::new(Verb::Get, "version", "/version");
             self.call(&call).await.map_err(|failure| failure.into_port_error(&call))
@@ -130,13 +132,13 @@ impl Connection {
         Ok(self.client.borrow().clone())
     }
 
-    /// Gives up all connections: those under way end with their calls.
+    /// Drops all connections; calls in flight keep theirs.
     pub(crate) fn renew(&self) -> Result<(), PortError> {
         *self.client.borrow_mut() = client_of(&self.config)?;
         Ok(())
     }
 
-    /// The token to send; `None` where the client knows by itself who we are.
+    /// The token to send; `None` where the client authenticates by itself.
     pub(crate) async fn token(&self) -> Result<Option<Token>, PortError> {
         match &self.tokens {
             Some(tokens) => tokens.current(Timestamp::now()).await.map(Some),
@@ -144,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// Notes that the API server did not take a token; says whether another one may do better.
+    /// Forgets a token that the API server rejected. Returns whether another one may be accepted.
     pub(crate) fn refuse(&self, token: Option<&Token>) -> bool {
         match (&self.tokens, token) {
             (Some(tokens), Some(token)) => {
@@ -160,20 +162,4 @@ fn client_of(config: &Config) -> Result<Client, PortError> {
     Client::try_from(config.clone()).map_err(|error| {
         PortError::new(ErrorKind::Invalid, "connect to cluster", shown(&error)).because(error)
     })
-}
-
-/// An error with what it came from, in one line.
-pub(crate) fn shown(error: &dyn std::error::Error) -> String {
-    let mut shown = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        // Many errors repeat their cause.
-        if !shown.contains(&text) {
-            shown.push_str(": ");
-            shown.push_str(&text);
-        }
-        cause = error.source();
-    }
-    shown
 }

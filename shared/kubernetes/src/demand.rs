@@ -1,4 +1,4 @@
-//! Waiting for what provisioning acts upon: pods that found no node, and Nodes that are going away.
+//! Waits for what provisioning acts upon: unschedulable pods, and Nodes that are being disrupted.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,75 +16,75 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::item::Item;
 use crate::kind::{Kind, NODE, POD};
-use crate::watch::{Happened, Watch, Watched, is_as_new};
+use crate::watch::{Watch, WatchEvent, WatchRequest, is_as_new};
 
-/// After so long the API server ends a watch, and another takes up where it stood: a connection that died
-/// without a word is noticed by then.
+/// The timeout of a watch, seconds. The next one resumes where it ended, so that a connection that
+/// died silently is noticed by then.
 const WATCH_SECONDS: u64 = 30;
-/// How much later than that a watch counts as dead.
+/// How long after its timeout a watch counts as dead.
 const GRACE: SignedDuration = SignedDuration::from_secs(5);
-/// Between the end of one watch and the next that takes up where it stood.
+/// The pause before a watch is resumed.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Pods that no scheduler has bound: the API server selects them.
+/// The field selector of pods that are not bound.
 const UNBOUND: &str = "spec.nodeName=";
 
-/// What is followed between looks.
+/// Watches pods and Nodes between listings of the cluster.
 #[derive(Debug)]
 pub(crate) struct DemandWatch {
-    pods: Following,
-    nodes: Following,
-    /// Uids of Nodes that were seen going away.
+    pods: Follower,
+    nodes: Follower,
+    /// Uids of Nodes that are known to be disrupted.
     disrupted: BTreeSet<Text>,
-    /// Nothing has been missed since somebody last looked.
+    /// No event was missed since the cluster was last listed.
     is_gapless: bool,
-    /// What was missed has been answered as a change: until somebody looks there is nothing to add.
-    is_gap_told: bool,
+    /// The gap was reported as a change: until the cluster is listed there is nothing to add.
+    is_gap_reported: bool,
 }
 
-/// A kind whose events are followed.
+/// Follows the events of one kind.
 #[derive(Debug)]
-struct Following {
+struct Follower {
     kind: &'static Kind,
     field_selector: &'static str,
-    /// How far the stream was read.
+    /// The resource version up to which the stream was read.
     position: String,
-    /// Up to here somebody has seen everything.
-    seen: String,
+    /// The resource version up to which the cluster was listed.
+    listed: String,
     stream: Option<Stream>,
 }
 
 #[derive(Debug)]
 struct Stream {
     watch: Watch,
-    /// When it is over, whatever is heard of it.
+    /// When it counts as ended in any case.
     ends: Timestamp,
 }
 
 impl Default for DemandWatch {
     fn default() -> Self {
         Self {
-            pods: Following::new(&POD, UNBOUND),
-            nodes: Following::new(&NODE, ""),
+            pods: Follower::new(&POD, UNBOUND),
+            nodes: Follower::new(&NODE, ""),
             disrupted: BTreeSet::new(),
             is_gapless: false,
-            is_gap_told: false,
+            is_gap_reported: false,
         }
     }
 }
 
 impl DemandWatch {
-    /// Notes what a look saw, and at which resource versions of pods and Nodes.
-    pub(crate) fn note_look(&mut self, listing: &ClusterListing, pods: String, nodes: String) {
-        self.pods.note_seen(pods);
-        self.nodes.note_seen(nodes);
+    /// Takes over a listing of the cluster, and its resource versions of pods and Nodes.
+    pub(crate) fn note_listing(&mut self, listing: &ClusterListing, pods: String, nodes: String) {
+        self.pods.set_listed(pods);
+        self.nodes.set_listed(nodes);
         let disrupted = listing.objects.nodes.iter().filter(|node| node.is_disrupted());
         self.disrupted = disrupted.map(|node| node.uid.clone()).collect();
         self.is_gapless = true;
-        self.is_gap_told = false;
+        self.is_gap_reported = false;
     }
 
-    /// Waits for a change, or until a moment.
+    /// Waits for a change of demand, at most until a time.
     pub(crate) async fn changed(
         &mut self,
         connection: &Connection,
@@ -92,9 +92,9 @@ impl DemandWatch {
         until: Timestamp,
     ) -> Result<Demand, PortError> {
         if !self.is_gapless {
-            // Nobody has looked yet, or something was missed; the look to come closes the gap. Told once: whoever
-            // waits for a window to close would ask in a circle.
-            if std::mem::replace(&mut self.is_gap_told, true) {
+            // The cluster was not listed yet, or events were missed; the next listing closes the
+            // gap. Reported once: a caller that waits for a batching window to close would spin.
+            if std::mem::replace(&mut self.is_gap_reported, true) {
                 sleep(left(until)).await;
                 return Ok(Demand::Unchanged);
             }
@@ -103,50 +103,52 @@ impl DemandWatch {
         loop {
             let left = left(until);
             let Self { pods, nodes, .. } = self;
-            let happened = tokio::select! {
+            let event = tokio::select! {
                 biased;
-                happened = pods.next(connection, interner) => happened,
-                happened = nodes.next(connection, interner) => happened,
+                event = pods.next(connection, interner) => event,
+                event = nodes.next(connection, interner) => event,
                 () = sleep(left) => return Ok(Demand::Unchanged),
             };
-            if self.is_change(happened)? {
-                self.take_rest(connection, interner);
+            if self.is_change(event)? {
+                self.drain_pending(connection, interner);
                 return Ok(Demand::Changed);
             }
         }
     }
 
-    fn is_change(&mut self, happened: Result<Happened, Missed>) -> Result<bool, PortError> {
-        match happened {
-            Ok(Happened::Present(decoded)) => Ok(decoded.item.is_some_and(|item| self.asks(&item))),
-            Ok(Happened::Gone(decoded)) => {
+    fn is_change(&mut self, event: Result<WatchEvent, FollowError>) -> Result<bool, PortError> {
+        match event {
+            Ok(WatchEvent::Applied(decoded)) => {
+                Ok(decoded.item.is_some_and(|item| self.is_demand(&item)))
+            }
+            Ok(WatchEvent::Deleted(decoded)) => {
                 if let Some(node) = decoded.item.as_ref().and_then(node_of) {
                     self.disrupted.remove(&node.uid);
                 }
                 Ok(false)
             }
-            Ok(Happened::Bookmark(_)) => Ok(false),
-            Err(missed) => {
+            Ok(WatchEvent::Bookmark(_)) => Ok(false),
+            Err(error) => {
                 self.is_gapless = false;
-                self.is_gap_told = true;
-                match missed {
-                    Missed::Expired => Ok(true),
-                    Missed::Failed(error) => Err(error),
+                self.is_gap_reported = true;
+                match error {
+                    FollowError::Expired => Ok(true),
+                    FollowError::Failed(error) => Err(error),
                 }
             }
         }
     }
 
-    /// Whether an object that appeared or changed asks for nodes.
-    fn asks(&mut self, item: &Item) -> bool {
+    /// Whether an object that was added or modified needs nodes.
+    fn is_demand(&mut self, item: &Item) -> bool {
         match item {
             Item::Pod(object) => is_waiting(&object.pod),
-            Item::Other(_) => node_of(item).is_some_and(|node| self.starts_to_go(node)),
+            Item::Other(_) => node_of(item).is_some_and(|node| self.becomes_disrupted(node)),
             Item::Unreadable(_) => false,
         }
     }
 
-    fn starts_to_go(&mut self, node: &Node) -> bool {
+    fn becomes_disrupted(&mut self, node: &Node) -> bool {
         if node.is_disrupted() {
             self.disrupted.insert(node.uid.clone())
         } else {
@@ -155,17 +157,18 @@ impl DemandWatch {
         }
     }
 
-    /// Takes what has come in already, so that a hundred pods made at once are one change.
-    fn take_rest(&mut self, connection: &Connection, interner: &Interner) {
+    /// Consumes events that have arrived already, so that a hundred pods created at once are one
+    /// change.
+    fn drain_pending(&mut self, connection: &Connection, interner: &Interner) {
         while self.pods.stream.is_some()
-            && let Some(Ok(happened)) = self.pods.next(connection, interner).now_or_never()
+            && let Some(Ok(event)) = self.pods.next(connection, interner).now_or_never()
         {
-            let _: Result<bool, PortError> = self.is_change(Ok(happened));
+            let _: Result<bool, PortError> = self.is_change(Ok(event));
         }
     }
 }
 
-/// How long it is until a moment; nothing where it is past.
+/// The time left; zero where it is past.
 fn left(until: Timestamp) -> Duration {
     Duration::try_from(until.duration_since(Timestamp::now())).unwrap_or(Duration::ZERO)
 }
@@ -180,41 +183,41 @@ fn node_of(item: &Item) -> Option<&Node> {
     }
 }
 
-/// Whether a pod waits for a node that only provisioning can bring.
+/// Whether a pod waits for a node that only provisioning can launch.
 fn is_waiting(pod: &Pod) -> bool {
     pod.node_name.is_none() && pod.marked_unschedulable && pod.is_active() && !pod.is_daemon()
 }
 
-/// Why a stream does not go on where it stood.
+/// Why a stream cannot be resumed.
 #[derive(Debug)]
-enum Missed {
-    /// What happened meanwhile is no longer known.
+enum FollowError {
+    /// The resource version expired: events were missed.
     Expired,
-    /// Nobody can say.
+    /// The call failed.
     Failed(PortError),
 }
 
-impl Following {
+impl Follower {
     fn new(kind: &'static Kind, field_selector: &'static str) -> Self {
-        let (position, seen) = (String::new(), String::new());
-        Self { kind, field_selector, position, seen, stream: None }
+        let (position, listed) = (String::new(), String::new());
+        Self { kind, field_selector, position, listed, stream: None }
     }
 
-    /// Everything up to a resource version has been seen by other means.
-    fn note_seen(&mut self, resource_version: String) {
+    /// The cluster was listed up to a resource version.
+    fn set_listed(&mut self, resource_version: String) {
         if self.stream.is_none() || is_as_new(&self.position, &resource_version).is_none() {
             self.stream = None;
             self.position.clone_from(&resource_version);
         }
-        self.seen = resource_version;
+        self.listed = resource_version;
     }
 
-    /// What happened next that nobody has seen. Nothing is lost where this is given up while it waits.
+    /// The next event that no listing contains. Cancel-safe.
     async fn next(
         &mut self,
         connection: &Connection,
         interner: &Interner,
-    ) -> Result<Happened, Missed> {
+    ) -> Result<WatchEvent, FollowError> {
         loop {
             let now = Timestamp::now();
             if self.stream.as_ref().is_some_and(|stream| stream.ends < now) {
@@ -228,29 +231,29 @@ impl Following {
             };
             let left = Duration::try_from(stream.ends.duration_since(now)).unwrap_or_default();
             match timeout(left, stream.watch.next(interner)).await {
-                Ok(Some(Ok(happened))) => {
-                    happened.resource_version().clone_into(&mut self.position);
-                    if is_as_new(&self.seen, &self.position) != Some(true) {
-                        return Ok(happened);
+                Ok(Some(Ok(event))) => {
+                    event.resource_version().clone_into(&mut self.position);
+                    if is_as_new(&self.listed, &self.position) != Some(true) {
+                        return Ok(event);
                     }
                 }
                 Ok(Some(Err(failure))) if failure.is_expired() => {
-                    // The next one starts from what the next look sees.
+                    // The next one resumes from the next listing.
                     self.stream = None;
-                    return Err(Missed::Expired);
+                    return Err(FollowError::Expired);
                 }
                 ended => {
-                    tracing::debug!(kind = self.kind.name, ?ended, "watch ended, and goes on");
+                    tracing::debug!(kind = self.kind.name, ?ended, "watch ended, resuming it");
                     self.stream = None;
-                    // A server that ends every watch at once is not to be asked in a circle.
+                    // Do not spin where a server ends every watch at once.
                     sleep(PAUSE).await;
                 }
             }
         }
     }
 
-    async fn open(&self, connection: &Connection, now: Timestamp) -> Result<Stream, Missed> {
-        let watched = Watched {
+    async fn open(&self, connection: &Connection, now: Timestamp) -> Result<Stream, FollowError> {
+        let request = WatchRequest {
             kind: self.kind,
             version: self.kind.version(),
             field_selector: self.field_selector,
@@ -258,17 +261,17 @@ impl Following {
             seconds: WATCH_SECONDS,
         };
         let length = SignedDuration::from_secs(WATCH_SECONDS.cast_signed()) + GRACE;
-        match connection.watch(&watched).await {
+        match connection.watch(&request).await {
             Ok(watch) => Ok(Stream { watch, ends: now + length }),
-            Err((failure, call)) => Err(missed(failure, &call)),
+            Err((failure, call)) => Err(follow_error(failure, &call)),
         }
     }
 }
 
-fn missed(failure: Failure, call: &Call) -> Missed {
+fn follow_error(failure: Failure, call: &Call) -> FollowError {
     if failure.is_expired() {
-        Missed::Expired
+        FollowError::Expired
     } else {
-        Missed::Failed(failure.into_port_error(call))
+        FollowError::Failed(failure.into_port_error(call))
     }
 }

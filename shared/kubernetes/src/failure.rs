@@ -1,4 +1,4 @@
-//! Why a call failed, and what that means to whoever asked.
+//! Why a call failed.
 
 use std::time::Duration;
 
@@ -7,36 +7,33 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
-use crate::call::Call;
-use crate::connection::shown;
-
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The API server said no.
+    /// The API server answered with an error.
     #[error("{} {}", .0.code.as_u16(), .0.message)]
     Refused(Refusal),
-    /// Nothing came back, or not all of it.
+    /// No answer, or an incomplete one.
     #[error("{}", shown(.0))]
     Unreachable(#[source] kube::Error),
-    /// Nothing came back in time.
+    /// No answer within the time limit.
     #[error("no answer within {} s", .0.as_secs())]
     TimedOut(Duration),
-    /// There is nothing to show who we are, or no way to connect.
+    /// There is no token, or no client.
     #[error(transparent)]
     NoToken(PortError),
-    /// What came back, or what was to be sent, makes no sense.
+    /// The answer or the request is malformed.
     #[error("{0}")]
     Broken(String),
 }
 
-/// An answer other than success.
+/// An error answer.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) code: StatusCode,
     /// `reason` of the answer's Status: a word, such as `AlreadyExists`.
     pub(crate) reason: String,
-    /// Its `message`, account ids struck out.
+    /// Its `message`, with account ids redacted.
     pub(crate) message: String,
     /// `reason` of each of its causes.
     pub(crate) causes: Vec<String>,
@@ -65,7 +62,7 @@ struct Cause {
     reason: String,
 }
 
-/// Most characters of a message that is no Status: a proxy's page of HTML.
+/// The most characters kept of an answer that is not a Status, such as a proxy's HTML page.
 const MESSAGE_CHARS_MAX: usize = 300;
 
 impl Refusal {
@@ -74,22 +71,22 @@ impl Refusal {
             message: String::from_utf8_lossy(body).chars().take(MESSAGE_CHARS_MAX).collect(),
             ..Status::default()
         });
-        let asked_in_header = headers
+        let in_header = headers
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok())
             .and_then(|seconds| seconds.parse().ok());
-        let asked_in_body = Some(status.details.retry_after_seconds).filter(|asked| *asked > 0);
+        let in_body = Some(status.details.retry_after_seconds).filter(|seconds| *seconds > 0);
         Self {
             code,
             reason: status.reason,
             message: without_account_ids(&status.message),
             causes: status.details.causes.into_iter().map(|cause| cause.reason).collect(),
-            retry_after: asked_in_header.or(asked_in_body).map(Duration::from_secs),
+            retry_after: in_header.or(in_body).map(Duration::from_secs),
         }
     }
 
-    /// Whether it was the authorizer who said no, rather than an admission plugin or a quota.
-    fn is_by_rbac(&self) -> bool {
+    /// Whether RBAC refused it, rather than an admission plugin or a quota.
+    pub(crate) fn is_by_rbac(&self) -> bool {
         self.code == StatusCode::FORBIDDEN
             && self.message.contains("User \"")
             && self.message.contains("\" cannot ")
@@ -101,20 +98,19 @@ impl Failure {
         Self::Unreachable(error)
     }
 
-    /// Whether the API server answered with this code.
+    /// Whether the API server answered with this status code.
     pub(crate) fn is(&self, code: StatusCode) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.code == code)
     }
 
-    /// Whether what was asked for is there no longer: an old resource version, or the end of a list that
-    /// took too long.
+    /// Whether the resource version is too old, or the continue token of a list has expired.
     pub(crate) fn is_expired(&self) -> bool {
         self.is(StatusCode::GONE)
             || matches!(self, Self::Refused(refusal) if refusal.reason == "Expired")
     }
 
     /// Whether the same call may succeed later.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub(crate) fn is_retryable(&self) -> bool {
         match self {
             Self::Refused(refusal) => {
                 refusal.code == StatusCode::TOO_MANY_REQUESTS || refusal.code.is_server_error()
@@ -124,12 +120,12 @@ impl Failure {
         }
     }
 
-    /// Whether the connection is to blame.
+    /// Whether the connection may be broken.
     pub(crate) const fn is_connection_lost(&self) -> bool {
         matches!(self, Self::Unreachable(_) | Self::TimedOut(_))
     }
 
-    /// How long the API server asked us to wait.
+    /// How long the API server asked us to wait before a retry.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused(refusal) => refusal.retry_after,
@@ -137,7 +133,7 @@ impl Failure {
         }
     }
 
-    fn kind(&self) -> ErrorKind {
+    pub(crate) fn kind(&self) -> ErrorKind {
         match self {
             Self::Refused(refusal) => match refusal.code.as_u16() {
                 401 | 403 => ErrorKind::Denied,
@@ -153,36 +149,25 @@ impl Failure {
             Self::Broken(_) => ErrorKind::Invalid,
         }
     }
-
-    fn message(&self, call: &Call) -> String {
-        let verb = call.verb.as_str();
-        match self {
-            // The authorizer's own words name the user, which on EKS may be an ARN.
-            Self::Refused(refusal) if refusal.is_by_rbac() => {
-                format!("RBAC does not let us {verb} {}", call.resource)
-            }
-            Self::Refused(refusal) if refusal.code == StatusCode::UNAUTHORIZED => {
-                "the API server does not know who we are (on EKS: is there an access entry for the role?)"
-                    .to_owned()
-            }
-            Self::Refused(refusal) if refusal.message.is_empty() => refusal.code.to_string(),
-            Self::Refused(refusal) => refusal.message.clone(),
-            other => other.to_string(),
-        }
-    }
-
-    /// What it means to whoever asked.
-    pub(crate) fn into_port_error(self, call: &Call) -> PortError {
-        if let Self::NoToken(error) = self {
-            return error;
-        }
-        let error = PortError::new(self.kind(), call.to_string(), self.message(call));
-        // What was refused has been told in full.
-        if matches!(self, Self::Refused(_)) { error } else { error.because(self) }
-    }
 }
 
-/// A message with everything struck out that has the form of an AWS account id: twelve digits.
+/// An error with its causes, in one line.
+pub(crate) fn shown(error: &dyn std::error::Error) -> String {
+    let mut shown = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        // Many errors repeat their cause.
+        if !shown.contains(&text) {
+            shown.push_str(": ");
+            shown.push_str(&text);
+        }
+        cause = error.source();
+    }
+    shown
+}
+
+/// Redacts everything in the form of an AWS account id: twelve digits.
 fn without_account_ids(message: &str) -> String {
     const ID_DIGITS: usize = 12;
     let mut shown = String::with_capacity(message.len());
@@ -202,7 +187,7 @@ fn without_account_ids(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Verb;
+    use crate::call::{Call, Verb};
 
     fn refused(code: u16, body: &str) -> Failure {
         let code = StatusCode::from_u16(code).unwrap();
@@ -263,7 +248,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_no_status_is_shown_in_part() {
         let failure = refused(502, &"x".repeat(5000));
-        assert!(failure.is_passing());
+        assert!(failure.is_retryable());
         assert_eq!(failure.to_string().len(), "502 ".len() + MESSAGE_CHARS_MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! One object as it is kept: a compact domain value under its key.
+//! One object as it is kept: a compact domain value with its key.
 
 use std::fmt;
 
@@ -10,45 +10,46 @@ use manifests::{ApiKind, Field, Interner, ManifestError, Object, PodObject, read
 
 use crate::state;
 
-/// An object as it is kept: pods, of which there may be tens of thousands, take no more than they need.
+/// An object. Pods, of which there may be tens of thousands, take no more memory than they need.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all items are pods")]
 pub(crate) enum Item {
     Pod(PodObject),
-    /// Any other object, and what only a live cluster knows of it.
-    Other(Box<(Object, Beside)>),
-    /// A schedule or a buffer that cannot be read: its author is told.
-    Unreadable(Box<(UnreadableSource, Beside)>),
+    /// Any other object, with the status that only a live cluster has.
+    Other(Box<(Object, ObservedStatus)>),
+    /// A schedule or a buffer that cannot be read: an event tells its author.
+    Unreadable(Box<(UnreadableSource, ObservedStatus)>),
 }
 
-/// What only a live cluster knows of an object.
+/// The status of an object, which only a live cluster has.
 #[derive(Clone, Debug)]
-pub(crate) enum Beside {
+pub(crate) enum ObservedStatus {
     Nothing,
     NodePool(Observed<NodePoolStatus>),
     NodeClass(Observed<NodeClassStatus>),
     CapacityBuffer(Observed<CapacityBufferStatus>),
 }
 
-/// What tells one state of an object from all others.
+/// The key of an object, and its resource version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct ItemMetadata {
     /// Namespace (empty outside namespaces) and name.
     pub(crate) key: Option<ObjectKey>,
     /// `metadata.resourceVersion`.
     pub(crate) resource_version: String,
 }
 
-/// An object that could not be read, and is left out, or was read in a way its author may not expect.
+/// An object that could not be read, and is left out, or was read in a way its author may not
+/// expect.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectProblem {
     /// Kind and name: `NodePool web`.
     pub object: String,
-    /// The field, where it is one's fault.
+    /// The field, where the problem is in one.
     pub field: Option<String>,
     /// What is wrong.
     pub what: String,
-    /// The object counts as absent.
+    /// Whether the object counts as absent.
     pub is_left_out: bool,
 }
 
@@ -67,29 +68,30 @@ impl fmt::Display for ObjectProblem {
     }
 }
 
-/// What one object was read as.
+/// The result of decoding one object.
 #[derive(Debug)]
 pub(crate) struct Decoded {
-    pub(crate) stamp: Stamp,
-    /// `None` where it could not be read, unless its author is to be told.
+    pub(crate) metadata: ItemMetadata,
+    /// `None` where it could not be read, unless an event is to tell its author.
     pub(crate) item: Option<Item>,
     pub(crate) problems: Vec<ObjectProblem>,
 }
 
-/// Reads one object of an API server.
+/// Decodes one object of an API server.
 pub(crate) fn decode(json: &str, kind: &ApiKind, interner: &Interner) -> Decoded {
-    let mut stamp = Stamp::default();
+    let mut metadata = ItemMetadata::default();
     let mut source = None;
     let read = read_api_object(json, kind, interner, |root| {
-        stamp = stamp_of(root);
-        let beside = match &*kind.kind {
-            "NodePool" => Beside::NodePool(state::node_pool(root)),
-            "EC2NodeClass" => Beside::NodeClass(state::node_class(root)),
-            "CapacityBuffer" => Beside::CapacityBuffer(state::capacity_buffer(root)),
-            _ => Beside::Nothing,
+        metadata = metadata_of(root);
+        let observed = match &*kind.kind {
+            "NodePool" => ObservedStatus::NodePool(state::node_pool(root)),
+            "EC2NodeClass" => ObservedStatus::NodeClass(state::node_class(root)),
+            "CapacityBuffer" => ObservedStatus::CapacityBuffer(state::capacity_buffer(root)),
+            _ => ObservedStatus::Nothing,
         };
-        source = source_of(kind, root, &stamp).map(|(source, uid)| (source, uid, beside.clone()));
-        beside
+        source =
+            source_of(kind, root, &metadata).map(|(source, uid)| (source, uid, observed.clone()));
+        observed
     });
     let warnings = read.warnings.into_iter().map(|warning| ObjectProblem {
         object: named(kind, warning.place.as_ref().and_then(|place| place.object.as_deref())),
@@ -100,7 +102,7 @@ pub(crate) fn decode(json: &str, kind: &ApiKind, interner: &Interner) -> Decoded
     let mut problems: Vec<ObjectProblem> = warnings.collect();
     let item = match read.result {
         Ok((Object::Pod(pod), _)) => Some(Item::Pod(pod)),
-        Ok((object, beside)) => Some(Item::Other(Box::new((object, beside)))),
+        Ok((object, observed)) => Some(Item::Other(Box::new((object, observed)))),
         Err(errors) => {
             let wrong: Vec<ObjectProblem> =
                 errors.iter().map(|error| left_out(kind, error)).collect();
@@ -109,16 +111,20 @@ pub(crate) fn decode(json: &str, kind: &ApiKind, interner: &Interner) -> Decoded
             item
         }
     };
-    // A reader that leaves an object out says so with a warning, or is not heard.
+    // Readers leave objects out with a warning; others are logged here.
     if item.is_none() && problems.is_empty() {
-        tracing::debug!(kind = &*kind.kind, key = ?stamp.key, "not read");
+        tracing::debug!(kind = &*kind.kind, key = ?metadata.key, "object skipped");
     }
-    Decoded { stamp, item, problems }
+    Decoded { metadata, item, problems }
 }
 
-/// What a schedule or a buffer is to virtual pods, and its uid; `None` for other kinds.
-fn source_of(kind: &ApiKind, root: Field<'_>, stamp: &Stamp) -> Option<(VirtualPodSource, Text)> {
-    let key = stamp.key.clone()?;
+/// A schedule or a buffer as a source of virtual pods, and its uid; `None` for other kinds.
+fn source_of(
+    kind: &ApiKind,
+    root: Field<'_>,
+    metadata: &ItemMetadata,
+) -> Option<(VirtualPodSource, Text)> {
+    let key = metadata.key.clone()?;
     let source = match &*kind.kind {
         "CapacityBuffer" => VirtualPodSource::CapacityBuffer(key),
         "ScaledObject" => VirtualPodSource::ScaledObject(key),
@@ -128,26 +134,26 @@ fn source_of(kind: &ApiKind, root: Field<'_>, stamp: &Stamp) -> Option<(VirtualP
     Some((source, root.get("metadata").get("uid").text()?))
 }
 
-/// A schedule or a buffer with what is wrong with it. One that is merely passed over has nothing wrong with it.
+/// A schedule or a buffer with its problems; `None` where it has none.
 fn unreadable(
-    source: Option<(VirtualPodSource, Text, Beside)>,
+    source: Option<(VirtualPodSource, Text, ObservedStatus)>,
     wrong: &[ObjectProblem],
 ) -> Option<Item> {
-    let (source, uid, beside) = source?;
-    let told = wrong.iter().map(|problem| match &problem.field {
+    let (source, uid, observed) = source?;
+    let problems = wrong.iter().map(|problem| match &problem.field {
         Some(field) => format!("{field}: {}", problem.what),
         None => problem.what.clone(),
     });
-    let problem: Text = told.collect::<Vec<_>>().join("; ").into();
+    let problem: Text = problems.collect::<Vec<_>>().join("; ").into();
     (!problem.is_empty())
-        .then(|| Item::Unreadable(Box::new((UnreadableSource { source, uid, problem }, beside))))
+        .then(|| Item::Unreadable(Box::new((UnreadableSource { source, uid, problem }, observed))))
 }
 
-fn stamp_of(root: Field<'_>) -> Stamp {
-    let metadata = root.get("metadata");
-    let word = |key| metadata.get(key).str().unwrap_or_default();
+fn metadata_of(root: Field<'_>) -> ItemMetadata {
+    let fields = root.get("metadata");
+    let word = |key| fields.get(key).str().unwrap_or_default();
     let namespace = root.reader().interner().text(word("namespace"));
-    Stamp {
+    ItemMetadata {
         key: Some(ObjectKey { namespace, name: Text::from(word("name")) }),
         resource_version: word("resourceVersion").to_owned(),
     }
@@ -181,8 +187,8 @@ mod tests {
             "spec": {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}}"#;
         let decoded = read(json, "Pod");
         assert!(decoded.item.is_none());
-        assert_eq!(decoded.stamp.key, Some(ObjectKey::new("shop", "web")));
-        assert_eq!(decoded.stamp.resource_version, "7");
+        assert_eq!(decoded.metadata.key, Some(ObjectKey::new("shop", "web")));
+        assert_eq!(decoded.metadata.resource_version, "7");
         assert_eq!(
             decoded.problems[0].to_string(),
             "Pod shop/web is left out: spec.containers[0].resources.requests.cpu: \"lots\" is not a quantity: it has no digits"

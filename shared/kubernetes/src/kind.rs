@@ -1,4 +1,4 @@
-//! The kinds that are read and written, and where the API has them.
+//! The kinds that are read and written, and their API paths.
 
 use domain::workload::WorkloadKind;
 use manifests::ApiKind;
@@ -10,11 +10,11 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     /// `karpenter.sh`; empty for the core group.
     pub(crate) group: &'static str,
-    /// Versions that are read, the best first.
+    /// Versions that are read, in order of preference.
     pub(crate) versions: &'static [&'static str],
     /// `nodepools`.
     pub(crate) plural: &'static str,
-    /// A custom resource that may not be installed; then there simply are none.
+    /// A custom resource that may not be installed; then there are no objects.
     pub(crate) is_optional: bool,
 }
 
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// What objects of it are read as.
+    /// The kind and API version that its objects are read as.
     pub(crate) fn read_as(&self, version: &str) -> ApiKind {
         ApiKind { kind: self.name.into(), api_version: self.api_version(version).into() }
     }
@@ -125,8 +125,8 @@ static STATEFUL_SET: Kind = Kind::of("StatefulSet", "apps", &["v1"], "statefulse
 static REPLICA_SET: Kind = Kind::of("ReplicaSet", "apps", &["v1"], "replicasets");
 static JOB: Kind = Kind::of("Job", "batch", &["v1"], "jobs");
 
-/// What every look reads. Pods, by far the longest list, come first, and Nodes only after them: a Node that
-/// joins while pods are read is rather seen without its pods than the other way round.
+/// Kinds that every listing reads. Pods, by far the longest list, come first, and Nodes after them:
+/// a Node that joins meanwhile is listed without its pods rather than pods without their Node.
 pub(crate) static ALWAYS_READ: [&Kind; 17] = [
     &POD,
     &NODE,
@@ -147,10 +147,10 @@ pub(crate) static ALWAYS_READ: [&Kind; 17] = [
     &PREWARM_SCHEDULE,
 ];
 
-/// What a look reads only where a buffer names it: templates of pods by themselves.
+/// PodTemplates, which are listed only where a CapacityBuffer names one.
 pub(crate) static TEMPLATES: &Kind = &POD_TEMPLATE;
 
-/// Where workloads of a kind are.
+/// The API kind of a workload.
 pub(crate) fn of_workload(kind: WorkloadKind) -> &'static Kind {
     match kind {
         WorkloadKind::Deployment => &DEPLOYMENT,

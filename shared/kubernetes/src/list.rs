@@ -1,4 +1,4 @@
-//! Lists, read page by page: never more than a page of JSON is in memory.
+//! Lists of one kind, read page by page: never more than a page of JSON is in memory.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -12,18 +12,18 @@ use crate::failure::Failure;
 use crate::item::{Decoded, decode};
 use crate::kind::Kind;
 
-/// Objects a page. Source: what kubectl asks for.
+/// Objects per page, as in kubectl.
 const PAGE: usize = 500;
-/// How often a list is begun anew whose end expired while it was read.
+/// The most restarts of a list whose continue token expires while it is read.
 const RESTARTS_MAX: usize = 3;
 
-/// A list that was read.
+/// All objects of one kind.
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub(crate) objects: Vec<Decoded>,
-    /// What a watch resumes from.
+    /// The resource version from which a watch resumes.
     pub(crate) resource_version: String,
-    /// The version of the API it was read in; `None` where the kind is not installed.
+    /// The API version of the objects; `None` where the kind is not installed.
     pub(crate) version: Option<&'static str>,
 }
 
@@ -49,7 +49,8 @@ struct PageMetadata {
 }
 
 impl Connection {
-    /// All objects of a kind, as they are now or later: the API server answers from a quorum.
+    /// Lists all objects of a kind, at least as new as this call: the API server answers from a
+    /// quorum.
     pub(crate) async fn list(
         &self,
         kind: &'static Kind,
@@ -75,7 +76,7 @@ impl Connection {
             match self.list_once(kind, version, interner).await {
                 Err((failure, _)) if failure.is_expired() && restarts < RESTARTS_MAX => {
                     restarts += 1;
-                    tracing::debug!(kind = kind.name, restarts, "the list expired: again");
+                    tracing::debug!(kind = kind.name, restarts, "list expired, restarting it");
                 }
                 other => return other,
             }

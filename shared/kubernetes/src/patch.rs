@@ -4,7 +4,8 @@
 
 use serde_json::{Map, Value as Json};
 
-/// What turns one value into another; `None` where they are the same. Lists are replaced as a whole.
+/// The merge patch from one value to another; `None` where they are equal. Lists are replaced
+/// whole.
 pub(crate) fn difference(before: &Json, after: &Json) -> Option<Json> {
     let (Json::Object(old), Json::Object(new)) = (before, after) else {
         return (before != after).then(|| after.clone());
@@ -25,18 +26,18 @@ pub(crate) fn difference(before: &Json, after: &Json) -> Option<Json> {
     (!patch.is_empty()).then_some(Json::Object(patch))
 }
 
-/// The member of an object at a path, made where it is missing.
+/// The member of an object at a path, created where it is missing.
 pub(crate) fn member<'j>(object: &'j mut Json, path: &[&str]) -> &'j mut Json {
     path.iter().fold(object, |at, key| {
         if !at.is_object() {
             *at = Json::Object(Map::new());
         }
-        // Of an object, indexing makes what is missing.
+        // Indexing an object creates what is missing.
         &mut at[*key]
     })
 }
 
-/// Edits the list at a path, made where it is missing.
+/// Edits the list at a path, created where it is missing.
 pub(crate) fn edit_list(object: &mut Json, path: &[&str], edit: impl FnOnce(&mut Vec<Json>)) {
     let at = member(object, path);
     let mut items = match at.take() {
@@ -47,7 +48,7 @@ pub(crate) fn edit_list(object: &mut Json, path: &[&str], edit: impl FnOnce(&mut
     *at = Json::Array(items);
 }
 
-/// A string of an object.
+/// The string at a path; empty where there is none.
 pub(crate) fn text<'j>(object: &'j Json, path: &[&str]) -> &'j str {
     path.iter().try_fold(object, |at, key| at.get(*key)).and_then(Json::as_str).unwrap_or_default()
 }

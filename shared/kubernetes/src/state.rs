@@ -1,4 +1,4 @@
-//! `status` of NodePools, EC2NodeClasses and CapacityBuffers, beside what `manifests` reads of them.
+//! Reads `status` of NodePools, EC2NodeClasses and CapacityBuffers, which `manifests` does not.
 
 use controllers::status::{
     CapacityBufferCondition, CapacityBufferStatus, NodeClassCondition, NodeClassStatus,
@@ -92,7 +92,7 @@ fn ami(item: Field<'_>) -> Option<ResolvedAmi> {
     })
 }
 
-/// A requirement of an image, as a controller wrote it.
+/// A requirement of a resolved image.
 fn requirement(item: Field<'_>) -> Option<Requirement> {
     Some(Requirement {
         key: item.get("key").text()?,
@@ -121,7 +121,7 @@ fn reservation(item: Field<'_>) -> Option<ReservationStatus> {
     })
 }
 
-/// Conditions of the kinds that are ours.
+/// The conditions that we write; those of other controllers are left out.
 fn conditions<K>(status: Field<'_>, parse: fn(&str) -> Option<K>) -> Vec<ObjectCondition<K>> {
     let read = |item: Field<'_>| {
         Some(ObjectCondition {

@@ -1,4 +1,4 @@
-//! Bearer tokens that end, and are renewed before they do.
+//! Bearer tokens that expire, and are renewed before.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -8,15 +8,15 @@ use std::pin::Pin;
 use controllers::ports::PortError;
 use domain::{SignedDuration, Text, Timestamp};
 
-/// How long before its end a token is renewed. A call that is under way may take as long.
-const RENEWED_BEFORE: SignedDuration = SignedDuration::from_secs(60);
+/// How long before its expiry a token is renewed. A call in flight may take as long.
+const RENEWAL_MARGIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// A bearer token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
-    /// What stands behind `Bearer`. A secret: never shown, not even by `Debug`.
+    /// The value after `Bearer`. A secret: never shown, not even by `Debug`.
     pub secret: Text,
-    /// When the API server stops taking it.
+    /// When the API server stops accepting it.
     pub expires: Timestamp,
 }
 
@@ -27,11 +27,11 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Makes tokens: for EKS, a presigned `GetCallerIdentity`.
+/// A source of tokens: for EKS, presigned `GetCallerIdentity` requests.
 ///
 /// Any `Fn() -> impl Future<Output = Result<Token, PortError>>` is one.
 pub trait TokenSource {
-    /// A token that is good from now on.
+    /// A token that is valid now.
     fn token(&self) -> impl Future<Output = Result<Token, PortError>>;
 }
 
@@ -47,7 +47,7 @@ where
 
 type Made<'s> = Pin<Box<dyn Future<Output = Result<Token, PortError>> + 's>>;
 
-/// A source whose type is forgotten.
+/// A type-erased source.
 trait AnySource {
     fn make(&self) -> Made<'_>;
 }
@@ -75,11 +75,11 @@ impl Tokens {
         Self { source: Box::new(source), current: RefCell::new(None) }
     }
 
-    /// The token in use, renewed where it ends soon.
+    /// The token in use, renewed where it expires soon.
     pub(crate) async fn current(&self, now: Timestamp) -> Result<Token, PortError> {
         let known = self.current.borrow().clone();
         if let Some(token) = known
-            && token.expires.duration_since(now) > RENEWED_BEFORE
+            && token.expires.duration_since(now) > RENEWAL_MARGIN
         {
             return Ok(token);
         }
@@ -88,7 +88,7 @@ impl Tokens {
         Ok(fresh)
     }
 
-    /// Forgets a token that the API server did not take; a newer one stays.
+    /// Forgets a token that the API server rejected; a newer one stays.
     pub(crate) fn refuse(&self, refused: &Token) {
         let mut current = self.current.borrow_mut();
         if current.as_ref() == Some(refused) {

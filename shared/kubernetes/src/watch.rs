@@ -1,4 +1,4 @@
-//! Watches: what happens after a resource version, event by event.
+//! Watches: the events after a resource version.
 
 use std::borrow::Cow;
 
@@ -17,14 +17,14 @@ use crate::kind::Kind;
 
 /// What to watch.
 #[derive(Clone, Debug)]
-pub(crate) struct Watched<'a> {
+pub(crate) struct WatchRequest<'a> {
     pub(crate) kind: &'static Kind,
     pub(crate) version: &'static str,
-    /// Only objects that this selects; empty for all.
+    /// A field selector; empty for all objects.
     pub(crate) field_selector: &'a str,
-    /// What came after this.
+    /// Events after this resource version.
     pub(crate) resource_version: &'a str,
-    /// The API server ends the stream after so long.
+    /// How long the API server keeps the stream open, seconds.
     pub(crate) seconds: u64,
 }
 
@@ -33,28 +33,28 @@ pub(crate) struct Watched<'a> {
 pub(crate) struct Watch {
     body: Body,
     read_as: ApiKind,
-    /// What came and has not been looked at.
+    /// Bytes received.
     buffer: Vec<u8>,
-    /// Up to here it has been looked at.
-    taken: usize,
+    /// How many of the received bytes are parsed.
+    parsed: usize,
 }
 
-/// Something that happened.
+/// An event of a watch.
 #[derive(Debug)]
-pub(crate) enum Happened {
-    /// An object is there, or changed.
-    Present(Decoded),
-    /// An object is gone, or no longer selected.
-    Gone(Decoded),
-    /// Nothing up to this resource version.
+pub(crate) enum WatchEvent {
+    /// An object was added or modified.
+    Applied(Decoded),
+    /// An object was deleted, or is no longer selected.
+    Deleted(Decoded),
+    /// No event up to this resource version.
     Bookmark(String),
 }
 
-impl Happened {
-    /// Up to which resource version the stream has been read with this.
+impl WatchEvent {
+    /// The resource version from which a watch resumes after this event.
     pub(crate) fn resource_version(&self) -> &str {
         match self {
-            Self::Present(decoded) | Self::Gone(decoded) => &decoded.stamp.resource_version,
+            Self::Applied(decoded) | Self::Deleted(decoded) => &decoded.metadata.resource_version,
             Self::Bookmark(version) => version,
         }
     }
@@ -87,8 +87,8 @@ struct ErrorCode {
 
 impl Connection {
     /// Opens a watch.
-    pub(crate) async fn watch(&self, watched: &Watched<'_>) -> Result<Watch, (Failure, Call)> {
-        let Watched { kind, version, field_selector, resource_version, seconds } = watched;
+    pub(crate) async fn watch(&self, request: &WatchRequest<'_>) -> Result<Watch, (Failure, Call)> {
+        let WatchRequest { kind, version, field_selector, resource_version, seconds } = request;
         let seconds = seconds.to_string();
         let mut query = vec![
             ("watch", "true"),
@@ -102,7 +102,7 @@ impl Connection {
         let call = Call::new(Verb::Watch, kind.resource(), kind.path(version)).query(&query);
         match self.stream(&call).await {
             Ok(body) => {
-                Ok(Watch { body, read_as: kind.read_as(version), buffer: Vec::new(), taken: 0 })
+                Ok(Watch { body, read_as: kind.read_as(version), buffer: Vec::new(), parsed: 0 })
             }
             Err(failure) => Err((failure, call)),
         }
@@ -110,21 +110,23 @@ impl Connection {
 }
 
 impl Watch {
-    /// What happened next; `None` once the stream has ended. Nothing is lost where this is given up while
-    /// it waits.
-    pub(crate) async fn next(&mut self, interner: &Interner) -> Option<Result<Happened, Failure>> {
+    /// The next event; `None` once the stream has ended. Cancel-safe.
+    pub(crate) async fn next(
+        &mut self,
+        interner: &Interner,
+    ) -> Option<Result<WatchEvent, Failure>> {
         loop {
-            let rest = self.buffer.get(self.taken..).unwrap_or_default();
+            let rest = self.buffer.get(self.parsed..).unwrap_or_default();
             if let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
                 let line = rest.get(..length).unwrap_or_default();
-                self.taken += length + 1;
+                self.parsed += length + 1;
                 if line.is_empty() {
                     continue;
                 }
-                return Some(happened(line, &self.read_as, interner));
+                return Some(parse_event(line, &self.read_as, interner));
             }
-            self.buffer.drain(..self.taken);
-            self.taken = 0;
+            self.buffer.drain(..self.parsed);
+            self.parsed = 0;
             match self.body.frame().await? {
                 Ok(frame) => {
                     if let Ok(data) = frame.into_data() {
@@ -137,16 +139,16 @@ impl Watch {
     }
 }
 
-fn happened(line: &[u8], read_as: &ApiKind, interner: &Interner) -> Result<Happened, Failure> {
+fn parse_event(line: &[u8], read_as: &ApiKind, interner: &Interner) -> Result<WatchEvent, Failure> {
     let broken = |error: serde_json::Error| Failure::Broken(format!("not an event: {error}"));
     let line: Line<'_> = serde_json::from_slice(line).map_err(broken)?;
     let json = line.object.get();
     match &*line.kind {
-        "ADDED" | "MODIFIED" => Ok(Happened::Present(decode(json, read_as, interner))),
-        "DELETED" => Ok(Happened::Gone(decode(json, read_as, interner))),
+        "ADDED" | "MODIFIED" => Ok(WatchEvent::Applied(decode(json, read_as, interner))),
+        "DELETED" => Ok(WatchEvent::Deleted(decode(json, read_as, interner))),
         "BOOKMARK" => {
             let bookmark: Bookmarked = serde_json::from_str(json).map_err(broken)?;
-            Ok(Happened::Bookmark(bookmark.metadata.resource_version))
+            Ok(WatchEvent::Bookmark(bookmark.metadata.resource_version))
         }
         _ => {
             let code = serde_json::from_str::<ErrorCode>(json).map_err(broken)?.code;
@@ -156,7 +158,8 @@ fn happened(line: &[u8], read_as: &ApiKind, interner: &Interner) -> Result<Happe
     }
 }
 
-/// Whether one resource version is as new as another, or newer; `None` where they cannot be compared.
+/// Whether one resource version is as new as another, or newer; `None` where they cannot be
+/// compared.
 ///
 /// Source: Kubernetes API concepts, "Resource versions": they are numbers that grow.
 pub(crate) fn is_as_new(version: &str, other: &str) -> Option<bool> {
@@ -168,17 +171,17 @@ mod tests {
     use super::*;
     use crate::kind::POD;
 
-    fn read(line: &str) -> Result<Happened, Failure> {
-        happened(line.as_bytes(), &POD.read_as("v1"), &Interner::default())
+    fn read(line: &str) -> Result<WatchEvent, Failure> {
+        parse_event(line.as_bytes(), &POD.read_as("v1"), &Interner::default())
     }
 
     #[test]
     fn events_of_a_watch_are_told_apart() {
         let pod = r#"{"kind":"Pod","metadata":{"name":"a","namespace":"b","resourceVersion":"5"}}"#;
         let added = read(&format!(r#"{{"type":"ADDED","object":{pod}}}"#)).unwrap();
-        assert!(matches!(added, Happened::Present(_)) && added.resource_version() == "5");
+        assert!(matches!(added, WatchEvent::Applied(_)) && added.resource_version() == "5");
         let deleted = read(&format!(r#"{{"type":"DELETED","object":{pod}}}"#)).unwrap();
-        assert!(matches!(deleted, Happened::Gone(_)));
+        assert!(matches!(deleted, WatchEvent::Deleted(_)));
         let bookmark = r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9","creationTimestamp":null},"spec":{"containers":null}}}"#;
         assert_eq!(read(bookmark).unwrap().resource_version(), "9");
     }

@@ -1,7 +1,7 @@
-//! Writes: every one conditional on what was read, and done again where somebody else was faster.
+//! Writes: each is conditional on the state that was read, and retried on a conflict.
 
 mod claim;
-mod event;
+pub(crate) mod event;
 mod node;
 mod pod;
 mod scale;
@@ -19,38 +19,36 @@ use crate::failure::Failure;
 use crate::kind::Kind;
 use crate::patch::{difference, edit_list, member, text};
 
-pub(crate) use event::Recorder;
-
-/// Who writes, for `metadata.managedFields`.
+/// The field manager, for `metadata.managedFields`.
 pub(crate) const FIELD_MANAGER: &str = "outrigger";
 
-/// How often a write is made anew whose object somebody else changed meanwhile.
+/// The most retries of a write that conflicts with another.
 const CONFLICTS_MAX: usize = 5;
 
-/// One object of a kind: where it is, and what errors call it.
+/// One object: its path, and its name in errors.
 #[derive(Debug)]
-struct Target {
-    path: String,
-    shown: String,
+pub(crate) struct Target {
+    pub(crate) path: String,
+    pub(crate) shown: String,
 }
 
 impl Target {
-    /// An object outside namespaces.
-    fn of(kind: &Kind, name: &str) -> Self {
+    /// A cluster-scoped object.
+    pub(crate) fn of(kind: &Kind, name: &str) -> Self {
         Self { path: kind.path_of(name), shown: name.to_owned() }
     }
 
     /// An object in a namespace.
-    fn in_namespace(kind: &Kind, key: &ObjectKey) -> Self {
+    pub(crate) fn in_namespace(kind: &Kind, key: &ObjectKey) -> Self {
         Self { path: kind.path_in(&key.namespace, &key.name), shown: key.to_string() }
     }
 }
 
-/// What a change of an object came to.
+/// Whether a change of an object was accepted.
 pub(crate) type Change = Result<(), PortError>;
 
 impl Connection {
-    /// An object outside namespaces; `None` where there is none, or its kind is not installed.
+    /// A cluster-scoped object; `None` where it does not exist, or its kind is not installed.
     pub(crate) async fn get(&self, kind: &Kind, name: &str) -> Result<Option<Json>, PortError> {
         self.get_at(kind, &Target::of(kind, name)).await
     }
@@ -64,10 +62,11 @@ impl Connection {
         }
     }
 
-    /// Reads an object outside namespaces, changes it, and writes what has changed: `status` first, so that
-    /// it is written also where the rest lets the object go. Nothing is written where nothing changes.
+    /// Reads a cluster-scoped object, changes it, and writes the difference: `status` first, so
+    /// that it is written even where the rest removes the last finalizer. Writes nothing where
+    /// nothing changes.
     ///
-    /// `NotFound` where the object is not there; the change may refuse.
+    /// `NotFound` where the object does not exist; the change may refuse.
     pub(crate) async fn update(
         &self,
         kind: &'static Kind,
@@ -77,7 +76,7 @@ impl Connection {
         self.update_at(kind, &Target::of(kind, name), change).await
     }
 
-    /// The same of an object wherever it is.
+    /// Updates an object in any scope, as [`Connection::update`] does.
     async fn update_at(
         &self,
         kind: &'static Kind,
@@ -98,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// Changes an object that was read.
+    /// Updates a cluster-scoped object from a state that was read.
     pub(crate) async fn update_from(
         &self,
         kind: &'static Kind,
@@ -143,14 +142,15 @@ impl Connection {
         }
     }
 
-    /// Deletes an object of a uid; one that is gone, or has a successor, counts as done.
+    /// Deletes an object of a uid. One that does not exist any more, or has a successor, is
+    /// ignored.
     pub(crate) async fn delete(
         &self,
         kind: &Kind,
-        (path, object): (String, String),
+        Target { path, shown }: &Target,
         options: Json,
     ) -> Result<(), PortError> {
-        let call = Call::new(Verb::Delete, kind.resource(), path).on(object).body(&options);
+        let call = Call::new(Verb::Delete, kind.resource(), path).on(shown).body(&options);
         match self.call(&call).await {
             Ok(_) => Ok(()),
             Err(failure) if is_gone(&failure) => Ok(()),
@@ -159,7 +159,7 @@ impl Connection {
     }
 }
 
-/// Whether what a uid was given of is not there: nothing is, or a successor.
+/// Whether the object of a uid does not exist any more: there is none, or a successor.
 pub(crate) fn is_gone(failure: &Failure) -> bool {
     failure.is(StatusCode::NOT_FOUND) || failure.is(StatusCode::CONFLICT)
 }
@@ -175,7 +175,7 @@ pub(crate) fn not_found(verb: Verb, kind: &Kind, name: &str) -> PortError {
     PortError::new(ErrorKind::NotFound, operation, format!("{} {name} is not there", kind.name))
 }
 
-/// Refuses an object that is not the one of a uid.
+/// Refuses an object that has another uid.
 pub(crate) fn check_uid(object: &Json, uid: &str, kind: &Kind, name: &str) -> Change {
     if text(object, &["metadata", "uid"]) == uid {
         Ok(())
@@ -184,7 +184,7 @@ pub(crate) fn check_uid(object: &Json, uid: &str, kind: &Kind, name: &str) -> Ch
     }
 }
 
-/// Sets texts below a path.
+/// Sets string members below a path.
 pub(crate) fn set_texts(object: &mut Json, path: &[&str], texts: &Labels) {
     if texts.is_empty() {
         return;

@@ -1,8 +1,10 @@
 //! The adapter against a real API server: `KUBECONFIG=… cargo test --test live -- --ignored`.
 //!
-//! `LIVE_CONTEXT` names the context of somebody who may do what `infra/kubernetes/rbac.yaml` allows, and nothing
-//! more; without it the adapter is whoever the tests are: an administrator. The API server needs the custom resources of `infra/kubernetes/crds`, and no other controllers: pods here
-//! run where and how the tests say. Every test makes its own objects, and leaves nothing that another needs.
+//! `LIVE_CONTEXT` names the context of somebody who may do what `infra/kubernetes/rbac.yaml`
+//! allows, and nothing more; without it the adapter is whoever the tests are: an administrator. The
+//! API server needs the custom resources of `infra/kubernetes/crds`, and no other controllers: pods
+//! here run where and how the tests say. Every test makes its own objects, and leaves nothing that
+//! another needs.
 
 #![expect(
     clippy::unwrap_used,
@@ -32,7 +34,7 @@ use domain::taint::{Taint, TaintEffect};
 use domain::{SignedDuration, Timestamp};
 use http::Method;
 use kube::Client;
-use kubernetes::{Connection, KubernetesCluster, Reading};
+use kubernetes::{Connection, KubernetesCluster, ListMode};
 use serde_json::{Value as Json, json};
 
 const CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
@@ -113,7 +115,7 @@ impl Administrator {
     }
 }
 
-async fn cluster(reading: Reading) -> KubernetesCluster {
+async fn cluster(reading: ListMode) -> KubernetesCluster {
     let context = std::env::var("LIVE_CONTEXT").ok();
     let connection = Connection::from_kubeconfig(context.as_deref()).await.unwrap();
     KubernetesCluster::new(connection, reading)
@@ -194,7 +196,7 @@ fn seen<'v>(listing: &'v ClusterListing, name: &str) -> &'v NodeClaim {
 #[tokio::test]
 #[ignore = "needs a real API server"]
 async fn a_claim_is_shown_kept_up_to_date_handed_over_and_removed() {
-    let (administrator, cluster) = (Administrator::new().await, cluster(Reading::Poll).await);
+    let (administrator, cluster) = (Administrator::new().await, cluster(ListMode::Poll).await);
     let pool = administrator.node_pool("live-claims").await;
     let path = format!("{CLAIMS}/live-claim");
     administrator.remove(&path).await;
@@ -253,7 +255,7 @@ fn condition<K>(kind: K, reason: &str) -> ObjectCondition<K> {
 #[tokio::test]
 #[ignore = "needs a real API server"]
 async fn status_of_pools_and_classes_is_written_as_it_is_read() {
-    let (administrator, cluster) = (Administrator::new().await, cluster(Reading::Poll).await);
+    let (administrator, cluster) = (Administrator::new().await, cluster(ListMode::Poll).await);
     let pool = administrator.node_pool("live-status").await;
     let foreign = json!({ "status": { "conditions": [{
         "type": "SomebodyElses", "status": "True", "reason": "Theirs", "message": "",
@@ -326,7 +328,7 @@ fn class_status() -> NodeClassStatus {
 #[tokio::test]
 #[ignore = "needs a real API server"]
 async fn a_node_class_gets_status_and_finalizer_and_goes_once_it_is_let_go() {
-    let (administrator, cluster) = (Administrator::new().await, cluster(Reading::Poll).await);
+    let (administrator, cluster) = (Administrator::new().await, cluster(ListMode::Poll).await);
     let path = format!("{CLASSES}/live-class");
     administrator.remove(&path).await;
     let class = json!({
@@ -367,7 +369,7 @@ async fn a_node_class_gets_status_and_finalizer_and_goes_once_it_is_let_go() {
 #[tokio::test]
 #[ignore = "needs a real API server"]
 async fn a_node_is_tainted_held_and_let_go() {
-    let (administrator, cluster) = (Administrator::new().await, cluster(Reading::Poll).await);
+    let (administrator, cluster) = (Administrator::new().await, cluster(ListMode::Poll).await);
     let path = "/api/v1/nodes/live-node";
     administrator.remove(path).await;
     let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "live-node" } });
@@ -403,7 +405,7 @@ async fn a_node_is_tainted_held_and_let_go() {
 #[tokio::test]
 #[ignore = "needs a real API server"]
 async fn evictions_are_accepted_blocked_by_one_budget_or_by_two_or_find_nothing() {
-    let (administrator, cluster) = (Administrator::new().await, cluster(Reading::Poll).await);
+    let (administrator, cluster) = (Administrator::new().await, cluster(ListMode::Poll).await);
     let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
     for name in ["live-one", "live-two"] {
         administrator.remove(&format!("{budgets}/{name}")).await;
@@ -447,7 +449,7 @@ async fn events_are_where_kubectl_looks_and_fold_across_processes() {
     let about = Subject::Pod(key, uid.clone());
     let event = Event::new(about, EventReason::Nominated, "Pod should schedule on: nodeclaim/x");
     for _ in 0..2 {
-        let process = cluster(Reading::Poll).await;
+        let process = cluster(ListMode::Poll).await;
         process.record_events(std::slice::from_ref(&event)).await.unwrap();
     }
     let selector = format!("fieldSelector=involvedObject.uid%3D{uid}");
@@ -463,7 +465,7 @@ async fn events_are_where_kubectl_looks_and_fold_across_processes() {
 #[ignore = "needs a real API server"]
 async fn an_unschedulable_pod_wakes_within_a_moment() {
     let (administrator, cluster) =
-        (Administrator::new().await, cluster(Reading::Watch { kept_from: 500 }).await);
+        (Administrator::new().await, cluster(ListMode::Watch { cached_from: 500 }).await);
     let path = format!("{PODS}/live-waiting");
     administrator.remove(&path).await;
     cluster.observe().await.unwrap();
@@ -494,7 +496,7 @@ async fn an_unschedulable_pod_wakes_within_a_moment() {
 #[ignore = "needs a real API server"]
 async fn a_kept_list_of_pods_is_as_new_as_the_look() {
     let (administrator, cluster) =
-        (Administrator::new().await, cluster(Reading::Watch { kept_from: 500 }).await);
+        (Administrator::new().await, cluster(ListMode::Watch { cached_from: 500 }).await);
     let namespace = json!({ "metadata": { "name": "live-many" } });
     let _ = administrator.ask(Method::POST, "/api/v1/namespaces", &namespace).await;
     let pods = "/api/v1/namespaces/live-many/pods";

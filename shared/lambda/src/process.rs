@@ -15,7 +15,7 @@ use aws::store::{DynamoStore, RegionBlobs, Table};
 use aws::throttle::SharedBudget;
 use controllers::ports::{Clock as _, PortError, Ports};
 use domain::{SignedDuration, Text, Timestamp};
-use kubernetes::{Connection, Endpoint, KubernetesCluster, Reading, Token};
+use kubernetes::{Connection, Endpoint, KubernetesCluster, ListMode, Token};
 
 use crate::clock::SystemClock;
 use crate::environment::Environment;
@@ -157,7 +157,7 @@ impl Process {
         }
         let now = self.clock.now();
         Ok(Adapters {
-            cluster: KubernetesCluster::new(connection, Reading::WATCH),
+            cluster: KubernetesCluster::new(connection, ListMode::WATCH),
             cloud: Ec2::new(self.calls.clone(), facts.clone(), catalogue?, self.environment.ec2),
             store: DynamoStore::new(self.table.clone(), cluster),
             clock: SystemClock::default(),

@@ -8,7 +8,7 @@ use controllers::steps::snapshot::{ClusterState, snapshot};
 use domain::instance_type::InstanceTypes;
 use domain::label;
 use domain::{Text, Timestamp};
-use kubernetes::{Connection, KubernetesCluster, Look, Reading};
+use kubernetes::{Connection, KubernetesCluster, ListMode, ListedCluster};
 
 use super::error::{LiveError, SnapshotError};
 use super::instance_types::{catalog_file, embedded, set_region};
@@ -20,7 +20,7 @@ use crate::console::{self, Progress};
 /// Only the cluster is read, not the table of claim records: claims are taken from their NodeClaim
 /// objects, and offerings that EC2 lately had no capacity for count as available.
 pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, SnapshotError> {
-    let Look { listing, problems } = {
+    let ListedCluster { listing, problems } = {
         let _progress = Progress::start("listing the objects of the cluster");
         list(source.context)?
     };
@@ -49,14 +49,14 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
     Ok(LoadedSnapshot { snapshot, warnings, has_bad_input: false })
 }
 
-fn list(context: Option<&str>) -> Result<Look, LiveError> {
+fn list(context: Option<&str>) -> Result<ListedCluster, LiveError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(LiveError::Runtime)?;
-    let listed: Result<Look, PortError> = runtime.block_on(async {
+    let listed: Result<ListedCluster, PortError> = runtime.block_on(async {
         let connection = Connection::from_kubeconfig(context).await?;
-        KubernetesCluster::new(connection, Reading::Poll).look().await
+        KubernetesCluster::new(connection, ListMode::Poll).list().await
     });
     listed.map_err(LiveError::Cluster)
 }

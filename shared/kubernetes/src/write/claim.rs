@@ -1,4 +1,4 @@
-//! NodeClaim objects: how claims are shown to the cluster.
+//! NodeClaim objects, which mirror claims in the cluster.
 
 use controllers::ports::{ErrorKind, ObjectRef, PortError};
 use domain::label::TERMINATION_FINALIZER;
@@ -6,7 +6,7 @@ use domain::node_claim::{ConditionType, NodeClaim};
 use http::StatusCode;
 use serde_json::{Value as Json, json};
 
-use super::{Change, FIELD_MANAGER, set_finalizer, set_texts};
+use super::{Change, FIELD_MANAGER, Target, set_finalizer, set_texts};
 use crate::call::{Call, Verb};
 use crate::cluster_listing::CLAIM_UID;
 use crate::connection::Connection;
@@ -15,8 +15,8 @@ use crate::patch::{member, text};
 use crate::wire;
 
 impl Connection {
-    /// Creates or brings up to date the object that shows a claim; `pool` gives the claim's NodePool, asked
-    /// for only where the object is created. Gives the object's uid.
+    /// Creates or updates the NodeClaim object of a claim, and returns its uid. `pool` looks up the claim's
+    /// NodePool, which only a new object needs.
     pub(crate) async fn mirror_node_claim(
         &self,
         claim: &NodeClaim,
@@ -45,8 +45,7 @@ impl Connection {
         Ok(uid)
     }
 
-    /// Creates the object without its status, which a creation does not take; `None` where one of its name
-    /// is there.
+    /// Creates the object without its status, which a creation ignores; `None` where one of that name exists.
     async fn create_node_claim(
         &self,
         claim: &NodeClaim,
@@ -75,7 +74,7 @@ impl Connection {
         }
     }
 
-    /// Deletes the object of a claim, and takes our finalizer off it.
+    /// Deletes the NodeClaim object of a claim, and removes our finalizer.
     pub(crate) async fn remove_node_claim(
         &self,
         name: &str,
@@ -88,8 +87,7 @@ impl Connection {
         let uid = text(&object, &["metadata", "uid"]).to_owned();
         if object["metadata"]["deletionTimestamp"].is_null() {
             let options = json!({ "preconditions": { "uid": &uid } });
-            let target = (NODE_CLAIM.path_of(name), name.to_owned());
-            self.delete(&NODE_CLAIM, target, options).await?;
+            self.delete(&NODE_CLAIM, &Target::of(&NODE_CLAIM, name), options).await?;
         }
         let let_go = |object: &mut Json| {
             if text(object, &["metadata", "uid"]) == uid {
@@ -100,7 +98,7 @@ impl Connection {
         controllers::ports::error::found(self.update(&NODE_CLAIM, name, let_go).await).map(drop)
     }
 
-    /// Takes off the object of a claim what makes it ours.
+    /// Removes the annotation that marks the NodeClaim object of a claim as ours.
     pub(crate) async fn release_node_claim(
         &self,
         name: &str,
@@ -118,7 +116,7 @@ impl Connection {
     }
 }
 
-/// The uid of the claim that an object shows, or was made into.
+/// The uid of the claim that an object mirrors, or that was adopted from it.
 fn shown_uid(object: &Json) -> &str {
     match text(object, &["metadata", "annotations", CLAIM_UID]) {
         "" => text(object, &["metadata", "uid"]),
@@ -136,7 +134,7 @@ fn owner(pool: &ObjectRef) -> Json {
     })
 }
 
-/// Refuses an object that shows another claim.
+/// Refuses an object that mirrors another claim.
 fn check_owner(object: &Json, claim: &NodeClaim) -> Change {
     if shown_uid(object) == &*claim.uid {
         return Ok(());
@@ -146,7 +144,7 @@ fn check_owner(object: &Json, claim: &NodeClaim) -> Change {
     Err(PortError::new(ErrorKind::Conflict, operation, message))
 }
 
-/// Makes an object show a claim. Its `spec` never changes.
+/// Makes an object mirror a claim. Its `spec` never changes.
 fn show(object: &mut Json, claim: &NodeClaim) -> Change {
     check_owner(object, claim)?;
     if let Some(Json::Object(labels)) = object.pointer_mut("/metadata/labels") {
@@ -194,8 +192,8 @@ fn show_status(object: &mut Json, claim: &NodeClaim) {
     }
 }
 
-/// Conditions that are ours, as they are to be, after those of others, as they are. One that is shown
-/// already keeps what only the API knows of it (`observedGeneration`).
+/// Our conditions, merged into those of other controllers. One that exists already keeps the fields that
+/// only the API server knows (`observedGeneration`).
 pub(super) fn merged_conditions(
     known: &[Json],
     own: impl Iterator<Item = Json>,

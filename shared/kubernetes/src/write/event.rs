@@ -1,7 +1,7 @@
 //! Events: what users see with `kubectl describe`.
 //!
-//! An event's name says what it is about and what it says, so that an equal one, be it of another process,
-//! is found again and counted rather than written beside it.
+//! The name of an event is a hash of its object and message, so that an equal one, even of another
+//! process, is found and counted rather than written twice.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use http::StatusCode;
 use rustc_hash::FxHasher;
 use serde_json::{Value as Json, json};
 
-use super::FIELD_MANAGER;
+use super::{FIELD_MANAGER, Target};
 use crate::call::{Call, Verb};
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -34,8 +34,8 @@ const CLUSTER_NAMESPACE: &str = "default";
 const MESSAGE_BYTES_MAX: usize = 1024;
 /// Longest part of an object's name in an event's: names have at most 253 characters.
 const NAME_BYTES_MAX: usize = 220;
-/// Events written at a time.
-const SIDE_BY_SIDE: usize = 8;
+/// The most events written concurrently.
+const EVENT_CONCURRENCY_MAX: usize = 8;
 
 /// Remembers what was recorded lately.
 #[derive(Debug, Default)]
@@ -53,11 +53,11 @@ struct Regarding {
 }
 
 impl Recorder {
-    /// Records events that were not recorded lately. Where one fails, the others are recorded all the same;
-    /// the first failure is told.
+    /// Records events that were not recorded lately. Where one fails, the others are recorded all
+    /// the same; the first failure is returned.
     ///
-    /// `uid_of` gives the uid of an object that the event names without one: `kubectl describe` looks for
-    /// events by uid.
+    /// `uid_of` gives the uid of an object that the event names without one: `kubectl describe`
+    /// looks for events by uid.
     pub(crate) async fn record(
         &self,
         connection: &Connection,
@@ -78,7 +78,8 @@ impl Recorder {
             }
             record(connection, event, &about, name, now).await
         });
-        let written: Vec<_> = stream::iter(writes).buffer_unordered(SIDE_BY_SIDE).collect().await;
+        let written: Vec<_> =
+            stream::iter(writes).buffer_unordered(EVENT_CONCURRENCY_MAX).collect().await;
         written.into_iter().collect()
     }
 
@@ -140,7 +141,7 @@ fn name_of(event: &Event) -> String {
     format!("{}.{:016x}", cut(&about.name, NAME_BYTES_MAX).trim_end_matches('.'), hasher.finish())
 }
 
-/// As much of a text as fits.
+/// The longest prefix of a text that fits.
 fn cut(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
@@ -153,18 +154,20 @@ async fn record(
     now: Timestamp,
 ) -> Result<(), PortError> {
     let namespace = about.namespace.as_deref().unwrap_or(CLUSTER_NAMESPACE);
-    let path = EVENT.path_in(namespace, name);
-    let all = path.strip_suffix(name).unwrap_or(&path).trim_end_matches('/').to_owned();
-    let create = Call::new(Verb::Create, EVENT.resource(), all)
-        .on(format_args!("{namespace}/{name}"))
+    let key = ObjectKey::new(namespace, name);
+    let target = Target::in_namespace(&EVENT, &key);
+    let path = &target.path;
+    let collection = path.strip_suffix(name).unwrap_or(path).trim_end_matches('/').to_owned();
+    let create = Call::new(Verb::Create, EVENT.resource(), collection)
+        .on(&target.shown)
         .query(&[("fieldManager", FIELD_MANAGER)])
-        .body(&written(event, about, (namespace, name), now));
+        .body(&event_object(event, about, &key, now));
     match connection.call(&create).await {
         Ok(_) => Ok(()),
         Err(failure) if failure.is(StatusCode::CONFLICT) => {
-            count(connection, event, (namespace, &path), now).await
+            count(connection, event, &target, now).await
         }
-        // Nobody looks for events in a namespace that goes, or has gone.
+        // Events in a namespace that is terminating or gone help nobody.
         Err(failure) if is_namespace_gone(&failure) => Ok(()),
         Err(failure) => Err(failure.into_port_error(&create)),
     }
@@ -176,18 +179,17 @@ fn is_namespace_gone(failure: &Failure) -> bool {
         || refusal.causes.iter().any(|cause| cause == "NamespaceTerminating")
 }
 
-/// Counts an event that is there once more, unless it was recorded lately.
+/// Increments the count of an existing event, unless it was recorded lately.
 async fn count(
     connection: &Connection,
     event: &Event,
-    (namespace, path): (&str, &str),
+    Target { path, shown }: &Target,
     now: Timestamp,
 ) -> Result<(), PortError> {
-    let about = format!("{namespace}/{}", path.rsplit('/').next().unwrap_or_default());
-    let get = Call::new(Verb::Get, EVENT.resource(), path).on(&about);
+    let get = Call::new(Verb::Get, EVENT.resource(), path).on(shown);
     let known: Json = match connection.call(&get).await {
         Ok(body) => super::parsed(&body, &get)?,
-        // It expired this moment.
+        // It has just expired.
         Err(failure) if failure.is(StatusCode::NOT_FOUND) => return Ok(()),
         Err(failure) => return Err(failure.into_port_error(&get)),
     };
@@ -200,21 +202,16 @@ async fn count(
         "count": known["count"].as_i64().unwrap_or(1) + 1,
         "lastTimestamp": time(now),
     });
-    let patch = Call::new(Verb::Patch, EVENT.resource(), path).on(about).body(&patch);
+    let patch = Call::new(Verb::Patch, EVENT.resource(), path).on(shown).body(&patch);
     match connection.call(&patch).await {
         Ok(_) => Ok(()),
-        // Somebody else counted it, or it expired.
+        // Another process counted it, or it expired.
         Err(failure) if super::is_gone(&failure) => Ok(()),
         Err(failure) => Err(failure.into_port_error(&patch)),
     }
 }
 
-fn written(
-    event: &Event,
-    about: &Regarding,
-    (namespace, name): (&str, &str),
-    now: Timestamp,
-) -> Json {
+fn event_object(event: &Event, about: &Regarding, key: &ObjectKey, now: Timestamp) -> Json {
     let kind = about.kind;
     let mut regarding = json!({
         "apiVersion": kind.api_version(kind.version()),
@@ -230,7 +227,7 @@ fn written(
     json!({
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": { "name": name, "namespace": namespace },
+        "metadata": { "name": &*key.name, "namespace": &*key.namespace },
         "involvedObject": regarding,
         "type": match event.reason.severity() {
             Severity::Normal => "Normal",

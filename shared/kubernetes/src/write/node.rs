@@ -7,7 +7,7 @@ use domain::label::TERMINATION_FINALIZER;
 use domain::taint::{Taint, TaintEffect};
 use serde_json::{Value as Json, json};
 
-use super::{check_uid, set_finalizer, set_texts};
+use super::{Target, check_uid, set_finalizer, set_texts};
 use crate::connection::Connection;
 use crate::kind::{NODE, NODE_CLAIM};
 use crate::patch::{edit_list, text};
@@ -30,9 +30,8 @@ impl Connection {
 
     /// Asks for the deletion of a Node.
     pub(crate) async fn delete_node(&self, node: &NodeRef) -> Result<(), PortError> {
-        let target = (NODE.path_of(&node.name), node.name.to_string());
         let options = json!({ "preconditions": { "uid": &*node.uid } });
-        self.delete(&NODE, target, options).await
+        self.delete(&NODE, &Target::of(&NODE, &node.name), options).await
     }
 }
 
@@ -65,7 +64,8 @@ fn apply(node: &mut Json, change: &NodePatch) {
     }
 }
 
-/// Changes taints; those that are not named keep what only the API knows of them, such as `timeAdded`.
+/// Changes taints; those that are not named keep what only the API knows of them, such as
+/// `timeAdded`.
 fn set_taints(node: &mut Json, add: &[Taint], remove: &[(Text, TaintEffect)]) {
     let is = |known: &Json, key: &str, effect: TaintEffect| {
         known["key"].as_str() == Some(key) && known["effect"].as_str() == Some(effect.as_str())

@@ -1,4 +1,4 @@
-//! Letting pods go: evictions, and deletions past budgets.
+//! Evictions of pods, and deletions that bypass PodDisruptionBudgets.
 //!
 //! Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/>.
 
@@ -6,21 +6,21 @@ use controllers::ports::{Eviction, PodRef, PortError};
 use http::StatusCode;
 use serde_json::json;
 
-use super::is_gone;
+use super::{Target, is_gone};
 use crate::call::{Call, Verb};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::kind::POD;
 
-/// Why the Eviction API refuses with 429, where it is for a PodDisruptionBudget rather than for load.
+/// The cause of a 429 of the Eviction API that is due to a PodDisruptionBudget rather than to load.
 const BY_BUDGET: &str = "DisruptionBudget";
-/// What it says where several budgets guard one pod; the answer has no word for it.
+/// The message of a refusal because several budgets select the pod; it has no cause of its own.
 const SEVERAL_BUDGETS: &str = "more than one PodDisruptionBudget";
-/// What admission says of new content in a namespace that is going: its pods are being deleted anyway.
+/// The cause of a refusal in a terminating namespace: its pods are being deleted anyway.
 const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
 impl Connection {
-    /// Asks the Eviction API to let a pod go.
+    /// Evicts a pod by the Eviction API.
     pub(crate) async fn evict_pod(&self, pod: &PodRef) -> Result<Eviction, PortError> {
         let path = format!("{}/eviction", POD.path_in(&pod.key.namespace, &pod.key.name));
         let call = Call::new(Verb::Create, POD.subresource("eviction"), path)
@@ -42,22 +42,23 @@ impl Connection {
         }
     }
 
-    /// Deletes a pod past its budgets.
+    /// Deletes a pod, whatever its PodDisruptionBudgets.
     pub(crate) async fn delete_pod(
         &self,
         pod: &PodRef,
         grace_seconds: u32,
     ) -> Result<(), PortError> {
-        let target = (POD.path_in(&pod.key.namespace, &pod.key.name), pod.key.to_string());
+        let target = Target::in_namespace(&POD, &pod.key);
         let options = json!({
             "gracePeriodSeconds": grace_seconds.max(1),
             "preconditions": { "uid": &*pod.uid },
         });
-        self.delete(&POD, target, options).await
+        self.delete(&POD, &target, options).await
     }
 }
 
-/// Whether a refusal says that the pod may not go now, rather than that nobody could look.
+/// Whether a refusal means that the pod may not be evicted now, rather than that the API server
+/// failed.
 fn is_answer(refusal: &crate::failure::Refusal) -> bool {
     let has_cause = |reason| refusal.causes.iter().any(|cause| cause == reason);
     match refusal.code {

@@ -1,4 +1,5 @@
-//! Replicas of workloads, by the scale subresource: it is the same for every kind that has one.
+//! Replicas of workloads, set by the scale subresource, which is the same for every kind that has
+//! one.
 //!
 //! Source: <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/deployment-v1/>.
 

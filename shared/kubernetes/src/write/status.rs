@@ -1,4 +1,5 @@
-//! Annotations, finalizers and status of NodePools and EC2NodeClasses, and status of CapacityBuffers.
+//! Annotations, finalizers and status of NodePools and EC2NodeClasses, and status of
+//! CapacityBuffers.
 
 use controllers::ports::cluster::{
     FinalizerChange, NamespacedRef, NodeClassUpdate, NodePoolUpdate,

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what is not as the script says ends the test")]
 
-mod looking;
+mod listing;
 mod server;
 mod waiting;
 mod writing;

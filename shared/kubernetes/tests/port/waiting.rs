@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use controllers::ports::{Cluster, Demand};
 use domain::{SignedDuration, Timestamp};
-use kubernetes::{KubernetesCluster, Reading};
+use kubernetes::{KubernetesCluster, ListMode};
 use serde_json::{Value as Json, json};
 
 use crate::server::{Reply, Server, pod, waiting_pod};
@@ -27,7 +27,7 @@ async fn watched(events: Vec<Vec<(&'static str, Json)>>) -> (Server, KubernetesC
         }
     })
     .await;
-    let cluster = KubernetesCluster::new(server.connection().await, Reading::WATCH);
+    let cluster = KubernetesCluster::new(server.connection().await, ListMode::WATCH);
     (server, cluster)
 }
 
@@ -112,7 +112,7 @@ async fn a_watch_that_expired_starts_anew_from_what_was_seen_since() {
         Reply::events(&[("ADDED", waiting_pod("late", 21))], Duration::from_secs(9))
     })
     .await;
-    let cluster = KubernetesCluster::new(server.connection().await, Reading::WATCH);
+    let cluster = KubernetesCluster::new(server.connection().await, ListMode::WATCH);
     cluster.observe().await.unwrap();
     assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
     cluster.observe().await.unwrap();
@@ -141,7 +141,7 @@ async fn a_node_wakes_once_when_it_starts_to_go() {
         Reply::events(if is_nodes && is_first { &events } else { &[] }, Duration::from_secs(9))
     })
     .await;
-    let cluster = KubernetesCluster::new(server.connection().await, Reading::WATCH);
+    let cluster = KubernetesCluster::new(server.connection().await, ListMode::WATCH);
     cluster.observe().await.unwrap();
     assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
     assert_eq!(cluster.demand_changed(in_millis(300)).await.unwrap(), Demand::Unchanged);

@@ -9,13 +9,13 @@ use controllers::status::{CapacityBufferCondition, CapacityBufferStatus, ObjectC
 use domain::node_claim::ConditionStatus;
 use domain::pod::{ObjectKey, PodKey, VirtualPodSource};
 use domain::workload::WorkloadKind;
-use kubernetes::{KubernetesCluster, Reading};
+use kubernetes::{KubernetesCluster, ListMode};
 use serde_json::json;
 
 use crate::server::{Reply, Request, Server};
 
 async fn cluster(server: &Server) -> KubernetesCluster {
-    KubernetesCluster::new(server.connection().await, Reading::Poll)
+    KubernetesCluster::new(server.connection().await, ListMode::Poll)
 }
 
 fn node() -> NodeRef {

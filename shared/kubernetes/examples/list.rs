@@ -1,13 +1,13 @@
 //! Looks at the cluster of the current kubeconfig a few times, and says what that took.
 //!
-//! `look [poll|watch] [LOOKS] [SECONDS BETWEEN] [KEPT FROM]`; with `KUBERNETES_URL` and `KUBERNETES_TOKEN` set, at that API
-//! server instead.
+//! `look [poll|watch] [LOOKS] [SECONDS BETWEEN] [KEPT FROM]`; with `KUBERNETES_URL` and
+//! `KUBERNETES_TOKEN` set, at that API server instead.
 
 use std::time::{Duration, Instant};
 
 use controllers::ports::PortError;
 use domain::{SignedDuration, Timestamp};
-use kubernetes::{Connection, Endpoint, KubernetesCluster, Reading, Token};
+use kubernetes::{Connection, Endpoint, KubernetesCluster, ListMode, Token};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), PortError> {
@@ -15,8 +15,8 @@ async fn main() -> Result<(), PortError> {
     let watches = arguments.next().is_some_and(|it| it == "watch");
     let mut number = |default| arguments.next().and_then(|it| it.parse().ok()).unwrap_or(default);
     let (looks, pause) = (number(3), Duration::from_secs(number(1)));
-    let kept_from = usize::try_from(number(500)).unwrap_or(usize::MAX);
-    let reading = if watches { Reading::Watch { kept_from } } else { Reading::Poll };
+    let cached_from = usize::try_from(number(500)).unwrap_or(usize::MAX);
+    let reading = if watches { ListMode::Watch { cached_from } } else { ListMode::Poll };
     let connection = connect().await?;
     let start = Instant::now();
     connection.warm_up().await?;
@@ -24,16 +24,16 @@ async fn main() -> Result<(), PortError> {
     let cluster = KubernetesCluster::new(connection, reading);
     for _ in 0..looks {
         let start = Instant::now();
-        let look = cluster.look().await?;
+        let listed = cluster.list().await?;
         report(&format!(
             "look {:?}: {} nodes, {} pods, {} problems; peak memory {} MB",
             start.elapsed(),
-            look.listing.objects.nodes.len(),
-            look.listing.objects.pods.len(),
-            look.problems.len(),
+            listed.listing.objects.nodes.len(),
+            listed.listing.objects.pods.len(),
+            listed.problems.len(),
             peak_memory_mb(),
         ));
-        for problem in look.problems.iter().take(5) {
+        for problem in listed.problems.iter().take(5) {
             report(&problem.to_string());
         }
         tokio::time::sleep(pause).await;

@@ -1,4 +1,5 @@
-//! A long list that a warm process keeps, and brings up to date by what happened since.
+//! A long list that a warm process keeps and brings up to date by watches, like a reflector and its
+//! store in client-go.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,19 +15,20 @@ use crate::failure::Failure;
 use crate::item::{Decoded, Item, ObjectProblem};
 use crate::kind::Kind;
 use crate::list::Listing;
-use crate::watch::{Happened, Watched, is_as_new};
+use crate::watch::{WatchEvent, WatchRequest, is_as_new};
 
-/// How long a watch stays open that is to tell what happened so far. An API server sends a bookmark two
-/// seconds before it ends a watch, so that a quiet kind is known to be quiet after about one second.
+/// The timeout of a watch that brings a list up to date, seconds. An API server sends a bookmark
+/// two seconds before it ends a watch, so that a kind without events catches up after about one
+/// second.
 ///
 /// Source: `nextBookmarkTime` of k8s.io/apiserver.
 const CATCH_UP_SECONDS: u64 = 3;
-/// After so long nobody waits for that watch any longer: the connection is lost.
+/// How long such a watch is read at most: a longer silence means that the connection is lost.
 const CATCH_UP_MAX: Duration = Duration::from_secs(5);
 
-/// The objects of one kind as they were at one resource version.
+/// The objects of one kind at one resource version.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
+pub(crate) struct Reflector {
     pub(crate) version: &'static str,
     pub(crate) items: BTreeMap<ObjectKey, Item>,
     pub(crate) problems: BTreeMap<ObjectKey, Vec<ObjectProblem>>,
@@ -34,126 +36,130 @@ pub(crate) struct Table {
 }
 
 #[derive(Deserialize)]
-struct Now {
-    metadata: NowMetadata,
+struct EmptyList {
+    metadata: ListMetadata,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct NowMetadata {
+struct ListMetadata {
     resource_version: String,
 }
 
-/// Whether a table is as new as it was asked to be.
+/// Whether a reflector has caught up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CaughtUp {
-    Yes,
-    /// What happened meanwhile is no longer known: it has to be listed again.
+pub(crate) enum CatchUp {
+    Current,
+    /// Its resource version expired, or the connection was lost: the kind must be listed again.
     Expired,
-    /// The watch did not come that far: it has to be listed again, and may as well be from now on.
-    InVain,
+    /// The watch ended before: the kind must be listed, from now on each time.
+    Stalled,
 }
 
-impl Table {
-    /// From a list, if its kind is installed.
+impl Reflector {
+    /// From a list; `None` where the kind is not installed.
     pub(crate) fn of(listing: Listing) -> Option<Self> {
-        let mut table = Self {
+        let mut reflector = Self {
             version: listing.version?,
             items: BTreeMap::new(),
             problems: BTreeMap::new(),
             resource_version: listing.resource_version,
         };
         for decoded in listing.objects {
-            table.put(decoded);
+            reflector.put(decoded);
         }
-        Some(table)
+        Some(reflector)
     }
 
     fn put(&mut self, decoded: Decoded) {
-        let Some(key) = decoded.stamp.key else { return };
+        let Some(key) = decoded.metadata.key else { return };
         self.problems.remove(&key);
         if !decoded.problems.is_empty() {
             self.problems.insert(key.clone(), decoded.problems);
         }
         match decoded.item {
             Some(item) => self.items.insert(key, item),
-            // What can no longer be read is not there, rather than as it was.
+            // An object that can no longer be read counts as absent, not as it was.
             None => self.items.remove(&key),
         };
     }
 
-    /// Takes in what happened.
-    pub(crate) fn apply(&mut self, happened: Happened) {
-        happened.resource_version().clone_into(&mut self.resource_version);
-        match happened {
-            Happened::Present(decoded) => self.put(decoded),
-            Happened::Gone(decoded) => {
-                if let Some(key) = decoded.stamp.key {
+    /// Applies an event.
+    pub(crate) fn apply(&mut self, event: WatchEvent) {
+        event.resource_version().clone_into(&mut self.resource_version);
+        match event {
+            WatchEvent::Applied(decoded) => self.put(decoded),
+            WatchEvent::Deleted(decoded) => {
+                if let Some(key) = decoded.metadata.key {
                     self.items.remove(&key);
                     self.problems.remove(&key);
                 }
             }
-            Happened::Bookmark(_) => {}
+            WatchEvent::Bookmark(_) => {}
         }
     }
 
-    /// Takes in everything that happened until now.
+    /// Applies all events until now.
     ///
-    /// What "now" is, the API server says from a quorum; then a watch from where the table stands is read
-    /// until it has come that far, by an event or by a bookmark. Where it does not get there (expired, lost,
-    /// ended before), nothing is claimed.
+    /// The API server tells from a quorum which resource version is "now"; then a watch is read
+    /// from the resource version of the reflector until it gets there, by an event or by a
+    /// bookmark. Where it does not (it expired, was lost, or ended before), the reflector does not
+    /// count as current.
     pub(crate) async fn catch_up(
         &mut self,
         connection: &Connection,
         kind: &'static Kind,
         interner: &Interner,
-    ) -> Result<CaughtUp, (Failure, Call)> {
-        let Some(now) = self.now(connection, kind).await? else { return Ok(CaughtUp::InVain) };
+    ) -> Result<CatchUp, (Failure, Call)> {
+        let Some(now) = self.current_version(connection, kind).await? else {
+            return Ok(CatchUp::Stalled);
+        };
         match self.is_as_new_as(&now) {
-            Some(true) => return Ok(CaughtUp::Yes),
+            Some(true) => return Ok(CatchUp::Current),
             Some(false) => {}
-            None => return Ok(CaughtUp::InVain),
+            None => return Ok(CatchUp::Stalled),
         }
         let resource_version = self.resource_version.clone();
-        let watched = Watched {
+        let request = WatchRequest {
             kind,
             version: self.version,
             field_selector: "",
             resource_version: &resource_version,
             seconds: CATCH_UP_SECONDS,
         };
-        let mut watch = match connection.watch(&watched).await {
+        let mut watch = match connection.watch(&request).await {
             Ok(watch) => watch,
-            Err((failure, _)) if failure.is_expired() => return Ok(CaughtUp::Expired),
+            Err((failure, _)) if failure.is_expired() => return Ok(CatchUp::Expired),
             Err(error) => return Err(error),
         };
         let read = async {
-            while let Some(happened) = watch.next(interner).await {
-                match happened {
-                    Ok(happened) => self.apply(happened),
+            while let Some(event) = watch.next(interner).await {
+                match event {
+                    Ok(event) => self.apply(event),
                     Err(failure) => {
                         tracing::debug!(kind = kind.name, %failure, "watch ended");
-                        return CaughtUp::Expired;
+                        return CatchUp::Expired;
                     }
                 }
                 if self.is_as_new_as(&now) == Some(true) {
-                    return CaughtUp::Yes;
+                    return CatchUp::Current;
                 }
             }
-            CaughtUp::InVain
+            CatchUp::Stalled
         };
-        Ok(timeout(CATCH_UP_MAX, read).await.unwrap_or(CaughtUp::Expired))
+        Ok(timeout(CATCH_UP_MAX, read).await.unwrap_or(CatchUp::Expired))
     }
 
     fn is_as_new_as(&self, other: &str) -> Option<bool> {
         is_as_new(&self.resource_version, other)
     }
 
-    /// The resource version that a list would have now; `None` where the API server does not say.
+    /// The resource version that a list would have now; `None` where the API server does not return
+    /// one.
     ///
-    /// A list that selects nothing costs little and, answered from the API server's cache, has it catch up
-    /// with etcd, so that bookmarks get there too.
-    async fn now(
+    /// A list that selects nothing is cheap and, answered from the API server's cache, makes that
+    /// catch up with etcd, so that bookmarks get there too.
+    async fn current_version(
         &self,
         connection: &Connection,
         kind: &'static Kind,
@@ -161,7 +167,7 @@ impl Table {
         let nothing = [("fieldSelector", "metadata.name=outrigger-asks-for-the-resource-version")];
         let call = Call::new(Verb::List, kind.resource(), kind.path(self.version)).query(&nothing);
         match connection.call(&call).await {
-            Ok(body) => Ok(serde_json::from_slice::<Now>(&body)
+            Ok(body) => Ok(serde_json::from_slice::<EmptyList>(&body)
                 .ok()
                 .map(|now| now.metadata.resource_version)),
             Err(failure) => Err((failure, call)),
@@ -183,39 +189,39 @@ mod tests {
         decode(&json, &POD.read_as("v1"), &Interner::default())
     }
 
-    fn names(table: &Table) -> Vec<&str> {
-        table.items.keys().map(|key| &*key.name).collect()
+    fn names(reflector: &Reflector) -> Vec<&str> {
+        reflector.items.keys().map(|key| &*key.name).collect()
     }
 
     #[test]
-    fn a_table_follows_what_happens() {
+    fn a_reflector_applies_events() {
         let listing = Listing {
             objects: vec![pod("b", 1, "1"), pod("a", 2, "1")],
             resource_version: "3".to_owned(),
             version: Some("v1"),
         };
-        let mut table = Table::of(listing).unwrap();
-        assert_eq!(names(&table), ["a", "b"]);
-        table.apply(Happened::Present(pod("c", 4, "1")));
-        table.apply(Happened::Gone(pod("a", 5, "1")));
-        assert_eq!(names(&table), ["b", "c"]);
-        assert_eq!(table.resource_version, "5");
-        table.apply(Happened::Bookmark("9".to_owned()));
-        assert_eq!(table.resource_version, "9");
+        let mut reflector = Reflector::of(listing).unwrap();
+        assert_eq!(names(&reflector), ["a", "b"]);
+        reflector.apply(WatchEvent::Applied(pod("c", 4, "1")));
+        reflector.apply(WatchEvent::Deleted(pod("a", 5, "1")));
+        assert_eq!(names(&reflector), ["b", "c"]);
+        assert_eq!(reflector.resource_version, "5");
+        reflector.apply(WatchEvent::Bookmark("9".to_owned()));
+        assert_eq!(reflector.resource_version, "9");
     }
 
     #[test]
     fn an_object_that_becomes_unreadable_is_left_out_until_it_is_right_again() {
-        let mut table = Table::of(Listing {
+        let mut reflector = Reflector::of(Listing {
             objects: vec![pod("a", 1, "1")],
             resource_version: "1".to_owned(),
             version: Some("v1"),
         })
         .unwrap();
-        table.apply(Happened::Present(pod("a", 2, "lots")));
-        assert!(table.items.is_empty());
-        assert_eq!(table.problems.len(), 1);
-        table.apply(Happened::Present(pod("a", 3, "2")));
-        assert_eq!((table.items.len(), table.problems.len()), (1, 0));
+        reflector.apply(WatchEvent::Applied(pod("a", 2, "lots")));
+        assert!(reflector.items.is_empty());
+        assert_eq!(reflector.problems.len(), 1);
+        reflector.apply(WatchEvent::Applied(pod("a", 3, "2")));
+        assert_eq!((reflector.items.len(), reflector.problems.len()), (1, 0));
     }
 }

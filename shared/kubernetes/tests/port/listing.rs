@@ -1,4 +1,4 @@
-//! What a look sees, and what keeps it from seeing.
+//! Listing a cluster, and what keeps it from being listed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use controllers::ports::{Cluster, ErrorKind};
 use domain::instance_type::InstanceTypes;
 use domain::settings::Settings;
-use kubernetes::{KubernetesCluster, Reading};
+use kubernetes::{KubernetesCluster, ListMode};
 use manifests::{Source, documents};
 use serde_json::{Value as Json, json};
 
@@ -20,7 +20,7 @@ fn nothing(request: &Request) -> Reply {
     Reply::list(&[], 1)
 }
 
-async fn cluster(server: &Server, reading: Reading) -> KubernetesCluster {
+async fn cluster(server: &Server, reading: ListMode) -> KubernetesCluster {
     KubernetesCluster::new(server.connection().await, reading)
 }
 
@@ -38,7 +38,7 @@ async fn pages_are_read_to_the_last() {
         other => nothing(other),
     })
     .await;
-    let listing = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    let listing = cluster(&server, ListMode::Poll).await.observe().await.unwrap();
     assert_eq!(names(&listing.objects.pods), ["a", "b"]);
     assert!(server.asked().iter().all(|request| request.query.contains("limit=500")));
 }
@@ -57,7 +57,7 @@ async fn a_list_whose_end_expired_is_begun_anew() {
         other => nothing(other),
     })
     .await;
-    let listing = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    let listing = cluster(&server, ListMode::Poll).await.observe().await.unwrap();
     assert_eq!(names(&listing.objects.pods), ["a", "b"], "each once");
 }
 
@@ -75,7 +75,7 @@ async fn a_kind_that_is_not_installed_is_empty_and_an_older_version_of_it_is_rea
         _ => nothing(request),
     })
     .await;
-    let listing = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    let listing = cluster(&server, ListMode::Poll).await.observe().await.unwrap();
     assert!(listing.objects.node_pools.is_empty() && listing.objects.node_overlays.is_empty());
     assert_eq!(listing.objects.capacity_buffers.len(), 1);
     assert_eq!(server.count(|it| it.is_list_of("podtemplates")), 1, "a buffer names one");
@@ -92,7 +92,7 @@ async fn what_rbac_withholds_is_named_also_for_kinds_that_may_be_missing() {
         nothing(request)
     })
     .await;
-    let error = cluster(&server, Reading::Poll).await.observe().await.unwrap_err();
+    let error = cluster(&server, ListMode::Poll).await.observe().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Denied);
     assert!(error.to_string().contains("RBAC does not let us list nodeoverlays.karpenter.sh"));
 }
@@ -107,9 +107,9 @@ async fn one_bad_object_is_told_and_costs_nothing_else() {
         nothing(request)
     })
     .await;
-    let look = cluster(&server, Reading::Poll).await.look().await.unwrap();
-    assert_eq!(names(&look.listing.objects.pods), ["good"]);
-    let told: Vec<_> = look.problems.iter().map(ToString::to_string).collect();
+    let listed = cluster(&server, ListMode::Poll).await.list().await.unwrap();
+    assert_eq!(names(&listed.listing.objects.pods), ["good"]);
+    let told: Vec<_> = listed.problems.iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
         [
@@ -175,7 +175,7 @@ async fn a_long_list_is_kept_and_brought_up_to_date_by_what_happened() {
         nothing(request)
     })
     .await;
-    let cluster = cluster(&server, Reading::Watch { kept_from: 2 }).await;
+    let cluster = cluster(&server, ListMode::Watch { cached_from: 2 }).await;
     assert_eq!(names(&cluster.observe().await.unwrap().objects.pods), ["a", "b"]);
     let listing = cluster.observe().await.unwrap();
     assert_eq!(names(&listing.objects.pods), ["a"]);
@@ -202,7 +202,7 @@ async fn a_kept_list_whose_watch_expired_is_listed_again() {
         nothing(request)
     })
     .await;
-    let cluster = cluster(&server, Reading::Watch { kept_from: 2 }).await;
+    let cluster = cluster(&server, ListMode::Watch { cached_from: 2 }).await;
     cluster.observe().await.unwrap();
     assert_eq!(names(&cluster.observe().await.unwrap().objects.pods), ["new"]);
 }
@@ -241,7 +241,7 @@ async fn the_same_objects_are_the_same_whether_from_a_file_or_an_api_server() {
         Reply::list(&items, 100)
     })
     .await;
-    let listing = cluster(&server, Reading::Poll).await.observe().await.unwrap();
+    let listing = cluster(&server, ListMode::Poll).await.observe().await.unwrap();
 
     assert_eq!(listing.objects.pods, expected.objects.pods);
     assert_eq!(listing.objects.nodes, expected.objects.nodes);
