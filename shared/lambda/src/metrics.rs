@@ -1,6 +1,6 @@
 //! Metrics in CloudWatch's embedded metric format: JSON lines on standard output, which CloudWatch
 //! Logs turns into metrics without any API call
-//! (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>).
+//! ("Specification: Embedded metric format" in the CloudWatch user guide).
 //!
 //! Every metric has the cluster's name as a dimension beside its labels.
 
