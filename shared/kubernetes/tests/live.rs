@@ -23,7 +23,7 @@ use controllers::status::{
     NodeClassCondition, NodeClassStatus, NodePoolCondition, NodePoolStatus, ObjectCondition,
     ReservationStatus, ResolvedSecurityGroup,
 };
-use controllers::steps::mirror::is_shown;
+use controllers::steps::mirror::is_up_to_date;
 use domain::node_claim::{Condition, ConditionStatus, ConditionType, NodeClaim, NodeClaimStatus};
 use domain::node_class::{ResolvedAmi, ResolvedCapacityReservation, ResolvedSubnet};
 use domain::node_pool::{NeverOr, NodeClassRef};
@@ -210,7 +210,7 @@ async fn a_claim_is_shown_kept_up_to_date_handed_over_and_removed() {
     let shown = seen(&listing, "live-claim");
     let expected = NodeClaim { uid: shown.uid.clone(), created: shown.created, ..claim.clone() };
     assert_eq!(*shown, expected);
-    assert!(is_shown(shown, &claim));
+    assert!(is_up_to_date(shown, &claim));
     assert!(listing.node_claims.iter().any(|it| it.belongs_to(&claim.uid)));
 
     cluster.mirror_node_claim(&claim).await.unwrap();
@@ -223,7 +223,7 @@ async fn a_claim_is_shown_kept_up_to_date_handed_over_and_removed() {
     claim.status.conditions[1].status = ConditionStatus::True;
     cluster.mirror_node_claim(&claim).await.unwrap();
     let listing = cluster.observe().await.unwrap();
-    assert!(is_shown(seen(&listing, "live-claim"), &claim));
+    assert!(is_up_to_date(seen(&listing, "live-claim"), &claim));
     assert_eq!(seen(&listing, "live-claim").annotations["mine"].as_ref(), "stays");
 
     let other = NodeClaim { uid: "somebody-elses".into(), ..claim.clone() };
