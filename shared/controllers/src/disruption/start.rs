@@ -20,7 +20,7 @@ use crate::record::command::{CommandPhase, CommandRecord};
 use crate::record::nomination::{NOMINATION_TTL, Nomination};
 use crate::run::{after, change_claim};
 use crate::steps::command::{checked, validated};
-use crate::steps::condition::set_condition;
+use crate::steps::condition::{ConditionState, set_condition};
 use crate::steps::create::{Identity, NotCreatable, claim_record};
 
 /// Requeue interval while another run holds the lease.
@@ -191,10 +191,11 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 }
             }
             let now = self.observed.now;
-            let why = (command.disruption.reason.as_str(), "it is being disrupted");
+            let reason = command.disruption.reason.as_str();
+            let state = ConditionState::new(ConditionStatus::True, reason, "it is being disrupted");
             let kind = ConditionType::DisruptionReason;
             let changed = change_claim(self.ports.store(), claim.clone(), |mut record| {
-                set_condition(&mut record.claim, kind, ConditionStatus::True, why, now);
+                set_condition(&mut record.claim, kind, state, now);
                 record
             })
             .await;

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use domain::node::Node;
-use domain::node_claim::{ConditionStatus, ConditionType};
+use domain::node_claim::ConditionType;
 use domain::{SignedDuration, Text};
 use futures_util::future::join_all;
 
@@ -20,7 +20,7 @@ use crate::ports::{ClaimStore, Cloud, Cluster, NodeRef, PodRef, Ports, Versioned
 use crate::record::claim::{ClaimRecord, EndReason};
 use crate::run::{Run, is_over};
 use crate::steps::awaiting_capacity::drain_terms;
-use crate::steps::condition::{set_condition, set_true};
+use crate::steps::condition::{ConditionState, set_condition, set_true};
 use crate::steps::drain::{
     DrainStep, Size, awaited_attachments, drain_step, drained_status, is_drain_over, leaving,
 };
@@ -130,8 +130,9 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         let is_over = is_drain_over(&record, &step, self.now);
         let (status, reason) = drained_status(is_over);
         let message = format!("{} pods remain", step.remaining);
-        let why = (reason, if is_over { "" } else { message.as_str() });
-        set_condition(&mut record.claim, ConditionType::Drained, status, why, self.now);
+        let message = if is_over { "" } else { message.as_str() };
+        let state = ConditionState::new(status, reason, message);
+        set_condition(&mut record.claim, ConditionType::Drained, state, self.now);
         if is_over && !was_drained {
             self.record_change(&record, Change::Drained);
         }
@@ -172,9 +173,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             return;
         }
         let message = format!("{left} volumes are attached");
-        let why = ("AwaitingVolumeDetachment", message.as_str());
-        let kind = ConditionType::VolumesDetached;
-        set_condition(&mut record.claim, kind, ConditionStatus::Unknown, why, self.now);
+        let state = ConditionState::unknown("AwaitingVolumeDetachment", &message);
+        set_condition(&mut record.claim, ConditionType::VolumesDetached, state, self.now);
         self.record_change(record, Change::WaitingForVolumes(left));
     }
 
@@ -298,9 +298,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
 
     fn termination_failed(&mut self, record: &mut ClaimRecord, error: PortError) {
         let message = error.to_string();
-        let why = ("TerminationFailed", message.as_str());
-        let kind = ConditionType::InstanceTerminating;
-        set_condition(&mut record.claim, kind, ConditionStatus::Unknown, why, self.now);
+        let state = ConditionState::unknown("TerminationFailed", &message);
+        set_condition(&mut record.claim, ConditionType::InstanceTerminating, state, self.now);
         let about = Subject::NodeClaim(record.claim.name.clone());
         self.events.push(Event::new(about, EventReason::FailedTermination, &message));
         let operation = || format!("terminate the instance of claim {}", record.claim.name);

@@ -9,7 +9,7 @@ use domain::plan::{Plan, PlannedVirtualPod};
 use domain::pod::VirtualPodSource;
 use domain::{Text, Timestamp};
 
-use super::condition::set_object_condition;
+use super::condition::{ConditionState, set_object_condition};
 use crate::ports::cluster::{ClusterListing, UnreadableSource};
 use crate::status::{CapacityBufferCondition, CapacityBufferStatus, Observed};
 
@@ -82,8 +82,8 @@ fn set_conditions(
         (CapacityBufferCondition::Provisioning, provisioning),
     ];
     for (kind, (value, reason, message)) in conditions {
-        let why = (reason, &*message);
-        set_object_condition(&mut status.conditions, kind, value, why, generation, now);
+        let state = ConditionState::new(value, reason, &message);
+        set_object_condition(&mut status.conditions, kind, state, generation, now);
     }
 }
 

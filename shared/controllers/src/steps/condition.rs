@@ -11,15 +11,38 @@ use crate::status::ObjectCondition;
 /// Longest message of a condition, in characters, as in Karpenter.
 const MESSAGE_CHARS_MAX: usize = 300;
 
+/// What a condition says: its status, with a reason and a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConditionState<'a> {
+    /// True, False or Unknown.
+    pub status: ConditionStatus,
+    /// A CamelCase word; never empty.
+    pub reason: &'a str,
+    /// A sentence; may be empty. Truncated to 300 characters when it is set.
+    pub message: &'a str,
+}
+
+impl<'a> ConditionState<'a> {
+    /// A state with a given status.
+    pub const fn new(status: ConditionStatus, reason: &'a str, message: &'a str) -> Self {
+        Self { status, reason, message }
+    }
+
+    /// A condition that is not known to hold yet.
+    pub const fn unknown(reason: &'a str, message: &'a str) -> Self {
+        Self::new(ConditionStatus::Unknown, reason, message)
+    }
+}
+
 /// Sets a condition. Its transition time changes only with its status.
 pub fn set_condition(
     claim: &mut NodeClaim,
     kind: ConditionType,
-    status: ConditionStatus,
-    (reason, message): (&str, &str),
+    state: ConditionState<'_>,
     now: Timestamp,
 ) {
-    let (reason, message): (Text, Text) = (reason.into(), within(message).into());
+    let status = state.status;
+    let (reason, message): (Text, Text) = (state.reason.into(), within(state.message).into());
     let conditions = &mut claim.status.conditions;
     if let Some(condition) = conditions.iter_mut().find(|condition| condition.kind == kind) {
         if condition.status != status {
@@ -38,16 +61,16 @@ pub fn set_condition(
 pub(super) fn set_condition_of(
     record: &mut Cow<'_, ClaimRecord>,
     kind: ConditionType,
-    status: ConditionStatus,
-    (reason, message): (&str, &str),
+    state: ConditionState<'_>,
     now: Timestamp,
 ) {
-    let message = within(message);
-    let says_so = record.claim.condition(kind).is_some_and(|own| {
-        own.status == status && *own.reason == *reason && *own.message == *message
+    let is_set = record.claim.condition(kind).is_some_and(|own| {
+        own.status == state.status
+            && *own.reason == *state.reason
+            && *own.message == *within(state.message)
     });
-    if !says_so {
-        set_condition(&mut record.to_mut().claim, kind, status, (reason, message), now);
+    if !is_set {
+        set_condition(&mut record.to_mut().claim, kind, state, now);
     }
 }
 
@@ -59,7 +82,7 @@ fn within(message: &str) -> &str {
 
 /// Sets a condition to True, with its type as the reason.
 pub fn set_true(claim: &mut NodeClaim, kind: ConditionType, now: Timestamp) {
-    set_condition(claim, kind, ConditionStatus::True, (kind.as_str(), ""), now);
+    set_condition(claim, kind, ConditionState::new(ConditionStatus::True, kind.as_str(), ""), now);
 }
 
 /// Sets a condition of an object, for a generation of its specification. Its transition time
@@ -67,15 +90,14 @@ pub fn set_true(claim: &mut NodeClaim, kind: ConditionType, now: Timestamp) {
 pub fn set_object_condition<K: Copy + Ord>(
     conditions: &mut Vec<ObjectCondition<K>>,
     kind: K,
-    status: ConditionStatus,
-    (reason, message): (&str, &str),
+    state: ConditionState<'_>,
     observed_generation: i64,
     now: Timestamp,
 ) {
+    let status = state.status;
     let before = conditions.iter().find(|own| own.kind == kind && own.status == status);
     let changed = before.map_or(now, |own| own.changed);
-    let message: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
-    let (reason, message) = (reason.into(), message.into());
+    let (reason, message) = (state.reason.into(), within(state.message).into());
     conditions.retain(|own| own.kind != kind);
     conditions.push(ObjectCondition {
         kind,
@@ -111,8 +133,9 @@ pub fn update_ready(claim: &mut NodeClaim, now: Timestamp) {
             let failed =
                 claim.condition(part).is_some_and(|part| part.status == ConditionStatus::False);
             let status = if failed { ConditionStatus::False } else { ConditionStatus::Unknown };
-            let why = ("UnhealthyDependents", format!("{} is not True", part.as_str()));
-            set_condition(claim, ConditionType::Ready, status, (why.0, &why.1), now);
+            let message = format!("{} is not True", part.as_str());
+            let state = ConditionState::new(status, "UnhealthyDependents", &message);
+            set_condition(claim, ConditionType::Ready, state, now);
         }
     }
 }

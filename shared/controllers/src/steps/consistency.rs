@@ -6,7 +6,7 @@ use domain::Timestamp;
 use domain::node::Node;
 use domain::node_claim::{ConditionStatus, ConditionType};
 
-use super::condition::set_condition_of;
+use super::condition::{ConditionState, set_condition_of};
 use crate::record::claim::ClaimRecord;
 
 /// Least share of the expected amount of each resource, in percent.
@@ -20,11 +20,13 @@ pub fn check_consistency(
 ) -> Option<String> {
     let lack = lacking(record, node);
     let kind = ConditionType::ConsistentStateFound;
-    let (status, why) = match &lack {
-        None => (ConditionStatus::True, (kind.as_str(), "")),
-        Some(message) => (ConditionStatus::False, ("ConsistencyCheckFailed", message.as_str())),
+    let state = match &lack {
+        None => ConditionState::new(ConditionStatus::True, kind.as_str(), ""),
+        Some(message) => {
+            ConditionState::new(ConditionStatus::False, "ConsistencyCheckFailed", message)
+        }
     };
-    set_condition_of(record, kind, status, why, now);
+    set_condition_of(record, kind, state, now);
     lack
 }
 

@@ -1,14 +1,14 @@
 //! The record of a claim, as it is written before EC2 is asked.
 
 use domain::label::{self, Labels};
-use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim, NodeClaimStatus};
+use domain::node_claim::{ConditionType, NodeClaim, NodeClaimStatus};
 use domain::plan::PlannedNodeClaim;
 use domain::requirement::Requirement;
 use domain::snapshot::ClusterSnapshot;
 use domain::{Text, Timestamp};
 use uuid::Uuid;
 
-use super::condition::set_condition;
+use super::condition::{ConditionState, set_condition};
 use super::launch::launch_offerings;
 use crate::record::claim::ClaimRecord;
 use crate::record::launch::{EFA, LaunchRequest};
@@ -134,8 +134,8 @@ fn node_claim(
 /// Sets the conditions of a claim to which nothing has happened yet.
 pub(crate) fn await_everything(claim: &mut NodeClaim, now: Timestamp) {
     for kind in [ConditionType::Launched, ConditionType::Registered, ConditionType::Initialized] {
-        let why = ("AwaitingReconciliation", "");
-        set_condition(claim, kind, ConditionStatus::Unknown, why, now);
+        let state = ConditionState::unknown("AwaitingReconciliation", "");
+        set_condition(claim, kind, state, now);
     }
     super::condition::update_ready(claim, now);
 }

@@ -10,7 +10,7 @@ use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 
-use super::condition::{clear, set_condition};
+use super::condition::{ConditionState, clear, set_condition};
 
 /// The current origins of a claim.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,8 +62,8 @@ pub fn show_drift(claim: &mut NodeClaim, drift: Option<&DriftReason>, now: Times
     match drift {
         Some(drift) => {
             let message = drift.to_string();
-            let why = (drift.as_str(), message.as_str());
-            set_condition(claim, kind, ConditionStatus::True, why, now);
+            let state = ConditionState::new(ConditionStatus::True, drift.as_str(), &message);
+            set_condition(claim, kind, state, now);
         }
         None => clear(claim, kind),
     }

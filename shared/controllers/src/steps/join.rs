@@ -9,7 +9,7 @@ use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 use domain::{SignedDuration, Text, Timestamp};
 
-use super::condition::{set_condition, set_true, since, update_ready};
+use super::condition::{ConditionState, set_condition, set_true, since, update_ready};
 use crate::ports::cluster::{FinalizerChange, NodeClaimObject, NodePatch, ObjectRef};
 use crate::record::claim::{ClaimRecord, EndReason};
 
@@ -74,8 +74,8 @@ pub fn register(
     let annotations = claim.annotations.clone();
     claim.status.node_name = Some(node.name.clone());
     set_true(claim, ConditionType::Registered, now);
-    let why = ("NodeNotReady", "the Node is not ready for pods yet");
-    set_condition(claim, ConditionType::Initialized, ConditionStatus::Unknown, why, now);
+    let state = ConditionState::unknown("NodeNotReady", "the Node is not ready for pods yet");
+    set_condition(claim, ConditionType::Initialized, state, now);
     update_ready(claim, now);
     Registration {
         patch: NodePatch {
@@ -98,9 +98,9 @@ pub fn register(
 /// Sets Registered to False on a claim with whose provider id several Nodes joined.
 pub fn ambiguous(mut record: ClaimRecord, nodes: usize, now: Timestamp) -> ClaimRecord {
     let message = format!("{nodes} Nodes have its provider id");
-    let why = ("MultipleNodesFound", message.as_str());
+    let state = ConditionState::new(ConditionStatus::False, "MultipleNodesFound", &message);
     let claim = &mut record.claim;
-    set_condition(claim, ConditionType::Registered, ConditionStatus::False, why, now);
+    set_condition(claim, ConditionType::Registered, state, now);
     update_ready(claim, now);
     record
 }
@@ -134,13 +134,10 @@ pub fn initialize(mut record: ClaimRecord, node: &Node, now: Timestamp) -> Claim
     let claim = &mut record.claim;
     match not_initialized(claim, node) {
         None => set_true(claim, ConditionType::Initialized, now),
-        Some((reason, message)) => set_condition(
-            claim,
-            ConditionType::Initialized,
-            ConditionStatus::Unknown,
-            (reason, &message),
-            now,
-        ),
+        Some((reason, message)) => {
+            let state = ConditionState::unknown(reason, &message);
+            set_condition(claim, ConditionType::Initialized, state, now);
+        }
     }
     update_ready(claim, now);
     record

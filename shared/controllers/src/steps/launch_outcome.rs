@@ -2,10 +2,10 @@
 
 use domain::instance_type::{InstanceType, InstanceTypes};
 use domain::label::{self, Labels};
-use domain::node_claim::{ConditionStatus, ConditionType};
+use domain::node_claim::ConditionType;
 use domain::{SignedDuration, Text, Timestamp};
 
-use super::condition::{set_condition, set_true, update_ready};
+use super::condition::{ConditionState, clear, set_condition, set_true, update_ready};
 use crate::ports::cloud::{Exhausted, Instance, LaunchOutcome};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::{ClaimRecord, later};
@@ -134,9 +134,9 @@ pub fn launched(
     }
     set_true(claim, ConditionType::Launched, now);
     // The registration time limit begins with the launch.
-    let why = ("NodeNotFound", "the Node has not joined the cluster yet");
-    super::condition::clear(claim, ConditionType::Registered);
-    set_condition(claim, ConditionType::Registered, ConditionStatus::Unknown, why, now);
+    let state = ConditionState::unknown("NodeNotFound", "the Node has not joined the cluster yet");
+    clear(claim, ConditionType::Registered);
+    set_condition(claim, ConditionType::Registered, state, now);
     update_ready(claim, now);
     record.instance = Some(instance);
     record.launch_not_before = None;
@@ -176,14 +176,9 @@ pub fn launch_failed(mut record: ClaimRecord, error: &PortError, now: Timestamp)
     let pause = SignedDuration::from_secs(1_i64 << record.launch_failures.min(6)).min(PAUSE_MAX);
     record.launch_failures = record.launch_failures.saturating_add(1);
     record.launch_not_before = later(now, pause);
-    let why = ("LaunchFailed", error.to_string());
-    set_condition(
-        &mut record.claim,
-        ConditionType::Launched,
-        ConditionStatus::Unknown,
-        (why.0, &why.1),
-        now,
-    );
+    let message = error.to_string();
+    let state = ConditionState::unknown("LaunchFailed", &message);
+    set_condition(&mut record.claim, ConditionType::Launched, state, now);
     record
 }
 

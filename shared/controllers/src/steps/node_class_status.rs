@@ -5,9 +5,9 @@
 use domain::Timestamp;
 use domain::node_claim::ConditionStatus;
 
-use super::condition::set_object_condition;
+use super::condition::{ConditionState, set_object_condition};
 use crate::ports::cloud::{NodeClassResolution, Resolution};
-use crate::status::{NodeClassCondition, NodeClassStatus, Observed};
+use crate::status::{NodeClassCondition, NodeClassStatus, ObjectCondition, Observed};
 
 /// The status of a node class after a resolution.
 ///
@@ -20,20 +20,17 @@ pub fn node_class_status(
 ) -> NodeClassStatus {
     let mut status = before.status.clone();
     let mut conditions = std::mem::take(&mut status.conditions);
-    let mut judge = |kind, outcome: Outcome| {
+    let mut update = |kind, outcome: Outcome| {
         let known = conditions.iter().any(|own| own.kind == kind);
-        let (value, reason, message) = match &outcome {
-            Outcome::Found => (ConditionStatus::True, kind.as_str(), ""),
+        let state = match &outcome {
+            Outcome::Found => ConditionState::new(ConditionStatus::True, kind.as_str(), ""),
             Outcome::Missing(reason, message) => {
-                (ConditionStatus::False, reason.as_str(), message.as_str())
+                ConditionState::new(ConditionStatus::False, reason, message)
             }
-            Outcome::Passing(_, _) if known => return,
-            Outcome::Passing(reason, message) => {
-                (ConditionStatus::Unknown, reason.as_str(), message.as_str())
-            }
+            Outcome::Unknown(_, _) if known => return,
+            Outcome::Unknown(reason, message) => ConditionState::unknown(reason, message),
         };
-        let why = (reason, message);
-        set_object_condition(&mut conditions, kind, value, why, before.generation, now);
+        set_object_condition(&mut conditions, kind, state, before.generation, now);
     };
     let NodeClassResolution {
         subnets,
@@ -45,20 +42,31 @@ pub fn node_class_status(
         validation,
         stamp: _,
     } = resolution;
-    judge(NodeClassCondition::SubnetsReady, take(subnets, &mut status.subnets));
-    judge(
+    update(NodeClassCondition::SubnetsReady, take(subnets, &mut status.subnets));
+    update(
         NodeClassCondition::SecurityGroupsReady,
         take(security_groups, &mut status.security_groups),
     );
-    judge(NodeClassCondition::AmisReady, take(amis, &mut status.amis));
+    update(NodeClassCondition::AmisReady, take(amis, &mut status.amis));
     let profile = instance_profile.map(Some);
-    judge(NodeClassCondition::InstanceProfileReady, take(profile, &mut status.instance_profile));
-    judge(
+    update(NodeClassCondition::InstanceProfileReady, take(profile, &mut status.instance_profile));
+    update(
         NodeClassCondition::CapacityReservationsReady,
         take(capacity_reservations, &mut status.capacity_reservations),
     );
-    judge(NodeClassCondition::PlacementGroupReady, take(placement_group, &mut ()));
-    judge(NodeClassCondition::ValidationSucceeded, take(validation, &mut ()));
+    update(NodeClassCondition::PlacementGroupReady, take(placement_group, &mut ()));
+    update(NodeClassCondition::ValidationSucceeded, take(validation, &mut ()));
+    let (status_of_all, message) = summary(&conditions);
+    let reason =
+        if status_of_all == ConditionStatus::True { "Ready" } else { "UnhealthyDependents" };
+    let ready = ConditionState::new(status_of_all, reason, &message);
+    set_object_condition(&mut conditions, NodeClassCondition::Ready, ready, before.generation, now);
+    status.conditions = conditions;
+    status
+}
+
+/// Status and message of condition Ready: the worst of the others.
+fn summary(conditions: &[ObjectCondition<NodeClassCondition>]) -> (ConditionStatus, String) {
     let worst = conditions
         .iter()
         .filter(|own| own.kind != NodeClassCondition::Ready)
@@ -68,22 +76,16 @@ pub fn node_class_status(
             ConditionStatus::False => 2,
         })
         .map(|own| (own.kind, own.status));
-    let (value, message) = match worst {
+    match worst {
         None | Some((_, ConditionStatus::True)) => (ConditionStatus::True, String::new()),
         Some((kind, status)) => (status, format!("{} is not True", kind.as_str())),
-    };
-    let reason = if value == ConditionStatus::True { "Ready" } else { "UnhealthyDependents" };
-    let why = (reason, message.as_str());
-    let kind = NodeClassCondition::Ready;
-    set_object_condition(&mut conditions, kind, value, why, before.generation, now);
-    status.conditions = conditions;
-    status
+    }
 }
 
 enum Outcome {
     Found,
     Missing(String, String),
-    Passing(String, String),
+    Unknown(String, String),
 }
 
 /// Moves a resolved part into the status.
@@ -94,7 +96,7 @@ fn take<T: Default>(part: Resolution<T>, own: &mut T) -> Outcome {
             Outcome::Found
         }
         Err(why) if why.is_passing => {
-            Outcome::Passing(why.reason.to_string(), why.message.to_string())
+            Outcome::Unknown(why.reason.to_string(), why.message.to_string())
         }
         Err(why) => {
             *own = T::default();

@@ -13,7 +13,7 @@ use domain::pod::Pod;
 use domain::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::condition::{clear, set_condition_of, since};
+use super::condition::{ConditionState, clear, set_condition_of, since};
 use crate::record::claim::{ClaimRecord, PodsSeen};
 
 /// The fingerprint of a node's active pods, without those of DaemonSets.
@@ -76,13 +76,13 @@ pub fn update_consolidatable(
         return;
     };
     let elapsed = since_last_pod_event(&record.claim, now);
-    let (status, why) = if elapsed.is_none_or(|elapsed| elapsed >= after) {
-        (ConditionStatus::True, (kind.as_str(), ""))
+    let state = if elapsed.is_none_or(|elapsed| elapsed >= after) {
+        ConditionState::new(ConditionStatus::True, kind.as_str(), "")
     } else {
-        let why = ("PodsCameOrWent", "consolidateAfter has not passed");
-        (ConditionStatus::False, why)
+        let message = "consolidateAfter has not passed";
+        ConditionState::new(ConditionStatus::False, "PodsCameOrWent", message)
     };
-    set_condition_of(record, kind, status, why, now);
+    set_condition_of(record, kind, state, now);
 }
 
 /// Time since the last pod event, or since initialization if there was none.

@@ -9,7 +9,7 @@ use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources};
 
-use super::condition::set_object_condition;
+use super::condition::{ConditionState, set_object_condition};
 use crate::record::pool::{PoolRecord, REGISTRATIONS_KEPT};
 use crate::status::{NodePoolCondition, NodePoolStatus, Observed};
 
@@ -53,20 +53,20 @@ pub fn node_pool_status(
             .map_or(before.node_class_observed_generation, |record| record.node_class_generation),
         conditions: before.conditions.clone(),
     };
-    let mut set = |kind, value, why| {
+    let mut set = |kind, state| {
         let generation = facts.before.generation;
-        set_object_condition(&mut status.conditions, kind, value, why, generation, now);
+        set_object_condition(&mut status.conditions, kind, state, generation, now);
     };
-    let (class, why) = class_condition(facts.class);
-    set(NodePoolCondition::NodeClassReady, class, why);
-    set(NodePoolCondition::ValidationSucceeded, ConditionStatus::True, ("ValidationSucceeded", ""));
-    let (health, why) = registration_condition(facts.record);
-    set(NodePoolCondition::NodeRegistrationHealthy, health, why);
-    let why = match class {
-        ConditionStatus::True => ("Ready", ""),
-        _ => ("UnhealthyDependents", "NodeClassReady is not True"),
+    let class = class_condition(facts.class);
+    set(NodePoolCondition::NodeClassReady, class);
+    let valid = ConditionState::new(ConditionStatus::True, "ValidationSucceeded", "");
+    set(NodePoolCondition::ValidationSucceeded, valid);
+    set(NodePoolCondition::NodeRegistrationHealthy, registration_condition(facts.record));
+    let ready = match class.status {
+        ConditionStatus::True => ConditionState::new(class.status, "Ready", ""),
+        status => ConditionState::new(status, "UnhealthyDependents", "NodeClassReady is not True"),
     };
-    set(NodePoolCondition::Ready, class, why);
+    set(NodePoolCondition::Ready, ready);
     status
 }
 
@@ -80,22 +80,19 @@ fn resources(members: &[Member<'_>]) -> Resources {
     total
 }
 
-fn class_condition(
-    class: Option<&Ec2NodeClass>,
-) -> (ConditionStatus, (&'static str, &'static str)) {
+fn class_condition(class: Option<&Ec2NodeClass>) -> ConditionState<'static> {
+    let not_ready = |reason, message| ConditionState::new(ConditionStatus::False, reason, message);
     match class {
-        None => (ConditionStatus::False, ("NodeClassNotFound", "its node class is not there")),
+        None => not_ready("NodeClassNotFound", "its node class is not there"),
         Some(class) if class.is_deleting => {
-            (ConditionStatus::False, ("NodeClassTerminating", "its node class is being deleted"))
+            not_ready("NodeClassTerminating", "its node class is being deleted")
         }
         Some(class) => match class.status.ready {
-            Some(true) => (ConditionStatus::True, ("NodeClassReady", "")),
-            Some(false) => {
-                (ConditionStatus::False, ("NodeClassNotReady", "its node class is not ready"))
-            }
-            None => (
-                ConditionStatus::Unknown,
-                ("NodeClassReadinessUnknown", "its node class has not been looked into yet"),
+            Some(true) => ConditionState::new(ConditionStatus::True, "NodeClassReady", ""),
+            Some(false) => not_ready("NodeClassNotReady", "its node class is not ready"),
+            None => ConditionState::unknown(
+                "NodeClassReadinessUnknown",
+                "its node class has not been resolved yet",
             ),
         },
     }
@@ -103,17 +100,16 @@ fn class_condition(
 
 /// Unhealthy once failures reach half of [`REGISTRATIONS_KEPT`], however few registrations there
 /// are.
-fn registration_condition(
-    record: Option<&PoolRecord>,
-) -> (ConditionStatus, (&'static str, &'static str)) {
+fn registration_condition(record: Option<&PoolRecord>) -> ConditionState<'static> {
     let registrations = record.map(|record| record.registrations.as_slice()).unwrap_or_default();
     let failures = registrations.iter().filter(|joined| !**joined).count();
     if registrations.is_empty() {
-        (ConditionStatus::Unknown, ("AwaitingReconciliation", "no node has registered yet"))
+        ConditionState::unknown("AwaitingReconciliation", "no node has registered yet")
     } else if failures * 2 >= REGISTRATIONS_KEPT {
-        (ConditionStatus::False, ("RegistrationFailed", "its latest nodes did not join"))
+        let message = "its latest nodes did not join";
+        ConditionState::new(ConditionStatus::False, "RegistrationFailed", message)
     } else {
-        (ConditionStatus::True, ("NodeRegistrationHealthy", ""))
+        ConditionState::new(ConditionStatus::True, "NodeRegistrationHealthy", "")
     }
 }
 
