@@ -148,7 +148,8 @@ async fn in_cluster<C: Clusters>(
         return (outcomes, (!report.problems.0.is_empty()).then_some(report));
     }
     let opened = clusters.open(cluster).await;
-    if let Some(ports) = report.problems.record(|| format!("open cluster {cluster}"), opened) {
+    if let Some(ports) = report.problems.record(|| format!("connect to cluster {cluster}"), opened)
+    {
         let run = Run {
             cluster,
             settings: terms.settings,
@@ -174,7 +175,7 @@ fn outcome(
         return Ok(NoticeOutcome::Noted(place.clone()));
     }
     let Some(ending) = &record.ending else {
-        let what = format!("claim {} was to end and does not", place.claim);
+        let what = format!("claim {} was marked as ending but is not", place.claim);
         return Err(PortError::new(ErrorKind::Unknown, "mark a claim", what));
     };
     Ok(NoticeOutcome::Ending {

@@ -152,7 +152,7 @@ async fn request_launches<E: Cloud>(
         Ok(mut outcomes) => {
             // A response with too few outcomes says nothing about the rest, as if it had timed out.
             outcomes.resize_with(requests.len(), || {
-                let what = "no outcome came back for this request";
+                let what = "the response has no outcome for this request";
                 LaunchOutcome::Failed(PortError::new(ErrorKind::Unknown, "launch", what))
             });
             outcomes

@@ -124,7 +124,7 @@ impl<P: Ports> NodeClassRun<'_, P> {
             .map(|(claim, _)| claim)
             .collect();
         if !users.is_empty() {
-            let message = format!("{} NodeClaims use it still", users.len());
+            let message = format!("{} NodeClaims still use it", users.len());
             let about = Subject::NodeClass(name.clone());
             let reason = EventReason::WaitingOnNodeClaimTermination;
             self.events.push(Event::new(about, reason, message));
@@ -132,7 +132,7 @@ impl<P: Ports> NodeClassRun<'_, P> {
             return;
         }
         let released = self.ports.cloud().release_node_class(class).await;
-        let operation = || format!("remove what was made for EC2NodeClass {name}");
+        let operation = || format!("delete AWS resources of EC2NodeClass {name}");
         if self.report.problems.record(operation, released).is_none() {
             return;
         }

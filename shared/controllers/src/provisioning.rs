@@ -172,7 +172,7 @@ fn events(plan: &Plan, observed: &ClusterState) -> Vec<Event> {
         .iter()
         .flat_map(|claim| claim.pods.iter().map(move |pod| (pod, &claim.name)));
     let nominated = placed.chain(launched).filter_map(|(pod, node)| {
-        let message = format!("a place is kept for it on {node}");
+        let message = format!("nominated to schedule on {node}");
         Some(Event::new(subject(pod)?, EventReason::Nominated, message))
     });
     let failed = plan.unschedulable.iter().filter_map(|unschedulable| {

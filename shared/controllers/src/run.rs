@@ -146,7 +146,7 @@ pub(crate) async fn change_claim<S: ClaimStore>(
         PortError::new(
             ErrorKind::Conflict,
             format!("change claim {name}"),
-            "others keep changing it",
+            "it was changed concurrently on every attempt",
         )
     }))
 }

@@ -42,7 +42,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 record
             })
             .await;
-            self.report.problems.record(|| format!("note the drift of claim {name}"), changed);
+            self.report.problems.record(|| format!("record the drift of claim {name}"), changed);
         }
     }
 

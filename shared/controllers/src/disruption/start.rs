@@ -104,8 +104,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
         if replacements.len() < expected {
             self.withdraw(replacements).await;
             let why = not_creatable.map_or_else(
-                || "a replacement could not be written".to_owned(),
-                |(name, why)| format!("replacement {name} cannot be launched any more: {why}"),
+                || "the claim of a replacement could not be created".to_owned(),
+                |(name, why)| format!("replacement {name} can no longer be launched: {why}"),
             );
             return self.cancel(command, &why).await;
         }
@@ -242,10 +242,11 @@ impl<P: Ports> DisruptionRun<'_, P> {
         for node in self.nodes_of(command) {
             let about = Subject::Node(node.name.clone(), node.uid.clone());
             let event = if replacements.is_empty() {
-                let message = format!("it is to go: {reason}");
+                let message = format!("terminating without replacement: {reason}");
                 Event::new(about, EventReason::DisruptionTerminating, message)
             } else {
-                let message = format!("{} replaces it: {reason}", replacements.join(", "));
+                let message =
+                    format!("launching replacement {}: {reason}", replacements.join(", "));
                 Event::new(about, EventReason::DisruptionLaunching, message)
             };
             self.events.push(event);

@@ -46,7 +46,7 @@ fn world_with_a_node_to_replace(reason: &str) -> World {
 #[track_caller]
 fn run_once(world: &World, id: &str) -> DisruptionReport {
     let outcome = block_on(disrupt(world, &world.run(id))).unwrap();
-    outcome.ran().expect("nobody else holds the lease")
+    outcome.ran().expect("no other run holds the lease")
 }
 
 fn what(report: &DisruptionReport) -> Vec<&CommandEvent> {
@@ -93,7 +93,7 @@ fn an_empty_node_is_proposed_validated_after_fifteen_seconds_and_ended() {
     assert_eq!(ending.reason, EndReason::Disrupted(DisruptionReason::Empty));
     assert!(world.store.command_records().is_empty());
     world.advance(5);
-    assert!(run_once(&world, "run-4").changes.is_empty(), "what is leaving is not proposed again");
+    assert!(run_once(&world, "run-4").changes.is_empty(), "an ending node is not proposed again");
 }
 
 #[test]

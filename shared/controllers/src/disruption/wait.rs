@@ -38,7 +38,9 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 self.requeue_after(REPLACEMENT_REQUEUE_INTERVAL);
             }
             Replacements::Lost => self.cancel(command, "a replacement is gone").await,
-            Replacements::Late => self.cancel(command, "its replacements took too long").await,
+            Replacements::Late => {
+                self.cancel(command, "its replacements were not ready in time").await
+            }
         }
     }
 
@@ -67,7 +69,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
         for node in self.nodes_of(&command.record) {
             let about = Subject::Node(node.name.clone(), node.uid.clone());
-            let message = format!("it is drained: {}", command.record.disruption.reason);
+            let message = format!("draining: {}", command.record.disruption.reason);
             self.events.push(Event::new(about, EventReason::DisruptionTerminating, message));
         }
         self.record_change(&command.record, CommandEvent::Ended);

@@ -20,7 +20,7 @@ pub(super) async fn hand_over<P: Ports>(
     for claim in &observed.claims {
         let name = claim.record.claim.name.clone();
         let why = if is_over(ports, run) {
-            Some("the time of this call was over".into())
+            Some("the deadline of this call has passed".into())
         } else {
             unsettled(&claim.record)
         };
@@ -34,7 +34,7 @@ pub(super) async fn hand_over<P: Ports>(
         }
     }
     for claim in ports.store().unreadable_claims() {
-        let why = "its record cannot be read: a later version wrote it".into();
+        let why = "its record was written by a later version and cannot be read".into();
         report.left.push(LeftClaim { claim, why });
     }
     Ok(())
@@ -55,7 +55,7 @@ async fn hand_one_over<P: Ports>(
             Ok(()) => ports.cluster().release_node_claim(name, &record.claim.uid).await,
             Err(error) => Err(error),
         };
-        failed(report, format!("hand NodeClaim {name} over"), released)?;
+        failed(report, format!("hand over NodeClaim {name}"), released)?;
     }
     let deleted = ports.store().delete_claim(name, *version).await;
     failed(report, format!("delete the record of claim {name}"), deleted)
@@ -88,13 +88,14 @@ fn unsettled(record: &ClaimRecord) -> Option<Text> {
     match record.phase() {
         ClaimPhase::Launched | ClaimPhase::Registered | ClaimPhase::Initialized => None,
         ClaimPhase::Pending => Some(
-            "it has no instance yet: one that is on its way is found, otherwise the claim is given up after its \
-             launch time-out"
-                .into(),
+            "it has no instance yet: it is launched, or given up after its launch timeout".into(),
         ),
         ClaimPhase::Ending => {
             let reason = record.ending.as_ref().map_or("", |ending| ending.reason.as_str());
-            Some(format!("it ends ({reason}): its node is drained, then its instance ends").into())
+            let why = format!(
+                "it is ending ({reason}): its node is drained, then its instance is terminated"
+            );
+            Some(why.into())
         }
     }
 }

@@ -38,7 +38,7 @@ fn a_node_that_is_handed_back_keeps_its_node_claim_and_its_instance() {
     assert!(world.store.records().is_empty());
     let listing = world.cluster.listing.borrow();
     assert_eq!(listing.node_claims.len(), 1);
-    assert_eq!(listing.node_claims[0].mirror_of, None, "it is nobody's mirror any more");
+    assert_eq!(listing.node_claims[0].mirror_of, None, "it mirrors no claim any more");
     assert!(
         listing.objects.nodes[0].deleted.is_none() && listing.objects.nodes[0].taints.is_empty()
     );
@@ -73,7 +73,7 @@ fn what_was_handed_back_can_be_taken_over_again() {
     let record = world.store.only_record();
     assert_eq!(record.phase(), crate::record::claim::ClaimPhase::Initialized);
     assert!(record.ending.is_none() && record.instance.is_some());
-    assert!(!block_on(take_back(&world)).unwrap(), "it is looked after already");
+    assert!(!block_on(take_back(&world)).unwrap(), "it is managed already");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn events(record: &ClaimRecord, before: &ClaimRecord, notices: &[&Notice]) -> Ve
         .map(|notice| Event::new(about(), notice.kind.reason(), notice.kind.message()))
         .collect();
     if record.ending.is_some() && before.ending.is_none() {
-        let message = "it is drained, for its instance goes away";
+        let message = "draining its node because its instance is being interrupted";
         events.push(Event::new(about(), EventReason::TerminatingOnInterruption, message));
     }
     events.dedup();

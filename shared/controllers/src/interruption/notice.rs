@@ -71,15 +71,15 @@ impl NoticeKind {
     /// The message of its event.
     pub(super) const fn message(self) -> &'static str {
         match self {
-            Self::SpotInterruption => "EC2 takes its spot instance back in two minutes",
-            Self::ReservationInterruption { .. } => {
-                "the capacity reservation it runs in is taken back"
+            Self::SpotInterruption => "EC2 will interrupt its spot instance in two minutes",
+            Self::ReservationInterruption { .. } => "its capacity reservation is being interrupted",
+            Self::RebalanceRecommendation => {
+                "its spot instance is at an elevated risk of interruption"
             }
-            Self::RebalanceRecommendation => "EC2 is more likely to take its spot instance back",
-            Self::ScheduledChange { .. } => "AWS announced a change of its instance",
-            Self::Stopped => "its instance stops",
-            Self::Terminated => "its instance ends",
-            Self::Impaired => "EC2's checks of its instance have failed for two minutes",
+            Self::ScheduledChange { .. } => "its instance has a scheduled maintenance event",
+            Self::Stopped => "its instance is stopping",
+            Self::Terminated => "its instance is terminating",
+            Self::Impaired => "its instance has failed EC2 status checks for two minutes",
         }
     }
 }

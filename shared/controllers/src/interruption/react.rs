@@ -52,7 +52,7 @@ async fn react<P: Ports>(
         return;
     }
     let advanced = advance(ports, run).await;
-    let advanced = report.problems.record(|| "begin to drain".to_owned(), advanced);
+    let advanced = report.problems.record(|| "start draining".to_owned(), advanced);
     report.lifecycle = advanced.and_then(crate::run::RunOutcome::ran);
 }
 

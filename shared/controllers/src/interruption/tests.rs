@@ -167,7 +167,7 @@ fn the_end_of_an_instance_that_we_ended_ourselves_is_no_news() {
     world.store.put(record.clone());
     let report = all_handled(&one(&world), &[notice(NoticeKind::Terminated)]);
     assert!(matches!(report.outcomes[0], Ok(NoticeOutcome::AlreadyGone(_))));
-    assert!(report.clusters.is_empty(), "nobody looks at the cluster");
+    assert!(report.clusters.is_empty(), "the cluster is not listed");
     assert_eq!(world.store.only_record(), record);
 }
 
@@ -235,7 +235,7 @@ fn while_another_run_holds_the_lease_nodes_are_tainted_and_the_plan_waits_for_it
     let _lease = block_on(acquired).unwrap();
     let report = all_handled(&one(&world), &[notice(SPOT)]);
     assert_eq!((report.clusters[0].tainted.len(), report.outcomes[0].is_ok()), (1, true));
-    assert!(report.clusters[0].provisioning.is_none(), "it is left to whoever holds the lease");
+    assert!(report.clusters[0].provisioning.is_none(), "it is left to the holder of the lease");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn an_invocation_that_dies_after_the_mark_is_made_good_by_the_message_that_comes
     let report = all_handled(&worlds, &notices);
     assert!(report.outcomes[0].is_ok());
     let provisioning = report.clusters[0].provisioning.as_ref().unwrap();
-    assert_eq!(provisioning.resumed.launches.len(), 1, "the launch is asked for again");
+    assert_eq!(provisioning.resumed.launches.len(), 1, "the launch is requested again");
 }
 
 fn impaired(seconds: i64) -> InstanceStatus {
@@ -285,7 +285,7 @@ fn a_check_that_has_failed_for_two_minutes_ends_the_node_by_force() {
     let report = checked(&world);
     assert_eq!(report.unhealthy[0].category, "SystemStatus");
     assert_eq!(world.store.only_record().ending.unwrap().deadline, Some(at(120)));
-    assert_eq!(world.cluster.forced.borrow().len(), 1, "its pod is not asked");
+    assert_eq!(world.cluster.forced.borrow().len(), 1, "its pod is not evicted");
     assert!(world.cluster.has_event(EventReason::InstanceUnhealthy));
     assert!(checked(&world).unhealthy.is_empty(), "it is reported once");
 }

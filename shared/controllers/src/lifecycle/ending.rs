@@ -185,14 +185,15 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             let deleted = self.ports.cluster().delete_pod(pod, *grace).await;
             let operation = || format!("delete pod {}", pod.key);
             if self.report.problems.record(operation, deleted).is_some() {
-                let message =
-                    format!("deleted with {grace} s of grace: the drain's deadline is near");
+                let message = format!(
+                    "deleted with a grace period of {grace} s: the drain's deadline is near"
+                );
                 self.pod_event(pod, EventReason::Disrupted, message);
                 self.record_change(record, Change::Forced(pod.key.clone(), *grace));
             }
         }
         for pod in &step.protected {
-            let message = "karpenter.sh/do-not-disrupt keeps it on a node that is to go".to_owned();
+            let message = "karpenter.sh/do-not-disrupt blocks the drain of its node".to_owned();
             self.pod_event(pod, EventReason::FailedDraining, message);
             self.record_change(record, Change::PodProtected(pod.key.clone()));
         }
@@ -234,7 +235,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         let operation = || format!("evict pod {}", pod.key);
         match self.report.problems.record(operation, answer) {
             Some(Eviction::Accepted) => {
-                self.pod_event(pod, EventReason::Evicted, "its node is to go".to_owned());
+                self.pod_event(pod, EventReason::Evicted, "its node is being disrupted".to_owned());
                 self.record_change(record, Change::Evicted(pod.key.clone()));
             }
             Some(Eviction::Blocked { message }) => {

@@ -21,7 +21,7 @@ use crate::testing::{
 #[track_caller]
 fn run_once(world: &World) -> LifecycleReport {
     let outcome = block_on(advance(world, &world.run("lifecycle"))).unwrap();
-    outcome.ran().expect("nobody else holds the lease")
+    outcome.ran().expect("no other run holds the lease")
 }
 
 /// Runs lifecycle every five seconds; whatever is being deleted is gone at once.
@@ -315,7 +315,7 @@ fn a_claim_whose_instance_is_gone_ends_at_once_when_its_node_is_not_ready() {
     live(&world, 5);
     assert!(world.store.records().is_empty());
     assert!(world.cluster.listing.borrow().objects.nodes.is_empty());
-    assert!(world.cluster.evicted.borrow().is_empty(), "nobody is left there to end pods");
+    assert!(world.cluster.evicted.borrow().is_empty(), "no kubelet is left to end pods");
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl ErrorKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "not found",
-            Self::Conflict => "changed by somebody else",
+            Self::Conflict => "changed concurrently",
             Self::Throttled => "throttled",
             Self::NoCapacity => "out of capacity",
             Self::Denied => "not allowed",

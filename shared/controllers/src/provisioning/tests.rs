@@ -21,7 +21,7 @@ fn world_with_a_pending_pod() -> World {
 #[track_caller]
 fn provision_once(world: &World, id: &str) -> ProvisioningReport {
     let outcome = block_on(provision(world, &world.run(id))).unwrap();
-    outcome.ran().expect("nobody else holds the lease")
+    outcome.ran().expect("no other run holds the lease")
 }
 
 /// A Deployment without replicas that a schedule sets to three from the 1st to the 3rd minute of
@@ -112,7 +112,7 @@ fn a_pending_pod_gets_an_instance_a_claim_and_its_mirror() {
     let record = world.store.only_record();
     let instance = record.instance.as_ref().unwrap();
     assert_eq!(&*instance.instance_type, "m5.large", "the cheaper of two");
-    assert!(instance.price.is_some(), "EC2 does not say it, the offering does");
+    assert!(instance.price.is_some(), "EC2 does not report it, the offering has it");
     assert!(matches!(report.launched.launches[0].result, LaunchResult::Launched(_)));
     assert!(world.cluster.listing.borrow().node_claims[0].belongs_to(&record.claim.uid));
     assert!(world.cluster.has_event(EventReason::Nominated));

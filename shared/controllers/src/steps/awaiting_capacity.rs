@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(
             awaiting_capacity(vec![earlier], Vec::new()).len(),
             2,
-            "that was for another need"
+            "it was launched for other pods"
         );
     }
 

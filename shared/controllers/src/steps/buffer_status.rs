@@ -88,7 +88,7 @@ fn set_conditions(
 }
 
 fn not_ready() -> NewCondition {
-    let message = "what its pods look like is not known".to_owned();
+    let message = "its pod template is not resolved".to_owned();
     (ConditionStatus::False, "NotReadyForProvisioning", message)
 }
 
@@ -107,7 +107,7 @@ fn resolved(
             .find(|own| own.key.namespace == *namespace && own.key.name == *name)
             .map(|own| Some((name.clone(), own.generation)))
             .ok_or_else(|| {
-                ("PodTemplateNotFound", format!("PodTemplate {namespace}/{name} is not there"))
+                ("PodTemplateNotFound", format!("PodTemplate {namespace}/{name} does not exist"))
             }),
         BufferSource::Workload(kind, name) => listing
             .objects
@@ -118,7 +118,7 @@ fn resolved(
             })
             .map(|_| None)
             .ok_or_else(|| {
-                let message = format!("{} {namespace}/{name} is not there", kind.as_str());
+                let message = format!("{} {namespace}/{name} does not exist", kind.as_str());
                 ("ScalableRefNotFound", message)
             }),
     }
@@ -127,7 +127,7 @@ fn resolved(
 /// Whether all its pods have room on existing nodes or nodes in flight, or new nodes are needed.
 fn provisioning(plan: &Plan, pods: &[&PlannedVirtualPod]) -> NewCondition {
     if pods.is_empty() {
-        return (ConditionStatus::False, "BufferEmpty", "it asks for no pods".to_owned());
+        return (ConditionStatus::False, "BufferEmpty", "it has no pods".to_owned());
     }
     let planned: BTreeSet<&Text> = plan.node_claims.iter().map(|claim| &claim.name).collect();
     let is_new =
@@ -139,7 +139,7 @@ fn provisioning(plan: &Plan, pods: &[&PlannedVirtualPod]) -> NewCondition {
     }
     let mut message = format!("of {} pods, {new} need nodes that are being launched", pods.len());
     if without > 0 {
-        message = format!("{message}, and {without} fit nothing that a NodePool may launch");
+        message = format!("{message}, and {without} fit no node that a NodePool may launch");
     }
     (ConditionStatus::False, "RequiresNewCapacity", message)
 }
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(conditions(&new), [(true, "Resolved"), (false, "RequiresNewCapacity")]);
         assert_eq!(
             &*new.conditions[1].message,
-            "of 3 pods, 1 need nodes that are being launched, and 1 fit nothing that a NodePool may launch"
+            "of 3 pods, 1 need nodes that are being launched, and 1 fit no node that a NodePool may launch"
         );
         assert_eq!(conditions(&status(&listing(), &plan(&[])))[1], (false, "BufferEmpty"));
     }

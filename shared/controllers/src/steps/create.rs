@@ -17,7 +17,7 @@ use crate::record::launch::{EFA, LaunchRequest};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotCreatable {
     /// The NodePool is not in the snapshot it was planned from.
-    #[error("NodePool {0} is not there")]
+    #[error("NodePool {0} does not exist")]
     NoNodePool(Text),
     /// No offering of its instance types can be launched.
     #[error("none of its {0} instance types can be launched now")]

@@ -275,7 +275,7 @@ mod tests {
         protected.do_not_disrupt = Some(DoNotDisrupt::Always);
         let pods = [protected, pod_on("b", &node())];
         let next = step(&pods, Some(at(100)), at(70));
-        assert_eq!(names(&next.evict), ["b"], "30 s are left, as many as the pods ask for");
+        assert_eq!(names(&next.evict), ["b"], "30 s are left, the pods' own grace period");
         let next = step(&pods, Some(at(100)), at(80));
         let forced: Vec<(&str, u32)> =
             next.force.iter().map(|(pod, grace)| (&*pod.key.name, *grace)).collect();
@@ -315,7 +315,7 @@ mod tests {
         let next = drain_step(&pods, &terms, at(86));
         assert_eq!((names(&next.awaiting_capacity), names(&next.evict)), (vec!["a"], vec!["b"]));
         let next = drain_step(&pods, &terms, at(87));
-        assert_eq!(names(&next.evict), ["a", "b"], "30 s of grace, and 3 s to ask budgets in");
+        assert_eq!(names(&next.evict), ["a", "b"], "30 s of grace, and 3 s for evictions");
         assert!(next.awaiting_capacity.is_empty() && next.force.is_empty());
     }
 

@@ -142,7 +142,7 @@ mod tests {
         };
         assert_eq!(due(&own, &class), Some(stamp("9", "v6")));
         class.annotations.clear();
-        assert_eq!(due(&own, &class), None, "nobody has stamped the class yet");
+        assert_eq!(due(&own, &class), None, "the class is not stamped yet");
     }
 
     #[test]

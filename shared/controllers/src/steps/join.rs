@@ -97,7 +97,7 @@ pub fn register(
 
 /// Sets Registered to False on a claim with whose provider id several Nodes joined.
 pub fn ambiguous(mut record: ClaimRecord, nodes: usize, now: Timestamp) -> ClaimRecord {
-    let message = format!("{nodes} Nodes have its provider id");
+    let message = format!("{nodes} Nodes have its provider ID");
     let state = ConditionState::new(ConditionStatus::False, "MultipleNodesFound", &message);
     let claim = &mut record.claim;
     set_condition(claim, ConditionType::Registered, state, now);
@@ -117,7 +117,7 @@ pub fn not_initialized(claim: &NodeClaim, node: &Node) -> Option<(&'static str, 
     let same = |own: &Taint, other: &Taint| own.key == other.key && own.effect == other.effect;
     let startup = |taint: &&Taint| claim.startup_taints.iter().any(|own| same(own, taint));
     if let Some(taint) = node.taints.iter().find(startup) {
-        return Some(("StartupTaintsExist", format!("startup taint {taint} is still there")));
+        return Some(("StartupTaintsExist", format!("startup taint {taint} has not been removed")));
     }
     if let Some(taint) = node.taints.iter().find(|taint| taint.is_ephemeral()) {
         return Some(("KnownEphemeralTaintsExist", format!("taint {taint} is still there")));

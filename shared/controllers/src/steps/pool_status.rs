@@ -83,7 +83,7 @@ fn resources(members: &[Member<'_>]) -> Resources {
 fn class_condition(class: Option<&Ec2NodeClass>) -> ConditionState<'static> {
     let not_ready = |reason, message| ConditionState::new(ConditionStatus::False, reason, message);
     match class {
-        None => not_ready("NodeClassNotFound", "its node class is not there"),
+        None => not_ready("NodeClassNotFound", "its node class does not exist"),
         Some(class) if class.is_deleting => {
             not_ready("NodeClassTerminating", "its node class is being deleted")
         }
@@ -106,7 +106,7 @@ fn registration_condition(record: Option<&PoolRecord>) -> ConditionState<'static
     if registrations.is_empty() {
         ConditionState::unknown("AwaitingReconciliation", "no node has registered yet")
     } else if failures * 2 >= REGISTRATIONS_KEPT {
-        let message = "its latest nodes did not join";
+        let message = "its latest nodes failed to register";
         ConditionState::new(ConditionStatus::False, "RegistrationFailed", message)
     } else {
         ConditionState::new(ConditionStatus::True, "NodeRegistrationHealthy", "")

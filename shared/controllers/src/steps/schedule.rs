@@ -108,13 +108,13 @@ fn missing_target(
     if find(listing, kind, &target).is_some() {
         return None;
     }
-    let missing = format!("{} {target} is not there", kind.as_str());
+    let missing = format!("{} {target} does not exist", kind.as_str());
     let elsewhere =
         listing.objects.workloads.iter().filter(|own| own.kind == kind && own.key.name == *name);
     Some(match elsewhere.map(|own| &own.key.namespace).min() {
         Some(other) => format!(
-            "{missing}; the one in namespace {other} is out of its reach: a schedule has to be in the namespace of its \
-             target"
+            "{missing}; there is one in namespace {other}, but a schedule must be in the \
+             namespace of its target"
         ),
         None => missing,
     })
@@ -231,10 +231,10 @@ mod tests {
         listing.objects.workloads[0].key.namespace = "shop".into();
         let (reason, message) = schedule_warning(&listing).unwrap();
         assert_eq!(reason, EventReason::ScaleTargetNotFound);
-        assert!(message.starts_with("Deployment default/web is not there; "), "{message}");
+        assert!(message.starts_with("Deployment default/web does not exist; "), "{message}");
         assert!(message.contains("namespace shop"), "{message}");
         listing.objects.workloads.clear();
-        assert_eq!(&*schedule_warning(&listing).unwrap().1, "Deployment default/web is not there");
+        assert_eq!(&*schedule_warning(&listing).unwrap().1, "Deployment default/web does not exist");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) fn core() -> Core {
 
 /// A core whose every plan fails its check.
 pub(crate) fn refusing_core() -> Core {
-    Core { check: |_, _| vec!["it is the test's will".into()], ..core() }
+    Core { check: |_, _| vec!["refused by the test".into()], ..core() }
 }
 
 /// Pending pods go to the first claim in flight, or to a new claim if there is none.

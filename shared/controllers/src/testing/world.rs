@@ -185,7 +185,7 @@ impl Clusters for Worlds {
 pub(crate) fn crash<F: Future>(future: F) {
     let mut future = pin!(future);
     let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    assert!(matches!(polled, Poll::Pending), "the run was to die on the way");
+    assert!(matches!(polled, Poll::Pending), "the run should have died on the way");
 }
 
 /// A clock that is set by hand.
@@ -354,7 +354,7 @@ pub(crate) fn resolution() -> NodeClassResolution {
 }
 
 pub(crate) fn failure(kind: ErrorKind) -> PortError {
-    PortError::new(kind, "test", "as the test wants it")
+    PortError::new(kind, "test", "injected by the test")
 }
 
 #[derive(Default)]
