@@ -165,7 +165,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         };
         match reason {
             Some(reason) => {
-                let deadline = self.deadline_asked_for(&claim.record);
+                let deadline = self.deadline_of_object(&claim.record);
                 let record = claim.record.clone().ended(self.now, reason, deadline);
                 if let Some(claim) = self.save(claim.into_owned(), record).await {
                     if matches!(reason, EndReason::LaunchTimeout | EndReason::RegistrationTimeout) {
@@ -194,7 +194,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     }
 
     /// The drain's deadline that the NodeClaim object's annotation gives.
-    fn deadline_asked_for(&self, record: &ClaimRecord) -> Option<Timestamp> {
+    fn deadline_of_object(&self, record: &ClaimRecord) -> Option<Timestamp> {
         let object = self.object(record)?;
         object.claim.annotations.get(TERMINATION_TIMESTAMP)?.parse().ok()
     }

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_is_deleted_waits_for_its_claims_and_then_goes_with_what_was_made_for_it() {
+    fn a_deleted_class_waits_for_its_claims_and_is_then_removed_with_its_aws_resources() {
         let world = world();
         let _report = resolve_once(&world);
         world.cluster.listing.borrow_mut().objects.node_classes[0].is_deleting = true;

@@ -70,7 +70,8 @@ mod tests {
     use super::*;
     use crate::ports::error::ErrorKind;
     use crate::testing::at;
-    use crate::testing::world::{World, failure};
+    use crate::testing::failure;
+    use crate::testing::world::World;
     use std::cell::RefCell;
 
     struct Report(Option<i64>);

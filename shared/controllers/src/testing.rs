@@ -23,6 +23,7 @@ use domain::{SignedDuration, Timestamp};
 
 use crate::ports::cloud::{Instance, InstanceState};
 use crate::ports::cluster::ClusterListing;
+use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::ClaimRecord;
 use crate::record::launch::{LaunchOffering, LaunchRequest};
 use crate::steps::condition::{set_true, update_ready};
@@ -36,6 +37,11 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 /// A listing of objects, without NodeClaims and with no status written yet.
 pub(crate) fn listing_of(objects: ClusterObjects) -> ClusterListing {
     ClusterListing { objects, ..ClusterListing::default() }
+}
+
+/// A failed call.
+pub(crate) fn failure(kind: ErrorKind) -> PortError {
+    PortError::new(kind, "test", "injected by the test")
 }
 
 /// A price in thousandths of a dollar per hour.
@@ -163,7 +169,7 @@ pub(crate) fn record(name: &str) -> ClaimRecord {
         instance: None,
         pods: Vec::new(),
         replaces: None,
-        pods_seen: None,
+        pods_fingerprint: None,
         ending: None,
     }
 }

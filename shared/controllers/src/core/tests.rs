@@ -84,7 +84,7 @@ fn a_node_that_its_pods_left_is_removed_and_one_in_use_stays() {
 }
 
 #[test]
-fn pods_of_a_node_that_is_going_away_get_another_before_they_have_to_leave() {
+fn pods_of_an_ending_node_get_another_before_they_are_evicted() {
     let world = settled_world();
     let record = world.store.only_record();
     let reason = EndReason::Disrupted(DisruptionReason::Interrupted);

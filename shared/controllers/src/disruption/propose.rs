@@ -44,7 +44,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 proposed: now,
                 phase: CommandPhase::Proposed,
             };
-            if goes_at_once(disruption) {
+            if ends_without_validation(disruption) {
                 self.end_at_once(&command).await;
             } else {
                 self.store(&command, lease).await;
@@ -109,7 +109,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
 
 /// Whether nodes end without validation: the disruption is forceful, and needs no replacement or
 /// may not wait for one.
-fn goes_at_once(disruption: &PlannedDisruption) -> bool {
+fn ends_without_validation(disruption: &PlannedDisruption) -> bool {
     match disruption.reason {
         DisruptionReason::Unhealthy | DisruptionReason::Interrupted => true,
         DisruptionReason::Expired | DisruptionReason::ScaledDown => {

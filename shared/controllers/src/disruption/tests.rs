@@ -108,7 +108,7 @@ fn a_proposal_that_no_longer_holds_is_forgotten() {
 }
 
 #[test]
-fn a_node_that_pods_were_promised_meanwhile_stays() {
+fn a_node_that_was_nominated_meanwhile_is_not_disrupted() {
     let world = world_with_an_empty_node();
     let _report = run_once(&world, "run-1");
     world.advance(15);
@@ -151,7 +151,7 @@ fn a_node_ends_only_once_its_replacement_takes_pods() {
 }
 
 #[test]
-fn a_start_that_dies_on_the_way_goes_on_with_the_same_replacement() {
+fn an_interrupted_start_is_resumed_with_the_same_replacement() {
     for death in [Launch::Hangs, Launch::LaunchesAndHangs] {
         let world = world_with_a_node_to_replace("Underutilized");
         let _report = run_once(&world, "run-1");
@@ -237,7 +237,7 @@ fn an_expired_node_is_replaced_without_validation() {
 }
 
 #[test]
-fn a_taint_that_nobody_accounts_for_is_removed() {
+fn a_taint_without_a_command_is_removed() {
     let world = world_with_an_empty_node();
     world.cluster.change_node(|node| node.taints.push(domain::taint::Taint::disrupted()));
     let report = run_once(&world, "run-1");
@@ -267,7 +267,7 @@ fn nothing_starts_while_provisioning_is_at_work() {
 }
 
 #[test]
-fn a_proposal_that_nobody_validates_is_forgotten_after_ten_minutes() {
+fn a_proposal_that_is_not_validated_is_dropped_after_ten_minutes() {
     let world = world_with_an_empty_node();
     let _report = run_once(&world, "run-1");
     world.advance(600);

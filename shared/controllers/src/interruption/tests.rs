@@ -79,8 +79,7 @@ fn a_spot_interruption_ends_the_claim_within_the_notice_and_avoids_its_offering(
 }
 
 #[test]
-fn the_node_takes_no_more_pods_and_no_more_traffic_at_once_and_its_pods_stay_until_they_have_a_home()
- {
+fn the_node_is_tainted_at_once_and_its_pods_stay_until_a_replacement_is_ready() {
     let world = world_with(&["web-1"]);
     let report = all_handled(&one(&world), &[notice(SPOT)]);
     assert_eq!(report.clusters[0].tainted, [world.node().name]);
@@ -172,7 +171,7 @@ fn the_end_of_an_instance_that_we_ended_ourselves_is_no_news() {
 }
 
 #[test]
-fn a_rebalance_recommendation_is_told_and_remembered() {
+fn a_rebalance_recommendation_is_recorded_as_event_and_annotation() {
     let world = world_with(&["web-1"]);
     let outcome = handled(&world, &notice(NoticeKind::RebalanceRecommendation));
     assert!(matches!(outcome, NoticeOutcome::Noted(_)));
@@ -184,7 +183,7 @@ fn a_rebalance_recommendation_is_told_and_remembered() {
 }
 
 #[test]
-fn an_instance_of_somebody_else_is_none_of_our_business() {
+fn notices_about_instances_without_a_claim_are_ignored() {
     let world = world_with(&["web-1"]);
     assert_eq!(handled(&world, &notice_of("i-other", SPOT)), NoticeOutcome::NotOurs);
     assert!(world.cluster.events.borrow().is_empty());
@@ -206,7 +205,7 @@ fn notices_for_several_clusters_are_handled_together_and_each_cluster_plans_once
 }
 
 #[test]
-fn a_cluster_that_cannot_be_reached_fails_nobody_and_its_claims_end_all_the_same() {
+fn an_unreachable_cluster_fails_no_other_and_its_claims_end_all_the_same() {
     let (first, second) = (world_with(&["a-1"]), world_with(&["b-1"]));
     first.is_closed.set(true);
     let worlds = Worlds([("a".into(), Rc::clone(&first)), ("b".into(), Rc::clone(&second))].into());

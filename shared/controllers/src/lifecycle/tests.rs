@@ -252,14 +252,14 @@ fn two_drains() -> World {
 }
 
 #[test]
-fn the_largest_pods_of_all_nodes_that_go_are_asked_first() {
+fn the_largest_pods_of_all_drains_are_evicted_first() {
     let world = two_drains();
     let _report = run_once(&world);
     assert_eq!(*world.cluster.evicted.borrow(), ["large", "middle", "small"].map(Text::from));
 }
 
 #[test]
-fn a_run_that_has_no_time_left_asks_no_more_pods_and_leaves_drains_to_the_next() {
+fn a_run_past_its_deadline_evicts_no_more_pods_and_leaves_drains_to_the_next() {
     let world = two_drains();
     // The run has a minute.
     world.cluster.eviction_takes.set(40);
@@ -351,7 +351,7 @@ fn consolidation_waits_from_the_last_pod_that_came_or_went() {
 }
 
 #[test]
-fn the_object_of_a_claim_that_is_gone_goes() {
+fn the_object_of_a_claim_that_is_gone_is_removed() {
     let world = World::new();
     let claim = record("gone").claim;
     let object = NodeClaimObject { mirror_of: Some(claim.uid.clone()), claim };
@@ -361,7 +361,7 @@ fn the_object_of_a_claim_that_is_gone_goes() {
 }
 
 #[test]
-fn a_node_claim_that_somebody_made_is_adopted_and_launched() {
+fn a_node_claim_that_a_user_created_is_adopted_and_launched() {
     let world = World::new();
     let object = NodeClaimObject { claim: record("mine").claim, mirror_of: None };
     world.cluster.listing.borrow_mut().node_claims.push(object);

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_was_asked_and_keeps_its_cause() {
+    fn an_error_names_its_operation_and_keeps_its_cause() {
         let error = PortError::new(ErrorKind::Throttled, "CreateFleet", "slow down")
             .because(std::fmt::Error);
         assert_eq!(error.to_string(), "CreateFleet: throttled: slow down");

@@ -42,7 +42,7 @@ mod tests {
     use crate::testing::at;
 
     #[test]
-    fn a_window_closes_after_a_second_of_quiet() {
+    fn a_window_closes_a_second_after_the_last_change() {
         let window = BatchWindow::opened(at(0));
         assert_eq!(window.closes(), at(1));
         assert_eq!(window.extended(at(1)).closes(), at(2));
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_word_does_not_shorten_it() {
+    fn a_late_change_does_not_shorten_a_window() {
         let window = BatchWindow::opened(at(5));
         assert_eq!(window.extended(at(3)), window);
     }

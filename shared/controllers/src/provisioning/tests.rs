@@ -64,7 +64,7 @@ fn a_tick_that_was_missed_is_made_good_by_the_next() {
 }
 
 #[test]
-fn a_schedule_without_its_workload_is_told_and_stops_nothing() {
+fn a_schedule_without_its_workload_is_reported_and_stops_nothing() {
     let world = world_with_a_schedule();
     world.cluster.listing.borrow_mut().objects.workloads.clear();
     world.cluster.add_pods([pending_pod("other-0")]);
@@ -76,7 +76,7 @@ fn a_schedule_without_its_workload_is_told_and_stops_nothing() {
 }
 
 #[test]
-fn a_buffer_is_told_its_status_once() {
+fn the_status_of_a_buffer_is_written_once() {
     let world = World::new();
     let source = BufferSource::PodTemplate("chunk".into());
     world
@@ -151,7 +151,7 @@ fn a_run_that_dies_after_writing_its_claim_is_made_good_with_the_same_token() {
 }
 
 #[test]
-fn a_lost_answer_is_asked_for_again_and_gives_the_same_instance() {
+fn a_lost_response_is_requested_again_and_returns_the_same_instance() {
     let world = world_with_a_pending_pod();
     world.cloud.next(Launch::LaunchesAndTimesOut);
     let report = provision_once(&world, "run-1");
@@ -163,7 +163,7 @@ fn a_lost_answer_is_asked_for_again_and_gives_the_same_instance() {
 }
 
 #[test]
-fn a_throttled_launch_keeps_its_claim_and_waits_before_it_asks_again() {
+fn a_throttled_launch_keeps_its_claim_and_backs_off() {
     let world = world_with_a_pending_pod();
     world.cloud.next(Launch::Throttles);
     pass(&world, "run-1");
@@ -214,7 +214,7 @@ fn a_run_past_its_deadline_leaves_launches_to_the_next() {
 }
 
 #[test]
-fn a_record_that_somebody_else_changed_meanwhile_is_changed_anew() {
+fn a_record_that_was_changed_concurrently_is_changed_anew() {
     let world = world_with_a_pending_pod();
     world.store.loses_next_race.set(true);
     pass(&world, "run-1");
@@ -242,7 +242,7 @@ fn a_watching_invocation_acts_a_second_after_the_last_pod_of_a_batch() {
 }
 
 #[test]
-fn a_watch_that_fails_is_told_and_looked_past_a_second_later() {
+fn a_failed_watch_is_reported_and_the_cluster_listed_a_second_later() {
     let world = World::new();
     world.cluster.watch_fails.set(true);
     let mut reported = Vec::new();
@@ -261,6 +261,6 @@ fn a_stream_of_pods_is_acted_on_after_ten_seconds() {
 }
 
 #[test]
-fn while_pods_wait_a_watching_invocation_looks_every_ten_seconds() {
+fn while_pods_are_pending_a_watching_invocation_runs_every_ten_seconds() {
     assert_eq!(runs(&world_with_a_pending_pod(), &[]), [0, 10, 20, 30, 40, 50]);
 }

@@ -32,14 +32,14 @@ pub struct ClaimRecord {
     /// The command whose replacement it is.
     pub replaces: Option<Text>,
     /// The pods that were on its node when it was last listed; tells whether one came or went.
-    pub pods_seen: Option<PodsSeen>,
+    pub pods_fingerprint: Option<PodsFingerprint>,
     /// Set once it is ending.
     pub ending: Option<Ending>,
 }
 
 /// A fingerprint of the pods on a node, without those of DaemonSets. Equal for equal sets of pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PodsSeen(pub Text);
+pub struct PodsFingerprint(pub Text);
 
 /// The end of a claim, decided.
 #[derive(Clone, Debug, PartialEq, Eq)]

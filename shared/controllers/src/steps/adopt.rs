@@ -50,7 +50,7 @@ pub fn adopted(
         instance: instance.cloned(),
         pods: Vec::new(),
         replaces: None,
-        pods_seen: None,
+        pods_fingerprint: None,
         ending: None,
     })
 }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_has_a_home_once_the_node_launched_for_it_takes_pods() {
+    fn a_pod_awaits_capacity_until_the_node_launched_for_it_is_initialized() {
         let booting = created(launched_record("new", at(101)), 101, &["a"]);
         assert_eq!(awaiting_capacity(vec![booting], Vec::new()), ["a".into(), "b".into()]);
         let ready = created(initialized_record("new", at(101)), 101, &["a"]);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nomination_is_a_home_where_its_node_takes_pods() {
+    fn a_nominated_pod_awaits_capacity_until_its_node_is_initialized() {
         let other = initialized_record("other", at(0));
         let node = node_of(&other).name;
         let awaiting = |nomination| awaiting_capacity(vec![other.clone()], vec![nomination]).len();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_ec2_takes_away_waits_for_homes() {
+    fn only_pods_of_interrupted_instances_await_capacity() {
         let mut deleted = initialized_record("old", at(0));
         deleted = deleted.ended(at(100), EndReason::NodeClaimDeleted, None);
         let pod = pod_on("a", &node_of(&deleted));

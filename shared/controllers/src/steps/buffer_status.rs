@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_that_leads_nowhere_is_told() {
+    fn a_reference_without_a_referent_is_not_ready() {
         let missing = status(&ClusterListing::default(), &plan(&[]));
         let expected = [(false, "PodTemplateNotFound"), (false, "NotReadyForProvisioning")];
         assert_eq!((conditions(&missing), missing.replicas), (expected.into(), None));

@@ -79,7 +79,7 @@ pub fn claim_record(
         instance: None,
         pods: planned.pods.clone(),
         replaces: identity.replaces.cloned(),
-        pods_seen: None,
+        pods_fingerprint: None,
         ending: None,
     })
 }

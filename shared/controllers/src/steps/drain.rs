@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn who_tolerates_the_disruption_or_has_ended_is_left_alone() {
+    fn pods_that_tolerate_the_taint_or_have_terminated_are_left_alone() {
         let tolerant = with_spec(pod_on("a", &node()), |spec| {
             spec.tolerations =
                 vec![Toleration { key: None, exists: true, value: "".into(), effect: None }];

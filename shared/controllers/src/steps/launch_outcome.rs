@@ -190,7 +190,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn an_answer_with_neither_instance_nor_error_marks_all_that_was_asked_for() {
+    fn a_response_with_neither_instance_nor_error_marks_all_offerings_unavailable() {
         let record = record("web-1");
         let after =
             after_launch(&record, LaunchOutcome::OutOfCapacity { exhausted: vec![] }, at(0));

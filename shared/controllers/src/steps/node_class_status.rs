@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_not_found_goes_and_one_that_nobody_can_say_stays() {
+    fn a_part_that_is_not_found_is_removed_and_an_unknown_one_stays() {
         let first = node_class_status(resolution(), &Observed::default(), at(0));
         let before = Observed { status: first, ..Observed::default() };
         let missing = NodeClassResolution { subnets: unresolved(false), ..resolution() };

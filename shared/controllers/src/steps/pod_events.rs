@@ -14,10 +14,10 @@ use domain::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::condition::{ConditionState, clear, set_condition_of, since};
-use crate::record::claim::{ClaimRecord, PodsSeen};
+use crate::record::claim::{ClaimRecord, PodsFingerprint};
 
 /// The fingerprint of a node's active pods, without those of DaemonSets.
-pub fn pods_seen(pods: &[&Pod]) -> PodsSeen {
+pub fn pods_fingerprint(pods: &[&Pod]) -> PodsFingerprint {
     let mut uids: Vec<&str> = pods
         .iter()
         .filter(|pod| pod.is_active() && !pod.is_daemon())
@@ -25,7 +25,7 @@ pub fn pods_seen(pods: &[&Pod]) -> PodsSeen {
         .collect();
     uids.sort_unstable();
     let key = uids.join("\n");
-    PodsSeen(Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes()).to_string().into())
+    PodsFingerprint(Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes()).to_string().into())
 }
 
 /// Records pod events of a claim's Node: a set of pods other than the stored one means that a pod
@@ -34,10 +34,10 @@ pub fn pods_seen(pods: &[&Pod]) -> PodsSeen {
 ///
 /// A pod that comes and is deleted between two lists leaves no trace.
 pub fn record_pod_events(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestamp) {
-    let seen = pods_seen(pods);
+    let seen = pods_fingerprint(pods);
     let last = record.claim.status.last_pod_event;
-    let is_first = record.pods_seen.is_none();
-    let is_unchanged = record.pods_seen.as_ref() == Some(&seen);
+    let is_first = record.pods_fingerprint.is_none();
+    let is_unchanged = record.pods_fingerprint.as_ref() == Some(&seen);
     let event = if is_first {
         pods.iter().filter(|pod| !pod.is_daemon()).map(|pod| bound_at(pod, now)).max()
     } else if is_unchanged && !pods.iter().any(|pod| was_unrecorded(pod, last)) {
@@ -46,7 +46,7 @@ pub fn record_pod_events(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: 
         Some(now)
     };
     let record = record.to_mut();
-    record.pods_seen = Some(seen);
+    record.pods_fingerprint = Some(seen);
     record.claim.status.last_pod_event = event.max(last);
 }
 
@@ -113,7 +113,7 @@ mod tests {
     use crate::testing::{at, initialized_record, node_of, node_pool, pod_on};
 
     #[test]
-    fn at_a_first_look_the_last_pod_came_when_it_started() {
+    fn in_the_first_list_pods_came_when_they_started() {
         let record = initialized_record("web-1", at(0));
         let node = node_of(&record);
         let started = |name, when| Pod { started: Some(at(when)), ..pod_on(name, &node) };
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_came_and_went_between_two_looks_is_an_event_once() {
+    fn a_pod_that_came_and_went_between_two_lists_is_one_event() {
         let record = initialized_record("web-1", at(0));
         let node = node_of(&record);
         let job = Pod {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_consolidatable_once_it_has_been_quiet_for_long_enough() {
+    fn a_node_is_consolidatable_once_consolidate_after_has_passed() {
         let mut pool = node_pool("default");
         pool.disruption.consolidate_after = NeverOr::After(SignedDuration::from_secs(30));
         let mut record = initialized_record("web-1", at(0));

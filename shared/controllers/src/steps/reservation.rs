@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_that_left_its_reservation_is_called_and_priced_on_demand() {
+    fn an_instance_that_left_its_reservation_is_labelled_and_priced_on_demand() {
         let record = reserved();
         let mut listed = record.instance.clone().unwrap();
         let types = vec![instance_type("m5.large", [offering("a", "on-demand", 96)])];

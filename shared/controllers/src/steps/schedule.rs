@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_does_not_scale_asks_for_nothing() {
+    fn a_schedule_that_does_not_scale_changes_no_replicas() {
         let mut listing = scaled(0);
         listing.objects.prewarm_schedules[0].target = PrewarmTarget::Workload {
             kind: WorkloadKind::Deployment,
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_not_there_is_told_and_where_there_is_one() {
+    fn a_missing_target_is_reported_with_the_namespace_that_has_one() {
         let mut listing = scaled(0);
         assert_eq!(schedule_warning(&listing), None);
         listing.objects.workloads[0].key.namespace = "shop".into();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_the_field() {
+    fn a_malformed_schedule_is_reported_with_the_field() {
         let listing = ClusterListing {
             unreadable_sources: vec![UnreadableSource {
                 source: VirtualPodSource::ScaledObject(ObjectKey::new("default", "web")),

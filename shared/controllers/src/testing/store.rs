@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use domain::{SignedDuration, Text, Timestamp};
 
-use super::world::failure;
+use super::failure;
 use crate::ports::claim_store::{ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::ClaimRecord;

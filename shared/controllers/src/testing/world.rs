@@ -17,7 +17,7 @@ use domain::settings::Settings;
 use domain::workload::Workload;
 use domain::{SignedDuration, Text, Timestamp};
 
-use super::{at, instance, instance_type, node_pool, offering};
+use super::{at, failure, instance, instance_type, node_pool, offering};
 use crate::event::{Event, EventReason};
 use crate::interruption::{Clusters, Terms};
 use crate::ports::cloud::{
@@ -351,10 +351,6 @@ pub(crate) fn resolution() -> NodeClassResolution {
         validation: Ok(()),
         stamp: None,
     }
-}
-
-pub(crate) fn failure(kind: ErrorKind) -> PortError {
-    PortError::new(kind, "test", "injected by the test")
 }
 
 #[derive(Default)]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use controllers::ports::cloud::{Instance, InstanceState};
-use controllers::record::claim::{EndReason, Ending, PodsSeen};
+use controllers::record::claim::{EndReason, Ending, PodsFingerprint};
 use controllers::record::command::CommandPhase;
 use controllers::record::launch::{LaunchOffering, LaunchRequest};
 use domain::instance_type::CapacityType;
@@ -227,7 +227,7 @@ impl Draw {
             instance: self.maybe(Self::instance),
             pods: self.some(Self::pod),
             replaces: self.maybe(Self::text),
-            pods_seen: self.maybe(|draw| PodsSeen(draw.text())),
+            pods_fingerprint: self.maybe(|draw| PodsFingerprint(draw.text())),
             ending: self.maybe(|draw| Ending {
                 since: draw.time(),
                 reason: draw.end_reason(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use controllers::record::claim::{ClaimRecord, EndReason, Ending, PodsSeen};
+use controllers::record::claim::{ClaimRecord, EndReason, Ending, PodsFingerprint};
 use domain::Text;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ impl From<&ClaimRecord> for ClaimDocument {
             instance,
             pods: planned_for,
             replaces,
-            pods_seen,
+            pods_fingerprint,
             ending,
         } = record;
         Self {
@@ -46,7 +46,7 @@ impl From<&ClaimRecord> for ClaimDocument {
             instance: instance.as_ref().map(Into::into),
             pods: pods(planned_for),
             replaces: replaces.clone(),
-            pods_seen: pods_seen.as_ref().map(|PodsSeen(seen)| seen.clone()),
+            pods_seen: pods_fingerprint.as_ref().map(|PodsFingerprint(hash)| hash.clone()),
             ending: ending.as_ref().map(Into::into),
         }
     }
@@ -64,7 +64,7 @@ impl TryFrom<ClaimDocument> for ClaimRecord {
             instance: document.instance.map(Into::into),
             pods: pod_keys(document.pods),
             replaces: document.replaces,
-            pods_seen: document.pods_seen.map(PodsSeen),
+            pods_fingerprint: document.pods_seen.map(PodsFingerprint),
             ending: document.ending.map(Into::into),
         })
     }

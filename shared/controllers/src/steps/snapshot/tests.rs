@@ -167,7 +167,7 @@ fn a_nomination_of_a_claim_counts_for_its_node_and_ends() {
 }
 
 #[test]
-fn a_pod_that_left_since_lifecycle_looked_counts_already() {
+fn a_pod_that_left_since_the_last_lifecycle_run_is_a_pod_event() {
     let own = initialized_record("web-1", at(0));
     let pod = pod_on("web-0", &node_of(&own));
     let mut own = Cow::Owned(own);

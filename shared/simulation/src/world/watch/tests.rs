@@ -64,7 +64,7 @@ fn going(world: &mut World, claim: &str) -> Text {
         instance: Some(instance),
         pods: Vec::new(),
         replaces: None,
-        pods_seen: None,
+        pods_fingerprint: None,
         ending: Some(Ending {
             since: world.now,
             reason: EndReason::Disrupted(DisruptionReason::Underutilized),
