@@ -102,14 +102,14 @@ pub enum Violation {
         /// What it lacks.
         resource: Text,
     },
-    /// (6) Repeating a launch with one token gave another instance.
-    #[error("client token {token} gave instances {first} and {second}")]
+    /// (6) One client token was used for two claims, or launched two instances.
+    #[error("client token {token} was used for {first} and {second}")]
     TokenReused {
         /// The token.
         token: Text,
-        /// The first answer.
+        /// The claim that it was used for first, or the instance that it launched first.
         first: Text,
-        /// A later one.
+        /// Another claim or instance.
         second: Text,
     },
     /// Consolidation replaced nodes by what costs as much or more.

@@ -234,7 +234,10 @@ mod tests {
         assert!(message.starts_with("Deployment default/web does not exist; "), "{message}");
         assert!(message.contains("namespace shop"), "{message}");
         listing.objects.workloads.clear();
-        assert_eq!(&*schedule_warning(&listing).unwrap().1, "Deployment default/web does not exist");
+        assert_eq!(
+            &*schedule_warning(&listing).unwrap().1,
+            "Deployment default/web does not exist"
+        );
     }
 
     #[test]

@@ -134,11 +134,6 @@ impl Ec2 {
         self.instances.get(id)
     }
 
-    /// Whether a launch with a token was carried out before.
-    pub(crate) fn has_answered(&self, token: &str) -> bool {
-        self.answers.contains_key(token)
-    }
-
     /// The instance that was launched with a token.
     pub(crate) fn launched_for(&self, token: &str) -> Option<&Text> {
         self.answers.get(token)?.instance.as_ref()

@@ -40,10 +40,15 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 impl World {
     /// Requests an instance of EC2; its Node joins after a while.
     pub(crate) fn launch(&mut self, request: &FleetRequest) -> Result<FleetAnswer, FleetError> {
-        let is_known = self.ec2.has_answered(&request.client_token);
+        let first = self.ec2.launched_for(&request.client_token).cloned();
         let answer = self.ec2.create_fleet(request, self.now);
+        if let Some(first) = &first {
+            self.check_token(request, first, &answer);
+        }
         // The instance boots whether or not its caller hears of it.
-        if !is_known && let Some(id) = self.ec2.launched_for(&request.client_token).cloned() {
+        if first.is_none()
+            && let Some(id) = self.ec2.launched_for(&request.client_token).cloned()
+        {
             let drawn = self.seed.draw("boot", &id).between(JOINS_AFTER.0, JOINS_AFTER.1);
             let fixed = self.options.boot.map(|boot| boot - READY_AFTER.0);
             let delay = fixed.unwrap_or(drawn).max(SignedDuration::ZERO);

@@ -19,7 +19,7 @@ use domain::{SignedDuration, Text, Timestamp};
 
 use super::World;
 use crate::api::ApiError;
-use crate::ec2::{CapacityPool, Instance};
+use crate::ec2::{CapacityPool, FleetAnswer, FleetError, FleetRequest, Instance};
 use crate::invariant::Violation;
 use crate::ports::{CLAIM_TAG, CLAIM_UID_TAG};
 use crate::report::Happening;
@@ -172,6 +172,28 @@ impl World {
         self.orphans = orphans;
         for violation in found {
             self.violate(violation);
+        }
+    }
+
+    /// Invariant 6: a client token that has launched an instance is used again for the same claim
+    /// only, and returns that instance.
+    pub(crate) fn check_token(
+        &mut self,
+        request: &FleetRequest,
+        first: &Text,
+        answer: &Result<FleetAnswer, FleetError>,
+    ) {
+        let token = || request.client_token.clone();
+        let launched_for =
+            self.ec2.instance(first).and_then(|own| own.tags.get(CLAIM_TAG)).cloned();
+        if let (Some(first), Some(second)) = (launched_for, request.tags.get(CLAIM_TAG).cloned())
+            && first != second
+        {
+            self.violate(Violation::TokenReused { token: token(), first, second });
+        }
+        let second = answer.as_ref().ok().and_then(|answer| answer.instance.clone());
+        if let Some(second) = second.filter(|second| second != first) {
+            self.violate(Violation::TokenReused { token: token(), first: first.clone(), second });
         }
     }
 

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use controllers::record::claim::Ending;
 use domain::instance_type::CapacityType;
+use domain::label::Labels;
 use domain::node_pool::NeverOr;
 
 use super::*;
@@ -94,4 +95,26 @@ fn a_node_whose_instance_has_ended_counts_against_no_budget_even_if_that_was_not
     assert_eq!(too_many(&mut world), Some(2));
     assert!(world.ec2.set_state(&first, InstanceState::ShuttingDown));
     assert_eq!(too_many(&mut world), None);
+}
+
+/// The violations after two launches with one token, for these claims.
+fn launched_with_one_token(claims: [&str; 2]) -> Vec<Violation> {
+    let mut world = World::new(WorldOptions::new(1, start()), Supply::Fixed(instance_types()));
+    for claim in claims {
+        let mut request = fleet_request("uid-1", CapacityType::OnDemand);
+        request.tags = Labels::from([(CLAIM_TAG.into(), claim.into())]);
+        world.launch(&request).unwrap();
+    }
+    world.violations.into_iter().map(|own| own.violation).collect()
+}
+
+#[test]
+fn a_client_token_that_is_used_for_two_claims_is_a_violation_and_a_retry_is_none() {
+    assert_eq!(launched_with_one_token(["default-a", "default-a"]), []);
+    let expected = Violation::TokenReused {
+        token: "uid-1".into(),
+        first: "default-a".into(),
+        second: "default-b".into(),
+    };
+    assert_eq!(launched_with_one_token(["default-a", "default-b"]), [expected]);
 }
