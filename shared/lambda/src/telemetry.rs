@@ -106,7 +106,7 @@ impl Telemetry {
     /// Records operations that failed in a run that went on.
     pub fn record_problems(&self, problems: &Problems) {
         for problem in &problems.0 {
-            self.record_problem(&problem.doing, &problem.error);
+            self.record_problem(&problem.operation, &problem.error);
         }
     }
 

@@ -57,7 +57,7 @@ pub fn claim(name: &str) -> ClaimRecord {
         instance: None,
         pods: vec![PodKey::new("default", "web-0")],
         replaces: None,
-        pods_seen: None,
+        pods_fingerprint: None,
         ending: None,
     }
 }
