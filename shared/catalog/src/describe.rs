@@ -243,7 +243,7 @@ impl Described {
             memory_mib: self.memory_info.size_in_mib,
             cpu_manufacturer: self.processor_info.manufacturer.as_str().into(),
             clock_mhz: thousandths(self.processor_info.sustained_clock_speed_in_ghz),
-            hypervisor: self.hypervisor.as_deref().and_then(Hypervisor::parse),
+            hypervisor: self.hypervisor.as_deref().and_then(|word| word.parse::<Hypervisor>().ok()),
             features: self.features(),
             network: self.network(others),
             ebs_bandwidth_mbps: ebs

@@ -5,6 +5,7 @@
 
 use domain::Text;
 use domain::money::UsdPerHour;
+use strum::{EnumString, IntoStaticStr};
 
 /// One instance type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +78,8 @@ impl InstanceTypeFacts {
 }
 
 /// A CPU architecture in Kubernetes' words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Architecture {
     /// `x86_64` in EC2's words.
     Amd64,
@@ -87,20 +89,14 @@ pub enum Architecture {
 
 impl Architecture {
     /// The value of the label `kubernetes.io/arch`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Amd64 => "amd64",
-            Self::Arm64 => "arm64",
-        }
-    }
-
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        [Self::Amd64, Self::Arm64].into_iter().find(|own| own.as_str() == text)
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// What virtualises an instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Hypervisor {
     /// AWS Nitro.
     Nitro,
@@ -110,15 +106,8 @@ pub enum Hypervisor {
 
 impl Hypervisor {
     /// EC2's word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Nitro => "nitro",
-            Self::Xen => "xen",
-        }
-    }
-
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        [Self::Nitro, Self::Xen].into_iter().find(|own| own.as_str() == text)
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -121,7 +121,7 @@ fn facts(columns: &mut Columns<'_>, texts: &mut Texts) -> Result<InstanceTypeFac
         name: columns.take()?.into(),
         architecture: columns
             .optional()?
-            .map(|text| Architecture::parse(text).ok_or_else(|| columns.error()))
+            .map(|text| text.parse::<Architecture>().map_err(|_| columns.error()))
             .transpose()?,
         vcpus: columns.number()?,
         memory_mib: columns.number()?,
@@ -129,7 +129,7 @@ fn facts(columns: &mut Columns<'_>, texts: &mut Texts) -> Result<InstanceTypeFac
         clock_mhz: columns.number()?,
         hypervisor: columns
             .optional()?
-            .map(|text| Hypervisor::parse(text).ok_or_else(|| columns.error()))
+            .map(|text| text.parse::<Hypervisor>().map_err(|_| columns.error()))
             .transpose()?,
         features: features(columns)?,
         network: NetworkFacts {

@@ -4,12 +4,27 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::Text;
 use crate::money::UsdPerHour;
 use crate::resource::Resources;
 
 /// How capacity is bought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum CapacityType {
     /// Paid for already.
     Reserved,
@@ -24,17 +39,13 @@ impl CapacityType {
     pub const ALL: [Self; 3] = [Self::Reserved, Self::Spot, Self::OnDemand];
 
     /// The word of the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Reserved => "reserved",
-            Self::Spot => "spot",
-            Self::OnDemand => "on-demand",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads the word of the API.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|capacity_type| capacity_type.as_str() == text)
+        text.parse().ok()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::label::Labels;
 use crate::node_pool::{NeverOr, NodeClassRef};
 use crate::requirement::Requirement;
@@ -106,7 +108,19 @@ pub struct Condition {
 }
 
 /// Conditions of NodeClaims.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum ConditionType {
     /// EC2 launched an instance.
     Launched,
@@ -133,34 +147,34 @@ pub enum ConditionType {
 }
 
 impl ConditionType {
-    /// All of them, with the words of the API.
-    pub const ALL: [(Self, &'static str); 11] = [
-        (Self::Launched, "Launched"),
-        (Self::Registered, "Registered"),
-        (Self::Initialized, "Initialized"),
-        (Self::Consolidatable, "Consolidatable"),
-        (Self::Drifted, "Drifted"),
-        (Self::Drained, "Drained"),
-        (Self::VolumesDetached, "VolumesDetached"),
-        (Self::InstanceTerminating, "InstanceTerminating"),
-        (Self::ConsistentStateFound, "ConsistentStateFound"),
-        (Self::DisruptionReason, "DisruptionReason"),
-        (Self::Ready, "Ready"),
-    ];
+    /// All of them.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The word of the API.
     pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("Ready", |(_, word)| word)
+        self.into()
     }
 
     /// Reads the word of the API.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, word)| *word == text).map(|(kind, _)| *kind)
+        text.parse().ok()
     }
 }
 
 /// The status of a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum ConditionStatus {
     /// It holds.
     True,

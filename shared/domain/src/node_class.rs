@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::Text;
 use crate::drift::NodeClassHashes;
 use crate::label::Labels;
@@ -106,12 +108,27 @@ pub enum PlacementGroupSelector {
 }
 
 /// A family of machine images: decides user data, system overheads and default volumes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum AmiFamily {
     /// Amazon Linux 2.
+    #[strum(serialize = "AL2")]
     Al2,
     /// Amazon Linux 2023.
     #[default]
+    #[strum(serialize = "AL2023")]
     Al2023,
     /// Bottlerocket.
     Bottlerocket,
@@ -126,33 +143,24 @@ pub enum AmiFamily {
 }
 
 impl AmiFamily {
-    /// All of them, with the words of `amiFamily`.
-    pub const ALL: [(Self, &'static str); 7] = [
-        (Self::Al2, "AL2"),
-        (Self::Al2023, "AL2023"),
-        (Self::Bottlerocket, "Bottlerocket"),
-        (Self::Custom, "Custom"),
-        (Self::Windows2019, "Windows2019"),
-        (Self::Windows2022, "Windows2022"),
-        (Self::Windows2025, "Windows2025"),
-    ];
+    /// All of them.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The word of `amiFamily`.
     pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(family, _)| *family == self).map_or("AL2023", |(_, word)| word)
+        self.into()
     }
 
     /// Reads `amiFamily`.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, word)| *word == text).map(|(family, _)| *family)
+        text.parse().ok()
     }
 
     /// Reads the family of an alias (`al2023` of `al2023@latest`).
     pub fn parse_alias(text: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .find(|(family, word)| *family != Self::Custom && word.to_lowercase() == text)
-            .map(|(family, _)| *family)
+        let is_alias =
+            |family: &Self| *family != Self::Custom && family.as_str().to_lowercase() == text;
+        Self::ALL.iter().copied().find(is_alias)
     }
 
     /// Whether nodes run Windows.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::budget::Budget;
 use crate::label::{Labels, ON_REBALANCE_RECOMMENDATION};
 use crate::reason::DisruptionReason;
@@ -146,7 +148,19 @@ impl Default for Disruption {
 }
 
 /// `consolidationPolicy`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum ConsolidationPolicy {
     /// Only nodes without pods.
     WhenEmpty,
@@ -157,12 +171,8 @@ pub enum ConsolidationPolicy {
 }
 
 impl ConsolidationPolicy {
-    /// All of them, with the words of the API.
-    pub const ALL: [(Self, &'static str); 3] = [
-        (Self::WhenEmpty, Self::WhenEmpty.as_str()),
-        (Self::WhenEmptyOrUnderutilized, Self::WhenEmptyOrUnderutilized.as_str()),
-        (Self::Balanced, Self::Balanced.as_str()),
-    ];
+    /// All of them.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The word of the API.
     pub const fn as_str(self) -> &'static str {

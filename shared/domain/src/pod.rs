@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::label::Labels;
 use crate::requirement::Requirement;
 use crate::resource::Resources;
@@ -165,7 +167,20 @@ pub enum OwnerKind {
 }
 
 /// `status.phase` of a pod.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum PodPhase {
     /// Not all containers run yet.
     #[default]
@@ -294,7 +309,19 @@ pub struct PreferredNodeTerm {
 }
 
 /// What to do when a spread constraint cannot be met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum WhenUnsatisfiable {
     /// The pod waits.
     DoNotSchedule,
@@ -303,7 +330,19 @@ pub enum WhenUnsatisfiable {
 }
 
 /// Whether a spread constraint looks only at nodes that the pod could use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum NodeInclusionPolicy {
     /// Only those.
     Honor,

@@ -11,11 +11,25 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::Text;
 use crate::label::Labels;
 
 /// An operator of a requirement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum Operator {
     /// The label has one of the values.
     In,
@@ -37,34 +51,16 @@ pub enum Operator {
 
 impl Operator {
     /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::In,
-        Self::NotIn,
-        Self::Exists,
-        Self::DoesNotExist,
-        Self::Gt,
-        Self::Lt,
-        Self::Gte,
-        Self::Lte,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The word of the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::In => "In",
-            Self::NotIn => "NotIn",
-            Self::Exists => "Exists",
-            Self::DoesNotExist => "DoesNotExist",
-            Self::Gt => "Gt",
-            Self::Lt => "Lt",
-            Self::Gte => "Gte",
-            Self::Lte => "Lte",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads the word of the API.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|operator| operator.as_str() == text)
+        text.parse().ok()
     }
 }
 

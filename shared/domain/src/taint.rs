@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::Text;
 
 /// `karpenter.sh/disrupted`: the node is going away.
@@ -14,7 +16,19 @@ pub const UNREGISTERED: &str = "karpenter.sh/unregistered";
 pub const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// What a taint does to pods that do not tolerate it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum TaintEffect {
     /// Keeps pods from being scheduled.
     NoSchedule,
@@ -26,19 +40,13 @@ pub enum TaintEffect {
 
 impl TaintEffect {
     /// The word of the Kubernetes API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoSchedule => "NoSchedule",
-            Self::PreferNoSchedule => "PreferNoSchedule",
-            Self::NoExecute => "NoExecute",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads the word of the Kubernetes API.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::NoSchedule, Self::PreferNoSchedule, Self::NoExecute]
-            .into_iter()
-            .find(|effect| effect.as_str() == text)
+        text.parse().ok()
     }
 }
 

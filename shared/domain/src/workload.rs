@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::Text;
 use crate::label::Labels;
 use crate::pod::{ObjectKey, PodSpec};
@@ -26,7 +28,19 @@ pub struct DaemonSet {
 }
 
 /// Kinds of replicated workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 pub enum WorkloadKind {
     /// apps/v1 Deployment.
     Deployment,

@@ -6,12 +6,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::str::FromStr;
 
 use documents::{Data, Origin, Position, Step, Value};
 use domain::label::Labels;
 use domain::quantity::Quantity;
 use domain::resource::Resources;
 use domain::{Text, Timestamp};
+use strum::VariantArray;
 
 use crate::error::{ManifestError, Place, Problem, Warning};
 use crate::intern::Interner;
@@ -349,6 +351,21 @@ impl<'v> Field<'v> {
                 found: text.to_owned(),
                 allowed: words.iter().map(|(_, word)| *word).collect(),
             });
+        }
+        found
+    }
+
+    /// A word of the API.
+    pub fn word<T>(self) -> Option<T>
+    where
+        T: Copy + FromStr + VariantArray,
+        &'static str: From<T>,
+    {
+        let text = self.str()?;
+        let found = text.parse().ok();
+        if found.is_none() {
+            let allowed = T::VARIANTS.iter().map(|variant| (*variant).into()).collect();
+            self.note(Problem::UnknownValue { found: text.to_owned(), allowed });
         }
         found
     }

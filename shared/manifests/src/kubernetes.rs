@@ -22,7 +22,6 @@ pub(crate) use pod::read_pod_template_spec;
 pub use pod::{PodObject, PodTraits};
 pub(crate) use priority::SYSTEM_CLASSES;
 pub use priority::{PriorityClass, PriorityRef};
-pub(crate) use selector::TAINT_EFFECTS;
 pub use workload::{ClaimTemplate, DaemonSetObject, WorkloadObject};
 
 /// The API group of a kind, and what reads it; `None` for other kinds.

@@ -15,7 +15,7 @@ use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
 use domain::pod::ObjectKey;
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use domain::workload::{Namespace, PodTemplateObject, WorkloadKind};
+use domain::workload::{Namespace, PodTemplateObject};
 
 use crate::error::{ManifestError, Warning};
 use crate::field::Field;
@@ -138,23 +138,12 @@ impl Object {
             Self::PersistentVolume(object) => named("PersistentVolume", &object.name),
             Self::PersistentVolumeClaim(object) => keyed("PersistentVolumeClaim", &object.key),
             Self::DaemonSet(object) => keyed("DaemonSet", &object.daemon_set.key),
-            Self::Workload(object) => {
-                keyed(workload_kind(object.workload.kind), &object.workload.key)
-            }
+            Self::Workload(object) => keyed(object.workload.kind.as_str(), &object.workload.key),
             Self::StorageClass(object) => named("StorageClass", &object.name),
             Self::CsiNode(object) => named("CSINode", &object.name),
             Self::PodDisruptionBudget(object) => keyed("PodDisruptionBudget", &object.key),
             Self::PriorityClass(object) => named("PriorityClass", &object.name),
             Self::InstanceCatalog(_) => return None,
         })
-    }
-}
-
-fn workload_kind(kind: WorkloadKind) -> &'static str {
-    match kind {
-        WorkloadKind::Deployment => "Deployment",
-        WorkloadKind::StatefulSet => "StatefulSet",
-        WorkloadKind::ReplicaSet => "ReplicaSet",
-        WorkloadKind::Job => "Job",
     }
 }

@@ -53,8 +53,7 @@ fn seeds() -> Range<u64> {
 fn policy() -> ConsolidationPolicy {
     let given = std::env::var("OUTRIGGER_CONSOLIDATION_POLICY");
     let Ok(given) = given else { return ConsolidationPolicy::WhenEmptyOrUnderutilized };
-    let known = ConsolidationPolicy::ALL.into_iter().find(|(_, word)| *word == given);
-    known.unwrap().0
+    given.parse().unwrap()
 }
 
 fn run(seed: u64, length: Length, policy: ConsolidationPolicy) -> Report {

@@ -99,8 +99,7 @@ fn pool(draw: &mut Draw, index: usize) -> NodePool {
         pool.replicas = Some(1);
     }
     pool.is_deleting = draw.one_in(16);
-    pool.disruption.consolidation_policy =
-        draw.pick(&ConsolidationPolicy::ALL.map(|(policy, _)| policy));
+    pool.disruption.consolidation_policy = draw.pick(ConsolidationPolicy::ALL);
     pool
 }
 

@@ -2,7 +2,7 @@
 
 use domain::SignedDuration;
 use domain::budget::{Budget, BudgetWindow};
-use domain::node_pool::{ConsolidationPolicy, Disruption};
+use domain::node_pool::Disruption;
 use domain::pdb::CountOrPercent;
 use domain::reason::DisruptionReason;
 use domain::schedule::Schedule;
@@ -15,9 +15,9 @@ pub(super) const LIST_MAX: usize = 50;
 
 /// Reasons that a budget can name: those that Karpenter weighs against it.
 pub(super) const REASONS: [(DisruptionReason, &str); 3] = [
-    (DisruptionReason::Underutilized, "Underutilized"),
-    (DisruptionReason::Empty, "Empty"),
-    (DisruptionReason::Drifted, "Drifted"),
+    (DisruptionReason::Underutilized, DisruptionReason::Underutilized.as_str()),
+    (DisruptionReason::Empty, DisruptionReason::Empty.as_str()),
+    (DisruptionReason::Drifted, DisruptionReason::Drifted.as_str()),
 ];
 
 /// Which rule a budget breaks.
@@ -49,7 +49,7 @@ pub(crate) fn read_disruption(field: Field<'_>) -> Disruption {
             .unwrap_or(defaults.consolidate_after),
         consolidation_policy: field
             .get("consolidationPolicy")
-            .choice(&ConsolidationPolicy::ALL)
+            .word()
             .unwrap_or(defaults.consolidation_policy),
         // An empty list is kept: it means that nothing limits disruption.
         budgets: if budgets.exists() { read_budgets(budgets) } else { defaults.budgets },

@@ -26,13 +26,6 @@ const METADATA_FIELDS: [&str; 15] = [
     "uid",
 ];
 
-/// Words of a condition's status.
-pub(crate) const CONDITION_STATUSES: [(ConditionStatus, &str); 3] = [
-    (ConditionStatus::True, "True"),
-    (ConditionStatus::False, "False"),
-    (ConditionStatus::Unknown, "Unknown"),
-];
-
 /// Reads `metadata` of an object outside namespaces.
 pub(crate) fn read_metadata(root: Field<'_>) -> Metadata {
     check_fields(root);
@@ -56,7 +49,7 @@ pub(crate) fn read_ready(status: Field<'_>) -> Option<bool> {
         .get("conditions")
         .items()
         .find(|condition| condition.get("type").str() == Some("Ready"))?;
-    match ready.get("status").choice(&CONDITION_STATUSES)? {
+    match ready.get("status").word()? {
         ConditionStatus::True => Some(true),
         ConditionStatus::False => Some(false),
         ConditionStatus::Unknown => None,

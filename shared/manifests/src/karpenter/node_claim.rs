@@ -3,7 +3,7 @@
 use domain::label::{Labels, normalized_key};
 use domain::node_claim::{Condition, ConditionType, NodeClaim, NodeClaimStatus};
 
-use super::metadata::{CONDITION_STATUSES, read_metadata};
+use super::metadata::read_metadata;
 use super::requirement::RequirementsOf;
 use super::template::{TEMPLATE_FIELDS, read_node_spec};
 use crate::field::Field;
@@ -59,7 +59,7 @@ fn read_condition(item: Field<'_>) -> Option<Condition> {
     let kind = ConditionType::parse(item.get("type").required().str()?)?;
     Some(Condition {
         kind,
-        status: item.get("status").required().choice(&CONDITION_STATUSES)?,
+        status: item.get("status").required().word()?,
         reason: item.get("reason").text().unwrap_or_default(),
         message: item.get("message").text().unwrap_or_default(),
         changed: item.get("lastTransitionTime").timestamp(),

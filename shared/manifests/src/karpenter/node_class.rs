@@ -147,7 +147,7 @@ fn check_identity(spec: Field<'_>) {
 /// brings user data of their own (`Custom`).
 fn read_family(spec: Field<'_>, alias: Option<AmiFamily>) -> AmiFamily {
     let field = spec.get("amiFamily");
-    let given = field.choice(&AmiFamily::ALL);
+    let given = field.word();
     match (given, alias) {
         (Some(given), Some(alias)) if given != alias && given != AmiFamily::Custom => {
             field.note_rule(NodeClassRule::FamilyMismatch { given, alias });

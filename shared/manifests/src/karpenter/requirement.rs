@@ -43,8 +43,7 @@ pub(crate) fn read_requirements(field: Field<'_>, of: RequirementsOf) -> Vec<Req
 
 fn read(item: Field<'_>, of: RequirementsOf) -> Option<Requirement> {
     item.only(of.fields());
-    let operators = Operator::ALL.map(|operator| (operator, operator.as_str()));
-    let operator = item.get("operator").required().choice(&operators);
+    let operator = item.get("operator").required().word::<Operator>();
     let key = read_key(item.get("key").required(), of);
     let min_values = item.get("minValues").integer().and_then(|count| {
         let fitting = MIN_VALUES.contains(&count).then_some(count);

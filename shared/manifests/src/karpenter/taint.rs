@@ -37,9 +37,7 @@ fn read_list(list: Field<'_>, seen: &mut Vec<(domain::Text, TaintEffect)>) -> Ve
 
 fn read(item: Field<'_>) -> Option<Taint> {
     item.only(&["key", "value", "effect", "timeAdded"]);
-    let effects = [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule, TaintEffect::NoExecute]
-        .map(|effect| (effect, effect.as_str()));
-    let effect = item.get("effect").required().choice(&effects);
+    let effect = item.get("effect").required().word();
     let key = item.get("key").required();
     let value = item.get("value");
     for (field, check) in [(key, check_key as fn(&str) -> _), (value, check_value)] {

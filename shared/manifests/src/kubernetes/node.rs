@@ -3,7 +3,6 @@
 use domain::Text;
 use domain::label::{HOSTNAME, Labels, normalized_key};
 use domain::node::{Node, NodeCondition};
-use domain::node_claim::ConditionStatus;
 use domain::resource::Resources;
 use domain::taint::UNSCHEDULABLE;
 use domain::volume::CsiNode;
@@ -12,12 +11,6 @@ use super::metadata::Metadata;
 use super::selector::taint;
 use crate::field::Field;
 use crate::intern::Interner;
-
-const STATUSES: [(ConditionStatus, &str); 3] = [
-    (ConditionStatus::True, "True"),
-    (ConditionStatus::False, "False"),
-    (ConditionStatus::Unknown, "Unknown"),
-];
 
 pub(super) fn read_node(root: Field<'_>) -> Node {
     let metadata = Metadata::of(root);
@@ -66,7 +59,7 @@ fn node_labels(labels: &Labels, name: &Text, interner: &Interner) -> Labels {
 fn node_condition(condition: Field<'_>) -> Option<NodeCondition> {
     Some(NodeCondition {
         kind: condition.get("type").required().text()?,
-        status: condition.get("status").required().choice(&STATUSES)?,
+        status: condition.get("status").required().word()?,
         changed: condition.get("lastTransitionTime").timestamp(),
     })
 }

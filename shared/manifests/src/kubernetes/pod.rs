@@ -94,15 +94,7 @@ fn phase(field: Field<'_>) -> PodPhase {
     if field.str().is_none_or(str::is_empty) {
         return PodPhase::Pending;
     }
-    field
-        .choice(&[
-            (PodPhase::Pending, "Pending"),
-            (PodPhase::Running, "Running"),
-            (PodPhase::Succeeded, "Succeeded"),
-            (PodPhase::Failed, "Failed"),
-            (PodPhase::Unknown, "Unknown"),
-        ])
-        .unwrap_or_default()
+    field.word().unwrap_or_default()
 }
 
 /// The owner that decides what becomes of the pod: a DaemonSet or Node among them, else the

@@ -7,21 +7,7 @@ use domain::requirement::{Operator, Requirement};
 use domain::selector::{LabelSelector, SelectorExpression, SelectorOperator};
 use domain::taint::{Taint, TaintEffect, Toleration};
 
-use crate::error::Problem;
 use crate::field::Field;
-
-const SELECTOR_OPERATORS: [(SelectorOperator, &str); 4] = [
-    (SelectorOperator::In, "In"),
-    (SelectorOperator::NotIn, "NotIn"),
-    (SelectorOperator::Exists, "Exists"),
-    (SelectorOperator::DoesNotExist, "DoesNotExist"),
-];
-
-pub(crate) const TAINT_EFFECTS: [(TaintEffect, &str); 3] = [
-    (TaintEffect::NoSchedule, "NoSchedule"),
-    (TaintEffect::PreferNoSchedule, "PreferNoSchedule"),
-    (TaintEffect::NoExecute, "NoExecute"),
-];
 
 /// A `metav1.LabelSelector`; `None` where it is absent, which selects nothing.
 pub(crate) fn label_selector(field: Field<'_>) -> Option<LabelSelector> {
@@ -33,7 +19,7 @@ pub(crate) fn label_selector(field: Field<'_>) -> Option<LabelSelector> {
         values: vec![value],
     });
     let expressions = field.get("matchExpressions").items().filter_map(|expression| {
-        let operator = expression.get("operator").required().choice(&SELECTOR_OPERATORS)?;
+        let operator = expression.get("operator").required().word()?;
         let values = expression.get("values");
         let takes_values = matches!(operator, SelectorOperator::In | SelectorOperator::NotIn);
         check_values(values, takes_values);
@@ -61,15 +47,7 @@ pub(crate) fn node_label_key(field: Field<'_>) -> Option<Text> {
 
 /// One `key operator values` of a node selector term; `None` where something was noted.
 fn node_expression(expression: Field<'_>, key: Option<Text>) -> Option<Requirement> {
-    let operator_field = expression.get("operator").required();
-    let operator = Operator::parse(operator_field.str()?);
-    if operator.is_none() {
-        operator_field.note(Problem::UnknownValue {
-            found: operator_field.str()?.to_owned(),
-            allowed: Operator::ALL.iter().map(|operator| operator.as_str()).collect(),
-        });
-    }
-    let operator = operator?;
+    let operator = expression.get("operator").required().word::<Operator>()?;
     let values = expression.get("values");
     match operator {
         Operator::In | Operator::NotIn => check_values(values, true),
@@ -139,7 +117,7 @@ fn toleration(field: Field<'_>) -> Toleration {
 fn optional_effect(field: Field<'_>) -> Option<TaintEffect> {
     match field.str() {
         None | Some("") => None,
-        Some(_) => field.choice(&TAINT_EFFECTS),
+        Some(_) => field.word(),
     }
 }
 
@@ -148,6 +126,6 @@ pub(crate) fn taint(field: Field<'_>) -> Option<Taint> {
     Some(Taint {
         key: field.get("key").required().text()?,
         value: field.get("value").text().unwrap_or_default(),
-        effect: field.get("effect").required().choice(&TAINT_EFFECTS)?,
+        effect: field.get("effect").required().word()?,
     })
 }

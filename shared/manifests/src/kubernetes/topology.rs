@@ -11,9 +11,6 @@ use domain::selector::{LabelSelector, SelectorExpression, SelectorOperator};
 use super::selector::{label_selector, node_label_key};
 use crate::field::Field;
 
-const POLICIES: [(NodeInclusionPolicy, &str); 2] =
-    [(NodeInclusionPolicy::Honor, "Honor"), (NodeInclusionPolicy::Ignore, "Ignore")];
-
 /// The pod whose terms are read: selectors and namespaces may refer to its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnPod<'a> {
@@ -45,7 +42,7 @@ impl OwnPod<'_> {
     /// Source:
     /// <https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/>.
     pub(crate) fn spread(self, field: Field<'_>) -> Option<TopologySpreadConstraint> {
-        let policy = |key, default| field.get(key).choice(&POLICIES).unwrap_or(default);
+        let policy = |key, default| field.get(key).word().unwrap_or(default);
         let at_least_one = |key| {
             let number = field.get(key).int32();
             if number.is_some_and(|number| number < 1) {
@@ -63,10 +60,7 @@ impl OwnPod<'_> {
             topology_key: node_label_key(field.get("topologyKey").required())?,
             when_unsatisfiable: field
                 .get("whenUnsatisfiable")
-                .choice(&[
-                    (WhenUnsatisfiable::DoNotSchedule, "DoNotSchedule"),
-                    (WhenUnsatisfiable::ScheduleAnyway, "ScheduleAnyway"),
-                ])
+                .word()
                 .unwrap_or(WhenUnsatisfiable::DoNotSchedule),
             selector,
             min_domains: at_least_one("minDomains"),

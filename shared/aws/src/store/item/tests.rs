@@ -83,7 +83,7 @@ impl Draw {
     fn requirement(&mut self) -> Requirement {
         Requirement {
             key: self.text(),
-            operator: self.one_of(&Operator::ALL),
+            operator: self.one_of(Operator::ALL),
             values: self.some(Self::text),
             min_values: self.maybe(|draw| u32::try_from(draw.number(9)).unwrap()),
         }
@@ -112,7 +112,7 @@ impl Draw {
     fn condition(&mut self) -> Condition {
         let statuses = [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown];
         Condition {
-            kind: self.one_of(&ConditionType::ALL).0,
+            kind: self.one_of(ConditionType::ALL),
             status: self.one_of(&statuses),
             reason: self.text(),
             message: self.text(),

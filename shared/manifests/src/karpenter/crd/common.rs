@@ -1,11 +1,12 @@
 //! Parts that several kinds have.
 
 use domain::label::{HOSTNAME, NODE_POOL, WELL_KNOWN};
+use domain::node_claim::ConditionStatus;
 use domain::requirement::Operator;
+use domain::taint::TaintEffect;
 
 use super::schema::Schema;
 use crate::karpenter::requirement_rule::{MIN_VALUES, REQUIREMENTS_MAX};
-use crate::kubernetes::TAINT_EFFECTS;
 
 const KEY_MAX: usize = 316;
 const VALUE_MAX: usize = 63;
@@ -29,11 +30,8 @@ pub(super) fn requirements(of: Requirements) -> Schema {
     if of == Requirements::Claim {
         values = values.items(0, 10_000);
     }
-    let mut fields = vec![
-        ("key", key(of)),
-        ("operator", Schema::word_of(Operator::ALL.map(Operator::as_str))),
-        ("values", values),
-    ];
+    let mut fields =
+        vec![("key", key(of)), ("operator", Schema::word_from::<Operator>()), ("values", values)];
     if of != Requirements::Overlay {
         let least = Schema::count(*MIN_VALUES.start()).at_most(*MIN_VALUES.end());
         fields.push(("minValues", least.about("So many of the values must be open to a launch.")));
@@ -100,7 +98,7 @@ pub(super) fn taints() -> Schema {
     let taint = Schema::object([
         ("key", Schema::text().length(1, KEY_MAX)),
         ("value", Schema::text().length(0, VALUE_MAX)),
-        ("effect", Schema::word(&TAINT_EFFECTS)),
+        ("effect", Schema::word_from::<TaintEffect>()),
         ("timeAdded", Schema::time()),
     ]);
     Schema::list(taint.required(&["key", "effect"])).items(0, 100)
@@ -127,7 +125,7 @@ pub(super) fn resources() -> Schema {
 pub(super) fn status(fields: impl IntoIterator<Item = (&'static str, Schema)>) -> Schema {
     let condition = Schema::object([
         ("type", Schema::text().length(0, 316)),
-        ("status", Schema::word_of(["True", "False", "Unknown"])),
+        ("status", Schema::word_from::<ConditionStatus>()),
         ("lastTransitionTime", Schema::time()),
         ("reason", Schema::text().length(0, 1024)),
         ("message", Schema::text().length(0, 32_768)),

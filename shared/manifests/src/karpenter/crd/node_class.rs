@@ -46,7 +46,7 @@ fn spec() -> Schema {
         ("associatePublicIPAddress", Schema::boolean()),
         ("ipPrefixCount", Schema::count_32(0)),
         ("amiSelectorTerms", images()),
-        ("amiFamily", Schema::word(&AmiFamily::ALL)),
+        ("amiFamily", Schema::word_from::<AmiFamily>()),
         ("userData", Schema::text()),
         ("role", name().about("The role of nodes; an instance profile is made for it.")),
         ("instanceProfile", name().about("An instance profile that is there.")),
@@ -123,7 +123,7 @@ fn reservations() -> Schema {
 fn images() -> Schema {
     let families: Vec<String> = AmiFamily::ALL
         .iter()
-        .map(|(_, word)| word.to_lowercase())
+        .map(|family| family.as_str().to_lowercase())
         .filter(|word| AmiFamily::parse_alias(word).is_some())
         .collect();
     let quoted: Vec<String> = families.iter().map(|family| format!("'{family}'")).collect();

@@ -100,7 +100,7 @@ fn disruption() -> Schema {
     ])
     .required(&["nodes"])
     .rule("has(self.schedule) == has(self.duration)", "schedule and duration go together");
-    let policy = Schema::word(&ConsolidationPolicy::ALL).default("WhenEmptyOrUnderutilized");
+    let policy = Schema::word_from::<ConsolidationPolicy>().default("WhenEmptyOrUnderutilized");
     Schema::object([
         ("consolidateAfter", duration(DURATION_OR_NEVER).default("0s")),
         ("consolidationPolicy", policy),

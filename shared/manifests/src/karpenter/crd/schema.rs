@@ -1,6 +1,7 @@
 //! Structural schemas, put together from parts.
 
 use serde_json::{Map, Value, json};
+use strum::VariantArray;
 
 /// A schema of OpenAPI 3, as CustomResourceDefinitions take it.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,15 @@ impl Schema {
     /// Text that is one of some words.
     pub(super) fn word<T>(words: &[(T, &'static str)]) -> Self {
         Self::word_of(words.iter().map(|(_, word)| *word))
+    }
+
+    /// Text that is a word of the API.
+    pub(super) fn word_from<T>() -> Self
+    where
+        T: Copy + VariantArray,
+        &'static str: From<T>,
+    {
+        Self::word_of(T::VARIANTS.iter().map(|variant| <&'static str>::from(*variant)))
     }
 
     /// Text that is one of some words.
