@@ -1,7 +1,6 @@
 //! Makers for tests.
 
-use domain::label::Labels;
-use domain::node_class::{AmiFamily, Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
+use domain::node_class::{AmiFamily, Ec2NodeClass, Ec2NodeClassSpec};
 
 use crate::facts::InstanceTypeFacts;
 
@@ -13,11 +12,8 @@ pub(crate) fn facts(name: &str) -> InstanceTypeFacts {
 /// A node class of a family, without any setting.
 pub(crate) fn node_class(name: &str, ami_family: AmiFamily) -> Ec2NodeClass {
     Ec2NodeClass {
-        name: name.into(),
         uid: format!("uid-{name}").into(),
-        annotations: Labels::new(),
-        is_deleting: false,
         spec: Ec2NodeClassSpec { ami_family, ..Ec2NodeClassSpec::default() },
-        status: Ec2NodeClassStatus::default(),
+        ..::testkit::node_class(name)
     }
 }

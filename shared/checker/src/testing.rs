@@ -2,8 +2,6 @@
 //!
 //! Makers give the plainest valid thing; a test changes what it is about.
 
-use std::sync::Arc;
-
 use domain::Timestamp;
 use domain::buffer::{CapacityBuffer, ScaledObject};
 use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering, Reservation};
@@ -11,9 +9,9 @@ use domain::label::{
     ARCH, CAPACITY_TYPE, HOSTNAME, INITIALIZED, INSTANCE_TYPE, Labels, NODE_POOL, OS, ZONE,
 };
 use domain::money::UsdPerHour;
-use domain::node::{Node, NodeCondition};
-use domain::node_claim::{ConditionStatus, NodeClaim, NodeClaimStatus};
-use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef, NodePool};
+use domain::node::Node;
+use domain::node_claim::NodeClaim;
+use domain::node_pool::{Disruption, NodeClaimTemplate, NodePool};
 use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
 use domain::plan::{
@@ -249,31 +247,14 @@ impl ClusterBuilder for ClusterSnapshot {
     }
 }
 
-pub(crate) fn node_class() -> NodeClassRef {
-    NodeClassRef {
-        group: "karpenter.k8s.aws".into(),
-        kind: "EC2NodeClass".into(),
-        name: "default".into(),
-    }
-}
-
 pub(crate) fn pool() -> NodePool {
     pool_of(NodeClaimTemplate::default())
 }
 
 pub(crate) fn pool_of(template: NodeClaimTemplate) -> NodePool {
-    NodePool {
-        name: "default".into(),
-        uid: "".into(),
-        annotations: Labels::new(),
-        is_deleting: false,
-        ready: None,
-        template: NodeClaimTemplate { node_class_ref: node_class(), ..template }.into(),
-        disruption: Disruption::default(),
-        limits: Resources::new(),
-        weight: 0,
-        replicas: None,
-    }
+    let node_class_ref = testkit::node_class_ref("default");
+    let template = NodeClaimTemplate { node_class_ref, ..template };
+    testkit::node_pool("default").with(|pool| pool.template = template.into()).build()
 }
 
 pub(crate) fn requirement(key: &str, operator: Operator, values: &[&str]) -> Requirement {
@@ -303,12 +284,8 @@ pub(crate) fn taint() -> Taint {
 pub(crate) fn node(name: &str, instance_type: &str, zone: &str) -> Node {
     let known = catalogue();
     let known = known.default.iter().find(|known| &*known.name == instance_type).unwrap();
-    Node {
-        name: name.into(),
-        uid: "".into(),
-        created: None,
-        deleted: None,
-        labels: labels(&[
+    testkit::node(name)
+        .labels([
             (INSTANCE_TYPE, instance_type),
             (ZONE, zone),
             (CAPACITY_TYPE, "on-demand"),
@@ -317,47 +294,21 @@ pub(crate) fn node(name: &str, instance_type: &str, zone: &str) -> Node {
             (OS, "linux"),
             (NODE_POOL, "default"),
             (INITIALIZED, "true"),
-        ]),
-        annotations: Labels::new(),
-        taints: Vec::new(),
-        provider_id: None,
-        capacity: known.capacity.clone(),
-        allocatable: known.allocatable.clone(),
-        conditions: vec![NodeCondition {
-            kind: "Ready".into(),
-            status: ConditionStatus::True,
-            changed: None,
-        }],
-    }
+        ])
+        .resources(&known.allocatable)
+        .ready(None)
+        .build()
 }
 
 /// A claim of the default pool for a small node in zone a.
 pub(crate) fn claim_object(name: &str) -> NodeClaim {
-    NodeClaim {
-        name: name.into(),
-        uid: "".into(),
-        created: None,
-        deleted: None,
-        labels: labels(&[
-            (NODE_POOL, "default"),
-            (ZONE, "a"),
-            (INSTANCE_TYPE, "small"),
-            (CAPACITY_TYPE, "spot"),
-        ]),
-        annotations: Labels::new(),
-        requirements: Vec::new().into(),
-        requests: Resources::new(),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
-        node_class_ref: node_class(),
-        termination_grace_period: None,
-        expire_after: NeverOr::Never,
-        status: NodeClaimStatus {
-            capacity: size(2, 4, 8),
-            allocatable: size(2, 4, 8),
-            ..NodeClaimStatus::default()
-        },
-    }
+    testkit::node_claim(name)
+        .node_pool("default")
+        .label(ZONE, "a")
+        .label(INSTANCE_TYPE, "small")
+        .label(CAPACITY_TYPE, "spot")
+        .resources(&size(2, 4, 8))
+        .build()
 }
 
 pub(crate) fn daemon_set(pod: PodMaker) -> DaemonSet {
@@ -377,28 +328,8 @@ pub(crate) struct PodMaker {
 /// A pending pod of half a cpu and 256Mi.
 pub(crate) fn pod(name: &str) -> PodMaker {
     let requests = Resources::new().with(CPU, 500).with(MEMORY, GIB / 4).with(PODS, 1);
-    PodMaker {
-        spec: PodSpec { requests, ..PodSpec::default() },
-        pod: Pod {
-            key: key(name),
-            uid: "".into(),
-            created: None,
-            deleted: None,
-            labels: Labels::new().into(),
-            owner: None,
-            spec: Arc::default(),
-            node_name: None,
-            nominated_node_name: None,
-            phase: PodPhase::Pending,
-            started: None,
-            ready: None,
-            marked_unschedulable: false,
-            do_not_disrupt: None,
-            deletion_cost: None,
-            is_mirror: false,
-            virtual_of: None,
-        },
-    }
+    let pod = Pod { key: key(name), ..testkit::pod("").build() };
+    PodMaker { spec: PodSpec { requests, ..PodSpec::default() }, pod }
 }
 
 /// Pods `PREFIX0`, `PREFIX1`, ….

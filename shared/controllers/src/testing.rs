@@ -10,12 +10,12 @@ use std::sync::Arc;
 use domain::instance_type::{CapacityType, InstanceType, Offering};
 use domain::label::{self, Labels};
 use domain::money::UsdPerHour;
-use domain::node::{Node, NodeCondition};
-use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim, NodeClaimStatus};
-use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
-use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef, NodePool};
+use domain::node::Node;
+use domain::node_claim::{ConditionType, NodeClaim};
+use domain::node_class::Ec2NodeClass;
+use domain::node_pool::{NeverOr, NodeClassRef, NodePool};
 use domain::plan::{PlannedNodeClaim, PlannedOffering};
-use domain::pod::{Pod, PodKey, PodPhase, PodSpec};
+use domain::pod::{Pod, PodPhase};
 use domain::resource::{CPU, MEMORY, PODS, Resources};
 use domain::snapshot::ClusterObjects;
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
@@ -100,49 +100,28 @@ pub(crate) fn planned_claim(name: &str) -> PlannedNodeClaim {
 }
 
 pub(crate) fn node_pool(name: &str) -> NodePool {
-    NodePool {
-        name: name.into(),
-        uid: format!("uid-{name}").into(),
-        annotations: Labels::new(),
-        is_deleting: false,
-        ready: None,
-        template: Arc::new(NodeClaimTemplate::default()),
-        disruption: Disruption::default(),
-        limits: Resources::new(),
-        weight: 0,
-        replicas: None,
-    }
+    testkit::node_pool(name)
+        .with(|pool| {
+            pool.uid = format!("uid-{name}").into();
+            pool.template = Arc::default();
+        })
+        .build()
 }
 
 pub(crate) fn node_class(name: &str) -> Ec2NodeClass {
-    Ec2NodeClass {
-        name: name.into(),
-        uid: format!("uid-{name}").into(),
-        annotations: Labels::new(),
-        is_deleting: false,
-        spec: Ec2NodeClassSpec::default(),
-        status: Ec2NodeClassStatus::default(),
-    }
+    Ec2NodeClass { uid: format!("uid-{name}").into(), ..testkit::node_class(name) }
 }
 
 /// A claim of pool `default` that has awaited an m5.large since second 0.
 pub(crate) fn record(name: &str) -> ClaimRecord {
     let labels: Labels = [(label::NODE_POOL.into(), "default".into())].into();
     let mut claim = NodeClaim {
-        name: name.into(),
-        uid: format!("uid-{name}").into(),
         created: Some(at(0)),
-        deleted: None,
         labels: labels.clone(),
-        annotations: Labels::new(),
-        requirements: Arc::default(),
         requests: Resources::new().with(CPU, 1000),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
         node_class_ref: NodeClassRef::default(),
-        termination_grace_period: None,
         expire_after: NeverOr::default(),
-        status: NodeClaimStatus::default(),
+        ..testkit::node_claim(name).uid(format!("uid-{name}")).build()
     };
     crate::steps::create::await_everything(&mut claim, at(0));
     ClaimRecord {
@@ -159,8 +138,7 @@ pub(crate) fn record(name: &str) -> ClaimRecord {
                 reservation_id: None,
             }],
             labels,
-            taints: Vec::new(),
-            wants_efa: false,
+            ..LaunchRequest::default()
         }
         .into(),
         claim,
@@ -213,26 +191,15 @@ pub(crate) fn initialized_record(name: &str, now: Timestamp) -> ClaimRecord {
 /// The Node of a launched claim, just joined and ready.
 pub(crate) fn node_of(record: &ClaimRecord) -> Node {
     let name = format!("node-{}", record.claim.name);
+    let unregistered =
+        Taint { key: UNREGISTERED.into(), value: "".into(), effect: TaintEffect::NoExecute };
+    let node = testkit::node(name.as_str()).created(at(0)).resources(&room()).ready(Some(at(0)));
     Node {
         uid: format!("uid-{name}").into(),
-        name: name.into(),
-        created: Some(at(0)),
-        deleted: None,
         labels: record.claim.labels.clone(),
-        annotations: Labels::new(),
-        taints: vec![Taint {
-            key: UNREGISTERED.into(),
-            value: "".into(),
-            effect: TaintEffect::NoExecute,
-        }],
+        taints: vec![unregistered],
         provider_id: record.claim.status.provider_id.clone(),
-        capacity: room(),
-        allocatable: room(),
-        conditions: vec![NodeCondition {
-            kind: "Ready".into(),
-            status: ConditionStatus::True,
-            changed: Some(at(0)),
-        }],
+        ..node.build()
     }
 }
 
@@ -252,26 +219,13 @@ pub(crate) fn pod_on(name: &str, node: &Node) -> Pod {
 
 /// A pending pod, marked unschedulable.
 pub(crate) fn pending_pod(name: &str) -> Pod {
-    Pod {
-        key: PodKey::new("default", name),
-        uid: format!("uid-{name}").into(),
-        created: Some(at(0)),
-        deleted: None,
-        labels: Arc::default(),
-        owner: None,
-        spec: Arc::new(PodSpec {
-            requests: Resources::new().with(CPU, 100).with(PODS, 1),
-            ..PodSpec::default()
-        }),
-        node_name: None,
-        nominated_node_name: None,
-        phase: PodPhase::Pending,
-        started: None,
-        ready: None,
-        marked_unschedulable: true,
-        do_not_disrupt: None,
-        deletion_cost: None,
-        is_mirror: false,
-        virtual_of: None,
-    }
+    testkit::pod(name)
+        .request(CPU, 100)
+        .request(PODS, 1)
+        .unschedulable()
+        .with(|pod| {
+            pod.uid = format!("uid-{name}").into();
+            pod.created = Some(at(0));
+        })
+        .build()
 }

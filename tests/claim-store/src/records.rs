@@ -6,7 +6,6 @@ use controllers::record::command::{CommandPhase, CommandRecord};
 use controllers::record::launch::{LaunchOffering, LaunchRequest};
 use controllers::record::unavailable::UnavailableOffering;
 use domain::instance_type::CapacityType;
-use domain::label::Labels;
 use domain::money::UsdPerHour;
 use domain::node_pool::NodeClassRef;
 use domain::plan::PlannedDisruption;
@@ -47,9 +46,7 @@ pub fn claim(name: &str) -> ClaimRecord {
                 capacity_type: CapacityType::Spot,
                 reservation_id: None,
             }],
-            labels: Labels::new(),
-            taints: Vec::new(),
-            wants_efa: false,
+            ..LaunchRequest::default()
         }
         .into(),
         launch_failures: 0,

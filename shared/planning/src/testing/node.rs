@@ -2,12 +2,10 @@
 
 use domain::label::Labels;
 use domain::node::Node;
-use domain::node_claim::{Condition, ConditionStatus, ConditionType, NodeClaim, NodeClaimStatus};
+use domain::node_claim::{Condition, ConditionType, NodeClaim, NodeClaimStatus};
 use domain::node_pool::NeverOr;
-use domain::resource::Resources;
-use domain::{Text, Timestamp, label};
+use domain::{Text, label};
 
-use super::pool::node_pool;
 use super::values::minutes_ago;
 
 /// An initialized `m.xlarge` of pool `default` in zone `a`, a day old, with its claim.
@@ -27,33 +25,18 @@ pub(crate) fn node(name: &str) -> NodeMaker {
     .into();
     let provider_id = Some(Text::from(format!("aws:///a/i-{name}")));
     let created = Some(minutes_ago(24 * 60));
+    let claim = testkit::node_claim(format!("claim-{name}")).uid(name);
     NodeMaker {
         node: Node {
-            name: name.into(),
             uid: name.into(),
             created,
-            deleted: None,
             labels: labels.clone(),
-            annotations: Labels::new(),
-            taints: Vec::new(),
             provider_id: provider_id.clone(),
-            capacity: Resources::new(),
-            allocatable: Resources::new(),
-            conditions: Vec::new(),
+            ..testkit::node(name).build()
         },
         claim: NodeClaim {
-            name: format!("claim-{name}").into(),
-            uid: name.into(),
             created,
-            deleted: None,
             labels,
-            annotations: Labels::new(),
-            requirements: Vec::new().into(),
-            requests: Resources::new(),
-            taints: Vec::new(),
-            startup_taints: Vec::new(),
-            node_class_ref: node_pool("default").template.node_class_ref.clone(),
-            termination_grace_period: None,
             expire_after: NeverOr::default(),
             status: NodeClaimStatus {
                 node_name: Some(name.into()),
@@ -63,21 +46,12 @@ pub(crate) fn node(name: &str) -> NodeMaker {
                     ConditionType::Registered,
                     ConditionType::Initialized,
                 ]
-                .map(|kind| condition(kind, created))
+                .map(|kind| Condition { changed: created, ..testkit::condition(kind) })
                 .into(),
                 ..NodeClaimStatus::default()
             },
+            ..claim.build()
         },
-    }
-}
-
-fn condition(kind: ConditionType, changed: Option<Timestamp>) -> Condition {
-    Condition {
-        kind,
-        status: ConditionStatus::True,
-        reason: "".into(),
-        message: "".into(),
-        changed,
     }
 }
 

@@ -19,25 +19,7 @@ pub(crate) fn pod(name: &str) -> PodMaker {
     let spec =
         PodSpec { requests: Resources::new().with(CPU, 100).with(PODS, 1), ..PodSpec::default() };
     PodMaker {
-        pod: Pod {
-            key: pod_key(name),
-            uid: name.into(),
-            created: None,
-            deleted: None,
-            labels: Arc::default(),
-            owner: None,
-            spec: Arc::default(),
-            node_name: None,
-            nominated_node_name: None,
-            phase: PodPhase::Pending,
-            started: None,
-            ready: None,
-            marked_unschedulable: true,
-            do_not_disrupt: None,
-            deletion_cost: None,
-            is_mirror: false,
-            virtual_of: None,
-        },
+        pod: testkit::pod(name).unschedulable().with(|pod| pod.uid = name.into()).build(),
         spec,
         labels: Labels::new(),
     }

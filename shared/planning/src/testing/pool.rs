@@ -1,34 +1,14 @@
 //! Makers of NodePools.
 
 use domain::budget::Budget;
-use domain::label::Labels;
-use domain::node_pool::{Disruption, NodeClaimTemplate, NodeClassRef, NodePool};
+use domain::node_pool::{NodeClaimTemplate, NodePool};
 use domain::pdb::CountOrPercent;
 use domain::requirement::Requirement;
-use domain::resource::Resources;
 use std::sync::Arc;
 
 /// A pool without requirements, limits, or budgets that hold anything.
 pub(crate) fn node_pool(name: &str) -> NodePool {
-    NodePool {
-        name: name.into(),
-        uid: name.into(),
-        annotations: Labels::new(),
-        is_deleting: false,
-        ready: None,
-        template: Arc::new(NodeClaimTemplate {
-            node_class_ref: NodeClassRef {
-                group: "karpenter.k8s.aws".into(),
-                kind: "EC2NodeClass".into(),
-                name: "default".into(),
-            },
-            ..NodeClaimTemplate::default()
-        }),
-        disruption: Disruption { budgets: Vec::new(), ..Disruption::default() },
-        limits: Resources::new(),
-        weight: 0,
-        replicas: None,
-    }
+    testkit::node_pool(name).without_budgets().with(|pool| pool.uid = name.into()).build()
 }
 
 /// A pool with something of its template changed.

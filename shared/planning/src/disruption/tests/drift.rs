@@ -7,7 +7,7 @@ use domain::label::{
     HOSTNAME, INSTANCE_TYPE, Labels, NODE_CLASS_HASH, NODE_CLASS_HASH_VERSION, NODE_POOL_HASH,
     NODE_POOL_HASH_VERSION, ON_REBALANCE_RECOMMENDATION, REBALANCE_RECOMMENDED, ZONE,
 };
-use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus, ResolvedAmi};
+use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus, ResolvedAmi};
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
 use domain::pdb::CountOrPercent;
 use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable};
@@ -29,11 +29,6 @@ fn reason(world: &Cluster) -> Option<DriftReason> {
 
 fn node_class(ami: &str) -> Ec2NodeClass {
     Ec2NodeClass {
-        name: "default".into(),
-        uid: "".into(),
-        annotations: Labels::new(),
-        is_deleting: false,
-        spec: Ec2NodeClassSpec::default(),
         status: Ec2NodeClassStatus {
             amis: vec![ResolvedAmi {
                 id: ami.into(),
@@ -43,6 +38,7 @@ fn node_class(ami: &str) -> Ec2NodeClass {
             }],
             ..Ec2NodeClassStatus::default()
         },
+        ..testkit::node_class("default")
     }
 }
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use domain::drift::{DriftReason, Stamp};
-use domain::label::{CAPACITY_TYPE, Labels, PLACEMENT_GROUP_ID, RESERVATION_ID};
+use domain::label::{CAPACITY_TYPE, PLACEMENT_GROUP_ID, RESERVATION_ID};
 use domain::node_claim::InstanceNetwork;
 use domain::node_class::{
-    Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus, PlacementGroupSelector, ResolvedAmi,
+    Ec2NodeClass, Ec2NodeClassStatus, PlacementGroupSelector, ResolvedAmi,
     ResolvedCapacityReservation, ResolvedSubnet,
 };
 use domain::requirement::{Operator, Requirement};
@@ -25,14 +25,7 @@ fn reason(world: &Cluster) -> Option<DriftReason> {
 
 /// A node beside a class for which this was resolved.
 fn of_class(status: Ec2NodeClassStatus, node: NodeMaker) -> Cluster {
-    let class = Ec2NodeClass {
-        name: "default".into(),
-        uid: "".into(),
-        annotations: Labels::new(),
-        is_deleting: false,
-        spec: Ec2NodeClassSpec::default(),
-        status,
-    };
+    let class = Ec2NodeClass { status, ..testkit::node_class("default") };
     cluster().with(|snapshot| snapshot.objects.node_classes.push(class)).node(node)
 }
 
