@@ -178,9 +178,11 @@ fn inline_paths(code: &str) -> Vec<Vec<String>> {
         done = end;
     }
     rest.push_str(&code[done..]);
-    let is_of_path = |character: char| character.is_alphanumeric() || "_:".contains(character);
+    let is_of_path = |character: char| character.is_alphanumeric() || "_:!".contains(character);
+    // Macros are found by their names alone, wherever they are defined.
     rest.split(|character| !is_of_path(character))
-        .filter(|word| word.contains("::") && !word.starts_with(':'))
+        .map(|word| word.trim_start_matches('!'))
+        .filter(|word| word.contains("::") && !word.starts_with(':') && !word.ends_with('!'))
         .map(|word| segments(word.trim_end_matches(':')))
         .collect()
 }

@@ -157,8 +157,10 @@ fn written_out(text: &str) -> Result<Value, Unreadable> {
     let mut body = Value::Null;
     while let Some(event) = nodes.event()? {
         match event {
-            Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) => {}
-            Event::DocumentEnd => {}
+            Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(..)
+            | Event::DocumentEnd => {}
             node => body = nodes.value(node)?,
         }
     }

@@ -62,6 +62,33 @@ fn arrows_point_inwards_only() {
 }
 
 #[test]
+fn no_function_depends_on_another_but_the_binary_of_all() {
+    let is_function = |folder: &str| folder.starts_with("functions/") && folder != "functions/cli";
+    let workspace = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let workspace: toml::Table = workspace.parse().unwrap();
+    let shared = workspace["workspace"]["dependencies"].as_table().unwrap();
+    let path_of = |name: &str| shared.get(name)?.get("path")?.as_str();
+    // Functions that still use another: none may be added.
+    let exempt = ["functions/bootstrap", "functions/disruption", "functions/lifecycle"];
+    for package in packages().iter().filter(|package| !exempt.contains(&&*package.folder)) {
+        for (name, _) in package.dependencies() {
+            let is_own = path_of(name).is_some_and(is_function);
+            let is_of_function = package.folder.starts_with("functions/");
+            assert!(!(is_own && is_of_function), "{} depends on {name}", package.folder);
+        }
+    }
+}
+
+#[test]
+fn the_makers_of_tests_are_in_no_product() {
+    for package in packages().iter().filter(|package| !package.folder.starts_with("tests")) {
+        let dependencies = package.manifest.get("dependencies").and_then(toml::Value::as_table);
+        let is_there = dependencies.is_some_and(|own| own.contains_key("testkit"));
+        assert!(!is_there, "{} needs testkit outside its tests", package.folder);
+    }
+}
+
+#[test]
 fn the_checker_and_the_planner_do_not_know_each_other() {
     let packages = packages();
     for (one, other) in [("checker", "planning"), ("planning", "checker")] {

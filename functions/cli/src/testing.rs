@@ -182,6 +182,23 @@ pub(crate) fn plan_with_virtual_pods() -> Plan {
     plan
 }
 
+/// A spot m7i.large with two pods.
+fn row(name: &str, used_cpu_millis: i64) -> NodeRow {
+    NodeRow {
+        name: name.into(),
+        state: NodeState::Ready,
+        node_pool: Some("default".into()),
+        instance_type: "m7i.large".into(),
+        zone: "us-east-1a".into(),
+        capacity_type: Some(CapacityType::Spot),
+        cpu: Usage { used: used_cpu_millis, allocatable: 1900 },
+        memory: Usage { used: 512 << 20, allocatable: 7168 << 20 },
+        pods: Usage { used: 2, allocatable: 29 },
+        age: SignedDuration::from_secs(100),
+        price: Some(usd(0.0403)),
+    }
+}
+
 /// A short run in which a node is disrupted.
 pub(crate) fn report() -> Report {
     let at = |seconds| now() + SignedDuration::from_secs(seconds);
@@ -189,19 +206,6 @@ pub(crate) fn report() -> Report {
         at: at(seconds),
         what,
         why: why.map(Text::from),
-    };
-    let row = |name: &str, used| NodeRow {
-        name: name.into(),
-        state: NodeState::Ready,
-        node_pool: Some("default".into()),
-        instance_type: "m7i.large".into(),
-        zone: "us-east-1a".into(),
-        capacity_type: Some(CapacityType::Spot),
-        cpu: Usage { used, allocatable: 1900 },
-        memory: Usage { used: 512 << 20, allocatable: 7168 << 20 },
-        pods: Usage { used: 2, allocatable: 29 },
-        age: SignedDuration::from_secs(100),
-        price: Some(usd(0.0403)),
     };
     let view = |moment, seconds, nodes: Vec<NodeRow>| View {
         moment,

@@ -54,16 +54,16 @@ impl From<SyntaxError> for CatalogError {
     fn from(error: SyntaxError) -> Self {
         match error.problem {
             SyntaxProblem::Malformed { syntax, .. } => {
-                Self::Malformed { syntax, source: TextError(error) }
+                Self::Malformed { syntax, source: TextError(Box::new(error)) }
             }
-            _ => Self::Refused(TextError(error)),
+            _ => Self::Refused(TextError(Box::new(error))),
         }
     }
 }
 
 /// What is wrong with the text of a catalogue: `WHAT at line LINE column COLUMN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextError(SyntaxError);
+pub struct TextError(Box<SyntaxError>);
 
 impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

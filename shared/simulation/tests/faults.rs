@@ -14,8 +14,8 @@ mod report_text;
 
 const SEEDS: u64 = 3;
 
-/// Forty pods of four Deployments, one guarded by a budget, on spot and on-demand.
-fn scenario(faults: &str) -> String {
+/// Four Deployments of six replicas, each with larger requests than the one before.
+fn deployments() -> String {
     let deployments: Vec<String> = (0..4)
         .map(|index| {
             format!(
@@ -35,7 +35,12 @@ fn scenario(faults: &str) -> String {
             )
         })
         .collect();
-    let deployments = deployments.concat();
+    deployments.concat()
+}
+
+/// Forty pods of four Deployments, one guarded by a budget, on spot and on-demand.
+fn scenario(faults: &str) -> String {
+    let deployments = deployments();
     format!(
         "apiVersion: outrigger.dev/v1alpha1
 kind: Scenario

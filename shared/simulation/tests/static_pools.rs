@@ -28,22 +28,21 @@ fn pool(replicas: u32, instance_type: &str) -> String {
     )
 }
 
-/// Three nodes with two guarded pods, and what happens to the pool after ten minutes.
-fn run(then: &str, expected: &str) -> Report {
-    let offerings =
-        "[{zone: us-east-1a, capacityType: on-demand, hourlyUsd: PRICE, available: true}]";
-    let of_type = |name: &str, cpus: u32, price: &str| {
-        format!(
-            "
+/// An instance type of a catalogue, sold on demand in one zone.
+fn instance_type(name: &str, cpus: u32, price: &str) -> String {
+    format!(
+        "
       - name: {name}
         architecture: amd64
         operatingSystems: [linux]
         capacity: {{cpu: '{cpus}', memory: 8Gi, pods: '20'}}
         allocatable: {{cpu: '{cpus}', memory: 8Gi, pods: '20'}}
-        offerings: {}",
-            offerings.replace("PRICE", price)
-        )
-    };
+        offerings: [{{zone: us-east-1a, capacityType: on-demand, hourlyUsd: {price}, available: true}}]"
+    )
+}
+
+/// Three nodes with two guarded pods, and what happens to the pool after ten minutes.
+fn run(then: &str, expected: &str) -> Report {
     let text = format!(
         "
 apiVersion: outrigger.dev/v1alpha1
@@ -92,8 +91,8 @@ spec:
   - {{at: 9m, pods: {{running: 2, pending: 0}}}}
   - pods: {{running: 2, pending: 0}}
 {expected}",
-        of_type("small", 2, "0.03"),
-        of_type("large", 4, "0.06"),
+        instance_type("small", 2, "0.03"),
+        instance_type("large", 4, "0.06"),
         pool(3, "small"),
     );
     let scenario = Scenario::read("fixed.yaml", &text).unwrap();

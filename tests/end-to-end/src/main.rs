@@ -22,8 +22,7 @@ use tokio::runtime::Runtime;
 use case::{Case, Steps};
 use figures::{report, say};
 
-/// The default number of worlds: most of the time cases wait, for machines to boot and for moments to
-/// pass.
+/// The default number of worlds. Cases mostly wait, for machines to boot and for time to pass.
 const WORLDS: usize = 3;
 
 fn main() -> Result<ExitCode> {
