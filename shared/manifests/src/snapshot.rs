@@ -1,7 +1,7 @@
 //! Objects put together into a snapshot of a cluster.
 //!
-//! What one object leaves open and others say is settled here: priorities, what running daemon pods take,
-//! and the pods that workloads ask for and that are not there yet.
+//! What one object leaves open and others say is settled here: priorities, what running daemon pods
+//! take, and the pods that workloads ask for and that are not there yet.
 
 mod collect;
 mod daemon;
@@ -21,9 +21,10 @@ pub use collect::{CollectedObjects, ObjectCollector};
 
 /// The cluster that the objects describe, at a moment.
 ///
-/// Where an object is given twice the later one counts, with a warning. Workloads that own no pod among
-/// the objects are expanded to pending pods `NAME-0`, `NAME-1`, …. The order of the objects makes no
-/// difference but to the order of lists. InstanceCatalogs among the objects are the caller's to read.
+/// Where an object is given twice the later one counts, with a warning. Workloads that own no pod
+/// among the objects are expanded to pending pods `NAME-0`, `NAME-1`, …. The order of the objects
+/// makes no difference but to the order of lists. InstanceCatalogs among the objects are the
+/// caller's to read.
 pub fn snapshot(
     objects: Objects,
     now: Timestamp,

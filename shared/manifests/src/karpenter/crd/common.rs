@@ -34,7 +34,8 @@ pub(super) fn requirements(of: Requirements) -> Schema {
         vec![("key", key(of)), ("operator", Schema::word_from::<Operator>()), ("values", values)];
     if of != Requirements::Overlay {
         let least = Schema::count(*MIN_VALUES.start()).at_most(*MIN_VALUES.end());
-        fields.push(("minValues", least.about("So many of the values must be open to a launch.")));
+        fields
+            .push(("minValues", least.about("How many distinct values a launch must leave open.")));
     }
     let item = Schema::object(fields).required(&["key", "operator"]);
     let listing = if of == Requirements::Overlay { "['In', 'NotIn']" } else { "['In']" };

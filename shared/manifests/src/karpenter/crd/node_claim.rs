@@ -27,7 +27,7 @@ pub(super) fn kind() -> Kind {
         short_names: &[],
         categories: &["karpenter"],
         is_namespaced: false,
-        about: "The wish for one node, from before its launch to after its end.",
+        about: "A request for one node, kept from before its launch until its instance is gone.",
         spec,
         status: Some(status([
             ("nodeName", Schema::text()),

@@ -48,8 +48,8 @@ fn spec() -> Schema {
         ("amiSelectorTerms", images()),
         ("amiFamily", Schema::word_from::<AmiFamily>()),
         ("userData", Schema::text()),
-        ("role", name().about("The role of nodes; an instance profile is made for it.")),
-        ("instanceProfile", name().about("An instance profile that is there.")),
+        ("role", name().about("The role of nodes; an instance profile is created for it.")),
+        ("instanceProfile", name().about("An existing instance profile.")),
         ("tags", tags()),
         ("kubelet", Schema::any_object().open().about("Fields of a KubeletConfiguration.")),
         ("blockDeviceMappings", block_devices()),
@@ -239,7 +239,7 @@ fn connection_tracking() -> Schema {
         ("udpStreamTimeout", seconds(60, 180)),
         ("udpTimeout", seconds(30, 60)),
     ])
-    .about("Seconds after which an idle connection is forgotten.")
+    .about("Seconds after which an idle connection is no longer tracked.")
     .rule(
         "has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",
         "at least one of tcpEstablishedTimeout, udpStreamTimeout and udpTimeout is needed",

@@ -24,7 +24,7 @@ pub(super) fn kind() -> Kind {
             "weight",
             Schema::count_32(1)
                 .at_most(10_000)
-                .about("Of overlays that differ, the one of more weight counts."),
+                .about("Where overlays conflict, the one of greater weight applies."),
         ),
     ])
     .required(&["requirements"])

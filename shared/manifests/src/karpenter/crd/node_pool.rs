@@ -49,10 +49,13 @@ fn spec() -> Schema {
             "limits",
             resources().about("No node is launched that would exceed them; `nodes` counts nodes."),
         ),
-        ("weight", Schema::count_32(1).at_most(100).about("Pools of more weight are tried first.")),
+        (
+            "weight",
+            Schema::count_32(1).at_most(100).about("Pools of greater weight are tried first."),
+        ),
         (
             "replicas",
-            Schema::count(0).about("So many nodes at all times, whatever pods there are."),
+            Schema::count(0).about("The number of nodes at all times, whatever pods there are."),
         ),
     ])
     .required(&["template"])
@@ -79,7 +82,7 @@ fn template() -> Schema {
         ("nodeClassRef", class),
         ("requirements", requirements(Requirements::Pool)),
         ("taints", taints()),
-        ("startupTaints", taints().about("Taints that somebody takes away once a node is set up.")),
+        ("startupTaints", taints().about("Taints that are removed once a node is set up.")),
         ("terminationGracePeriod", duration(DURATION)),
         ("expireAfter", duration(DURATION_OR_NEVER).default("720h")),
     ])
@@ -93,7 +96,7 @@ fn disruption() -> Schema {
     let budget = Schema::object([
         ("nodes", Schema::text().default("10%").pattern("^((100|[0-9]{1,2})%|[0-9]+)$")),
         ("reasons", Schema::list(Schema::word(&REASONS)).items(0, LIST_MAX)),
-        ("schedule", Schema::text().about("When the budget begins to hold, as cron tells it, in UTC.").pattern(
+        ("schedule", Schema::text().about("When the budget becomes active, as a cron schedule in UTC.").pattern(
             r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$",
         )),
         ("duration", Schema::text().pattern("^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$")),
@@ -109,7 +112,7 @@ fn disruption() -> Schema {
             Schema::list(budget)
                 .items(0, LIST_MAX)
                 .default(json!([{"nodes": "10%"}]))
-                .about("How many nodes may go at a time; the smallest that applies counts."),
+                .about("How many nodes may be disrupted at a time; the smallest budget that applies counts."),
         ),
     ])
     .default(json!({"consolidateAfter": "0s"}))

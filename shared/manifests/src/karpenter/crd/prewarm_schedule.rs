@@ -14,7 +14,7 @@ pub(super) fn kind() -> Kind {
         short_names: &["prewarm"],
         categories: &["karpenter"],
         is_namespaced: true,
-        about: "Capacity that is there before a load whose time is known.",
+        about: "Capacity that is ready before a load whose time is known.",
         spec: spec(),
         status: None,
         scale: None,
