@@ -38,8 +38,8 @@ pub struct HandledMessage {
 
 /// Handles a batch for whichever clusters its messages concern.
 ///
-/// A malformed message, or one that tells nothing to act upon, is done with. The queue delivers a
-/// message again only where what it means could not be stored.
+/// A malformed message, or one without a notice to act upon, is deleted from the queue. The queue
+/// delivers a message again only where its notices could not be stored.
 pub async fn handle_batch<C: Clusters>(
     clusters: &C,
     terms: &Terms<'_>,

@@ -84,7 +84,7 @@ fn generation(seed: u64) -> Total {
     }
     region.mend_things();
     check_dead_letters(&region, &sent, &queue);
-    assert!(news.values().all(|times| *times == 1), "seed {seed}: told twice: {news:?}");
+    assert!(news.values().all(|times| *times == 1), "seed {seed}: recorded twice: {news:?}");
     // Before anything else has had a turn: what the messages mean is stored.
     check_marks(&region, &before);
     region.live(SignedDuration::from_mins(8));

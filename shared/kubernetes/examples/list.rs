@@ -1,6 +1,6 @@
-//! Looks at the cluster of the current kubeconfig a few times, and says what that took.
+//! Lists the cluster of the current kubeconfig a few times, and prints how long that took.
 //!
-//! `look [poll|watch] [LOOKS] [SECONDS BETWEEN] [KEPT FROM]`; with `KUBERNETES_URL` and
+//! `list [poll|watch] [LISTINGS] [SECONDS BETWEEN] [CACHED FROM]`; with `KUBERNETES_URL` and
 //! `KUBERNETES_TOKEN` set, at that API server instead.
 
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ async fn main() -> Result<(), PortError> {
     let mut arguments = std::env::args().skip(1);
     let watches = arguments.next().is_some_and(|it| it == "watch");
     let mut number = |default| arguments.next().and_then(|it| it.parse().ok()).unwrap_or(default);
-    let (looks, pause) = (number(3), Duration::from_secs(number(1)));
+    let (listings, pause) = (number(3), Duration::from_secs(number(1)));
     let cached_from = usize::try_from(number(500)).unwrap_or(usize::MAX);
     let reading = if watches { ListMode::Watch { cached_from } } else { ListMode::Poll };
     let connection = connect().await?;
@@ -22,11 +22,11 @@ async fn main() -> Result<(), PortError> {
     connection.warm_up().await?;
     report(&format!("warm-up {:?}", start.elapsed()));
     let cluster = KubernetesCluster::new(connection, reading);
-    for _ in 0..looks {
+    for _ in 0..listings {
         let start = Instant::now();
         let listed = cluster.list().await?;
         report(&format!(
-            "look {:?}: {} nodes, {} pods, {} problems; peak memory {} MB",
+            "listing {:?}: {} nodes, {} pods, {} problems; peak memory {} MB",
             start.elapsed(),
             listed.listing.objects.nodes.len(),
             listed.listing.objects.pods.len(),
@@ -60,7 +60,7 @@ fn report(line: &str) {
     println!("{line}");
 }
 
-/// The most memory that the process has had so far, where the system tells (`VmHWM`).
+/// The peak memory of the process so far (`VmHWM`); 0 where the system does not report it.
 fn peak_memory_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -188,7 +188,7 @@ fn claim(name: &str, pool: &str) -> NodeClaim {
     }
 }
 
-fn seen<'v>(listing: &'v ClusterListing, name: &str) -> &'v NodeClaim {
+fn listed<'v>(listing: &'v ClusterListing, name: &str) -> &'v NodeClaim {
     let object = listing.node_claims.iter().find(|object| &*object.claim.name == name);
     &object.expect("the object is there").claim
 }
@@ -207,7 +207,7 @@ async fn a_claim_is_shown_kept_up_to_date_handed_over_and_removed() {
     assert_eq!(object["metadata"]["finalizers"], json!(["karpenter.sh/termination"]));
     assert_eq!(object["metadata"]["ownerReferences"][0]["uid"], uid(&pool));
     let listing = cluster.observe().await.unwrap();
-    let shown = seen(&listing, "live-claim");
+    let shown = listed(&listing, "live-claim");
     let expected = NodeClaim { uid: shown.uid.clone(), created: shown.created, ..claim.clone() };
     assert_eq!(*shown, expected);
     assert!(is_up_to_date(shown, &claim));
@@ -223,8 +223,8 @@ async fn a_claim_is_shown_kept_up_to_date_handed_over_and_removed() {
     claim.status.conditions[1].status = ConditionStatus::True;
     cluster.mirror_node_claim(&claim).await.unwrap();
     let listing = cluster.observe().await.unwrap();
-    assert!(is_up_to_date(seen(&listing, "live-claim"), &claim));
-    assert_eq!(seen(&listing, "live-claim").annotations["mine"].as_ref(), "stays");
+    assert!(is_up_to_date(listed(&listing, "live-claim"), &claim));
+    assert_eq!(listed(&listing, "live-claim").annotations["mine"].as_ref(), "stays");
 
     let other = NodeClaim { uid: "somebody-elses".into(), ..claim.clone() };
     let error = cluster.mirror_node_claim(&other).await.unwrap_err();
@@ -388,8 +388,8 @@ async fn a_node_is_tainted_held_and_let_go() {
     cluster.patch_node(&reference, &mark).await.unwrap();
     assert_eq!(version(&administrator.get(path).await), version(&marked), "nothing to write");
     let listing = cluster.observe().await.unwrap();
-    let seen = listing.objects.nodes.iter().find(|node| &*node.name == "live-node").unwrap();
-    assert!(seen.is_disrupted());
+    let node = listing.objects.nodes.iter().find(|node| &*node.name == "live-node").unwrap();
+    assert!(node.is_disrupted());
 
     cluster.delete_node(&NodeRef { uid: "another".into(), ..reference.clone() }).await.unwrap();
     assert!(administrator.get(path).await["metadata"]["deletionTimestamp"].is_null());
@@ -494,7 +494,7 @@ async fn an_unschedulable_pod_wakes_within_a_moment() {
 
 #[tokio::test]
 #[ignore = "needs a real API server"]
-async fn a_kept_list_of_pods_is_as_new_as_the_look() {
+async fn a_cached_list_of_pods_is_as_new_as_the_listing() {
     let (administrator, cluster) =
         (Administrator::new().await, cluster(ListMode::Watch { cached_from: 500 }).await);
     let namespace = json!({ "metadata": { "name": "live-many" } });
@@ -514,16 +514,16 @@ async fn a_kept_list_of_pods_is_as_new_as_the_look() {
     };
     let listing = cluster.observe().await.unwrap();
     assert!(listing.objects.pods.len() >= 550);
-    for round in 0..3 {
-        let name = format!("late-{round}");
+    for attempt in 0..3 {
+        let name = format!("late-{attempt}");
         administrator.remove(&format!("{pods}/{name}")).await;
         administrator.create(pods, &pod(&name)).await;
         let start = Instant::now();
         let listing = cluster.observe().await.unwrap();
-        println!("as new as the look after {:?}", start.elapsed());
-        assert!(has(&listing, &name), "what was there before the look is in it");
+        println!("as new as the listing after {:?}", start.elapsed());
+        assert!(has(&listing, &name), "what was there before the listing is in it");
         administrator.remove(&format!("{pods}/{name}")).await;
     }
     let listing = cluster.observe().await.unwrap();
-    assert!(!has(&listing, "late-2"), "what was gone before the look is not in it");
+    assert!(!has(&listing, "late-2"), "what was gone before the listing is not in it");
 }

@@ -314,12 +314,12 @@ impl Region {
         }
     }
 
-    /// Lets the other functions tick, with nothing going wrong.
+    /// Lets the other functions run, with nothing going wrong.
     pub(crate) fn live(&self, lasts: SignedDuration) {
         let until = self.now() + lasts;
         while self.now() < until {
             for (name, world) in &self.clusters {
-                let id = format!("tick-{}", self.now());
+                let id = format!("run-{}", self.now());
                 let run = Run {
                     cluster: name,
                     settings: &self.settings,

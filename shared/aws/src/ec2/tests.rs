@@ -212,8 +212,8 @@ async fn one_launch_that_fails_spoils_no_other() {
         .answers("CreateFleet", &fleet(&launched("i-2", B), ""));
     let other =
         LaunchRequest { token: "other".into(), claim: "default-2".into(), ..request(offerings()) };
-    let homeless = LaunchRequest { node_class: "gone".into(), ..request(offerings()) };
-    let outcomes = launch(&script, &[request(offerings()), homeless, other]).await;
+    let without_class = LaunchRequest { node_class: "gone".into(), ..request(offerings()) };
+    let outcomes = launch(&script, &[request(offerings()), without_class, other]).await;
     let LaunchOutcome::Failed(error) = &outcomes[0] else { panic!("it was throttled") };
     assert_eq!(error.kind, ErrorKind::Throttled);
     assert_eq!(

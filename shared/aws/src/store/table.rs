@@ -329,8 +329,7 @@ impl Table {
         }
     }
 
-    /// The outcome of a conditional write, told apart from errors that do not concern its
-    /// condition.
+    /// The outcome of a conditional write. Errors that do not concern its condition stay errors.
     fn written<T, E>(
         &self,
         operation: &'static str,

@@ -15,8 +15,8 @@ use crate::patch::{member, text};
 use crate::wire;
 
 impl Connection {
-    /// Creates or updates the NodeClaim object of a claim, and returns its uid. `pool` looks up the claim's
-    /// NodePool, which only a new object needs.
+    /// Creates or updates the NodeClaim object of a claim, and returns its uid. `pool` looks up the
+    /// claim's NodePool, which only a new object needs.
     pub(crate) async fn mirror_node_claim(
         &self,
         claim: &NodeClaim,
@@ -45,7 +45,8 @@ impl Connection {
         Ok(uid)
     }
 
-    /// Creates the object without its status, which a creation ignores; `None` where one of that name exists.
+    /// Creates the object without its status, which a creation ignores; `None` where one of that
+    /// name exists.
     async fn create_node_claim(
         &self,
         claim: &NodeClaim,
@@ -192,8 +193,8 @@ fn show_status(object: &mut Json, claim: &NodeClaim) {
     }
 }
 
-/// Our conditions, merged into those of other controllers. One that exists already keeps the fields that
-/// only the API server knows (`observedGeneration`).
+/// Our conditions, merged into those of other controllers. One that exists already keeps the fields
+/// that only the API server knows (`observedGeneration`).
 pub(super) fn merged_conditions(
     known: &[Json],
     own: impl Iterator<Item = Json>,

@@ -98,7 +98,7 @@ async fn what_rbac_withholds_is_named_also_for_kinds_that_may_be_missing() {
 }
 
 #[tokio::test]
-async fn one_bad_object_is_told_and_costs_nothing_else() {
+async fn one_bad_object_is_reported_and_costs_nothing_else() {
     let server = Server::start(|request| {
         if request.is_list_of("pods") {
             let bad = json!({ "spec": { "nodeSelector": "zone-a" } });
@@ -109,9 +109,9 @@ async fn one_bad_object_is_told_and_costs_nothing_else() {
     .await;
     let listed = cluster(&server, ListMode::Poll).await.list().await.unwrap();
     assert_eq!(names(&listed.listing.objects.pods), ["good"]);
-    let told: Vec<_> = listed.problems.iter().map(ToString::to_string).collect();
+    let messages: Vec<_> = listed.problems.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        messages,
         [
             "Pod default/bad is left out: spec.nodeSelector: expected an object, found the string \"zone-a\""
         ]
@@ -150,7 +150,7 @@ async fn a_busy_server_is_asked_again_after_the_pause_it_wants() {
 }
 
 #[tokio::test]
-async fn a_long_list_is_kept_and_brought_up_to_date_by_what_happened() {
+async fn a_long_list_is_cached_and_brought_up_to_date_by_a_watch() {
     let first_page = AtomicU32::new(0);
     let server = Server::start(move |request| {
         if request.path.ends_with("/pods") && request.is_watch() {
@@ -183,7 +183,7 @@ async fn a_long_list_is_kept_and_brought_up_to_date_by_what_happened() {
 }
 
 #[tokio::test]
-async fn a_kept_list_whose_watch_expired_is_listed_again() {
+async fn a_cached_list_whose_watch_expired_is_listed_again() {
     let lists = AtomicU32::new(0);
     let server = Server::start(move |request| {
         if request.path.ends_with("/pods") && request.is_watch() {

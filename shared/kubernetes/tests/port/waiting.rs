@@ -36,13 +36,13 @@ fn in_millis(millis: i64) -> Timestamp {
 }
 
 #[tokio::test]
-async fn who_has_not_looked_is_told_to_look() {
+async fn demand_counts_as_changed_before_the_first_listing() {
     let (_server, cluster) = watched(vec![]).await;
     assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
 }
 
 #[tokio::test]
-async fn a_pod_without_a_place_wakes_at_once_and_many_wake_once() {
+async fn an_unschedulable_pod_wakes_at_once_and_many_wake_once() {
     let pods = vec![("ADDED", waiting_pod("a", 11)), ("ADDED", waiting_pod("b", 12))];
     let (server, cluster) = watched(vec![pods]).await;
     cluster.observe().await.unwrap();
@@ -55,7 +55,7 @@ async fn a_pod_without_a_place_wakes_at_once_and_many_wake_once() {
 }
 
 #[tokio::test]
-async fn what_asks_for_no_node_does_not_wake() {
+async fn a_pod_that_needs_no_node_does_not_wake() {
     let bound = pod("bound", 11, &json!({ "spec": { "nodeName": "n1" } }));
     let new = pod("new", 12, &json!({}));
     let (_server, cluster) = watched(vec![vec![("ADDED", bound), ("ADDED", new)]]).await;
@@ -71,7 +71,7 @@ async fn what_the_last_look_saw_does_not_wake() {
 }
 
 #[tokio::test]
-async fn a_watch_that_broke_off_goes_on_where_it_stood() {
+async fn a_watch_that_broke_off_is_resumed_where_it_ended() {
     let first = vec![("BOOKMARK", json!({ "metadata": { "resourceVersion": "20" } }))];
     let second = vec![("ADDED", waiting_pod("late", 21))];
     let (server, cluster) = watched(vec![first, second]).await;
@@ -81,7 +81,7 @@ async fn a_watch_that_broke_off_goes_on_where_it_stood() {
 }
 
 #[tokio::test]
-async fn an_expired_watch_counts_as_one_change_until_somebody_looks() {
+async fn an_expired_watch_counts_as_one_change_until_the_next_listing() {
     let gone = json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old" });
     let (_server, cluster) = watched(vec![vec![("ERROR", gone)]]).await;
     cluster.observe().await.unwrap();
@@ -94,14 +94,14 @@ async fn an_expired_watch_counts_as_one_change_until_somebody_looks() {
 }
 
 #[tokio::test]
-async fn a_watch_that_expired_starts_anew_from_what_was_seen_since() {
+async fn a_watch_that_expired_resumes_from_the_next_listing() {
     let gone = json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old" });
     let lists = AtomicU32::new(0);
     let server = Server::start(move |request| {
         if !request.is_watch() {
-            let looks =
+            let listings =
                 lists.fetch_add(u32::from(request.path.ends_with("/pods")), Ordering::Relaxed);
-            return Reply::list(&[], if looks == 0 { 10 } else { 20 });
+            return Reply::list(&[], if listings == 0 { 10 } else { 20 });
         }
         if !request.path.ends_with("/pods") {
             return Reply::events(&[], Duration::from_secs(30));
@@ -124,7 +124,7 @@ async fn a_watch_that_expired_starts_anew_from_what_was_seen_since() {
 }
 
 #[tokio::test]
-async fn a_node_wakes_once_when_it_starts_to_go() {
+async fn a_node_wakes_once_when_it_is_disrupted() {
     let node = |version: u32| {
         json!({
             "metadata": { "name": "n1", "uid": "u1", "resourceVersion": version.to_string() },
