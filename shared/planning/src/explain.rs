@@ -1,8 +1,8 @@
 //! The whole tree behind one decision: for a pod every NodePool and every node, for a claim every
 //! instance type.
 //!
-//! A plan carries the first reason of everything it did not do. What is here is worked out again
-//! from the snapshot, for whoever asks about one object: pure like planning, and as deterministic.
+//! A plan carries the first reason for everything that it did not do. An explanation is computed
+//! from the snapshot again, for one object: pure like planning, and as deterministic.
 
 mod claim;
 mod funnel;

@@ -1,8 +1,8 @@
 //! A small cluster for tests: makers of pods, nodes, pools, instance types and clusters.
 //!
 //! Makers give the plainest valid object, and a test changes what it is about. The catalogue sells
-//! `m.large` (2 CPUs), `m.xlarge` (4), `m.2xlarge` (8) at five cents per CPU on demand, and `a.xlarge`
-//! (4 CPUs, arm64) at six, in zones `a`, `b` and `c`.
+//! `m.large` (2 CPUs), `m.xlarge` (4), `m.2xlarge` (8) at five cents per CPU on demand, and
+//! `a.xlarge` (4 CPUs, arm64) at six, in zones `a`, `b` and `c`.
 
 mod catalogue;
 mod cluster;

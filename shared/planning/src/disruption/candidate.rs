@@ -22,8 +22,8 @@ use crate::model::node::NodeView;
 pub(super) struct Candidate {
     /// The node.
     pub(super) node: NodeIx,
-    /// Why it is disrupted whatever budgets and pods say: expired, unhealthy, or surplus of a static
-    /// NodePool.
+    /// Why it is disrupted whatever budgets and pods say: expired, unhealthy, or surplus of a
+    /// static NodePool.
     pub(super) forced: Option<DisruptionReason>,
     /// What blocks the node itself: annotation, nomination, not initialized.
     pub(super) blocked: Option<NotDisruptable>,
@@ -48,8 +48,8 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// What speaks for and against disrupting a managed node. `expects_pods` says whether pods of this
-    /// plan are placed on it.
+    /// What speaks for and against disrupting a managed node. `expects_pods` says whether pods of
+    /// this plan are placed on it.
     pub(super) fn of(model: &Model, index: NodeIx, expects_pods: bool, repair: Repair) -> Self {
         let (node, now) = (&model.nodes[index], model.snapshot.now);
         let pods: Vec<&Pod> = node.bound.iter().map(|pod| model.pod(*pod)).collect();
@@ -101,8 +101,8 @@ impl Candidate {
         self.forced.is_none() && self.blocked.is_none() && self.pod_block.is_none()
     }
 
-    /// Whether nothing blocks an eventual disruption, such as drift: with a termination grace period,
-    /// pods do not.
+    /// Whether nothing blocks an eventual disruption, such as drift: with a termination grace
+    /// period, pods do not.
     pub(super) fn is_eventual(&self) -> bool {
         self.forced.is_none()
             && self.blocked.is_none()

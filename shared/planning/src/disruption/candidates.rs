@@ -9,8 +9,8 @@ use crate::ids::{IndexVec, NodeIx};
 use crate::model::Model;
 use crate::scheduling::Scheduling;
 
-/// The managed nodes of a model, and claims in flight that are surplus of their static NodePool, in the
-/// model's order. Nodes that are being deleted are none.
+/// The managed nodes of a model, and claims in flight that are surplus of their static NodePool, in
+/// the model's order. Nodes that are being deleted are none.
 pub(super) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidate> {
     let mut expects_pods = IndexVec::filled(false, model.nodes.len());
     for (_, node) in &scheduling.placed {

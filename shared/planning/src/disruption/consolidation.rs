@@ -1,15 +1,16 @@
 //! Consolidation: nodes whose pods fit elsewhere, or together on something cheaper.
 //!
-//! Every candidate is evaluated alone first: that gives the reason for each that is not consolidated, the
-//! nodes that can be removed without anything new, and the best single replacement. Then sets are built:
-//! nodes that are removed together without anything new ([`search::Search::deletions`]), and nodes whose
-//! pods are packed anew on others ([`search::Search::merges`]). A move has to save as much where
-//! kube-scheduler would place the pods, so that each makes the cluster cheaper and it comes to rest; that
-//! is checked last, since it takes longest. Of the best of each kind, the one with the highest score is the
-//! command; where limits keep its new nodes from being launched, the next.
+//! Every candidate is evaluated alone first: that gives the reason for each that is not
+//! consolidated, the nodes that can be removed without anything new, and the best single
+//! replacement. Then sets are built: nodes that are removed together without anything new
+//! ([`search::Search::deletions`]), and nodes whose pods are packed anew on others
+//! ([`search::Search::merges`]). A move has to save as much where kube-scheduler would place the
+//! pods, so that each makes the cluster cheaper and it comes to rest; that is checked last, since
+//! it takes longest. Of the best of each kind, the one with the highest score is the command; where
+//! limits keep its new nodes from being launched, the next.
 //!
-//! Work grows with candidates, not with their combinations. Nodes of one command are bounded: a larger
-//! command would be hard to follow, and the next run continues where it ended.
+//! Work grows with candidates, not with their combinations. Nodes of one command are bounded: a
+//! larger command would be hard to follow, and the next run continues where it ended.
 
 mod search;
 mod sets;
@@ -24,8 +25,8 @@ use crate::ids::NodeIx;
 use search::{Search, SearchOutcome, Single};
 
 impl<'a> Disruptor<'_, 'a> {
-    /// Takes the best move if it is consolidation's turn, and reports why every other candidate is not
-    /// consolidated.
+    /// Takes the best move if it is consolidation's turn, and reports why every other candidate is
+    /// not consolidated.
     pub(super) fn consolidation(&mut self, trials: &mut Trials<'_, 'a>, is_turn: bool) {
         let candidates = self.consolidatable();
         if !is_turn {

@@ -17,8 +17,8 @@ use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::scheduling::claim::Names;
 
-/// Collects disruptions and what blocks others. Each method of disruption is an `impl` block in a file of
-/// its own.
+/// Collects disruptions and what blocks others. Each method of disruption is an `impl` block in a
+/// file of its own.
 pub(super) struct Disruptor<'m, 'a> {
     pub(super) model: &'m Model<'a>,
     pub(super) allowance: Allowance,

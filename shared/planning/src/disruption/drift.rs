@@ -1,9 +1,10 @@
-//! Drift: how a node differs from what its NodePool and EC2NodeClass would make now.
+//! Drift: how a node differs from what its NodePool and EC2NodeClass would launch now.
 //!
-//! What is compared with what EC2 says (image, subnet, security groups, reservation, placement group) counts
-//! only where both sides are known: a class that nothing was resolved for yet makes no node drift.
+//! What EC2 reports (image, subnet, security groups, reservation, placement group) is compared only
+//! where both sides are known: a class whose status is not resolved yet makes no node drift.
 //!
-//! Source: Karpenter `pkg/controllers/nodeclaim/disruption/drift.go` and the AWS provider's `drift.go`.
+//! Source: Karpenter `pkg/controllers/nodeclaim/disruption/drift.go` and the AWS provider's
+//! `drift.go`.
 
 use domain::drift::{DriftReason, Stamp};
 use domain::instance_type::CapacityType;
@@ -44,17 +45,18 @@ pub(super) fn reason(snapshot: &ClusterSnapshot, node: &NodeView) -> Option<Drif
         .or_else(|| is_rebalanced(claim, pool).then_some(DriftReason::RebalanceRecommended))
 }
 
-/// Whether EC2 recommended to replace the instance and the pool wants that done: replacements first, within
-/// budgets, as everything that has drifted.
+/// Whether EC2 recommended to rebalance the instance and the pool replaces such instances: with
+/// replacements first and within budgets, like any drifted node.
 fn is_rebalanced(claim: &NodeClaim, pool: &NodePool) -> bool {
     pool.replaces_on_rebalance() && claim.annotations.contains_key(label::REBALANCE_RECOMMENDED)
 }
 
-/// By hash where the claim has one, else field by field.
+/// Compares hashes where the claim has one, else field by field.
 ///
-/// The pool's hash is that of its template as it was read; the annotation that Karpenter wrote on the pool
-/// counts beside it, since it was taken by Karpenter itself. A claim that was stamped by another version of
-/// the rules has not drifted for that: it is stamped anew ([`Stamp::restamped`]).
+/// The pool's hash is that of its template as it was read; the annotation that Karpenter wrote on
+/// the pool counts beside it, since it was taken by Karpenter itself. A claim that was stamped by
+/// another version of the rules has not drifted for that: it is stamped anew
+/// ([`Stamp::restamped`]).
 fn is_template_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
     let Some(own) = Stamp::of_node_pool(&claim.annotations) else {
         return differs(claim, &pool.template);
@@ -65,7 +67,8 @@ fn is_template_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
     match (computed, recorded) {
         (Some(computed), _) if computed.hash == own.hash => false,
         (_, Some(recorded)) if recorded.hash != own.hash => true,
-        // The pool was changed and its annotation was not brought up to date, unless hashes were made up.
+        // The pool was changed and its annotation was not brought up to date, unless hashes were
+        // made up.
         (Some(_), Some(_)) => differs(claim, &pool.template),
         (Some(_), None) => true,
         (None, _) => false,
@@ -94,7 +97,8 @@ fn differs(claim: &NodeClaim, template: &NodeClaimTemplate) -> bool {
         || claim.expire_after != template.expire_after
 }
 
-/// Labels of the claim against the pool's requirements; a label that is missing meets only exclusions.
+/// Labels of the claim against the pool's requirements; a label that is missing meets only
+/// exclusions.
 fn requirement_drift(claim: &NodeClaim, pool: &NodePool) -> Option<DriftReason> {
     let unmet = |requirement: &&Requirement| !requirement.holds_for(&claim.labels);
     pool.template
@@ -104,8 +108,9 @@ fn requirement_drift(claim: &NodeClaim, pool: &NodePool) -> Option<DriftReason> 
         .map(|requirement| DriftReason::RequirementsDrifted(requirement.key.clone()))
 }
 
-/// Whether the type is sold no longer where and as the node was bought. Offerings count whether they can be
-/// launched now or not. A reservation that has ended leaves its instances running on demand.
+/// Whether the type is no longer sold in the node's zone and capacity type. Offerings count whether
+/// they can be launched now or not. A reservation that has ended leaves its instances running on
+/// demand.
 fn instance_type_drift(
     snapshot: &ClusterSnapshot,
     node: &NodeView,
@@ -119,7 +124,7 @@ fn instance_type_drift(
         return Some(DriftReason::InstanceTypeNotFound);
     };
     let zone = node.labels.get(label::ZONE)?;
-    let is_bought_so = |sold: CapacityType| match node.capacity_type() {
+    let is_of_capacity_type = |sold: CapacityType| match node.capacity_type() {
         Some(CapacityType::Reserved) => sold != CapacityType::Spot,
         Some(own) => sold == own,
         None => true,
@@ -127,25 +132,25 @@ fn instance_type_drift(
     let is_offered = instance_type
         .offerings
         .iter()
-        .any(|offering| offering.zone == *zone && is_bought_so(offering.capacity_type));
+        .any(|offering| offering.zone == *zone && is_of_capacity_type(offering.capacity_type));
     (!is_offered).then_some(DriftReason::InstanceTypeNotFound)
 }
 
-/// What a node's instance has that its class would not give a new one.
+/// How a node's instance differs from what its class would give a new one.
 fn node_class_drift(
     claim: &NodeClaim,
     node: &NodeView,
     class: &Ec2NodeClass,
 ) -> Option<DriftReason> {
-    let ways = [
+    let checks = [
         (is_class_changed(claim, class), DriftReason::NodeClassDrift),
-        (is_image_left(claim, node, class), DriftReason::AmiDrift),
-        (are_security_groups_left(claim, class), DriftReason::SecurityGroupDrift),
-        (is_subnet_left(claim, class), DriftReason::SubnetDrift),
-        (is_reservation_left(node, class), DriftReason::CapacityReservationDrift),
-        (is_placement_group_left(node, class), DriftReason::PlacementGroupDrift),
+        (is_image_outdated(claim, node, class), DriftReason::AmiDrift),
+        (have_security_groups_changed(claim, class), DriftReason::SecurityGroupDrift),
+        (is_subnet_deselected(claim, class), DriftReason::SubnetDrift),
+        (is_reservation_deselected(node, class), DriftReason::CapacityReservationDrift),
+        (has_placement_group_changed(node, class), DriftReason::PlacementGroupDrift),
     ];
-    ways.into_iter().find(|(has_drifted, _)| *has_drifted).map(|(_, reason)| reason)
+    checks.into_iter().find(|(has_drifted, _)| *has_drifted).map(|(_, reason)| reason)
 }
 
 /// By the hashes recorded on both, where one version of the rules took them.
@@ -157,7 +162,7 @@ fn is_class_changed(claim: &NodeClaim, class: &Ec2NodeClass) -> bool {
 }
 
 /// Whether a new node of the type would run another image: the first that is for the type.
-fn is_image_left(claim: &NodeClaim, node: &NodeView, class: &Ec2NodeClass) -> bool {
+fn is_image_outdated(claim: &NodeClaim, node: &NodeView, class: &Ec2NodeClass) -> bool {
     let Some(image) = &claim.status.image_id else { return false };
     let meets = |requirement: &Requirement| {
         let of_type = node.instance_type.and_then(|own| own.labels.get(&requirement.key));
@@ -173,14 +178,14 @@ fn is_image_left(claim: &NodeClaim, node: &NodeView, class: &Ec2NodeClass) -> bo
     class.status.amis.iter().find(is_for_it).is_some_and(|chosen| chosen.id != *image)
 }
 
-fn is_subnet_left(claim: &NodeClaim, class: &Ec2NodeClass) -> bool {
+fn is_subnet_deselected(claim: &NodeClaim, class: &Ec2NodeClass) -> bool {
     let Some(network) = &claim.status.network else { return false };
     let selected = &class.status.subnets;
     !selected.is_empty() && selected.iter().all(|subnet| subnet.id != network.subnet)
 }
 
 /// Whether the groups are not exactly those that are selected.
-fn are_security_groups_left(claim: &NodeClaim, class: &Ec2NodeClass) -> bool {
+fn have_security_groups_changed(claim: &NodeClaim, class: &Ec2NodeClass) -> bool {
     let Some(network) = &claim.status.network else { return false };
     let sorted = |groups: &[Text]| {
         let mut groups = groups.to_vec();
@@ -192,7 +197,7 @@ fn are_security_groups_left(claim: &NodeClaim, class: &Ec2NodeClass) -> bool {
     !selected.is_empty() && selected != sorted(&network.security_groups)
 }
 
-fn is_reservation_left(node: &NodeView, class: &Ec2NodeClass) -> bool {
+fn is_reservation_deselected(node: &NodeView, class: &Ec2NodeClass) -> bool {
     let selected = &class.status.capacity_reservations;
     let is_resolved =
         !selected.is_empty() || class.spec.capacity_reservation_selector_terms.is_empty();
@@ -203,7 +208,7 @@ fn is_reservation_left(node: &NodeView, class: &Ec2NodeClass) -> bool {
 }
 
 /// Only a group selected by id can be compared: the label holds the id.
-fn is_placement_group_left(node: &NodeView, class: &Ec2NodeClass) -> bool {
+fn has_placement_group_changed(node: &NodeView, class: &Ec2NodeClass) -> bool {
     let own = node.labels.get(label::PLACEMENT_GROUP_ID);
     match &class.spec.placement_group {
         Some(PlacementGroupSelector::Id(selected)) => own.is_some_and(|own| own != selected),

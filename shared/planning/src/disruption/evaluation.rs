@@ -12,7 +12,8 @@ use super::trial::{Trial, Trials};
 use crate::ids::{NodeIx, PodIx};
 use crate::work::Item;
 
-/// Times that new nodes are given more room, for pods that kube-scheduler would leave without a place.
+/// Times that new nodes are given more room, for pods that kube-scheduler would leave without a
+/// place.
 const ENLARGEMENTS_MAX: usize = 3;
 
 /// A move that is possible and worth it.
@@ -43,24 +44,25 @@ impl Move {
             .then_with(|| self.nodes.len().cmp(&other.nodes.len()))
     }
 
-    /// Net savings, what is left once moving is paid for, times net savings per disruption. Comparable
-    /// between moves of one plan only.
+    /// Net savings, what is left once moving is paid for, times net savings per disruption.
+    /// Comparable between moves of one plan only.
     ///
-    /// One more node raises the score where it saves at least half as much for its disruption as the
-    /// others do, as the `Balanced` policy has it with k = 2. By savings alone, large moves that save
-    /// little more than small ones would come first.
+    /// One more node raises the score where it saves at least half as much for its disruption as
+    /// the others do, as the `Balanced` policy has it with k = 2. By savings alone, large moves
+    /// that save little more than small ones would come first.
     fn score(&self) -> f64 {
         let net = (self.savings - self.required).to_f64();
         net * net / self.disruption.max(f64::MIN_POSITIVE)
     }
 }
 
-/// Whether removing the nodes saves money if their pods go where they are planned to go: to remaining
-/// nodes, and the rest to new nodes that cost less together. One node is replaced by one at most: its
-/// pods are not spread over more.
+/// Whether removing the nodes saves money if their pods go where they are planned to go: to
+/// remaining nodes, and the rest to new nodes that cost less together. One node is replaced by one
+/// at most: its pods are not spread over more.
 ///
-/// It must save what moving costs, so that nodes of one price are never swapped for each other, and every
-/// `Balanced` pool of the nodes must approve. The order in which nodes are named makes no difference.
+/// It must save what moving costs, so that nodes of one price are never swapped for each other, and
+/// every `Balanced` pool of the nodes must approve. The order in which nodes are named makes no
+/// difference.
 pub(super) fn evaluate_as_planned(
     trials: &mut Trials,
     scores: &Scores,
@@ -121,7 +123,8 @@ impl Draft {
     }
 }
 
-/// Whether removing the nodes saves money both as planned and where kube-scheduler places their pods.
+/// Whether removing the nodes saves money both as planned and where kube-scheduler places their
+/// pods.
 pub(super) fn evaluate(
     trials: &mut Trials,
     scores: &Scores,
@@ -131,9 +134,10 @@ pub(super) fn evaluate(
     robust(trials, scores, planned, |_| true)
 }
 
-/// A move that saves enough where kube-scheduler places the pods, which knows of no plan: it spreads
-/// them, and a pod that finds its place taken costs a node of its own, which the next run would remove
-/// again. Where that happens, the move gets larger new nodes, as long as it is wanted at their price.
+/// A move that saves enough where kube-scheduler places the pods, which knows of no plan: it
+/// spreads them, and a pod that finds its place taken costs a node of its own, which the next run
+/// would remove again. Where that happens, the move gets larger new nodes, as long as it is wanted
+/// at their price.
 pub(super) fn robust(
     trials: &mut Trials,
     scores: &Scores,

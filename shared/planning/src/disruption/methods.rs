@@ -48,8 +48,8 @@ impl Disruptor<'_, '_> {
         self.push(trials, Decision { reason, nodes, trial, replacements: Vec::new() });
     }
 
-    /// Empty drifted nodes together; otherwise the one that drifted first among those whose pods find a
-    /// place. Nodes of static NodePools are left out.
+    /// Empty drifted nodes together; otherwise the one that drifted first among those whose pods
+    /// find a place. Nodes of static NodePools are left out.
     pub(super) fn drift(&mut self, trials: &mut Trials) {
         let reason = DisruptionReason::Drifted;
         let drifted = self.drifted_in_order(|node| !is_static(node));
@@ -76,7 +76,8 @@ impl Disruptor<'_, '_> {
             }
             match self.replace_drifted(trials, node, drift) {
                 Ok(decision) => {
-                    // One command per run: the next is found on a cluster that shows what this one did.
+                    // One command per run: the next is found on a cluster that shows what this one
+                    // did.
                     self.push(trials, decision);
                     self.allowance.count(self.model, node);
                     return;
@@ -86,8 +87,8 @@ impl Disruptor<'_, '_> {
         }
     }
 
-    /// The replacement of a drifted node whose pods find a place on remaining nodes or on any number of new
-    /// ones.
+    /// The replacement of a drifted node whose pods find a place on remaining nodes or on any
+    /// number of new ones.
     fn replace_drifted(
         &mut self,
         trials: &mut Trials,

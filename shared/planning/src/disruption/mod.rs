@@ -1,9 +1,9 @@
 //! Disruption: nodes to remove or replace, and what blocks the others.
 //!
 //! Expired and unhealthy nodes are removed whatever budgets say, and so are surplus nodes of static
-//! NodePools. Of the voluntary methods the first that finds something to do has the run: empty nodes,
-//! drifted nodes of static NodePools, other drifted nodes, then consolidation. Budgets hold over all of
-//! them together.
+//! NodePools. Of the voluntary methods the first that finds something to do has the run: empty
+//! nodes, drifted nodes of static NodePools, other drifted nodes, then consolidation. Budgets hold
+//! over all of them together.
 
 mod budget;
 mod candidate;
@@ -50,12 +50,13 @@ pub fn propose(snapshot: &ClusterSnapshot) -> Plan {
     Plan { node_claims: Vec::new(), placements: Vec::new(), unschedulable: Vec::new(), ..whole }
 }
 
-/// Whether a disruption that was proposed earlier is still valid in a fresh snapshot, as a whole: nothing
-/// blocks any of its nodes, the reason holds for each, budgets allow all of them, their pods find places
-/// with as many new nodes as planned, each planned instance type would do, and consolidation still saves.
+/// Whether a disruption that was proposed earlier is still valid in a fresh snapshot, as a whole:
+/// nothing blocks any of its nodes, the reason holds for each, budgets allow all of them, their
+/// pods find places with as many new nodes as planned, each planned instance type would do, and
+/// consolidation still saves.
 ///
-/// Returns it with the pods that its nodes have now and the places that they get now: others may have
-/// taken those planned earlier. The error says what blocks a node, or what changed.
+/// Returns it with the pods that its nodes have now and the places that they get now: others may
+/// have taken those planned earlier. The error says what blocks a node, or what changed.
 pub fn validate(
     snapshot: &ClusterSnapshot,
     disruption: &PlannedDisruption,

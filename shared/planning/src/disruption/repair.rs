@@ -41,8 +41,8 @@ impl Repair {
     }
 }
 
-/// Nodes that have been unhealthy for longer than their condition is tolerated are repaired, unless more
-/// than a fifth of their pool is unhealthy; of the cluster, for nodes of no pool.
+/// Nodes that have been unhealthy for longer than their condition is tolerated are repaired, unless
+/// more than a fifth of their pool is unhealthy; of the cluster, for nodes of no pool.
 pub(super) fn repairs(model: &Model) -> IndexVec<NodeIx, Repair> {
     let mut repairs = IndexVec::filled(Repair::NotNeeded, model.nodes.len());
     if !model.snapshot.settings.feature_gates.node_repair {

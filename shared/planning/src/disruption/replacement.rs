@@ -1,5 +1,5 @@
-//! Replacements: the new nodes that host the pods of removed nodes for less than those cost. One, or
-//! several but no more than are removed.
+//! Replacements: the new nodes that host the pods of removed nodes for less than those cost. One,
+//! or several but no more than are removed.
 
 mod offerings;
 mod several;
@@ -58,8 +58,8 @@ pub(super) struct Replacements {
     pub(super) price: UsdPerHour,
 }
 
-/// The cheapest new nodes that host all items for less than the removed nodes cost: one, or several but no
-/// more than are removed. Of equal prices, one node.
+/// The cheapest new nodes that host all items for less than the removed nodes cost: one, or several
+/// but no more than are removed. Of equal prices, one node.
 pub(super) fn replacements(
     trials: &Trials,
     removal: &Removal,

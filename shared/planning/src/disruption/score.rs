@@ -1,8 +1,8 @@
 //! Scores of moves: what they save for what they disrupt, and what they cost once.
 //!
 //! The score is that of the `Balanced` policy: the fraction of the cost that a move saves, over the
-//! fraction of all disruption that it causes. It decides under that policy, and ranks moves under every
-//! policy.
+//! fraction of all disruption that it causes. It decides under that policy, and ranks moves under
+//! every policy.
 //!
 //! Source: Karpenter `pkg/controllers/disruption/balanced.go`, with k = 2.
 
@@ -21,8 +21,8 @@ use crate::model::Model;
 /// A `Balanced` pool approves a move when its score is at least one half.
 const SCORE_MIN: f64 = 0.5;
 
-/// Assumed cost of evicting an ordinary pod, in nano-USD: a hundredth of a cent, for work that is lost and
-/// requests that fail or wait. Higher with a deletion cost or a priority.
+/// Assumed cost of evicting an ordinary pod, in nano-USD: a hundredth of a cent, for work that is
+/// lost and requests that fail or wait. Higher with a deletion cost or a priority.
 const EVICTION_NANOS: f64 = 100_000.0;
 
 /// Hours for which a new node is paid for beside the nodes that it replaces: five minutes.
@@ -31,8 +31,8 @@ const OVERLAP_HOURS: f64 = 5.0 / 60.0;
 /// Hours within which a move must pay for itself.
 const PAYBACK_HOURS: f64 = 24.0;
 
-/// Hours within which a move to several new nodes must pay for itself: with enough pods there is always
-/// one that saves a little.
+/// Hours within which a move to several new nodes must pay for itself: with enough pods there is
+/// always one that saves a little.
 const PAYBACK_OF_SEVERAL_HOURS: f64 = 2.0;
 
 /// Prices and disruption of all nodes, with their sums by pool.
@@ -85,15 +85,15 @@ impl<'a> Scores<'a> {
         savings.nanos() as f64 / self.disruption(nodes).max(f64::MIN_POSITIVE)
     }
 
-    /// What removing the nodes disrupts: a node counts as much as an ordinary pod, both × the node's
-    /// remaining lifetime fraction.
+    /// What removing the nodes disrupts: a node counts as much as an ordinary pod, both × the
+    /// node's remaining lifetime fraction.
     pub(super) fn disruption(&self, nodes: &[NodeIx]) -> f64 {
         nodes.iter().map(|node| self.by_node[*node].disruption).sum()
     }
 
-    /// The least that a move must save per hour: what its evictions cost, and new nodes beside the old
-    /// ones while they start, over the time within which it must pay for itself. Always positive.
-    /// `price` is that of the new nodes, `launches` their number.
+    /// The least that a move must save per hour: what its evictions cost, and new nodes beside the
+    /// old ones while they start, over the time within which it must pay for itself. Always
+    /// positive. `price` is that of the new nodes, `launches` their number.
     pub(super) fn required_savings(
         &self,
         nodes: &[NodeIx],

@@ -66,8 +66,8 @@ pub(super) struct Trials<'s, 'a> {
 }
 
 impl<'s, 'a> Trials<'s, 'a> {
-    /// Starts where scheduling left off. Pods do not move to nodes that are still starting, nor to nodes
-    /// within their own `consolidateAfter`: those may be removed next.
+    /// Starts where scheduling left off. Pods do not move to nodes that are still starting, nor to
+    /// nodes within their own `consolidateAfter`: those may be removed next.
     pub(super) fn of(model: &'s Model<'a>, scheduling: &'s Scheduling) -> Self {
         let mut state = scheduling.state.clone();
         let mut unschedulable = state.closed.clone();
@@ -107,8 +107,8 @@ impl<'s, 'a> Trials<'s, 'a> {
         }
     }
 
-    /// Removes a node with its pods from the state, unless that was done before. One that is only closed
-    /// still counts until then.
+    /// Removes a node with its pods from the state, unless that was done before. One that is only
+    /// closed still counts until then.
     fn remove(&self, state: &mut State, node: NodeIx) {
         if !self.removed[node] && !self.model.nodes[node].is_leaving() {
             state.closed[node] = false;
@@ -135,8 +135,8 @@ impl<'s, 'a> Trials<'s, 'a> {
         self.try_with_room_for(&[], nodes)
     }
 
-    /// Where the nodes' pods would go if the `displaced` ones among them went to new nodes in any case.
-    /// New nodes are not packed yet.
+    /// Where the nodes' pods would go if the `displaced` ones among them went to new nodes in any
+    /// case. New nodes are not packed yet.
     pub(super) fn try_with_room_for(&mut self, displaced: &[PodIx], nodes: &[NodeIx]) -> Trial {
         let mut state = self.state.clone();
         for node in nodes {
@@ -182,8 +182,8 @@ impl<'s, 'a> Trials<'s, 'a> {
         self.limits_without(|_| false)
     }
 
-    /// What pools may launch once the nodes are removed and the trial's new nodes are launched, each as the
-    /// type that it was packed for.
+    /// What pools may launch once the nodes are removed and the trial's new nodes are launched,
+    /// each as the type that it was packed for.
     pub(super) fn limits_with(&self, nodes: &[NodeIx], trial: &Trial) -> Limits {
         let mut limits = self.limits(nodes);
         for packed in &trial.packed {

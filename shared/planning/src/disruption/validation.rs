@@ -3,8 +3,8 @@
 //! It is a trial of exactly its nodes for exactly its reason, not a search for something better: a
 //! fresh proposal may differ although the command is as good as ever.
 //!
-//! Source: Karpenter `pkg/controllers/disruption/validation.go`: all candidates still qualify, budgets
-//! hold, as many new nodes as planned, and planned types among those computed anew.
+//! Source: Karpenter `pkg/controllers/disruption/validation.go`: all candidates still qualify,
+//! budgets hold, as many new nodes as planned, and planned types among those computed anew.
 
 use domain::label;
 use domain::plan::{PlannedDisruption, PlannedNodeClaim};
@@ -60,8 +60,8 @@ pub(super) fn validate(
     Ok(refreshed(&mut trials, decision, disruption))
 }
 
-/// The command with its nodes' current pods, the places that they get now, since those planned earlier may
-/// be taken, and what it saves at current prices.
+/// The command with its nodes' current pods, the places that they get now, since those planned
+/// earlier may be taken, and what it saves at current prices.
 fn refreshed(
     trials: &mut Trials,
     decision: Decision,
@@ -184,8 +184,9 @@ fn trial(
     }
 }
 
-/// The planned replacements with the pods that they are for now, if they would do for what has to be
-/// launched now. One that is not needed any more does no harm where the node is removed in any case.
+/// The planned replacements with the pods that they are for now, if they would do for what has to
+/// be launched now. One that is not needed any more does no harm where the node is removed in any
+/// case.
 fn same_replacements(
     trials: &Trials,
     nodes: &[NodeIx],
@@ -215,8 +216,8 @@ fn same_replacements(
         let planned = unused.remove(same);
         match claim::renewed(model, packed, &mut limits, planned) {
             Some(fresh) => used.push(fresh),
-            // The node is removed in any case: what was planned before limits were used up is better than
-            // nothing.
+            // The node is removed in any case: what was planned before limits were used up is
+            // better than nothing.
             None if !disruption.reason.is_voluntary() => used.push(planned.clone()),
             None => {
                 let (name, pool) = (&planned.name, &planned.node_pool);
@@ -231,8 +232,8 @@ fn same_replacements(
     Ok(used)
 }
 
-/// Why the planned claim would not do as the node that is needed now. Whatever its launch may result in
-/// must do: every type, zone, capacity type and label.
+/// Why the planned claim would not do as the node that is needed now. Whatever its launch may
+/// result in must do: every type, zone, capacity type and label.
 fn difference(model: &Model, packed: &NewNode, planned: &PlannedNodeClaim) -> Option<String> {
     let pool = &model.pools[packed.pool];
     let name = &planned.name;

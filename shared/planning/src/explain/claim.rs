@@ -20,9 +20,9 @@ pub struct ClaimExplanation {
     pub offers: Vec<Offer>,
 }
 
-/// Explains a claim of a plan for the snapshot; `None` where its NodePool is not there.
+/// Explains a claim of a plan for the snapshot; `None` where its NodePool does not exist.
 ///
-/// Limits are those before anything is launched.
+/// Limits count as they are before anything is launched.
 pub fn explain_claim(
     snapshot: &ClusterSnapshot,
     claim: &PlannedNodeClaim,
@@ -43,7 +43,7 @@ pub fn explain_claim(
     Some(ClaimExplanation { offers: funnel.offers(), steps: funnel.steps })
 }
 
-/// What the claim requires beyond its pool, as far as it decides which types are left.
+/// What the claim requires beyond its pool, as far as that decides which types are left.
 fn rules(model: &Model, own: &Requirements, claim: &PlannedNodeClaim) -> Vec<KeyRule> {
     let mut sets = model.sets.borrow_mut();
     let is_beyond = |requirement: &&Requirement| {
@@ -73,8 +73,8 @@ fn keys_of_pods(model: &Model, claim: &PlannedNodeClaim) -> Vec<Text> {
     keys
 }
 
-/// Requests of the claim's pods without DaemonSets, including virtual pods, which a claim does not
-/// list.
+/// What the claim's pods request, without DaemonSets: virtual pods, which a claim does not list,
+/// included.
 fn requests_of_pods(model: &Model, pool: PoolIx, claim: &PlannedNodeClaim) -> Vec<i64> {
     let mut requests = model.resources.array(&claim.requests);
     let planned = model.pools[pool]

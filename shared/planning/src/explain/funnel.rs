@@ -1,4 +1,4 @@
-//! How many of a NodePool's instance types are left after each filter, and which each dropped.
+//! How many of a NodePool's instance types are left after each filter, and which ones it dropped.
 
 use std::fmt;
 
@@ -21,19 +21,19 @@ pub enum Filter {
     Catalogue(Text),
     /// A requirement of the NodePool.
     NodePool(Text),
-    /// An offering that can be launched, in the NodePool's zones and bought its way.
+    /// An offering that can be launched, in the NodePool's zones and capacity types.
     Offering,
     /// A requirement of the pods' node selectors, affinity or volumes.
     Pods(Text),
-    /// A label that constraints between pods settle.
+    /// A label that constraints between pods determine.
     Topology(Text),
     /// Host ports that DaemonSets leave free.
     HostPorts,
-    /// Room for what pods ask of a resource, DaemonSets served.
+    /// Room for what pods request of a resource, beside DaemonSets.
     Room {
         /// The resource.
         resource: Text,
-        /// Requests of the pods.
+        /// What the pods request.
         needed: i64,
     },
     /// What is left under the NodePool's limits.
@@ -70,7 +70,7 @@ pub struct Step {
     pub filter: Filter,
     /// How many instance types were left.
     pub left: usize,
-    /// Which it dropped, by name.
+    /// The dropped types, by name.
     pub dropped: Vec<Text>,
 }
 
@@ -144,14 +144,14 @@ impl<'m, 'a> Funnel<'m, 'a> {
             }
             drop(sets);
             self.left = next;
-            self.note(filter(rule, text), &before);
+            self.record(filter(rule, text), &before);
             if self.left.types.is_empty() {
                 return;
             }
         }
     }
 
-    /// Leaves types on which DaemonSets open none of the ports.
+    /// Keeps types on which DaemonSets open none of the ports.
     pub(super) fn free_ports(&mut self, ports: &[HostPort]) {
         if ports.is_empty() {
             return;
@@ -162,7 +162,7 @@ impl<'m, 'a> Funnel<'m, 'a> {
         });
     }
 
-    /// Leaves types with room, one resource after the other.
+    /// Keeps types with room, one resource after the other.
     pub(super) fn room(&mut self, requests: &[i64]) {
         for (resource, needed) in requests.iter().enumerate().filter(|(_, needed)| **needed > 0) {
             let name = self.model.resources.name(resource).clone();
@@ -172,14 +172,14 @@ impl<'m, 'a> Funnel<'m, 'a> {
         }
     }
 
-    /// Leaves types that the limits have room for.
+    /// Keeps types that the limits have room for.
     pub(super) fn limits(&mut self, limits: &Limits, pool: PoolIx) {
         self.keep(Filter::Limits, |own, index| {
             limits.exceeded(pool, &own.types[index].capacity).is_none()
         });
     }
 
-    /// Leaves the types named.
+    /// Keeps the types named.
     pub(super) fn listed(&mut self, names: &[Text]) {
         self.keep(Filter::Price, |pool, index| {
             names.contains(&pool.types[index].instance_type.name)
@@ -205,7 +205,7 @@ impl<'m, 'a> Funnel<'m, 'a> {
     fn keep(&mut self, filter: Filter, is_kept: impl Fn(&Pool, TypeIx) -> bool) {
         let before = self.names();
         self.left.types.retain(|index| is_kept(self.pool, index));
-        self.note(filter, &before);
+        self.record(filter, &before);
     }
 
     fn names(&self) -> Vec<Text> {
@@ -216,7 +216,7 @@ impl<'m, 'a> Funnel<'m, 'a> {
             .collect()
     }
 
-    fn note(&mut self, filter: Filter, before: &[Text]) {
+    fn record(&mut self, filter: Filter, before: &[Text]) {
         let now = self.names();
         let dropped: Vec<Text> =
             before.iter().filter(|name| now.binary_search(name).is_err()).cloned().collect();

@@ -1,4 +1,4 @@
-//! Why a pod goes where it goes, or nowhere: every NodePool and every node that is there.
+//! Why a pod gets its place or none: every NodePool and every node.
 
 use domain::Text;
 use domain::plan::{Plan, PlannedVirtualPod};
@@ -16,19 +16,19 @@ use crate::placement::Placer;
 use crate::scheduling::unschedulable::{pool_reason, with_subnets};
 use crate::scheduling::{Scheduling, SchedulingPurpose, waiting_pods};
 
-/// Everything that was held against a pod that waits.
+/// What rules out each place for a pending pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodExplanation {
     /// NodePools, heaviest first, then by name.
     pub pools: Vec<PoolExplanation>,
-    /// Nodes and claims in flight that take it no more, those with the same kind of reason
-    /// together, the largest group first.
+    /// Nodes and claims in flight that do not take it, grouped by kind of reason, the largest group
+    /// first.
     pub nodes: Vec<NodeGroup>,
     /// Nodes and claims in flight that would take it, in the order in which they are tried.
     pub accepting: Vec<Text>,
 }
 
-/// What a NodePool has for a pod.
+/// What a NodePool offers a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolExplanation {
     /// The NodePool.
@@ -37,9 +37,9 @@ pub struct PoolExplanation {
     pub weight: u32,
     /// What rules it out; `None` where it could host the pod.
     pub unfit: Option<NodePoolUnfit>,
-    /// Its instance types, filter by filter; none where the pool is ruled out before its types are.
+    /// Its instance types, filter by filter; empty where the pool is ruled out whatever they are.
     pub steps: Vec<Step>,
-    /// The cheapest of what is left.
+    /// The cheapest type that is left.
     pub cheapest: Option<Offer>,
 }
 
@@ -52,10 +52,10 @@ pub struct NodeGroup {
     pub nodes: Vec<Text>,
 }
 
-/// Explains a pod that waits for a place, as things stand once the plan's other pods have theirs;
-/// `None` for a pod that needs none.
+/// Explains a pending pod as things are once the plan's other pods have their places; `None` for a
+/// pod that needs no place.
 ///
-/// For a pod that the plan gives a place, NodePools are shown as they are before the plan uses up
+/// For a pod that the plan gives a place, NodePools are explained as they are before the plan uses up
 /// their limits.
 pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplanation> {
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
@@ -73,75 +73,86 @@ pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplan
     let mut placer = Placer::new(&model, &scheduling.topology, scheduling.state.clone());
     let own = scheduling.placed.iter().find(|(placed, _)| *placed == pod).map(|(_, node)| *node);
     let (nodes, accepting) = nodes(&model, &mut placer, shape, own);
-    let pools = model
-        .pools
-        .indices()
-        .map(|pool| explain_pool(&model, &mut placer, &limits, shape, (pool, has_place)))
-        .collect();
+    let placer = &mut placer;
+    let mut context = PoolContext { model: &model, placer, limits: &limits, shape, has_place };
+    let pools = model.pools.indices().map(|pool| context.explain(pool)).collect();
     Some(PodExplanation { pools, nodes, accepting })
 }
 
-/// Whether a plan has room for a pod, virtual or not, that waits.
+/// Whether a plan has room for a pending pod, virtual or not.
 fn has_place(plan: &Plan, key: &PodKey) -> bool {
     let is_waiting = plan.unschedulable.iter().any(|waiting| waiting.pod == *key);
     let is_without = |own: &PlannedVirtualPod| own.pod == *key && own.place.is_none();
     !is_waiting && !plan.virtual_pods.iter().any(is_without)
 }
 
-fn explain_pool(
-    model: &Model,
-    placer: &mut Placer,
-    limits: &Limits,
-    shape_index: ShapeIx,
-    (index, has_place): (PoolIx, bool),
-) -> PoolExplanation {
-    let pool = &model.pools[index];
-    let shape = model.shape(shape_index);
-    let fitting =
-        shape.alternatives.iter().copied().find(|way| pool_fit(model, pool, shape, *way).is_ok());
-    let way = fitting.or(shape.alternatives.first().copied());
-    let unfit = if has_place && fitting.is_some() {
-        None
-    } else if let (true, Some(way)) = (has_place, way) {
-        pool_fit(model, pool, shape, way)
-            .err()
-            .map(|unfit| with_subnets(model, pool, Some(way), unfit))
-    } else {
-        Some(pool_reason(model, placer, limits, shape_index, index))
-    };
-    let serves_nobody = matches!(
-        unfit,
-        Some(
-            NodePoolUnfit::Deleting
-                | NodePoolUnfit::NotReady
-                | NodePoolUnfit::Static
-                | NodePoolUnfit::Taint(_)
-        )
-    );
-    let mut explanation = PoolExplanation {
-        node_pool: pool.node_pool.name.clone(),
-        weight: pool.node_pool.weight,
-        unfit,
-        steps: Vec::new(),
-        cheapest: None,
-    };
-    if let Some(way) = way.filter(|_| !serves_nobody) {
-        let mut funnel = Funnel::of(model, pool);
-        funnel.require(&rules(model, way), |_, text| Filter::Pods(text));
-        funnel.free_ports(&shape.spec.host_ports);
-        funnel.room(&shape.requests);
-        funnel.limits(limits, index);
-        explanation.cheapest = funnel.offers().into_iter().next();
-        explanation.steps = funnel.steps;
+/// What pools are explained with.
+struct PoolContext<'c, 'm, 'a> {
+    model: &'m Model<'a>,
+    placer: &'c mut Placer<'m, 'a>,
+    limits: &'c Limits,
+    shape: ShapeIx,
+    /// Whether the plan has room for the pod.
+    has_place: bool,
+}
+
+impl PoolContext<'_, '_, '_> {
+    fn explain(&mut self, index: PoolIx) -> PoolExplanation {
+        let (model, pool) = (self.model, &self.model.pools[index]);
+        let shape = model.shape(self.shape);
+        let fitting = shape
+            .alternatives
+            .iter()
+            .copied()
+            .find(|way| pool_fit(model, pool, shape, *way).is_ok());
+        let way = fitting.or(shape.alternatives.first().copied());
+        let unfit = if self.has_place && fitting.is_some() {
+            None
+        } else if let (true, Some(way)) = (self.has_place, way) {
+            pool_fit(model, pool, shape, way)
+                .err()
+                .map(|unfit| with_subnets(model, pool, Some(way), unfit))
+        } else {
+            Some(pool_reason(model, self.placer, self.limits, self.shape, index))
+        };
+        let mut explanation = PoolExplanation {
+            node_pool: pool.node_pool.name.clone(),
+            weight: pool.node_pool.weight,
+            unfit,
+            steps: Vec::new(),
+            cheapest: None,
+        };
+        let is_closed = explanation.unfit.as_ref().is_some_and(is_closed_to_all_types);
+        if let Some(way) = way.filter(|_| !is_closed) {
+            let mut funnel = Funnel::of(model, pool);
+            funnel.require(&rules(model, way), |_, text| Filter::Pods(text));
+            funnel.free_ports(&shape.spec.host_ports);
+            funnel.room(&shape.requests);
+            funnel.limits(self.limits, index);
+            explanation.cheapest = funnel.offers().into_iter().next();
+            explanation.steps = funnel.steps;
+        }
+        explanation
     }
-    explanation
+}
+
+/// Whether a pool takes no such pod whatever its instance types are.
+fn is_closed_to_all_types(unfit: &NodePoolUnfit) -> bool {
+    matches!(
+        unfit,
+        NodePoolUnfit::Deleting
+            | NodePoolUnfit::NotReady
+            | NodePoolUnfit::Static
+            | NodePoolUnfit::Taint(_)
+    )
 }
 
 fn rules(model: &Model, way: ConjunctionId) -> Vec<KeyRule> {
     model.sets.borrow().rules(way).to_vec()
 }
 
-/// Nodes by what keeps the pod off, and those that would take it; the one it goes to left out.
+/// Nodes by what keeps the pod off them, and those that would take it; without `own`, the one that it
+/// is placed on.
 fn nodes(
     model: &Model,
     placer: &mut Placer,
@@ -170,7 +181,7 @@ fn nodes(
             Some(NodeGroup { unfit: nearest.clone(), nodes })
         })
         .collect();
-    // The sort is stable: groups of one size stay in the order of the checks.
+    // The sort is stable: groups of one size keep the order in which reasons are checked.
     groups.sort_by_key(|group| std::cmp::Reverse(group.nodes.len()));
     (groups, accepting)
 }

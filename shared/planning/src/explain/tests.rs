@@ -1,4 +1,4 @@
-//! What is told about one pod or one claim.
+//! Explanations of one pod or one claim.
 
 use domain::label::{ARCH, ZONE};
 use domain::reason::{NodePoolUnfit, NodeUnfit};
@@ -17,8 +17,8 @@ fn explained(world: &Cluster, name: &str) -> PodExplanation {
     explain_pod(&world.0, &pod_key(name)).unwrap()
 }
 
-/// Filters that dropped something, with what they left and the first that they dropped.
-fn told(steps: &[Step]) -> Vec<String> {
+/// Filters that dropped types, with the number left and the first type dropped.
+fn dropping(steps: &[Step]) -> Vec<String> {
     steps
         .iter()
         .filter(|step| !step.dropped.is_empty())
@@ -27,14 +27,14 @@ fn told(steps: &[Step]) -> Vec<String> {
 }
 
 #[test]
-fn instance_types_are_told_filter_by_filter() {
+fn instance_types_are_explained_filter_by_filter() {
     let amd64 = node_pool_of("default", &[requirement(ARCH, Operator::In, &["amd64"])]);
     let world = cluster().pool(amd64).pod(pod("a").cpu(3000).on_nodes_with(ZONE, "a"));
     let explanation = explained(&world, "a");
     let [pool] = explanation.pools.as_slice() else { panic!("{explanation:?}") };
     assert_eq!(pool.steps[0].filter, Filter::Catalogue("default".into()));
     assert_eq!(
-        told(&pool.steps),
+        dropping(&pool.steps),
         [
             "the NodePool requires kubernetes.io/arch In amd64: 3 left, not a.xlarge",
             "room for cpu 3 beside DaemonSets: 2 left, not m.large",
@@ -56,7 +56,7 @@ fn a_pool_that_a_taint_closes_shows_no_types() {
 }
 
 #[test]
-fn limits_are_told_with_what_the_plan_takes_of_them() {
+fn limits_are_explained_with_what_the_plan_takes_of_them() {
     let limited = cluster().default_pool(|pool| pool.limits = Resources::new().with(CPU, 2000));
     let world = limited.pods(2, &pod("a").cpu(1500));
     let waiting = world.plan().unschedulable[0].pod.name.clone();
@@ -67,7 +67,7 @@ fn limits_are_told_with_what_the_plan_takes_of_them() {
 }
 
 #[test]
-fn nodes_with_the_same_kind_of_reason_are_told_together_nearest_first() {
+fn nodes_with_one_kind_of_reason_are_grouped_nearest_first() {
     let full = |name: &str, cpu| pod(&format!("on-{name}")).cpu(cpu).on(name);
     let world = cluster()
         .node(node("n1"))
@@ -90,7 +90,7 @@ fn nodes_with_the_same_kind_of_reason_are_told_together_nearest_first() {
 }
 
 #[test]
-fn each_reason_of_a_node_is_told() {
+fn each_reason_of_a_node_is_explained() {
     let spread = pod("a").label("app", "web").spread(spread_over(ZONE, ("app", "web")));
     let world = cluster()
         .default_pool(|pool| pool.limits = Resources::new().with(CPU, 0))
@@ -125,16 +125,16 @@ fn a_pod_that_needs_no_place_is_not_explained() {
 }
 
 #[test]
-fn a_claim_is_told_what_dropped_the_types_it_does_not_list() {
+fn a_claim_explains_what_dropped_the_types_it_does_not_list() {
     let world = cluster().pool(node_pool("default")).pod(pod("a").cpu(3000));
     let plan = world.plan();
     let claim = claim_of(&plan, "a");
     let explanation = explain_claim(&world.0, claim).unwrap();
     assert!(
-        told(&explanation.steps)
+        dropping(&explanation.steps)
             .contains(&"room for cpu 3 beside DaemonSets: 3 left, not m.large".to_owned()),
         "{:?}",
-        told(&explanation.steps)
+        dropping(&explanation.steps)
     );
     let names: Vec<_> =
         explanation.offers.iter().map(|offer| offer.instance_type.clone()).collect();

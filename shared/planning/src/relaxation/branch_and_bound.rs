@@ -1,5 +1,5 @@
-//! Branch and bound for the pricing problem: depth first over the items, the densest first, pruned by
-//! the surrogate bound.
+//! Branch and bound for the pricing problem: depth first over the items, the densest first, pruned
+//! by the surrogate bound.
 
 use super::knapsack::{Knapsack, Pattern, copies_that_fit};
 use super::row::Duals;
@@ -15,8 +15,8 @@ pub(super) struct Priced {
     pub(super) bound: f64,
 }
 
-/// Searches for the pattern with the highest dual value, as long as none above `cutoff` is known. Stops
-/// branching after `nodes` nodes; what is left counts at its surrogate bound.
+/// Searches for the pattern with the highest dual value, as long as none above `cutoff` is known.
+/// Stops branching after `nodes` nodes; what is left counts at its surrogate bound.
 pub(super) fn search(knapsack: &Knapsack, duals: &Duals, cutoff: f64, nodes: u32) -> Priced {
     let ranked = knapsack.by_density(duals);
     let mut search = Search {
@@ -62,8 +62,8 @@ impl Search<'_> {
         self.left.iter().zip(self.requests(index)).all(|(left, amount)| amount <= left)
     }
 
-    /// Branches on the count of the first item from `from` on that fits. Returns an upper bound on the
-    /// dual value of everything below.
+    /// Branches on the count of the first item from `from` on that fits. Returns an upper bound on
+    /// the dual value of everything below.
     fn descend(&mut self, from: usize, weight_left: f64, value: f64) -> f64 {
         if value > self.best_value {
             self.best_value = value;

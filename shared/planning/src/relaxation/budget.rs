@@ -1,5 +1,5 @@
-//! How much work solving the relaxation may take: counted, never timed, so that the same input always
-//! gives the same answer.
+//! How much work solving the relaxation may take: counted, never timed, so that the same input
+//! always gives the same answer.
 
 use domain::settings::SearchEffort;
 

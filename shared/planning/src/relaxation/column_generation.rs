@@ -56,8 +56,9 @@ pub(super) struct Solution {
     pub(super) columns: Vec<ColumnUse>,
 }
 
-/// Solves the program as far as the budget goes, from dual prices at which hardly a pattern is worth
-/// more than its offer. Returns those unchanged, without patterns, where there are too many rows.
+/// Solves the program as far as the budget goes, from dual prices at which hardly a pattern is
+/// worth more than its offer. Returns those unchanged, without patterns, where there are too many
+/// rows.
 pub(super) fn solve(
     rows: &Rows,
     offers: &mut IndexVec<OfferIx, Offer>,
@@ -224,8 +225,8 @@ impl ColumnGeneration<'_> {
         Solution { duals: self.incumbent.duals, columns }
     }
 
-    /// Dual prices at which hardly a pattern is worth more than its offer. Patterns that are found on
-    /// the way enter the master problem.
+    /// Dual prices at which hardly a pattern is worth more than its offer. Patterns that are found
+    /// on the way enter the master problem.
     fn repaired(&mut self, budget: &Budget) -> Duals {
         // Part of the way from the incumbent to the master's own, less has to be lowered.
         let start = self
@@ -253,8 +254,8 @@ impl ColumnGeneration<'_> {
 }
 
 impl Repair {
-    /// Lowers dual prices where a pattern is worth more than its offer, of the rows where that costs
-    /// the bound the least. Returns whether there were any.
+    /// Lowers dual prices where a pattern is worth more than its offer, of the rows where that
+    /// costs the bound the least. Returns whether there were any.
     fn pass(
         &mut self,
         rows: &Rows,

@@ -1,12 +1,12 @@
 //! Dual ascent: a quick first set of dual prices, without patterns.
 //!
 //! Let each node split its price among its resources, and among slots: for each row, as many as it
-//! holds of that row's copies at most. A copy that takes a share of a part pays that share of it. If a
-//! row's dual price is what a copy pays on the node where it pays the least, then no pattern is worth
-//! more than its offer. Which splits give all rows the highest dual value is a linear program with a
-//! column for every node and part. It is climbed by exponentiated gradients (Kivinen and Warmuth
-//! 1997): a step raises, by a factor, the parts that copies take where they pay the least; all other
-//! parts of that node get cheaper.
+//! holds of that row's copies at most. A copy that takes a share of a part pays that share of it.
+//! If a row's dual price is what a copy pays on the node where it pays the least, then no pattern
+//! is worth more than its offer. Which splits give all rows the highest dual value is a linear
+//! program with a column for every node and part. It is climbed by exponentiated gradients (Kivinen
+//! and Warmuth 1997): a step raises, by a factor, the parts that copies take where they pay the
+//! least; all other parts of that node get cheaper.
 //!
 //! Nothing here has to be exact: [`super::repair`] lowers whatever dual prices come out too high.
 
@@ -34,7 +34,8 @@ const STEP_LENGTH: f32 = 4.0;
 /// Steps get shorter with the root of their number, counted in units of this many.
 const STEP_DECAY: f32 = 20.0;
 
-/// A resource counts as scarce if copies take at least this fraction of what they take of the scarcest.
+/// A resource counts as scarce if copies take at least this fraction of what they take of the
+/// scarcest.
 const SCARCE: f64 = 0.75;
 
 /// Updates of an offer's surrogate weights when it is asked whether it joins.
@@ -52,8 +53,8 @@ const JOINING_MAX: usize = 16;
 /// Dual prices, one per row. `None` where there are too many rows for enough steps. Moves the
 /// surrogate weights of offers to the splits of their prices.
 ///
-/// Of offers that are much alike, each would have to be raised by itself. So few take part at first,
-/// and those whose patterns turn out to exceed their prices by the most join.
+/// Of offers that are much alike, each would have to be raised by itself. So few take part at
+/// first, and those whose patterns turn out to exceed their prices by the most join.
 pub(super) fn duals(rows: &Rows, offers: &mut IndexVec<OfferIx, Offer>) -> Option<Duals> {
     let counts: IndexVec<RowIx, f32> = rows.iter().map(|row| float(row.count)).collect();
     let mut nodes = efficient(offers, &counts);
@@ -111,8 +112,8 @@ struct Best {
 }
 
 impl Best {
-    /// Makes a node's surrogate weigh resources by their fractions of the price. That bounds what its
-    /// patterns are worth by its price: copies are worth no more than they pay.
+    /// Makes a node's surrogate weigh resources by their fractions of the price. That bounds what
+    /// its patterns are worth by its price: copies are worth no more than they pay.
     fn set_weights(&self, place: usize, knapsack: &mut Knapsack) {
         let weight = |resource: &usize| {
             let own = self.weights.iter().find(|(own, _)| own == resource);

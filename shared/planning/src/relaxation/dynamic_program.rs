@@ -1,11 +1,12 @@
-//! Solving a small pricing problem exactly: dynamic programming over the amounts of the two scarcest
-//! resources.
+//! Solving a small pricing problem exactly: dynamic programming over the amounts of the two
+//! scarcest resources.
 //!
-//! On a node that holds a handful of copies the surrogate bound is far above what whole copies can be
-//! worth, and branch and bound takes long to close the gap. Amounts are counted in steps of the node's
-//! greatest common divisor, or coarser and rounded down, which only ever makes more fit. The other
-//! resources are relaxed with their surrogate weights as Lagrange multipliers, so the result bounds
-//! the dual value from above. It is the optimum where its copies fit and use up what they pay for.
+//! On a node that holds a handful of copies the surrogate bound is far above what whole copies can
+//! be worth, and branch and bound takes long to close the gap. Amounts are counted in steps of the
+//! node's greatest common divisor, or coarser and rounded down, which only ever makes more fit. The
+//! other resources are relaxed with their surrogate weights as Lagrange multipliers, so the result
+//! bounds the dual value from above. It is the optimum where its copies fit and use up what they
+//! pay for.
 
 use super::knapsack::{Knapsack, Pattern};
 use super::row::Duals;
@@ -44,8 +45,8 @@ struct Bundle {
     value: f64,
 }
 
-/// The pattern with the highest dual value, if it is known to fit, and an upper bound. `None` where the
-/// node is too large for the program.
+/// The pattern with the highest dual value, if it is known to fit, and an upper bound. `None` where
+/// the node is too large for the program.
 pub(super) fn best(knapsack: &Knapsack, duals: &Duals) -> Option<Solution> {
     let grid = Grid::of(knapsack)?;
     let (reduced, multiplier_sum) = grid.relaxed(knapsack, duals);
@@ -115,8 +116,8 @@ impl Grid {
         Some(Self { resources: [first, second], units: [a.0, b.0], steps: [a.1, b.1] })
     }
 
-    /// Dual prices by item, less what a copy pays for the resources that are not on the grid, and the
-    /// sum of those resources' multipliers.
+    /// Dual prices by item, less what a copy pays for the resources that are not on the grid, and
+    /// the sum of those resources' multipliers.
     fn relaxed(&self, knapsack: &Knapsack, duals: &Duals) -> (Vec<f64>, f64) {
         let width = knapsack.width();
         let multipliers: Vec<f64> = (0..width)

@@ -6,8 +6,9 @@ use super::row::Duals;
 /// At most this fraction of the copies that fit is put in at a time.
 const CHUNKS: u32 = 3;
 
-/// Puts copies in one after the other, each time those with the highest dual price for what they take
-/// of what is left: a resource that runs short weighs more. Returns the pattern and its dual value.
+/// Puts copies in one after the other, each time those with the highest dual price for what they
+/// take of what is left: a resource that runs short weighs more. Returns the pattern and its dual
+/// value.
 pub(super) fn pattern(knapsack: &Knapsack, duals: &Duals) -> (Pattern, f64) {
     let dual = |item: usize| duals[knapsack.items[item].row];
     let mut open: Vec<usize> = (0..knapsack.items.len()).filter(|item| dual(*item) > 0.0).collect();

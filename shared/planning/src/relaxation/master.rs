@@ -1,15 +1,15 @@
 //! The restricted master problem: the linear program over the patterns known so far, by the revised
 //! simplex method.
 //!
-//! A column comes in when pricing finds it, replaces one of the basis, and is forgotten when it leaves.
-//! The basis has as many columns as there are rows, so its inverse is kept explicitly: a pivot costs
-//! rows², and there are a few hundred rows at most.
+//! A column comes in when pricing finds it, replaces one of the basis, and is forgotten when it
+//! leaves. The basis has as many columns as there are rows, so its inverse is kept explicitly: a
+//! pivot costs rows², and there are a few hundred rows at most.
 //!
 //! Dual prices start inside a box, between a ceiling and a floor for each row, so that they do not
 //! swing while few patterns are known (the boxstep method of Marsten, Hogan and Blankenship 1975).
 //!
-//! Nothing here has to be exact: [`super::Relaxation::lower_bound`] proves whatever the resulting dual
-//! prices prove.
+//! Nothing here has to be exact: [`super::Relaxation::lower_bound`] proves whatever the resulting
+//! dual prices prove.
 
 use super::row::{Duals, RowIx, Rows};
 use crate::ids::Idx;

@@ -1,18 +1,18 @@
 //! Linear relaxation of covering rows with priced offers: dual prices, a fractional solution and a
 //! proven lower bound.
 //!
-//! Rows are demands: so many copies, each taking some of every resource. Offers are nodes that can be
-//! had any number of times at a price. A pattern is a multiset of copies that fit on one offer
+//! Rows are demands: a number of copies, each taking some of every resource. Offers are nodes that can
+//! be had any number of times at a price. A pattern is a multiset of copies that fit on one offer
 //! together; the linear program (Gilmore and Gomory 1961) chooses how many nodes of each pattern to
-//! buy, in fractions, so that every row is covered at the lowest cost. Its dual has one price per row
-//! and is feasible where no pattern is worth more than the offer it fits on costs; the dual value of
-//! all rows is then a lower bound on the cost of any nodes that hold them.
+//! buy, in fractions, so that every row is covered at the lowest cost. Its dual has one price per
+//! row and is feasible where no pattern is worth more than the offer it fits on costs; the dual
+//! value of all rows is then a lower bound on the cost of any nodes that hold them.
 //!
 //! The proof does not depend on how the dual prices were found ([`dual_ascent`], then
-//! [`column_generation`]). Any prices of at least zero prove a bound once they are scaled down until
-//! no pattern is worth more than its offer (Farley 1990). How much a pattern can be worth is itself
-//! bounded from above ([`pricing`]), with fits tested in integers. What rounding may add is taken off
-//! with [`ROUNDING`].
+//! [`column_generation`]). Any prices of at least zero prove a bound once they are scaled down
+//! until no pattern is worth more than its offer (Farley 1990). How much a pattern can be worth is
+//! itself bounded from above ([`pricing`]), with fits tested in integers. What rounding may add is
+//! taken off with [`ROUNDING`].
 //!
 //! Capacity that is free, or that exists only a limited number of times, is not in the program: the
 //! most that it can hold is subtracted from the bound.
@@ -39,12 +39,12 @@ use row::{Duals, dual_value};
 pub(crate) use row::{Row, RowIx, Rows};
 
 /// Floating-point sums of some thousand terms without cancellation are off by less than a part in
-/// 10¹²; the surrogate's one subtraction adds at most as much for each of its terms. A millionth is
-/// far more.
+/// 10¹²; the surrogate's one subtraction adds at most as much for each of its terms. A millionth
+/// is far more.
 const ROUNDING: f64 = 1e-6;
 
-/// Where no offer's patterns can be worth its price, dual prices are scaled up, by no more than this
-/// allows: the lower the threshold, the longer each offer is examined.
+/// Where no offer's patterns can be worth its price, dual prices are scaled up, by no more than
+/// this allows: the lower the threshold, the longer each offer is examined.
 const PRICE_RATIO_MIN: f64 = 0.99;
 
 /// An offer is well used if a pattern on it can be worth this fraction of its price.
@@ -110,8 +110,8 @@ impl Relaxation {
         relaxation
     }
 
-    /// Whether the dual prices come from the program; otherwise they are what the cheapest share of a
-    /// single offer costs.
+    /// Whether the dual prices come from the program; otherwise they are what the cheapest share of
+    /// a single offer costs.
     pub(crate) fn is_solved(&self) -> bool {
         self.is_solved
     }
@@ -121,7 +121,8 @@ impl Relaxation {
         self.duals[row]
     }
 
-    /// Patterns of the fractional solution, in no particular order. Empty where none were looked for.
+    /// Patterns of the fractional solution, in no particular order. Empty where none were looked
+    /// for.
     pub(crate) fn fractional_solution(&self) -> &[ColumnUse] {
         &self.fractional
     }
@@ -134,8 +135,8 @@ impl Relaxation {
 
     /// The lower bound that the dual prices prove for covering the rows, in the unit of the prices.
     ///
-    /// `rows` are those that the relaxation was solved for, with counts no larger than then; `free` is
-    /// capacity that costs nothing. Lowers the dual prices of rows that a free offer accepts.
+    /// `rows` are those that the relaxation was solved for, with counts no larger than then; `free`
+    /// is capacity that costs nothing. Lowers the dual prices of rows that a free offer accepts.
     pub(crate) fn lower_bound(&mut self, rows: &Rows, free: &mut [Offer], budget: &Budget) -> f64 {
         for offer in self.offers.iter().filter(|offer| offer.knapsack.price <= 0.0) {
             for item in &offer.knapsack.items {
@@ -163,8 +164,8 @@ impl Relaxation {
         proven.max(0.0)
     }
 
-    /// The dearest of the rows' cheapest offers; rows that free or limited capacity accepts count as
-    /// free. At least that one node has to be bought.
+    /// The dearest of the rows' cheapest offers; rows that free or limited capacity accepts count
+    /// as free. At least that one node has to be bought.
     fn dearest_single(&self, rows: &Rows, free: &[Offer]) -> f64 {
         let mut cheapest: IndexVec<RowIx, f64> = IndexVec::filled(f64::INFINITY, rows.len());
         for Offer { knapsack, .. } in &self.offers {

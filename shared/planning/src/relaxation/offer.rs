@@ -31,8 +31,8 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// The offer for those rows that fit and are accepted; `None` where there are none. `accepts` is
-    /// asked about rows that fit only.
+    /// The offer for those rows that fit and are accepted; `None` where there are none. `accepts`
+    /// is asked about rows that fit only.
     pub(crate) fn new(
         rows: &Rows,
         capacity: &Capacity,

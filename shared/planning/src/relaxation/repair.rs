@@ -1,4 +1,5 @@
-//! Lowering dual prices until they are feasible: until no pattern is worth much more than its offer.
+//! Lowering dual prices until they are feasible: until no pattern is worth much more than its
+//! offer.
 
 use super::budget::Budget;
 use super::offer::{Offer, OfferIx};
@@ -49,8 +50,8 @@ pub(super) fn restore_feasibility(
     }
 }
 
-/// Takes an excess off the dual prices of copies: first of rows of which these are the largest part,
-/// where lowering the price costs the bound the least.
+/// Takes an excess off the dual prices of copies: first of rows of which these are the largest
+/// part, where lowering the price costs the bound the least.
 pub(super) fn lower(duals: &mut Duals, rows: &Rows, copies: &mut [(RowIx, f64)], mut excess: f64) {
     copies.sort_by(|a, b| {
         let cost = |(row, count): &(RowIx, f64)| f64::from(rows[*row].count) / count;

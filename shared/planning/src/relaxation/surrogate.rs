@@ -1,8 +1,8 @@
 //! The surrogate relaxation of a knapsack: its resources weighted into one, of which a node has 1.
 //!
-//! Filling that one resource with the densest rows first, the last copy in part, is worth at least as
-//! much as any pattern that fits (Dantzig's bound). The weights are moved until the filling overdraws
-//! no resource by much where the bound is largest.
+//! Filling that one resource with the densest rows first, the last copy in part, is worth at least
+//! as much as any pattern that fits (Dantzig's bound). The weights are moved until the filling
+//! overdraws no resource by much where the bound is largest.
 
 use std::cmp::Ordering;
 
@@ -119,8 +119,8 @@ impl Knapsack {
     }
 
     /// Moves the weights towards resources that the surrogate's filling overdraws, until its dual
-    /// value is no more than `cutoff`. Returns the lowest value that any weights gave, an upper bound
-    /// on that of any pattern, and keeps the weights that gave it.
+    /// value is no more than `cutoff`. Returns the lowest value that any weights gave, an upper
+    /// bound on that of any pattern, and keeps the weights that gave it.
     pub(super) fn settle_weights(&mut self, duals: &Duals, cutoff: f64, steps: u32) -> f64 {
         let mut usage = vec![0.0; self.width()];
         let mut ranked = Vec::with_capacity(self.items.len());

@@ -106,8 +106,8 @@ impl Cluster {
         self
     }
 
-    /// The cluster once a plan's disruptions are carried out: nodes are removed, replacements have joined,
-    /// and pods are where the plan says.
+    /// The cluster once a plan's disruptions are carried out: nodes are removed, replacements have
+    /// joined, and pods are where the plan says.
     pub(crate) fn after(&self, plan: &Plan) -> Self {
         let mut world = self.clone();
         for disruption in &plan.disruptions {

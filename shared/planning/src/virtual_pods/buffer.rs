@@ -1,7 +1,8 @@
 //! Virtual pods of CapacityBuffers.
 //!
-//! Source: the CapacityBuffer API (`autoscaling.x-k8s.io/v1beta1`) as Karpenter reads it: the larger of
-//! `replicas` and `percentage` counts, at least one for a percentage, and `limits` cap both.
+//! Source: the CapacityBuffer API (`autoscaling.x-k8s.io/v1beta1`) as Karpenter reads it: the
+//! larger of `replicas` and `percentage` counts, at least one for a percentage, and `limits` cap
+//! both.
 
 use domain::buffer::{BufferSource, CapacityBuffer};
 use domain::pod::{Pod, PodSpec, VirtualPodSource};

@@ -1,4 +1,5 @@
-//! Virtual pods: capacity that is wanted before pods exist, as pods that take part in planning only.
+//! Virtual pods: capacity that is wanted before pods exist, as pods that take part in planning
+//! only.
 //!
 //! Such a pod is known by [`Pod::virtual_of`], never by its name.
 

@@ -1,5 +1,5 @@
-//! Virtual pods of KEDA's cron triggers and of PrewarmSchedules: from a lead time before a window opens
-//! until it closes, the replicas that the target does not have yet take part in planning.
+//! Virtual pods of KEDA's cron triggers and of PrewarmSchedules: from a lead time before a window
+//! opens until it closes, the replicas that the target does not have yet take part in planning.
 
 use domain::SignedDuration;
 use domain::buffer::{CronTrigger, PrewarmSchedule, PrewarmTarget, ScaledObject, due_replicas};
@@ -11,8 +11,8 @@ use domain::workload::PodTemplate;
 
 use super::source::{Source, WorkloadRef};
 
-/// Assumed start time of nodes where none of the snapshot has started yet: an EC2 instance with AL2023 is
-/// Ready in about a minute.
+/// Assumed start time of nodes where none of the snapshot has started yet: an EC2 instance with
+/// AL2023 is Ready in about a minute.
 const NODE_START_DEFAULT: SignedDuration = SignedDuration::from_secs(90);
 
 /// Added to the start time of nodes: runs are at most a minute apart.
@@ -59,13 +59,10 @@ struct Expansion<'a> {
 
 impl Expansion<'_> {
     fn of_scaled_object(&self, scaled: &ScaledObject) -> Vec<Pod> {
-        let Some(wanted) = self.due(
-            &scaled.triggers,
-            (scaled.min_replicas, scaled.max_replicas),
-            scaled.lead_time,
-        ) else {
-            return Vec::new();
-        };
+        let limits = (scaled.min_replicas, scaled.max_replicas);
+        let lead_time = scaled.lead_time.unwrap_or(self.lead_time);
+        let due = due_replicas(&scaled.triggers, limits, self.snapshot.now, lead_time);
+        let Some(wanted) = due else { return Vec::new() };
         let source = Source {
             of: VirtualPodSource::ScaledObject(scaled.key.clone()),
             key: &scaled.key,
@@ -77,13 +74,10 @@ impl Expansion<'_> {
     }
 
     fn of_prewarm_schedule(&self, schedule: &PrewarmSchedule) -> Vec<Pod> {
-        let Some(wanted) = self.due(
-            &schedule.triggers,
-            (schedule.min_replicas, schedule.max_replicas),
-            schedule.lead_time,
-        ) else {
-            return Vec::new();
-        };
+        let limits = (schedule.min_replicas, schedule.max_replicas);
+        let lead_time = schedule.lead_time.unwrap_or(self.lead_time);
+        let due = due_replicas(&schedule.triggers, limits, self.snapshot.now, lead_time);
+        let Some(wanted) = due else { return Vec::new() };
         let source = Source {
             of: VirtualPodSource::PrewarmSchedule(schedule.key.clone()),
             key: &schedule.key,
@@ -97,16 +91,6 @@ impl Expansion<'_> {
             }
             PrewarmTarget::Template(template) => self.missing(&source, template, wanted),
         }
-    }
-
-    /// How many replicas triggers ask for now; `None` where none is due.
-    fn due(
-        &self,
-        triggers: &[CronTrigger],
-        (min, max): (u32, u32),
-        lead_time: Option<SignedDuration>,
-    ) -> Option<u32> {
-        due_replicas(triggers, (min, max), self.snapshot.now, lead_time.unwrap_or(self.lead_time))
     }
 
     /// Replicas that a workload lacks; none where it does not exist, which the controllers report.

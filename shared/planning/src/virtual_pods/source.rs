@@ -45,7 +45,8 @@ impl Source<'_> {
     /// `count` virtual pods of a template.
     pub(super) fn pods(&self, template: &PodTemplate, count: i64) -> Vec<Pod> {
         let spec = Arc::new(PodSpec {
-            // Real pods come first, and what a volume is bound to is unknown for a pod that does not exist.
+            // Real pods come first, and what a volume is bound to is unknown for a pod that does
+            // not exist.
             priority: i32::MIN,
             volumes: Vec::new(),
             ..(*template.spec).clone()

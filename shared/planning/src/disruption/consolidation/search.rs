@@ -40,8 +40,8 @@ pub(super) struct SearchOutcome {
     pub(super) moves: Vec<Move>,
     /// Each candidate, removed alone as planned.
     pub(super) singles: Vec<Single>,
-    /// Candidates whose removal is not worth it where kube-scheduler places their pods, as far as that was
-    /// checked.
+    /// Candidates whose removal is not worth it where kube-scheduler places their pods, as far as
+    /// that was checked.
     pub(super) diverging: BTreeMap<NodeIx, Unconsolidatable>,
 }
 
@@ -94,8 +94,8 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
         SearchOutcome { moves, singles: self.singles, diverging: self.diverging }
     }
 
-    /// Evaluates each candidate alone and ranks them by savings per disruption; those that cannot be
-    /// removed alone come last, ranked by what they would save at most.
+    /// Evaluates each candidate alone and ranks them by savings per disruption; those that cannot
+    /// be removed alone come last, ranked by what they would save at most.
     fn evaluate_singles(&mut self, candidates: Vec<NodeIx>) {
         let mut ranked: Vec<Ranked> = Vec::with_capacity(candidates.len());
         for node in candidates {
@@ -139,8 +139,8 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
         evaluate(self.trials, self.scores, nodes).ok()
     }
 
-    /// The first in order that can be removed alone wherever kube-scheduler places its pods; for those
-    /// before it, records why they cannot.
+    /// The first in order that can be removed alone wherever kube-scheduler places its pods; for
+    /// those before it, records why they cannot.
     fn single(&mut self) -> Option<Move> {
         for index in 0..self.removable {
             let node = self.order[index];
@@ -157,8 +157,8 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
         None
     }
 
-    /// As many as can be removed together without anything new, in order. A node that has received pods of
-    /// another is kept.
+    /// As many as can be removed together without anything new, in order. A node that has received
+    /// pods of another is kept.
     pub(super) fn deletions(&mut self) -> Option<Move> {
         let mut removal = self.trials.incremental_removal();
         let mut chosen: Vec<NodeIx> = Vec::new();
@@ -175,8 +175,8 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
                 chosen.pop();
             }
         }
-        // Together, pods may find places in another order: where not all nodes can be removed, the first
-        // half of them is tried.
+        // Together, pods may find places in another order: where not all nodes can be removed, the
+        // first half of them is tried.
         while chosen.len() > 1 {
             if let Some(found) = self.try_set(&chosen) {
                 return Some(found);
@@ -186,8 +186,9 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
         None
     }
 
-    /// Nodes whose pods fit on new ones that cost less: of those with the highest waste, by either measure,
-    /// the first ones and some consecutive ones; pairs; and what can be added to the best of them.
+    /// Nodes whose pods fit on new ones that cost less: of those with the highest waste, by either
+    /// measure, the first ones and some consecutive ones; pairs; and what can be added to the best
+    /// of them.
     pub(super) fn merges(&mut self) -> Option<Move> {
         let mut best: Option<Move> = None;
         let mut worst: Vec<NodeIx> = Vec::with_capacity(2 * PAIRED_MAX);

@@ -15,11 +15,13 @@ use crate::model::pool::Compatible;
 use crate::packing::{Search, pack, pack_for_less};
 use crate::work::{Item, NewNode};
 
-/// A search is worth it if a first, quick packing costs less than this percentage of the removed nodes.
+/// A search is worth it if a first, quick packing costs less than this percentage of the removed
+/// nodes.
 const SKETCH_PERCENT_MAX: i128 = 104;
 
-/// Several new nodes, no more than are removed. Some may be of types that are removed, with other pods:
-/// what counts is that they cost less together. Spot nodes take part only where spot may replace spot.
+/// Several new nodes, no more than are removed. Some may be of types that are removed, with other
+/// pods: what counts is that they cost less together. Spot nodes take part only where spot may
+/// replace spot.
 pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
     let model = trials.model;
     let nodes = removal.nodes;
@@ -51,8 +53,8 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
     within(model, packing.nodes, removal.before)
 }
 
-/// Whether nodes that were packed quickly cost so little more than the removed ones that a search may find
-/// some that cost less.
+/// Whether nodes that were packed quickly cost so little more than the removed ones that a search
+/// may find some that cost less.
 fn is_near(model: &Model, nodes: &[NewNode], before: UsdPerHour) -> bool {
     let price: UsdPerHour = nodes.iter().filter_map(|own| own.price(model)).sum();
     i128::from(price.nanos()) * 100 < i128::from(before.nanos()) * SKETCH_PERCENT_MAX
@@ -91,9 +93,9 @@ fn narrowed(model: &Model, item: &Item) -> Option<Item> {
     (!fit.pools.is_empty()).then(|| Item { fit, ..item.clone() })
 }
 
-/// The nodes with types whose highest prices together stay below `before`, what the removed nodes cost:
-/// the margin is distributed by price. Zones in which the cheapest type would cost more than its share are
-/// left out.
+/// The nodes with types whose highest prices together stay below `before`, what the removed nodes
+/// cost: the margin is distributed by price. Zones in which the cheapest type would cost more than
+/// its share are left out.
 fn within(model: &Model, nodes: Vec<NewNode>, before: UsdPerHour) -> Option<Replacements> {
     let prices: Vec<UsdPerHour> = nodes
         .iter()

@@ -15,10 +15,11 @@ use crate::model::Model;
 use crate::model::pool::{Compatible, Pool};
 use crate::work::{Item, Member, NewNode};
 
-/// A spot node is replaced by spot only where at least this many cheaper types are left to choose from.
+/// A spot node is replaced by spot only where at least this many cheaper types are left to choose
+/// from.
 ///
-/// Source: Karpenter's minimum for single-node spot-to-spot consolidation; with fewer, the replacement
-/// would soon be interrupted or consolidated again.
+/// Source: Karpenter's minimum for single-node spot-to-spot consolidation; with fewer, the
+/// replacement would soon be interrupted or consolidated again.
 const SPOT_TO_SPOT_TYPES_MIN: usize = 15;
 
 /// The cheapest single node that costs less than the removed ones.
@@ -38,9 +39,9 @@ pub(super) fn single(trials: &Trials, removal: &Removal) -> Result<Replacements,
     best.map(|(price, packed)| Replacements { packed: vec![packed], price }).ok_or(reason)
 }
 
-/// Pools of the weight of the heaviest pool that some item may be launched from: with a weight, a user
-/// prefers to pay more, which a replacement does not undo. Items whose heaviest pools differ share no new
-/// node.
+/// Pools of the weight of the heaviest pool that some item may be launched from: with a weight, a
+/// user prefers to pay more, which a replacement does not undo. Items whose heaviest pools differ
+/// share no new node.
 fn heaviest_pools(model: &Model, items: &[Item]) -> Vec<PoolIx> {
     let weight = items
         .iter()
@@ -96,8 +97,8 @@ struct JointFit {
     requests: Vec<i64>,
 }
 
-/// What one node of the pool must be to host all items. `None` where the items contradict each other or
-/// keep each other off one node.
+/// What one node of the pool must be to host all items. `None` where the items contradict each
+/// other or keep each other off one node.
 fn joint_fit(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<JointFit> {
     let model = trials.model;
     let mut joint: Option<Compatible> = None;
@@ -203,8 +204,8 @@ fn cheaper_only(
     Err(NotCheaper::Dearer)
 }
 
-/// Replacing several nodes must not relaunch a type that it removes: where it could, only types cheaper
-/// than the cheapest removed node of such a type are kept.
+/// Replacing several nodes must not relaunch a type that it removes: where it could, only types
+/// cheaper than the cheapest removed node of such a type are kept.
 fn without_same_types(model: &Model, pool: &Pool, nodes: &[NodeIx], types: &mut TypeSet) {
     if nodes.len() < 2 {
         return;

@@ -1,7 +1,7 @@
 //! Drifted nodes of static NodePools: each is replaced by one node of its pool.
 //!
-//! Upstream replaces such a node without asking where its pods go. Here they have a place first, as with
-//! any drift: on nodes that remain, or on the replacement.
+//! Upstream replaces such a node without asking where its pods go. Here they have a place first, as
+//! with any drift: on nodes that remain, or on the replacement.
 //!
 //! Source: Karpenter `pkg/controllers/disruption/staticdrift.go`.
 
@@ -24,9 +24,9 @@ use crate::scheduling::static_capacity::empty_node;
 use crate::scheduling::{Scheduling, SchedulingPurpose};
 
 impl Disruptor<'_, '_> {
-    /// Replaces drifted nodes of static NodePools, each by one node of its pool: as many as budgets allow
-    /// and `limits.nodes` leaves room for. Pools that have too many nodes, or are replacing some, are
-    /// left for later.
+    /// Replaces drifted nodes of static NodePools, each by one node of its pool: as many as budgets
+    /// allow and `limits.nodes` leaves room for. Pools that have too many nodes, or are replacing
+    /// some, are left for later.
     pub(crate) fn static_drift(&mut self, scheduling: &Scheduling) {
         let drifted = self.drifted_in_order(is_static);
         let pools: BTreeSet<&Text> =
@@ -80,7 +80,8 @@ fn pool_name<'m>(model: &'m Model, node: NodeIx) -> Option<&'m Text> {
     model.nodes[node].labels.get(label::NODE_POOL)
 }
 
-/// Whether a static NodePool has no more nodes than `spec.replicas`, replacements in flight included.
+/// Whether a static NodePool has no more nodes than `spec.replicas`, replacements in flight
+/// included.
 fn is_settled(model: &Model, pool: &Text) -> bool {
     let replicas = model.snapshot.objects.node_pools.iter().find(|own| own.name == *pool);
     let replicas = replicas.and_then(|own| own.replicas);
@@ -111,8 +112,8 @@ impl Irreplaceable {
     }
 }
 
-/// Where a node's pods go if one new node of its pool replaces it and all others remain: to remaining
-/// nodes as far as they fit there, and the rest to the new one. The trials are those of
+/// Where a node's pods go if one new node of its pool replaces it and all others remain: to
+/// remaining nodes as far as they fit there, and the rest to the new one. The trials are those of
 /// [`with_pool_serving`].
 pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Irreplaceable> {
     let model = trials.model;
@@ -148,9 +149,9 @@ pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Ir
     Ok(trial)
 }
 
-/// Runs trials as though one static NodePool launched nodes for pods and no other pool did: pods of its
-/// nodes then find places on remaining nodes or on new ones of the pool. Pending pods that found no
-/// existing node take no part.
+/// Runs trials as though one static NodePool launched nodes for pods and no other pool did: pods of
+/// its nodes then find places on remaining nodes or on new ones of the pool. Pending pods that
+/// found no existing node take no part.
 pub(crate) fn with_pool_serving<R>(
     model: &Model,
     scheduling: &Scheduling,
@@ -166,7 +167,8 @@ pub(crate) fn with_pool_serving<R>(
     work(&mut trials)
 }
 
-/// The snapshot with one pool that launches nodes for pods. Pending pods that are not `placed` are gated.
+/// The snapshot with one pool that launches nodes for pods. Pending pods that are not `placed` are
+/// gated.
 fn with_only_pool(
     snapshot: &ClusterSnapshot,
     pool: &Text,

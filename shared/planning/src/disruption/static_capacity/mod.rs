@@ -1,5 +1,5 @@
-//! Static NodePools (`spec.replicas`): surplus nodes are removed, and drifted ones are replaced one for
-//! one.
+//! Static NodePools (`spec.replicas`): surplus nodes are removed, and drifted ones are replaced one
+//! for one.
 
 pub(super) mod drift;
 pub(super) mod surplus;

@@ -14,12 +14,12 @@ use crate::disruption::cost::{eviction_cost, lifetime_remaining};
 use crate::ids::{IndexVec, NodeIx};
 use crate::model::Model;
 
-/// Nodes and claims in flight that static NodePools have too many: of each pool, as many as it has beyond
-/// `replicas`, those that are disrupted already taken off. Nodes that pods are expected on are left until
-/// the pods have arrived.
+/// Nodes and claims in flight that static NodePools have too many: of each pool, as many as it has
+/// beyond `replicas`, those that are disrupted already taken off. Nodes that pods are expected on
+/// are left until the pods have arrived.
 ///
-/// First those that are disrupted in any case, then those that were never launched, then empty ones, then
-/// those without do-not-disrupt; of equal ones, those that are cheapest to disrupt.
+/// First those that are disrupted in any case, then those that were never launched, then empty
+/// ones, then those without do-not-disrupt; of equal ones, those that are cheapest to disrupt.
 pub(crate) fn surplus(
     model: &Model,
     candidates: &[Candidate],

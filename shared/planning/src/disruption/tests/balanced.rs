@@ -4,7 +4,7 @@ use domain::node_pool::ConsolidationPolicy;
 
 use crate::testing::{Cluster, cluster, is_disrupted, node, pod};
 
-/// A node with so many small pods beside nine that are full, one pod each.
+/// A node with `pods` small pods beside nine full nodes with one pod each.
 fn crowded(policy: ConsolidationPolicy, pods: usize) -> Cluster {
     let world = cluster()
         .default_pool(|pool| pool.disruption.consolidation_policy = policy)
@@ -17,7 +17,7 @@ fn crowded(policy: ConsolidationPolicy, pods: usize) -> Cluster {
 }
 
 #[test]
-fn a_saving_that_is_small_for_its_disruption_is_left() {
+fn savings_that_are_small_for_their_disruption_are_not_taken() {
     // Half of one node's price of ten, against the moves of most of the pool's pods.
     let many = |policy| crowded(policy, 40).plan();
     assert!(is_disrupted(&many(ConsolidationPolicy::WhenEmptyOrUnderutilized), "n0"));
@@ -25,6 +25,6 @@ fn a_saving_that_is_small_for_its_disruption_is_left() {
 }
 
 #[test]
-fn a_saving_that_is_worth_its_disruption_is_made() {
+fn savings_that_are_worth_their_disruption_are_taken() {
     assert!(is_disrupted(&crowded(ConsolidationPolicy::Balanced, 1).plan(), "n0"));
 }

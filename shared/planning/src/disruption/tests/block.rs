@@ -1,4 +1,4 @@
-//! What keeps a node: annotations, pods, PodDisruptionBudgets.
+//! What blocks the disruption of a node: annotations, pods, PodDisruptionBudgets.
 
 use domain::SignedDuration;
 use domain::label::DO_NOT_DISRUPT;
@@ -15,13 +15,13 @@ fn holding(pod: PodMaker) -> Cluster {
 }
 
 #[track_caller]
-fn check_goes(world: &Cluster) {
+fn check_disrupted(world: &Cluster) {
     assert!(is_disrupted(&world.plan(), "n1"), "{:?}", world.plan().blocked);
 }
 
 #[test]
-fn a_node_or_claim_may_say_no() {
-    check_goes(&holding(pod("a")));
+fn do_not_disrupt_on_a_node_or_its_claim_blocks_it() {
+    check_disrupted(&holding(pod("a")));
     let on_node =
         node("n1").with(|node| _ = node.annotations.insert(DO_NOT_DISRUPT.into(), "true".into()));
     assert_eq!(cluster().node(on_node).blocked("n1"), NotDisruptable::DoNotDisrupt);
@@ -31,34 +31,34 @@ fn a_node_or_claim_may_say_no() {
 }
 
 #[test]
-fn a_pod_may_say_no_for_good() {
+fn do_not_disrupt_on_a_pod_blocks_its_node() {
     let refusing = pod("a").having(|pod| pod.do_not_disrupt = Some(DoNotDisrupt::Always));
     assert_eq!(holding(refusing).blocked("n1"), NotDisruptable::PodDoNotDisrupt(pod_key("a")));
 }
 
 #[test]
-fn a_pod_may_say_no_for_a_while_from_its_start() {
+fn do_not_disrupt_on_a_pod_may_end_some_time_after_its_start() {
     let refusing = |minutes| {
         let span = DoNotDisrupt::For(SignedDuration::from_mins(minutes));
         holding(pod("a").having(|pod| pod.do_not_disrupt = Some(span)))
     };
     // It started an hour ago.
-    check_goes(&refusing(60));
+    check_disrupted(&refusing(60));
     assert_eq!(refusing(61).blocked("n1"), NotDisruptable::PodDoNotDisrupt(pod_key("a")));
 }
 
 #[test]
-fn a_pod_that_ended_says_nothing() {
+fn a_terminal_pod_blocks_nothing() {
     let ended = holding(pod("a").having(|pod| pod.do_not_disrupt = Some(DoNotDisrupt::Always)))
         .with(|snapshot| snapshot.objects.pods[0].phase = domain::pod::PodPhase::Succeeded);
-    check_goes(&ended);
+    check_disrupted(&ended);
 }
 
 #[test]
-fn a_budget_that_allows_nothing_keeps_the_node() {
+fn a_pdb_that_allows_nothing_blocks_the_node() {
     let world = holding(pod("a"));
-    check_goes(&world.clone().pdb(pdb("web", ("app", "web"), 1)));
-    check_goes(&world.clone().pdb(pdb("other", ("app", "other"), 0)));
+    check_disrupted(&world.clone().pdb(pdb("web", ("app", "web"), 1)));
+    check_disrupted(&world.clone().pdb(pdb("other", ("app", "other"), 0)));
     assert_eq!(
         world.pdb(pdb("web", ("app", "web"), 0)).blocked("n1"),
         NotDisruptable::Pdb { pod: pod_key("a"), budget: "default/web".into() }
@@ -66,7 +66,7 @@ fn a_budget_that_allows_nothing_keeps_the_node() {
 }
 
 #[test]
-fn a_pod_with_two_budgets_cannot_be_evicted() {
+fn a_pod_with_two_pdbs_cannot_be_evicted() {
     let world =
         holding(pod("a")).pdb(pdb("one", ("app", "web"), 1)).pdb(pdb("two", ("app", "web"), 1));
     assert_eq!(
@@ -76,18 +76,18 @@ fn a_pod_with_two_budgets_cannot_be_evicted() {
 }
 
 #[test]
-fn a_budget_lets_a_pod_go_that_is_not_ready_anyway() {
+fn a_pdb_may_allow_eviction_of_a_pod_that_is_not_ready() {
     let mut lenient = pdb("web", ("app", "web"), 0);
     lenient.always_allow_unhealthy = true;
     let world = holding(pod("a")).pdb(lenient).with(|snapshot| {
         snapshot.objects.pods[0].ready = Some(false);
         snapshot.objects.pods[0].started = Some(minutes_ago(5));
     });
-    check_goes(&world);
+    check_disrupted(&world);
 }
 
 #[test]
-fn a_node_of_a_pool_that_is_gone_stays() {
+fn a_node_of_a_deleted_pool_is_blocked() {
     let world = cluster().node(node("n1").of_pool("gone"));
     assert_eq!(world.blocked("n1"), NotDisruptable::NoNodePool("gone".into()));
 }

@@ -8,7 +8,7 @@ use domain::taint::Taint;
 
 use crate::testing::{Cluster, budget, cluster, disrupted_for, node};
 
-/// So many empty nodes.
+/// `count` empty nodes.
 fn empty_nodes(count: usize, budgets: &[Budget]) -> Cluster {
     let world = cluster().default_pool(|pool| pool.disruption.budgets = budgets.to_vec());
     (0..count).fold(world, |world, index| world.node(node(&format!("n{index}"))))
@@ -21,12 +21,12 @@ fn check(count: usize, budgets: &[Budget], expected: usize) {
 }
 
 #[test]
-fn without_budgets_all_go() {
+fn without_budgets_all_are_disrupted() {
     check(5, &[], 5);
 }
 
 #[test]
-fn so_many_nodes_go() {
+fn a_budget_allows_its_number_of_nodes() {
     check(5, &[budget(Count(2))], 2);
     check(5, &[budget(Count(0))], 0);
 }
@@ -45,7 +45,7 @@ fn the_strictest_budget_counts() {
 }
 
 #[test]
-fn a_budget_holds_for_its_reasons() {
+fn a_budget_applies_to_its_reasons() {
     let drifted = Budget { reasons: Some(vec![DisruptionReason::Drifted]), ..budget(Count(0)) };
     check(5, &[drifted], 5);
     let empty = Budget { reasons: Some(vec![DisruptionReason::Empty]), ..budget(Count(1)) };
@@ -53,7 +53,7 @@ fn a_budget_holds_for_its_reasons() {
 }
 
 #[test]
-fn a_budget_holds_in_its_window() {
+fn a_budget_applies_in_its_window() {
     let window = |schedule: &str| Budget {
         window: Some(BudgetWindow {
             schedule: schedule.parse().unwrap(),
@@ -66,14 +66,14 @@ fn a_budget_holds_in_its_window() {
 }
 
 #[test]
-fn nodes_that_are_going_already_count() {
+fn nodes_that_are_already_being_disrupted_count() {
     let leaving = node("leaving").with(|node| node.taints.push(Taint::disrupted()));
     let plan = empty_nodes(4, &[budget(Count(2))]).node(leaving).plan();
     assert_eq!(disrupted_for(&plan, DisruptionReason::Empty).len(), 1);
 }
 
 #[test]
-fn what_a_budget_keeps_is_told() {
+fn what_a_budget_blocks_is_reported() {
     let world = empty_nodes(2, &[budget(Count(1))]);
     assert_eq!(
         world.blocked("n1"),

@@ -1,4 +1,4 @@
-//! Consolidation: nodes that go because their pods fit elsewhere, or on something cheaper.
+//! Consolidation: nodes whose pods fit elsewhere, or on something cheaper.
 
 use domain::instance_type::InstanceType;
 use domain::label::CAPACITY_TYPE;
@@ -12,7 +12,7 @@ use crate::testing::{
 };
 
 #[test]
-fn a_node_whose_pods_fit_on_others_goes_without_replacement() {
+fn a_node_whose_pods_fit_on_others_is_removed_without_replacement() {
     let disruption = cluster()
         .node(node("n1"))
         .node(node("n2"))
@@ -33,7 +33,7 @@ fn a_node_that_is_too_large_is_replaced_by_a_cheaper_one() {
 }
 
 #[test]
-fn a_node_that_is_well_used_stays() {
+fn a_well_used_node_is_kept() {
     let plan = cluster().node(node("n1")).pod(pod("a").cpu(3500).on("n1")).plan();
     assert!(plan.disruptions.is_empty());
 }
@@ -51,8 +51,8 @@ fn several_nodes_are_merged_into_one_cheaper_one() {
     assert_eq!(disruption.savings, usd(0.60));
 }
 
-/// Two nodes that one would do for, of a pool of the given weight that only one of their pods may be launched
-/// from, and of the default pool, that both may be launched from.
+/// Two nodes that one could replace: one of a pool of the given weight, which admits only one of
+/// their pods, and one of the default pool, which admits both.
 fn apart_by_weight(weight: u32) -> Cluster {
     let taints = vec![taint("dedicated", TaintEffect::NoSchedule)];
     let mut dedicated = node_pool_with("dedicated", |template| template.taints = taints.clone());
@@ -87,7 +87,7 @@ fn a_pool_that_consolidates_only_empty_nodes_keeps_those_with_pods() {
 }
 
 #[test]
-fn pods_do_not_move_to_nodes_that_still_start() {
+fn pods_do_not_move_to_nodes_that_are_still_starting() {
     let world = cluster()
         .node(node("n1"))
         .node(node("n2").starting())
@@ -97,13 +97,13 @@ fn pods_do_not_move_to_nodes_that_still_start() {
 }
 
 #[test]
-fn empty_nodes_go_before_anything_is_consolidated() {
+fn empty_nodes_come_before_consolidation() {
     let plan = cluster().node(node("n1")).node(node("n2")).pod(pod("a").cpu(1500).on("n1")).plan();
     let reasons: Vec<_> = plan.disruptions.iter().map(|own| own.reason).collect();
     assert_eq!(reasons, [DisruptionReason::Empty]);
 }
 
-/// One spot node that could be any of so many cheaper spot types.
+/// One spot node that any of `cheaper` cheaper spot types could replace.
 fn on_spot(cheaper: usize, gate: bool) -> Cluster {
     let mut sold: Vec<InstanceType> = (0..cheaper)
         .map(|index| with_spot(instance_type(&format!("s{index:02}"), 2, 0.10), 0.03))
@@ -129,7 +129,7 @@ fn spot_is_replaced_by_spot_only_with_fifteen_types_to_choose_from() {
 }
 
 #[test]
-fn a_node_of_unknown_price_stays() {
+fn a_node_of_unknown_price_is_kept() {
     // Young enough not to have drifted for a type that is not sold as spot.
     let young = node("n1")
         .label(CAPACITY_TYPE, "spot")

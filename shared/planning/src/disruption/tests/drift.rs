@@ -1,4 +1,4 @@
-//! Drifted nodes: each way of drifting, and in which order they go.
+//! Drifted nodes: each way of drifting, and in which order they are replaced.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ fn a_label_outside_the_pools_requirements_is_drift() {
 }
 
 #[test]
-fn a_type_that_is_sold_no_longer_is_drift_after_an_hour() {
+fn a_type_that_is_no_longer_sold_is_drift_after_an_hour() {
     let old = |minutes| {
         let created = Some(minutes_ago(minutes));
         cluster().node(node("n1").of_type("gone").with_claim(|claim| claim.created = created))
@@ -116,7 +116,7 @@ fn a_changed_node_class_is_drift() {
 }
 
 #[test]
-fn an_image_that_is_not_selected_any_more_is_drift() {
+fn an_image_that_is_no_longer_selected_is_drift() {
     let world = |image: &str| {
         let image = Some(Text::from(image));
         cluster()
@@ -127,9 +127,8 @@ fn an_image_that_is_not_selected_any_more_is_drift() {
     assert_eq!(reason(&world("ami-0")), Some(DriftReason::AmiDrift));
 }
 
-/// A node that has drifted.
 #[test]
-fn a_rebalance_recommendation_is_drift_where_the_pool_says_so() {
+fn a_rebalance_recommendation_is_drift_if_the_pool_says_so() {
     let world = |policy: Option<&str>| {
         let policy = policy.map(|policy| (ON_REBALANCE_RECOMMENDATION.into(), policy.into()));
         let recommended = [(REBALANCE_RECOMMENDED.into(), "2026-01-05T09:00:00Z".into())];
@@ -142,6 +141,7 @@ fn a_rebalance_recommendation_is_drift_where_the_pool_says_so() {
     assert_eq!(reason(&world(None)), None);
 }
 
+/// A node that has drifted.
 fn drifted(name: &str) -> NodeMaker {
     node(name).with_claim(|claim| claim.termination_grace_period = None)
 }
@@ -196,7 +196,7 @@ fn drift_waits_for_its_budget() {
 }
 
 #[test]
-fn a_grace_period_lets_drift_go_ahead_of_a_pods_budget() {
+fn a_termination_grace_period_lets_drift_override_a_pdb() {
     let world = |grace: Option<SignedDuration>| {
         drifting()
             .default_pool(|pool| {
@@ -212,7 +212,7 @@ fn a_grace_period_lets_drift_go_ahead_of_a_pods_budget() {
 }
 
 #[test]
-fn a_drifted_node_whose_pods_find_no_place_stays() {
+fn a_drifted_node_whose_pods_find_no_place_is_kept() {
     let world = drifting().node(node("n1").of_type("m.2xlarge")).pod(pod("a").cpu(7000).on("n1"));
     let unplaceable = world.with(|snapshot| {
         let types = Arc::make_mut(&mut snapshot.instance_types.default);
@@ -229,9 +229,10 @@ fn a_drifted_node_whose_pods_find_no_place_stays() {
 }
 
 #[test]
-fn a_drifted_node_that_a_pod_has_just_left_makes_way_for_its_own_pods() {
+fn a_drifted_node_within_consolidate_after_is_replaced() {
     let unwanted = requirement(INSTANCE_TYPE, Operator::NotIn, &["m.xlarge"]);
-    // The only pod of its kind that may be in its zone: as long as it counts there, no other has a place.
+    // The only pod of its kind that may be in its zone: as long as it counts there, no other has a
+    // place.
     let alone = pod("a")
         .cpu(1500)
         .label("app", "db")
@@ -255,7 +256,7 @@ fn a_drifted_node_that_a_pod_has_just_left_makes_way_for_its_own_pods() {
 }
 
 #[test]
-fn a_node_whose_replacements_limits_leave_too_few_types_for_says_so() {
+fn a_node_whose_replacements_limits_leave_too_few_types_for_is_reported_so() {
     let sold = vec![
         instance_type("m.xlarge", 4, 0.20),
         instance_type("m.2xlarge", 8, 0.40),

@@ -1,4 +1,4 @@
-//! Drift of what an instance has: its image, its place in the network, the reservation it runs in; and of
+//! Drift of an instance from its node class: image, network, reservation, placement group; and of
 //! templates that Karpenter stamped.
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn reason(world: &Cluster) -> Option<DriftReason> {
     drifted(&world.0).remove(name)
 }
 
-/// A node beside a class for which this was resolved.
+/// A node whose class has the given status.
 fn of_class(status: Ec2NodeClassStatus, node: NodeMaker) -> Cluster {
     let class = Ec2NodeClass { status, ..testkit::node_class("default") };
     cluster().with(|snapshot| snapshot.objects.node_classes.push(class)).node(node)
@@ -38,7 +38,7 @@ fn in_network(subnet: &str, groups: &[&str]) -> NodeMaker {
 }
 
 #[test]
-fn a_subnet_that_is_not_selected_any_more_is_drift() {
+fn a_subnet_that_is_no_longer_selected_is_drift() {
     let subnet = |id: &str| ResolvedSubnet { id: id.into(), zone: "a".into(), zone_id: None };
     let status = Ec2NodeClassStatus {
         subnets: vec![subnet("subnet-1"), subnet("subnet-2")],
@@ -71,7 +71,7 @@ fn a_class_that_nothing_was_resolved_for_makes_no_node_drift() {
 }
 
 #[test]
-fn a_reservation_that_is_not_selected_any_more_is_drift() {
+fn a_reservation_that_is_no_longer_selected_is_drift() {
     let reservation = |id: &str| ResolvedCapacityReservation {
         id: id.into(),
         instance_type: "m.xlarge".into(),
@@ -135,7 +135,7 @@ fn an_image_that_would_not_be_chosen_first_is_drift() {
 }
 
 #[test]
-fn a_type_that_is_sold_no_longer_in_the_way_it_was_bought_is_drift() {
+fn a_type_that_is_no_longer_sold_in_its_capacity_type_is_drift() {
     let spot = || node("n1").label(CAPACITY_TYPE, "spot");
     assert_eq!(reason(&cluster().node(spot())), Some(DriftReason::InstanceTypeNotFound));
     // What cannot be launched at the moment is sold still.
@@ -149,7 +149,8 @@ fn a_type_that_is_sold_no_longer_in_the_way_it_was_bought_is_drift() {
     assert_eq!(reason(&cluster().node(reserved)), None);
 }
 
-/// A node that Karpenter stamped, of a pool with such a template and such an annotation.
+/// A node that Karpenter stamped with hash `own`, of a pool whose template and annotation have the
+/// given hashes.
 fn stamped(own: &str, version: &str, template: Option<&str>, recorded: Option<&str>) -> Cluster {
     let stamp = |hash: &str, version: &str| {
         Stamp { hash: hash.into(), version: version.into() }.node_pool_annotations()

@@ -8,7 +8,7 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 use crate::testing::{cluster, disrupted_for, minutes_ago, node, pod, usd};
 
 #[test]
-fn empty_nodes_go_together() {
+fn empty_nodes_are_removed_together() {
     let world = cluster().node(node("n1")).node(node("n2")).node(node("n3"));
     let disruption = world.pod(pod("a").cpu(3900).on("n3")).disruption();
     assert_eq!(disruption.reason, DisruptionReason::Empty);
@@ -25,7 +25,7 @@ fn a_node_with_daemons_only_is_empty() {
 }
 
 #[test]
-fn a_node_that_pods_are_about_to_use_stays() {
+fn a_node_that_pods_are_nominated_to_is_kept() {
     let world = cluster().node(node("n1"));
     assert_eq!(world.clone().pod(pod("a")).blocked("n1"), NotDisruptable::Nominated);
     let nominated = world.with(|snapshot| {
@@ -39,13 +39,13 @@ fn consolidate_after_counts_from_the_last_pod_that_came_or_went() {
     let world = cluster().default_pool(|pool| {
         pool.disruption.consolidate_after = NeverOr::After(SignedDuration::from_mins(10));
     });
-    let quiet = |minutes| {
+    let unchanged_for = |minutes| {
         world.clone().node(
             node("n1").with_claim(|claim| claim.status.last_pod_event = Some(minutes_ago(minutes))),
         )
     };
-    assert_eq!(disrupted_for(&quiet(10).plan(), DisruptionReason::Empty), ["n1"]);
-    assert!(disrupted_for(&quiet(9).plan(), DisruptionReason::Empty).is_empty());
+    assert_eq!(disrupted_for(&unchanged_for(10).plan(), DisruptionReason::Empty), ["n1"]);
+    assert!(disrupted_for(&unchanged_for(9).plan(), DisruptionReason::Empty).is_empty());
 }
 
 #[test]
@@ -55,13 +55,13 @@ fn a_pool_that_never_consolidates_keeps_its_empty_nodes() {
 }
 
 #[test]
-fn a_node_that_starts_stays() {
+fn a_starting_node_is_kept() {
     let world = cluster().node(node("n1").starting());
     assert_eq!(world.blocked("n1"), NotDisruptable::NotInitialized);
 }
 
 #[test]
-fn nodes_of_nobody_are_left_alone() {
+fn unmanaged_nodes_are_left_alone() {
     let mut world = cluster().node(node("n1").with(|node| {
         node.labels.remove(domain::label::NODE_POOL);
     }));

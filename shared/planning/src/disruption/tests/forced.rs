@@ -1,4 +1,4 @@
-//! Expired and unhealthy nodes: nothing holds them.
+//! Expired and unhealthy nodes: nothing blocks their disruption.
 
 use domain::SignedDuration;
 use domain::label::DO_NOT_DISRUPT;
@@ -10,14 +10,14 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 
 use crate::testing::{Cluster, NodeMaker, budget, cluster, disrupted_for, minutes_ago, node, pod};
 
-/// Lives for so many hours; it is a day old.
+/// A node a day old that expires after `hours`.
 fn expiring(name: &str, hours: i64) -> NodeMaker {
     node(name).with_claim(|claim| {
         claim.expire_after = NeverOr::After(SignedDuration::from_hours(hours));
     })
 }
 
-fn holding_everything() -> Cluster {
+fn blocking_everything() -> Cluster {
     cluster().default_pool(|pool| {
         pool.disruption.budgets = vec![budget(CountOrPercent::Count(0))];
         pool.disruption.consolidate_after = NeverOr::Never;
@@ -25,26 +25,26 @@ fn holding_everything() -> Cluster {
 }
 
 #[test]
-fn a_node_that_has_lived_its_time_is_replaced_whatever_holds_it() {
+fn an_expired_node_is_replaced_whatever_blocks_it() {
     let held = expiring("n1", 24)
         .with(|node| _ = node.annotations.insert(DO_NOT_DISRUPT.into(), "true".into()));
-    let disruption = holding_everything().node(held).pod(pod("a").cpu(3000).on("n1")).disruption();
+    let disruption = blocking_everything().node(held).pod(pod("a").cpu(3000).on("n1")).disruption();
     assert_eq!(disruption.reason, DisruptionReason::Expired);
     assert_eq!(disruption.replacements.len(), 1);
     assert_eq!(&*disruption.pods[0].name, "a");
 }
 
 #[test]
-fn a_node_that_has_time_left_stays() {
-    let plan = holding_everything().node(expiring("n1", 25)).plan();
+fn a_node_that_has_not_expired_is_kept() {
+    let plan = blocking_everything().node(expiring("n1", 25)).plan();
     assert!(disrupted_for(&plan, DisruptionReason::Expired).is_empty());
     let never = node("n1").with_claim(|claim| claim.expire_after = NeverOr::Never);
-    assert!(holding_everything().node(never).plan().disruptions.is_empty());
+    assert!(blocking_everything().node(never).plan().disruptions.is_empty());
 }
 
 #[test]
-fn pods_of_an_expired_node_move_to_nodes_that_stay() {
-    let disruption = holding_everything()
+fn pods_of_an_expired_node_move_to_remaining_nodes() {
+    let disruption = blocking_everything()
         .node(expiring("n1", 24))
         .node(node("n2"))
         .pod(pod("a").on("n1"))
@@ -55,8 +55,8 @@ fn pods_of_an_expired_node_move_to_nodes_that_stay() {
 }
 
 #[test]
-fn pods_of_an_expired_node_do_not_move_to_another_that_goes() {
-    let plan = holding_everything()
+fn pods_of_an_expired_node_do_not_move_to_another_expired_one() {
+    let plan = blocking_everything()
         .node(expiring("n1", 24))
         .node(expiring("n2", 24))
         .pod(pod("a").on("n1"))
@@ -69,8 +69,8 @@ fn pods_of_an_expired_node_do_not_move_to_another_that_goes() {
     }
 }
 
-/// Not ready for so many minutes.
-fn sick(name: &str, minutes: i64) -> NodeMaker {
+/// A node that has not been ready for `minutes`.
+fn unhealthy(name: &str, minutes: i64) -> NodeMaker {
     node(name).with(|node| {
         node.conditions.push(NodeCondition {
             kind: "Ready".into(),
@@ -80,17 +80,17 @@ fn sick(name: &str, minutes: i64) -> NodeMaker {
     })
 }
 
-/// A pool with so many nodes that are well.
+/// A pool with `count` healthy nodes.
 fn with_healthy(count: usize) -> Cluster {
     let world =
-        holding_everything().with(|snapshot| snapshot.settings.feature_gates.node_repair = true);
+        blocking_everything().with(|snapshot| snapshot.settings.feature_gates.node_repair = true);
     (0..count).fold(world, |world, index| world.node(node(&format!("healthy-{index}"))))
 }
 
 #[test]
 fn a_node_that_is_not_ready_for_long_is_repaired() {
     let unhealthy = |minutes| {
-        let plan = with_healthy(4).node(sick("sick", minutes)).plan();
+        let plan = with_healthy(4).node(unhealthy("sick", minutes)).plan();
         disrupted_for(&plan, DisruptionReason::Unhealthy).len()
     };
     assert_eq!(unhealthy(30), 1);
@@ -98,23 +98,23 @@ fn a_node_that_is_not_ready_for_long_is_repaired() {
 }
 
 #[test]
-fn where_more_than_a_fifth_is_unhealthy_none_is_repaired() {
+fn if_more_than_a_fifth_is_unhealthy_none_is_repaired() {
     let repaired = |healthy| {
-        let plan = with_healthy(healthy).node(sick("s1", 40)).node(sick("s2", 40)).plan();
+        let plan = with_healthy(healthy).node(unhealthy("s1", 40)).node(unhealthy("s2", 40)).plan();
         disrupted_for(&plan, DisruptionReason::Unhealthy).len()
     };
     // A fifth of six is two, rounded up; a fifth of five is one.
     assert_eq!(repaired(4), 2);
     assert_eq!(repaired(3), 0);
-    let held = with_healthy(3).node(sick("s1", 40)).node(sick("s2", 40)).blocked("s1");
+    let held = with_healthy(3).node(unhealthy("s1", 40)).node(unhealthy("s2", 40)).blocked("s1");
     assert_eq!(held, NotDisruptable::TooManyUnhealthy { unhealthy: 2, total: 5 });
 }
 
 #[test]
-fn nothing_is_repaired_where_the_gate_is_off() {
+fn nothing_is_repaired_if_the_gate_is_off() {
     let plan = with_healthy(4)
         .with(|snapshot| snapshot.settings.feature_gates.node_repair = false)
-        .node(sick("sick", 40))
+        .node(unhealthy("sick", 40))
         .plan();
     assert!(disrupted_for(&plan, DisruptionReason::Unhealthy).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Pools of a fixed size: what they have too many goes, and drifted nodes are replaced one for one.
+//! Static NodePools: surplus nodes are removed, and drifted ones are replaced one for one.
 
 use domain::SignedDuration;
 use domain::drift::DriftReason;
@@ -17,8 +17,8 @@ use crate::testing::{
     node_pool, node_pool_of, now, pdb, pod, pod_key, requirement, spread_over,
 };
 
-/// Pool `default` is to have so many nodes, and may disrupt none by choice.
-fn fixed(replicas: u32) -> Cluster {
+/// Pool `default` is static and its budgets allow no disruption.
+fn static_pool(replicas: u32) -> Cluster {
     cluster().default_pool(|pool| {
         pool.replicas = Some(replicas);
         pool.disruption.budgets = vec![budget(CountOrPercent::Count(0))];
@@ -31,28 +31,28 @@ fn scaled_down(world: &Cluster) -> Vec<String> {
 }
 
 #[test]
-fn nodes_beyond_replicas_go_whatever_budgets_say() {
-    let three = |replicas| fixed(replicas).node(node("a")).node(node("b")).node(node("c"));
+fn surplus_nodes_are_removed_whatever_budgets_say() {
+    let three = |replicas| static_pool(replicas).node(node("a")).node(node("b")).node(node("c"));
     assert_eq!(scaled_down(&three(3)).len(), 0);
     assert_eq!(scaled_down(&three(2)).len(), 1);
     assert_eq!(scaled_down(&three(0)).len(), 3);
 }
 
 #[test]
-fn a_pool_without_replicas_keeps_what_it_has() {
+fn a_pool_without_replicas_has_no_surplus() {
     let world = cluster().node(node("a")).pod(pod("p").cpu(3500).on("a"));
     assert_eq!(scaled_down(&world).len(), 0);
 }
 
 #[test]
-fn what_goes_first_is_what_nobody_misses() {
+fn surplus_nodes_are_ranked_by_what_losing_them_means() {
     let on = |name: &str, node: &str| pod(name).cpu(300).on(node);
     let protected = pod("p").cpu(300).on("protected").having(|pod| {
         pod.do_not_disrupt = Some(DoNotDisrupt::Always);
     });
     let never_launched = node("unlaunched").with_claim(|claim| claim.status.provider_id = None);
     let world = |replicas| {
-        fixed(replicas)
+        static_pool(replicas)
             .node(node("a-protected-1").with(|node| {
                 _ = node.annotations.insert(DO_NOT_DISRUPT.into(), "true".into());
             }))
@@ -75,53 +75,53 @@ fn what_goes_first_is_what_nobody_misses() {
 }
 
 #[test]
-fn nodes_that_go_already_are_not_gone_twice() {
+fn nodes_being_deleted_are_not_removed_twice() {
     let tainted = node("a").with(|node| node.taints.push(Taint::disrupted()));
-    assert_eq!(scaled_down(&fixed(1).node(tainted).node(node("b"))).len(), 0);
+    assert_eq!(scaled_down(&static_pool(1).node(tainted).node(node("b"))).len(), 0);
     let deleted = node("a").with(|node| node.deleted = Some(now()));
-    assert_eq!(scaled_down(&fixed(1).node(deleted).node(node("b"))).len(), 0);
+    assert_eq!(scaled_down(&static_pool(1).node(deleted).node(node("b"))).len(), 0);
 }
 
 #[test]
-fn an_expired_node_is_one_of_those_that_are_too_many() {
+fn an_expired_node_counts_as_surplus() {
     let expired = node("a")
         .with_claim(|claim| claim.expire_after = NeverOr::After(SignedDuration::from_hours(24)));
-    let plan = fixed(1).node(expired).node(node("b")).plan();
+    let plan = static_pool(1).node(expired).node(node("b")).plan();
     assert_eq!(disrupted_for(&plan, DisruptionReason::Expired), ["a"]);
     assert_eq!(disrupted_for(&plan, DisruptionReason::ScaledDown).len(), 0);
 }
 
 #[test]
-fn a_claim_in_flight_goes_though_it_has_outlived_its_time() {
+fn a_claim_in_flight_is_removed_though_it_has_expired() {
     let overdue = node("late").with_claim(|claim| {
         claim.expire_after = NeverOr::After(SignedDuration::from_hours(1));
         claim.status.provider_id = None;
     });
-    assert_eq!(scaled_down(&fixed(1).in_flight(overdue).node(node("b"))), ["claim-late"]);
+    assert_eq!(scaled_down(&static_pool(1).in_flight(overdue).node(node("b"))), ["claim-late"]);
 }
 
 #[test]
-fn a_node_that_pods_are_expected_on_stays_until_they_are_there() {
+fn a_node_that_pods_are_expected_on_is_kept_until_they_arrive() {
     let only_here = pod("waits").on_nodes_with("kubernetes.io/hostname", "a");
-    let world = fixed(0).node(node("a")).node(node("b")).pod(only_here);
+    let world = static_pool(0).node(node("a")).node(node("b")).pod(only_here);
     assert_eq!(scaled_down(&world), ["b"]);
 }
 
 #[test]
 fn pods_of_a_surplus_node_get_places_first_and_never_in_its_own_pool() {
     let elsewhere =
-        fixed(0).pool(node_pool("other")).node(node("a")).pod(pod("p").cpu(900).on("a"));
+        static_pool(0).pool(node_pool("other")).node(node("a")).pod(pod("p").cpu(900).on("a"));
     let disruption = elsewhere.disruption();
     assert_eq!(disruption.replacements.len(), 1);
     assert_eq!(&*disruption.replacements[0].node_pool, "other");
     assert_eq!(disruption.replacements[0].pods, [pod_key("p")]);
-    let nowhere = fixed(0).node(node("a")).pod(pod("p").cpu(900).on("a"));
+    let nowhere = static_pool(0).node(node("a")).pod(pod("p").cpu(900).on("a"));
     assert_eq!(nowhere.disruption().replacements, [], "the user asked for it all the same");
 }
 
 #[test]
-fn pods_of_surplus_nodes_do_not_move_to_others_that_go() {
-    let world = fixed(1)
+fn pods_of_surplus_nodes_do_not_move_to_other_surplus_nodes() {
+    let world = static_pool(1)
         .node(node("a"))
         .node(node("b"))
         .node(node("c"))
@@ -136,7 +136,7 @@ fn pods_of_surplus_nodes_do_not_move_to_others_that_go() {
 }
 
 #[test]
-fn nothing_happens_to_pools_of_a_fixed_size_where_the_gate_is_off() {
+fn static_pools_are_left_alone_if_the_gate_is_off() {
     let world = |gate| {
         drifted(2)
             .default_pool(|pool| pool.replicas = Some(1))
@@ -146,8 +146,8 @@ fn nothing_happens_to_pools_of_a_fixed_size_where_the_gate_is_off() {
     assert_eq!(world(false).plan().disruptions.len(), 0);
 }
 
-/// A pool that is to have `m.2xlarge` only, and has so many `m.xlarge`, drifted in turn: `n0` first. Budgets hold
-/// nothing.
+/// A static pool that requires `m.2xlarge` and has `nodes` nodes of type `m.xlarge`, drifted one
+/// after the other, `n0` first. It has no budgets.
 fn drifted(nodes: u32) -> Cluster {
     let wanted = requirement(INSTANCE_TYPE, Operator::In, &["m.2xlarge"]);
     let pool = NodePool { replicas: Some(nodes), ..node_pool_of("default", &[wanted]) };
@@ -179,7 +179,7 @@ fn replaced(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn a_drifted_node_is_replaced_by_one_of_its_pool_though_it_is_empty() {
+fn a_drifted_node_is_replaced_by_one_of_its_pool_even_if_it_is_empty() {
     let disruption = drifted(1).disruption();
     assert_eq!(disruption.reason, DisruptionReason::Drifted);
     assert_eq!(disruption.replacements.len(), 1);
@@ -188,7 +188,7 @@ fn a_drifted_node_is_replaced_by_one_of_its_pool_though_it_is_empty() {
 }
 
 #[test]
-fn as_many_are_replaced_at_once_as_budgets_allow() {
+fn budgets_limit_how_many_are_replaced_at_once() {
     let world = with_budget(drifted(3), 2);
     let plan = world.plan();
     assert_eq!(replaced(&plan), ["n0", "n1"], "those that drifted first");
@@ -197,7 +197,7 @@ fn as_many_are_replaced_at_once_as_budgets_allow() {
 }
 
 #[test]
-fn its_pods_go_to_the_replacement_where_no_other_node_has_room() {
+fn its_pods_move_to_the_replacement_if_no_other_node_has_room() {
     let world = drifted(1).pod(pod("a").cpu(1500).on("n0")).pod(pod("b").cpu(1500).on("n0"));
     let disruption = world.disruption();
     assert_eq!(disruption.replacements.len(), 1);
@@ -211,7 +211,7 @@ fn no_other_pool_launches_for_it() {
 }
 
 #[test]
-fn a_pod_that_the_replacement_cannot_host_holds_it() {
+fn a_pod_that_the_replacement_cannot_host_blocks_it() {
     let world =
         drifted(1).pod(pod("a").cpu(1500).on_nodes_with(INSTANCE_TYPE, "m.xlarge").on("n0"));
     assert_eq!(
@@ -224,7 +224,7 @@ fn a_pod_that_the_replacement_cannot_host_holds_it() {
 }
 
 #[test]
-fn pods_that_no_single_node_of_the_pool_hosts_hold_it() {
+fn pods_that_no_single_node_of_the_pool_hosts_block_it() {
     let small = requirement(INSTANCE_TYPE, Operator::In, &["m.large"]);
     let pool = NodePool { replicas: Some(1), ..node_pool_of("default", &[small]) };
     let world = cluster()
@@ -279,14 +279,14 @@ fn while_one_is_being_replaced_the_next_waits() {
 }
 
 #[test]
-fn what_is_too_many_goes_before_anything_is_replaced() {
+fn surplus_is_removed_before_anything_is_replaced() {
     let plan = drifted(2).default_pool(|pool| pool.replicas = Some(1)).plan();
     assert_eq!(disrupted_for(&plan, DisruptionReason::ScaledDown).len(), 1);
     assert_eq!(replaced(&plan).len(), 0);
 }
 
 #[test]
-fn a_pod_disruption_budget_holds_it() {
+fn a_pod_disruption_budget_blocks_it() {
     let world =
         drifted(1).pod(pod("a").label("app", "db").on("n0")).pdb(pdb("db", ("app", "db"), 0));
     assert!(matches!(world.blocked("n0"), NotDisruptable::Pdb { .. }));
@@ -310,7 +310,7 @@ fn drifted_nodes_of_other_pools_come_later() {
 }
 
 #[test]
-fn a_tick_later_the_pool_is_as_it_should_be() {
+fn one_run_later_the_pool_has_settled() {
     let world = drifted(2).pod(pod("a").cpu(1500).on("n0")).pod(pod("b").cpu(1500).on("n1"));
     let settled = world.after(&world.plan());
     let plan = settled.plan();
@@ -318,14 +318,14 @@ fn a_tick_later_the_pool_is_as_it_should_be() {
 }
 
 #[test]
-fn what_was_proposed_still_stands_until_something_changes() {
+fn what_was_proposed_stays_valid_until_something_changes() {
     let world = drifted(1).pod(pod("a").cpu(1500).on("n0"));
     let proposed = world.disruption();
     assert_eq!(crate::disruption::validate(&world.0, &proposed), Ok(proposed.clone()));
     let other = requirement(INSTANCE_TYPE, Operator::In, &["m.xlarge"]);
     let as_it_was = world.pool(NodePool { replicas: Some(1), ..node_pool_of("default", &[other]) });
     assert!(crate::disruption::validate(&as_it_was.0, &proposed).is_err());
-    let surplus = fixed(0).node(node("n1"));
+    let surplus = static_pool(0).node(node("n1"));
     let proposed = surplus.disruption();
     assert_eq!(crate::disruption::validate(&surplus.0, &proposed), Ok(proposed.clone()));
     let wanted = surplus.default_pool(|pool| pool.replicas = Some(1));

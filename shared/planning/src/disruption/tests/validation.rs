@@ -23,7 +23,7 @@ fn replacing() -> (Cluster, PlannedDisruption) {
     (world, command)
 }
 
-/// Two nodes of which one goes, its pods to the other, and the command.
+/// Two nodes of which one is removed, its pods moving to the other, and the command.
 fn moving() -> (Cluster, PlannedDisruption) {
     let world = cluster()
         .node(node("n1"))
@@ -35,18 +35,18 @@ fn moving() -> (Cluster, PlannedDisruption) {
     (world, command)
 }
 
-fn holds(world: &Cluster, command: &PlannedDisruption) -> bool {
+fn is_valid(world: &Cluster, command: &PlannedDisruption) -> bool {
     validate(&world.0, command).is_ok()
 }
 
-/// What the refusal says.
+/// Checks that the command is refused with this text.
 #[track_caller]
 fn check(world: &Cluster, command: &PlannedDisruption, text: &str) {
     assert_eq!(validate(&world.0, command).unwrap_err().to_string(), text);
 }
 
 #[test]
-fn what_was_just_proposed_holds() {
+fn what_was_just_proposed_is_valid() {
     for (world, command) in [replacing(), moving()] {
         assert_eq!(validate(&world.0, &command).as_ref(), Ok(&command));
     }
@@ -63,7 +63,7 @@ fn pods_whose_place_was_taken_meanwhile_get_another() {
 }
 
 #[test]
-fn a_pod_that_came_to_the_node_meanwhile_goes_with_the_others() {
+fn a_pod_that_arrived_on_the_node_meanwhile_moves_with_the_others() {
     let (world, command) = replacing();
     let world = world.pod(pod("b").cpu(100).on("n1"));
     let renewed = validate(&world.0, &command).unwrap();
@@ -92,16 +92,16 @@ fn what_is_launched_is_chosen_at_the_prices_of_the_moment() {
 }
 
 #[test]
-fn a_command_holds_though_something_better_would_be_proposed_now() {
+fn a_command_stays_valid_though_something_better_would_be_proposed_now() {
     let (world, command) = moving();
     // A dearer node now could go as well, and comes first.
     let world = world.node(node("n0").of_type("m.2xlarge")).pod(pod("c").cpu(400).on("n0"));
     assert_ne!(world.disruption().nodes, command.nodes);
-    assert!(holds(&world, &command));
+    assert!(is_valid(&world, &command));
 }
 
 #[test]
-fn a_command_for_several_nodes_holds_as_a_whole_or_not_at_all() {
+fn a_command_for_several_nodes_is_valid_as_a_whole_or_not_at_all() {
     let world = cluster()
         .node(node("n1").of_type("m.2xlarge"))
         .node(node("n2").of_type("m.2xlarge"))
@@ -109,7 +109,7 @@ fn a_command_for_several_nodes_holds_as_a_whole_or_not_at_all() {
         .pod(pod("b").cpu(1500).label("app", "web").on("n2"));
     let command = world.disruption();
     assert_eq!(command.nodes.len(), 2);
-    assert!(holds(&world, &command));
+    assert!(is_valid(&world, &command));
     // The fresh plan still takes the other.
     let blocked = world.pdb(pdb("web", ("app", "web"), 0));
     assert_eq!(blocked.disruption().nodes, [command.nodes[0].clone()]);
@@ -120,7 +120,7 @@ fn a_command_for_several_nodes_holds_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_node_that_is_gone_or_going_ends_the_command() {
+fn a_node_that_is_deleted_or_being_deleted_invalidates_the_command() {
     let (world, command) = replacing();
     let text = "node n1 is gone or already going";
     check(&world.clone().with(|snapshot| snapshot.objects.nodes.clear()), &command, text);
@@ -129,7 +129,7 @@ fn a_node_that_is_gone_or_going_ends_the_command() {
 }
 
 #[test]
-fn what_blocks_a_node_now_is_the_answer() {
+fn what_blocks_a_node_now_is_the_reason() {
     let (world, command) = moving();
     let refusing = world.clone().with(|snapshot| {
         snapshot.objects.nodes[0].annotations.insert(DO_NOT_DISRUPT.into(), "true".into());
@@ -150,7 +150,7 @@ fn what_blocks_a_node_now_is_the_answer() {
 }
 
 #[test]
-fn a_budget_that_has_shut_ends_the_command() {
+fn an_exhausted_budget_invalidates_the_command() {
     let (world, command) = moving();
     let shut = world.default_pool(|pool| {
         pool.disruption.budgets = vec![budget(CountOrPercent::Count(0))];
@@ -159,7 +159,7 @@ fn a_budget_that_has_shut_ends_the_command() {
 }
 
 #[test]
-fn a_policy_that_has_changed_ends_the_command() {
+fn a_policy_that_has_changed_invalidates_the_command() {
     let (world, command) = moving();
     let changed = world.default_pool(|pool| {
         pool.disruption.consolidation_policy = ConsolidationPolicy::WhenEmpty;
@@ -172,16 +172,16 @@ fn a_policy_that_has_changed_ends_the_command() {
 }
 
 #[test]
-fn a_node_that_is_not_empty_any_more_stays() {
+fn a_node_that_is_no_longer_empty_is_kept() {
     let world = cluster().node(node("n1")).node(node("n2"));
     let command = world.disruption();
     assert_eq!(command.reason, DisruptionReason::Empty);
-    assert!(holds(&world, &command));
+    assert!(is_valid(&world, &command));
     check(&world.pod(pod("a").on("n2")), &command, "node n2 is not empty any more");
 }
 
 #[test]
-fn pods_that_fit_nowhere_else_any_more_end_the_command() {
+fn pods_that_fit_nowhere_else_any_more_invalidate_the_command() {
     let (world, command) = moving();
     // What would hold them is full, and a new node was not planned.
     let full = world.clone().pod(pod("c").cpu(900).on("n2"));
@@ -191,14 +191,14 @@ fn pods_that_fit_nowhere_else_any_more_end_the_command() {
 }
 
 #[test]
-fn a_replacement_that_is_not_needed_any_more_ends_the_command() {
+fn a_replacement_that_is_not_needed_any_more_invalidates_the_command() {
     let (world, command) = replacing();
     let roomy = world.node(node("n2")).pod(pod("b").cpu(100).on("n2"));
     check(&roomy, &command, "its pods need only 0 new nodes now, 1 planned");
 }
 
 #[test]
-fn a_planned_type_that_is_too_small_or_too_dear_now_ends_the_command() {
+fn a_planned_type_that_is_too_small_or_too_expensive_now_invalidates_the_command() {
     let (world, command) = replacing();
     let grown = world.clone().pod(pod("b").cpu(800).on("n1"));
     let dearer = "2 of its pods would need a new node: the cheapest, m.xlarge, costs $0.2000/h, \
@@ -222,7 +222,7 @@ fn a_planned_type_that_is_too_small_or_too_dear_now_ends_the_command() {
             offering.price = usd(0.15);
         }
     }
-    assert!(holds(&world.selling(sold), &command));
+    assert!(is_valid(&world.selling(sold), &command));
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_replacement_must_do_in_every_zone_it_may_come_up_in() {
 }
 
 #[test]
-fn a_replacement_must_have_the_labels_that_pods_ask_for_now() {
+fn a_replacement_must_have_the_labels_that_pods_require_now() {
     let pool = node_pool_with("default", |template| {
         template.requirements =
             vec![domain::requirement::Requirement::is_in("team", ["blue", "red"].map(Into::into))];
@@ -246,7 +246,7 @@ fn a_replacement_must_have_the_labels_that_pods_ask_for_now() {
     let world =
         cluster().pool(pool).node(node("n1").label("team", "red")).pod(pod("a").cpu(1500).on("n1"));
     let command = world.disruption();
-    assert!(holds(&world, &command));
+    assert!(is_valid(&world, &command));
     let named = world.pod(pod("b").cpu(100).requiring(is("team", "red")).on("n1"));
     let name = &command.replacements[0].name;
     check(&named, &command, &format!("replacement {name} could not have team blue any more"));
@@ -266,7 +266,7 @@ fn a_replacement_of_another_pool_is_another_command() {
 }
 
 #[test]
-fn drift_that_was_undone_ends_the_command() {
+fn drift_that_was_undone_invalidates_the_command() {
     let undone = cluster()
         .default_pool(|pool| pool.disruption.consolidate_after = NeverOr::Never)
         .node(node("n1"))
@@ -277,12 +277,12 @@ fn drift_that_was_undone_ends_the_command() {
     });
     let command = drifted.disruption();
     assert_eq!(command.reason, DisruptionReason::Drifted);
-    assert!(holds(&drifted, &command));
+    assert!(is_valid(&drifted, &command));
     check(&undone, &command, "node n1 has not drifted any more");
 }
 
 #[test]
-fn expiration_holds_whatever_blocks_the_node_and_stops_where_it_is_put_off() {
+fn expiration_is_valid_whatever_blocks_the_node_and_invalid_once_postponed() {
     let expired = |hours| {
         cluster()
             .node(node("n1").with_claim(|claim| {
@@ -293,14 +293,14 @@ fn expiration_holds_whatever_blocks_the_node_and_stops_where_it_is_put_off() {
     };
     let command = expired(24).disruption();
     assert_eq!(command.reason, DisruptionReason::Expired);
-    assert!(holds(&expired(24), &command));
+    assert!(is_valid(&expired(24), &command));
     // Less is needed than planned: it goes all the same.
-    assert!(holds(&expired(24).node(node("n2")), &command));
+    assert!(is_valid(&expired(24).node(node("n2")), &command));
     check(&expired(48), &command, "node n1 is not Expired any more");
 }
 
 #[test]
-fn a_node_that_has_to_go_at_once_ends_the_voluntary_command() {
+fn a_node_that_is_disrupted_in_any_case_invalidates_the_voluntary_command() {
     let (world, command) = moving();
     let expired = world.with(|snapshot| {
         snapshot.node_claims[0].expire_after = NeverOr::After(SignedDuration::from_hours(1));
@@ -309,8 +309,8 @@ fn a_node_that_has_to_go_at_once_ends_the_voluntary_command() {
 }
 
 #[test]
-fn an_interruption_is_not_taken_back() {
+fn an_interruption_stays_valid() {
     let (world, command) = moving();
     let interrupted = PlannedDisruption { reason: DisruptionReason::Interrupted, ..command };
-    assert!(holds(&world, &interrupted));
+    assert!(is_valid(&world, &interrupted));
 }

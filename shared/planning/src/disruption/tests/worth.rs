@@ -1,5 +1,5 @@
-//! Which moves are worth it: what must be saved, how many nodes may come for how many, what comes first, and
-//! what is said of those that stay.
+//! Which moves are worth it: required savings, how many new nodes may replace how many, which move
+//! comes first, and what is reported of other nodes.
 
 use domain::label::INSTANCE_TYPE;
 use domain::node_pool::ConsolidationPolicy;
@@ -40,12 +40,12 @@ fn nodes_of_one_price_are_never_swapped() {
 }
 
 #[test]
-fn a_saving_smaller_than_what_moving_costs_is_left() {
+fn savings_below_the_cost_of_moving_are_not_taken() {
     let priced = |price| {
         let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("n.xlarge", 4, price)];
         cluster().selling(sold).node(node("n1")).pod(pod("a").cpu(3000).on("n1"))
     };
-    // Five minutes of both nodes and an eviction, paid back within a day: 0.07 cents an hour.
+    // Five minutes of both nodes and an eviction, paid back within a day: 0.07 cents per hour.
     assert!(matches!(
         unconsolidatable(&priced(0.1995), "n1"),
         Unconsolidatable::TooLittle { pods: 1, saving, needed }
@@ -54,8 +54,8 @@ fn a_saving_smaller_than_what_moving_costs_is_left() {
     assert_eq!(priced(0.199).disruption().savings, usd(0.001));
 }
 
-/// So many nodes of four CPUs with two pods each that no other node has room for, and larger nodes on sale
-/// that cost a little less for what they hold.
+/// Nodes of four CPUs with two pods each that no other node has room for, and larger nodes on sale
+/// that cost a little less per CPU.
 fn full(nodes: usize) -> Cluster {
     let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("n.4xlarge", 12, 0.45)];
     (0..nodes).fold(cluster().selling(sold), |world, index| {
@@ -87,7 +87,7 @@ fn limited(cpus: i64) -> Cluster {
 }
 
 #[test]
-fn what_limits_leave_too_few_types_for_is_not_begun_and_says_so() {
+fn a_move_that_limits_leave_too_few_types_for_is_not_proposed_and_the_reason_says_so() {
     // Each of two new nodes may turn out to have sixteen CPUs.
     assert_eq!(limited(32).disruption().replacements.len(), 2);
     let unfit = NodePoolUnfit::MinValues { key: INSTANCE_TYPE.into(), wanted: 2, found: 1 };
@@ -95,7 +95,7 @@ fn what_limits_leave_too_few_types_for_is_not_begun_and_says_so() {
 }
 
 #[test]
-fn what_limits_leave_too_few_types_for_by_now_is_not_begun_either() {
+fn a_move_that_limits_leave_too_few_types_for_by_now_is_not_valid() {
     let command = limited(32).disruption();
     let why = validate(&limited(29).0, &command).unwrap_err().to_string();
     assert!(why.contains("fewer types than NodePool default asks for with minValues"), "{why}");
@@ -111,7 +111,8 @@ fn one_node_is_never_spread_over_two() {
     ));
 }
 
-/// Two full nodes of four pods each, of which three would fill one kind of node on sale and five another.
+/// Two full nodes of four pods each, of which three would fill one kind of node on sale and five
+/// another.
 fn unevenly_divisible(price_of_larger: f64) -> Cluster {
     let sold = vec![
         instance_type("m.xlarge", 4, 0.20),
@@ -131,7 +132,7 @@ fn several_nodes_become_as_many_that_cost_less() {
 }
 
 #[test]
-fn new_nodes_may_be_of_a_kind_that_goes() {
+fn new_nodes_may_be_of_a_type_that_is_removed() {
     let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("old.2xlarge", 6, 0.45)];
     // Beside each of the larger pods, a node of four CPUs has room for one of the smaller ones.
     let disruption = cluster()
@@ -149,18 +150,18 @@ fn new_nodes_may_be_of_a_kind_that_goes() {
 
 #[test]
 fn a_move_to_several_new_nodes_has_to_pay_for_itself_sooner() {
-    // A cent an hour would pay for one new node within a day, and for these within three hours.
+    // A cent per hour would pay for one new node within a day, and for these within three hours.
     let world = unevenly_divisible(0.24);
     assert!(world.plan().disruptions.is_empty());
 }
 
-/// A node with a pod and two smaller ones, and two that stay: one has room for the larger pod, the other for twice 950 m
-/// and for nothing beside the larger one but 800 m.
+/// A node with a pod and two smaller ones, and two remaining nodes: one has room for the larger pod,
+/// the other for twice 950 m, or for 800 m beside the larger one.
 fn with_room_for_each(smaller: i64) -> Cluster {
     beside_nodes_with_room(node("goes"), smaller).selling(vec![instance_type("m.xlarge", 4, 0.20)])
 }
 
-/// The same for any node of the name.
+/// The nodes of [`with_room_for_each`], with the given node `goes`.
 fn beside_nodes_with_room(goes: NodeMaker, smaller: i64) -> Cluster {
     cluster()
         .node(goes)
@@ -174,7 +175,7 @@ fn beside_nodes_with_room(goes: NodeMaker, smaller: i64) -> Cluster {
 }
 
 #[test]
-fn a_node_stays_whose_pods_kube_scheduler_would_spread_until_one_has_no_place() {
+fn a_node_is_kept_if_kube_scheduler_would_spread_its_pods_until_one_has_no_place() {
     // The larger pod goes to the emptier node, where both of the others should go.
     assert_eq!(
         unconsolidatable(&with_room_for_each(950), "goes"),
@@ -185,7 +186,7 @@ fn a_node_stays_whose_pods_kube_scheduler_would_spread_until_one_has_no_place() 
 }
 
 #[test]
-fn pods_that_a_budget_holds_back_come_after_the_others() {
+fn pods_that_a_budget_delays_come_after_the_others() {
     // While the second large pod waits, the smaller one takes the place where it should go.
     let world = |allowed| {
         let large = pod("large").label("app", "db").cpu(1100).on("goes");
@@ -218,7 +219,8 @@ fn a_new_node_has_room_for_a_pod_that_kube_scheduler_would_leave_without_a_place
         .selling(sold)
         .pod(pod("fits-nowhere").cpu(1950).on("goes"))
         .default_pool(|pool| pool.disruption.budgets = vec![budget(CountOrPercent::Count(1))]);
-    // A small node for one pod would save 12 cents, and another for a pod without a place would cost 13.
+    // A small node for one pod would save 12 cents, and another for a pod without a place would
+    // cost 13.
     let disruption = world.disruption();
     assert_eq!((disruption.nodes.len(), disruption.replacements.len()), (1, 1));
     assert_eq!(disruption.savings, usd(0.25 - 0.20));
@@ -226,15 +228,16 @@ fn a_new_node_has_room_for_a_pod_that_kube_scheduler_would_leave_without_a_place
 }
 
 #[test]
-fn a_node_stays_where_limits_forbid_the_one_that_spread_pods_would_need() {
+fn a_node_is_kept_if_limits_forbid_the_one_that_spread_pods_would_need() {
     let world =
         with_room_for_each(950).default_pool(|pool| pool.limits = Resources::new().with(CPU, 8000));
     assert_eq!(unconsolidatable(&world, "goes"), Unconsolidatable::NoPlace(pod_key("smaller")));
 }
 
 #[test]
-fn more_than_a_hundred_candidates_are_looked_at() {
-    // Two hundred full nodes of a high price, and the only one whose pods fit elsewhere comes last by price.
+fn more_than_a_hundred_candidates_are_evaluated() {
+    // Two hundred full nodes of a high price, and the only one whose pods fit elsewhere comes last
+    // by price.
     let sold = vec![instance_type("m.large", 2, 0.10), instance_type("m.xlarge", 4, 0.20)];
     let world = (0..200).fold(cluster().selling(sold), |world, index| {
         let name = format!("full-{index:03}");
@@ -245,8 +248,8 @@ fn more_than_a_hundred_candidates_are_looked_at() {
     assert_eq!(disrupted_for(&world.plan(), DisruptionReason::Underutilized), ["small"]);
 }
 
-/// Two nodes that could go and two that stay.
-fn two_that_can_go() -> Cluster {
+/// Two nodes that could be removed, and one that hosts their pods.
+fn two_removable() -> Cluster {
     cluster()
         .node(node("cheap").of_type("m.large"))
         .node(node("dear"))
@@ -257,10 +260,10 @@ fn two_that_can_go() -> Cluster {
 }
 
 #[test]
-fn the_best_saving_for_the_least_disruption_goes_first() {
+fn the_highest_savings_per_disruption_come_first() {
     let policies = [ConsolidationPolicy::WhenEmptyOrUnderutilized, ConsolidationPolicy::Balanced];
     for policy in policies {
-        let world = two_that_can_go().default_pool(|pool| {
+        let world = two_removable().default_pool(|pool| {
             pool.disruption.consolidation_policy = policy;
             pool.disruption.budgets = vec![budget(CountOrPercent::Count(1))];
         });
@@ -269,8 +272,9 @@ fn the_best_saving_for_the_least_disruption_goes_first() {
 }
 
 #[test]
-fn what_saves_little_more_for_much_more_disruption_comes_later() {
-    // Full nodes would be cheaper as a larger one, and could go along with the one that is nearly empty.
+fn little_more_savings_for_much_more_disruption_come_later() {
+    // Full nodes would be cheaper as a larger one, and could be replaced together with the one that is
+    // nearly empty.
     let sold = vec![
         instance_type("m.xlarge", 4, 0.20),
         instance_type("m.2xlarge", 8, 0.40),
@@ -290,8 +294,8 @@ fn what_saves_little_more_for_much_more_disruption_comes_later() {
 }
 
 #[test]
-fn nodes_of_many_small_pods_go_together_where_others_have_room_for_those() {
-    // Ten nodes waste more for what taking them away would disrupt, but nothing is cheaper than what they are.
+fn nodes_of_many_small_pods_are_removed_together_if_others_have_room_for_those() {
+    // Ten nodes have more waste per disruption, but no type is cheaper than theirs.
     let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("old.xlarge", 4, 0.22)];
     let world = (0..10).fold(cluster().selling(sold), |world, index| {
         let name = format!("stays-{index}");
@@ -310,16 +314,16 @@ fn nodes_of_many_small_pods_go_together_where_others_have_room_for_those() {
 }
 
 #[test]
-fn a_node_that_goes_with_a_later_command_says_what_it_saves() {
-    let world = two_that_can_go()
+fn a_node_left_for_a_later_command_says_what_it_would_save() {
+    let world = two_removable()
         .default_pool(|pool| pool.disruption.budgets = vec![budget(CountOrPercent::Count(1))]);
     let saving = usd(0.10);
     assert_eq!(unconsolidatable(&world, "cheap"), Unconsolidatable::Later { saving });
 }
 
 #[test]
-fn a_balanced_pool_tells_the_score_it_refuses() {
-    let world = two_that_can_go().default_pool(|pool| {
+fn a_balanced_pool_reports_the_score_it_refuses() {
+    let world = two_removable().default_pool(|pool| {
         pool.disruption.consolidation_policy = ConsolidationPolicy::Balanced;
     });
     // A seventh of the cost for a third of the disruption.
@@ -330,16 +334,16 @@ fn a_balanced_pool_tells_the_score_it_refuses() {
 }
 
 #[test]
-fn pods_move_to_nodes_that_stay() {
-    // `cheap` has room too, and would be tried first by name: it goes itself.
-    let plan: Plan = two_that_can_go().plan();
+fn pods_move_to_remaining_nodes() {
+    // `cheap` has room too and would be tried first by name, but is removed itself.
+    let plan: Plan = two_removable().plan();
     assert_eq!(disrupted_for(&plan, DisruptionReason::Underutilized), ["cheap", "dear"]);
     assert!(plan.disruptions[0].moves.iter().all(|own| &*own.node == "roomy"));
 }
 
 #[test]
-fn a_tick_leaves_nothing_for_the_next() {
-    for world in [full(6), two_that_can_go()] {
+fn a_run_leaves_nothing_for_the_next() {
+    for world in [full(6), two_removable()] {
         let settled = world.after(&world.plan());
         let plan = settled.plan();
         assert!(plan.disruptions.is_empty(), "{:?}", plan.disruptions);

@@ -1,5 +1,5 @@
-//! Scheduler divergence: kube-scheduler knows of no plan and spreads pods, so it may place them elsewhere
-//! than planned. A pod that then finds no room would cost a node of its own.
+//! Scheduler divergence: kube-scheduler knows of no plan and spreads pods, so it may place them
+//! elsewhere than planned. A pod that then finds no room would cost a node of its own.
 
 use domain::money::UsdPerHour;
 use domain::pdb::PodDisruptionBudget;
@@ -20,9 +20,9 @@ pub(crate) struct Divergence {
 }
 
 impl Trials<'_, '_> {
-    /// Why a move is not worth it when kube-scheduler places the nodes' pods: in one of the orders in
-    /// which they may come, new nodes for pods without a place cost more than `spare`, or there can be
-    /// none. `saving` is what the move saves on paper. `None` where it is worth it.
+    /// Why a move is not worth it when kube-scheduler places the nodes' pods: in one of the orders
+    /// in which they may come, new nodes for pods without a place cost more than `spare`, or there
+    /// can be none. `saving` is what the move saves on paper. `None` where it is worth it.
     pub(crate) fn divergence(
         &mut self,
         nodes: &[NodeIx],
@@ -94,8 +94,8 @@ impl Trials<'_, '_> {
         vec![pods, immediate]
     }
 
-    /// What new nodes for the pods cost once `nodes` are removed. The error is a pod that gets none, for
-    /// instance because of limits.
+    /// What new nodes for the pods cost once `nodes` are removed. The error is a pod that gets
+    /// none, for instance because of limits.
     fn price_of_new_nodes(
         &mut self,
         nodes: &[NodeIx],
@@ -113,8 +113,8 @@ impl Trials<'_, '_> {
     }
 }
 
-/// Pods that new nodes should have room for: those whose place on a remaining node is taken by others; and
-/// where a pod planned for a new node finds its place taken, those that took it.
+/// Pods that new nodes should have room for: those whose place on a remaining node is taken by
+/// others; and where a pod planned for a new node finds its place taken, those that took it.
 fn displaced(trial: &Trial, scored: Scored) -> Vec<PodIx> {
     let is_for_new = |pod: &PodIx| trial.items.iter().any(|item| item.pods.contains(pod));
     let mut displaced = scored.left;

@@ -22,9 +22,9 @@ pub(crate) struct Launch {
 }
 
 impl Trials<'_, '_> {
-    /// The new nodes of a trial without `nodes`, as claims: all of them, which count against limits from
-    /// here on, or none. The error says what a pool falls short of: limits may leave it too few types for
-    /// `minValues`.
+    /// The new nodes of a trial without `nodes`, as claims: all of them, which count against limits
+    /// from here on, or none. The error says what a pool falls short of: limits may leave it too
+    /// few types for `minValues`.
     pub(crate) fn launch(
         &mut self,
         nodes: &[NodeIx],
@@ -42,8 +42,8 @@ impl Trials<'_, '_> {
         }
     }
 
-    /// The new nodes of a trial without `nodes`, as claims, except those that a pool cannot launch. They
-    /// count against limits from here on.
+    /// The new nodes of a trial without `nodes`, as claims, except those that a pool cannot launch.
+    /// They count against limits from here on.
     pub(crate) fn launch_where_possible(
         &mut self,
         nodes: &[NodeIx],

@@ -11,8 +11,9 @@ use crate::relaxation::Budget;
 use crate::work::Item;
 
 impl Trials<'_, '_> {
-    /// The node's price less what its pods would cost if all pods of managed nodes were on the cheapest
-    /// new ones, fractions of nodes included. Summed over nodes, it is what they cost beyond the minimum.
+    /// The node's price less what its pods would cost if all pods of managed nodes were on the
+    /// cheapest new ones, fractions of nodes included. Summed over nodes, it is what they cost
+    /// beyond the minimum.
     #[expect(clippy::cast_possible_truncation, reason = "only ranks")]
     pub(crate) fn waste(&mut self, node: NodeIx) -> UsdPerHour {
         self.solve_dual_prices();
@@ -23,9 +24,9 @@ impl Trials<'_, '_> {
         price - UsdPerHour::from_nanos(value as i64)
     }
 
-    /// The node's price less what those of its pods would cost that need new nodes, once other nodes have
-    /// taken what they have room for. It is high for nodes of small pods, which fit anywhere; several such
-    /// nodes may want the same places.
+    /// The node's price less what those of its pods would cost that need new nodes, once other
+    /// nodes have taken what they have room for. It is high for nodes of small pods, which fit
+    /// anywhere; several such nodes may want the same places.
     #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "only ranks")]
     pub(crate) fn residual_waste(&mut self, node: NodeIx, items: &[Item]) -> UsdPerHour {
         self.solve_dual_prices();

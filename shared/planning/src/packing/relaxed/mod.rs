@@ -1,10 +1,10 @@
 //! The linear relaxation of packing: pods and offerings as the rows and offers of
 //! [`crate::relaxation`], and its answers in terms of shapes and instance types.
 //!
-//! The relaxation keeps what a node must have for its pods: room beside the DaemonSets, labels, taints,
-//! one pod per host where pods repel their like. It drops everything else: limits, spreads, affinity,
-//! soft constraints, `minValues`, whole numbers of nodes. Fewer constraints never cost more, so its
-//! bound holds for every plan.
+//! The relaxation keeps what a node must have for its pods: room beside the DaemonSets, labels,
+//! taints, one pod per host where pods repel their like. It drops everything else: limits, spreads,
+//! affinity, soft constraints, `minValues`, whole numbers of nodes. Fewer constraints never cost
+//! more, so its bound holds for every plan.
 
 mod offers;
 mod rows;
@@ -38,14 +38,14 @@ pub(crate) struct PackingRelaxation {
     row_of_shape: IndexVec<ShapeIx, Option<RowIx>>,
     /// Most used first.
     fractional: Vec<ColumnUse>,
-    /// Types on which pods can be worth nearly the price, each with the most that they can be worth,
-    /// in nano-USD per hour.
+    /// Types on which pods can be worth nearly the price, each with the most that they can be
+    /// worth, in nano-USD per hour.
     well_used: FxHashMap<NodeKind, f64>,
 }
 
 impl PackingRelaxation {
-    /// Solves the relaxation for pods, by shape, as far as the budget goes. `None` where no new node
-    /// could host any of them.
+    /// Solves the relaxation for pods, by shape, as far as the budget goes. `None` where no new
+    /// node could host any of them.
     pub(crate) fn solve(
         model: &Model,
         topology: &Topology,
@@ -88,8 +88,8 @@ impl PackingRelaxation {
         &self.fractional
     }
 
-    /// The most that pods on one node of a type can be worth at the dual prices, in nano-USD per hour.
-    /// `None` where that is well below the price of every offering of the type.
+    /// The most that pods on one node of a type can be worth at the dual prices, in nano-USD per
+    /// hour. `None` where that is well below the price of every offering of the type.
     pub(crate) fn dual_value_bound(&self, node: NodeKind) -> Option<f64> {
         self.well_used.get(&node).copied()
     }

@@ -23,8 +23,8 @@ pub(super) struct Sold {
     pub(super) limited: Vec<Offer>,
 }
 
-/// Offerings that could be launched for the rows; of those that can be had any number of times, only
-/// what no other dominates.
+/// Offerings that could be launched for the rows; of those that can be had any number of times,
+/// only what no other dominates.
 pub(super) fn sold(
     model: &Model,
     rows: &Rows,
