@@ -30,6 +30,8 @@ mod pricing;
 mod repair;
 mod row;
 mod surrogate;
+#[cfg(test)]
+mod tests;
 
 use crate::ids::IndexVec;
 pub(crate) use budget::Budget;

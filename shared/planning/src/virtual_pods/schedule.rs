@@ -2,7 +2,7 @@
 //! opens until it closes, the replicas that the target does not have yet take part in planning.
 
 use domain::SignedDuration;
-use domain::buffer::{CronTrigger, PrewarmSchedule, PrewarmTarget, ScaledObject, due_replicas};
+use domain::buffer::{PrewarmSchedule, PrewarmTarget, ScaledObject, due_replicas};
 use domain::label::Labels;
 use domain::node_claim::{ConditionType, NodeClaim};
 use domain::pod::{Pod, VirtualPodSource};

@@ -1,0 +1,104 @@
+//! The relaxation on plain numbers: two resources, prices in whole units.
+
+use domain::settings::SearchEffort;
+
+use super::*;
+use crate::ids::Idx;
+
+/// A row of `count` copies that request these amounts.
+fn row(count: u32, requests: [i64; 2]) -> Row {
+    Row { count, per_node: u32::MAX, requests: requests.to_vec() }
+}
+
+/// A node with these amounts that accepts every row; `available` times.
+fn offer(rows: &Rows, price: f64, amounts: [i64; 2], available: u32) -> Offer {
+    let capacity = Capacity { price, amounts: &amounts, available, resource_order: &[0, 1] };
+    Offer::new(rows, &capacity, |_| true).unwrap()
+}
+
+fn budget() -> &'static Budget {
+    Budget::of(10, SearchEffort::Full)
+}
+
+fn solved(rows: &Rows, price: f64, amounts: [i64; 2]) -> Relaxation {
+    let offers = vec![offer(rows, price, amounts, u32::MAX)];
+    Relaxation::solve(rows, offers.into(), Vec::new(), budget())
+}
+
+/// The bound is at most the price, and at least 99 % of it.
+#[track_caller]
+fn assert_near(bound: f64, price: f64) {
+    assert!(bound <= price && bound >= price * 0.99, "{bound} for {price}");
+}
+
+#[test]
+fn rows_that_fill_a_node_together_cost_what_the_node_does() {
+    let rows: Rows = vec![row(6, [6, 1]), row(6, [4, 1])].into();
+    let mut relaxation = solved(&rows, 100.0, [10, 10]);
+    assert_near(relaxation.lower_bound(&rows, &mut [], budget()), 600.0);
+    assert!(relaxation.is_solved());
+    let levels: f64 = relaxation.fractional_solution().iter().map(|column| column.level).sum();
+    assert!((levels - 6.0).abs() < 0.1, "{levels}");
+}
+
+#[test]
+fn copies_too_large_to_share_a_node_are_not_counted_in_fractions() {
+    let rows: Rows = vec![row(10, [3, 1])].into();
+    let mut relaxation = solved(&rows, 100.0, [5, 10]);
+    assert_near(relaxation.lower_bound(&rows, &mut [], budget()), 1000.0);
+    let dual = relaxation.dual_price(RowIx::new(0));
+    assert!((dual - 100.0).abs() < 0.1, "{dual}");
+}
+
+#[test]
+fn a_cap_per_node_counts_whatever_room_there_is() {
+    let rows: Rows = vec![Row { per_node: 1, ..row(8, [1, 1]) }].into();
+    let mut relaxation = solved(&rows, 100.0, [10, 10]);
+    assert_near(relaxation.lower_bound(&rows, &mut [], budget()), 800.0);
+}
+
+#[test]
+fn free_capacity_lowers_the_bound_by_what_it_holds() {
+    let rows: Rows = vec![row(20, [5, 1])].into();
+    let mut relaxation = solved(&rows, 100.0, [10, 10]);
+    let mut free = [offer(&rows, 0.0, [20, 10], 1)];
+    assert_near(relaxation.lower_bound(&rows, &mut free, budget()), 800.0);
+}
+
+#[test]
+fn limited_capacity_counts_as_often_as_it_is_available() {
+    let rows: Rows = vec![row(20, [5, 1])].into();
+    let offers = vec![offer(&rows, 100.0, [10, 10], u32::MAX)];
+    let limited = vec![offer(&rows, 1.0, [10, 10], 3)];
+    let mut relaxation = Relaxation::solve(&rows, offers.into(), limited, budget());
+    assert_near(relaxation.lower_bound(&rows, &mut [], budget()), 703.0);
+}
+
+#[test]
+fn a_bound_for_fewer_copies_is_lower() {
+    let mut rows: Rows = vec![row(6, [6, 1]), row(6, [4, 1])].into();
+    let mut relaxation = solved(&rows, 100.0, [10, 10]);
+    for row in rows.iter_mut() {
+        row.count = 3;
+    }
+    assert_near(relaxation.lower_bound(&rows, &mut [], budget()), 300.0);
+}
+
+#[test]
+fn offers_that_are_no_cheaper_and_no_larger_are_dominated() {
+    let rows: Rows = vec![row(10, [1, 1])].into();
+    let offers = vec![
+        ("small", offer(&rows, 100.0, [4, 4], u32::MAX)),
+        ("cheap", offer(&rows, 90.0, [4, 4], u32::MAX)),
+        ("large", offer(&rows, 110.0, [8, 8], u32::MAX)),
+    ];
+    let kept: Vec<&str> = undominated(offers).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(kept, ["cheap", "large"]);
+}
+
+#[test]
+fn an_offer_that_accepts_no_row_is_none() {
+    let rows: Rows = vec![row(1, [5, 1])].into();
+    let capacity = Capacity { price: 1.0, amounts: &[4, 4], available: 1, resource_order: &[0, 1] };
+    assert!(Offer::new(&rows, &capacity, |_| true).is_none());
+}
