@@ -56,10 +56,12 @@ fn no_schema_names_a_field_that_its_reader_refuses() {
             let document = format!(
                 "apiVersion: {api}\nkind: {kind}\nmetadata: {{name: x}}\nspec: {{{field}: null, nonsense: 1}}\n"
             );
-            let unknown: Vec<String> =
-                errors(&document).into_iter().filter(|told| told.contains("not known")).collect();
-            let [told] = unknown.as_slice() else { panic!("{kind} {field}: {unknown:?}") };
-            assert!(told.contains("spec.nonsense"), "{kind}: {told}");
+            let unknown: Vec<String> = errors(&document)
+                .into_iter()
+                .filter(|message| message.contains("not known"))
+                .collect();
+            let [message] = unknown.as_slice() else { panic!("{kind} {field}: {unknown:?}") };
+            assert!(message.contains("spec.nonsense"), "{kind}: {message}");
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) enum Role {
     Warning,
     /// Something that did not work out.
     Bad,
-    /// Beside the point.
+    /// Of little importance.
     Faint,
 }
 

@@ -184,15 +184,15 @@ fn pools_with_different_kubelet_settings_get_a_class_each() {
             r#""EC2NodeClass" "general-few" null 20"#,
         ]
     );
-    let told: Vec<_> = converted
+    let messages: Vec<_> = converted
         .warnings
         .iter()
         .filter(|warning| warning.what.contains("a copy"))
         .map(ToString::to_string)
         .collect();
-    assert_eq!(told.len(), 3);
+    assert_eq!(messages.len(), 3);
     assert_eq!(
-        told[0],
+        messages[0],
         "other pools use general with other kubelet settings: EC2NodeClass general-dense, a copy, has these \
          (old.yaml:16, object dense, field spec.kubeletConfiguration)"
     );

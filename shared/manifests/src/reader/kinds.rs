@@ -34,7 +34,7 @@ pub(super) fn check_version(root: Field<'_>, kind: &str) {
 /// How a kind is read, or what it is called among those that are not.
 ///
 /// Without an API version the kind alone decides; a known kind of a foreign group (Volcano's Job)
-/// is another kind, told apart by its group.
+/// is another kind, distinguished by its group.
 pub(super) fn reader_of(group: Option<&str>, kind: &str) -> Result<ReadKind, String> {
     let known = kubernetes::reader_of(kind)
         .or_else(|| karpenter::reader_of(kind))
