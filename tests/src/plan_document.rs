@@ -4,7 +4,7 @@
 //! well, since a binary cannot be used as a library. That the binary prints the same is for the
 //! command line's own tests and for `.ci/run`.
 
-use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering};
+use domain::plan::{LaunchOffering, Plan, PlannedDisruption, PlannedNodeClaim};
 use domain::requirement::Requirement;
 use domain::taint::Taint;
 use serde_json::{Value, json};
@@ -55,6 +55,7 @@ fn claim(claim: &PlannedNodeClaim) -> Value {
         "instanceTypes": strings(&claim.instance_types),
         "requirements": claim.requirements.iter().map(requirement).collect::<Vec<_>>(),
         "offering": offering(&claim.offering),
+        "offerings": claim.offerings.iter().map(offering).collect::<Vec<_>>(),
         "labels": claim.labels.iter()
             .map(|(key, value)| (key.to_string(), json!(&**value)))
             .collect::<serde_json::Map<_, _>>(),
@@ -64,7 +65,7 @@ fn claim(claim: &PlannedNodeClaim) -> Value {
     })
 }
 
-fn offering(offering: &PlannedOffering) -> Value {
+fn offering(offering: &LaunchOffering) -> Value {
     json!({
         "instanceType": &*offering.instance_type,
         "zone": &*offering.zone,

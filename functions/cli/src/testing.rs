@@ -7,7 +7,7 @@ use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::plan::{
-    BlockedNode, Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering,
+    BlockedNode, LaunchOffering, Placement, Plan, PlannedDisruption, PlannedNodeClaim,
     PlannedVirtualPod, Totals, UnschedulablePod,
 };
 use domain::pod::{Pod, PodKey, PodPhase, VirtualPodSource};
@@ -97,19 +97,21 @@ pub(crate) fn snapshot() -> ClusterSnapshot {
 
 pub(crate) fn claim(name: &str, pods: &[&str]) -> PlannedNodeClaim {
     let count = i64::try_from(pods.len()).unwrap();
+    let offering = LaunchOffering {
+        instance_type: "c7i.large".into(),
+        zone: "us-east-1a".into(),
+        capacity_type: CapacityType::Spot,
+        price: usd(0.0357),
+        reservation_id: None,
+    };
     PlannedNodeClaim {
         name: name.into(),
         node_pool: "default".into(),
         node_class: "default".into(),
         instance_types: vec!["c7i.large".into(), "m7i.large".into()],
         requirements: vec![Requirement::is_in(label::ZONE, ["us-east-1a".into()])],
-        offering: PlannedOffering {
-            instance_type: "c7i.large".into(),
-            zone: "us-east-1a".into(),
-            capacity_type: CapacityType::Spot,
-            price: usd(0.0357),
-            reservation_id: None,
-        },
+        offerings: vec![offering.clone()],
+        offering,
         labels: [(label::NODE_POOL.into(), "default".into())].into(),
         taints: Vec::new(),
         startup_taints: Vec::new(),

@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use catalog::{Catalog, CatalogError, SpotPrices};
 use controllers::ports::PortError;
-use controllers::record::launch::LaunchOffering;
 use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
+use domain::plan::LaunchOffering;
 use domain::{Text, Timestamp};
 
 pub use document::DocumentError;

@@ -10,7 +10,9 @@ use domain::node_class::{
 };
 use domain::requirement::Requirement;
 
-use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use controllers::record::launch::LaunchRequest;
+
+use domain::plan::LaunchOffering;
 
 /// A node class of AL2023 that is resolved: two subnets in `us-east-1a`, one in `us-east-1b`,
 /// images of both architectures.

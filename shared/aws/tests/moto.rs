@@ -28,12 +28,13 @@ use aws_sdk_ec2::config::{Credentials, Region};
 use aws_sdk_ec2::types::{Filter, Tag};
 use controllers::ports::cloud::{NodeClassResolution, TagRequest};
 use controllers::ports::{Cloud, InstanceState, LaunchOutcome, PortError, Termination};
-use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use controllers::record::launch::LaunchRequest;
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
 use domain::node_class::{
     AmiFamily, Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus, SelectorTerm,
 };
+use domain::plan::LaunchOffering;
 use domain::{Text, Timestamp};
 
 const REGION: &str = "us-east-1";

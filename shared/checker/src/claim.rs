@@ -10,6 +10,7 @@ use domain::taint::Taint;
 use crate::admission;
 use crate::launch::Launch;
 use crate::offering;
+use crate::offerings;
 use crate::place::PlaceId;
 use crate::report::Report;
 use crate::resource::{requests, shortfalls};
@@ -37,6 +38,7 @@ pub(crate) fn check(scene: &Scene<'_>, planned: PlannedPlace<'_>, report: &mut R
     }
     offering::check(scene, claim, pool, launch, report);
     offering::check_type_order(claim, launch, report);
+    offerings::check(scene, claim, pool, launch, report);
     check_min_values(scene, claim, pool, launch, report);
     admission::check_planned(scene, place, &scene.places[place].placed, report);
 }

@@ -24,6 +24,7 @@ mod launch;
 mod limit;
 mod moves;
 mod offering;
+mod offerings;
 mod overlay;
 mod place;
 mod placement;

@@ -5,10 +5,9 @@ use rustc_hash::FxHashMap;
 use domain::Text;
 use domain::instance_type::{CapacityType, Offering};
 use domain::money::UsdPerHour;
-use domain::plan::{PlannedNodeClaim, PlannedOffering};
+use domain::plan::{LaunchOffering, PlannedNodeClaim};
 
 use crate::launch::{Launch, Prices};
-use crate::pool::Offer;
 use crate::report::Report;
 use crate::scene::Scene;
 use crate::violation::Rule;
@@ -21,18 +20,19 @@ pub(crate) fn is_same_price(a: UsdPerHour, b: UsdPerHour) -> bool {
     (a - b).max(b - a) <= PRICE_TOLERANCE
 }
 
-fn is_of(quoted: &PlannedOffering, offering: &Offering) -> bool {
+fn is_of(quoted: &LaunchOffering, offering: &Offering) -> bool {
     let reservation = offering.reservation.as_ref().map(|reservation| &reservation.id);
     offering.zone == quoted.zone
         && offering.capacity_type == quoted.capacity_type
         && quoted.reservation_id.as_ref().is_none_or(|id| reservation == Some(id))
 }
 
-fn shown(quoted: &PlannedOffering) -> String {
+/// `TYPE ZONE CAPACITY-TYPE`.
+pub(crate) fn shown(quoted: &LaunchOffering) -> String {
     format!("{} {} {}", quoted.instance_type, quoted.zone, quoted.capacity_type)
 }
 
-/// Judges the offering of one claim.
+/// Judges the offering that a claim is priced at.
 pub(crate) fn check(
     scene: &Scene<'_>,
     claim: &PlannedNodeClaim,
@@ -41,11 +41,28 @@ pub(crate) fn check(
     report: &mut Report,
 ) {
     let quoted = &claim.offering;
-    let label = shown(quoted);
-    let is_listed = claim.instance_types.contains(&quoted.instance_type);
-    if !is_listed {
+    if let Some((rule, message)) = problem_of(scene, claim, pool, launch, quoted) {
+        report.add(rule, &claim.name, message);
+        return;
+    }
+    // A reservation is paid for already: preferred at any price.
+    if quoted.capacity_type != CapacityType::Reserved {
+        check_cheapest(claim, launch, report);
+    }
+}
+
+/// What is wrong with an offering of a claim by itself: its type is not listed, the catalogue does not
+/// sell it now, the requirements exclude it, or its price is another.
+pub(crate) fn problem_of(
+    scene: &Scene<'_>,
+    claim: &PlannedNodeClaim,
+    pool: usize,
+    launch: &Launch<'_>,
+    quoted: &LaunchOffering,
+) -> Option<(Rule, String)> {
+    if !claim.instance_types.contains(&quoted.instance_type) {
         let message = format!("{} is not among its instance types", quoted.instance_type);
-        report.add(Rule::OfferingType, &claim.name, message);
+        return Some((Rule::OfferingType, message));
     }
     let known = scene.world.pools[pool].catalogue.find(&quoted.instance_type);
     let mut in_catalogue = known
@@ -54,43 +71,31 @@ pub(crate) fn check(
         .filter(|offering| is_of(quoted, offering))
         .peekable();
     if in_catalogue.peek().is_none() {
-        let message = format!("the catalogue does not offer {label}");
-        report.add(Rule::OfferingUnknown, &claim.name, message);
-        return;
+        let message = format!("the catalogue does not offer {}", shown(quoted));
+        return Some((Rule::OfferingUnknown, message));
     }
     if !in_catalogue.any(Offering::is_usable) {
-        report.add(Rule::OfferingUnavailable, &claim.name, format!("{label} is not available"));
-        return;
+        return Some((Rule::OfferingUnavailable, format!("{} is not available", shown(quoted))));
     }
-    let chosen: Vec<&Offer<'_>> = launch
-        .types
-        .iter()
-        .filter(|of_type| of_type.of.instance_type.name == quoted.instance_type)
+    let of_type =
+        launch.types.iter().find(|of_type| of_type.of.instance_type.name == quoted.instance_type);
+    let mut chosen = of_type
+        .into_iter()
         .flat_map(|of_type| of_type.offers.iter().copied())
         .filter(|offer| is_of(quoted, offer.offering))
-        .collect();
-    let Some(first) = chosen.first() else {
-        if is_listed {
-            let message =
-                format!("{label} does not meet the claim's or the NodePool's requirements");
-            report.add(Rule::OfferingRequirements, &claim.name, message);
-        }
-        return;
+        .peekable();
+    let Some(first) = chosen.peek().map(|offer| offer.lowest_price()) else {
+        let message =
+            format!("{} does not meet the claim's or the NodePool's requirements", shown(quoted));
+        return Some((Rule::OfferingRequirements, message));
     };
-    let mut prices = chosen.iter().flat_map(|offer| &offer.prices);
-    if !prices.any(|price| is_same_price(*price, quoted.price)) {
-        let message = format!(
-            "{label} is quoted at {}, the catalogue says {}",
-            quoted.price,
-            first.lowest_price()
-        );
-        report.add(Rule::OfferingPrice, &claim.name, message);
-        return;
+    let mut prices = chosen.flat_map(|offer| &offer.prices);
+    if prices.any(|price| is_same_price(*price, quoted.price)) {
+        return None;
     }
-    // A reservation is paid for already: preferred at any price.
-    if quoted.capacity_type != CapacityType::Reserved {
-        check_cheapest(claim, launch, report);
-    }
+    let message =
+        format!("{} is quoted at {}, the catalogue says {first}", shown(quoted), quoted.price,);
+    Some((Rule::OfferingPrice, message))
 }
 
 fn check_cheapest(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Report) {

@@ -2,6 +2,8 @@
 //!
 //! Makers give the plainest valid thing; a test changes what it is about.
 
+use std::collections::BTreeSet;
+
 use domain::Timestamp;
 use domain::buffer::{CapacityBuffer, ScaledObject};
 use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering, Reservation};
@@ -15,7 +17,7 @@ use domain::node_pool::{Disruption, NodeClaimTemplate, NodePool};
 use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
 use domain::plan::{
-    Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering, UnschedulablePod,
+    LaunchOffering, Placement, Plan, PlannedDisruption, PlannedNodeClaim, UnschedulablePod,
 };
 use domain::pod::{
     HostPort, NodeInclusionPolicy, NodeSelectorTerm, ObjectKey, Owner, OwnerKind, Pod,
@@ -122,13 +124,14 @@ fn catalogue() -> InstanceTypes {
     InstanceTypes { region: Some("r".into()), default: types.into(), ..InstanceTypes::default() }
 }
 
-fn price_of(name: &str, zone: &str, capacity_type: CapacityType) -> UsdPerHour {
+/// What a type costs, where it is sold.
+fn price_of(name: &str, zone: &str, capacity_type: CapacityType) -> Option<UsdPerHour> {
     let types = catalogue();
     let known = types.default.iter().find(|known| &*known.name == name);
     let offerings = known.iter().flat_map(|known| &known.offerings);
     let mut matching = offerings
         .filter(|offering| &*offering.zone == zone && offering.capacity_type == capacity_type);
-    matching.next().map_or(usd(1.0), |offering| offering.price)
+    matching.next().map(|offering| offering.price)
 }
 
 // ------------------------------------------------------------------ the cluster
@@ -463,6 +466,18 @@ pub(crate) fn claim_in(
     capacity_type: CapacityType,
 ) -> PlannedNodeClaim {
     let first = types.first().copied().unwrap_or("small");
+    let offering_of = |name: &str| LaunchOffering {
+        price: price_of(name, zone, capacity_type).unwrap_or(usd(1.0)),
+        instance_type: name.into(),
+        zone: zone.into(),
+        capacity_type,
+        reservation_id: None,
+    };
+    // Asked for are the listed types that are sold there, each once.
+    let sold = |name: &&str| price_of(name, zone, capacity_type).is_some();
+    let launched: BTreeSet<&str> = types.iter().copied().filter(sold).collect();
+    let mut offerings: Vec<LaunchOffering> = launched.into_iter().map(offering_of).collect();
+    offerings.sort();
     PlannedNodeClaim {
         name: name.into(),
         node_pool: "default".into(),
@@ -472,13 +487,8 @@ pub(crate) fn claim_in(
             requirement(CAPACITY_TYPE, Operator::In, &[capacity_type.as_str()]),
             requirement(ZONE, Operator::In, &[zone]),
         ],
-        offering: PlannedOffering {
-            instance_type: first.into(),
-            zone: zone.into(),
-            capacity_type,
-            price: price_of(first, zone, capacity_type),
-            reservation_id: None,
-        },
+        offering: offering_of(first),
+        offerings,
         labels: labels(&[(NODE_POOL, "default")]),
         taints: Vec::new(),
         startup_taints: Vec::new(),

@@ -3,6 +3,7 @@
 mod affinity;
 mod claims;
 mod disruptions;
+mod offerings;
 mod placements;
 mod resources;
 mod spreads;

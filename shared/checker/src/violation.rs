@@ -96,6 +96,22 @@ rules! {
     OfferingPrice => "offering-price",
     /// There is a cheaper offering that meets the requirements.
     OfferingNotCheapest => "offering-not-cheapest",
+    /// A claim names no offering to launch.
+    OfferingsEmpty => "offerings-empty",
+    /// The offerings to launch are not listed cheapest first.
+    OfferingsOrder => "offerings-order",
+    /// An offering to launch is listed twice.
+    OfferingsTwice => "offerings-twice",
+    /// A launch asks for several capacity types.
+    OfferingsMixed => "offerings-mixed",
+    /// A launch asks for more instance types than CreateFleet is offered at once.
+    OfferingsMany => "offerings-many",
+    /// A launch asks for metal or accelerated types though others would do.
+    OfferingsExotic => "offerings-exotic",
+    /// A launch asks for spot that costs more than on-demand.
+    OfferingsSpotPrice => "offerings-spot-price",
+    /// A launch asks for on-demand though spot is cheaper.
+    OfferingsCapacityType => "offerings-capacity-type",
     /// More claims use a capacity reservation than it has instances.
     Reservation => "reservation",
 

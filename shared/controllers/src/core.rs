@@ -5,7 +5,9 @@ use std::fmt;
 
 use domain::Text;
 use domain::drift::DriftReason;
-use domain::plan::{Plan, PlannedDisruption};
+use domain::instance_type::InstanceTypes;
+use domain::node_claim::NodeClaim;
+use domain::plan::{LaunchOffering, Plan, PlannedDisruption};
 use domain::reason::NotDisruptable;
 use domain::snapshot::ClusterSnapshot;
 
@@ -19,6 +21,9 @@ pub struct Core {
     pub schedule: fn(&ClusterSnapshot) -> Plan,
     /// Proposes nodes to disrupt.
     pub propose: fn(&ClusterSnapshot) -> Plan,
+    /// What a NodeClaim that no plan made may be launched as, cheapest first; empty where nothing can
+    /// be launched for it.
+    pub offerings_of_claim: fn(&NodeClaim, &InstanceTypes) -> Vec<LaunchOffering>,
     /// How claims have drifted, by claim name.
     pub drift: fn(&ClusterSnapshot) -> BTreeMap<Text, DriftReason>,
     /// Whether a disruption proposed earlier still holds, with the pods' places computed anew.
@@ -34,6 +39,7 @@ impl Core {
         Self {
             schedule: planning::scheduling::schedule,
             propose: planning::disruption::propose,
+            offerings_of_claim: planning::scheduling::offerings_of_claim,
             drift: planning::disruption::drifted,
             validate: planning::disruption::validate,
             check,

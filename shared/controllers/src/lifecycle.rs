@@ -100,7 +100,7 @@ pub(crate) async fn advance_under<P: Ports>(
     if !is_over(ports, run) {
         match unmanaged {
             Unmanaged::Adopt => {
-                lifecycle.adopt(lease).await;
+                lifecycle.adopt(lease, run.core).await;
                 lifecycle.remove_orphans().await;
             }
             // Instances and Nodes without a claim may belong to the controller that manages the

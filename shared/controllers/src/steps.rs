@@ -12,7 +12,6 @@ pub mod drain;
 pub mod drift;
 pub mod end;
 pub mod join;
-pub mod launch;
 pub mod launch_outcome;
 pub mod mirror;
 pub mod node_class_status;

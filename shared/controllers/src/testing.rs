@@ -14,7 +14,7 @@ use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim};
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::{NeverOr, NodeClassRef, NodePool};
-use domain::plan::{PlannedNodeClaim, PlannedOffering};
+use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::pod::{Pod, PodPhase};
 use domain::resource::{CPU, MEMORY, PODS, Resources};
 use domain::snapshot::ClusterObjects;
@@ -25,7 +25,7 @@ use crate::ports::cloud::{Instance, InstanceState};
 use crate::ports::cluster::ClusterListing;
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::ClaimRecord;
-use crate::record::launch::{LaunchOffering, LaunchRequest};
+use crate::record::launch::LaunchRequest;
 use crate::steps::condition::{set_true, update_ready};
 
 /// The moment this many seconds into the test.
@@ -78,19 +78,21 @@ pub(crate) fn instance_type(
 
 /// A planned node of pool `default` and type m5.large.
 pub(crate) fn planned_claim(name: &str) -> PlannedNodeClaim {
+    let offering = LaunchOffering {
+        price: UsdPerHour::ZERO,
+        instance_type: "m5.large".into(),
+        zone: "a".into(),
+        capacity_type: CapacityType::Spot,
+        reservation_id: None,
+    };
     PlannedNodeClaim {
         name: name.into(),
         node_pool: "default".into(),
         node_class: "default".into(),
         instance_types: vec!["m5.large".into()],
         requirements: Vec::new(),
-        offering: PlannedOffering {
-            instance_type: "m5.large".into(),
-            zone: "a".into(),
-            capacity_type: CapacityType::Spot,
-            price: UsdPerHour::ZERO,
-            reservation_id: None,
-        },
+        offerings: vec![offering.clone()],
+        offering,
         labels: Labels::new(),
         taints: Vec::new(),
         startup_taints: Vec::new(),

@@ -44,7 +44,11 @@ pub struct PlannedNodeClaim {
     /// Requirements, by key.
     pub requirements: Vec<Requirement>,
     /// What the claim is priced at: the cheapest offering that meets its requirements.
-    pub offering: PlannedOffering,
+    pub offering: LaunchOffering,
+    /// What EC2 is asked for: offerings of `instance_types`, cheapest first and all of one capacity type;
+    /// at least one, of at most 60 instance types. A subset of what `instance_types` and `requirements`
+    /// allow: metal, accelerated types and spot dearer than on-demand are left out where they may be.
+    pub offerings: Vec<LaunchOffering>,
     /// Labels that the node will have whatever is launched.
     pub labels: Labels,
     /// Taints that stay.
@@ -57,17 +61,19 @@ pub struct PlannedNodeClaim {
     pub pods: Vec<PodKey>,
 }
 
-/// The offering that a claim is priced at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedOffering {
+/// An offering that a launch may use: an instance type in one zone, bought one way, at one price.
+///
+/// Ordered by price, then by instance type, zone, capacity type and reservation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LaunchOffering {
+    /// The price, which also is its priority in CreateFleet.
+    pub price: UsdPerHour,
     /// The instance type.
     pub instance_type: Text,
     /// The zone's name.
     pub zone: Text,
     /// How it is bought.
     pub capacity_type: CapacityType,
-    /// The price.
-    pub price: UsdPerHour,
     /// The capacity reservation, for `reserved`.
     pub reservation_id: Option<Text>,
 }

@@ -3,12 +3,12 @@
 use controllers::ports::cloud::{Instance, InstanceState};
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::{CommandPhase, CommandRecord};
-use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use controllers::record::launch::LaunchRequest;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 use domain::node_pool::NodeClassRef;
-use domain::plan::PlannedDisruption;
+use domain::plan::{LaunchOffering, PlannedDisruption};
 use domain::pod::PodKey;
 use domain::reason::DisruptionReason;
 use domain::resource::Resources;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::Text;
-use domain::plan::{PlannedNodeClaim, PlannedOffering};
+use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::requirement::Requirement;
 use domain::taint::Taint;
 use serde::Serialize;
@@ -20,6 +20,7 @@ pub(crate) struct ClaimDocument {
     instance_types: Vec<Text>,
     requirements: Vec<RequirementDocument>,
     offering: OfferingDocument,
+    offerings: Vec<OfferingDocument>,
     labels: BTreeMap<Text, Text>,
     taints: Vec<TaintDocument>,
     startup_taints: Vec<TaintDocument>,
@@ -36,6 +37,7 @@ impl From<&PlannedNodeClaim> for ClaimDocument {
             instance_types,
             requirements,
             offering,
+            offerings,
             labels,
             taints,
             startup_taints,
@@ -49,6 +51,7 @@ impl From<&PlannedNodeClaim> for ClaimDocument {
             instance_types: instance_types.clone(),
             requirements: requirements.iter().map(RequirementDocument::from).collect(),
             offering: offering.into(),
+            offerings: offerings.iter().map(OfferingDocument::from).collect(),
             labels: (**labels).clone(),
             taints: taints.iter().map(TaintDocument::from).collect(),
             startup_taints: startup_taints.iter().map(TaintDocument::from).collect(),
@@ -82,7 +85,7 @@ impl From<&Requirement> for RequirementDocument {
     }
 }
 
-/// The offering that a claim is priced at.
+/// An offering that a claim is priced at or may be launched as.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct OfferingDocument {
@@ -94,10 +97,9 @@ struct OfferingDocument {
     reservation_id: Option<Text>,
 }
 
-impl From<&PlannedOffering> for OfferingDocument {
-    fn from(offering: &PlannedOffering) -> Self {
-        let PlannedOffering { instance_type, zone, capacity_type, price, reservation_id } =
-            offering;
+impl From<&LaunchOffering> for OfferingDocument {
+    fn from(offering: &LaunchOffering) -> Self {
+        let LaunchOffering { instance_type, zone, capacity_type, price, reservation_id } = offering;
         Self {
             instance_type: instance_type.clone(),
             zone: zone.clone(),

@@ -14,11 +14,12 @@ use aws_sdk_ec2::types::{
     SpotOptionsRequest, TargetCapacitySpecificationRequest,
 };
 use catalog::{Catalog, CatalogOptions, LaunchFacts};
-use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use controllers::record::launch::LaunchRequest;
 use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
 use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedCapacityReservation, ResolvedSubnet};
+use domain::plan::LaunchOffering;
 use domain::resource::Resources;
 use domain::taint::Taint;
 

@@ -237,7 +237,7 @@ mod tests {
             wants_efa: false,
         }
     }
-    use controllers::record::launch::LaunchOffering;
+    use domain::plan::LaunchOffering;
 
     fn exhausted(answer: &FleetAnswer, is_zone_full: bool) -> Vec<String> {
         answer

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use controllers::ports::ErrorKind;
 use controllers::ports::cloud::Exhausted;
-use controllers::record::launch::LaunchOffering;
 use domain::instance_type::CapacityType;
+use domain::plan::LaunchOffering;
 
 use super::*;
 use crate::budget::Unmetered;

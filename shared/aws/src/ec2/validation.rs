@@ -8,11 +8,12 @@ use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use controllers::ports::cloud::{Resolution, Unresolved};
 use controllers::ports::{ErrorKind, PortError};
-use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use controllers::record::launch::LaunchRequest;
 use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
 use domain::node_class::Ec2NodeClass;
+use domain::plan::LaunchOffering;
 use uuid::Uuid;
 
 use super::client::Ec2;

@@ -101,7 +101,8 @@ fn every_listed_type_can_be_launched() {
     // gpu is sold out as spot; big is what the NodePool excludes.
     breaks(&pooled([pod("p")]), &plan([types(&["small", "gpu"])]), &[Rule::TypeRequirements]);
     let pool = pool_requiring(vec![requirement(INSTANCE_TYPE, Operator::NotIn, &["big"])]);
-    breaks(&with_pool(pool), &plan([types(&["small", "big"])]), &[Rule::TypeRequirements]);
+    let rules = [Rule::TypeRequirements, Rule::OfferingRequirements];
+    breaks(&with_pool(pool), &plan([types(&["small", "big"])]), &rules);
 }
 
 #[test]
@@ -187,7 +188,7 @@ fn the_offering_is_the_cheapest_and_types_are_in_order() {
     let cluster = pooled([pod("p")]);
     let mut dear = on_demand(&["small"]);
     dear.requirements.retain(|requirement| &*requirement.key != CAPACITY_TYPE);
-    breaks(&cluster, &plan([dear]), &[Rule::OfferingNotCheapest]);
+    breaks(&cluster, &plan([dear]), &[Rule::OfferingNotCheapest, Rule::OfferingsCapacityType]);
     let mut unordered = types(&["small", "big"]);
     unordered.instance_types.reverse();
     breaks(&cluster, &plan([unordered]), &[Rule::TypesOrder]);
@@ -217,6 +218,7 @@ fn overlay(name: &str, weight: u32, price: f64) -> NodeOverlay {
 fn quoted(price: f64) -> Plan {
     let mut claim = types(&["big"]);
     claim.offering.price = usd(price);
+    claim.offerings[0].price = usd(price);
     plan([claim])
 }
 

@@ -1,7 +1,10 @@
 //! Adopting NodeClaims that users or another autoscaler created. They get a record and are managed
 //! like any other. NodeClaims without a NodePool are valid.
 
+use domain::node_claim::NodeClaim;
+
 use super::{Change, LifecycleRun};
+use crate::core::Core;
 use crate::launch::write_claims;
 use crate::ports::cloud::Instance;
 use crate::ports::{Lease, Ports};
@@ -10,7 +13,7 @@ use crate::steps::adopt::adopted;
 impl<P: Ports> LifecycleRun<'_, P> {
     /// Adopts NodeClaim objects without a record. One whose instance does not exist, or for which
     /// nothing can be launched, is left alone until that changes.
-    pub(super) async fn adopt(&mut self, lease: &Lease) {
+    pub(super) async fn adopt(&mut self, lease: &Lease, core: Core) {
         let observed = self.observed;
         let foreign = observed.listing.node_claims.iter().filter(|object| {
             object.mirror_of.is_none()
@@ -24,7 +27,9 @@ impl<P: Ports> LifecycleRun<'_, P> {
                     self.instances.values().copied().find(|instance| {
                         instance.state.is_alive() && Some(&instance.provider_id) == provider_id
                     });
-                adopted(&object.claim, instance, &observed.instance_types, self.now)
+                let launchable =
+                    |claim: &NodeClaim| (core.offerings_of_claim)(claim, &observed.instance_types);
+                adopted(&object.claim, instance, launchable, self.now)
             })
             .collect();
         if records.is_empty() {

@@ -8,8 +8,9 @@ use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
 use domain::{Text, Timestamp};
 
 use super::error::PortError;
-use crate::record::launch::{LaunchOffering, LaunchRequest};
+use crate::record::launch::LaunchRequest;
 use crate::status::{ReservationStatus, ResolvedSecurityGroup};
+use domain::plan::LaunchOffering;
 
 /// A cloud that instances of one cluster are launched in.
 #[expect(

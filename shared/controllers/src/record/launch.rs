@@ -1,9 +1,8 @@
 //! What EC2 is asked for on behalf of a claim: complete, so that a retry asks the very same.
 
 use domain::Text;
-use domain::instance_type::CapacityType;
 use domain::label::Labels;
-use domain::money::UsdPerHour;
+use domain::plan::LaunchOffering;
 use domain::taint::Taint;
 
 /// The resource of fabric adapters (Elastic Fabric Adapter).
@@ -28,19 +27,4 @@ pub struct LaunchRequest {
     pub taints: Vec<Taint>,
     /// Pods ask for fabric adapters (`vpc.amazonaws.com/efa`): the instance comes with as many as its type takes.
     pub wants_efa: bool,
-}
-
-/// An offering that a launch may use.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LaunchOffering {
-    /// The price, which also is its priority.
-    pub price: UsdPerHour,
-    /// The instance type.
-    pub instance_type: Text,
-    /// The zone's name.
-    pub zone: Text,
-    /// How it is bought.
-    pub capacity_type: CapacityType,
-    /// The capacity reservation, for `reserved`.
-    pub reservation_id: Option<Text>,
 }

@@ -1,28 +1,28 @@
 //! The record of an adopted NodeClaim.
 
-use domain::instance_type::InstanceTypes;
-use domain::label;
+use domain::Timestamp;
 use domain::node_claim::{ConditionType, NodeClaim};
-use domain::requirement::Requirements;
-use domain::{Text, Timestamp};
 
 use super::create::await_everything;
-use super::launch::launch_offerings;
 use crate::ports::cloud::Instance;
 use crate::record::claim::ClaimRecord;
-use crate::record::launch::{EFA, LaunchOffering, LaunchRequest};
+use crate::record::launch::{EFA, LaunchRequest};
+use domain::plan::LaunchOffering;
 
 /// The record of a NodeClaim that has an instance, or for which one can be launched; `None`
 /// otherwise.
+///
+/// `launchable` says which offerings the claim may be launched as, and is asked only where it was
+/// never launched.
 pub fn adopted(
     claim: &NodeClaim,
     instance: Option<&Instance>,
-    catalogue: &InstanceTypes,
+    launchable: impl FnOnce(&NodeClaim) -> Vec<LaunchOffering>,
     now: Timestamp,
 ) -> Option<ClaimRecord> {
     let offerings = match instance {
         Some(instance) => vec![offering_of(instance)],
-        None if claim.status.provider_id.is_none() => offerings_for(claim, catalogue),
+        None if claim.status.provider_id.is_none() => launchable(claim),
         None => Vec::new(),
     };
     if offerings.is_empty() {
@@ -65,68 +65,29 @@ fn offering_of(instance: &Instance) -> LaunchOffering {
     }
 }
 
-/// Offerings of every instance type that meets the claim's requirements and resource requests.
-fn offerings_for(claim: &NodeClaim, catalogue: &InstanceTypes) -> Vec<LaunchOffering> {
-    let types = catalogue.of(&claim.node_class_ref.name);
-    let required = Requirements::of(claim.requirements.iter());
-    let of_launch = [label::ZONE, label::ZONE_ID, label::CAPACITY_TYPE, label::RESERVATION_ID];
-    let names: Vec<Text> = types
-        .iter()
-        .filter(|candidate| {
-            claim.requests.iter().all(|(name, amount)| candidate.allocatable.get(name) >= amount)
-        })
-        .filter(|candidate| {
-            required.iter().all(|(key, own)| {
-                // Offerings decide on zone and capacity type; the claim on labels that it sets
-                // itself.
-                of_launch.contains(&&**key)
-                    || claim.labels.get(key).is_some_and(|value| own.values.contains(value))
-                    || match candidate.labels.get(key) {
-                        Some(values) => values.iter().any(|value| own.values.contains(value)),
-                        None => own.may_be_absent,
-                    }
-            })
-        })
-        .map(|candidate| candidate.name.clone())
-        .collect();
-    launch_offerings(&names, &claim.requirements, types, catalogue)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{at, instance, instance_type, launched_record, offering, record};
-    use domain::requirement::Requirement;
-    use domain::resource::CPU;
-    use std::sync::Arc;
+    use crate::testing::{at, instance, launched_record, planned_claim, record};
 
-    fn catalogue() -> InstanceTypes {
-        let types = vec![
-            instance_type("m5.large", [offering("a", "on-demand", 90)]),
-            instance_type("c5.large", [offering("a", "on-demand", 80)]),
-        ];
-        InstanceTypes { default: Arc::new(types), ..InstanceTypes::default() }
+    fn launchable(_: &NodeClaim) -> Vec<LaunchOffering> {
+        planned_claim("any").offerings
     }
 
     #[test]
-    fn a_claim_made_by_hand_is_launched_from_what_meets_its_requirements() {
-        let mut claim = record("mine").claim;
-        claim.requirements =
-            vec![Requirement::is_in(label::INSTANCE_TYPE, ["m5.large".into()])].into();
-        let adopted_record = adopted(&claim, None, &catalogue(), at(0)).unwrap();
+    fn a_claim_made_by_hand_is_launched_as_what_it_may_be_launched_as() {
+        let claim = record("mine").claim;
+        let adopted_record = adopted(&claim, None, launchable, at(0)).unwrap();
         assert_eq!(adopted_record.launch.token, claim.uid);
-        let types: Vec<&str> =
-            adopted_record.launch.offerings.iter().map(|one| &*one.instance_type).collect();
-        assert_eq!(types, ["m5.large"]);
-        claim.requests = claim.requests.with(CPU, 64_000);
-        assert_eq!(adopted(&claim, None, &catalogue(), at(0)), None);
+        assert_eq!(adopted_record.launch.offerings, launchable(&claim));
+        assert_eq!(adopted(&claim, None, |_| Vec::new(), at(0)), None);
     }
 
     #[test]
     fn a_claim_that_runs_keeps_its_instance_and_its_conditions() {
         let launched = launched_record("old", at(0));
         let instance = instance("i-old", &launched, at(0));
-        let record = adopted(&launched.claim, Some(&instance), &catalogue(), at(900)).unwrap();
+        let record = adopted(&launched.claim, Some(&instance), launchable, at(900)).unwrap();
         assert_eq!(record.instance.unwrap().id, instance.id);
         assert_eq!(record.claim, launched.claim);
     }
@@ -134,6 +95,6 @@ mod tests {
     #[test]
     fn a_claim_whose_instance_is_not_there_is_not_launched_again() {
         let launched = launched_record("old", at(0));
-        assert_eq!(adopted(&launched.claim, None, &catalogue(), at(900)), None);
+        assert_eq!(adopted(&launched.claim, None, launchable, at(900)), None);
     }
 }

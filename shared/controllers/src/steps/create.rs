@@ -9,7 +9,6 @@ use domain::{Text, Timestamp};
 use uuid::Uuid;
 
 use super::condition::{ConditionState, set_condition};
-use super::launch::launch_offerings;
 use crate::record::claim::ClaimRecord;
 use crate::record::launch::{EFA, LaunchRequest};
 
@@ -19,9 +18,9 @@ pub enum NotCreatable {
     /// The NodePool is not in the snapshot it was planned from.
     #[error("NodePool {0} does not exist")]
     NoNodePool(Text),
-    /// No offering of its instance types can be launched.
-    #[error("none of its {0} instance types can be launched now")]
-    NoOffering(usize),
+    /// The plan names no offering to launch.
+    #[error("the plan names no offering to launch")]
+    NoOffering,
 }
 
 /// What makes a claim this one and no other.
@@ -50,15 +49,8 @@ pub fn claim_record(
     snapshot: &ClusterSnapshot,
     identity: &Identity<'_>,
 ) -> Result<ClaimRecord, NotCreatable> {
-    let types = snapshot.instance_types.of(&planned.node_class);
-    let offerings = launch_offerings(
-        &planned.instance_types,
-        &planned.requirements,
-        types,
-        &snapshot.instance_types,
-    );
-    if offerings.is_empty() {
-        return Err(NotCreatable::NoOffering(planned.instance_types.len()));
+    if planned.offerings.is_empty() {
+        return Err(NotCreatable::NoOffering);
     }
     let claim = node_claim(planned, snapshot, identity.uid(&planned.name))?;
     let launch = LaunchRequest {
@@ -66,7 +58,7 @@ pub fn claim_record(
         claim: claim.name.clone(),
         node_pool: planned.node_pool.clone(),
         node_class: planned.node_class.clone(),
-        offerings,
+        offerings: planned.offerings.clone(),
         labels: claim.labels.clone(),
         taints: [claim.taints.as_slice(), claim.startup_taints.as_slice()].concat(),
         wants_efa: claim.requests.get(EFA) > 0,
@@ -212,6 +204,7 @@ mod tests {
     #[test]
     fn a_record_holds_all_that_the_node_will_be_made_from() {
         let record = claim_record(&planned(), &snapshot(), &identity("run-1")).unwrap();
+        assert_eq!(record.launch.offerings, planned().offerings);
         assert_eq!(record.launch.taints, [taint("team"), taint("cilium")]);
         let label = |key: &str| record.launch.labels.get(key).map(|value| &**value);
         assert_eq!(label(label::NODE_POOL), Some("default"));
@@ -223,11 +216,11 @@ mod tests {
 
     #[test]
     fn nothing_is_written_for_what_cannot_be_launched() {
-        let unknown = PlannedNodeClaim { instance_types: vec!["x9.large".into()], ..planned() };
-        let refused = claim_record(&unknown, &snapshot(), &identity("run-1"));
-        assert_eq!(refused, Err(NotCreatable::NoOffering(1)));
-        let homeless = PlannedNodeClaim { node_pool: "gone".into(), ..planned() };
-        let refused = claim_record(&homeless, &snapshot(), &identity("run-1"));
+        let without_offerings = PlannedNodeClaim { offerings: Vec::new(), ..planned() };
+        let refused = claim_record(&without_offerings, &snapshot(), &identity("run-1"));
+        assert_eq!(refused, Err(NotCreatable::NoOffering));
+        let without_pool = PlannedNodeClaim { node_pool: "gone".into(), ..planned() };
+        let refused = claim_record(&without_pool, &snapshot(), &identity("run-1"));
         assert_eq!(refused, Err(NotCreatable::NoNodePool("gone".into())));
     }
 }

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use domain::Text;
 use domain::drift::DriftReason;
-use domain::instance_type::CapacityType;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::plan::{
-    Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedOffering, UnschedulablePod,
+    LaunchOffering, Placement, Plan, PlannedDisruption, PlannedNodeClaim, UnschedulablePod,
 };
 use domain::pod::{Pod, PodKey};
 use domain::reason::{DisruptionReason, NotDisruptable, PodUnschedulable};
@@ -24,7 +23,14 @@ pub(crate) const REPLACE: &str = "test/replace";
 pub(crate) const DRIFTED: &str = "Drifted";
 
 pub(crate) fn core() -> Core {
-    Core { schedule, propose, drift, validate, check: |_, _| Vec::new() }
+    Core {
+        offerings_of_claim: planning::scheduling::offerings_of_claim,
+        schedule,
+        propose,
+        drift,
+        validate,
+        check: |_, _| Vec::new(),
+    }
 }
 
 /// A core whose every plan fails its check.
@@ -60,24 +66,26 @@ fn schedule(snapshot: &ClusterSnapshot) -> Plan {
 }
 
 fn new_claim(snapshot: &ClusterSnapshot, pods: Vec<PodKey>) -> Option<PlannedNodeClaim> {
-    let types: Vec<Text> = snapshot
-        .instance_types
-        .default
-        .iter()
-        .filter(|one| one.offerings.iter().any(|offering| offering.available))
-        .map(|one| one.name.clone())
-        .collect();
+    let available = snapshot.instance_types.default.iter().flat_map(|one| {
+        let offerings = one.offerings.iter().filter(|offering| offering.available);
+        offerings.map(|offering| LaunchOffering {
+            price: offering.price,
+            instance_type: one.name.clone(),
+            zone: offering.zone.clone(),
+            capacity_type: offering.capacity_type,
+            reservation_id: None,
+        })
+    });
+    let mut offerings: Vec<LaunchOffering> = available.collect();
+    offerings.sort();
+    let mut types: Vec<Text> = offerings.iter().map(|own| own.instance_type.clone()).collect();
+    types.dedup();
     Some(PlannedNodeClaim {
         name: format!("default-{:x}", snapshot.seed).into(),
         node_pool: "default".into(),
         node_class: "default".into(),
-        offering: PlannedOffering {
-            instance_type: types.first()?.clone(),
-            zone: "a".into(),
-            capacity_type: CapacityType::Spot,
-            price: UsdPerHour::ZERO,
-            reservation_id: None,
-        },
+        offering: offerings.first()?.clone(),
+        offerings,
         instance_types: types,
         requirements: Vec::new(),
         labels: [(label::NODE_POOL.into(), "default".into())].into(),

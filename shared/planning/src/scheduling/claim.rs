@@ -4,21 +4,19 @@ use std::collections::BTreeSet;
 
 use domain::Text;
 use domain::label::{self, Labels};
-use domain::plan::{PlannedNodeClaim, PlannedOffering};
+use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::pod::{Pod, PodKey};
 use domain::requirement::{Requirement, Requirements};
 use domain::resource::Resources;
 use domain::settings::MinValuesPolicy;
 
+use super::offerings::{self, INSTANCE_TYPES_MAX};
 use crate::feasibility::limits::Limits;
 use crate::ids::{PurchaseSet, TypeIx, TypeSet, ZoneSet};
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyKind};
 use crate::model::pool::{MinValuesUnmet, Pool, PoolType, PricedType};
 use crate::work::NewNode;
-
-/// Instance types in one CreateFleet request (Karpenter's limit for one launch).
-const INSTANCE_TYPES_MAX: usize = 60;
 
 /// Types are listed while they cost at most this many percent of the cheapest: spot has a choice
 /// without paying much more than planned. All of them are listed, so a claim keeps the five that
@@ -120,13 +118,14 @@ pub(crate) fn claim(
         node_class: template.node_class_ref.name.clone(),
         requirements: narrowed_to_offerings(requirements, pool, packed, &listed),
         instance_types,
-        offering: PlannedOffering {
+        offering: LaunchOffering {
             instance_type: one.instance_type.name.clone(),
             zone: pool.zone(best.offering.zone).clone(),
             capacity_type: purchase.capacity_type,
             price: best.offering.price,
             reservation_id: purchase.reservation.clone(),
         },
+        offerings: offerings::of_node(pool, packed, &listed),
         labels: within(labels, compatible.zones, compatible.purchases, pool),
         taints: template.taints.clone(),
         startup_taints: template.startup_taints.clone(),

@@ -6,6 +6,7 @@
 
 mod attempt;
 pub(crate) mod claim;
+mod offerings;
 mod priority;
 mod soft_spread;
 pub(crate) mod static_capacity;
@@ -34,6 +35,7 @@ use crate::placement::{Placements, Placer};
 use crate::work::NewNode;
 use attempt::{Attempt, attempt, budget, demand};
 use claim::Names;
+pub use offerings::offerings_of_claim;
 
 /// Places for all pods that need one; disrupts nothing.
 pub fn schedule(snapshot: &ClusterSnapshot) -> Plan {

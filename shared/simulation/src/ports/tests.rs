@@ -4,13 +4,14 @@ use crate::testing::{instance_types, node, pod, start};
 use crate::world::{World, WorldOptions};
 use controllers::ports::cluster::{FinalizerChange, NodePatch};
 use controllers::ports::{Cloud, Cluster, ErrorKind, Eviction, LaunchOutcome, NodeRef, PodRef};
-use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use controllers::record::launch::LaunchRequest;
 use domain::SignedDuration;
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_class::Ec2NodeClass;
+use domain::plan::LaunchOffering;
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 use pollster::block_on;
 

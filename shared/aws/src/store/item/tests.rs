@@ -3,7 +3,7 @@ use std::sync::Arc;
 use controllers::ports::cloud::{Instance, InstanceState};
 use controllers::record::claim::{EndReason, Ending, PodsFingerprint};
 use controllers::record::command::CommandPhase;
-use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use controllers::record::launch::LaunchRequest;
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
 use domain::money::UsdPerHour;
@@ -11,7 +11,8 @@ use domain::node_claim::{
     Condition, ConditionStatus, ConditionType, InstanceNetwork, NodeClaim, NodeClaimStatus,
 };
 use domain::node_pool::{NeverOr, NodeClassRef};
-use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim, PlannedOffering};
+use domain::plan::LaunchOffering;
+use domain::plan::{LaunchOffering, Placement, PlannedDisruption, PlannedNodeClaim};
 use domain::pod::PodKey;
 use domain::reason::DisruptionReason;
 use domain::requirement::{Operator, Requirement};
@@ -243,13 +244,8 @@ impl Draw {
             node_class: self.text(),
             instance_types: self.some(Self::text),
             requirements: self.some(Self::requirement),
-            offering: PlannedOffering {
-                instance_type: self.text(),
-                zone: self.text(),
-                capacity_type: self.capacity(),
-                price: self.price(),
-                reservation_id: self.maybe(Self::text),
-            },
+            offering: self.offering(),
+            offerings: vec![self.offering(), self.offering()],
             labels: self.labels(),
             taints: self.some(Self::taint),
             startup_taints: self.some(Self::taint),

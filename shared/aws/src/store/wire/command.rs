@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use controllers::record::command::{CommandPhase, CommandRecord};
 use domain::Text;
 use domain::money::UsdPerHour;
-use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim, PlannedOffering};
+use domain::plan::{LaunchOffering, Placement, PlannedDisruption, PlannedNodeClaim};
 use domain::pod::PodKey;
 use serde::{Deserialize, Serialize};
 
@@ -144,7 +144,10 @@ struct PlannedClaimDocument {
     node_class: Text,
     instance_types: Vec<Text>,
     requirements: Vec<RequirementDocument>,
-    offering: PlannedOfferingDocument,
+    offering: OfferingDocument,
+    /// Absent in records of versions that chose offerings at launch.
+    #[serde(default)]
+    offerings: Vec<OfferingDocument>,
     labels: BTreeMap<Text, Text>,
     taints: Vec<TaintDocument>,
     startup_taints: Vec<TaintDocument>,
@@ -161,6 +164,7 @@ impl From<&PlannedNodeClaim> for PlannedClaimDocument {
             instance_types,
             requirements,
             offering,
+            offerings,
             labels,
             taints,
             startup_taints,
@@ -174,6 +178,7 @@ impl From<&PlannedNodeClaim> for PlannedClaimDocument {
             instance_types: instance_types.clone(),
             requirements: each(requirements),
             offering: offering.into(),
+            offerings: each(offerings),
             labels: (**labels).clone(),
             taints: each(taints),
             startup_taints: each(startup_taints),
@@ -185,13 +190,19 @@ impl From<&PlannedNodeClaim> for PlannedClaimDocument {
 
 impl From<PlannedClaimDocument> for PlannedNodeClaim {
     fn from(document: PlannedClaimDocument) -> Self {
+        let offering: LaunchOffering = document.offering.into();
+        let mut offerings: Vec<LaunchOffering> = all(document.offerings);
+        if offerings.is_empty() {
+            offerings.push(offering.clone());
+        }
         Self {
             name: document.name,
             node_pool: document.node_pool,
             node_class: document.node_class,
             instance_types: document.instance_types,
             requirements: all(document.requirements),
-            offering: document.offering.into(),
+            offering,
+            offerings,
             labels: document.labels.into(),
             taints: all(document.taints),
             startup_taints: all(document.startup_taints),
@@ -202,7 +213,7 @@ impl From<PlannedClaimDocument> for PlannedNodeClaim {
 }
 
 #[derive(Serialize, Deserialize)]
-struct PlannedOfferingDocument {
+struct OfferingDocument {
     instance_type: Text,
     zone: Text,
     capacity_type: CapacityWord,
@@ -211,10 +222,9 @@ struct PlannedOfferingDocument {
     reservation_id: Option<Text>,
 }
 
-impl From<&PlannedOffering> for PlannedOfferingDocument {
-    fn from(offering: &PlannedOffering) -> Self {
-        let PlannedOffering { instance_type, zone, capacity_type, price, reservation_id } =
-            offering;
+impl From<&LaunchOffering> for OfferingDocument {
+    fn from(offering: &LaunchOffering) -> Self {
+        let LaunchOffering { instance_type, zone, capacity_type, price, reservation_id } = offering;
         Self {
             instance_type: instance_type.clone(),
             zone: zone.clone(),
@@ -225,8 +235,8 @@ impl From<&PlannedOffering> for PlannedOfferingDocument {
     }
 }
 
-impl From<PlannedOfferingDocument> for PlannedOffering {
-    fn from(document: PlannedOfferingDocument) -> Self {
+impl From<OfferingDocument> for LaunchOffering {
+    fn from(document: OfferingDocument) -> Self {
         Self {
             instance_type: document.instance_type,
             zone: document.zone,

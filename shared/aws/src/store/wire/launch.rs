@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use controllers::ports::cloud::Instance;
-use controllers::record::launch::{LaunchOffering, LaunchRequest};
+use controllers::record::launch::LaunchRequest;
 use domain::Text;
 use domain::money::UsdPerHour;
+use domain::plan::LaunchOffering;
 use serde::{Deserialize, Serialize};
 
 use super::node_claim::{TaintDocument, all, each};

@@ -1,0 +1,135 @@
+//! What EC2 is asked for on behalf of a claim: the ordered list that a launch hands to CreateFleet.
+//!
+//! EC2 picks among all of it, so each entry must be right by itself, and the list as a whole must hold
+//! what Karpenter promises of a launch: one capacity type, reserved before spot before on-demand, at
+//! most 60 instance types, no metal or accelerated type beside ordinary ones, and no spot that costs
+//! more than on-demand.
+
+use std::collections::BTreeSet;
+
+use domain::instance_type::{CapacityType, InstanceType};
+use domain::money::UsdPerHour;
+use domain::plan::{LaunchOffering, PlannedNodeClaim};
+use domain::resource::{AMD_GPU, AWS_NEURON, NVIDIA_GPU};
+
+use crate::launch::{Launch, TypeLaunch};
+use crate::offering::{PRICE_TOLERANCE, problem_of, shown};
+use crate::pool::Offer;
+use crate::report::Report;
+use crate::scene::Scene;
+use crate::violation::Rule;
+
+/// Instance types that one launch may name.
+const INSTANCE_TYPES_MAX: usize = 60;
+
+/// Judges the offerings of one claim.
+pub(crate) fn check(
+    scene: &Scene<'_>,
+    claim: &PlannedNodeClaim,
+    pool: usize,
+    launch: &Launch<'_>,
+    report: &mut Report,
+) {
+    if claim.offerings.is_empty() {
+        report.add(Rule::OfferingsEmpty, &claim.name, "it names no offering to launch");
+        return;
+    }
+    for offering in &claim.offerings {
+        if let Some((rule, message)) = problem_of(scene, claim, pool, launch, offering) {
+            report.add(rule, &claim.name, message);
+        }
+    }
+    check_list(claim, report);
+    let is_flexible = claim.requirements.iter().all(|own| own.min_values.is_none());
+    if is_flexible {
+        check_choice(claim, launch, report);
+    }
+}
+
+/// What holds of the list whatever the catalogue says.
+fn check_list(claim: &PlannedNodeClaim, report: &mut Report) {
+    let offerings = &claim.offerings;
+    let unordered = |pair: &&[LaunchOffering]| pair[0].price > pair[1].price + PRICE_TOLERANCE;
+    if let Some([first, second]) = offerings.windows(2).find(unordered) {
+        let message = format!(
+            "{} at {} comes before {} at {}",
+            shown(first),
+            first.price,
+            shown(second),
+            second.price
+        );
+        report.add(Rule::OfferingsOrder, &claim.name, message);
+    }
+    let mut known = BTreeSet::new();
+    if let Some(twice) = offerings.iter().find(|offering| !known.insert(*offering)) {
+        let message = format!("{} is listed twice", shown(twice));
+        report.add(Rule::OfferingsTwice, &claim.name, message);
+    }
+    let capacity_types: BTreeSet<_> = offerings.iter().map(|own| own.capacity_type).collect();
+    if capacity_types.len() > 1 {
+        let message = format!("it asks for {} capacity types at once", capacity_types.len());
+        report.add(Rule::OfferingsMixed, &claim.name, message);
+    }
+    let types: BTreeSet<_> = offerings.iter().map(|own| &own.instance_type).collect();
+    if types.len() > INSTANCE_TYPES_MAX {
+        let message =
+            format!("it asks for {} instance types, more than {INSTANCE_TYPES_MAX}", types.len());
+        report.add(Rule::OfferingsMany, &claim.name, message);
+    }
+}
+
+/// What must be left out, and which capacity type goes first, where no `minValues` says otherwise.
+fn check_choice(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Report) {
+    let is_plain = |own: &&TypeLaunch<'_>| !is_exotic(own.of.instance_type);
+    let types: Vec<&TypeLaunch<'_>> = launch.types.iter().map(|own| &**own).collect();
+    let has_plain = types.iter().any(is_plain);
+    let considered: Vec<&TypeLaunch<'_>> =
+        types.into_iter().filter(|own| !has_plain || is_plain(own)).collect();
+    let asked = |own: &&TypeLaunch<'_>| {
+        claim.offerings.iter().any(|offering| offering.instance_type == own.of.instance_type.name)
+    };
+    let exotic = launch.types.iter().map(|own| &**own).filter(|own| !is_plain(own)).find(asked);
+    if let (true, Some(exotic)) = (has_plain, exotic) {
+        let name = &exotic.of.instance_type.name;
+        let message = format!("it asks for {name} though types without accelerators would do");
+        report.add(Rule::OfferingsExotic, &claim.name, message);
+    }
+    let offers = || considered.iter().flat_map(|own| own.offers.iter().copied());
+    if offers().any(|offer| offer.offering.capacity_type == CapacityType::Reserved) {
+        // Which claim gets the last instances of a reservation is the planner's affair.
+        return;
+    }
+    let of = |capacity_type: CapacityType| {
+        offers().filter(move |offer| offer.offering.capacity_type == capacity_type)
+    };
+    check_spot(claim, of(CapacityType::OnDemand).map(Offer::highest_price).min(), report);
+    let on_demand = of(CapacityType::OnDemand).map(Offer::lowest_price).min();
+    let spot = of(CapacityType::Spot).map(Offer::highest_price).min();
+    if let (Some(on_demand), Some(spot), Some(first)) = (on_demand, spot, claim.offerings.first())
+        && first.capacity_type == CapacityType::OnDemand
+        && spot + PRICE_TOLERANCE < on_demand
+    {
+        let message = format!("it asks for on-demand at {on_demand}, spot costs {spot}");
+        report.add(Rule::OfferingsCapacityType, &claim.name, message);
+    }
+}
+
+/// No spot offering costs more than the cheapest on-demand one.
+fn check_spot(claim: &PlannedNodeClaim, on_demand: Option<UsdPerHour>, report: &mut Report) {
+    let Some(on_demand) = on_demand else { return };
+    let dear = claim.offerings.iter().find(|offering| {
+        offering.capacity_type == CapacityType::Spot && offering.price > on_demand + PRICE_TOLERANCE
+    });
+    if let Some(dear) = dear {
+        let message =
+            format!("{} costs {}, more than on-demand at {on_demand}", shown(dear), dear.price);
+        report.add(Rule::OfferingsSpotPrice, &claim.name, message);
+    }
+}
+
+/// Metal, or with an accelerator: types that nobody gets who does not ask for them.
+fn is_exotic(instance_type: &InstanceType) -> bool {
+    let accelerators = [NVIDIA_GPU, AMD_GPU, AWS_NEURON, "habana.ai/gaudi"];
+    instance_type.name.split('.').nth(1).is_some_and(|size| size.starts_with("metal"))
+        || accelerators.iter().any(|name| instance_type.capacity.get(name) > 0)
+}

@@ -1,0 +1,142 @@
+//! What a launch asks EC2 for.
+
+use domain::instance_type::{CapacityType, InstanceTypes};
+use domain::label::{CAPACITY_TYPE, INSTANCE_TYPE};
+use domain::node_pool::NodePool;
+use domain::plan::{LaunchOffering, PlannedNodeClaim};
+use domain::requirement::{Operator, Requirement};
+use domain::resource::NVIDIA_GPU;
+use domain::snapshot::ClusterSnapshot;
+
+use crate::Rule;
+use crate::testing::*;
+
+fn spot(types: &[&str]) -> PlannedNodeClaim {
+    claim_in("n", &["p"], types, "a", CapacityType::Spot)
+}
+
+fn on_demand(types: &[&str]) -> PlannedNodeClaim {
+    claim_in("n", &["p"], types, "a", CapacityType::OnDemand)
+}
+
+/// The claim, free to be bought in any way.
+fn in_any_way(mut claim: PlannedNodeClaim) -> PlannedNodeClaim {
+    claim.requirements.retain(|requirement| &*requirement.key != CAPACITY_TYPE);
+    claim
+}
+
+fn asking(mut claim: PlannedNodeClaim, offerings: Vec<LaunchOffering>) -> PlannedNodeClaim {
+    claim.offerings = offerings;
+    claim
+}
+
+fn one_pod() -> ClusterSnapshot {
+    pooled([pod("p")])
+}
+
+#[test]
+fn a_launch_names_an_offering() {
+    allows(&one_pod(), &plan([spot(&["small", "big"])]));
+    breaks(&one_pod(), &plan([asking(spot(&["small"]), Vec::new())]), &[Rule::OfferingsEmpty]);
+}
+
+#[test]
+fn every_offering_is_of_a_listed_type_sold_allowed_and_at_its_price() {
+    let changed = |change: fn(&mut LaunchOffering)| {
+        let mut claim = spot(&["small"]);
+        change(&mut claim.offerings[0]);
+        plan([claim])
+    };
+    let of_big = changed(|own| own.instance_type = "big".into());
+    breaks(&one_pod(), &of_big, &[Rule::OfferingType]);
+    breaks(&one_pod(), &changed(|own| own.zone = "c".into()), &[Rule::OfferingUnknown]);
+    breaks(&one_pod(), &changed(|own| own.zone = "b".into()), &[Rule::OfferingRequirements]);
+    breaks(&one_pod(), &changed(|own| own.price = usd(0.01)), &[Rule::OfferingPrice]);
+}
+
+#[test]
+fn offerings_come_cheapest_first_and_once() {
+    let mut reversed = spot(&["small", "big"]);
+    reversed.offerings.reverse();
+    breaks(&one_pod(), &plan([reversed]), &[Rule::OfferingsOrder]);
+    let mut twice = spot(&["small"]);
+    twice.offerings.push(twice.offerings[0].clone());
+    breaks(&one_pod(), &plan([twice]), &[Rule::OfferingsTwice]);
+}
+
+#[test]
+fn a_launch_is_of_one_capacity_type() {
+    let claim = in_any_way(spot(&["small"]));
+    let both = [spot(&["small"]).offerings, on_demand(&["small"]).offerings].concat();
+    let mixed = asking(claim, both);
+    breaks(&one_pod(), &plan([mixed]), &[Rule::OfferingsMixed]);
+}
+
+#[test]
+fn spot_goes_before_on_demand_while_it_is_cheaper() {
+    let free = in_any_way(spot(&["small"]));
+    allows(&one_pod(), &plan([free.clone()]));
+    let late = asking(free, on_demand(&["small"]).offerings);
+    breaks(&one_pod(), &plan([late]), &[Rule::OfferingsCapacityType]);
+}
+
+#[test]
+fn spot_never_costs_more_than_on_demand_unless_min_values_need_it() {
+    // Spot of big costs 0.08, on demand small costs 0.05.
+    let dear = in_any_way(spot(&["small", "big"]));
+    breaks(&one_pod(), &plan([dear.clone()]), &[Rule::OfferingsSpotPrice]);
+    let two_types = Requirement {
+        min_values: Some(2),
+        ..requirement(INSTANCE_TYPE, Operator::In, &["small", "big"])
+    };
+    let mut wanted = dear;
+    wanted.requirements.push(two_types.clone());
+    let pool: NodePool = pool_requiring(vec![two_types]);
+    let cluster = cluster([pod("p")]).with_node_pools([pool]);
+    allows(&cluster, &plan([wanted]));
+}
+
+#[test]
+fn accelerated_types_go_while_another_would_do() {
+    let mut cluster = one_pod();
+    let mut types = cluster.instance_types.default.to_vec();
+    let gpu = types.iter_mut().find(|own| &*own.name == "gpu").unwrap();
+    gpu.capacity = gpu.capacity.clone().with(NVIDIA_GPU, 1);
+    cluster.instance_types = InstanceTypes { default: types.into(), ..cluster.instance_types };
+    let both = on_demand(&["small", "gpu"]);
+    breaks(&cluster, &plan([both.clone()]), &[Rule::OfferingsExotic]);
+    let plain = both.offerings[..1].to_vec();
+    allows(&cluster, &plan([asking(both, plain)]));
+    allows(&cluster, &plan([on_demand(&["gpu"])]));
+}
+
+#[test]
+fn at_most_sixty_types_are_asked_for() {
+    let names: Vec<String> = (0..61).map(|number| format!("small{number:02}")).collect();
+    let mut cluster = one_pod();
+    let small = cluster.instance_types.default.iter().find(|own| &*own.name == "small").unwrap();
+    let types: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let mut copy = small.clone();
+            copy.name = name.as_str().into();
+            copy.labels.insert(INSTANCE_TYPE.into(), vec![copy.name.clone()]);
+            copy
+        })
+        .collect();
+    let launched = |count: usize| {
+        let mut claim = spot(&["small"]);
+        let offering = claim.offerings[0].clone();
+        claim.instance_types = names[..count].iter().map(|name| name.as_str().into()).collect();
+        let named = |name: &domain::Text| LaunchOffering {
+            instance_type: name.clone(),
+            ..offering.clone()
+        };
+        claim.offerings = claim.instance_types.iter().map(named).collect();
+        claim.offering = claim.offerings[0].clone();
+        plan([claim])
+    };
+    cluster.instance_types = InstanceTypes { default: types.into(), ..cluster.instance_types };
+    allows(&cluster, &launched(60));
+    breaks(&cluster, &launched(61), &[Rule::OfferingsMany]);
+}
