@@ -11,7 +11,6 @@ use domain::node_claim::{
     Condition, ConditionStatus, ConditionType, InstanceNetwork, NodeClaim, NodeClaimStatus,
 };
 use domain::node_pool::{NeverOr, NodeClassRef};
-use domain::plan::LaunchOffering;
 use domain::plan::{LaunchOffering, Placement, PlannedDisruption, PlannedNodeClaim};
 use domain::pod::PodKey;
 use domain::reason::DisruptionReason;
@@ -22,6 +21,7 @@ use domain::{SignedDuration, Text};
 use proptest::prelude::*;
 
 use super::*;
+use crate::store::attribute::key_of;
 
 /// Numbers that decide how a record looks.
 struct Draw(std::vec::IntoIter<u32>);
