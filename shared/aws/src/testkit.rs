@@ -26,10 +26,7 @@ pub(crate) fn node_class(name: &str) -> Ec2NodeClass {
         requirements: vec![Requirement::is_in("kubernetes.io/arch", [architecture.into()])],
     };
     Ec2NodeClass {
-        name: name.into(),
         uid: format!("uid-of-{name}").into(),
-        annotations: Labels::new(),
-        is_deleting: false,
         spec: Ec2NodeClassSpec { ami_family: AmiFamily::Al2023, ..Ec2NodeClassSpec::default() },
         status: Ec2NodeClassStatus {
             subnets: vec![
@@ -43,6 +40,7 @@ pub(crate) fn node_class(name: &str) -> Ec2NodeClass {
             ready: Some(true),
             ..Ec2NodeClassStatus::default()
         },
+        ..::testkit::node_class(name)
     }
 }
 
@@ -71,7 +69,6 @@ pub(crate) fn request(offerings: Vec<LaunchOffering>) -> LaunchRequest {
         node_class: "default".into(),
         offerings,
         labels: Labels::from([("karpenter.sh/nodepool".into(), "default".into())]),
-        taints: Vec::new(),
-        wants_efa: false,
+        ..LaunchRequest::default()
     }
 }

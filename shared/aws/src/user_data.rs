@@ -79,8 +79,8 @@ pub(crate) fn registered_taints(taints: &[Taint]) -> Vec<Taint> {
 
 #[cfg(test)]
 mod tests {
+    use super::testkit::{Node, taint};
     use super::*;
-    use testkit::{Node, taint};
 
     #[test]
     fn kubelets_do_not_set_labels_of_kubernetes_own_domains() {

@@ -117,10 +117,7 @@ impl Moto {
         let group = SelectorTerm { name: Some("default".into()), ..SelectorTerm::default() };
         let image = SelectorTerm { id: Some(image), ..SelectorTerm::default() };
         Ec2NodeClass {
-            name: "default".into(),
             uid: "7b4a".into(),
-            annotations: Labels::new(),
-            is_deleting: false,
             spec: Ec2NodeClassSpec {
                 subnet_selector_terms: vec![discovered],
                 security_group_selector_terms: vec![group],
@@ -130,7 +127,7 @@ impl Moto {
                 tags: Labels::from([("team".into(), "blue".into())]),
                 ..Ec2NodeClassSpec::default()
             },
-            status: Ec2NodeClassStatus::default(),
+            ..testkit::node_class("default")
         }
     }
 }
@@ -175,8 +172,7 @@ fn request(name: &str, offerings: Vec<LaunchOffering>) -> LaunchRequest {
         node_class: "default".into(),
         offerings,
         labels: Labels::from([("karpenter.sh/nodepool".into(), "default".into())]),
-        taints: Vec::new(),
-        wants_efa: false,
+        ..LaunchRequest::default()
     }
 }
 

@@ -26,7 +26,6 @@ use controllers::status::{
 use controllers::steps::mirror::is_up_to_date;
 use domain::node_claim::{Condition, ConditionStatus, ConditionType, NodeClaim, NodeClaimStatus};
 use domain::node_class::{ResolvedAmi, ResolvedCapacityReservation, ResolvedSubnet};
-use domain::node_pool::{NeverOr, NodeClassRef};
 use domain::pod::PodKey;
 use domain::requirement::Requirement;
 use domain::resource::{CPU, MEMORY, Resources};
@@ -147,10 +146,7 @@ fn claim(name: &str, pool: &str) -> NodeClaim {
         changed: Some(at("2026-01-01T12:00:00Z")),
     };
     NodeClaim {
-        name: name.into(),
-        uid: format!("claim-of-{name}").into(),
         created: Some(at("2026-01-01T11:59:00Z")),
-        deleted: None,
         labels: [("karpenter.sh/nodepool".into(), pool.into())].into(),
         annotations: [("karpenter.sh/nodepool-hash".into(), "1".into())].into(),
         requirements: vec![Requirement::is_in(
@@ -164,14 +160,7 @@ fn claim(name: &str, pool: &str) -> NodeClaim {
             value: "blue".into(),
             effect: TaintEffect::NoSchedule,
         }],
-        startup_taints: Vec::new(),
-        node_class_ref: NodeClassRef {
-            group: "karpenter.k8s.aws".into(),
-            kind: "EC2NodeClass".into(),
-            name: "default".into(),
-        },
         termination_grace_period: Some(SignedDuration::from_mins(90)),
-        expire_after: NeverOr::Never,
         status: NodeClaimStatus {
             node_name: Some("n1".into()),
             provider_id: Some("aws:///eu-west-1a/i-0123".into()),
@@ -185,6 +174,7 @@ fn claim(name: &str, pool: &str) -> NodeClaim {
                 condition(ConditionType::Registered, ConditionStatus::Unknown),
             ],
         },
+        ..testkit::node_claim(name).uid(format!("claim-of-{name}")).build()
     }
 }
 

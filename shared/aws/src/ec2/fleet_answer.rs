@@ -186,7 +186,6 @@ mod tests {
     use aws_sdk_ec2::types::{
         CreateFleetInstance, FleetLaunchTemplateOverrides, FleetLaunchTemplateSpecification,
     };
-    use domain::label::Labels;
     use domain::money::UsdPerHour;
 
     fn tried(name: &str, subnet: &str) -> LaunchTemplateAndOverridesResponse {
@@ -232,9 +231,7 @@ mod tests {
             node_pool: "default".into(),
             node_class: "default".into(),
             offerings: vec![offering("m5.large"), offering("m6i.large")],
-            labels: Labels::new(),
-            taints: Vec::new(),
-            wants_efa: false,
+            ..LaunchRequest::default()
         }
     }
     use domain::plan::LaunchOffering;
