@@ -53,7 +53,7 @@ impl Cloud for Ec2 {
                 Ok(remaining) => options.reservations_remaining = remaining,
                 // Unknown is not none: a launch finds out.
                 Err(error) => {
-                    tracing::warn!(%error, "failed to read the remaining capacity of reservations")
+                    tracing::warn!(%error, "failed to read the remaining capacity of reservations");
                 }
             }
         }

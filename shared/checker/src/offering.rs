@@ -94,7 +94,7 @@ pub(crate) fn problem_of(
         return None;
     }
     let message =
-        format!("{} is quoted at {}, the catalogue says {first}", shown(quoted), quoted.price,);
+        format!("{} is quoted at {}, the catalogue says {first}", shown(quoted), quoted.price);
     Some((Rule::OfferingPrice, message))
 }
 

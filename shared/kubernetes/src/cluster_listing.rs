@@ -45,7 +45,7 @@ impl Gathered {
                 listing.node_class_states.insert(class.name.clone(), state);
             }
             (Object::CapacityBuffer(buffer), observed) => {
-                note_buffer(listing, &buffer.key, observed)
+                note_buffer(listing, &buffer.key, observed);
             }
             _ => {}
         }

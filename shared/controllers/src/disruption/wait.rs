@@ -39,7 +39,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
             }
             Replacements::Lost => self.cancel(command, "a replacement is gone").await,
             Replacements::Late => {
-                self.cancel(command, "its replacements were not ready in time").await
+                self.cancel(command, "its replacements were not ready in time").await;
             }
         }
     }
