@@ -21,8 +21,7 @@ pub struct Core {
     pub schedule: fn(&ClusterSnapshot) -> Plan,
     /// Proposes nodes to disrupt.
     pub propose: fn(&ClusterSnapshot) -> Plan,
-    /// What a NodeClaim that no plan made may be launched as, cheapest first; empty where nothing can
-    /// be launched for it.
+    /// Offerings of a NodeClaim that no plan created, cheapest first; empty when none is available.
     pub offerings_of_claim: fn(&NodeClaim, &InstanceTypes) -> Vec<LaunchOffering>,
     /// How claims have drifted, by claim name.
     pub drift: fn(&ClusterSnapshot) -> BTreeMap<Text, DriftReason>,

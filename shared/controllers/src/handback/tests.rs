@@ -50,7 +50,7 @@ fn no_function_does_anything_in_a_cluster_that_was_handed_back() {
     let world = world();
     let _report = hand_back_once(&world);
     world.advance(3600);
-    let run = world.run("tick");
+    let run = world.run("lifecycle");
     let RunOutcome::Held(lease) = block_on(crate::lifecycle::advance(&world, &run)).unwrap() else {
         unreachable!("lifecycle ran")
     };

@@ -255,7 +255,7 @@ fn a_failed_watch_is_reported_and_the_cluster_listed_a_second_later() {
 
 #[test]
 fn a_stream_of_pods_is_acted_on_after_ten_seconds() {
-    let stream: Vec<i64> = (0..=25).map(|tick| 5 + tick / 2).collect();
+    let stream: Vec<i64> = (0..=25).map(|step| 5 + step / 2).collect();
     let runs = runs(&World::new(), &stream);
     assert_eq!(runs[..2], [0, 15]);
 }

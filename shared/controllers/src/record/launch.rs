@@ -25,6 +25,7 @@ pub struct LaunchRequest {
     pub labels: Labels,
     /// Taints that user data tells the kubelet, those of startup among them.
     pub taints: Vec<Taint>,
-    /// Pods ask for fabric adapters (`vpc.amazonaws.com/efa`): the instance comes with as many as its type takes.
+    /// Pods request Elastic Fabric Adapters (`vpc.amazonaws.com/efa`): the instance gets as many as
+    /// its type supports.
     pub wants_efa: bool,
 }

@@ -28,8 +28,8 @@ pub enum NotCreatable {
 pub struct Identity<'a> {
     /// The cluster's name.
     pub cluster: &'a str,
-    /// What brought it about: a moment for pending pods, a command for a replacement. The same cause
-    /// gives the same uid, so that a step taken twice asks EC2 for the same instance.
+    /// What the claim is created for: a run for pending pods, a command for a replacement. The same
+    /// cause gives the same uid, so that a repeated step requests the same instance of EC2.
     pub cause: &'a str,
     /// The command whose replacement it is.
     pub replaces: Option<&'a Text>,

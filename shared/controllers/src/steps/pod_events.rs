@@ -34,10 +34,10 @@ pub fn pods_fingerprint(pods: &[&Pod]) -> PodsFingerprint {
 ///
 /// A pod that comes and is deleted between two lists leaves no trace.
 pub fn record_pod_events(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestamp) {
-    let seen = pods_fingerprint(pods);
+    let fingerprint = pods_fingerprint(pods);
     let last = record.claim.status.last_pod_event;
     let is_first = record.pods_fingerprint.is_none();
-    let is_unchanged = record.pods_fingerprint.as_ref() == Some(&seen);
+    let is_unchanged = record.pods_fingerprint.as_ref() == Some(&fingerprint);
     let event = if is_first {
         pods.iter().filter(|pod| !pod.is_daemon()).map(|pod| bound_at(pod, now)).max()
     } else if is_unchanged && !pods.iter().any(|pod| was_unrecorded(pod, last)) {
@@ -46,7 +46,7 @@ pub fn record_pod_events(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: 
         Some(now)
     };
     let record = record.to_mut();
-    record.pods_fingerprint = Some(seen);
+    record.pods_fingerprint = Some(fingerprint);
     record.claim.status.last_pod_event = event.max(last);
 }
 
@@ -117,15 +117,15 @@ mod tests {
         let record = initialized_record("web-1", at(0));
         let node = node_of(&record);
         let started = |name, when| Pod { started: Some(at(when)), ..pod_on(name, &node) };
-        let seen = |pods: &[&Pod]| {
+        let last_event = |pods: &[&Pod]| {
             let mut record = Cow::Owned(record.clone());
             record_pod_events(&mut record, pods, at(100));
             record.claim.status.last_pod_event
         };
-        assert_eq!(seen(&[]), None);
-        assert_eq!(seen(&[&started("a", 40), &started("b", 70)]), Some(at(70)));
+        assert_eq!(last_event(&[]), None);
+        assert_eq!(last_event(&[&started("a", 40), &started("b", 70)]), Some(at(70)));
         let bound = Pod { started: None, ..pod_on("b", &node) };
-        assert_eq!(seen(&[&started("a", 40), &bound]), Some(at(100)));
+        assert_eq!(last_event(&[&started("a", 40), &bound]), Some(at(100)));
     }
 
     #[test]
