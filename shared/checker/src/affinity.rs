@@ -1,7 +1,8 @@
-//! Required pod affinity and anti-affinity between all pods, once they are where the plan puts them.
+//! Required pod affinity and anti-affinity between all pods, once they are where the plan puts
+//! them.
 //!
-//! Both are judged by domain: pods are entered under the domains that they may be in, so the work grows with
-//! pods and not with pairs of them.
+//! Both are judged by domain: pods are entered under the domains that they may be in, so the work
+//! grows with pods and not with pairs of them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,9 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use domain::Text;
 
 use crate::place::PlaceId;
+use crate::plan_index::PlanIndex;
 use crate::pods::{GroupId, PodId, PodTermId};
 use crate::report::Report;
-use crate::scene::Scene;
 use crate::state::State;
 use crate::violation::Rule;
 
@@ -24,8 +25,8 @@ enum Where<'s> {
 }
 
 /// Where a pod at a place may be, as far as others could be there too.
-fn possible<'s>(scene: &'s Scene<'_>, place: PlaceId, key: &str) -> Vec<Where<'s>> {
-    let state = scene.places[place].domain(key);
+fn possible<'s>(index: &'s PlanIndex<'_>, place: PlaceId, key: &str) -> Vec<Where<'s>> {
+    let state = index.places[place].domain(key);
     match state.listed() {
         Some(values) => values.iter().map(Where::Domain).collect(),
         None => vec![Where::Place(place)],
@@ -33,8 +34,8 @@ fn possible<'s>(scene: &'s Scene<'_>, place: PlaceId, key: &str) -> Vec<Where<'s
 }
 
 /// Where a pod at a place is for sure.
-fn settled<'s>(scene: &'s Scene<'_>, place: PlaceId, key: &str) -> [Option<Where<'s>>; 2] {
-    let domain = scene.places[place].domain(key).settled().map(Where::Domain);
+fn settled<'s>(index: &'s PlanIndex<'_>, place: PlaceId, key: &str) -> [Option<Where<'s>>; 2] {
+    let domain = index.places[place].domain(key).settled().map(Where::Domain);
     [Some(Where::Place(place)), domain]
 }
 
@@ -46,7 +47,8 @@ struct Occupants {
 }
 
 impl Occupants {
-    /// Somebody else here whom a pod must avoid: pods that were together before are not the plan's doing.
+    /// Somebody else here whom a pod must avoid: pods that were together before are not the plan's
+    /// doing.
     fn other_than(&self, pod: PodId, is_new: bool) -> Option<PodId> {
         let old = if is_new { self.old.as_slice() } else { &[] };
         self.new.iter().chain(old).copied().find(|other| *other != pod)
@@ -56,80 +58,80 @@ impl Occupants {
 /// No pod shares a domain with one that its required anti-affinity selects, in both directions.
 ///
 /// Pods of a node that is going away are on their way out, so nobody needs to avoid them there.
-pub(crate) fn check_anti_affinity(scene: &Scene<'_>, state: &State, report: &mut Report) {
+pub(crate) fn check_anti_affinity(index: &PlanIndex<'_>, state: &State, report: &mut Report) {
     let mut owners: BTreeMap<PodTermId, Vec<PodId>> = BTreeMap::new();
     for pod in state.pods() {
-        for term in &scene.pods().shape(pod).anti_affinity {
+        for term in &index.pods().shape(pod).anti_affinity {
             owners.entry(*term).or_default().push(pod);
         }
     }
     for (term, owners) in owners {
-        check_term(scene, state, term, &owners, report);
+        check_term(index, state, term, &owners, report);
     }
 }
 
 fn check_term(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     state: &State,
     term: PodTermId,
     owners: &[PodId],
     report: &mut Report,
 ) {
-    let term = &scene.pods().pod_terms[term];
+    let term = &index.pods().pod_terms[term];
     let key = term.topology_key;
     let mut occupied: FxHashMap<Where<'_>, Occupants> = FxHashMap::default();
     let mut groups: Vec<GroupId> = term.selected.iter().copied().collect();
     groups.sort_unstable();
     for (pod, place) in state.members(groups.into_iter()) {
-        if state.is_going(scene, pod) {
+        if state.is_going(index, pod) {
             continue;
         }
-        for domain in possible(scene, place, key) {
+        for domain in possible(index, place, key) {
             let occupants = occupied.entry(domain).or_default();
             if state.is_new(pod) { &mut occupants.new } else { &mut occupants.old }.push(pod);
         }
     }
     for pod in owners {
-        let stays = !state.is_going(scene, *pod);
+        let stays = !state.is_going(index, *pod);
         let Some(place) = state.place_of(*pod).filter(|_| stays) else {
             continue;
         };
-        let other = possible(scene, place, key)
+        let other = possible(index, place, key)
             .into_iter()
             .find_map(|domain| occupied.get(&domain)?.other_than(*pod, state.is_new(*pod)));
         let Some(other) = other else { continue };
-        let at = |pod: PodId| state.place_of(pod).map(|place| scene.places[place].to_string());
+        let at = |pod: PodId| state.place_of(pod).map(|place| index.places[place].to_string());
         let message = format!(
             "must not share {key} with {}: they are on {} and {}",
-            scene.pods().pod(other).key,
+            index.pods().pod(other).key,
             at(*pod).unwrap_or_default(),
             at(other).unwrap_or_default()
         );
-        report.add(Rule::AntiAffinity, &scene.pods().pod(*pod).key, message);
+        report.add(Rule::AntiAffinity, &index.pods().pod(*pod).key, message);
     }
 }
 
 /// Some order of arrival lets every pod find, in its domain, a pod that each of its terms selects.
 ///
-/// The first pod of a group that selects itself needs no other, but only while no pod of the cluster that was
-/// there before, and stays, matches.
-pub(crate) fn check_affinity(scene: &Scene<'_>, state: &State, report: &mut Report) {
+/// The first pod of a group that selects itself needs no other, but only while no pod of the
+/// cluster that was there before, and stays, matches.
+pub(crate) fn check_affinity(index: &PlanIndex<'_>, state: &State, report: &mut Report) {
     let waiting: Vec<PodId> = state
-        .new_pods(scene)
+        .new_pods(index)
         .into_iter()
-        .filter(|pod| !scene.pods().shape(*pod).affinity.is_empty())
+        .filter(|pod| !index.pods().shape(*pod).affinity.is_empty())
         .collect();
     if waiting.is_empty() {
         return;
     }
-    let mut arrivals = Arrivals::new(scene, state, &waiting);
+    let mut arrivals = Arrivals::new(index, state, &waiting);
     arrivals.run();
     let unplaced: FxHashSet<GroupId> =
-        state.unplaced.iter().map(|pod| scene.pods().group(*pod)).collect();
+        state.unplaced.iter().map(|pod| index.pods().group(*pod)).collect();
     for pod in waiting.into_iter().filter(|pod| !arrivals.has_arrived[*pod]) {
         let terms = || {
-            let terms = scene.pods().shape(pod).affinity.iter();
-            terms.map(|term| &scene.pods().pod_terms[*term])
+            let terms = index.pods().shape(pod).affinity.iter();
+            terms.map(|term| &index.pods().pod_terms[*term])
         };
         // A pod whose next place is not named may be the one that it needs.
         if terms().any(|term| !term.selected.is_disjoint(&unplaced)) {
@@ -138,25 +140,26 @@ pub(crate) fn check_affinity(scene: &Scene<'_>, state: &State, report: &mut Repo
         let mut keys: Vec<&str> = terms().map(|term| &**term.topology_key).collect();
         keys.sort_unstable();
         keys.dedup();
-        let place = state.place_of(pod).map(|place| scene.places[place].to_string());
+        let place = state.place_of(pod).map(|place| index.places[place].to_string());
         let message = format!(
             "no pod that its required pod affinity selects is in its {} on {}",
             keys.join(", "),
             place.unwrap_or_default()
         );
-        report.add(Rule::PodAffinity, &scene.pods().pod(pod).key, message);
+        report.add(Rule::PodAffinity, &index.pods().pod(pod).key, message);
     }
 }
 
 /// Pods that arrive one after another, each as soon as all its terms are met where it goes.
 struct Arrivals<'s, 'w> {
-    scene: &'s Scene<'w>,
+    index: &'s PlanIndex<'w>,
     state: &'s State,
     /// By term, where a pod that it selects has arrived.
     reached: FxHashSet<(PodTermId, Where<'s>)>,
     /// Pods that wait for a term to be met somewhere.
     waiting_for: FxHashMap<(PodTermId, Where<'s>), Vec<PodId>>,
-    /// By pod, the terms that are not met yet; a pod that may lack a topology key keeps one for good.
+    /// By pod, the terms that are not met yet; a pod that may lack a topology key keeps one for
+    /// good.
     unmet: FxHashMap<PodId, Vec<PodTermId>>,
     /// By label group, the terms of waiting pods that select it.
     selecting: FxHashMap<GroupId, Vec<PodTermId>>,
@@ -167,22 +170,22 @@ struct Arrivals<'s, 'w> {
 }
 
 impl<'s, 'w> Arrivals<'s, 'w> {
-    fn new(scene: &'s Scene<'w>, state: &'s State, waiting: &[PodId]) -> Self {
+    fn new(index: &'s PlanIndex<'w>, state: &'s State, waiting: &[PodId]) -> Self {
         let mut arrivals = Self {
-            scene,
+            index,
             state,
             reached: FxHashSet::default(),
             waiting_for: FxHashMap::default(),
             unmet: FxHashMap::default(),
             selecting: FxHashMap::default(),
-            has_arrived: vec![false; scene.pods().list.len()],
+            has_arrived: vec![false; index.pods().list.len()],
             ready: VecDeque::new(),
             families: Vec::new(),
         };
         let mut terms = FxHashSet::default();
         let mut numbers: FxHashMap<&'s [PodTermId], usize> = FxHashMap::default();
         for pod in waiting {
-            let own: &'s [PodTermId] = &scene.pods().shape(*pod).affinity;
+            let own: &'s [PodTermId] = &index.pods().shape(*pod).affinity;
             arrivals.unmet.insert(*pod, own.to_vec());
             let next = arrivals.families.len();
             let number = *numbers.entry(own).or_insert(next);
@@ -193,7 +196,7 @@ impl<'s, 'w> Arrivals<'s, 'w> {
             for term in own {
                 arrivals.subscribe(*pod, *term);
                 if terms.insert(*term) {
-                    for group in &scene.pods().pod_terms[*term].selected {
+                    for group in &index.pods().pod_terms[*term].selected {
                         arrivals.selecting.entry(*group).or_default().push(*term);
                     }
                 }
@@ -203,12 +206,12 @@ impl<'s, 'w> Arrivals<'s, 'w> {
     }
 
     fn key(&self, term: PodTermId) -> &'s Text {
-        self.scene.pods().pod_terms[term].topology_key
+        self.index.pods().pod_terms[term].topology_key
     }
 
     fn is_sure_of_domain(&self, pod: PodId, term: PodTermId) -> bool {
         let place = self.state.place_of(pod);
-        place.is_some_and(|place| self.scene.places[place].domain(self.key(term)).is_there())
+        place.is_some_and(|place| self.index.places[place].domain(self.key(term)).is_there())
     }
 
     fn subscribe(&mut self, pod: PodId, term: PodTermId) {
@@ -216,7 +219,7 @@ impl<'s, 'w> Arrivals<'s, 'w> {
         if !self.is_sure_of_domain(pod, term) {
             return; // no arrival can meet it
         }
-        for domain in settled(self.scene, place, self.key(term)).into_iter().flatten() {
+        for domain in settled(self.index, place, self.key(term)).into_iter().flatten() {
             self.waiting_for.entry((term, domain)).or_default().push(pod);
         }
     }
@@ -243,9 +246,9 @@ impl<'s, 'w> Arrivals<'s, 'w> {
             return;
         }
         let Some(place) = self.state.place_of(pod) else { return };
-        let terms = self.selecting.get(&self.scene.pods().group(pod)).cloned().unwrap_or_default();
+        let terms = self.selecting.get(&self.index.pods().group(pod)).cloned().unwrap_or_default();
         for term in terms {
-            for domain in settled(self.scene, place, self.key(term)).into_iter().flatten() {
+            for domain in settled(self.index, place, self.key(term)).into_iter().flatten() {
                 if self.reached.insert((term, domain)) {
                     self.meet(term, domain);
                 }
@@ -264,13 +267,14 @@ impl<'s, 'w> Arrivals<'s, 'w> {
         }
     }
 
-    /// A pod of the next family that may start: it selects itself, its domains are sure, and nothing that was
-    /// there before matches all its terms. Of several, one where most of its family go.
+    /// A pod of the next family that may start: it selects itself, its domains are sure, and
+    /// nothing that was there before matches all its terms. Of several, one where most of its
+    /// family go.
     fn first_of_family(&self, next_family: &mut usize) -> Option<PodId> {
         while let Some((terms, pods)) = self.families.get(*next_family) {
             *next_family += 1;
             let selects = |group: GroupId| {
-                let mut terms = terms.iter().map(|term| &self.scene.pods().pod_terms[*term]);
+                let mut terms = terms.iter().map(|term| &self.index.pods().pod_terms[*term]);
                 terms.all(|term| term.selected.contains(&group))
             };
             let waiting: Vec<PodId> =
@@ -281,7 +285,7 @@ impl<'s, 'w> Arrivals<'s, 'w> {
             let domains = |pod: PodId| -> Vec<Where<'s>> {
                 let Some(place) = self.state.place_of(pod) else { return Vec::new() };
                 let last = |term: &PodTermId| {
-                    settled(self.scene, place, self.key(*term)).into_iter().flatten().last()
+                    settled(self.index, place, self.key(*term)).into_iter().flatten().last()
                 };
                 terms.iter().filter_map(last).collect()
             };
@@ -290,7 +294,7 @@ impl<'s, 'w> Arrivals<'s, 'w> {
                 *counts.entry(domains(*pod)).or_default() += 1;
             }
             let able = waiting.iter().copied().filter(|pod| {
-                selects(self.scene.pods().group(*pod))
+                selects(self.index.pods().group(*pod))
                     && terms.iter().all(|term| self.is_sure_of_domain(*pod, *term))
             });
             let crowd = |pod: &PodId| counts.get(&domains(*pod)).copied().unwrap_or_default();
@@ -306,8 +310,8 @@ impl<'s, 'w> Arrivals<'s, 'w> {
     /// Whether a pod that was there before the plan, and stays, matches all the terms.
     fn is_matched_before(&self, terms: &[PodTermId], selects: impl Fn(GroupId) -> bool) -> bool {
         let Some(term) = terms.first() else { return true };
-        let groups = self.scene.pods().pod_terms[*term].selected.iter().copied();
+        let groups = self.index.pods().pod_terms[*term].selected.iter().copied();
         let mut members = self.state.members(groups.filter(|group| selects(*group)));
-        members.any(|(pod, _)| !self.state.is_new(pod) && !self.state.is_going(self.scene, pod))
+        members.any(|(pod, _)| !self.state.is_new(pod) && !self.state.is_going(self.index, pod))
     }
 }

@@ -6,13 +6,15 @@ use domain::label::NODE_POOL;
 use domain::node_claim::ConditionType;
 use domain::reason::DisruptionReason;
 
-use crate::disruption::Disruptions;
+use crate::disruption_entry::Disruptions;
+use crate::plan_index::PlanIndex;
 use crate::report::Report;
-use crate::scene::Scene;
 use crate::violation::Rule;
 
-/// Initialized nodes of a NodePool. Starting ones do not count, nor those whose instance is ending: their
-/// pods are gone, and a pool without them has no more to spare than its other nodes (reference C4.1).
+/// Initialized nodes of a NodePool. Starting ones do not count, nor those whose instance is ending:
+/// their pods are gone, and a pool without them has no more to spare than its other nodes
+/// (as in Karpenter's
+/// `BuildDisruptionBudgetMapping`).
 #[derive(Clone, Copy, Default)]
 struct Members {
     all: u32,
@@ -21,30 +23,30 @@ struct Members {
 }
 
 /// Judges voluntary disruptions against the budgets that are in force.
-pub(crate) fn check(scene: &Scene<'_>, disruptions: &Disruptions<'_>, report: &mut Report) {
+pub(crate) fn check(index: &PlanIndex<'_>, disruptions: &Disruptions<'_>, report: &mut Report) {
     let mut counts: BTreeMap<usize, BTreeMap<DisruptionReason, u32>> = BTreeMap::new();
     for entry in disruptions.entries.iter().filter(|entry| entry.planned.reason.is_voluntary()) {
-        for pool in entry.places.iter().filter_map(|place| scene.places[*place].pool) {
+        for pool in entry.places.iter().filter_map(|place| index.places[*place].pool) {
             *counts.entry(pool).or_default().entry(entry.planned.reason).or_default() += 1;
         }
     }
     if counts.is_empty() {
         return;
     }
-    let members = members(scene);
+    let members = members(index);
     for (pool, by_reason) in counts {
-        check_pool(scene, pool, members[pool], &by_reason, report);
+        check_pool(index, pool, members[pool], &by_reason, report);
     }
 }
 
-fn members(scene: &Scene<'_>) -> Vec<Members> {
-    let mut members = vec![Members::default(); scene.world.pools.len()];
-    for place in scene.places.iter().filter(|place| place.is_managed && place.is_initialized) {
+fn members(index: &PlanIndex<'_>) -> Vec<Members> {
+    let mut members = vec![Members::default(); index.cluster.pools.len()];
+    for place in index.places.iter().filter(|place| place.is_managed && place.is_initialized) {
         if place.claim.is_some_and(|claim| claim.is(ConditionType::InstanceTerminating)) {
             continue;
         }
         let label = place.labels.and_then(|labels| labels.get(NODE_POOL));
-        let Some(pool) = label.and_then(|pool| scene.world.pool(pool)) else { continue };
+        let Some(pool) = label.and_then(|pool| index.cluster.pool(pool)) else { continue };
         let is_going =
             place.is_leaving() || place.node.is_some_and(domain::node::Node::is_not_ready);
         members[pool].all += 1;
@@ -54,16 +56,16 @@ fn members(scene: &Scene<'_>) -> Vec<Members> {
 }
 
 fn check_pool(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     pool: usize,
     members: Members,
     by_reason: &BTreeMap<DisruptionReason, u32>,
     report: &mut Report,
 ) {
-    let spec = scene.world.pools[pool].spec;
+    let spec = index.cluster.pools[pool].spec;
     let allowed = |reason: DisruptionReason| -> Option<u32> {
         let budgets = spec.disruption.budgets.iter();
-        let in_force = budgets.filter(|budget| budget.applies(reason, scene.world.snapshot.now));
+        let in_force = budgets.filter(|budget| budget.applies(reason, index.cluster.snapshot.now));
         let strictest = in_force.map(|budget| budget.nodes.of(members.all)).min();
         strictest.map(|allowed| allowed.saturating_sub(members.going))
     };
@@ -74,7 +76,8 @@ fn check_pool(
             report.add(Rule::Budget, &spec.name, message);
         }
     }
-    // Reasons draw on the same nodes: together they may take no more than the most lenient of them alone.
+    // Reasons draw on the same nodes: together they may take no more than the most lenient of them
+    // alone.
     let most = by_reason
         .keys()
         .map(|reason| allowed(*reason))

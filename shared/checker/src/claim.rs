@@ -12,39 +12,39 @@ use crate::launch::Launch;
 use crate::offering;
 use crate::offerings;
 use crate::place::PlaceId;
+use crate::plan_index::{PlanIndex, PlannedPlace};
 use crate::report::Report;
 use crate::resource::{requests, shortfalls};
-use crate::scene::{PlannedPlace, Scene};
 use crate::violation::Rule;
 
 /// Judges every new claim.
-pub(crate) fn check_new(scene: &Scene<'_>, report: &mut Report) {
-    for planned in &scene.new {
-        check(scene, *planned, report);
-        check_is_wanted(scene, planned.claim, report);
+pub(crate) fn check_new(index: &PlanIndex<'_>, report: &mut Report) {
+    for planned in &index.new {
+        check(index, *planned, report);
+        check_is_wanted(index, planned.claim, report);
     }
 }
 
 /// Judges one claim, new or a replacement.
-pub(crate) fn check(scene: &Scene<'_>, planned: PlannedPlace<'_>, report: &mut Report) {
+pub(crate) fn check(index: &PlanIndex<'_>, planned: PlannedPlace<'_>, report: &mut Report) {
     let PlannedPlace { claim, place } = planned;
-    let Some(pool) = scene.places[place].pool else { return };
-    check_pool(scene, claim, pool, report);
+    let Some(pool) = index.places[place].pool else { return };
+    check_pool(index, claim, pool, report);
     check_types(claim, report);
-    check_requests(scene, claim, place, report);
-    let Some(launch) = scene.places[place].launch() else { return };
+    check_requests(index, claim, place, report);
+    let Some(launch) = index.places[place].launch() else { return };
     if launch.types.is_empty() {
         return;
     }
-    offering::check(scene, claim, pool, launch, report);
+    offering::check(index, claim, pool, launch, report);
     offering::check_type_order(claim, launch, report);
-    offerings::check(scene, claim, pool, launch, report);
-    check_min_values(scene, claim, pool, launch, report);
-    admission::check_planned(scene, place, &scene.places[place].placed, report);
+    offerings::check(index, claim, pool, launch, report);
+    check_min_values(index, claim, pool, launch, report);
+    admission::check_planned(index, place, &index.places[place].placed, report);
 }
 
-fn check_pool(scene: &Scene<'_>, claim: &PlannedNodeClaim, pool: usize, report: &mut Report) {
-    let spec = scene.world.pools[pool].spec;
+fn check_pool(index: &PlanIndex<'_>, claim: &PlannedNodeClaim, pool: usize, report: &mut Report) {
+    let spec = index.cluster.pools[pool].spec;
     if spec.is_deleting || spec.ready == Some(false) {
         let why = if spec.is_deleting { "being deleted" } else { "not ready" };
         report.add(Rule::NodePoolUnusable, &claim.name, format!("NodePool {} is {why}", spec.name));
@@ -76,14 +76,15 @@ fn check_types(claim: &PlannedNodeClaim, report: &mut Report) {
     }
 }
 
-/// The claim asks for what its pods ask for; more where virtual pods and DaemonSets take their share.
+/// The claim requests what its pods request; more where virtual pods and DaemonSets take their
+/// share.
 fn check_requests(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     claim: &PlannedNodeClaim,
     place: PlaceId,
     report: &mut Report,
 ) {
-    let asked = requests(scene, &scene.places[place].placed);
+    let asked = requests(index, &index.places[place].placed);
     for (name, needed, claimed) in shortfalls(&asked, &claim.requests) {
         let show = |amount| ShownAmount { name, amount };
         let message = format!("asks for {name} {}, its pods for {}", show(claimed), show(needed));
@@ -92,16 +93,16 @@ fn check_requests(
 }
 
 fn check_min_values(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     claim: &PlannedNodeClaim,
     pool: usize,
     launch: &Launch<'_>,
     report: &mut Report,
 ) {
-    if scene.world.snapshot.settings.min_values_policy == MinValuesPolicy::BestEffort {
+    if index.cluster.snapshot.settings.min_values_policy == MinValuesPolicy::BestEffort {
         return;
     }
-    let spec = scene.world.pools[pool].spec;
+    let spec = index.cluster.pools[pool].spec;
     for requirement in &spec.template.requirements {
         let Some(least) = requirement.min_values else { continue };
         let found = launch.label_values(&requirement.key);
@@ -116,35 +117,35 @@ fn check_min_values(
 }
 
 /// A claim is for pods, unless its pool is static or virtual pods may be behind it.
-fn check_is_wanted(scene: &Scene<'_>, claim: &PlannedNodeClaim, report: &mut Report) {
-    let snapshot = scene.world.snapshot;
+fn check_is_wanted(index: &PlanIndex<'_>, claim: &PlannedNodeClaim, report: &mut Report) {
+    let snapshot = index.cluster.snapshot;
     let buffers = snapshot.settings.feature_gates.capacity_buffer
         && !snapshot.objects.capacity_buffers.is_empty();
     let schedules = !snapshot.objects.scaled_objects.is_empty()
         || !snapshot.objects.prewarm_schedules.is_empty();
-    let pool = scene.world.pool(&claim.node_pool);
-    let is_static = pool.is_none_or(|pool| scene.world.pools[pool].spec.replicas.is_some());
+    let pool = index.cluster.pool(&claim.node_pool);
+    let is_static = pool.is_none_or(|pool| index.cluster.pools[pool].spec.replicas.is_some());
     if claim.pods.is_empty() && !is_static && !buffers && !schedules {
         report.add(Rule::ClaimEmpty, &claim.name, "a new claim for no pod");
     }
 }
 
 /// Pods that the plan places on what exists.
-pub(crate) fn check_placements(scene: &Scene<'_>, report: &mut Report) {
-    for id in scene.place_ids() {
-        let place = &scene.places[id];
+pub(crate) fn check_placements(index: &PlanIndex<'_>, report: &mut Report) {
+    for id in index.place_ids() {
+        let place = &index.places[id];
         if place.launch().is_some() || place.placed.is_empty() {
             continue;
         }
         if place.is_deleting {
             for pod in &place.placed {
                 let message = format!("is placed on {place}, which is being deleted");
-                report.add(Rule::NodeDeleting, &scene.pods().pod(*pod).key, message);
+                report.add(Rule::NodeDeleting, &index.pods().pod(*pod).key, message);
             }
         }
         let placed: FxHashSet<_> = place.placed.iter().collect();
         let residents: Vec<_> =
             place.bound.iter().copied().filter(|pod| !placed.contains(pod)).collect();
-        admission::check_existing(scene, id, &residents, &place.placed, report);
+        admission::check_existing(index, id, &residents, &place.placed, report);
     }
 }

@@ -16,7 +16,7 @@ use crate::terms::{LabelView, Terms};
 /// The DaemonSets of a cluster.
 pub(crate) struct Daemons<'a> {
     all: Vec<Daemon<'a>>,
-    /// What DaemonSets ask for together, by their numbers.
+    /// What DaemonSets request together, by their numbers.
     overheads: RefCell<FxHashMap<Vec<usize>, Rc<Overhead>>>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Daemons<'a> {
         daemons.iter().any(|index| self.all[*index].terms.mention(is_market_label))
     }
 
-    /// What those of them ask for together that may run on such a node.
+    /// What those of them request together that may run on such a node.
     pub(crate) fn overhead(&self, daemons: &[usize], view: &impl LabelView) -> Rc<Overhead> {
         let running: Vec<usize> =
             daemons.iter().copied().filter(|index| self.all[*index].terms.possible(view)).collect();

@@ -2,51 +2,31 @@
 
 use domain::label::DO_NOT_DISRUPT;
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
-use domain::plan::PlannedDisruption;
 use domain::reason::DisruptionReason;
 use rustc_hash::FxHashSet;
 
 use crate::budget;
+use crate::disruption_entry::{DisruptionEntry, Disruptions};
 use crate::eviction::Evictions;
 use crate::moves;
 use crate::place::{Place, PlaceId};
+use crate::plan_index::PlanIndex;
 use crate::report::Report;
 use crate::saving;
-use crate::scene::Scene;
 use crate::violation::Rule;
 
-/// One disruption of the plan, with the places that it names as far as they are there.
-pub(crate) struct Entry<'w> {
-    pub(crate) planned: &'w PlannedDisruption,
-    pub(crate) places: Vec<PlaceId>,
-}
-
-impl Entry<'_> {
-    /// What messages call it.
-    pub(crate) fn subject(&self) -> String {
-        format!("{} {}", self.planned.reason, self.planned.nodes.join(","))
-    }
-}
-
-/// All disruptions of the plan.
-pub(crate) struct Disruptions<'w> {
-    pub(crate) entries: Vec<Entry<'w>>,
-    /// By place, whether it is disrupted; places that the plan launches are not.
-    pub(crate) disrupted: Vec<bool>,
-}
-
-/// Reads which nodes go, and where their pods go: replacements become places of the scene.
-pub(crate) fn read<'w>(scene: &mut Scene<'w>, report: &mut Report) -> Disruptions<'w> {
+/// Reads which nodes go, and where their pods go: replacements become places of the index.
+pub(crate) fn read<'w>(index: &mut PlanIndex<'w>, report: &mut Report) -> Disruptions<'w> {
     let mut entries = Vec::new();
     let mut taken: FxHashSet<PlaceId> = FxHashSet::default();
-    for planned in &scene.plan.disruptions {
-        let mut entry = Entry { planned, places: Vec::new() };
+    for planned in &index.plan.disruptions {
+        let mut entry = DisruptionEntry { planned, places: Vec::new() };
         let subject = entry.subject();
         if planned.nodes.is_empty() {
             report.add(Rule::DisruptionEmpty, &subject, "names no node");
         }
         for name in &planned.nodes {
-            let Some(place) = scene.existing.get(name).copied() else {
+            let Some(place) = index.existing.get(name).copied() else {
                 let message = format!("{name} is neither a node nor a claim in flight");
                 report.add(Rule::DisruptionUnknown, &subject, message);
                 continue;
@@ -59,30 +39,35 @@ pub(crate) fn read<'w>(scene: &mut Scene<'w>, report: &mut Report) -> Disruption
         entries.push(entry);
     }
     let mut disruptions = Disruptions { entries, disrupted: Vec::new() };
-    disruptions.disrupted = scene.place_ids().map(|id| taken.contains(&id)).collect();
-    moves::read(scene, &disruptions, report);
-    disruptions.disrupted.resize(scene.places.len(), false);
+    disruptions.disrupted = index.place_ids().map(|id| taken.contains(&id)).collect();
+    moves::read(index, &disruptions, report);
+    disruptions.disrupted.resize(index.places.len(), false);
     disruptions
 }
 
 /// Judges who is disrupted, how many at once, and where their pods go.
-pub(crate) fn check(scene: &Scene<'_>, disruptions: &Disruptions<'_>, report: &mut Report) {
-    let evictions = Evictions::new(scene);
+pub(crate) fn check(index: &PlanIndex<'_>, disruptions: &Disruptions<'_>, report: &mut Report) {
+    let evictions = Evictions::new(index);
     for entry in &disruptions.entries {
         for place in &entry.places {
-            check_node(scene, entry, &scene.places[*place], report);
+            check_node(index, entry, &index.places[*place], report);
             if entry.planned.reason.is_voluntary() {
-                check_voluntary(scene, entry, &scene.places[*place], report);
-                check_pods(scene, entry, *place, &evictions, report);
+                check_voluntary(index, entry, &index.places[*place], report);
+                check_pods(index, entry, *place, &evictions, report);
             }
         }
-        saving::check(scene, entry, report);
+        saving::check(index, entry, report);
     }
-    budget::check(scene, disruptions, report);
-    moves::check(scene, disruptions, report);
+    budget::check(index, disruptions, report);
+    moves::check(index, disruptions, report);
 }
 
-fn check_node(scene: &Scene<'_>, entry: &Entry<'_>, place: &Place<'_>, report: &mut Report) {
+fn check_node(
+    index: &PlanIndex<'_>,
+    entry: &DisruptionEntry<'_>,
+    place: &Place<'_>,
+    report: &mut Report,
+) {
     let name = &place.name;
     if !place.is_managed {
         let message = format!("{name} belongs to no NodePool");
@@ -94,12 +79,17 @@ fn check_node(scene: &Scene<'_>, entry: &Entry<'_>, place: &Place<'_>, report: &
     }
     for pod in &place.placed {
         let message = format!("is placed on {name}, which the plan disrupts");
-        report.add(Rule::PlacedOnDisrupted, &scene.pods().pod(*pod).key, message);
+        report.add(Rule::PlacedOnDisrupted, &index.pods().pod(*pod).key, message);
     }
 }
 
 /// What holds back a disruption by choice, of the node and its NodePool.
-fn check_voluntary(scene: &Scene<'_>, entry: &Entry<'_>, place: &Place<'_>, report: &mut Report) {
+fn check_voluntary(
+    index: &PlanIndex<'_>,
+    entry: &DisruptionEntry<'_>,
+    place: &Place<'_>,
+    report: &mut Report,
+) {
     let name = &place.name;
     if place.is_managed && !place.is_initialized {
         let message = format!("{name} has not finished starting");
@@ -115,7 +105,7 @@ fn check_voluntary(scene: &Scene<'_>, entry: &Entry<'_>, place: &Place<'_>, repo
         let message = format!("node {name} has {DO_NOT_DISRUPT}");
         report.add(Rule::DoNotDisrupt, entry.subject(), message);
     }
-    let Some(pool) = place.pool.map(|pool| scene.world.pools[pool].spec) else { return };
+    let Some(pool) = place.pool.map(|pool| index.cluster.pools[pool].spec) else { return };
     let reason = entry.planned.reason;
     if !matches!(reason, DisruptionReason::Empty | DisruptionReason::Underutilized) {
         return;
@@ -133,23 +123,24 @@ fn check_voluntary(scene: &Scene<'_>, entry: &Entry<'_>, place: &Place<'_>, repo
 
 /// What holds back a disruption by choice, of the node's pods.
 fn check_pods(
-    scene: &Scene<'_>,
-    entry: &Entry<'_>,
+    index: &PlanIndex<'_>,
+    entry: &DisruptionEntry<'_>,
     id: PlaceId,
     evictions: &Evictions<'_>,
     report: &mut Report,
 ) {
-    let place = &scene.places[id];
+    let place = &index.places[id];
     let grace = match (place.claim, place.pool) {
         (Some(claim), _) => claim.termination_grace_period,
-        (None, Some(pool)) => scene.world.pools[pool].spec.template.termination_grace_period,
+        (None, Some(pool)) => index.cluster.pools[pool].spec.template.termination_grace_period,
         (None, None) => None,
     };
     // Drift goes ahead, once a node is sure to end, whatever its pods say.
     let is_forced = entry.planned.reason == DisruptionReason::Drifted && grace.is_some();
     for pod_id in &place.bound {
-        let pod = scene.pods().pod(*pod_id);
-        // Pods with a deletion cost may have been declared free to move; that is not held against the plan.
+        let pod = index.pods().pod(*pod_id);
+        // Pods with a deletion cost may have been declared free to move; that is not held against
+        // the plan.
         let keeps = pod.is_reschedulable() && pod.deletion_cost.is_none();
         if entry.planned.reason == DisruptionReason::Empty && keeps {
             let message = format!("pod {} is on {}", pod.key, place.name);
@@ -158,7 +149,7 @@ fn check_pods(
         if is_forced || !pod.is_active() {
             continue;
         }
-        if pod.refuses_disruption(scene.world.snapshot.now) {
+        if pod.refuses_disruption(index.cluster.snapshot.now) {
             let message = format!("pod {} on {} has {DO_NOT_DISRUPT}", pod.key, place.name);
             report.add(Rule::DoNotDisrupt, entry.subject(), message);
         } else if let Some(blocking) = evictions.blocking(*pod_id) {

@@ -6,8 +6,8 @@ use domain::Text;
 use domain::pdb::PodDisruptionBudget;
 use domain::taint::{Taint, tolerated};
 
+use crate::plan_index::PlanIndex;
 use crate::pods::{GroupId, PodId, Pods};
-use crate::scene::Scene;
 
 /// PodDisruptionBudgets, by the label groups that they guard.
 pub(crate) struct Evictions<'w> {
@@ -17,11 +17,11 @@ pub(crate) struct Evictions<'w> {
 
 impl<'w> Evictions<'w> {
     /// Over all budgets of the cluster.
-    pub(crate) fn new(scene: &Scene<'w>) -> Self {
-        let pods = scene.pods();
+    pub(crate) fn new(index: &PlanIndex<'w>) -> Self {
+        let pods = index.pods();
         let mut guarding: FxHashMap<GroupId, Vec<&'w PodDisruptionBudget>> = FxHashMap::default();
         let mut budgets: Vec<_> =
-            scene.world.snapshot.objects.pod_disruption_budgets.iter().collect();
+            index.cluster.snapshot.objects.pod_disruption_budgets.iter().collect();
         budgets.sort_by(|a, b| a.key.cmp(&b.key));
         for budget in budgets {
             let in_namespace = |namespace: &Text| *namespace == budget.key.namespace;
@@ -32,8 +32,8 @@ impl<'w> Evictions<'w> {
         Self { pods, guarding }
     }
 
-    /// The budget, or the two, under which the pod cannot be evicted: one that allows none, or several that
-    /// all guard it, of which an eviction may spend only one.
+    /// The budget, or the two, under which the pod cannot be evicted: one that allows none, or
+    /// several that all guard it, of which an eviction may spend only one.
     pub(crate) fn blocking(&self, id: PodId) -> Option<String> {
         let pod = self.pods.pod(id);
         // Such pods are not evicted: they go with their node, or stay on it to the end.

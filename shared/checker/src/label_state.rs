@@ -1,9 +1,10 @@
-//! What is known of one label of a node that may not be there yet, and what a requirement makes of it.
+//! What is known of one label of a node that may not be there yet, and what a requirement makes of
+//! it.
 //!
-//! A node that runs has one value of a label, or lacks it. A claim may still be launched as one of many
-//! things, so its label has a set of values, and may be missing on some of them. A rule of Kubernetes
-//! holds on a claim only if it holds whatever comes of it: [`LabelState::guarantees`]. Whether it can hold
-//! at all is the other question: [`LabelState::allows`].
+//! A node that runs has one value of a label, or lacks it. A claim may still be launched as one of
+//! many things, so its label has a set of values, and may be missing on some of them. A rule of
+//! Kubernetes holds on a claim only if it holds whatever comes of it: [`LabelState::guarantees`].
+//! Whether it can hold at all is the other question: [`LabelState::allows`].
 
 use domain::Text;
 use domain::requirement::{Operator, Requirement};
@@ -35,8 +36,8 @@ pub(crate) struct Expression {
     operator: Operator,
     /// Sorted, each once.
     values: Vec<Text>,
-    /// The lowest and highest integer that a bound allows; `None` where its value is no integer, which
-    /// nothing meets. Without meaning for other operators.
+    /// The lowest and highest integer that a bound allows; `None` where its value is no integer,
+    /// which nothing meets. Without meaning for other operators.
     bounds: Option<(i128, i128)>,
 }
 
@@ -277,8 +278,8 @@ impl LabelState {
         }
     }
 
-    /// The cases to tell apart where expressions name these values: each of them that the label may have,
-    /// all others together, and absence.
+    /// The cases to tell apart where expressions name these values: each of them that the label may
+    /// have, all others together, and absence.
     pub(crate) fn cases(&self, mentioned: &[Text]) -> Vec<Self> {
         let mut cases: Vec<_> = match &self.values {
             Values::Listed(values) => values.iter().cloned().map(Self::one).collect(),

@@ -1,8 +1,8 @@
 //! A claim before it is launched: everything that the cloud may answer it with.
 //!
-//! The listed instance types, each in every available offering that meets the requirements of the claim and
-//! of its NodePool. A rule holds for the claim only if it holds for all of them. Claims of one NodePool with
-//! the same requirements share what is worked out here.
+//! The listed instance types, each in every available offering that meets the requirements of the
+//! claim and of its NodePool. A rule holds for the claim only if it holds for all of them. Claims
+//! of one NodePool with the same requirements share what is worked out here.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,16 +18,16 @@ use domain::resource::Resources;
 use domain::taint::Taint;
 
 use crate::catalogue::{Market, is_market_label};
+use crate::cluster_index::ClusterIndex;
 use crate::daemons::Overhead;
 use crate::label_state::{ABSENT, Expression, LabelState};
 use crate::pods::TermsId;
 use crate::pool::{Offer, PoolOffer, TypeOffer, admits};
 use crate::terms::{LabelView, Terms, Verdict};
-use crate::world::World;
 
 /// What a NodePool may launch under further requirements.
 pub(crate) struct Narrowing<'w> {
-    world: &'w World<'w>,
+    cluster: &'w ClusterIndex<'w>,
     pub(crate) pool: usize,
     offer: &'w PoolOffer<'w>,
     /// Requirements on labels that the instance type or the pool decides.
@@ -36,8 +36,8 @@ pub(crate) struct Narrowing<'w> {
     admitted: Vec<bool>,
     /// The DaemonSets that tolerate the node's taints.
     tolerant: Vec<usize>,
-    /// What may be launched under the requirements on markets alone: types on whose labels the others say
-    /// nothing new are the same there, and are worked out once.
+    /// What may be launched under the requirements on markets alone: types on whose labels the
+    /// others say nothing new are the same there, and are worked out once.
     base: Option<Rc<Narrowing<'w>>>,
     types: RefCell<FxHashMap<usize, Option<Rc<TypeLaunch<'w>>>>>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct TypeLaunch<'w> {
 pub(crate) struct Prices {
     /// The lowest that any offering may be quoted at.
     pub(crate) lowest: Option<UsdPerHour>,
-    /// The same without reserved offerings, which another claim may use up.
+    /// The lowest price without reserved offerings, which another claim may use up.
     pub(crate) lowest_unreserved: Option<UsdPerHour>,
     /// The lowest that no unreserved offering can be denied to have.
     pub(crate) cheapest_for_sure: Option<UsdPerHour>,
@@ -120,23 +120,23 @@ impl LabelView for TypeView<'_, '_> {
 }
 
 impl<'w> Narrowing<'w> {
-    /// What the pool may launch in markets that meet the requirements, with those taints; `None` if the
-    /// pool's offer has not been worked out.
+    /// What the pool may launch in markets that meet the requirements, with those taints; `None` if
+    /// the pool's offer has not been worked out.
     pub(crate) fn of_markets(
-        world: &'w World<'w>,
+        cluster: &'w ClusterIndex<'w>,
         pool: usize,
         of_market: &[Expression],
         taints: &[Taint],
     ) -> Option<Self> {
         let of_market: Vec<_> = of_market.iter().collect();
-        let markets = world.pools[pool].catalogue.markets.iter();
+        let markets = cluster.pools[pool].catalogue.markets.iter();
         Some(Self {
-            world,
+            cluster,
             pool,
-            offer: world.offers[pool].as_ref()?,
+            offer: cluster.offers[pool].as_ref()?,
             wanted: Vec::new(),
             admitted: markets.map(|market| admits(market, &of_market)).collect(),
-            tolerant: world.daemons.tolerant(taints),
+            tolerant: cluster.daemons.tolerant(taints),
             base: None,
             types: RefCell::default(),
         })
@@ -145,7 +145,7 @@ impl<'w> Narrowing<'w> {
     /// What is left of it under requirements on labels that the instance type or the pool decides.
     pub(crate) fn further(base: &Rc<Self>, wanted: Vec<Expression>) -> Self {
         Self {
-            world: base.world,
+            cluster: base.cluster,
             pool: base.pool,
             offer: base.offer,
             wanted,
@@ -177,7 +177,8 @@ impl<'w> Narrowing<'w> {
         (0..self.offer.types.len()).filter_map(|position| self.of_type(position))
     }
 
-    /// Labels that the requirements narrow further than the pool does; `None` if they exclude the type.
+    /// Labels that the requirements narrow further than the pool does; `None` if they exclude the
+    /// type.
     fn narrowed_labels(&self, of: &TypeOffer<'_>) -> Option<Vec<(Text, LabelState)>> {
         let mut narrowed: Vec<(Text, LabelState)> = Vec::new();
         for expression in &self.wanted {
@@ -222,7 +223,7 @@ impl<'w> Narrowing<'w> {
             offers,
             loads: Vec::new(),
             load_of: Vec::new(),
-            markets: &self.world.pools[self.pool].catalogue.markets,
+            markets: &self.cluster.pools[self.pool].catalogue.markets,
             distinct_markets,
             narrowed,
             verdicts: RefCell::default(),
@@ -232,7 +233,7 @@ impl<'w> Narrowing<'w> {
     }
 
     fn add_loads(&self, launch: &mut TypeLaunch<'w>) {
-        let daemons = &self.world.daemons;
+        let daemons = &self.cluster.daemons;
         let one_load = launch.of.equipment.len() == 1 && !daemons.look_at_markets(&self.tolerant);
         let looked_at = if one_load { 1 } else { launch.offers.len() };
         let mut known: Vec<(usize, *const Overhead)> = Vec::new();

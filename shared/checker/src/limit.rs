@@ -5,8 +5,8 @@ use domain::label::NODE_POOL;
 use domain::resource::{NODES, Resources, ShownAmount};
 
 use crate::place::{Place, PlaceId};
+use crate::plan_index::{PlanIndex, PlannedPlace};
 use crate::report::Report;
-use crate::scene::{PlannedPlace, Scene};
 use crate::violation::Rule;
 
 /// By NodePool, what counts against its limits.
@@ -22,19 +22,19 @@ fn with_node(capacity: &Resources) -> Resources {
 }
 
 impl Usage {
-    fn none(scene: &Scene<'_>) -> Self {
-        Self { by_pool: vec![Resources::new(); scene.world.pools.len()] }
+    fn none(index: &PlanIndex<'_>) -> Self {
+        Self { by_pool: vec![Resources::new(); index.cluster.pools.len()] }
     }
 
     /// What nodes and claims in flight take that stay. Those being deleted no longer count.
-    fn of_existing(scene: &Scene<'_>, stays: impl Fn(PlaceId) -> bool) -> Self {
-        let mut usage = Self::none(scene);
-        for id in scene.place_ids().filter(|id| stays(*id)) {
-            let place = &scene.places[id];
+    fn of_existing(index: &PlanIndex<'_>, stays: impl Fn(PlaceId) -> bool) -> Self {
+        let mut usage = Self::none(index);
+        for id in index.place_ids().filter(|id| stays(*id)) {
+            let place = &index.places[id];
             if place.launch().is_some() || place.is_deleting {
                 continue;
             }
-            if let Some(pool) = owner(scene, place) {
+            if let Some(pool) = owner(index, place) {
                 usage.by_pool[pool].add(&with_node(&place.capacity));
             }
         }
@@ -43,14 +43,14 @@ impl Usage {
 
     /// What claims may take: of each resource, as much as the listed type with most of it has.
     fn of_claims<'s, 'w: 's>(
-        scene: &'s Scene<'w>,
+        index: &'s PlanIndex<'w>,
         claims: impl Iterator<Item = &'s PlannedPlace<'w>>,
     ) -> Self {
-        let mut usage = Self::none(scene);
+        let mut usage = Self::none(index);
         for planned in claims {
-            let place = &scene.places[planned.place];
+            let place = &index.places[planned.place];
             if let (Some(pool), Some(launch)) = (place.pool, place.launch())
-                && !scene.world.pools[pool].spec.limits.is_empty()
+                && !index.cluster.pools[pool].spec.limits.is_empty()
             {
                 usage.by_pool[pool].add(&with_node(&launch.largest_capacity));
             }
@@ -59,9 +59,9 @@ impl Usage {
     }
 
     /// What counts once the plan's new claims are launched, before anything is disrupted.
-    pub(crate) fn after_launch(scene: &Scene<'_>) -> Self {
-        let mut usage = Self::of_existing(scene, |_| true);
-        let added = Self::of_claims(scene, scene.new.iter());
+    pub(crate) fn after_launch(index: &PlanIndex<'_>) -> Self {
+        let mut usage = Self::of_existing(index, |_| true);
+        let added = Self::of_claims(index, index.new.iter());
         for (total, added) in usage.by_pool.iter_mut().zip(&added.by_pool) {
             total.add(added);
         }
@@ -69,8 +69,13 @@ impl Usage {
     }
 
     /// Whether the NodePool may launch one more node of that capacity.
-    pub(crate) fn leaves_room(&self, scene: &Scene<'_>, pool: usize, capacity: &Resources) -> bool {
-        let limits = &scene.world.pools[pool].spec.limits;
+    pub(crate) fn leaves_room(
+        &self,
+        index: &PlanIndex<'_>,
+        pool: usize,
+        capacity: &Resources,
+    ) -> bool {
+        let limits = &index.cluster.pools[pool].spec.limits;
         limits.iter().all(|(name, limit)| {
             let one = i64::from(&**name == NODES);
             self.by_pool[pool].get(name).saturating_add(capacity.get(name)).saturating_add(one)
@@ -80,41 +85,42 @@ impl Usage {
 }
 
 /// The NodePool that the node is labelled with.
-fn owner(scene: &Scene<'_>, place: &Place<'_>) -> Option<usize> {
+fn owner(index: &PlanIndex<'_>, place: &Place<'_>) -> Option<usize> {
     let label = place.labels.and_then(|labels| labels.get(NODE_POOL));
-    label.filter(|_| place.is_managed).and_then(|pool| scene.world.pool(pool))
+    label.filter(|_| place.is_managed).and_then(|pool| index.cluster.pool(pool))
 }
 
-/// Judges the launch, while nothing is gone yet; and the end, when disrupted nodes are gone and their
-/// replacements are there.
-pub(crate) fn check(scene: &Scene<'_>, disrupted: &[bool], report: &mut Report) {
-    let used = Usage::of_existing(scene, |_| true);
-    let added = Usage::of_claims(scene, scene.new.iter());
-    compare(scene, &used, &added, report, |_| true);
-    if scene.replacements.is_empty() {
+/// Judges the launch, while nothing is gone yet; and the end, when disrupted nodes are gone and
+/// their replacements are there.
+pub(crate) fn check(index: &PlanIndex<'_>, disrupted: &[bool], report: &mut Report) {
+    let used = Usage::of_existing(index, |_| true);
+    let added = Usage::of_claims(index, index.new.iter());
+    compare(index, &used, &added, report, |_| true);
+    if index.replacements.is_empty() {
         return;
     }
-    let left = Usage::of_existing(scene, |id| !disrupted[id]);
-    let added = Usage::of_claims(scene, scene.planned());
+    let left = Usage::of_existing(index, |id| !disrupted[id]);
+    let added = Usage::of_claims(index, index.planned());
     let is_replaced = |pool: usize| {
-        let mut places = scene.replacements.iter().map(|planned| &scene.places[planned.place]);
+        let mut places = index.replacements.iter().map(|planned| &index.places[planned.place]);
         places.any(|place| place.pool == Some(pool))
     };
-    compare(scene, &left, &added, report, is_replaced);
+    compare(index, &left, &added, report, is_replaced);
 }
 
 /// A resource that the plan adds none of is not held against it.
 fn compare(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     used: &Usage,
     added: &Usage,
     report: &mut Report,
     concerns: impl Fn(usize) -> bool,
 ) {
-    for (index, pool) in scene.world.pools.iter().enumerate().filter(|(index, _)| concerns(*index))
+    for (number, pool) in
+        index.cluster.pools.iter().enumerate().filter(|(number, _)| concerns(*number))
     {
         for (name, limit) in pool.spec.limits.iter() {
-            let (used, added) = (used.by_pool[index].get(name), added.by_pool[index].get(name));
+            let (used, added) = (used.by_pool[number].get(name), added.by_pool[number].get(name));
             if added == 0 || used.saturating_add(added) <= limit {
                 continue;
             }

@@ -8,8 +8,8 @@ use domain::money::UsdPerHour;
 use domain::plan::{LaunchOffering, PlannedNodeClaim};
 
 use crate::launch::{Launch, Prices};
+use crate::plan_index::PlanIndex;
 use crate::report::Report;
-use crate::scene::Scene;
 use crate::violation::Rule;
 
 /// Prices that differ by a millionth of a dollar or less count as equal.
@@ -34,14 +34,14 @@ pub(crate) fn shown(quoted: &LaunchOffering) -> String {
 
 /// Judges the offering that a claim is priced at.
 pub(crate) fn check(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     claim: &PlannedNodeClaim,
     pool: usize,
     launch: &Launch<'_>,
     report: &mut Report,
 ) {
     let quoted = &claim.offering;
-    if let Some((rule, message)) = problem_of(scene, claim, pool, launch, quoted) {
+    if let Some((rule, message)) = problem_of(index, claim, pool, launch, quoted) {
         report.add(rule, &claim.name, message);
         return;
     }
@@ -51,10 +51,10 @@ pub(crate) fn check(
     }
 }
 
-/// What is wrong with an offering of a claim by itself: its type is not listed, the catalogue does not
-/// sell it now, the requirements exclude it, or its price is another.
+/// What is wrong with an offering of a claim by itself: its type is not listed, the catalogue does
+/// not sell it now, the requirements exclude it, or its price is another.
 pub(crate) fn problem_of(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     claim: &PlannedNodeClaim,
     pool: usize,
     launch: &Launch<'_>,
@@ -64,7 +64,7 @@ pub(crate) fn problem_of(
         let message = format!("{} is not among its instance types", quoted.instance_type);
         return Some((Rule::OfferingType, message));
     }
-    let known = scene.world.pools[pool].catalogue.find(&quoted.instance_type);
+    let known = index.cluster.pools[pool].catalogue.find(&quoted.instance_type);
     let mut in_catalogue = known
         .iter()
         .flat_map(|known| &known.offerings)
@@ -119,7 +119,8 @@ fn check_cheapest(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Re
 
 /// Instance types come cheapest first, by the cheapest offering that meets the requirements.
 ///
-/// Another claim may use a reservation up first, so an order with or without reserved offerings will do.
+/// Another claim may use a reservation up first, so an order with or without reserved offerings
+/// will do.
 pub(crate) fn check_type_order(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Report) {
     if launch.types.iter().any(|of_type| of_type.prices.are_disputed) {
         return;
@@ -153,16 +154,16 @@ fn first_out_of_order<'l>(
 }
 
 /// No capacity reservation is used by more claims than it has instances.
-pub(crate) fn check_reservations(scene: &Scene<'_>, report: &mut Report) {
+pub(crate) fn check_reservations(index: &PlanIndex<'_>, report: &mut Report) {
     let mut used: FxHashMap<_, (u64, u64)> = FxHashMap::default();
-    for planned in scene.planned() {
+    for planned in index.planned() {
         let quoted = &planned.claim.offering;
         if quoted.capacity_type != CapacityType::Reserved {
             continue;
         }
         let key = (&quoted.instance_type, &quoted.zone, &quoted.reservation_id);
         let (count, _) =
-            used.entry(key).or_insert_with(|| (0, instances_left(scene, planned.claim)));
+            used.entry(key).or_insert_with(|| (0, instances_left(index, planned.claim)));
         *count += 1;
     }
     let mut overused: Vec<_> = used.into_iter().filter(|(_, (count, room))| count > room).collect();
@@ -174,10 +175,10 @@ pub(crate) fn check_reservations(scene: &Scene<'_>, report: &mut Report) {
 }
 
 /// How many instances the reservations behind a quoted offering still have.
-fn instances_left(scene: &Scene<'_>, claim: &PlannedNodeClaim) -> u64 {
+fn instances_left(index: &PlanIndex<'_>, claim: &PlannedNodeClaim) -> u64 {
     let quoted = &claim.offering;
-    let pool = scene.world.pool(&claim.node_pool);
-    let catalogue = pool.map(|pool| &scene.world.pools[pool].catalogue);
+    let pool = index.cluster.pool(&claim.node_pool);
+    let catalogue = pool.map(|pool| &index.cluster.pools[pool].catalogue);
     let known = catalogue.and_then(|catalogue| catalogue.find(&quoted.instance_type));
     let offerings = known.iter().flat_map(|known| &known.offerings);
     offerings

@@ -1,9 +1,9 @@
 //! What EC2 is asked for on behalf of a claim: the ordered list that a launch hands to CreateFleet.
 //!
-//! EC2 picks among all of it, so each entry must be right by itself, and the list as a whole must hold
-//! what Karpenter promises of a launch: one capacity type, reserved before spot before on-demand, at
-//! most 60 instance types, no metal or accelerated type beside ordinary ones, and no spot that costs
-//! more than on-demand.
+//! EC2 picks among all of it, so each entry must be right by itself, and the list as a whole must
+//! hold what Karpenter promises of a launch: one capacity type, reserved before spot before
+//! on-demand, at most 60 instance types, no metal or accelerated type beside ordinary ones, and no
+//! spot that costs more than on-demand.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ use domain::resource::{AMD_GPU, AWS_NEURON, NVIDIA_GPU};
 
 use crate::launch::{Launch, TypeLaunch};
 use crate::offering::{PRICE_TOLERANCE, problem_of, shown};
+use crate::plan_index::PlanIndex;
 use crate::pool::Offer;
 use crate::report::Report;
-use crate::scene::Scene;
 use crate::violation::Rule;
 
 /// Instance types that one launch may name.
@@ -24,7 +24,7 @@ const INSTANCE_TYPES_MAX: usize = 60;
 
 /// Judges the offerings of one claim.
 pub(crate) fn check(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     claim: &PlannedNodeClaim,
     pool: usize,
     launch: &Launch<'_>,
@@ -35,7 +35,7 @@ pub(crate) fn check(
         return;
     }
     for offering in &claim.offerings {
-        if let Some((rule, message)) = problem_of(scene, claim, pool, launch, offering) {
+        if let Some((rule, message)) = problem_of(index, claim, pool, launch, offering) {
             report.add(rule, &claim.name, message);
         }
     }

@@ -1,7 +1,9 @@
-//! NodeOverlays, as the checker reads them: what an offering may be quoted at, and what devices it adds.
+//! NodeOverlays, as the checker reads them: what an offering may be quoted at, and what devices it
+//! adds.
 //!
-//! Overlays of one weight that change the price of some same offering differently are in conflict; the
-//! documentation leaves such an overlay out without saying which, so each of their prices may be right.
+//! Overlays of one weight that change the price of some same offering differently are in conflict;
+//! the documentation leaves such an overlay out without saying which, so each of their prices may
+//! be right.
 
 use domain::Text;
 use domain::money::UsdPerHour;

@@ -1,4 +1,4 @@
-//! Places for pods: Nodes, NodeClaims in flight, and claims that the plan asks for.
+//! Places for pods: Nodes, NodeClaims in flight, and claims that the plan wants launched.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,14 +12,14 @@ use domain::plan::PlannedNodeClaim;
 use domain::resource::Resources;
 use domain::taint::{DISRUPTED, Taint};
 
+use crate::cluster_index::ClusterIndex;
 use crate::label_state::{ABSENT, Expression, LabelState};
 use crate::launch::Launch;
 use crate::pods::{PodId, TermsId};
 use crate::pool::NEW_NODE;
 use crate::terms::{LabelView, NODE_NAME, Verdict};
-use crate::world::World;
 
-/// A place, as an index of the scene's places.
+/// A place, as an index of [`crate::plan_index::PlanIndex::places`].
 pub(crate) type PlaceId = usize;
 
 /// What a place is.
@@ -36,17 +36,18 @@ pub(crate) enum PlaceKind {
 }
 
 /// What is known of a place's labels.
-enum Grounds<'w> {
-    Known(BTreeMap<Text, LabelState>),
-    Claim(Rc<Launch<'w>>),
+enum KnownLabels<'w> {
+    Settled(BTreeMap<Text, LabelState>),
+    Launch(Rc<Launch<'w>>),
 }
 
 /// Where pods run, or will.
 pub(crate) struct Place<'w> {
     pub(crate) kind: PlaceKind,
     pub(crate) name: Text,
-    grounds: Grounds<'w>,
-    /// The host name's domain of a place whose host name is not known yet: its own, shared with nobody.
+    known_labels: KnownLabels<'w>,
+    /// The host name's domain of a place whose host name is not known yet: its own, shared with
+    /// nobody.
     own_host: LabelState,
     /// Labels of the Node or the NodeClaim.
     pub(crate) labels: Option<&'w Labels>,
@@ -85,7 +86,7 @@ impl fmt::Display for Place<'_> {
 }
 
 impl<'w> Place<'w> {
-    fn new(kind: PlaceKind, name: Text, grounds: Grounds<'w>) -> Self {
+    fn new(kind: PlaceKind, name: Text, known_labels: KnownLabels<'w>) -> Self {
         let host = match kind {
             PlaceKind::Node => ABSENT.clone(),
             // A space keeps it apart from every label value.
@@ -95,7 +96,7 @@ impl<'w> Place<'w> {
         Self {
             kind,
             name,
-            grounds,
+            known_labels,
             own_host: host,
             labels: None,
             taints: Vec::new(),
@@ -114,7 +115,11 @@ impl<'w> Place<'w> {
     }
 
     /// A Node, and the NodeClaim behind it.
-    pub(crate) fn of_node(world: &World<'w>, node: &'w Node, claim: Option<&'w NodeClaim>) -> Self {
+    pub(crate) fn of_node(
+        cluster: &ClusterIndex<'w>,
+        node: &'w Node,
+        claim: Option<&'w NodeClaim>,
+    ) -> Self {
         let known =
             node.labels.iter().map(|(key, value)| (key.clone(), LabelState::one(value.clone())));
         let mut known: BTreeMap<Text, LabelState> = known.collect();
@@ -123,14 +128,14 @@ impl<'w> Place<'w> {
         let labelled_initialized =
             node.labels.get(INITIALIZED).is_some_and(|value| &**value == "true");
         let pool = node.labels.get(NODE_POOL);
-        let mut place = Self::new(PlaceKind::Node, node.name.clone(), Grounds::Known(known));
+        let mut place = Self::new(PlaceKind::Node, node.name.clone(), KnownLabels::Settled(known));
         place.labels = Some(&node.labels);
         place.taints.clone_from(&node.taints);
         place.capacity = node.capacity.clone();
         if place.capacity.is_empty() {
             place.capacity.clone_from(&node.allocatable);
         }
-        place.pool = pool.and_then(|pool| world.pool(pool));
+        place.pool = pool.and_then(|pool| cluster.pool(pool));
         place.node = Some(node);
         place.claim = claim;
         place.is_managed = claim.is_some() || pool.is_some();
@@ -140,8 +145,9 @@ impl<'w> Place<'w> {
             node.deleted.is_some() || claim.is_some_and(|claim| claim.deleted.is_some());
         let mut allocatable = node.allocatable.clone();
         if place.is_managed && !labelled_initialized {
-            place.drop_passing_taints(world);
-            // A device plugin that has not reported yet shows zero; the claim says what there will be.
+            place.drop_passing_taints(cluster);
+            // A device plugin that has not reported yet shows zero; the claim says what there will
+            // be.
             for (resource, amount) in claim.iter().flat_map(|claim| claim.status.allocatable.iter())
             {
                 if allocatable.get(resource) == 0 {
@@ -154,11 +160,11 @@ impl<'w> Place<'w> {
     }
 
     /// Leaves out the taints that a starting node wears only until it is up.
-    fn drop_passing_taints(&mut self, world: &World<'w>) {
+    fn drop_passing_taints(&mut self, cluster: &ClusterIndex<'w>) {
         let of_claim = self.claim.map(|claim| claim.startup_taints.as_slice()).unwrap_or_default();
         let of_pool = self
             .pool
-            .map(|pool| world.pools[pool].spec.template.startup_taints.as_slice())
+            .map(|pool| cluster.pools[pool].spec.template.startup_taints.as_slice())
             .unwrap_or_default();
         let startup = if of_claim.is_empty() { of_pool } else { of_claim };
         self.taints.retain(|taint| {
@@ -170,7 +176,7 @@ impl<'w> Place<'w> {
     }
 
     /// A NodeClaim that has no Node yet.
-    pub(crate) fn in_flight(world: &World<'w>, claim: &'w NodeClaim) -> Self {
+    pub(crate) fn in_flight(cluster: &ClusterIndex<'w>, claim: &'w NodeClaim) -> Self {
         let labels = claim.labels.iter();
         let mut known: BTreeMap<Text, LabelState> =
             labels.map(|(key, value)| (key.clone(), LabelState::one(value.clone()))).collect();
@@ -181,10 +187,10 @@ impl<'w> Place<'w> {
         for key in [HOSTNAME, NODE_NAME] {
             known.insert(key.into(), LabelState::one(NEW_NODE.into()));
         }
-        let pool = claim.node_pool().and_then(|pool| world.pool(pool));
+        let pool = claim.node_pool().and_then(|pool| cluster.pool(pool));
         let instance_type = known.get(INSTANCE_TYPE).and_then(LabelState::settled);
         let instance_type = instance_type
-            .and_then(|name| world.catalogue_of_class(&claim.node_class_ref.name)?.find(name));
+            .and_then(|name| cluster.catalogue_of_class(&claim.node_class_ref.name)?.find(name));
         let allocatable = Some(&claim.status.allocatable)
             .filter(|allocatable| !allocatable.is_empty())
             .or(instance_type.map(|known| &known.allocatable));
@@ -193,7 +199,8 @@ impl<'w> Place<'w> {
             .or(instance_type.map(|known| &known.capacity))
             .or(allocatable);
         let (allocatable, capacity) = (allocatable.cloned(), capacity.cloned());
-        let mut place = Self::new(PlaceKind::InFlight, claim.name.clone(), Grounds::Known(known));
+        let mut place =
+            Self::new(PlaceKind::InFlight, claim.name.clone(), KnownLabels::Settled(known));
         place.labels = Some(&claim.labels);
         place.taints.clone_from(&claim.taints);
         place.allocatable = allocatable;
@@ -205,7 +212,7 @@ impl<'w> Place<'w> {
         place
     }
 
-    /// A claim that the plan asks for.
+    /// A claim that the plan wants launched.
     pub(crate) fn planned(
         kind: PlaceKind,
         claim: &PlannedNodeClaim,
@@ -213,7 +220,7 @@ impl<'w> Place<'w> {
         launch: Rc<Launch<'w>>,
         taints: Vec<Taint>,
     ) -> Self {
-        let mut place = Self::new(kind, claim.name.clone(), Grounds::Claim(launch));
+        let mut place = Self::new(kind, claim.name.clone(), KnownLabels::Launch(launch));
         place.taints = taints;
         place.pool = pool;
         place.is_managed = true;
@@ -222,17 +229,17 @@ impl<'w> Place<'w> {
 
     /// What it may be launched as, for a claim of the plan.
     pub(crate) fn launch(&self) -> Option<&Rc<Launch<'w>>> {
-        match &self.grounds {
-            Grounds::Known(_) => None,
-            Grounds::Claim(launch) => Some(launch),
+        match &self.known_labels {
+            KnownLabels::Settled(_) => None,
+            KnownLabels::Launch(launch) => Some(launch),
         }
     }
 
     /// The labels of a place that is one thing.
     pub(crate) fn known_labels(&self) -> Option<&BTreeMap<Text, LabelState>> {
-        match &self.grounds {
-            Grounds::Known(known) => Some(known),
-            Grounds::Claim(_) => None,
+        match &self.known_labels {
+            KnownLabels::Settled(known) => Some(known),
+            KnownLabels::Launch(_) => None,
         }
     }
 
@@ -242,25 +249,25 @@ impl<'w> Place<'w> {
     }
 
     /// How node selection terms fare here.
-    pub(crate) fn verdict(&self, world: &World<'_>, id: TermsId) -> Verdict {
-        let terms = world.pods.terms.get(id);
-        match &self.grounds {
-            Grounds::Known(known) => terms.verdict(known),
-            Grounds::Claim(launch) => launch.verdict(id, terms),
+    pub(crate) fn verdict(&self, cluster: &ClusterIndex<'_>, id: TermsId) -> Verdict {
+        let terms = cluster.pods.terms.get(id);
+        match &self.known_labels {
+            KnownLabels::Settled(known) => terms.verdict(known),
+            KnownLabels::Launch(launch) => launch.verdict(id, terms),
         }
     }
 
     /// Whether node selection terms hold here whatever the place turns out to be.
-    pub(crate) fn meets(&self, world: &World<'_>, id: TermsId) -> bool {
-        self.verdict(world, id).certain
+    pub(crate) fn meets(&self, cluster: &ClusterIndex<'_>, id: TermsId) -> bool {
+        self.verdict(cluster, id).certain
     }
 
     /// The topology domains that it may be in.
     pub(crate) fn domain(&self, key: &str) -> &LabelState {
-        match &self.grounds {
+        match &self.known_labels {
             _ if key == HOSTNAME && self.kind != PlaceKind::Node => &self.own_host,
-            Grounds::Known(known) => known.state(key),
-            Grounds::Claim(launch) => launch.domains.state(key),
+            KnownLabels::Settled(known) => known.state(key),
+            KnownLabels::Launch(launch) => launch.domains.state(key),
         }
     }
 }
@@ -268,9 +275,9 @@ impl<'w> Place<'w> {
 /// Every Node, and every NodeClaim that has no Node; with the pods that are on them.
 ///
 /// A NodeClaim belongs to the Node of its provider id, or else to the Node that its status names.
-pub(crate) fn existing_places<'w>(world: &World<'w>) -> Vec<Place<'w>> {
+pub(crate) fn existing_places<'w>(cluster: &ClusterIndex<'w>) -> Vec<Place<'w>> {
     use rustc_hash::FxHashMap;
-    let snapshot = world.snapshot;
+    let snapshot = cluster.snapshot;
     let mut by_name: FxHashMap<&Text, usize> = FxHashMap::default();
     let mut by_provider: FxHashMap<&Text, &Text> = FxHashMap::default();
     for node in &snapshot.objects.nodes {
@@ -294,15 +301,15 @@ pub(crate) fn existing_places<'w>(world: &World<'w>) -> Vec<Place<'w>> {
     let mut places: Vec<Place<'w>> =
         Vec::with_capacity(snapshot.objects.nodes.len() + in_flight.len());
     for node in &snapshot.objects.nodes {
-        places.push(Place::of_node(world, node, claim_of_node.get(&node.name).copied()));
+        places.push(Place::of_node(cluster, node, claim_of_node.get(&node.name).copied()));
     }
     for claim in in_flight {
         if !by_name.contains_key(&claim.name) {
             by_name.insert(&claim.name, places.len());
-            places.push(Place::in_flight(world, claim));
+            places.push(Place::in_flight(cluster, claim));
         }
     }
-    for (id, entry) in world.pods.list.iter().enumerate() {
+    for (id, entry) in cluster.pods.list.iter().enumerate() {
         let place = entry.pod.node_name.as_ref().and_then(|name| by_name.get(name));
         if let Some(place) = place.filter(|_| !entry.pod.is_terminal()) {
             places[*place].bound.push(id);

@@ -1,4 +1,5 @@
-//! Every pending pod is mentioned exactly once: on a new claim, on a place that exists, or as unschedulable.
+//! Every pending pod is mentioned exactly once: on a new claim, on a place that exists, or as
+//! unschedulable.
 
 use std::collections::BTreeMap;
 
@@ -9,72 +10,27 @@ use domain::snapshot::ClusterSnapshot;
 use domain::workload::PodTemplate;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::obligation::{ADDED_BY_SCHEDULE, PlanObligation, is_gated};
 use crate::place::PlaceKind;
+use crate::plan_index::PlanIndex;
 use crate::pods::PodId;
 use crate::report::Report;
-use crate::scene::Scene;
 use crate::violation::Rule;
-
-/// Whether a plan has to name a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// It is pending: the plan names it.
-    Required,
-    /// The plan may name it: it waits for something else than a node, it is on a node that is going away,
-    /// or a schedule is about to add it.
-    Optional,
-    /// It needs no place.
-    NotPending,
-}
-
-impl Standing {
-    /// The pod's standing, once the cluster's own places are known.
-    pub(crate) fn of(id: PodId, scene: &Scene<'_>) -> Self {
-        let pod = scene.pods().pod(id);
-        if !pod.is_active() {
-            return Self::NotPending;
-        }
-        let own = pod.is_daemon() || pod.is_static();
-        match &pod.node_name {
-            Some(node) => {
-                let going = scene.existing.get(node).map(|place| &scene.places[*place]);
-                if !own && going.is_some_and(crate::place::Place::is_leaving) {
-                    Self::Optional
-                } else {
-                    Self::NotPending
-                }
-            }
-            None if own || is_gated(pod) || pod.nominated_node_name.is_some() => Self::Optional,
-            None if is_ahead(pod) => Self::Optional,
-            None => Self::Required,
-        }
-    }
-}
-
-fn is_gated(pod: &Pod) -> bool {
-    !pod.spec.scheduling_gates.is_empty()
-}
-
-fn is_ahead(pod: &Pod) -> bool {
-    &*pod.uid == AHEAD
-}
-
-/// The uid of pods made up by [`scheduled_ahead`]; no real uid has spaces.
-const AHEAD: &str = "added by a schedule";
 
 /// Pods that the plan names and that a ScaledObject's schedule is about to add.
 ///
-/// How such a pod is named is nowhere fixed: any name will do that holds the ScaledObject's or its target's.
-pub(crate) fn scheduled_ahead(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Pod> {
+/// How such a pod is named is nowhere fixed: any name will do that holds the ScaledObject's or its
+/// target's.
+pub(crate) fn scheduled_pods(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Pod> {
     if snapshot.objects.scaled_objects.is_empty() {
         return Vec::new();
     }
     let known: FxHashSet<&PodKey> = snapshot.objects.pods.iter().map(|pod| &pod.key).collect();
     let named = named_pods(plan).filter(|key| !known.contains(key));
-    named.filter_map(|key| pod_ahead(snapshot, key)).collect()
+    named.filter_map(|key| scheduled_pod(snapshot, key)).collect()
 }
 
-fn pod_ahead(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<Pod> {
+fn scheduled_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<Pod> {
     let scaled = snapshot.objects.scaled_objects.iter().find(|scaled| {
         let (_, target) = &scaled.target;
         key.name.contains(&*scaled.key.name) || (!target.is_empty() && key.name.contains(&**target))
@@ -90,7 +46,7 @@ fn pod_ahead(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<Pod> {
     });
     Some(Pod {
         key: key.clone(),
-        uid: AHEAD.into(),
+        uid: ADDED_BY_SCHEDULE.into(),
         created: None,
         deleted: None,
         labels: template.labels,
@@ -118,19 +74,19 @@ fn named_pods(plan: &Plan) -> impl Iterator<Item = &PodKey> {
 }
 
 /// Reads where the plan puts pods, and says which it forgets, repeats or should not name.
-pub(crate) fn read(scene: &mut Scene<'_>, report: &mut Report) {
-    read_claims(scene, report);
-    read_placements(scene, report);
-    for unschedulable in &scene.plan.unschedulable {
-        find(scene, &unschedulable.pod, report);
+pub(crate) fn read(index: &mut PlanIndex<'_>, report: &mut Report) {
+    read_claims(index, report);
+    read_placements(index, report);
+    for unschedulable in &index.plan.unschedulable {
+        find(index, &unschedulable.pod, report);
     }
     let mut mentions: FxHashMap<&PodKey, u32> = FxHashMap::default();
-    for key in named_pods(scene.plan) {
+    for key in named_pods(index.plan) {
         *mentions.entry(key).or_default() += 1;
     }
-    let required = scene.pods().list.iter().zip(&scene.standing);
+    let required = index.pods().list.iter().zip(&index.obligations);
     let mut missing: Vec<&PodKey> = required
-        .filter(|(_, standing)| **standing == Standing::Required)
+        .filter(|(_, obligation)| **obligation == PlanObligation::Required)
         .map(|(entry, _)| &entry.pod.key)
         .filter(|key| !mentions.contains_key(key))
         .collect();
@@ -145,31 +101,31 @@ pub(crate) fn read(scene: &mut Scene<'_>, report: &mut Report) {
     }
 }
 
-fn read_claims(scene: &mut Scene<'_>, report: &mut Report) {
-    let plan = scene.plan;
+fn read_claims(index: &mut PlanIndex<'_>, report: &mut Report) {
+    let plan = index.plan;
     let mut names: BTreeMap<_, u32> = BTreeMap::new();
-    for claim in crate::world::planned_claims(plan) {
+    for claim in crate::cluster_index::planned_claims(plan) {
         *names.entry(&claim.name).or_default() += 1;
     }
     for (name, count) in names {
-        if count > 1 || scene.existing.contains_key(name) {
+        if count > 1 || index.existing.contains_key(name) {
             report.add(Rule::ClaimName, name, "the name of a new claim is taken");
         }
     }
     for claim in &plan.node_claims {
-        let place = scene.add_claim(claim, PlaceKind::New, report);
+        let place = index.add_claim(claim, PlaceKind::New, report);
         for key in &claim.pods {
-            if let Some(pod) = find_ungated(scene, key, report) {
-                scene.places[place].placed.push(pod);
+            if let Some(pod) = find_ungated(index, key, report) {
+                index.places[place].placed.push(pod);
             }
         }
     }
 }
 
-fn read_placements(scene: &mut Scene<'_>, report: &mut Report) {
-    for placement in &scene.plan.placements {
-        let Some(place) = scene.existing.get(&placement.node).copied() else {
-            find(scene, &placement.pod, report);
+fn read_placements(index: &mut PlanIndex<'_>, report: &mut Report) {
+    for placement in &index.plan.placements {
+        let Some(place) = index.existing.get(&placement.node).copied() else {
+            find(index, &placement.pod, report);
             let message = format!(
                 "is placed on {}, which is neither a node nor a claim in flight",
                 placement.node
@@ -177,22 +133,22 @@ fn read_placements(scene: &mut Scene<'_>, report: &mut Report) {
             report.add(Rule::NodeUnknown, &placement.pod, message);
             continue;
         };
-        if let Some(pod) = find_ungated(scene, &placement.pod, report) {
-            scene.places[place].placed.push(pod);
+        if let Some(pod) = find_ungated(index, &placement.pod, report) {
+            index.places[place].placed.push(pod);
         }
     }
 }
 
 /// The pod of that name that may be given a place.
-fn find(scene: &Scene<'_>, key: &PodKey, report: &mut Report) -> Option<PodId> {
-    let Some(id) = scene.pods().find(key) else {
+fn find(index: &PlanIndex<'_>, key: &PodKey, report: &mut Report) -> Option<PodId> {
+    let Some(id) = index.pods().find(key) else {
         report.add(Rule::PodUnknown, key, "no such pod in the input");
         return None;
     };
-    if scene.standing[id] != Standing::NotPending {
+    if index.obligations[id] != PlanObligation::NotPending {
         return Some(id);
     }
-    let message = match &scene.pods().pod(id).node_name {
+    let message = match &index.pods().pod(id).node_name {
         Some(node) => format!("the plan places a pod that is on node {node}"),
         None => "the plan places a pod that is finished or being deleted".to_owned(),
     };
@@ -200,9 +156,9 @@ fn find(scene: &Scene<'_>, key: &PodKey, report: &mut Report) -> Option<PodId> {
     None
 }
 
-fn find_ungated(scene: &Scene<'_>, key: &PodKey, report: &mut Report) -> Option<PodId> {
-    let id = find(scene, key, report)?;
-    if is_gated(scene.pods().pod(id)) {
+fn find_ungated(index: &PlanIndex<'_>, key: &PodKey, report: &mut Report) -> Option<PodId> {
+    let id = find(index, key, report)?;
+    if is_gated(index.pods().pod(id)) {
         let message = "has scheduling gates, so the scheduler does not consider it";
         report.add(Rule::PodGated, key, message);
     }

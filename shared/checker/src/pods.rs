@@ -1,5 +1,6 @@
-//! The pods of a cluster, grouped by what rules look at: pods of one Deployment share a specification and
-//! labels, so rules work on shapes and label groups, and grow with those rather than with pods.
+//! The pods of a cluster, grouped by what rules depend on: pods of one Deployment share a
+//! specification and labels, so rules work on shapes and label groups, and grow with those rather
+//! than with pods.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -131,7 +132,8 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// The groups that the narrowest `In` expression leaves; `None` where there is no such expression.
+    /// The groups that the narrowest `In` expression leaves; `None` where there is no such
+    /// expression.
     fn candidates(&self, selector: &LabelSelector) -> Option<Vec<GroupId>> {
         let expressions = selector.expressions().iter();
         let listed = expressions.filter(|e| e.operator == SelectorOperator::In).map(|e| {
@@ -195,7 +197,7 @@ impl<'a> Pods<'a> {
         &self.shapes[self.list[id].shape]
     }
 
-    /// What the pod asks for.
+    /// What the pod requires of a node.
     pub(crate) fn spec(&self, id: PodId) -> &'a PodSpec {
         self.shape(id).spec
     }
@@ -205,7 +207,7 @@ impl<'a> Pods<'a> {
         self.list[id].group
     }
 
-    /// Every topology key that some pod's rules look at, sorted.
+    /// Every topology key that some pod's rules use, sorted.
     pub(crate) fn topology_keys(&self) -> Vec<&'a Text> {
         let spreads =
             self.shapes.iter().flat_map(Shape::spreads).map(|spread| &spread.topology_key);

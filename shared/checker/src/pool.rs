@@ -48,8 +48,8 @@ pub(crate) struct Offer<'a> {
     pub(crate) offering: &'a Offering,
     /// An index of the catalogue's markets.
     pub(crate) market: usize,
-    /// Every price that it may be quoted at, lowest first; at least one, several only where NodeOverlays of
-    /// one weight disagree.
+    /// Every price that it may be quoted at, lowest first; at least one, several only where
+    /// NodeOverlays of one weight disagree.
     pub(crate) prices: Vec<UsdPerHour>,
     /// An index of the type's equipment.
     pub(crate) equipment: usize,
@@ -94,7 +94,8 @@ impl<'a> Pool<'a> {
         Self { spec, catalogue, own }
     }
 
-    /// Whether nodes of the pool can carry the label: the catalogue, the template or a requirement names it.
+    /// Whether nodes of the pool can carry the label: the catalogue, the template or a requirement
+    /// names it.
     pub(crate) fn defines(&self, key: &str) -> bool {
         self.catalogue.knows(key)
             || self.own.contains_key(key)

@@ -5,9 +5,9 @@ use rustc_hash::FxHashMap;
 use domain::pod::HostPort;
 
 use crate::place::Place;
+use crate::plan_index::PlanIndex;
 use crate::pods::PodId;
 use crate::report::Report;
-use crate::scene::Scene;
 use crate::violation::Rule;
 
 /// Who holds a port.
@@ -19,14 +19,14 @@ enum Holder {
 
 /// Judges arrivals against those that are there, DaemonSets, and each other.
 pub(crate) fn check(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     place: &Place<'_>,
     residents: &[PodId],
     arrivals: &[PodId],
     daemon_ports: &[HostPort],
     report: &mut Report,
 ) {
-    let ports_of = |pod: &PodId| scene.pods().spec(*pod).host_ports.as_slice();
+    let ports_of = |pod: &PodId| index.pods().spec(*pod).host_ports.as_slice();
     if arrivals.iter().all(|pod| ports_of(pod).is_empty()) {
         return;
     }
@@ -47,12 +47,12 @@ pub(crate) fn check(
         });
         if let Some((port, holder)) = clash {
             let holder = match holder {
-                Holder::Pod(other) => scene.pods().pod(other).key.to_string(),
+                Holder::Pod(other) => index.pods().pod(other).key.to_string(),
                 Holder::DaemonSet => "a DaemonSet".to_owned(),
             };
             let message =
                 format!("port {} {} is taken by {holder} on {place}", port.protocol, port.port);
-            report.add(Rule::HostPort, &scene.pods().pod(*pod).key, message);
+            report.add(Rule::HostPort, &index.pods().pod(*pod).key, message);
         }
         for port in ports_of(pod) {
             held.entry(port.port).or_default().push((port, Holder::Pod(*pod)));

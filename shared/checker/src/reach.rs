@@ -1,4 +1,5 @@
-//! Where a node could still be launched for a pod: the domains that topology spread counts as empty.
+//! Where a node could still be launched for a pod: the domains that topology spread counts as
+//! empty.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -14,20 +15,21 @@ use domain::taint::{Toleration, first_untolerated};
 use crate::label_state::LabelState;
 use crate::launch::{Narrowing, TypeLaunch};
 use crate::limit::Usage;
+use crate::plan_index::PlanIndex;
 use crate::pods::{ShapeId, TermsId};
 use crate::pool::NEW_NODE;
 use crate::resource::shortfalls;
-use crate::scene::Scene;
 use crate::terms::{LabelView, With};
 
 /// What decides where a pod could go on its own, and the topology key in question.
 ///
-/// Its volumes are left aside: where a volume lies narrows the pod's choice, not the domains of its spread.
+/// Its volumes are left aside: where a volume lies narrows the pod's choice, not the domains of its
+/// spread.
 type ReachKey<'w> = (&'w Resources, &'w [Toleration], TermsId, &'w [HostPort], &'w Text);
 
 /// Answers which domains could get a new node for a pod, within the limits of NodePools.
 pub(crate) struct Reach<'s, 'w> {
-    scene: &'s Scene<'w>,
+    index: &'s PlanIndex<'w>,
     usage: Usage,
     /// By NodePool that serves pending pods, everything that it may launch.
     pools: Vec<Narrowing<'w>>,
@@ -36,25 +38,25 @@ pub(crate) struct Reach<'s, 'w> {
 
 impl<'s, 'w> Reach<'s, 'w> {
     /// Over the NodePools as they are after the launch.
-    pub(crate) fn new(scene: &'s Scene<'w>) -> Self {
-        let world = scene.world;
-        let serving = world.pools.iter().enumerate();
+    pub(crate) fn new(index: &'s PlanIndex<'w>) -> Self {
+        let cluster = index.cluster;
+        let serving = cluster.pools.iter().enumerate();
         let serving = serving.filter(|(_, pool)| pool.spec.serves_pending_pods());
-        let pools = serving.filter_map(|(index, pool)| {
-            Narrowing::of_markets(world, index, &[], &pool.spec.template.taints)
+        let pools = serving.filter_map(|(number, pool)| {
+            Narrowing::of_markets(cluster, number, &[], &pool.spec.template.taints)
         });
         Self {
-            scene,
-            usage: Usage::after_launch(scene),
+            index,
+            usage: Usage::after_launch(index),
             pools: pools.collect(),
             known: FxHashMap::default(),
         }
     }
 
-    /// The domains of a topology key in which a node could be launched for a pod of the shape alone. For host
-    /// names that is one name which nobody has yet.
+    /// The domains of a topology key in which a node could be launched for a pod of the shape
+    /// alone. For host names that is one name which nobody has yet.
     pub(crate) fn domains(&mut self, shape: ShapeId, key: &'w Text) -> Rc<BTreeSet<Text>> {
-        let shape = &self.scene.pods().shapes[shape];
+        let shape = &self.index.pods().shapes[shape];
         let spec = shape.spec;
         let signature =
             (&spec.requests, &*spec.tolerations, shape.node_terms, &*spec.host_ports, key);
@@ -69,7 +71,7 @@ impl<'s, 'w> Reach<'s, 'w> {
     fn find(&self, spec: &PodSpec, terms: TermsId, key: &Text) -> BTreeSet<Text> {
         let mut found = BTreeSet::new();
         for pool in &self.pools {
-            let taints = &self.scene.world.pools[pool.pool].spec.template.taints;
+            let taints = &self.index.cluster.pools[pool.pool].spec.template.taints;
             if first_untolerated(&spec.tolerations, taints).is_some() {
                 continue;
             }
@@ -94,7 +96,7 @@ impl<'s, 'w> Reach<'s, 'w> {
         key: &Text,
         found: &mut BTreeSet<Text>,
     ) {
-        let terms_of_pod = self.scene.pods().terms.get(terms);
+        let terms_of_pod = self.index.pods().terms.get(terms);
         if !launch.verdict(terms, terms_of_pod).possible {
             return;
         }
@@ -132,7 +134,7 @@ impl<'s, 'w> Reach<'s, 'w> {
             |port: &HostPort| load.daemons.ports.iter().any(|other| port.conflicts_with(other));
         shortfalls(&asked, load.allocatable).next().is_none()
             && !spec.host_ports.iter().any(clashes)
-            && self.usage.leaves_room(self.scene, pool, load.capacity)
+            && self.usage.leaves_room(self.index, pool, load.capacity)
     }
 }
 

@@ -9,16 +9,16 @@ use domain::resource::{Resources, ShownAmount};
 use crate::daemons::Overhead;
 use crate::launch::Launch;
 use crate::place::{Place, PlaceKind};
+use crate::plan_index::PlanIndex;
 use crate::pods::PodId;
 use crate::report::Report;
-use crate::scene::Scene;
 use crate::violation::Rule;
 
-/// What pods ask for together.
-pub(crate) fn requests(scene: &Scene<'_>, pods: &[PodId]) -> Resources {
+/// What pods request together.
+pub(crate) fn requests(index: &PlanIndex<'_>, pods: &[PodId]) -> Resources {
     let mut total = Resources::new();
     for pod in pods {
-        total.add(&scene.pods().spec(*pod).requests);
+        total.add(&index.pods().spec(*pod).requests);
     }
     total
 }
@@ -39,13 +39,13 @@ pub(crate) fn shortfalls<'r>(
 
 /// Pods and DaemonSets fit on every type that may be launched.
 pub(crate) fn check_launch(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     place: &Place<'_>,
     launch: &Launch<'_>,
     pods: &[PodId],
     report: &mut Report,
 ) {
-    let total = requests(scene, pods);
+    let total = requests(index, pods);
     let mut asked: Option<(*const Overhead, Resources)> = None;
     // By resource: the first type that is too small for it, and on how many types it is.
     let mut misfits: BTreeMap<Text, (String, usize)> = BTreeMap::new();
@@ -81,20 +81,20 @@ pub(crate) fn check_launch(
 
 /// Arrivals fit beside those that are there; what they ask nothing of is not held against them.
 pub(crate) fn check_existing(
-    scene: &Scene<'_>,
+    index: &PlanIndex<'_>,
     place: &Place<'_>,
     residents: &[PodId],
     arrivals: &[PodId],
     report: &mut Report,
 ) {
     let Some(allocatable) = &place.allocatable else { return };
-    let asked = requests(scene, arrivals);
-    let mut used = requests(scene, residents);
+    let asked = requests(index, arrivals);
+    let mut used = requests(index, residents);
     used.add(&asked);
     if place.kind == PlaceKind::InFlight
         && let Some(labels) = place.known_labels()
     {
-        let daemons = &scene.world.daemons;
+        let daemons = &index.cluster.daemons;
         let overhead = daemons.overhead(&daemons.tolerant(&place.taints), labels);
         used.add(&overhead.requests);
     }

@@ -1,9 +1,10 @@
 //! Topology spread that is a rule (DoNotSchedule), on the final state.
 //!
-//! For every domain that got a pod with the constraint: the matching pods there, less those of the emptiest
-//! eligible domain, are at most `maxSkew`. Where a claim may still land in several domains, it must hold for
-//! each of them. Counts lean towards the plan: pods that match without carrying the constraint may have come
-//! later, so they fill the emptiest domain but do not crowd another.
+//! For every domain that got a pod with the constraint: the matching pods there, less those of the
+//! emptiest eligible domain, are at most `maxSkew`. Where a claim may still land in several
+//! domains, it must hold for each of them. Counts lean towards the plan: pods that match without
+//! carrying the constraint may have come later, so they fill the emptiest domain but do not crowd
+//! another.
 //!
 //! Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/>.
 
@@ -16,72 +17,78 @@ use domain::pod::{NodeInclusionPolicy, TopologySpreadConstraint};
 use domain::taint::{Toleration, first_untolerated};
 
 use crate::place::{PlaceId, PlaceKind};
+use crate::plan_index::PlanIndex;
 use crate::pods::{GroupId, PodId, Shape, TermsId};
 use crate::reach::Reach;
 use crate::report::Report;
-use crate::scene::Scene;
 use crate::state::State;
 use crate::violation::Rule;
 
 /// Pods that spread together: one constraint over the same nodes.
-struct Team<'w> {
+struct SpreadGroup<'w> {
     constraint: &'w TopologySpreadConstraint,
     members: Vec<PodId>,
 }
 
-/// What makes pods spread together: namespace, constraint, and as far as these narrow the domains, node
-/// affinity and tolerations.
-type TeamKey<'w> =
+/// What makes pods spread together: namespace, constraint, and as far as these narrow the domains,
+/// node affinity and tolerations.
+type SpreadGroupKey<'w> =
     (&'w Text, &'w TopologySpreadConstraint, Option<TermsId>, Option<&'w [Toleration]>);
 
 /// Judges every spread that pods new to their places take part in.
-pub(crate) fn check(scene: &Scene<'_>, state: &State, report: &mut Report) {
-    let teams = teams(scene, state);
-    if teams.is_empty() {
+pub(crate) fn check(index: &PlanIndex<'_>, state: &State, report: &mut Report) {
+    let groups = groups(index, state);
+    if groups.is_empty() {
         return;
     }
-    let mut reach = Reach::new(scene);
-    let mut by_domain: BTreeMap<&Text, Domains<'_>> = BTreeMap::new();
-    for team in &teams {
-        let key = &team.constraint.topology_key;
-        let domains = by_domain.entry(key).or_insert_with(|| Domains::of(scene, state, key));
-        check_team(scene, state, team, domains, &mut reach, report);
+    let mut rule =
+        SpreadRule { index, state, reach: Reach::new(index), domains_by_key: BTreeMap::new() };
+    for group in &groups {
+        rule.check_group(group, report);
     }
 }
 
-fn teams<'w>(scene: &Scene<'w>, state: &State) -> Vec<Team<'w>> {
-    let mut teams: Vec<Team<'w>> = Vec::new();
-    let mut numbers: FxHashMap<TeamKey<'w>, usize> = FxHashMap::default();
-    for pod in state.new_pods(scene) {
-        let shape: &Shape<'w> = scene.pods().shape(pod);
+/// What judging one group leaves to the next.
+struct SpreadRule<'s, 'w> {
+    index: &'s PlanIndex<'w>,
+    state: &'s State,
+    reach: Reach<'s, 'w>,
+    domains_by_key: BTreeMap<&'w Text, Domains<'s>>,
+}
+
+fn groups<'w>(index: &PlanIndex<'w>, state: &State) -> Vec<SpreadGroup<'w>> {
+    let mut groups: Vec<SpreadGroup<'w>> = Vec::new();
+    let mut numbers: FxHashMap<SpreadGroupKey<'w>, usize> = FxHashMap::default();
+    for pod in state.new_pods(index) {
+        let shape: &Shape<'w> = index.pods().shape(pod);
         for constraint in shape.spreads() {
             let honors = |policy| policy == NodeInclusionPolicy::Honor;
             let spec = shape.spec;
             let key = (
-                &scene.pods().pod(pod).key.namespace,
+                &index.pods().pod(pod).key.namespace,
                 constraint,
                 honors(constraint.node_affinity_policy).then_some(shape.node_terms),
                 honors(constraint.node_taints_policy).then_some(&*spec.tolerations),
             );
-            let next = teams.len();
+            let next = groups.len();
             let number = *numbers.entry(key).or_insert(next);
             if number == next {
-                teams.push(Team { constraint, members: Vec::new() });
+                groups.push(SpreadGroup { constraint, members: Vec::new() });
             }
-            teams[number].members.push(pod);
+            groups[number].members.push(pod);
         }
     }
-    teams
+    groups
 }
 
 /// Places by the domain that they are in for sure; those that go away are left out.
 struct Domains<'s>(BTreeMap<&'s Text, Vec<PlaceId>>);
 
 impl<'s> Domains<'s> {
-    fn of(scene: &'s Scene<'_>, state: &State, key: &str) -> Self {
+    fn of(index: &'s PlanIndex<'_>, state: &State, key: &str) -> Self {
         let mut domains: BTreeMap<&'s Text, Vec<PlaceId>> = BTreeMap::new();
         for id in &state.places {
-            let place = &scene.places[*id];
+            let place = &index.places[*id];
             if let Some(domain) = place.domain(key).settled().filter(|_| !place.is_leaving()) {
                 domains.entry(domain).or_default().push(*id);
             }
@@ -97,9 +104,9 @@ struct Inclusion {
     perhaps: bool,
 }
 
-/// Which places a team's constraint looks at, worked out as they are asked for.
+/// Which places a group's constraint looks at, worked out as they are asked for.
 struct Included<'s, 'w> {
-    scene: &'s Scene<'w>,
+    index: &'s PlanIndex<'w>,
     constraint: &'w TopologySpreadConstraint,
     shape: &'w Shape<'w>,
     known: FxHashMap<PlaceId, Inclusion>,
@@ -116,7 +123,7 @@ impl Included<'_, '_> {
     }
 
     fn find(&self, id: PlaceId) -> Inclusion {
-        let place = &self.scene.places[id];
+        let place = &self.index.places[id];
         let left_out = Inclusion { surely: false, perhaps: false };
         let honors_taints = self.constraint.node_taints_policy == NodeInclusionPolicy::Honor;
         let tolerations = &self.shape.spec.tolerations;
@@ -134,7 +141,7 @@ impl Included<'_, '_> {
         if self.constraint.node_affinity_policy == NodeInclusionPolicy::Ignore {
             return Inclusion { surely, perhaps: true };
         }
-        let verdict = place.verdict(self.scene.world, self.shape.node_terms);
+        let verdict = place.verdict(self.index.cluster, self.shape.node_terms);
         Inclusion { surely: surely && verdict.certain, perhaps: verdict.possible }
     }
 }
@@ -143,84 +150,85 @@ impl Included<'_, '_> {
 #[derive(Default)]
 struct Undecided {
     matching: i64,
-    of_team: i64,
+    of_group: i64,
 }
 
 /// Matching pods by domain.
 #[derive(Default)]
 struct Counts<'s> {
-    /// Pods that are sure to be there, and to have counted when the team's pods came.
+    /// Pods that are sure to be there, and to have counted when the group's pods came.
     at_least: BTreeMap<&'s Text, i64>,
     /// Pods that may be there.
     at_most: BTreeMap<&'s Text, i64>,
     undecided: BTreeMap<PlaceId, Undecided>,
 }
 
-fn check_team<'s, 'w>(
-    scene: &'s Scene<'w>,
-    state: &State,
-    team: &Team<'w>,
-    domains: &Domains<'s>,
-    reach: &mut Reach<'s, 'w>,
-    report: &mut Report,
-) {
-    let constraint = team.constraint;
-    check_keys(scene, state, team, report);
-    let Some(first) = team.members.first() else { return };
-    let namespace = &scene.pods().pod(*first).key.namespace;
-    let selected: FxHashSet<GroupId> = scene
-        .pods()
-        .groups
-        .selected(constraint.selector.as_ref(), |other| other == namespace)
-        .into_iter()
-        .collect();
-    if constraint.selector.is_none() {
-        return; // a null selector counts no pod
+impl<'w> SpreadRule<'_, 'w> {
+    fn check_group(&mut self, group: &SpreadGroup<'w>, report: &mut Report) {
+        let Self { index, state, reach, domains_by_key } = self;
+        let (index, state) = (*index, *state);
+        let key = &group.constraint.topology_key;
+        let domains = domains_by_key.entry(key).or_insert_with(|| Domains::of(index, state, key));
+        let constraint = group.constraint;
+        check_keys(index, state, group, report);
+        let Some(first) = group.members.first() else { return };
+        let namespace = &index.pods().pod(*first).key.namespace;
+        let selected: FxHashSet<GroupId> = index
+            .pods()
+            .groups
+            .selected(constraint.selector.as_ref(), |other| other == namespace)
+            .into_iter()
+            .collect();
+        if constraint.selector.is_none() {
+            return; // a null selector counts no pod
+        }
+        // Pods whose next place is not named may fill the gap.
+        if state.unplaced.iter().any(|pod| selected.contains(&index.pods().group(*pod))) {
+            return;
+        }
+        let mut included = Included {
+            index,
+            constraint,
+            shape: index.pods().shape(*first),
+            known: FxHashMap::default(),
+        };
+        let counts = count(index, state, group, &selected, &mut included);
+        let reachable = reachable(index, group, reach);
+        let Some(emptiest) = Emptiest::find(group, domains, reachable, &mut included, &counts)
+        else {
+            return;
+        };
+        let mut judge = SkewJudge { index, state, group, counts, emptiest };
+        judge.check_settled(&mut included, report);
+        judge.check_undecided(&mut included, report);
     }
-    // Pods whose next place is not named may fill the gap.
-    if state.unplaced.iter().any(|pod| selected.contains(&scene.pods().group(*pod))) {
-        return;
-    }
-    let mut included = Included {
-        scene,
-        constraint,
-        shape: scene.pods().shape(*first),
-        known: FxHashMap::default(),
-    };
-    let counts = count(scene, state, team, &selected, &mut included);
-    let Some(emptiest) = Emptiest::find(scene, team, domains, &mut included, reach, &counts) else {
-        return;
-    };
-    let mut judge = SkewJudge { scene, state, team, counts, emptiest };
-    judge.check_settled(&mut included, report);
-    judge.check_undecided(&mut included, report);
 }
 
-fn check_keys(scene: &Scene<'_>, state: &State, team: &Team<'_>, report: &mut Report) {
-    let key = &team.constraint.topology_key;
-    for pod in &team.members {
-        let Some(place) = state.place_of(*pod).map(|place| &scene.places[place]) else { continue };
+fn check_keys(index: &PlanIndex<'_>, state: &State, group: &SpreadGroup<'_>, report: &mut Report) {
+    let key = &group.constraint.topology_key;
+    for pod in &group.members {
+        let Some(place) = state.place_of(*pod).map(|place| &index.places[place]) else { continue };
         let is_open = place.kind == PlaceKind::InFlight
             || place.launch().is_some_and(|launch| launch.types.is_empty());
         if !is_open && !place.domain(key).is_there() {
             let message = format!("spreads over {key}, which {place} does not have");
-            report.add(Rule::SpreadKey, &scene.pods().pod(*pod).key, message);
+            report.add(Rule::SpreadKey, &index.pods().pod(*pod).key, message);
         }
     }
 }
 
 fn count<'s>(
-    scene: &'s Scene<'_>,
+    index: &'s PlanIndex<'_>,
     state: &State,
-    team: &Team<'_>,
+    group: &SpreadGroup<'_>,
     selected: &FxHashSet<GroupId>,
     included: &mut Included<'_, '_>,
 ) -> Counts<'s> {
-    let key = &team.constraint.topology_key;
-    let own: FxHashSet<PodId> = team.members.iter().copied().collect();
+    let key = &group.constraint.topology_key;
+    let own: FxHashSet<PodId> = group.members.iter().copied().collect();
     let mut counts = Counts::default();
     for (pod, id) in state.members(selected.iter().copied()) {
-        let place = &scene.places[id];
+        let place = &index.places[id];
         let inclusion = included.get(id);
         let is_own = own.contains(&pod);
         let domain = place.domain(key);
@@ -232,11 +240,11 @@ fn count<'s>(
         } else if inclusion.perhaps && domain.listed().is_some_and(|values| !values.is_empty()) {
             let undecided = counts.undecided.entry(id).or_default();
             undecided.matching += 1;
-            undecided.of_team += i64::from(is_own);
+            undecided.of_group += i64::from(is_own);
         }
     }
     for (id, undecided) in &counts.undecided {
-        for value in scene.places[*id].domain(key).listed().unwrap_or_default() {
+        for value in index.places[*id].domain(key).listed().unwrap_or_default() {
             *counts.at_most.entry(value).or_default() += undecided.matching;
         }
     }
@@ -245,8 +253,8 @@ fn count<'s>(
 
 /// The eligible domain with the fewest pods.
 ///
-/// Eligible are the domains of nodes and claims that the constraint looks at, and those in which a node could
-/// still be launched for every pod of the team.
+/// Eligible are the domains of nodes and claims that the constraint looks at, and those in which a
+/// node could still be launched for every pod of the group.
 enum Emptiest {
     /// One has none, or there are fewer domains than `minDomains`: the emptiest counts as empty.
     Empty,
@@ -256,17 +264,16 @@ enum Emptiest {
 
 impl Emptiest {
     /// `None` where no domain is eligible.
-    fn find<'s, 'w>(
-        scene: &Scene<'w>,
-        team: &Team<'w>,
-        domains: &Domains<'s>,
+    fn find(
+        group: &SpreadGroup<'_>,
+        domains: &Domains<'_>,
+        reachable: BTreeSet<Text>,
         included: &mut Included<'_, '_>,
-        reach: &mut Reach<'s, 'w>,
         counts: &Counts<'_>,
     ) -> Option<Self> {
         let is_empty = |domain: &Text| counts.at_most.get(domain).is_none_or(|count| *count == 0);
         let mut eligible: BTreeSet<Text> = BTreeSet::new();
-        for domain in reachable(scene, team, reach) {
+        for domain in reachable {
             if is_empty(&domain) {
                 return Some(Self::Empty);
             }
@@ -280,7 +287,7 @@ impl Emptiest {
                 eligible.insert((*domain).clone());
             }
         }
-        let wanted = team.constraint.min_domains.and_then(|least| usize::try_from(least).ok());
+        let wanted = group.constraint.min_domains.and_then(|least| usize::try_from(least).ok());
         if eligible.is_empty() {
             None
         } else if wanted.is_some_and(|least| eligible.len() < least) {
@@ -299,13 +306,17 @@ impl Emptiest {
     }
 }
 
-/// Domains in which a node could be launched for each pod of the team.
-fn reachable<'w>(scene: &Scene<'w>, team: &Team<'w>, reach: &mut Reach<'_, 'w>) -> BTreeSet<Text> {
+/// Domains in which a node could be launched for each pod of the group.
+fn reachable<'w>(
+    index: &PlanIndex<'w>,
+    group: &SpreadGroup<'w>,
+    reach: &mut Reach<'_, 'w>,
+) -> BTreeSet<Text> {
     let shapes: BTreeSet<_> =
-        team.members.iter().map(|pod| scene.pods().list[*pod].shape).collect();
+        group.members.iter().map(|pod| index.pods().list[*pod].shape).collect();
     let mut common: Option<BTreeSet<Text>> = None;
     for shape in shapes {
-        let domains = reach.domains(shape, &team.constraint.topology_key);
+        let domains = reach.domains(shape, &group.constraint.topology_key);
         common = Some(match common {
             None => BTreeSet::clone(&domains),
             Some(common) => common.intersection(&domains).cloned().collect(),
@@ -315,9 +326,9 @@ fn reachable<'w>(scene: &Scene<'w>, team: &Team<'w>, reach: &mut Reach<'_, 'w>) 
 }
 
 struct SkewJudge<'j, 's, 'w> {
-    scene: &'s Scene<'w>,
+    index: &'s PlanIndex<'w>,
     state: &'j State,
-    team: &'j Team<'w>,
+    group: &'j SpreadGroup<'w>,
     counts: Counts<'s>,
     emptiest: Emptiest,
 }
@@ -328,19 +339,19 @@ impl SkewJudge<'_, '_, '_> {
     }
 
     fn subject(&self) -> String {
-        let first = self.team.members.first();
-        first.map(|pod| self.scene.pods().pod(*pod).key.to_string()).unwrap_or_default()
+        let first = self.group.members.first();
+        first.map(|pod| self.index.pods().pod(*pod).key.to_string()).unwrap_or_default()
     }
 
     /// Domains that members are in for sure.
     fn check_settled(&mut self, included: &mut Included<'_, '_>, report: &mut Report) {
-        let TopologySpreadConstraint { max_skew, topology_key: key, .. } = self.team.constraint;
+        let TopologySpreadConstraint { max_skew, topology_key: key, .. } = self.group.constraint;
         let mut domains: BTreeSet<&Text> = BTreeSet::new();
         let places: BTreeSet<PlaceId> =
-            self.team.members.iter().filter_map(|pod| self.state.place_of(*pod)).collect();
+            self.group.members.iter().filter_map(|pod| self.state.place_of(*pod)).collect();
         for id in places {
             if included.get(id).surely {
-                domains.extend(self.scene.places[id].domain(key).settled());
+                domains.extend(self.index.places[id].domain(key).settled());
             }
         }
         let lowest = self.emptiest.holds(|domain| self.at_most(domain));
@@ -358,12 +369,12 @@ impl SkewJudge<'_, '_, '_> {
 
     /// Claims with members that may still land in several domains: each of them must do.
     fn check_undecided(&mut self, included: &mut Included<'_, '_>, report: &mut Report) {
-        let TopologySpreadConstraint { max_skew, topology_key: key, .. } = self.team.constraint;
+        let TopologySpreadConstraint { max_skew, topology_key: key, .. } = self.group.constraint;
         for (id, undecided) in &self.counts.undecided {
-            if undecided.of_team == 0 || !included.get(*id).surely {
+            if undecided.of_group == 0 || !included.get(*id).surely {
                 continue;
             }
-            let place = &self.scene.places[*id];
+            let place = &self.index.places[*id];
             let values = place.domain(key).listed().unwrap_or_default();
             for value in values {
                 let lands_here = |domain: &Text| {
@@ -371,12 +382,13 @@ impl SkewJudge<'_, '_, '_> {
                     self.at_most(domain) - if lands_elsewhere { undecided.matching } else { 0 }
                 };
                 let held =
-                    self.counts.at_least.get(value).copied().unwrap_or(0) + undecided.of_team;
+                    self.counts.at_least.get(value).copied().unwrap_or(0) + undecided.of_group;
                 let lowest = self.emptiest.holds(lands_here);
                 if held - lowest > i64::from(*max_skew) {
                     let message = format!(
-                        "{place} may be launched in {key}={value}, which would then hold {held} pods \
-                         of its spread, the emptiest domain {lowest}: more than maxSkew {max_skew} apart"
+                        "{place} may be launched in {key}={value}, which would then hold {held} \
+                         pods of its spread, the emptiest domain {lowest}: more than maxSkew \
+                         {max_skew} apart"
                     );
                     report.add(Rule::Spread, self.subject(), message);
                     break;

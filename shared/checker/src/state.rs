@@ -1,10 +1,10 @@
-//! Which pods are where at one moment: what the rules look at that concern several pods together.
+//! Which pods are where at one moment, for rules that concern several pods together.
 
 use domain::pod::PodKey;
 
 use crate::place::{Place, PlaceId, PlaceKind};
+use crate::plan_index::PlanIndex;
 use crate::pods::{GroupId, PodId};
-use crate::scene::Scene;
 
 /// Pods and their places, at one moment.
 pub(crate) struct State {
@@ -18,9 +18,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    fn empty(scene: &Scene<'_>, places: Vec<PlaceId>) -> Self {
-        let pods = scene.pods().list.len();
-        let groups = scene.pods().list.iter().map(|entry| entry.group + 1).max().unwrap_or(0);
+    fn empty(index: &PlanIndex<'_>, places: Vec<PlaceId>) -> Self {
+        let pods = index.pods().list.len();
+        let groups = index.pods().list.iter().map(|entry| entry.group + 1).max().unwrap_or(0);
         Self {
             places,
             unplaced: Vec::new(),
@@ -31,43 +31,44 @@ impl State {
     }
 
     /// Every pod where it is or where the plan puts it, before anything is disrupted.
-    pub(crate) fn after_launch(scene: &Scene<'_>) -> Self {
+    pub(crate) fn after_launch(index: &PlanIndex<'_>) -> Self {
         let is_there = |kind| kind != PlaceKind::Replacement;
-        let places = scene.place_ids().filter(|id| is_there(scene.places[*id].kind)).collect();
-        let mut state = Self::empty(scene, places);
-        state.put_arrivals(scene, |place| (&place.placed, true));
-        state.put_residents(scene);
-        state.index(scene);
+        let places = index.place_ids().filter(|id| is_there(index.places[*id].kind)).collect();
+        let mut state = Self::empty(index, places);
+        state.put_arrivals(index, |place| (&place.placed, true));
+        state.put_residents(index);
+        state.index_pods(index);
         state
     }
 
-    /// The same once disrupted nodes are gone and their pods are on replacements or on nodes that stay.
-    pub(crate) fn after_disruption(scene: &Scene<'_>, disrupted: &[bool]) -> Self {
-        let places = scene.place_ids().filter(|id| !disrupted[*id]).collect();
-        let mut state = Self::empty(scene, places);
+    /// The state once disrupted nodes are gone and their pods are on replacements or on nodes that
+    /// stay.
+    pub(crate) fn after_disruption(index: &PlanIndex<'_>, disrupted: &[bool]) -> Self {
+        let places = index.place_ids().filter(|id| !disrupted[*id]).collect();
+        let mut state = Self::empty(index, places);
         // What the launch placed has been judged by now: it is there already.
-        state.put_arrivals(scene, |place| (&place.placed, place.kind == PlaceKind::Replacement));
-        state.put_arrivals(scene, |place| (&place.moved_in, true));
-        state.put_residents(scene);
-        for id in scene.place_ids().filter(|id| disrupted[*id]) {
-            for pod in &scene.places[id].bound {
-                if scene.pods().pod(*pod).is_active() && state.place_of[*pod].is_none() {
+        state.put_arrivals(index, |place| (&place.placed, place.kind == PlaceKind::Replacement));
+        state.put_arrivals(index, |place| (&place.moved_in, true));
+        state.put_residents(index);
+        for id in index.place_ids().filter(|id| disrupted[*id]) {
+            for pod in &index.places[id].bound {
+                if index.pods().pod(*pod).is_active() && state.place_of[*pod].is_none() {
                     state.unplaced.push(*pod);
                 }
             }
         }
-        state.index(scene);
+        state.index_pods(index);
         state
     }
 
     /// Puts pods where the plan puts them, and whether they count as new there.
     fn put_arrivals<'s>(
         &mut self,
-        scene: &'s Scene<'_>,
+        index: &'s PlanIndex<'_>,
         arrivals: impl Fn(&'s Place<'_>) -> (&'s Vec<PodId>, bool),
     ) {
         for id in &self.places {
-            let (pods, are_new) = arrivals(&scene.places[*id]);
+            let (pods, are_new) = arrivals(&index.places[*id]);
             for pod in pods {
                 self.place_of[*pod] = Some(*id);
                 self.is_new[*pod] |= are_new;
@@ -76,20 +77,20 @@ impl State {
     }
 
     /// Leaves all other pods where they are.
-    fn put_residents(&mut self, scene: &Scene<'_>) {
+    fn put_residents(&mut self, index: &PlanIndex<'_>) {
         for id in &self.places {
-            for pod in &scene.places[*id].bound {
-                if scene.pods().pod(*pod).is_active() && self.place_of[*pod].is_none() {
+            for pod in &index.places[*id].bound {
+                if index.pods().pod(*pod).is_active() && self.place_of[*pod].is_none() {
                     self.place_of[*pod] = Some(*id);
                 }
             }
         }
     }
 
-    fn index(&mut self, scene: &Scene<'_>) {
+    fn index_pods(&mut self, index: &PlanIndex<'_>) {
         for (pod, place) in self.place_of.iter().enumerate() {
             if place.is_some() {
-                self.by_group[scene.pods().group(pod)].push(pod);
+                self.by_group[index.pods().group(pod)].push(pod);
             }
         }
     }
@@ -100,9 +101,9 @@ impl State {
     }
 
     /// Pods that the plan put where they are, by name.
-    pub(crate) fn new_pods(&self, scene: &Scene<'_>) -> Vec<PodId> {
+    pub(crate) fn new_pods(&self, index: &PlanIndex<'_>) -> Vec<PodId> {
         let mut pods: Vec<_> = self.pods().filter(|pod| self.is_new[*pod]).collect();
-        let key = |pod: &PodId| -> &PodKey { &scene.pods().pod(*pod).key };
+        let key = |pod: &PodId| -> &PodKey { &index.pods().pod(*pod).key };
         pods.sort_by(|a, b| key(a).cmp(key(b)));
         pods
     }
@@ -113,8 +114,8 @@ impl State {
     }
 
     /// Whether the pod is on its way out with its node, and the plan gives it no other place.
-    pub(crate) fn is_going(&self, scene: &Scene<'_>, pod: PodId) -> bool {
-        let is_leaving = |place: PlaceId| scene.places[place].is_leaving();
+    pub(crate) fn is_going(&self, index: &PlanIndex<'_>, pod: PodId) -> bool {
+        let is_leaving = |place: PlaceId| index.places[place].is_leaving();
         !self.is_new[pod] && self.place_of[pod].is_some_and(is_leaving)
     }
 

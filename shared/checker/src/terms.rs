@@ -1,4 +1,4 @@
-//! Node selection terms: which nodes a pod, a volume, a DaemonSet or a NodeOverlay asks for.
+//! Node selection terms: which nodes a pod, a volume, a DaemonSet or a NodeOverlay selects.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,12 @@ use domain::requirement::Operator;
 
 use crate::label_state::{ABSENT, Expression, LabelState};
 
-/// What `matchFields` on `metadata.name` looks at, kept apart from every label (label keys have no space).
+/// What `matchFields` on `metadata.name` looks at, kept apart from every label (label keys have no
+/// space).
 pub(crate) const NODE_NAME: &str = "field metadata.name";
 
-/// More combinations of label values than this are not tried one by one to show that terms cover all of them.
+/// More combinations of label values than this are not tried one by one to show that terms cover
+/// all of them.
 const COMBINATIONS_MAX: usize = 4096;
 
 /// Something whose labels can be asked for.
@@ -121,7 +123,8 @@ impl Terms {
         Verdict { certain, possible: certain || self.possible(view) }
     }
 
-    /// Whether different terms cover different values of the labels that are still open, and all of them.
+    /// Whether different terms cover different values of the labels that are still open, and all of
+    /// them.
     fn certain_together(&self, view: &impl LabelView) -> bool {
         let mut mentioned: BTreeMap<Text, Vec<Text>> = BTreeMap::new();
         for expression in self.any_of.iter().flatten() {
@@ -190,7 +193,7 @@ fn expressions(term: &NodeSelectorTerm) -> Vec<Expression> {
     labels.chain(fields).collect()
 }
 
-/// Whether an expression asks for a value, which a label that nobody defines cannot have.
+/// Whether an expression requires a value, which a label that nobody defines cannot have.
 pub(crate) fn asks_for_a_value(operator: Operator) -> bool {
     !matches!(operator, Operator::NotIn | Operator::DoesNotExist)
 }

@@ -1,4 +1,5 @@
-//! A small world for tests: a catalogue of five types in three zones, and makers of objects and plans.
+//! A small world for tests: a catalogue of five types in three zones, and makers of objects and
+//! plans.
 //!
 //! Makers give the plainest valid thing; a test changes what it is about.
 
@@ -404,7 +405,7 @@ impl PodMaker {
     }
 
     pub(crate) fn mounting(self, claim: &str) -> Self {
-        let volume = VolumeUse::Claim { name: claim.into(), template: None };
+        let volume = VolumeUse::Pvc { name: claim.into(), template: None };
         self.with(|spec| spec.volumes = vec![volume])
     }
 
@@ -498,7 +499,7 @@ pub(crate) fn claim_in(
     }
 }
 
-/// The same claim, free to land in any zone.
+/// The claim without its requirement on a zone.
 pub(crate) fn in_any_zone(claim: PlannedNodeClaim) -> PlannedNodeClaim {
     let requirements = claim.requirements.iter().filter(|r| &*r.key != ZONE).cloned().collect();
     PlannedNodeClaim { requirements, ..claim }

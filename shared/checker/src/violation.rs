@@ -4,7 +4,8 @@ use std::fmt;
 
 /// One broken rule.
 ///
-/// It is an error as well, so that a caller that refuses to execute a plan can carry it as the cause.
+/// It is an error as well, so that a caller that refuses to execute a plan can carry it as the
+/// cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error("{rule}: {subject}: {message}")]
 pub struct Violation {
@@ -56,13 +57,13 @@ rules! {
 
     /// The name of a new claim is taken.
     ClaimName => "claim-name",
-    /// A new claim is for no pod, and nothing asks for spare capacity.
+    /// A new claim is for no pod, and nothing requests spare capacity.
     ClaimEmpty => "claim-empty",
     /// A claim requires a label that its nodes cannot have.
     ClaimLabel => "claim-label",
     /// A claim leaves out a taint of its NodePool.
     ClaimTaints => "claim-taints",
-    /// A claim asks for less than its pods do.
+    /// A claim requests less than its pods do.
     ClaimRequests => "claim-requests",
     /// A claim names a NodePool that is not there.
     NodePoolUnknown => "nodepool-unknown",
@@ -119,7 +120,7 @@ rules! {
     NodeAffinity => "node-affinity",
     /// A pod does not tolerate a taint of the node it is put on.
     Taint => "taint",
-    /// Pods, with what is there already, ask for more than a node has.
+    /// Pods, with what is there already, request more than a node has.
     Fit => "fit",
     /// Two pods of a node open the same host port.
     HostPort => "host-port",

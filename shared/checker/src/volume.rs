@@ -1,24 +1,20 @@
-//! Volumes: where they let a pod run, how many a node can attach, and who uses them.
+//! What the volumes of a pod require of its node.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
 use domain::Text;
 use domain::label::{REGION, ZONE, normalized_key};
 use domain::pod::{ObjectKey, Pod, VolumeUse};
+use domain::pvc_spec::PvcSpec;
 use domain::requirement::Operator;
 use domain::snapshot::ClusterSnapshot;
-use domain::volume::{ClaimSpec, CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 
 use crate::label_state::Expression;
-use crate::place::{Place, PlaceId};
-use crate::pods::{PodId, TermsId, TermsTable};
-use crate::report::Report;
-use crate::scene::Scene;
-use crate::state::State;
+use crate::pods::{TermsId, TermsTable};
 use crate::terms::Terms;
-use crate::violation::Rule;
 
 /// What a pod's volumes ask of a node.
 #[derive(Debug, Default)]
@@ -28,9 +24,9 @@ pub(crate) struct VolumeNeeds {
     /// Why the pod cannot run anywhere.
     pub(crate) problems: Vec<String>,
     /// Driver and volume of all that a node attaches.
-    attachments: Vec<(Text, Text)>,
+    pub(crate) attachments: Vec<(Text, Text)>,
     /// Claims that one pod at a time may use.
-    exclusive: Vec<ObjectKey>,
+    pub(crate) exclusive: Vec<ObjectKey>,
 }
 
 /// The volumes of a cluster.
@@ -58,7 +54,7 @@ impl<'a> Volumes<'a> {
         let mut needs = VolumeNeeds::default();
         for volume in &pod.spec.volumes {
             let (name, template) = match volume {
-                VolumeUse::Claim { name, template } => (name.clone(), template.as_deref()),
+                VolumeUse::Pvc { name, template } => (name.clone(), template.as_deref()),
                 VolumeUse::Ephemeral { volume, template } => {
                     (format!("{}-{volume}", pod.key.name).into(), Some(&**template))
                 }
@@ -73,7 +69,7 @@ impl<'a> Volumes<'a> {
         &self,
         needs: &mut VolumeNeeds,
         key: &ObjectKey,
-        template: Option<&ClaimSpec>,
+        template: Option<&PvcSpec>,
         table: &mut TermsTable,
     ) {
         let there = self.claims.get(key).copied();
@@ -140,13 +136,13 @@ impl<'a> Volumes<'a> {
         volume.csi_driver.clone()
     }
 
-    /// A claim without a volume: its StorageClass says where one can be made. One that is there already
-    /// keeps the pod waiting unless the class binds only when the pod is scheduled.
+    /// A claim without a volume: its StorageClass says where one can be made. One that is there
+    /// already keeps the pod waiting unless the class binds only when the pod is scheduled.
     fn add_unbound(
         &self,
         needs: &mut VolumeNeeds,
         name: &Text,
-        spec: &ClaimSpec,
+        spec: &PvcSpec,
         is_there: bool,
         table: &mut TermsTable,
     ) -> Option<Text> {
@@ -182,73 +178,6 @@ impl<'a> Volumes<'a> {
             needs.terms.push(table.intern(terms));
         }
         Some(class.provisioner.clone())
-    }
-}
-
-/// What pods' volumes ask of the place alone.
-pub(crate) fn check_topology(
-    scene: &Scene<'_>,
-    pod: PodId,
-    place: &Place<'_>,
-    report: &mut Report,
-) {
-    let Some(needs) = scene.world.volumes(pod) else { return };
-    let key = &scene.pods().pod(pod).key;
-    for problem in &needs.problems {
-        report.add(Rule::Volume, key, problem.clone());
-    }
-    for terms in &needs.terms {
-        if !place.meets(scene.world, *terms) {
-            report.add(Rule::VolumeTopology, key, format!("its volume cannot be used on {place}"));
-        }
-    }
-}
-
-/// No more volumes of a CSI driver than the Node can attach.
-pub(crate) fn check_limits(
-    scene: &Scene<'_>,
-    place: PlaceId,
-    residents: &[PodId],
-    arrivals: &[PodId],
-    report: &mut Report,
-) {
-    let place = &scene.places[place];
-    let attached = |pods: &[PodId], driver: &Text| -> BTreeSet<Text> {
-        let needs = pods.iter().filter_map(|pod| scene.world.volumes(*pod));
-        let attachments = needs.flat_map(|needs| &needs.attachments);
-        attachments.filter(|(own, _)| own == driver).map(|(_, volume)| volume.clone()).collect()
-    };
-    if arrivals.iter().all(|pod| scene.world.volumes(*pod).is_none()) {
-        return;
-    }
-    let Some(csi_node) = scene.csi_nodes.get(&place.name) else { return };
-    for (driver, limit) in &csi_node.limits {
-        let before = attached(residents, driver);
-        let added = attached(arrivals, driver);
-        let total = before.union(&added).count();
-        if !added.is_subset(&before) && total > *limit as usize {
-            let message = format!("{total} volumes of {driver}, it can attach {limit}");
-            report.add(Rule::VolumeLimit, &place.name, message);
-        }
-    }
-}
-
-/// A ReadWriteOncePod claim is used by one pod. One on a node that is going gives it up.
-pub(crate) fn check_exclusive(scene: &Scene<'_>, state: &State, report: &mut Report) {
-    let mut users: BTreeMap<&ObjectKey, Vec<PodId>> = BTreeMap::new();
-    for pod in state.pods().filter(|pod| !state.is_going(scene, *pod)) {
-        for claim in scene.world.volumes(pod).iter().flat_map(|needs| &needs.exclusive) {
-            users.entry(claim).or_default().push(pod);
-        }
-    }
-    for (claim, pods) in users {
-        if pods.len() > 1 && pods.iter().any(|pod| state.is_new(*pod)) {
-            let mut names: Vec<_> =
-                pods.iter().map(|pod| scene.pods().pod(*pod).key.to_string()).collect();
-            names.sort_unstable();
-            let message = format!("ReadWriteOncePod, used by {}", names.join(", "));
-            report.add(Rule::VolumeExclusive, claim, message);
-        }
     }
 }
 

@@ -5,9 +5,9 @@
 //! same as writing it once.
 
 use domain::Text;
-use domain::drift::Stamp;
 use domain::node_claim::ConditionStatus;
 use domain::node_class::Ec2NodeClass;
+use domain::stamp::Stamp;
 
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::cluster::{FinalizerChange, NodeClassUpdate};

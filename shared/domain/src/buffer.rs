@@ -19,11 +19,11 @@ pub struct CapacityBuffer {
     pub provisioning_strategy: Text,
     /// Where the shape of its pods comes from.
     pub source: BufferSource,
-    /// At least so many.
+    /// The fewest replicas.
     pub replicas: Option<u32>,
     /// A share of the referenced workload's replicas, in percent.
     pub percentage: Option<u32>,
-    /// At most so much of each resource.
+    /// The most of each resource that all its pods may request together.
     pub limits: Resources,
 }
 
@@ -53,8 +53,8 @@ pub struct ScaledObject {
     pub cooldown_period: SignedDuration,
     /// Its cron triggers.
     pub triggers: Vec<CronTrigger>,
-    /// Annotation `outrigger.dev/lead-time`: how long before a window opens its capacity is wanted. `None` leaves
-    /// it to how long nodes take to start.
+    /// Annotation `outrigger.dev/lead-time`: how long before a window opens its capacity is wanted.
+    /// `None` leaves it to how long nodes take to start.
     pub lead_time: Option<SignedDuration>,
 }
 
@@ -73,8 +73,8 @@ pub struct PrewarmSchedule {
     pub max_replicas: u32,
     /// `spec.triggers`.
     pub triggers: Vec<CronTrigger>,
-    /// `spec.leadTime`: how long before a window opens its capacity is wanted. `None` leaves it to how long nodes
-    /// take to start.
+    /// `spec.leadTime`: how long before a window opens its capacity is wanted. `None` leaves it to
+    /// how long nodes take to start.
     pub lead_time: Option<SignedDuration>,
 }
 
@@ -94,10 +94,10 @@ pub enum PrewarmTarget {
     Template(PodTemplate),
 }
 
-/// A trigger of type `cron`: so many replicas between two times.
+/// A trigger of type `cron`: a number of replicas between two times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CronTrigger {
-    /// Whose clocks `start` and `end` are told by.
+    /// The time zone of `start` and `end`.
     pub timezone: TimeZone,
     /// When the window opens.
     pub start: Schedule,
@@ -136,7 +136,8 @@ impl CronTrigger {
         self.is_open(from) || starts.any(|start| self.is_open(start))
     }
 
-    /// When what [`held_replicas`] says may next change: the window opens, or has been closed for `hold`.
+    /// When what [`held_replicas`] says may next change: the window opens, or has been closed for
+    /// `hold`.
     pub fn next_turn(&self, now: Timestamp, hold: SignedDuration) -> Option<Timestamp> {
         let opens = self.start.next_after(now, &self.timezone);
         let before = now.checked_sub(hold).unwrap_or(now);
@@ -146,7 +147,8 @@ impl CronTrigger {
     }
 }
 
-/// How many replicas triggers want, those ahead of their windows by the lead time included; `None` while none is due.
+/// How many replicas triggers want, those ahead of their windows by the lead time included; `None`
+/// while none is due.
 ///
 /// Several triggers: the largest number counts, as KEDA's HPA takes it, between the two limits.
 pub fn due_replicas(
@@ -160,11 +162,12 @@ pub fn due_replicas(
     Some(wanted.max(min_replicas).min(max_replicas))
 }
 
-/// How many replicas triggers want of a workload that they scale: the largest number of those whose windows were open
-/// within the last while, between the two limits; the fewest where none was.
+/// How many replicas triggers want of a workload that they scale: the largest number of those whose
+/// windows were open within the last while, between the two limits; the fewest where none was.
 ///
 /// What was wanted a moment ago still counts because an HPA lets `hold` pass before it scales down
-/// (`stabilizationWindowSeconds`). It follows from the time alone, so that a look which was missed changes nothing.
+/// (`stabilizationWindowSeconds`). It follows from the time alone, so that a missed run
+/// changes nothing.
 pub fn held_replicas(
     triggers: &[CronTrigger],
     (min_replicas, max_replicas): (u32, u32),

@@ -93,7 +93,8 @@ pub struct InstanceType {
     /// The name, such as `m7i.large`.
     pub name: Text,
     /// Labels of its nodes; several values mean that a launch decides (operating systems). The
-    /// instance type, architecture and operating system are among them; zone and capacity type are not.
+    /// instance type, architecture and operating system are among them; zone and capacity type are
+    /// not.
     pub labels: BTreeMap<Text, Vec<Text>>,
     /// What the instance has.
     pub capacity: Resources,

@@ -1,4 +1,5 @@
-//! The vocabulary of Outrigger: what Kubernetes, Karpenter and EC2 mean by their words, as plain values.
+//! The vocabulary of Outrigger: what Kubernetes, Karpenter and EC2 mean by their words, as plain
+//! values.
 //!
 //! Everything here is pure: no I/O, no clock, no randomness, no serialisation. Wire formats live in
 //! `manifests` (Kubernetes objects) and in the adapters; they turn into these types at the door and
@@ -18,6 +19,7 @@ pub mod overlay;
 pub mod pdb;
 pub mod plan;
 pub mod pod;
+pub mod pvc_spec;
 pub mod quantity;
 pub mod reason;
 pub mod requirement;
@@ -26,11 +28,13 @@ pub mod schedule;
 pub mod selector;
 pub mod settings;
 pub mod snapshot;
+pub mod stamp;
 pub mod taint;
 pub mod volume;
 pub mod workload;
 
 pub use jiff::{SignedDuration, Timestamp};
 
-/// A string that is shared rather than copied: names, label keys and values recur thousands of times.
+/// A string that is shared rather than copied: names, label keys and values recur thousands of
+/// times.
 pub type Text = std::sync::Arc<str>;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// A price in US dollars an hour, held in billionths of a dollar so that sums and comparisons are exact.
+/// A price in US dollars an hour, held in billionths of a dollar so that sums and comparisons are
+/// exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsdPerHour(i64);
 
@@ -27,8 +28,8 @@ impl UsdPerHour {
         self.0
     }
 
-    /// The nearest exact price of a decimal figure such as a JSON number; `None` for NaN, infinities
-    /// and figures beyond nine billion dollars.
+    /// The nearest exact price of a decimal figure such as a JSON number; `None` for NaN,
+    /// infinities and figures beyond nine billion dollars.
     pub fn from_f64(dollars: f64) -> Option<Self> {
         let nanos = (dollars * 1e9).round();
         #[expect(clippy::cast_possible_truncation, reason = "range is checked first")]

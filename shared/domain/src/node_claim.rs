@@ -76,8 +76,8 @@ pub struct NodeClaimStatus {
     pub allocatable: Resources,
     /// When a pod last came or went.
     pub last_pod_event: Option<Timestamp>,
-    /// Where in the network its instance is, once that is known. The API's status has no such field: EC2
-    /// says it.
+    /// Where in the network its instance is, once that is known. The API's status has no such
+    /// field: EC2 says it.
     pub network: Option<InstanceNetwork>,
     /// Conditions.
     pub conditions: Vec<Condition>,

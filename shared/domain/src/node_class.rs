@@ -1,6 +1,7 @@
 //! EC2NodeClass (`karpenter.k8s.aws/v1`): how an instance is set up.
 //!
-//! Every field of the API is here, so that what plans (catalogue, drift) and what launches read one type.
+//! Every field of the API is here, so that what plans (catalogue, drift) and what launches read one
+//! type.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +76,8 @@ pub struct Ec2NodeClassSpec {
     pub context: Option<Text>,
     /// `cpuOptions.nestedVirtualization`.
     pub nested_virtualization: Option<bool>,
-    /// Karpenter's hashes of the specification, where it was read from an object: what drift compares.
+    /// Karpenter's hashes of the specification, where it was read from an object: what drift
+    /// compares.
     pub hashes: NodeClassHashes,
 }
 

@@ -29,11 +29,12 @@ pub struct NodePool {
     pub template: Arc<NodeClaimTemplate>,
     /// When its nodes may go.
     pub disruption: Disruption,
-    /// At most so much capacity of all its nodes together; `nodes` counts them. Absent means unlimited.
+    /// The most capacity that all its nodes may have together; `nodes` counts them. Absent means
+    /// unlimited.
     pub limits: Resources,
     /// Heavier pools are tried first; 0 when unset.
     pub weight: u32,
-    /// A static pool: always so many nodes, and none for pending pods.
+    /// The number of nodes of a static NodePool, which launches none for pending pods.
     pub replicas: Option<u32>,
 }
 

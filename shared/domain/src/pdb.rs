@@ -52,7 +52,8 @@ impl PodDisruptionBudget {
             && self.selector.as_ref().is_some_and(|selector| selector.matches(&pod.labels))
     }
 
-    /// Whether by its terms it can never allow a disruption: at most none unavailable, or all available.
+    /// Whether by its terms it can never allow a disruption: at most none unavailable, or all
+    /// available.
     pub fn never_allows(&self) -> bool {
         matches!(self.max_unavailable, Some(CountOrPercent::Count(0) | CountOrPercent::Percent(0)))
             || matches!(self.min_available, Some(CountOrPercent::Percent(100)))
@@ -63,8 +64,8 @@ impl PodDisruptionBudget {
         self.disruptions_allowed.map_or_else(|| self.never_allows(), |allowed| allowed == 0)
     }
 
-    /// Whether a guarded pod that is not ready may be evicted regardless: always by policy, or when the
-    /// budget is met without it.
+    /// Whether a guarded pod that is not ready may be evicted regardless: always by policy, or when
+    /// the budget is met without it.
     pub fn lets_unready_go(&self) -> bool {
         self.always_allow_unhealthy
             || (self.desired_healthy > 0 && self.current_healthy >= self.desired_healthy)

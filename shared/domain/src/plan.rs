@@ -1,4 +1,5 @@
-//! A plan: what one tick wants done, complete, with its reasons. Nothing is left to decide while acting.
+//! A plan: what one tick wants done, complete, with its reasons. Nothing is left to decide while
+//! acting.
 
 use crate::Text;
 use crate::instance_type::CapacityType;
@@ -39,15 +40,17 @@ pub struct PlannedNodeClaim {
     pub node_pool: Text,
     /// The EC2NodeClass.
     pub node_class: Text,
-    /// Instance types to offer to EC2, cheapest first. Every pod of the claim can run on each of them.
+    /// Instance types to offer to EC2, cheapest first. Every pod of the claim can run on each of
+    /// them.
     pub instance_types: Vec<Text>,
     /// Requirements, by key.
     pub requirements: Vec<Requirement>,
     /// What the claim is priced at: the cheapest offering that meets its requirements.
     pub offering: LaunchOffering,
-    /// What EC2 is asked for: offerings of `instance_types`, cheapest first and all of one capacity type;
-    /// at least one, of at most 60 instance types. A subset of what `instance_types` and `requirements`
-    /// allow: metal, accelerated types and spot dearer than on-demand are left out where they may be.
+    /// What EC2 is asked for: offerings of `instance_types`, cheapest first and all of one capacity
+    /// type; at least one, of at most 60 instance types. A subset of what `instance_types` and
+    /// `requirements` allow: metal, accelerated types and spot dearer than on-demand are left out
+    /// where they may be.
     pub offerings: Vec<LaunchOffering>,
     /// Labels that the node will have whatever is launched.
     pub labels: Labels,
@@ -55,7 +58,7 @@ pub struct PlannedNodeClaim {
     pub taints: Vec<Taint>,
     /// Taints that something removes once the node is set up.
     pub startup_taints: Vec<Taint>,
-    /// What its pods and its DaemonSets ask for.
+    /// What its pods and its DaemonSets request.
     pub requests: Resources,
     /// Its pods, sorted. Virtual pods are not listed.
     pub pods: Vec<PodKey>,
@@ -94,8 +97,8 @@ pub struct PlannedVirtualPod {
     pub pod: PodKey,
     /// What wants the room.
     pub source: VirtualPodSource,
-    /// Where the room is: the Node's name, the NodeClaim's for one without a Node, or that of a claim which the plan
-    /// launches. `None` where nothing can host it.
+    /// Where the room is: the Node's name, the NodeClaim's for one without a Node, or that of a
+    /// claim which the plan launches. `None` where nothing can host it.
     pub place: Option<Text>,
 }
 
@@ -143,6 +146,7 @@ pub struct Totals {
     pub hourly_before: UsdPerHour,
     /// All nodes after.
     pub hourly_after: UsdPerHour,
-    /// No plan could host the pending pods for less new capacity than this; `None` where it was not computed.
+    /// No plan could host the pending pods for less new capacity than this; `None` where it was not
+    /// computed.
     pub lower_bound: Option<UsdPerHour>,
 }

@@ -1,4 +1,4 @@
-//! Pods, as far as scheduling, disruption and draining look at them.
+//! Pods, as far as scheduling, disruption and draining depend on them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::label::Labels;
+use crate::pvc_spec::PvcSpec;
 use crate::requirement::Requirement;
 use crate::resource::Resources;
 use crate::selector::LabelSelector;
 use crate::taint::Toleration;
-use crate::volume::ClaimSpec;
 use crate::{SignedDuration, Text, Timestamp};
 
 /// `namespace/name` of a namespaced object.
@@ -56,7 +56,7 @@ pub struct Pod {
     pub labels: Arc<Labels>,
     /// The controlling owner.
     pub owner: Option<Owner>,
-    /// What it asks for.
+    /// `spec`, as far as it matters for scheduling.
     pub spec: Arc<PodSpec>,
     /// `spec.nodeName`: where it is bound.
     pub node_name: Option<Text>,
@@ -110,8 +110,9 @@ impl Pod {
         self.owner.as_ref().map(|owner| owner.kind)
     }
 
-    /// Whether a new pod has to run elsewhere once its node goes away: active, or a StatefulSet's pod
-    /// that is being deleted (its successor starts only after it); never of a DaemonSet or static.
+    /// Whether a new pod has to run elsewhere once its node goes away: active, or a StatefulSet's
+    /// pod that is being deleted (its successor starts only after it); never of a DaemonSet or
+    /// static.
     ///
     /// Source: Karpenter's reschedulable pods.
     pub fn is_reschedulable(&self) -> bool {
@@ -123,8 +124,8 @@ impl Pod {
             && !self.is_static()
     }
 
-    /// Whether `karpenter.sh/do-not-disrupt` protects it at a moment: `"true"`, or a duration that has
-    /// not passed since the pod started (a pod that has not started is protected).
+    /// Whether `karpenter.sh/do-not-disrupt` protects it at a moment: `"true"`, or a duration that
+    /// has not passed since the pod started (a pod that has not started is protected).
     pub fn refuses_disruption(&self, now: Timestamp) -> bool {
         match self.do_not_disrupt {
             None => false,
@@ -182,16 +183,16 @@ pub enum OwnerKind {
     VariantArray,
 )]
 pub enum PodPhase {
-    /// Not all containers run yet.
+    /// Not all containers have started.
     #[default]
     Pending,
-    /// It runs.
+    /// At least one container runs.
     Running,
-    /// All containers ended well.
+    /// All containers exited with status 0.
     Succeeded,
-    /// All containers ended, one badly.
+    /// All containers exited, at least one with a status other than 0.
     Failed,
-    /// The kubelet cannot be asked.
+    /// The kubelet cannot be reached.
     Unknown,
 }
 
@@ -207,16 +208,16 @@ pub enum DoNotDisrupt {
 /// Why a virtual pod takes part in planning.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VirtualPodSource {
-    /// A CapacityBuffer asks for headroom.
+    /// A CapacityBuffer requests headroom.
     CapacityBuffer(ObjectKey),
-    /// KEDA's schedule asks for capacity, from ahead of its window until its end.
+    /// A cron trigger of KEDA requests capacity, from the lead time before its window to its end.
     ScaledObject(ObjectKey),
-    /// Our own does.
+    /// A PrewarmSchedule requests capacity, in the same way.
     PrewarmSchedule(ObjectKey),
 }
 
 impl VirtualPodSource {
-    /// The kind of the object that asks.
+    /// The kind of the object that requests the capacity.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::CapacityBuffer(_) => "CapacityBuffer",
@@ -225,7 +226,7 @@ impl VirtualPodSource {
         }
     }
 
-    /// The object that asks, by namespace and name.
+    /// Namespace and name of the object that requests the capacity.
     pub const fn key(&self) -> &ObjectKey {
         match self {
             Self::CapacityBuffer(key) | Self::ScaledObject(key) | Self::PrewarmSchedule(key) => key,
@@ -240,15 +241,16 @@ impl fmt::Display for VirtualPodSource {
     }
 }
 
-/// What a pod asks for. Equal specs are equal values; lists whose order has no meaning are sorted.
+/// What a pod requires of a node. Equal specs are equal values; lists whose order has no meaning
+/// are sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodSpec {
     /// Effective requests, with one of `pods`: see [`PodRequests`].
     pub requests: Resources,
     /// `nodeSelector`, keys normalised, sorted by key.
     pub node_selector: Vec<(Text, Text)>,
-    /// Required node affinity: one of the terms must hold. `None` when absent; an empty list matches
-    /// no node. Terms without expressions, which match nothing, are left out.
+    /// Required node affinity: one of the terms must hold. `None` when absent; an empty list
+    /// matches no node. Terms without expressions, which match nothing, are left out.
     pub required_node_terms: Option<Vec<NodeSelectorTerm>>,
     /// Preferred node affinity, in the order written.
     pub preferred_node_terms: Vec<PreferredNodeTerm>,
@@ -266,7 +268,7 @@ pub struct PodSpec {
     pub preferred_pod_anti_affinity: Vec<PreferredPodTerm>,
     /// Ports opened on the host, sorted.
     pub host_ports: Vec<HostPort>,
-    /// Volumes that are bound to a claim.
+    /// Volumes that PersistentVolumeClaims provide.
     pub volumes: Vec<VolumeUse>,
     /// Names of `schedulingGates`: the pod is not considered while there is one.
     pub scheduling_gates: Vec<Text>,
@@ -323,9 +325,9 @@ pub struct PreferredNodeTerm {
     VariantArray,
 )]
 pub enum WhenUnsatisfiable {
-    /// The pod waits.
+    /// The pod stays pending.
     DoNotSchedule,
-    /// The pod goes anywhere.
+    /// The pod is scheduled all the same; nodes that reduce the skew score higher.
     ScheduleAnyway,
 }
 
@@ -344,7 +346,7 @@ pub enum WhenUnsatisfiable {
     VariantArray,
 )]
 pub enum NodeInclusionPolicy {
-    /// Only those.
+    /// Only nodes that the pod could use.
     Honor,
     /// All nodes.
     Ignore,
@@ -355,7 +357,7 @@ pub enum NodeInclusionPolicy {
 /// Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/>.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopologySpreadConstraint {
-    /// At most so many matching pods more than in the emptiest domain.
+    /// The most by which the matching pods of a domain may exceed those of the emptiest domain.
     pub max_skew: i32,
     /// The node label whose values are the domains.
     pub topology_key: Text,
@@ -376,9 +378,11 @@ pub struct TopologySpreadConstraint {
 pub struct PodAffinityTerm {
     /// The node label whose values are the domains.
     pub topology_key: Text,
-    /// Which pods it selects, `matchLabelKeys` and `mismatchLabelKeys` merged in; `None` selects none.
+    /// Which pods it selects, `matchLabelKeys` and `mismatchLabelKeys` merged in; `None` selects
+    /// none.
     pub selector: Option<LabelSelector>,
-    /// Namespaces by name, sorted. The pod's own is filled in where neither names nor a selector are given.
+    /// Namespaces by name, sorted. The pod's own is filled in where neither names nor a selector
+    /// are given.
     pub namespaces: Vec<Text>,
     /// Namespaces by label.
     pub namespace_selector: Option<LabelSelector>,
@@ -405,8 +409,8 @@ pub struct HostPort {
 }
 
 impl HostPort {
-    /// Whether both cannot be open on one host: same protocol and number, and the same address or one
-    /// that means every address.
+    /// Whether both cannot be open on one host: same protocol and number, and the same address or
+    /// one that means every address.
     pub fn conflicts_with(&self, other: &Self) -> bool {
         let every = |ip: &str| ip == "0.0.0.0" || ip == "::";
         self.protocol == other.protocol
@@ -415,22 +419,22 @@ impl HostPort {
     }
 }
 
-/// A volume that is bound to a PersistentVolumeClaim.
+/// A volume of a pod that a PersistentVolumeClaim provides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VolumeUse {
-    /// A claim by name, in the pod's namespace.
-    Claim {
-        /// The claim's name.
+    /// A PersistentVolumeClaim by name, in the pod's namespace.
+    Pvc {
+        /// The name of the PersistentVolumeClaim.
         name: Text,
-        /// The StatefulSet's template it will be made from, if it is not there yet.
-        template: Option<Arc<ClaimSpec>>,
+        /// The StatefulSet's template that it will be created from, if it does not exist yet.
+        template: Option<Arc<PvcSpec>>,
     },
-    /// A generic ephemeral volume: a claim named `POD-VOLUME`, made with the pod.
+    /// A generic ephemeral volume: a claim named `POD-VOLUME`, created with the pod.
     Ephemeral {
         /// The volume's name.
         volume: Text,
-        /// What the claim will ask for.
-        template: Arc<ClaimSpec>,
+        /// What the claim will request.
+        template: Arc<PvcSpec>,
     },
 }
 
@@ -452,8 +456,8 @@ pub struct PodRequests {
 }
 
 impl PodRequests {
-    /// What the pod takes of a node: the larger of its containers with sidecars and its largest init
-    /// step, pod-level figures in place of sums, plus overhead, plus one of `pods`.
+    /// What the pod takes of a node: the larger of its containers with sidecars and its largest
+    /// init step, pod-level figures in place of sums, plus overhead, plus one of `pods`.
     pub fn effective(&self) -> Resources {
         let mut total = Resources::new();
         for container in &self.containers {

@@ -34,7 +34,8 @@ impl Quantity {
         Self { nanos: millis as i128 * (NANOS / 1000) }
     }
 
-    /// In thousandths, rounded up, as the Kubernetes scheduler reads CPU; saturates at the ends of i64.
+    /// In thousandths, rounded up, as the Kubernetes scheduler reads CPU; saturates at the ends of
+    /// i64.
     pub fn to_millis_ceil(self) -> i64 {
         saturate(div_ceil(self.nanos, NANOS / 1000))
     }
@@ -122,7 +123,8 @@ impl FromStr for Quantity {
             format!("{whole}{fraction}").parse().map_err(|_| error("it is too large"))?
         };
         let places = u32::try_from(fraction.len()).unwrap_or(u32::MAX);
-        // value = digits / 10^places * numerator / denominator, in billionths, rounded away from zero.
+        // value = digits / 10^places * numerator / denominator, in billionths, rounded away from
+        // zero.
         let divisor = 10_i128
             .checked_pow(places)
             .and_then(|power| power.checked_mul(denominator))

@@ -204,7 +204,7 @@ pub enum NodePoolUnfit {
     TooSmall {
         /// The resource that rules out the largest.
         resource: Text,
-        /// What the pod and the node's DaemonSets ask for.
+        /// What the pod and the node's DaemonSets request.
         needed: i64,
         /// The most that any allowed type has.
         largest: i64,
@@ -224,7 +224,7 @@ pub enum NodePoolUnfit {
     MinValues {
         /// The label's key.
         key: Text,
-        /// How many the pool asks for.
+        /// The fewest values that the NodePool requires.
         wanted: u32,
         /// How many there are.
         found: u32,
@@ -246,7 +246,7 @@ pub enum NodePoolUnfit {
     PodAffinity {
         /// The topology key.
         key: Text,
-        /// Which pods it asks for.
+        /// The selector of the pods that it has to be near.
         selector: Text,
         /// Domains that hold one.
         domains: Vec<DomainCount>,
@@ -373,7 +373,8 @@ impl NodePoolUnfit {
     }
 }
 
-/// `it needs 9Gi more memory than the largest instance type that it allows, r7i.large: 24Gi of 15Gi`.
+/// `it needs 9Gi more memory than the largest instance type that it allows, r7i.large: 24Gi of
+/// 15Gi`.
 fn too_small(
     f: &mut fmt::Formatter<'_>,
     resource: &Text,

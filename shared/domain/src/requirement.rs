@@ -1,8 +1,8 @@
 //! Requirements on node labels, and their algebra.
 //!
-//! A requirement is an operator with values, as users write it. A [`ValueSet`] is what it means: the
-//! set of values the label may have. Sets intersect; a node that is still to be launched has one set
-//! for each key that somebody constrained.
+//! A requirement is an operator with values, as users write it. A [`ValueSet`] is what it means:
+//! the set of values the label may have. Sets intersect; a node that is still to be launched has
+//! one set for each key that somebody constrained.
 //!
 //! Source: `nodeSelectorTerms` of Kubernetes and `requirements` of Karpenter
 //! (`pkg/scheduling/requirement.go`), cases 11 and 12 of its traps excepted: values excluded by
@@ -73,7 +73,7 @@ pub struct Requirement {
     pub operator: Operator,
     /// The operator's values.
     pub values: Vec<Text>,
-    /// At least so many distinct values of the key among a claim's instance types.
+    /// `minValues`: the fewest distinct values of the key among a claim's instance types.
     pub min_values: Option<u32>,
 }
 
@@ -201,7 +201,7 @@ impl ValueSet {
         }
         match (self.gte, self.lte) {
             (Some(gte), Some(lte)) => {
-                // Only so many integers lie between the bounds; all may be excluded one by one.
+                // Finitely many integers lie between the bounds; all may be excluded one by one.
                 gte > lte
                     || (i128::from(lte) - i128::from(gte) < self.values.len() as i128
                         && (gte..=lte).all(|value| !self.contains(&value.to_string())))
@@ -257,8 +257,8 @@ impl ValueSet {
         !self.intersection(other).is_empty()
     }
 
-    /// The requirements that say this of a key, in the words of the API; two where both bounds are set
-    /// and another for values excluded beside a bound.
+    /// The requirements that say this of a key, in the words of the API; two where both bounds are
+    /// set and another for values excluded beside a bound.
     pub fn to_requirements(&self, key: &Text, min_values: Option<u32>) -> Vec<Requirement> {
         let requirement =
             |operator, values| Requirement { key: key.clone(), operator, values, min_values };
@@ -285,8 +285,8 @@ impl ValueSet {
         requirements
     }
 
-    /// A value of the set, always the same one: the first listed, or the smallest non-negative integer
-    /// allowed, or the largest negative one. `None` if the set is empty.
+    /// A value of the set, always the same one: the first listed, or the smallest non-negative
+    /// integer allowed, or the largest negative one. `None` if the set is empty.
     ///
     /// Karpenter draws a random integer for a custom label that may have any value; the same input
     /// must give the same output here.
@@ -331,7 +331,7 @@ pub struct KeyRequirement {
     pub values: ValueSet,
     /// Whether a node without the label is as good.
     pub may_be_absent: bool,
-    /// At least so many distinct values among a claim's instance types.
+    /// The fewest distinct values of the key among a claim's instance types.
     pub min_values: Option<u32>,
 }
 

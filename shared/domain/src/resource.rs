@@ -1,4 +1,4 @@
-//! Amounts of resources: what pods ask for and what nodes have.
+//! Amounts of resources: what pods request and what nodes have.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,10 +23,11 @@ pub const AMD_GPU: &str = "amd.com/gpu";
 /// AWS Neuron's device plugin.
 pub const AWS_NEURON: &str = "aws.amazon.com/neuron";
 
-/// Amounts by resource name: CPU in millicores, everything else in whole units (bytes, devices, pods).
+/// Amounts by resource name: CPU in millicores, everything else in whole units (bytes, devices,
+/// pods).
 ///
-/// Sorted by name, each name once. A name that is absent counts as zero. A copy is shared until one of those who
-/// have it changes it.
+/// Sorted by name, each name once. A name that is absent counts as zero. A copy is shared until one
+/// of those who have it changes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resources(Option<Arc<Vec<(Text, i64)>>>);
 
@@ -36,7 +37,8 @@ impl Resources {
         Self(None)
     }
 
-    /// The amount in this crate's units that a quantity of the named resource stands for, rounded up.
+    /// The amount in this crate's units that a quantity of the named resource stands for, rounded
+    /// up.
     pub fn amount_of(name: &str, quantity: Quantity) -> i64 {
         if name == CPU { quantity.to_millis_ceil() } else { quantity.to_units_ceil() }
     }
@@ -163,7 +165,8 @@ impl fmt::Display for ShownAmount<'_> {
     }
 }
 
-/// One amount to two digits behind the point, in the unit that people think in: `8.97Gi` of memory, `1.25` or `250m` of CPU.
+/// One amount to two digits behind the point, in the unit that people think in: `8.97Gi` of memory,
+/// `1.25` or `250m` of CPU.
 ///
 /// For sentences; where a script or a comparison reads it, use [`ShownAmount`], which is exact.
 #[derive(Clone, Copy, Debug)]

@@ -12,8 +12,9 @@ use crate::{SignedDuration, Timestamp};
 
 /// A cron schedule of five fields or a macro such as `@daily`.
 ///
-/// It has no time zone of its own. Minutes that a change to summer time leaves out do not come on that day; those that
-/// the change back repeats come twice, as in the cron library that Karpenter and KEDA use (`robfig/cron`).
+/// It has no time zone of its own. Minutes that a change to summer time leaves out do not come on
+/// that day; those that the change back repeats come twice, as in the cron library that Karpenter
+/// and KEDA use (`robfig/cron`).
 #[derive(Clone)]
 pub struct Schedule {
     text: String,
@@ -29,11 +30,12 @@ pub struct ScheduleError {
 }
 
 impl Schedule {
-    /// The first time after the given one, not including it, at which clocks of the time zone show a time of the
-    /// schedule; `None` when that never happens again.
+    /// The first time after the given one, not including it, at which clocks of the time zone show
+    /// a time of the schedule; `None` when that never happens again.
     pub fn next_after(&self, time: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut earliest: Option<Timestamp> = None;
-        // What clocks show is not in the order of time where they are put back: look that far behind and ahead.
+        // What clocks show is not in the order of time where they are put back: look that far
+        // behind and ahead.
         let change = clock_change_max(zone);
         let clock = |moment: Timestamp| zone.to_datetime(moment);
         for shown in self.shown_after(clock(time).checked_sub(change).ok()?) {

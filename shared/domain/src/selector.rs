@@ -46,10 +46,11 @@ pub struct SelectorExpression {
 /// A label selector: every expression must hold, so one without expressions selects everything.
 ///
 /// `matchLabels` are kept as `In` expressions of one value. A null selector, which selects nothing,
-/// is an `Option` at the place where it may be null. Expressions are sorted, each once, so that equal
-/// selectors are equal values.
+/// is an `Option` at the place where it may be null. Expressions are sorted, each once, so that
+/// equal selectors are equal values.
 ///
-/// Source: <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>.
+/// Source:
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelSelector {
     expressions: Vec<SelectorExpression>,
@@ -106,7 +107,8 @@ impl LabelSelector {
 }
 
 impl fmt::Display for LabelSelector {
-    /// As `kubectl get -l` takes it: `app=web,tier in (back,front),!old`; `every pod` without expressions.
+    /// As `kubectl get -l` takes it: `app=web,tier in (back,front),!old`; `every pod` without
+    /// expressions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.expressions.is_empty() {
             return f.write_str("every pod");

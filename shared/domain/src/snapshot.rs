@@ -75,7 +75,8 @@ pub struct ClusterSnapshot {
     /// What EC2 offers.
     pub instance_types: InstanceTypes,
     /// Pods that a recent plan placed and kube-scheduler has not bound yet, by the name of the node
-    /// (or claim). Such a node must not be disrupted, and a new plan leaves these pods their places.
+    /// (or claim). Such a node must not be disrupted, and a new plan leaves these pods their
+    /// places.
     pub nominations: BTreeMap<Text, Vec<PodKey>>,
 }
 

@@ -101,7 +101,7 @@ pub struct Toleration {
     pub key: Option<Text>,
     /// Operator Exists (any value) rather than Equal.
     pub exists: bool,
-    /// The value that operator Equal asks for; empty when there is none.
+    /// The value that operator Equal compares with; empty when there is none.
     pub value: Text,
     /// The effect; `None` means every effect.
     pub effect: Option<TaintEffect>,

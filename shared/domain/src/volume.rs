@@ -3,6 +3,7 @@
 use crate::Text;
 use crate::label::Labels;
 use crate::pod::{NodeSelectorTerm, ObjectKey};
+use crate::pvc_spec::PvcSpec;
 
 /// A PersistentVolumeClaim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,19 +17,8 @@ pub struct PersistentVolumeClaim {
     /// It names a volume, but binding is not complete: phase Pending without the annotation
     /// `pv.kubernetes.io/bind-completed`.
     pub is_binding: bool,
-    /// What it asks for.
-    pub spec: ClaimSpec,
-}
-
-/// `spec` of a PersistentVolumeClaim or of a claim template.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClaimSpec {
-    /// `storageClassName`: `None` means the default class, empty means none.
-    pub storage_class: Option<Text>,
-    /// `volumeName`: the PersistentVolume it is bound to.
-    pub volume_name: Option<Text>,
-    /// Its only access mode is ReadWriteOncePod: one pod at a time.
-    pub one_pod_only: bool,
+    /// `spec`.
+    pub spec: PvcSpec,
 }
 
 /// A PersistentVolume.

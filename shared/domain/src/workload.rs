@@ -13,7 +13,7 @@ use crate::pod::{ObjectKey, PodSpec};
 pub struct PodTemplate {
     /// Labels.
     pub labels: Arc<Labels>,
-    /// What it asks for.
+    /// `spec`, as far as it matters for scheduling.
     pub spec: Arc<PodSpec>,
 }
 
@@ -22,8 +22,8 @@ pub struct PodTemplate {
 pub struct DaemonSet {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// Its pods, with the tolerations that the DaemonSet controller adds. Where pods of it run, their
-    /// requests are those of the newest: admission may have changed the template's.
+    /// Its pods, with the tolerations that the DaemonSet controller adds. Where pods of it run,
+    /// their requests are those of the newest: admission may have changed the template's.
     pub template: PodTemplate,
 }
 
@@ -71,7 +71,7 @@ pub struct Workload {
     pub kind: WorkloadKind,
     /// Namespace and name.
     pub key: ObjectKey,
-    /// How many pods it asks for now.
+    /// The number of pods wanted now.
     pub replicas: u32,
     /// Its pods.
     pub template: PodTemplate,
@@ -82,7 +82,8 @@ pub struct Workload {
 pub struct PodTemplateObject {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// `metadata.generation`: grows with every change of the template; 0 where it was never applied.
+    /// `metadata.generation`: grows with every change of the template; 0 where it was never
+    /// applied.
     pub generation: i64,
     /// The template.
     pub template: PodTemplate,

@@ -6,13 +6,14 @@ use domain::label::{Labels, ZONE};
 use domain::node_pool::{ConsolidationPolicy, NodePool};
 use domain::pdb::{CountOrPercent, PodDisruptionBudget};
 use domain::pod::{NodeSelectorTerm, ObjectKey, Pod};
+use domain::pvc_spec::PvcSpec;
 use domain::requirement::Requirement;
 use domain::resource::Resources;
 use domain::selector::LabelSelector;
 use domain::settings::{MinValuesPolicy, PreferencePolicy};
 use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use domain::taint::{DISRUPTED, Taint, TaintEffect};
-use domain::volume::{ClaimSpec, CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use domain::{Text, Timestamp};
 
 use super::draw::Draw;
@@ -131,14 +132,14 @@ fn add_volumes(snapshot: &mut ClusterSnapshot) {
             csi_handle: Some(claim.into()),
         });
     }
-    let bound = |name: &str| ClaimSpec { volume_name: Some(name.into()), ..ClaimSpec::default() };
+    let bound = |name: &str| PvcSpec { volume_name: Some(name.into()), ..PvcSpec::default() };
     let of_class =
-        |class: &str| ClaimSpec { storage_class: Some(class.into()), ..ClaimSpec::default() };
+        |class: &str| PvcSpec { storage_class: Some(class.into()), ..PvcSpec::default() };
     let specs = [
         bound(CLAIMS[0]),
         bound(CLAIMS[1]),
         of_class("anywhere"),
-        ClaimSpec { one_pod_only: true, ..of_class("two-zones") },
+        PvcSpec { one_pod_only: true, ..of_class("two-zones") },
     ];
     snapshot.objects.persistent_volume_claims = CLAIMS
         .iter()

@@ -66,7 +66,7 @@ fn fill(draw: &mut Draw, spec: &mut PodSpec) {
     }
     if draw.one_in(5) {
         let name = draw.pick(&CLAIMS).into();
-        spec.volumes.push(VolumeUse::Claim { name, template: None });
+        spec.volumes.push(VolumeUse::Pvc { name, template: None });
     }
 }
 

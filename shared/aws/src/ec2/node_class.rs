@@ -2,8 +2,8 @@
 
 use controllers::ports::cloud::{NodeClassResolution, Resolution};
 use controllers::ports::{ErrorKind, PortError};
-use domain::drift::NODE_CLASS_RULES;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus, ResolvedAmi, ResolvedSubnet};
+use domain::stamp::NODE_CLASS_RULES;
 use domain::{Text, Timestamp};
 
 use super::client::Ec2;

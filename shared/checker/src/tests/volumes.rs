@@ -3,15 +3,16 @@
 use domain::label::{HOSTNAME, Labels, ZONE};
 use domain::node::Node;
 use domain::pod::{NodeSelectorTerm, VolumeUse};
+use domain::pvc_spec::PvcSpec;
 use domain::requirement::Operator;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::Taint;
-use domain::volume::{ClaimSpec, CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 
 use crate::Rule;
 use crate::testing::*;
 
-fn volume_claim(name: &str, spec: ClaimSpec) -> PersistentVolumeClaim {
+fn volume_claim(name: &str, spec: PvcSpec) -> PersistentVolumeClaim {
     PersistentVolumeClaim {
         key: key(name),
         is_deleting: false,
@@ -21,12 +22,12 @@ fn volume_claim(name: &str, spec: ClaimSpec) -> PersistentVolumeClaim {
     }
 }
 
-fn bound_to(volume: &str) -> ClaimSpec {
-    ClaimSpec { volume_name: Some(volume.into()), ..ClaimSpec::default() }
+fn bound_to(volume: &str) -> PvcSpec {
+    PvcSpec { volume_name: Some(volume.into()), ..PvcSpec::default() }
 }
 
-fn of_class(class: &str) -> ClaimSpec {
-    ClaimSpec { storage_class: Some(class.into()), ..ClaimSpec::default() }
+fn of_class(class: &str) -> PvcSpec {
+    PvcSpec { storage_class: Some(class.into()), ..PvcSpec::default() }
 }
 
 fn in_zone_a() -> NodeSelectorTerm {
@@ -101,7 +102,7 @@ fn a_claim_must_be_usable() {
     let plan = plan([claim("n", &["p"])]);
     let sound = volume_claim("c", bound_to("v"));
     allows(&mounting(vec![sound.clone()]), &plan);
-    let unbound = volume_claim("c", ClaimSpec::default());
+    let unbound = volume_claim("c", PvcSpec::default());
     for wrong in [
         vec![],
         vec![PersistentVolumeClaim { is_deleting: true, ..sound.clone() }],
@@ -126,8 +127,8 @@ fn a_storage_class_says_where_and_when_a_volume_is_made() {
 
 #[test]
 fn the_default_class_serves_claims_that_name_none() {
-    let mut cluster = mounting(vec![volume_claim("c", ClaimSpec::default())])
-        .with_storage_classes([class(false)]);
+    let mut cluster =
+        mounting(vec![volume_claim("c", PvcSpec::default())]).with_storage_classes([class(false)]);
     breaks(&cluster, &plan([claim("n", &["p"])]), &[Rule::Volume]);
     cluster.objects.storage_classes[0].is_default = true;
     allows(&cluster, &plan([claim("n", &["p"])]));
@@ -144,7 +145,7 @@ fn an_ephemeral_volume_is_made_with_its_pod() {
 
 #[test]
 fn a_read_write_once_pod_claim_has_one_user() {
-    let spec = |one_pod_only| ClaimSpec { one_pod_only, ..bound_to("v") };
+    let spec = |one_pod_only| PvcSpec { one_pod_only, ..bound_to("v") };
     let cluster = |one_pod_only| {
         pooled(pods("p", 2, |pod| pod.mounting("c")))
             .with_persistent_volume_claims([volume_claim("c", spec(one_pod_only))])
@@ -164,7 +165,7 @@ fn a_pod_that_is_going_leaves_its_volume_to_another() {
             .with_nodes([node])
             .with_persistent_volume_claims([volume_claim(
                 "c",
-                ClaimSpec { one_pod_only: true, ..bound_to("v") },
+                PvcSpec { one_pod_only: true, ..bound_to("v") },
             )])
             .with_persistent_volumes([volume("v")])
     };

@@ -1,7 +1,7 @@
-use domain::drift::{NODE_POOL_RULES, Stamp};
 use domain::instance_type::CapacityType;
 use domain::node_claim::ConditionType;
 use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::stamp::{NODE_POOL_RULES, Stamp};
 use domain::{SignedDuration, Timestamp};
 use pollster::block_on;
 

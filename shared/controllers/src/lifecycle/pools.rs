@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use domain::Text;
-use domain::drift::Stamp;
 use domain::node_pool::NodePool;
+use domain::stamp::Stamp;
 
 use super::LifecycleRun;
 use crate::ports::cluster::NodePoolUpdate;

@@ -1,10 +1,10 @@
 //! The cloud: instance types, instances and node classes.
 
-use domain::drift::Stamp;
 use domain::instance_type::{CapacityType, InstanceTypes};
 use domain::label::Labels;
 use domain::money::UsdPerHour;
 use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
+use domain::stamp::Stamp;
 use domain::{Text, Timestamp};
 
 use super::error::PortError;

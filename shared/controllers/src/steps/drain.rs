@@ -155,7 +155,7 @@ fn claim_keys(pod: &Pod) -> Vec<ObjectKey> {
         .volumes
         .iter()
         .map(|volume| match volume {
-            VolumeUse::Claim { name, .. } => ObjectKey::new(namespace.clone(), name.clone()),
+            VolumeUse::Pvc { name, .. } => ObjectKey::new(namespace.clone(), name.clone()),
             VolumeUse::Ephemeral { volume, .. } => {
                 ObjectKey::new(namespace.clone(), format!("{name}-{volume}"))
             }

@@ -4,11 +4,12 @@
 //! rewritten when the version of the hash rules changes.
 
 use domain::Timestamp;
-use domain::drift::{DriftReason, Stamp};
+use domain::drift::DriftReason;
 use domain::label::Labels;
 use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
+use domain::stamp::Stamp;
 
 use super::condition::{ConditionState, clear, set_condition};
 
@@ -73,7 +74,7 @@ pub fn show_drift(claim: &mut NodeClaim, drift: Option<&DriftReason>, now: Times
 mod tests {
     use super::*;
     use crate::testing::{at, initialized_record, node_class, node_pool};
-    use domain::drift::NODE_POOL_RULES;
+    use domain::stamp::NODE_POOL_RULES;
 
     fn stamp(hash: &str, version: &str) -> Stamp {
         Stamp { hash: hash.into(), version: version.into() }

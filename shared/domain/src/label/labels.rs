@@ -1,8 +1,8 @@
 //! Maps of labels, shared until they change.
 //!
-//! Every look at a cluster copies its Nodes and claims several times over: into the look, into the snapshot,
-//! into the record that may change. Nearly all of it stays as it was, so a copy is a reference until somebody
-//! changes it.
+//! Every run copies the Nodes and claims of a cluster several times: into the listing, into the
+//! snapshot, into the record that may change. Nearly all of it stays as it is, so a copy shares its
+//! entries until it is changed.
 
 use std::collections::{BTreeMap, btree_map};
 use std::ops::{Deref, DerefMut};
@@ -12,8 +12,8 @@ use crate::Text;
 
 /// Labels or annotations: key to value, ordered so that output never depends on input order.
 ///
-/// A map in all it does, except that a copy costs nothing: the entries are copied when one of those who share
-/// them changes them.
+/// A map in all it does, except that a copy costs nothing: the entries are copied when one of those
+/// who share them changes them.
 #[derive(Clone, Debug, Default)]
 pub struct Labels(Option<Arc<BTreeMap<Text, Text>>>);
 
@@ -25,7 +25,7 @@ impl Labels {
         Self(None)
     }
 
-    /// Whether both are one map, which tells without a look at the entries that they are equal.
+    /// Whether both are one map, in which case they are equal without comparing entries.
     fn is_shared_with(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,

@@ -1,5 +1,5 @@
-//! Why a node is not consolidated, with the figures: where its pods stand, what would be saved, and what
-//! moving them costs.
+//! Why a node is not consolidated, with the figures: where its pods stand, what would be saved, and
+//! what moving them costs.
 
 use crate::Text;
 use crate::money::UsdPerHour;
@@ -51,7 +51,8 @@ pub enum Unconsolidatable {
     /// Too few distinct values of a key would be left of what is cheaper.
     #[error("what is cheaper has too few values of {0} for minValues")]
     MinValues(Text),
-    /// It would go together with others, and limits leave too little choice to launch what replaces them.
+    /// It would go together with others, and limits leave too little choice to launch what replaces
+    /// them.
     #[error("it could go together with others, but what replaces them cannot be launched: {0}")]
     NotLaunchable(NodePoolUnfit),
     /// It would save less than moving its pods costs.
@@ -64,8 +65,8 @@ pub enum Unconsolidatable {
         /// What it has to save.
         needed: UsdPerHour,
     },
-    /// kube-scheduler would put its pods elsewhere than planned, and nodes for those that find no place then cost
-    /// what it would save.
+    /// kube-scheduler would put its pods elsewhere than planned, and nodes for those that find no
+    /// place then cost what it would save.
     #[error(
         "it would save {saving}, but kube-scheduler spreads pods, and {pods} would be left to need new nodes for {price}"
     )]

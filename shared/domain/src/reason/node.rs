@@ -6,7 +6,8 @@ use crate::Text;
 use crate::resource::RoundedAmount;
 use crate::taint::Taint;
 
-/// Why an existing node, or a claim in flight, does not take a pod: the first thing that rules it out.
+/// Why an existing node, or a claim in flight, does not take a pod: the first thing that rules it
+/// out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeUnfit {
     /// It is going away.
@@ -26,7 +27,7 @@ pub enum NodeUnfit {
     Room {
         /// The resource.
         resource: Text,
-        /// What the pod asks for.
+        /// What the pod requests.
         needed: i64,
         /// What is free once the pods that are there or on their way, and DaemonSets, have theirs.
         free: i64,
@@ -55,14 +56,14 @@ pub enum NodeUnfit {
     },
     /// The topology key of a required constraint is no label of it.
     NoDomain(Text),
-    /// No pod that the pod's affinity asks for is there.
+    /// No pod that the pod's affinity selects is there.
     PodAffinity(Text),
     /// A pod is there that the pod's anti-affinity avoids, or that avoids the pod.
     PodAntiAffinity(Text),
 }
 
 impl NodeUnfit {
-    /// What nodes with the same kind of reason have in common, so that many can be told as one.
+    /// What nodes with the same kind of reason have in common, so that many can be reported as one.
     pub fn kind(&self) -> NodeUnfitKind<'_> {
         let (rule, of): (u8, &str) = match self {
             Self::Leaving => (0, ""),
@@ -80,7 +81,8 @@ impl NodeUnfit {
         NodeUnfitKind { rule, of }
     }
 
-    /// How near it comes to taking the pod: of two reasons of one kind, the greater is the nearer miss.
+    /// How near it comes to taking the pod: of two reasons of one kind, the greater is the nearer
+    /// miss.
     pub fn nearness(&self) -> i64 {
         match self {
             Self::Room { needed, free, .. } => free - needed,

@@ -15,7 +15,7 @@ pub struct DomainCount {
     pub is_launchable: bool,
 }
 
-/// Domains with their counts: `a has 3, b has 3`, at most so many of them.
+/// Domains with their counts, cut after a number of them: `a has 3, b has 3`.
 pub(super) struct Counts<'a>(pub(super) &'a [DomainCount]);
 
 /// More domains than this are counted, not listed.

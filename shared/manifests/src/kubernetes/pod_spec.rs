@@ -176,7 +176,7 @@ pub(super) fn volume(field: Field<'_>) -> Option<VolumeUse> {
     let claim = field.get("persistentVolumeClaim");
     if claim.exists() {
         let name = claim.get("claimName").required().own_text()?;
-        return Some(VolumeUse::Claim { name, template: None });
+        return Some(VolumeUse::Pvc { name, template: None });
     }
     let ephemeral = field.get("ephemeral");
     ephemeral.exists().then_some(())?;

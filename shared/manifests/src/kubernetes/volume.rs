@@ -3,8 +3,9 @@
 use domain::Text;
 use domain::label::{Labels, REGION, ZONE};
 use domain::pod::NodeSelectorTerm;
+use domain::pvc_spec::PvcSpec;
 use domain::requirement::Requirement;
-use domain::volume::{ClaimSpec, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::volume::{PersistentVolume, PersistentVolumeClaim, StorageClass};
 
 use super::metadata::Metadata;
 use super::selector::{node_label_key, node_selector_terms};
@@ -17,9 +18,9 @@ const EBS_DRIVER: &str = "ebs.csi.aws.com";
 const EBS_IN_TREE: &str = "kubernetes.io/aws-ebs";
 
 /// `spec` of a claim or of a claim template.
-pub(super) fn claim_spec(spec: Field<'_>) -> ClaimSpec {
+pub(super) fn claim_spec(spec: Field<'_>) -> PvcSpec {
     let modes = spec.get("accessModes").texts();
-    ClaimSpec {
+    PvcSpec {
         storage_class: spec.get("storageClassName").text(),
         volume_name: spec.get("volumeName").text().filter(|name| !name.is_empty()),
         one_pod_only: matches!(modes.as_slice(), [only] if &**only == "ReadWriteOncePod"),

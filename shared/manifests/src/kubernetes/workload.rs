@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use domain::pod::{ObjectKey, Owner, OwnerKind, Pod, PodPhase, PodSpec, VolumeUse};
+use domain::pvc_spec::PvcSpec;
 use domain::selector::LabelSelector;
 use domain::taint::{TaintEffect, Toleration};
-use domain::volume::ClaimSpec;
 use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
 use domain::{Text, Timestamp};
 
@@ -42,7 +42,7 @@ pub struct ClaimTemplate {
     /// The template's name, and that of the volume it stands for.
     pub name: Text,
     /// Storage request of each claim.
-    pub spec: Arc<ClaimSpec>,
+    pub spec: Arc<PvcSpec>,
 }
 
 impl WorkloadObject {
@@ -90,7 +90,7 @@ impl WorkloadObject {
         }
         let mut spec = PodSpec::clone(template);
         spec.volumes.retain(|volume| !self.claim_templates.iter().any(|own| own.stands_in(volume)));
-        spec.volumes.extend(self.claim_templates.iter().map(|own| VolumeUse::Claim {
+        spec.volumes.extend(self.claim_templates.iter().map(|own| VolumeUse::Pvc {
             name: format!("{}-{pod_name}", own.name).into(),
             template: Some(own.spec.clone()),
         }));

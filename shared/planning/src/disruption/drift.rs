@@ -6,13 +6,14 @@
 //! Source: Karpenter `pkg/controllers/nodeclaim/disruption/drift.go` and the AWS provider's
 //! `drift.go`.
 
-use domain::drift::{DriftReason, Stamp};
+use domain::drift::DriftReason;
 use domain::instance_type::CapacityType;
 use domain::label;
 use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
 use domain::node_class::{Ec2NodeClass, PlacementGroupSelector, ResolvedAmi};
 use domain::node_pool::{NodeClaimTemplate, NodePool};
 use domain::requirement::Requirement;
+use domain::stamp::Stamp;
 use domain::taint::Taint;
 use domain::{SignedDuration, Text};
 

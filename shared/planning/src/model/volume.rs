@@ -3,10 +3,11 @@
 use domain::Text;
 use domain::label;
 use domain::pod::{NodeSelectorTerm, ObjectKey, Pod, VolumeUse};
+use domain::pvc_spec::PvcSpec;
 use domain::reason::VolumeProblem;
 use domain::requirement::{Requirement, Requirements};
 use domain::snapshot::ClusterSnapshot;
-use domain::volume::{ClaimSpec, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::volume::{PersistentVolume, PersistentVolumeClaim, StorageClass};
 use rustc_hash::FxHashMap;
 
 /// What a pod's volumes ask of a node, and what the node must attach.
@@ -66,8 +67,8 @@ impl<'a> Volumes<'a> {
     pub(crate) fn rules_of(&self, pod: &Pod) -> VolumeRules {
         let mut rules = VolumeRules::default();
         for volume in &pod.spec.volumes {
-            let (name, template): (Text, Option<&ClaimSpec>) = match volume {
-                VolumeUse::Claim { name, template } => (name.clone(), template.as_deref()),
+            let (name, template): (Text, Option<&PvcSpec>) = match volume {
+                VolumeUse::Pvc { name, template } => (name.clone(), template.as_deref()),
                 VolumeUse::Ephemeral { volume, template } => {
                     (format!("{}-{volume}", pod.key.name).into(), Some(template))
                 }
@@ -84,7 +85,7 @@ impl<'a> Volumes<'a> {
         rules: &mut VolumeRules,
         pod: &Pod,
         name: &Text,
-        template: Option<&ClaimSpec>,
+        template: Option<&PvcSpec>,
     ) -> Result<(), VolumeProblem> {
         let key = ObjectKey::new(pod.key.namespace.clone(), name.clone());
         let claim = self.claims.get(&key).copied();
@@ -148,7 +149,7 @@ impl<'a> Volumes<'a> {
     fn add_class(
         &self,
         rules: &mut VolumeRules,
-        spec: &ClaimSpec,
+        spec: &PvcSpec,
         is_there: bool,
     ) -> Result<Option<Text>, VolumeProblem> {
         let name =

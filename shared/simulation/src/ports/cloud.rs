@@ -9,10 +9,10 @@ use controllers::ports::{Cloud, ErrorKind, Instance, InstanceState, PortError};
 use controllers::record::launch::LaunchRequest;
 use controllers::status::{ReservationStatus, ResolvedSecurityGroup};
 use domain::Text;
-use domain::drift::NODE_CLASS_RULES;
 use domain::instance_type::{CapacityType, InstanceTypes};
 use domain::label::{self, Labels};
 use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
+use domain::stamp::NODE_CLASS_RULES;
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 
 use super::shared_world::SharedWorld;

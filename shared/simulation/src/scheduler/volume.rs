@@ -35,7 +35,7 @@ impl VolumeTerms {
 /// The claim that a volume of a pod stands for.
 pub(crate) fn claim_key(pod: &ObjectKey, volume: &VolumeUse) -> ObjectKey {
     match volume {
-        VolumeUse::Claim { name, .. } => ObjectKey::new(pod.namespace.clone(), name.clone()),
+        VolumeUse::Pvc { name, .. } => ObjectKey::new(pod.namespace.clone(), name.clone()),
         VolumeUse::Ephemeral { volume, .. } => {
             ObjectKey::new(pod.namespace.clone(), format!("{}-{volume}", pod.name))
         }

@@ -6,8 +6,9 @@ use domain::label;
 use domain::label::Labels;
 use domain::node::Node;
 use domain::pod::{NodeSelectorTerm, ObjectKey, Pod, VolumeUse};
+use domain::pvc_spec::PvcSpec;
 use domain::requirement::Requirement;
-use domain::volume::{ClaimSpec, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::volume::{PersistentVolume, PersistentVolumeClaim, StorageClass};
 
 use super::World;
 use crate::scheduler::volume as volume_claim;
@@ -16,19 +17,19 @@ impl World {
     /// Makes the claims that a pod's templates ask for and that are not there yet.
     pub(super) fn create_claims_of(&mut self, pod: &Pod) {
         for volume in &pod.spec.volumes {
-            let (VolumeUse::Claim { template: Some(template), .. }
+            let (VolumeUse::Pvc { template: Some(template), .. }
             | VolumeUse::Ephemeral { template, .. }) = volume
             else {
                 continue;
             };
             let key = volume_claim::claim_key(&pod.key, volume);
-            self.create_claim(&key, ClaimSpec::clone(template));
+            self.create_claim(&key, PvcSpec::clone(template));
         }
     }
 
     /// Stores a claim; one of a class that binds at once gets its volume, in the first zone that
     /// the class and the catalogue allow.
-    fn create_claim(&mut self, key: &ObjectKey, spec: ClaimSpec) {
+    fn create_claim(&mut self, key: &ObjectKey, spec: PvcSpec) {
         let claim = PersistentVolumeClaim {
             key: key.clone(),
             is_deleting: false,

@@ -240,7 +240,7 @@ fn volumes_that_claims_stand_behind_are_kept() {
 - {name: scratch, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: gp3, accessModes: [ReadWriteOncePod]}}}}
 - {name: data, persistentVolumeClaim: {claimName: data-0}}",
     );
-    let [VolumeUse::Claim { name, template: None }, VolumeUse::Ephemeral { volume, template }] =
+    let [VolumeUse::Pvc { name, template: None }, VolumeUse::Ephemeral { volume, template }] =
         spec.volumes.as_slice()
     else {
         panic!("a claim and an ephemeral volume, found {:?}", spec.volumes);

@@ -73,8 +73,8 @@ spec:
   volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: gp3}}]");
     let volumes = &set.pods().nth(1).unwrap().spec.volumes;
     let [
-        VolumeUse::Claim { name: own, template: Some(template) },
-        VolumeUse::Claim { name: kept, template: None },
+        VolumeUse::Pvc { name: own, template: Some(template) },
+        VolumeUse::Pvc { name: kept, template: None },
     ] = volumes.as_slice()
     else {
         panic!("two claims, found {volumes:?}");

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::drift::{DriftReason, Stamp};
+use domain::drift::DriftReason;
 use domain::label::{CAPACITY_TYPE, PLACEMENT_GROUP_ID, RESERVATION_ID};
 use domain::node_claim::InstanceNetwork;
 use domain::node_class::{
@@ -11,6 +11,7 @@ use domain::node_class::{
     ResolvedCapacityReservation, ResolvedSubnet,
 };
 use domain::requirement::{Operator, Requirement};
+use domain::stamp::Stamp;
 
 use crate::disruption::drifted;
 use crate::testing::{

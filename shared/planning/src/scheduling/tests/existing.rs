@@ -63,7 +63,7 @@ fn a_pod_of_a_higher_priority_takes_the_place_that_was_given_to_another() {
 #[test]
 fn a_pod_whose_volume_keeps_it_from_every_node_does_not_keep_its_place() {
     let stuck = pod("a").with(|spec| {
-        spec.volumes.push(VolumeUse::Claim { name: "missing".into(), template: None });
+        spec.volumes.push(VolumeUse::Pvc { name: "missing".into(), template: None });
     });
     let world = cluster().node(node("n1")).pod(stuck).with(|snapshot| {
         snapshot.nominations.insert("n1".into(), vec![pod_key("a")]);

@@ -3,9 +3,10 @@
 use domain::label::{Labels, ZONE};
 use domain::plan::Plan;
 use domain::pod::{NodeSelectorTerm, VolumeUse};
+use domain::pvc_spec::PvcSpec;
 use domain::reason::{PodUnschedulable, VolumeProblem};
 use domain::requirement::{Operator, Requirement};
-use domain::volume::{ClaimSpec, CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 
 use crate::testing::{
     Cluster, PodMaker, claim_of, cluster, is, listed, node, place_of, pod, pod_key, reasons,
@@ -16,11 +17,11 @@ const EBS: &str = "ebs.csi.aws.com";
 
 fn using(claim: &str) -> PodMaker {
     pod("a").with(|spec| {
-        spec.volumes.push(VolumeUse::Claim { name: claim.into(), template: None });
+        spec.volumes.push(VolumeUse::Pvc { name: claim.into(), template: None });
     })
 }
 
-fn claim(name: &str, spec: ClaimSpec) -> PersistentVolumeClaim {
+fn claim(name: &str, spec: PvcSpec) -> PersistentVolumeClaim {
     PersistentVolumeClaim {
         key: pod_key(name),
         is_deleting: false,
@@ -36,7 +37,7 @@ fn term(requirement: Requirement) -> NodeSelectorTerm {
 
 /// A claim bound to a volume that can be used where one of the terms holds.
 fn bound(world: Cluster, name: &str, terms: &[Requirement]) -> Cluster {
-    let spec = ClaimSpec { volume_name: Some(format!("v-{name}").into()), ..ClaimSpec::default() };
+    let spec = PvcSpec { volume_name: Some(format!("v-{name}").into()), ..PvcSpec::default() };
     world.with(|snapshot| {
         snapshot.objects.persistent_volume_claims.push(claim(name, spec));
         snapshot.objects.persistent_volumes.push(PersistentVolume {
@@ -68,7 +69,7 @@ fn alternatives_of_several_volumes_must_hold_together() {
     let world = bound(cluster(), "data", &[is(ZONE, "a"), is(ZONE, "b")]);
     let world = bound(world, "logs", &[is(ZONE, "b"), is(ZONE, "c")]);
     let both = using("data").with(|spec| {
-        spec.volumes.push(VolumeUse::Claim { name: "logs".into(), template: None });
+        spec.volumes.push(VolumeUse::Pvc { name: "logs".into(), template: None });
     });
     assert_eq!(listed(claim_of(&world.pod(both).plan(), "a"), ZONE), "b");
 }
@@ -78,7 +79,7 @@ fn volumes_that_no_zone_has_together_keep_the_pod_waiting() {
     let world = bound(cluster(), "data", &[is(ZONE, "a")]);
     let world = bound(world, "logs", &[is(ZONE, "b")]);
     let both = using("data").with(|spec| {
-        spec.volumes.push(VolumeUse::Claim { name: "logs".into(), template: None });
+        spec.volumes.push(VolumeUse::Pvc { name: "logs".into(), template: None });
     });
     let found = reasons(&world.pod(both).plan(), "a");
     assert!(matches!(
@@ -89,7 +90,7 @@ fn volumes_that_no_zone_has_together_keep_the_pod_waiting() {
 
 #[test]
 fn a_class_says_where_it_can_make_volumes() {
-    let spec = ClaimSpec { storage_class: Some("fast".into()), ..ClaimSpec::default() };
+    let spec = PvcSpec { storage_class: Some("fast".into()), ..PvcSpec::default() };
     let world = cluster().with(|snapshot| {
         snapshot.objects.persistent_volume_claims.push(claim("data", spec));
         snapshot.objects.storage_classes.push(StorageClass {
@@ -132,11 +133,8 @@ fn a_node_attaches_no_more_volumes_than_it_can() {
 
 #[test]
 fn a_claim_for_one_pod_at_a_time_serves_one() {
-    let spec = ClaimSpec {
-        volume_name: Some("v-data".into()),
-        one_pod_only: true,
-        ..ClaimSpec::default()
-    };
+    let spec =
+        PvcSpec { volume_name: Some("v-data".into()), one_pod_only: true, ..PvcSpec::default() };
     let world = bound(cluster(), "data", &[is(ZONE, "a")])
         .with(|snapshot| snapshot.objects.persistent_volume_claims[0] = claim("data", spec));
     let in_use = [PodUnschedulable::Volume { claim: "data".into(), problem: VolumeProblem::InUse }];

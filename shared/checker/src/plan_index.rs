@@ -1,4 +1,5 @@
-//! A cluster and a plan over it: every place that there is or will be, and the pods that the plan puts there.
+//! A cluster and a plan over it: every place that there is or will be, and the pods that the plan
+//! puts there.
 
 use std::rc::Rc;
 
@@ -12,20 +13,20 @@ use domain::taint::Taint;
 use domain::volume::CsiNode;
 
 use crate::catalogue::is_market_label;
+use crate::cluster_index::ClusterIndex;
 use crate::label_state::Expression;
 use crate::launch::{Launch, Narrowing, TypeLaunch};
+use crate::obligation::PlanObligation;
 use crate::place::{Place, PlaceId, PlaceKind, existing_places};
-use crate::placement::Standing;
-use crate::pods::Pods;
+use crate::pods::{PodEntry, Pods};
 use crate::report::Report;
 use crate::terms::asks_for_a_value;
 use crate::violation::Rule;
 use crate::volume::csi_nodes;
-use crate::world::World;
 
 /// A cluster and a plan over it.
-pub(crate) struct Scene<'w> {
-    pub(crate) world: &'w World<'w>,
+pub(crate) struct PlanIndex<'w> {
+    pub(crate) cluster: &'w ClusterIndex<'w>,
     pub(crate) plan: &'w Plan,
     /// What exists, then new claims, then replacements.
     pub(crate) places: Vec<Place<'w>>,
@@ -36,7 +37,7 @@ pub(crate) struct Scene<'w> {
     /// Claims that replace disrupted nodes.
     pub(crate) replacements: Vec<PlannedPlace<'w>>,
     /// By pod, whether the plan may or must name it.
-    pub(crate) standing: Vec<Standing>,
+    pub(crate) obligations: Vec<PlanObligation>,
     pub(crate) csi_nodes: FxHashMap<&'w Text, &'w CsiNode>,
     launches: Launches<'w>,
 }
@@ -48,7 +49,8 @@ pub(crate) struct PlannedPlace<'w> {
     pub(crate) place: PlaceId,
 }
 
-/// A NodePool's number, requirements, and taints: claims that agree in them may be launched as the same things.
+/// A NodePool's number, requirements, and taints: claims that agree in them may be launched as the
+/// same things.
 type NarrowingKey = (usize, Vec<Expression>, Vec<Taint>);
 
 #[derive(Default)]
@@ -57,30 +59,33 @@ struct Launches<'w> {
     launches: FxHashMap<(*const Narrowing<'w>, &'w [Text]), Rc<Launch<'w>>>,
 }
 
-impl<'w> Scene<'w> {
+impl<'w> PlanIndex<'w> {
     /// The cluster's own places; the plan is read into it afterwards.
-    pub(crate) fn of_cluster(world: &'w World<'w>, plan: &'w Plan) -> Self {
-        let places = existing_places(world);
-        let existing =
+    pub(crate) fn of_cluster(cluster: &'w ClusterIndex<'w>, plan: &'w Plan) -> Self {
+        let places = existing_places(cluster);
+        let existing: FxHashMap<Text, PlaceId> =
             places.iter().enumerate().map(|(id, place)| (place.name.clone(), id)).collect();
-        let mut scene = Self {
-            world,
+        let obligation = |entry: &PodEntry<'_>| {
+            let node = entry.pod.node_name.as_ref().and_then(|node| existing.get(node));
+            PlanObligation::of(entry.pod, node.map(|place: &PlaceId| &places[*place]))
+        };
+        let obligations = cluster.pods.list.iter().map(obligation).collect();
+        Self {
+            cluster,
             plan,
             places,
             existing,
             new: Vec::new(),
             replacements: Vec::new(),
-            standing: Vec::new(),
-            csi_nodes: csi_nodes(world.snapshot),
+            obligations,
+            csi_nodes: csi_nodes(cluster.snapshot),
             launches: Launches::default(),
-        };
-        scene.standing = (0..world.pods.list.len()).map(|pod| Standing::of(pod, &scene)).collect();
-        scene
+        }
     }
 
     /// All pods.
     pub(crate) fn pods(&self) -> &'w Pods<'w> {
-        &self.world.pods
+        &self.cluster.pods
     }
 
     /// All places.
@@ -101,9 +106,9 @@ impl<'w> Scene<'w> {
         report: &mut Report,
     ) -> PlaceId {
         let id = self.places.len();
-        let pool = self.world.pool(&claim.node_pool);
+        let pool = self.cluster.pool(&claim.node_pool);
         let place = if let Some(pool) = pool {
-            let taints = taints_of(&self.world.pools[pool].spec.template, claim);
+            let taints = taints_of(&self.cluster.pools[pool].spec.template, claim);
             let launch = self.launch(claim, pool, &taints, report);
             Place::planned(kind, claim, Some(pool), launch, taints)
         } else {
@@ -135,12 +140,13 @@ impl<'w> Scene<'w> {
         };
         let key = (Rc::as_ptr(&narrowing), claim.instance_types.as_slice());
         let known = self.launches.launches.get(&key).cloned();
-        // A claim that misses some of its types is worked out again, so that it is told so too.
+        // A claim that misses some of its types is worked out again, so that its missing types are
+        // reported too.
         if let Some(known) = known.filter(|known| known.types.len() == claim.instance_types.len()) {
             return known;
         }
         let types = self.launchable_types(claim, pool, &narrowing, report);
-        let launch = Rc::new(Launch::new(types, &self.world.topology_keys));
+        let launch = Rc::new(Launch::new(types, &self.cluster.topology_keys));
         self.launches.launches.insert(key, Rc::clone(&launch));
         launch
     }
@@ -156,11 +162,11 @@ impl<'w> Scene<'w> {
         if let Some(known) = self.launches.narrowings.get(&key) {
             return known.clone();
         }
-        let catalogue = &self.world.pools[pool].catalogue;
+        let catalogue = &self.cluster.pools[pool].catalogue;
         let (of_market, of_type): (Vec<_>, Vec<_>) =
             key.1.iter().cloned().partition(|e| is_market_label(&e.key) && catalogue.knows(&e.key));
         let narrowing = if of_type.is_empty() {
-            Narrowing::of_markets(self.world, pool, &of_market, taints).map(Rc::new)
+            Narrowing::of_markets(self.cluster, pool, &of_market, taints).map(Rc::new)
         } else {
             let base = self.narrowing(pool, of_market, taints);
             base.map(|base| Rc::new(Narrowing::further(&base, of_type)))
@@ -176,7 +182,7 @@ impl<'w> Scene<'w> {
         pool: usize,
         report: &mut Report,
     ) -> Vec<Expression> {
-        let pool = &self.world.pools[pool];
+        let pool = &self.cluster.pools[pool];
         let mut wanted = Vec::new();
         // A requirement on the host name stands in for a name that is not known yet.
         for requirement in claim.requirements.iter().filter(|r| &*r.key != HOSTNAME) {
@@ -207,7 +213,7 @@ impl<'w> Scene<'w> {
         narrowing: &Narrowing<'w>,
         report: &mut Report,
     ) -> Vec<Rc<TypeLaunch<'w>>> {
-        let pool = &self.world.pools[pool];
+        let pool = &self.cluster.pools[pool];
         let mut seen = rustc_hash::FxHashSet::default();
         let mut types = Vec::with_capacity(claim.instance_types.len());
         for name in claim.instance_types.iter().filter(|name| seen.insert(*name)) {
@@ -234,8 +240,8 @@ impl<'w> Scene<'w> {
     }
 }
 
-/// The taints that the claim's pods have to tolerate: the NodePool's, and further ones that the claim lists
-/// and that are no startup taints.
+/// The taints that the claim's pods have to tolerate: the NodePool's, and further ones that the
+/// claim lists and that are no startup taints.
 fn taints_of(template: &NodeClaimTemplate, claim: &PlannedNodeClaim) -> Vec<Taint> {
     let further = claim.taints.iter().filter(|taint| {
         !template.taints.contains(taint) && !template.startup_taints.contains(taint)

@@ -17,7 +17,7 @@ use crate::pool::{Pool, PoolOffer};
 use crate::volume::{VolumeNeeds, Volumes};
 
 /// Everything that can be said about a cluster before a plan is read.
-pub(crate) struct World<'a> {
+pub(crate) struct ClusterIndex<'a> {
     pub(crate) snapshot: &'a ClusterSnapshot,
     pub(crate) pods: Pods<'a>,
     pub(crate) pools: Vec<Pool<'a>>,
@@ -38,7 +38,7 @@ pub(crate) fn planned_claims(plan: &Plan) -> impl Iterator<Item = &PlannedNodeCl
     plan.node_claims.iter().chain(replacements)
 }
 
-impl<'a> World<'a> {
+impl<'a> ClusterIndex<'a> {
     /// Reads a snapshot as far as a plan over it needs; `ahead` are pods that schedules will add.
     pub(crate) fn read(snapshot: &'a ClusterSnapshot, plan: &Plan, ahead: &'a [Pod]) -> Self {
         // Virtual pods stand for capacity, not for anything that is placed.
