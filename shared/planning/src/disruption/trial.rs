@@ -12,6 +12,7 @@ use domain::reason::DisruptionReason;
 
 use super::consolidate_after::is_within_consolidate_after;
 use crate::feasibility::limits::Limits;
+use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
 use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, NodeIx, PodIx, ShapeIx};
@@ -53,6 +54,7 @@ pub(super) struct Decision {
 pub(super) struct Trials<'s, 'a> {
     pub(super) model: &'s Model<'a>,
     pub(super) topology: &'s Topology,
+    pub(super) scope: Scope<'s, 'a>,
     placer: Placer<'s, 'a>,
     state: State,
     /// Nodes that disruptions decided on remove.
@@ -86,7 +88,8 @@ impl<'s, 'a> Trials<'s, 'a> {
         Self {
             model,
             topology: &scheduling.topology,
-            placer: Placer::new(model, &scheduling.topology, state.clone()),
+            scope: scheduling.scope(model),
+            placer: Placer::new(scheduling.scope(model), state.clone()),
             state,
             removed: IndexVec::filled(false, model.nodes.len()),
             launched: scheduling.launched.clone(),
@@ -165,7 +168,7 @@ impl<'s, 'a> Trials<'s, 'a> {
         let mut trial = self.try_without(nodes);
         let mut limits = self.limits(nodes);
         let items = std::mem::take(&mut trial.items);
-        let packing = pack(self.model, self.topology, &trial.state, &mut limits, &items);
+        let packing = pack(self.scope, &trial.state, &mut limits, &items);
         trial.packed = packing.nodes;
         trial.failed.extend(packing.left);
         trial

@@ -20,8 +20,10 @@ use super::score::Scores;
 use super::static_capacity::drift::{one_for_one, with_pool_serving};
 use super::static_capacity::is_static;
 use super::trial::{Decision, Trial, Trials};
+use crate::feasibility::scope::Scope;
 use crate::ids::NodeIx;
 use crate::model::Model;
+use crate::model::memo::Memo;
 use crate::scheduling::Scheduling;
 use crate::scheduling::claim;
 use crate::work::NewNode;
@@ -202,19 +204,19 @@ fn same_replacements(
             "its pods need only {wanted} new nodes now, {planned} planned"
         )));
     }
-    let model = trials.model;
+    let Scope { model, memo, .. } = trials.scope;
     let mut limits = trials.limits_with(nodes, trial);
     let mut unused: Vec<&PlannedNodeClaim> = disruption.replacements.iter().collect();
     let mut used: Vec<PlannedNodeClaim> = Vec::with_capacity(planned);
     for packed in &trial.packed {
         let differences: Vec<Option<String>> =
-            unused.iter().map(|planned| difference(model, packed, planned)).collect();
+            unused.iter().map(|planned| difference(model, memo, packed, planned)).collect();
         let Some(same) = differences.iter().position(Option::is_none) else {
             let first = differences.into_iter().flatten().next();
             return Err(changed(first.unwrap_or_default()));
         };
         let planned = unused.remove(same);
-        match claim::renewed(model, packed, &mut limits, planned) {
+        match claim::renewed(model, memo, packed, &mut limits, planned) {
             Some(fresh) => used.push(fresh),
             // The node is removed in any case: what was planned before limits were used up is
             // better than nothing.
@@ -234,7 +236,12 @@ fn same_replacements(
 
 /// Why the planned claim would not do as the node that is needed now. Whatever its launch may
 /// result in must do: every type, zone, capacity type and label.
-fn difference(model: &Model, packed: &NewNode, planned: &PlannedNodeClaim) -> Option<String> {
+fn difference(
+    model: &Model,
+    memo: &Memo,
+    packed: &NewNode,
+    planned: &PlannedNodeClaim,
+) -> Option<String> {
     let pool = &model.pools[packed.pool];
     let name = &planned.name;
     if pool.node_pool.name != planned.node_pool {
@@ -263,7 +270,7 @@ fn difference(model: &Model, packed: &NewNode, planned: &PlannedNodeClaim) -> Op
             compatible.purchases.contains(index) && purchase.capacity_type.as_str() == value
         })
     };
-    let sets = model.sets.borrow();
+    let sets = memo.sets();
     unmet(label::ZONE, &zone).or_else(|| unmet(label::CAPACITY_TYPE, &purchase)).or_else(|| {
         compatible.open.iter().find_map(|rule| {
             let wanted = sets.get(rule.set);

@@ -10,6 +10,7 @@ use crate::feasibility::limits::Limits;
 use crate::ids::PoolIx;
 use crate::model::Model;
 use crate::model::intern::KeyRule;
+use crate::model::memo::Memo;
 
 /// What a claim was chosen from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +32,10 @@ pub fn explain_claim(
     let model = Model::new(snapshot, &virtual_pods);
     let index = model.pools.position(|pool| pool.node_pool.name == claim.node_pool)?;
     let pool = &model.pools[index];
-    let mut funnel = Funnel::of(&model, pool);
+    let memo = Memo::of(&model);
+    let mut funnel = Funnel::of(&model, &memo, pool);
     let of_pods = keys_of_pods(&model, claim);
-    let rules = rules(&model, &pool.own, claim);
+    let rules = rules(&model, &memo, &pool.own, claim);
     funnel.require(&rules, |rule, text| {
         if of_pods.contains(&rule.key) { Filter::Pods(text) } else { Filter::Topology(text) }
     });
@@ -44,8 +46,8 @@ pub fn explain_claim(
 }
 
 /// What the claim requires beyond its pool, as far as that decides which types are left.
-fn rules(model: &Model, own: &Requirements, claim: &PlannedNodeClaim) -> Vec<KeyRule> {
-    let mut sets = model.sets.borrow_mut();
+fn rules(model: &Model, memo: &Memo, own: &Requirements, claim: &PlannedNodeClaim) -> Vec<KeyRule> {
+    let mut sets = memo.sets_mut();
     let is_beyond = |requirement: &&Requirement| {
         let key = &requirement.key;
         let is_of_pool = own.get(key).is_some_and(|own| own.values == requirement.value_set());
@@ -58,7 +60,7 @@ fn rules(model: &Model, own: &Requirements, claim: &PlannedNodeClaim) -> Vec<Key
 
 /// Keys that the claim's pods name in node selectors, affinity and volumes.
 fn keys_of_pods(model: &Model, claim: &PlannedNodeClaim) -> Vec<Text> {
-    let sets = model.sets.borrow();
+    let sets = &model.sets;
     let mut keys: Vec<Text> = model
         .shapes
         .pods

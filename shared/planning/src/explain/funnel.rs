@@ -12,6 +12,7 @@ use crate::feasibility::limits::Limits;
 use crate::ids::{PoolIx, TypeIx, TypeSet};
 use crate::model::Model;
 use crate::model::intern::{KeyKind, KeyRule};
+use crate::model::memo::Memo;
 use crate::model::pool::{Compatible, Pool, PricedType};
 
 /// What decides which instance types are left.
@@ -90,6 +91,7 @@ pub struct Offer {
 /// Instance types of one NodePool on their way through the filters.
 pub(super) struct Funnel<'m, 'a> {
     model: &'m Model<'a>,
+    memo: &'m Memo,
     pool: &'m Pool<'a>,
     pub(super) steps: Vec<Step>,
     left: Compatible,
@@ -97,7 +99,7 @@ pub(super) struct Funnel<'m, 'a> {
 
 impl<'m, 'a> Funnel<'m, 'a> {
     /// From the catalogue to what the pool may launch at all.
-    pub(super) fn of(model: &'m Model<'a>, pool: &'m Pool<'a>) -> Self {
+    pub(super) fn of(model: &'m Model<'a>, memo: &'m Memo, pool: &'m Pool<'a>) -> Self {
         let class = &pool.node_pool.template.node_class_ref.name;
         let offered = model.snapshot.instance_types.of(class);
         let mut left: Vec<&InstanceType> = offered.iter().collect();
@@ -127,7 +129,7 @@ impl<'m, 'a> Funnel<'m, 'a> {
         };
         let (kept, dropped): (Vec<_>, _) = left.into_iter().partition(is_kept);
         steps.push(step(Filter::Offering, kept.len(), dropped));
-        Self { model, pool, steps, left: pool.everything() }
+        Self { model, memo, pool, steps, left: pool.everything() }
     }
 
     /// Filters by rules on labels; stops at one that leaves nothing.
@@ -135,14 +137,12 @@ impl<'m, 'a> Funnel<'m, 'a> {
         for rule in rules {
             let before = self.names();
             let mut next = self.left.clone();
-            let mut sets = self.model.sets.borrow_mut();
-            let text: Text = format!("{} {}", rule.key, sets.get(rule.set)).into();
-            if self.pool.narrow(&mut next, rule, &self.model.key_kinds, &mut sets).is_ok() {
-                next.types.intersect_with(&self.pool.viable(next.zones, next.purchases));
+            let text: Text = format!("{} {}", rule.key, self.memo.sets().get(rule.set)).into();
+            if self.pool.narrow(&mut next, rule, &self.model.key_kinds, self.memo).is_ok() {
+                next.types.intersect_with(&self.memo.viable(self.pool, next.zones, next.purchases));
             } else {
                 next.types = TypeSet::empty(self.pool.types.len());
             }
-            drop(sets);
             self.left = next;
             self.record(filter(rule, text), &before);
             if self.left.types.is_empty() {
@@ -194,8 +194,8 @@ impl<'m, 'a> Funnel<'m, 'a> {
             capacity_type: self.pool.purchases[priced.offering.purchase].capacity_type,
             price: priced.offering.price,
         };
-        self.pool
-            .cheapest(self.left.zones, self.left.purchases)
+        self.memo
+            .cheapest(self.pool, self.left.zones, self.left.purchases)
             .iter()
             .filter(|priced| self.left.types.contains(priced.index))
             .map(offer)

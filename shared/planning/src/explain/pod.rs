@@ -70,11 +70,11 @@ pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplan
             limits.take(*pool, capacity);
         }
     }
-    let mut placer = Placer::new(&model, &scheduling.topology, scheduling.state.clone());
+    let mut placer = Placer::new(scheduling.scope(&model), scheduling.state.clone());
     let own = scheduling.placed.iter().find(|(placed, _)| *placed == pod).map(|(_, node)| *node);
     let (nodes, accepting) = nodes(&model, &mut placer, shape, own);
     let placer = &mut placer;
-    let mut context = PoolContext { model: &model, placer, limits: &limits, shape, has_place };
+    let mut context = PoolContext { placer, limits: &limits, shape, has_place };
     let pools = model.pools.indices().map(|pool| context.explain(pool)).collect();
     Some(PodExplanation { pools, nodes, accepting })
 }
@@ -87,52 +87,55 @@ fn has_place(plan: &Plan, key: &PodKey) -> bool {
 }
 
 /// What pools are explained with.
-struct PoolContext<'c, 'm, 'a> {
-    model: &'m Model<'a>,
-    placer: &'c mut Placer<'m, 'a>,
-    limits: &'c Limits,
-    shape: ShapeIx,
-    /// Whether the plan has room for the pod.
-    has_place: bool,
-}
-
-impl PoolContext<'_, '_, '_> {
-    fn explain(&mut self, index: PoolIx) -> PoolExplanation {
-        let (model, pool) = (self.model, &self.model.pools[index]);
-        let shape = model.shape(self.shape);
-        let fitting = shape
-            .alternatives
-            .iter()
-            .copied()
-            .find(|way| pool_fit(model, pool, shape, *way).is_ok());
-        let way = fitting.or(shape.alternatives.first().copied());
-        let unfit = if self.has_place && fitting.is_some() {
-            None
-        } else if let (true, Some(way)) = (self.has_place, way) {
-            pool_fit(model, pool, shape, way)
-                .err()
-                .map(|unfit| with_subnets(model, pool, Some(way), unfit))
-        } else {
-            Some(pool_reason(model, self.placer, self.limits, self.shape, index))
-        };
-        let mut explanation = PoolExplanation {
-            node_pool: pool.node_pool.name.clone(),
-            weight: pool.node_pool.weight,
-            unfit,
-            steps: Vec::new(),
-            cheapest: None,
-        };
-        let is_closed = explanation.unfit.as_ref().is_some_and(is_closed_to_all_types);
-        if let Some(way) = way.filter(|_| !is_closed) {
-            let mut funnel = Funnel::of(model, pool);
-            funnel.require(&rules(model, way), |_, text| Filter::Pods(text));
-            funnel.free_ports(&shape.spec.host_ports);
-            funnel.room(&shape.requests);
-            funnel.limits(self.limits, index);
-            explanation.cheapest = funnel.offers().into_iter().next();
-            explanation.steps = funnel.steps;
-        }
-        explanation
+/// Whether the plan has room for the pod.
+fn explain_pool(
+    model: &Model,
+    placer: &mut Placer,
+    limits: &Limits,
+    shape_index: ShapeIx,
+    (index, has_place): (PoolIx, bool),
+) -> PoolExplanation {
+    let pool = &model.pools[index];
+    let shape = model.shape(shape_index);
+    let fitting = shape
+        .alternatives
+        .iter()
+        .copied()
+        .find(|way| pool_fit(model, placer.scope().memo, pool, shape, *way).is_ok());
+    let way = fitting.or(shape.alternatives.first().copied());
+    let unfit = if has_place && fitting.is_some() {
+        None
+    } else if let (true, Some(way)) = (has_place, way) {
+        pool_fit(model, placer.scope().memo, pool, shape, way)
+            .err()
+            .map(|unfit| with_subnets(model, pool, Some(way), unfit))
+    } else {
+        Some(pool_reason(model, placer, limits, shape_index, index))
+    };
+    let serves_nobody = matches!(
+        unfit,
+        Some(
+            NodePoolUnfit::Deleting
+                | NodePoolUnfit::NotReady
+                | NodePoolUnfit::Static
+                | NodePoolUnfit::Taint(_)
+        )
+    );
+    let mut explanation = PoolExplanation {
+        node_pool: pool.node_pool.name.clone(),
+        weight: pool.node_pool.weight,
+        unfit,
+        steps: Vec::new(),
+        cheapest: None,
+    };
+    if let Some(way) = way.filter(|_| !serves_nobody) {
+        let mut funnel = Funnel::of(model, placer.scope().memo, pool);
+        funnel.require(&rules(model, way), |_, text| Filter::Pods(text));
+        funnel.free_ports(&shape.spec.host_ports);
+        funnel.room(&shape.requests);
+        funnel.limits(limits, index);
+        explanation.cheapest = funnel.offers().into_iter().next();
+        explanation.steps = funnel.steps;
     }
 }
 
@@ -148,7 +151,7 @@ fn is_closed_to_all_types(unfit: &NodePoolUnfit) -> bool {
 }
 
 fn rules(model: &Model, way: ConjunctionId) -> Vec<KeyRule> {
-    model.sets.borrow().rules(way).to_vec()
+    model.sets.rules(way).to_vec()
 }
 
 /// Nodes by what keeps the pod off them, and those that would take it; without `own`, the one that it

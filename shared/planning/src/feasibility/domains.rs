@@ -11,6 +11,7 @@ use super::topology::{Rule, Topology};
 use crate::ids::{PurchaseSet, ShapeIx, ZoneSet};
 use crate::model::Model;
 use crate::model::intern::KeyKind;
+use crate::model::memo::Memo;
 use crate::model::pool::{Compatible, Pool};
 
 /// Keys other than the host name of which a pod's new node needs a settled value, because the pod
@@ -47,15 +48,16 @@ pub(crate) fn pinned_keys(
 /// Values of the key that new nodes of the fits could have, sorted.
 pub(crate) fn launchable_domains(
     model: &Model,
+    memo: &Memo,
     shape: ShapeIx,
     key: &Text,
     fits: &[Rc<Fit>],
 ) -> Vec<Text> {
-    let requests = &model.shape(shape).requests;
+    let label = Label { key, requests: &model.shape(shape).requests };
     let mut domains: Vec<Text> = fits
         .iter()
         .flat_map(|fit| &fit.pools)
-        .flat_map(|fit| pool_domains(model, &model.pools[fit.pool], &fit.compatible, key, requests))
+        .flat_map(|fit| pool_domains(model, memo, &model.pools[fit.pool], &fit.compatible, label))
         .collect();
     domains.sort();
     domains.dedup();
@@ -63,8 +65,9 @@ pub(crate) fn launchable_domains(
 }
 
 /// Values of the key that nodes of pools have whose taints the shape does not tolerate.
-pub(crate) fn tainted_domains(model: &Model, shape: ShapeIx, key: &Text) -> Vec<Text> {
+pub(crate) fn tainted_domains(model: &Model, memo: &Memo, shape: ShapeIx, key: &Text) -> Vec<Text> {
     let own = model.shape(shape);
+    let label = Label { key, requests: &own.requests };
     let mut domains = Vec::new();
     for pool in &model.pools {
         let taints = &pool.node_pool.template.taints;
@@ -72,21 +75,27 @@ pub(crate) fn tainted_domains(model: &Model, shape: ShapeIx, key: &Text) -> Vec<
             continue;
         }
         for way in &own.node_alternatives {
-            let found = pool.compatible(*way, &model.key_kinds, &mut model.sets.borrow_mut());
-            if let Ok(compatible) = found {
-                domains.extend(pool_domains(model, pool, &compatible, key, &own.requests));
+            if let Ok(compatible) = memo.compatible(model, pool, *way) {
+                domains.extend(pool_domains(model, memo, pool, &compatible, label));
             }
         }
     }
     domains
 }
 
+/// A label of nodes that have room for some requests.
+#[derive(Clone, Copy)]
+struct Label<'l> {
+    key: &'l Text,
+    requests: &'l [i64],
+}
+
 fn pool_domains(
     model: &Model,
+    memo: &Memo,
     pool: &Pool,
     compatible: &Compatible,
-    key: &Text,
-    requests: &[i64],
+    Label { key, requests }: Label,
 ) -> Vec<Text> {
     let fitting = || {
         compatible
@@ -133,7 +142,7 @@ fn pool_domains(
         Some(KeyKind::Hostname | KeyKind::Reservation) => Vec::new(),
         Some(KeyKind::InstanceType { .. }) => {
             let rule = compatible.open.iter().find(|rule| rule.key == *key);
-            let sets = model.sets.borrow();
+            let sets = memo.sets();
             fitting()
                 .flat_map(|one| one.instance_type.labels.get(key).into_iter().flatten())
                 .filter(|value| rule.is_none_or(|rule| sets.get(rule.set).contains(value)))
@@ -144,7 +153,7 @@ fn pool_domains(
             pool.fixed_label(key).cloned().into_iter().collect()
         }
         None => {
-            let sets = model.sets.borrow();
+            let sets = memo.sets();
             compatible
                 .open
                 .iter()

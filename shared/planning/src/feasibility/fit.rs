@@ -8,6 +8,7 @@ use domain::taint::{TaintEffect, first_untolerated, tolerated};
 use crate::ids::{PoolIx, TypeIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
+use crate::model::memo::Memo;
 use crate::model::pool::{Compatible, MinValuesUnmet, Pool, TypeRate};
 use crate::model::shape::Shape;
 
@@ -46,12 +47,12 @@ impl Fit {
 }
 
 /// Where a new node for one pod of the shape could come from under further requirements.
-pub(crate) fn fit(model: &Model, shape: &Shape, conjunction: ConjunctionId) -> Fit {
+pub(crate) fn fit(model: &Model, memo: &Memo, shape: &Shape, conjunction: ConjunctionId) -> Fit {
     let mut pools = Vec::new();
     let mut avoided = Vec::new();
     for (index, pool) in model.pools.iter_enumerated() {
-        let Ok(compatible) = pool_fit(model, pool, shape, conjunction) else { continue };
-        let rates = pool.rates(conjunction, &compatible);
+        let Ok(compatible) = pool_fit(model, memo, pool, shape, conjunction) else { continue };
+        let rates = memo.rates(pool, conjunction, &compatible);
         let value = cheapest_share(pool, &rates, &shape.requests);
         let fit = PoolFit { pool: index, compatible, value };
         if is_avoided(pool, shape) { avoided.push(fit) } else { pools.push(fit) }
@@ -68,6 +69,7 @@ fn is_avoided(pool: &Pool, shape: &Shape) -> bool {
 /// What the pool could launch for one pod of the shape, or the first thing that rules it out.
 pub(crate) fn pool_fit(
     model: &Model,
+    memo: &Memo,
     pool: &Pool,
     shape: &Shape,
     conjunction: ConjunctionId,
@@ -79,8 +81,7 @@ pub(crate) fn pool_fit(
     {
         return Err(NodePoolUnfit::Taint(taint.clone()));
     }
-    let mut sets = model.sets.borrow_mut();
-    let mut compatible = pool.compatible(conjunction, &model.key_kinds, &mut sets)?;
+    let mut compatible = memo.compatible(model, pool, conjunction)?;
     if !shape.spec.host_ports.is_empty() {
         compatible = Rc::new(without_port_conflicts(pool, shape, &compatible)?);
     }

@@ -7,5 +7,6 @@ pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod node;
 pub(crate) mod node_constraint;
+pub(crate) mod scope;
 pub(crate) mod state;
 pub(crate) mod topology;

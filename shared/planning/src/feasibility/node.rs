@@ -102,7 +102,7 @@ fn attaches(model: &Model, state: &State, shape: ShapeIx, node: NodeIx) -> Resul
 
 /// Whether a node's labels and name meet the requirements.
 pub(crate) fn node_meets(model: &Model, node: &NodeView, conjunction: ConjunctionId) -> bool {
-    let sets = model.sets.borrow();
+    let sets = &model.sets;
     sets.rules(conjunction).iter().all(|rule| {
         let value = if &*rule.key == NODE_NAME_FIELD {
             node.node.map(|node| &node.name)

@@ -59,7 +59,7 @@ impl ConjunctionId {
 }
 
 /// Interned sets and conjunctions, with what was worked out about them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sets {
     values: Vec<Rc<ValueSet>>,
     ids: FxHashMap<ValueSet, SetId>,

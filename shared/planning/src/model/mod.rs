@@ -6,6 +6,7 @@
 
 pub(crate) mod daemon;
 pub(crate) mod intern;
+pub(crate) mod memo;
 pub(crate) mod node;
 mod overlay;
 pub(crate) mod pool;
@@ -13,7 +14,6 @@ pub(crate) mod resources;
 pub(crate) mod shape;
 mod volume;
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use domain::Text;
@@ -42,8 +42,8 @@ pub(crate) struct Model<'a> {
     pub(crate) nodes: IndexVec<NodeIx, NodeView<'a>>,
     /// Pods grouped by shape.
     pub(crate) shapes: Shapes<'a>,
-    /// Interned label keys and value sets.
-    pub(crate) sets: RefCell<Sets>,
+    /// Value sets and conjunctions that pods and NodePools name.
+    pub(crate) sets: Sets,
     /// What each label key is decided by.
     pub(crate) key_kinds: BTreeMap<Text, KeyKind>,
     /// Zone names by index.
@@ -60,16 +60,7 @@ impl<'a> Model<'a> {
         let pools = pool::pools(snapshot, &resources, &key_kinds, &zones, &mut sets);
         let nodes = node::nodes(snapshot, &resources);
         let shapes = Shapes::of(snapshot, virtual_pods, &resources, &mut sets);
-        Self {
-            snapshot,
-            resources,
-            pools,
-            nodes,
-            shapes,
-            sets: RefCell::new(sets),
-            key_kinds,
-            zones,
-        }
+        Self { snapshot, resources, pools, nodes, shapes, sets, key_kinds, zones }
     }
 
     /// A shape by index.

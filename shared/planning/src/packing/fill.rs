@@ -305,8 +305,7 @@ impl Packer<'_, '_, '_, '_> {
             None => (**own).clone(),
             Some(joint) if is_known => joint.compatible.clone(),
             Some(joint) => {
-                let both =
-                    pool.both(&joint.compatible, own, &mut self.setup.model.sets.borrow_mut());
+                let both = pool.both(&joint.compatible, own, self.setup.memo);
                 match both {
                     Some(both) if both.types.contains(bin.type_index) => both,
                     _ => return false,

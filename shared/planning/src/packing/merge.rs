@@ -11,6 +11,7 @@ use domain::money::UsdPerHour;
 
 use crate::feasibility::fit::fit;
 use crate::feasibility::host::HostCounts;
+use crate::feasibility::scope::Scope;
 use crate::feasibility::topology::Topology;
 use crate::ids::{PodIx, PoolIx, TypeIx};
 use crate::model::Model;
@@ -22,7 +23,7 @@ use crate::work::{Member, NewNode};
 const NODES_MAX: usize = 48;
 
 /// Merges pairs as long as one costs no more than both, the largest saving first.
-pub(crate) fn merge(model: &Model, topology: &Topology, nodes: Vec<NewNode>) -> Vec<NewNode> {
+pub(crate) fn merge(scope: Scope, nodes: Vec<NewNode>) -> Vec<NewNode> {
     if nodes.len() < 2 || nodes.len() > NODES_MAX {
         return nodes;
     }
@@ -30,7 +31,7 @@ pub(crate) fn merge(model: &Model, topology: &Topology, nodes: Vec<NewNode>) -> 
     let mut savings: BTreeMap<(usize, usize), i64> = BTreeMap::new();
     for second in 1..slots.len() {
         for first in 0..second {
-            weigh(model, topology, &slots, (first, second), &mut savings);
+            weigh(scope, &slots, (first, second), &mut savings);
         }
     }
     loop {
@@ -41,11 +42,11 @@ pub(crate) fn merge(model: &Model, topology: &Topology, nodes: Vec<NewNode>) -> 
             [first, second].iter().all(|gone| pair.0 != *gone && pair.1 != *gone)
         });
         let (Some(a), Some(b)) = (slots[first].take(), slots[second].take()) else { break };
-        slots[first] = merged(model, topology, &a, &b).map(|(merged, _)| merged);
+        slots[first] = merged(scope, &a, &b).map(|(merged, _)| merged);
         for other in 0..slots.len() {
             if other != first {
                 let pair = (other.min(first), other.max(first));
-                weigh(model, topology, &slots, pair, &mut savings);
+                weigh(scope, &slots, pair, &mut savings);
             }
         }
     }
@@ -56,18 +57,15 @@ pub(crate) fn merge(model: &Model, topology: &Topology, nodes: Vec<NewNode>) -> 
 const PODS_MAX: usize = 8;
 
 /// Takes nodes apart whose pods all fit on the others at no higher price, the cheapest first.
-pub(crate) fn dissolve(
-    model: &Model,
-    topology: &Topology,
-    mut nodes: Vec<NewNode>,
-) -> Vec<NewNode> {
+pub(crate) fn dissolve(scope: Scope, mut nodes: Vec<NewNode>) -> Vec<NewNode> {
+    let Scope { model, memo, .. } = scope;
     if nodes.len() > NODES_MAX {
         return nodes;
     }
-    nodes.sort_by_cached_key(|node| node.price(model));
+    nodes.sort_by_cached_key(|node| node.price(model, memo));
     let mut index = 0;
     while index < nodes.len() && nodes.len() > 1 {
-        match without(model, topology, &nodes, index) {
+        match without(scope, &nodes, index) {
             Some(fewer) => nodes = fewer,
             None => index += 1,
         }
@@ -76,12 +74,8 @@ pub(crate) fn dissolve(
 }
 
 /// The nodes without one of them, its pods on the others; `None` where some pod fits on none.
-fn without(
-    model: &Model,
-    topology: &Topology,
-    nodes: &[NewNode],
-    index: usize,
-) -> Option<Vec<NewNode>> {
+fn without(scope: Scope, nodes: &[NewNode], index: usize) -> Option<Vec<NewNode>> {
+    let Scope { model, memo, .. } = scope;
     let going = &nodes[index];
     let pods: usize = going.members.iter().map(|member| member.pods.len()).sum();
     if pods > PODS_MAX || is_reserved(model, going) {
@@ -91,12 +85,12 @@ fn without(
     rest.remove(index);
     for member in &going.members {
         for pod in &member.pods {
-            let alone = alone(model, going, member, *pod)?;
+            let alone = alone(scope, going, member, *pod)?;
             let (host, joined) = rest.iter().enumerate().find_map(|(host, node)| {
-                let (joined, price) = merged_into(model, topology, node, &alone)?;
+                let (joined, price) = merged_into(scope, node, &alone)?;
                 let is_same = joined.type_index == node.type_index;
                 let has_limits = !model.pools[node.pool].node_pool.limits.is_empty();
-                (Some(price) <= node.price(model) && (is_same || !has_limits))
+                (Some(price) <= node.price(model, memo) && (is_same || !has_limits))
                     .then_some((host, joined))
             })?;
             rest[host] = joined;
@@ -106,9 +100,10 @@ fn without(
 }
 
 /// One pod of a node as a node of its own.
-fn alone(model: &Model, node: &NewNode, member: &Member, pod: PodIx) -> Option<NewNode> {
+fn alone(scope: Scope, node: &NewNode, member: &Member, pod: PodIx) -> Option<NewNode> {
+    let Scope { model, memo, .. } = scope;
     let shape = model.shape(model.shapes.of_pod[pod]?);
-    let own = fit(model, shape, member.conjunction);
+    let own = fit(model, memo, shape, member.conjunction);
     let own = own.pools.iter().find(|own| own.pool == node.pool)?;
     Some(NewNode {
         pool: node.pool,
@@ -121,15 +116,15 @@ fn alone(model: &Model, node: &NewNode, member: &Member, pod: PodIx) -> Option<N
 
 /// Notes what merging a pair saves, if it can be merged and costs no more.
 fn weigh(
-    model: &Model,
-    topology: &Topology,
+    scope: Scope,
     slots: &[Option<NewNode>],
     pair: (usize, usize),
     savings: &mut BTreeMap<(usize, usize), i64>,
 ) {
     let (Some(a), Some(b)) = (&slots[pair.0], &slots[pair.1]) else { return };
-    let Some((_, price)) = merged(model, topology, a, b) else { return };
-    let both = a.price(model).zip(b.price(model)).map(|(a, b)| a + b);
+    let Scope { model, memo, .. } = scope;
+    let Some((_, price)) = merged(scope, a, b) else { return };
+    let both = a.price(model, memo).zip(b.price(model, memo)).map(|(a, b)| a + b);
     if let Some(both) = both.filter(|both| price <= *both) {
         savings.insert(pair, (both - price).nanos());
     }
@@ -137,26 +132,23 @@ fn weigh(
 
 /// One node for the pods of both, of the pool of one of them, on the cheapest type; and what it
 /// costs.
-fn merged(
-    model: &Model,
-    topology: &Topology,
-    a: &NewNode,
-    b: &NewNode,
-) -> Option<(NewNode, UsdPerHour)> {
+fn merged(scope: Scope, a: &NewNode, b: &NewNode) -> Option<(NewNode, UsdPerHour)> {
+    let model = scope.model;
     if is_reserved(model, a) || is_reserved(model, b) {
         return None;
     }
-    let into_a = merged_into(model, topology, a, b);
+    let into_a = merged_into(scope, a, b);
     if a.pool == b.pool {
         return into_a;
     }
-    let into_b = merged_into(model, topology, b, a);
+    let into_b = merged_into(scope, b, a);
     into_a.into_iter().chain(into_b).min_by_key(|(_, price)| *price)
 }
 
 /// What may be launched in a pool for the pods of a node; `None` where they may not go there: a
 /// heavier pool never gives way to a lighter one.
-fn compatible_in(model: &Model, pool_index: PoolIx, packed: &NewNode) -> Option<Compatible> {
+fn compatible_in(scope: Scope, pool_index: PoolIx, packed: &NewNode) -> Option<Compatible> {
+    let Scope { model, memo, .. } = scope;
     if packed.pool == pool_index {
         return Some(packed.compatible.clone());
     }
@@ -167,36 +159,28 @@ fn compatible_in(model: &Model, pool_index: PoolIx, packed: &NewNode) -> Option<
     let mut joint: Option<Compatible> = None;
     for member in &packed.members {
         let shape = member.pods.first().and_then(|pod| model.shapes.of_pod[*pod])?;
-        let own = fit(model, model.shape(shape), member.conjunction);
+        let own = fit(model, memo, model.shape(shape), member.conjunction);
         let own = own.pools.iter().find(|own| own.pool == pool_index)?;
         joint = Some(match joint {
             None => (*own.compatible).clone(),
-            Some(joint) => model.pools[pool_index].both(
-                &joint,
-                &own.compatible,
-                &mut model.sets.borrow_mut(),
-            )?,
+            Some(joint) => model.pools[pool_index].both(&joint, &own.compatible, memo)?,
         });
     }
     joint
 }
 
-fn merged_into(
-    model: &Model,
-    topology: &Topology,
-    a: &NewNode,
-    b: &NewNode,
-) -> Option<(NewNode, UsdPerHour)> {
+fn merged_into(scope: Scope, a: &NewNode, b: &NewNode) -> Option<(NewNode, UsdPerHour)> {
+    let Scope { model, topology, memo } = scope;
     let pool = &model.pools[a.pool];
     if is_reserved(model, a) {
         return None;
     }
-    let other = compatible_in(model, a.pool, b)?;
-    let mut compatible = pool.both(&a.compatible, &other, &mut model.sets.borrow_mut())?;
+    let other = compatible_in(scope, a.pool, b)?;
+    let mut compatible = pool.both(&a.compatible, &other, memo)?;
     let requests: Vec<i64> = a.requests.iter().zip(&b.requests).map(|(a, b)| a + b).collect();
     compatible.types = pool.with_room(&compatible.types, &requests);
-    let priced = *pool
-        .cheapest(compatible.zones, compatible.purchases)
+    let priced = *memo
+        .cheapest(pool, compatible.zones, compatible.purchases)
         .iter()
         .filter(|priced| compatible.types.contains(priced.index))
         .find(|priced| is_within_both(pool, priced.index, a, b))?;

@@ -23,10 +23,9 @@ mod runs;
 mod setup;
 
 use crate::feasibility::limits::Limits;
+use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
-use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, ItemIx};
-use crate::model::Model;
 use crate::packing::merge::{dissolve, merge};
 use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::setup::Setup;
@@ -47,14 +46,8 @@ pub(crate) enum Search<'r> {
 
 /// Packs items into new nodes within the pools' limits, as [`pack_for_less`] does without a
 /// relaxation.
-pub(crate) fn pack(
-    model: &Model,
-    topology: &Topology,
-    state: &State,
-    limits: &mut Limits,
-    items: &[Item],
-) -> Packing {
-    pack_for_less(model, topology, state, limits, (items, Search::Alone))
+pub(crate) fn pack(scope: Scope, state: &State, limits: &mut Limits, items: &[Item]) -> Packing {
+    pack_for_less(scope, state, limits, items, Search::Alone)
 }
 
 /// Packs items into new nodes within the pools' limits, as cheaply as the search budget finds.
@@ -65,16 +58,16 @@ pub(crate) fn pack(
 /// packing of all rounds counts, so the answer is never dearer than the first. Rounds are bounded
 /// by work, not by time: the same input, the same answer.
 pub(crate) fn pack_for_less(
-    model: &Model,
-    topology: &Topology,
+    scope: Scope,
     state: &State,
     limits: &mut Limits,
-    (items, search): (&[Item], Search),
+    items: &[Item],
+    search: Search,
 ) -> Packing {
     if items.is_empty() {
         return Packing { nodes: Vec::new(), left: Vec::new() };
     }
-    let setup = Setup::of(model, topology, state, items);
+    let setup = Setup::of(scope, state, items);
     let mut values = setup.values.clone();
     let mut best = match search {
         Search::With(relaxation) => first(&setup, relaxation, limits, items),
@@ -111,7 +104,7 @@ pub(crate) fn pack_for_less(
     }
     *limits = best.limits;
     let Packing { nodes, left } = best.packing;
-    let nodes = dissolve(model, topology, merge(model, topology, nodes));
+    let nodes = dissolve(scope, merge(scope, nodes));
     Packing { nodes, left }
 }
 

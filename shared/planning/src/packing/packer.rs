@@ -10,6 +10,7 @@ use super::relaxed::PackingRelaxation;
 use super::setup::Setup;
 use crate::feasibility::limits::Limits;
 use crate::ids::{GroupIx, IndexVec, ItemIx, PurchaseIx, PurchaseSet};
+use crate::model::memo::Memo;
 use crate::model::pool::{Compatible, Pool};
 use crate::work::Item;
 use crate::work::{Member, NewNode};
@@ -147,7 +148,11 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
             bin.purchase
         });
         compatible.purchases = bought(pool, compatible.purchases, reservation);
-        compatible.types.intersect_with(&pool.viable(compatible.zones, compatible.purchases));
+        compatible.types.intersect_with(&self.setup.memo.viable(
+            pool,
+            compatible.zones,
+            compatible.purchases,
+        ));
         let mut requests = vec![0; self.setup.model.resources.len()];
         for (item, count) in &pattern.counts {
             let shape = self.items[*item].shape;
@@ -156,7 +161,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
                 *sum += amount * i64::from(*count);
             }
         }
-        let price = cheapest_price(pool, &compatible, &requests);
+        let price = cheapest_price(self.setup.memo, pool, &compatible, &requests);
         let value: f64 =
             pattern.counts.iter().map(|(item, count)| self.values[*item] * f64::from(*count)).sum();
         self.cost += price * f64::from(times);
@@ -199,17 +204,16 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
             .collect();
         classes.sort_unstable();
         classes.dedup();
-        let mut sets = self.setup.model.sets.borrow_mut();
         let mut own = classes.iter().map(|class| &self.setup.classes[bin.pool][*class]);
         let first = (**own.next()?).clone();
-        own.try_fold(first, |joint, class| pool.both(&joint, class, &mut sets))
+        own.try_fold(first, |joint, class| pool.both(&joint, class, self.setup.memo))
     }
 }
 
 /// What the cheapest node costs that the requests fit on, in nano-USD an hour.
 #[expect(clippy::cast_precision_loss, reason = "only ranks")]
-fn cheapest_price(pool: &Pool, compatible: &Compatible, requests: &[i64]) -> f64 {
-    pool.cheapest(compatible.zones, compatible.purchases)
+fn cheapest_price(memo: &Memo, pool: &Pool, compatible: &Compatible, requests: &[i64]) -> f64 {
+    memo.cheapest(pool, compatible.zones, compatible.purchases)
         .iter()
         .filter(|priced| compatible.types.contains(priced.index))
         .find(|priced| pool.types[priced.index].has_room_for(requests))

@@ -6,10 +6,12 @@ use rustc_hash::FxHashMap;
 
 use super::bin::{Bin, bins};
 use crate::feasibility::host::host_affinity;
+use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
 use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, ItemIx, PoolIx};
 use crate::model::Model;
+use crate::model::memo::Memo;
 use crate::model::pool::Compatible;
 use crate::work::Item;
 
@@ -17,6 +19,7 @@ use crate::work::Item;
 pub(super) struct Setup<'p, 'm, 'a> {
     pub(super) model: &'m Model<'a>,
     pub(super) topology: &'m Topology,
+    pub(super) memo: &'m Memo,
     pub(super) state: &'p State,
     /// By pool, what may be launched for items: each distinct one is a class.
     pub(super) classes: IndexVec<PoolIx, Vec<Rc<Compatible>>>,
@@ -31,12 +34,8 @@ pub(super) struct Setup<'p, 'm, 'a> {
 }
 
 impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
-    pub(super) fn of(
-        model: &'m Model<'a>,
-        topology: &'m Topology,
-        state: &'p State,
-        items: &[Item],
-    ) -> Self {
+    pub(super) fn of(scope: Scope<'m, 'a>, state: &'p State, items: &[Item]) -> Self {
+        let Scope { model, topology, memo } = scope;
         let mut classes: IndexVec<PoolIx, Vec<Rc<Compatible>>> =
             IndexVec::filled(Vec::new(), model.pools.len());
         let mut known: FxHashMap<(PoolIx, *const Compatible), usize> = FxHashMap::default();
@@ -65,6 +64,7 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
             values: items.iter().map(|item| item.fit.value(model)).collect(),
             model,
             topology,
+            memo,
             state,
             classes,
             class_of,

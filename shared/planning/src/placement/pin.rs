@@ -110,7 +110,7 @@ impl Placer<'_, '_> {
             let (domain, own) = &domains[number % domains.len()];
             number /= domains.len();
             score.penalty += own.penalty;
-            conjunction = self.model.sets.borrow_mut().pinned(conjunction, key, domain)?;
+            conjunction = self.memo.sets_mut().pinned(conjunction, key, domain)?;
             pins.push((key.clone(), domain.clone()));
         }
         let Preferred { conjunction, fit, penalty } = self.with_preferences(shape, conjunction)?;
@@ -191,7 +191,7 @@ impl Placer<'_, '_> {
             .collect();
         domains.extend(self.launchable(shape, &own.key).iter().cloned());
         if !own.honors_taints() {
-            domains.extend(tainted_domains(self.model, shape, &own.key));
+            domains.extend(tainted_domains(self.model, self.memo, shape, &own.key));
         }
         domains.sort();
         domains.dedup();
@@ -207,7 +207,7 @@ impl Placer<'_, '_> {
         }
         let ways = self.model.shape(shape).node_alternatives.clone();
         let fits: Vec<Rc<Fit>> = ways.iter().map(|way| self.fit(shape, *way)).collect();
-        let found = Rc::new(launchable_domains(self.model, shape, key, &fits));
+        let found = Rc::new(launchable_domains(self.model, self.memo, shape, key, &fits));
         self.domains.insert((shape, key.clone()), found.clone());
         found
     }

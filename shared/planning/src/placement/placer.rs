@@ -10,11 +10,13 @@ use rustc_hash::FxHashMap;
 use super::nominations::Nominations;
 use crate::feasibility::domains::pinned_keys;
 use crate::feasibility::fit::{Fit, fit};
+use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
 use crate::feasibility::topology::{SoftSpread, Topology};
 use crate::ids::{GroupIx, IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
+use crate::model::memo::Memo;
 use crate::work::Item;
 
 /// What became of the pods.
@@ -44,6 +46,7 @@ type AllowedKey = (Vec<ConjunctionId>, Vec<Toleration>);
 pub(crate) struct Placer<'m, 'a> {
     pub(super) model: &'m Model<'a>,
     pub(super) topology: &'m Topology,
+    pub(super) memo: &'m Memo,
     /// Whether soft spreads settle where nodes are launched.
     pub(crate) soft_spread: SoftSpread,
     /// What has changed so far: pods placed count.
@@ -66,10 +69,12 @@ pub(crate) struct Placer<'m, 'a> {
 
 impl<'m, 'a> Placer<'m, 'a> {
     /// Starts from a state.
-    pub(crate) fn new(model: &'m Model<'a>, topology: &'m Topology, state: State) -> Self {
+    pub(crate) fn new(scope: Scope<'m, 'a>, state: State) -> Self {
+        let Scope { model, topology, memo } = scope;
         Self {
             model,
             topology,
+            memo,
             soft_spread: SoftSpread::Required,
             state,
             fits: FxHashMap::default(),
@@ -82,6 +87,11 @@ impl<'m, 'a> Placer<'m, 'a> {
             caps: FxHashMap::default(),
             assigned: FxHashMap::default(),
         }
+    }
+
+    /// What it works on.
+    pub(crate) fn scope(&self) -> Scope<'m, 'a> {
+        Scope { model: self.model, topology: self.topology, memo: self.memo }
     }
 
     /// Starts over from another state, keeping what was worked out about shapes.
@@ -147,7 +157,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         if let Some(known) = self.fits.get(&(shape, conjunction)) {
             return known.clone();
         }
-        let found = Rc::new(fit(self.model, self.model.shape(shape), conjunction));
+        let found = Rc::new(fit(self.model, self.memo, self.model.shape(shape), conjunction));
         self.fits.insert((shape, conjunction), found.clone());
         found
     }

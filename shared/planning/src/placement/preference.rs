@@ -60,7 +60,7 @@ impl Placer<'_, '_> {
             return Some(preferred);
         }
         for (weight, preference) in &self.model.shape(shape).preferences {
-            let both = self.model.sets.borrow_mut().and(preferred.conjunction, *preference);
+            let both = self.memo.sets_mut().and(preferred.conjunction, *preference);
             let narrowed = both.map(|both| (both, self.fit(shape, both)));
             match narrowed.filter(|(_, fit)| !fit.pools.is_empty()) {
                 Some((conjunction, fit)) => {

@@ -45,7 +45,7 @@ impl Placer<'_, '_> {
     }
 
     fn label_unfit(&self, node: &NodeView, way: ConjunctionId) -> Option<NodeUnfit> {
-        let sets = self.model.sets.borrow();
+        let sets = &self.model.sets;
         sets.rules(way).iter().find_map(|rule| {
             let value = if &*rule.key == NODE_NAME_FIELD {
                 node.node.map(|node| &node.name)
@@ -175,7 +175,7 @@ impl Placer<'_, '_> {
             Rc::new(Fit { pools })
         };
         let fits: Vec<Rc<Fit>> = ways.iter().map(|way| of_pool(self.fit(shape, *way))).collect();
-        launchable_domains(self.model, shape, key, &fits)
+        launchable_domains(self.model, self.memo, shape, key, &fits)
     }
 
     fn constraint_leaves_none(

@@ -9,9 +9,9 @@ use domain::settings::SearchEffort;
 
 use super::soft_spread;
 use crate::feasibility::limits::Limits;
+use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
 use crate::feasibility::topology::SoftSpread;
-use crate::feasibility::topology::Topology;
 use crate::ids::{PodIx, ShapeIx};
 use crate::model::Model;
 use crate::packing::relaxed::PackingRelaxation;
@@ -44,13 +44,9 @@ pub(super) struct Attempt {
 
 /// Finds places twice where pods carry a soft spread over zones: with the spread required, and
 /// relaxed. The price decides between the two.
-pub(super) fn attempt<'m>(
-    model: &Model,
-    topology: &'m Topology,
-    placer: &mut Placer<'m, '_>,
-    state: &State,
-    waiting: &[PodIx],
-) -> Attempt {
+pub(super) fn attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]) -> Attempt {
+    let scope = placer.scope();
+    let Scope { model, topology, memo } = scope;
     let mut first: BTreeMap<ShapeIx, &PodKey> = BTreeMap::new();
     for pod in waiting {
         if let Some(shape) = model.shapes.of_pod[*pod] {
@@ -71,20 +67,19 @@ pub(super) fn attempt<'m>(
         if items.is_empty() {
             return Search::Quick;
         }
-        let solve = || PackingRelaxation::solve(model, topology, &pods, budget(model, &pods));
+        let solve = || PackingRelaxation::solve(scope, &pods, budget(model, &pods));
         let relaxation = solved.get_or_init(solve).as_ref();
         relaxation.filter(|own| own.is_solved()).map_or(Search::Alone, Search::With)
     };
-    let (outcome, mut packing, limits) =
-        fitted(model, topology, placer, (state, waiting), relaxation);
+    let (outcome, mut packing, limits) = fitted(placer, state, waiting, relaxation);
     if !has_soft_spread || packing.nodes.is_empty() {
         let relaxation = solved.into_inner().flatten();
         return Attempt { outcome, packing, limits, relaxation };
     }
     let price = |nodes: &[NewNode]| -> UsdPerHour {
-        nodes.iter().filter_map(|node| node.price(model)).sum()
+        nodes.iter().filter_map(|node| node.price(model, memo)).sum()
     };
-    soft_spread::settle_zones(model, topology, &placer.state, &mut packing.nodes);
+    soft_spread::settle_zones(scope, &placer.state, &mut packing.nodes);
     let open = (outcome, packing, limits);
     let open_state = std::mem::replace(&mut placer.state, state.clone());
     placer.reset_with(SoftSpread::Required, state.clone());
@@ -94,11 +89,11 @@ pub(super) fn attempt<'m>(
         placer.reset_with(SoftSpread::Relaxed, open_state);
         return Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() };
     }
-    let quick = fitted(model, topology, placer, (state, waiting), |_| Search::Quick);
+    let quick = fitted(placer, state, waiting, |_| Search::Quick);
     let is_near = soft_spread::may_be_worth_its_premium(price(&quick.1.nodes), known);
     let kept = if is_near {
         placer.reset(state.clone());
-        fitted(model, topology, placer, (state, waiting), relaxation)
+        fitted(placer, state, waiting, relaxation)
     } else {
         quick
     };
@@ -114,18 +109,17 @@ pub(super) fn attempt<'m>(
 
 /// Places pods and packs nodes; where a domain that pods were counted in got no node for them,
 /// again.
-fn fitted<'m, 'r>(
-    model: &Model,
-    topology: &'m Topology,
-    placer: &mut Placer<'m, '_>,
-    (state, waiting): (&State, &[PodIx]),
+fn fitted<'r>(
+    placer: &mut Placer,
+    state: &State,
+    waiting: &[PodIx],
     search: impl Fn(&[Item]) -> Search<'r>,
 ) -> (Placements, Packing, Limits) {
-    let mut limits = Limits::of(model, |_| false);
+    let scope = placer.scope();
+    let mut limits = Limits::of(scope.model, |_| false);
     let mut outcome = placer.place(waiting);
     let known = search(&outcome.items);
-    let items = (outcome.items.as_slice(), known);
-    let mut packing = pack_for_less(model, topology, &placer.state, &mut limits, items);
+    let mut packing = pack_for_less(scope, &placer.state, &mut limits, &outcome.items, known);
     for _ in 0..REPLACEMENTS_MAX {
         // Pods that were counted in a domain and found no node there hold others back, or let too
         // many in: count them out and place all again.
@@ -133,10 +127,9 @@ fn fitted<'m, 'r>(
             break;
         }
         placer.reset(state.clone());
-        limits = Limits::of(model, |_| false);
+        limits = Limits::of(scope.model, |_| false);
         outcome = placer.place(waiting);
-        let items = (outcome.items.as_slice(), known);
-        packing = pack_for_less(model, topology, &placer.state, &mut limits, items);
+        packing = pack_for_less(scope, &placer.state, &mut limits, &outcome.items, known);
     }
     (outcome, packing, limits)
 }

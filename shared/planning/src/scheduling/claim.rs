@@ -15,6 +15,7 @@ use crate::feasibility::limits::Limits;
 use crate::ids::{PurchaseSet, TypeIx, TypeSet, ZoneSet};
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyKind};
+use crate::model::memo::Memo;
 use crate::model::pool::{MinValuesUnmet, Pool, PoolType, PricedType};
 use crate::work::NewNode;
 
@@ -85,6 +86,7 @@ impl Names {
 /// strictly requires.
 pub(crate) fn claim(
     model: &Model,
+    memo: &Memo,
     packed: &NewNode,
     limits: &mut Limits,
     names: &mut Names,
@@ -92,7 +94,7 @@ pub(crate) fn claim(
     let pool = &model.pools[packed.pool];
     let is_strict = model.snapshot.settings.min_values_policy == MinValuesPolicy::Strict;
     let untouched = (is_strict && !pool.min_values.is_empty()).then(|| limits.clone());
-    let listed = listed_types(pool, packed, limits);
+    let listed = listed_types(memo, pool, packed, limits);
     if let Some(before) = untouched
         && unmet(pool, packed, &listed).is_some()
     {
@@ -110,7 +112,7 @@ pub(crate) fn claim(
     let purchase = &pool.purchases[best.offering.purchase];
     let instance_types: Vec<Text> =
         listed.iter().map(|priced| pool.types[priced.index].instance_type.name.clone()).collect();
-    let (requirements, labels) = requirements_and_labels(model, pool, packed, &listed);
+    let (requirements, labels) = requirements_and_labels(model, memo, pool, packed, &listed);
     let template = &pool.node_pool.template;
     Some(PlannedNodeClaim {
         name: names.draw(&pool.node_pool.name, &content),
@@ -138,11 +140,12 @@ pub(crate) fn claim(
 /// prices, under the planned name. `None` where [`claim`] has none.
 pub(crate) fn renewed(
     model: &Model,
+    memo: &Memo,
     packed: &NewNode,
     limits: &mut Limits,
     planned: &PlannedNodeClaim,
 ) -> Option<PlannedNodeClaim> {
-    let fresh = claim(model, packed, limits, &mut Names::of(model))?;
+    let fresh = claim(model, memo, packed, limits, &mut Names::of(model))?;
     Some(PlannedNodeClaim { name: planned.name.clone(), ..fresh })
 }
 
@@ -176,10 +179,15 @@ fn unmet(pool: &Pool, packed: &NewNode, listed: &[PricedType]) -> Option<MinValu
 }
 
 /// Types that can host all its pods, cheapest first, each with its cheapest offering.
-fn listed_types(pool: &Pool, packed: &NewNode, limits: &mut Limits) -> Vec<PricedType> {
+fn listed_types(
+    memo: &Memo,
+    pool: &Pool,
+    packed: &NewNode,
+    limits: &mut Limits,
+) -> Vec<PricedType> {
     let compatible = &packed.compatible;
     let own_capacity = &pool.types[packed.type_index].capacity;
-    let priced = pool.cheapest(compatible.zones, compatible.purchases);
+    let priced = memo.cheapest(pool, compatible.zones, compatible.purchases);
     let hosting = priced
         .iter()
         .filter(|priced| compatible.types.contains(priced.index))
@@ -249,6 +257,7 @@ fn flexible(
 /// What the pool and the pods require, with the labels that follow from it.
 fn requirements_and_labels(
     model: &Model,
+    memo: &Memo,
     pool: &Pool,
     packed: &NewNode,
     listed: &[PricedType],
@@ -261,7 +270,7 @@ fn requirements_and_labels(
         labels.insert(key.into(), class.name.clone());
     }
     let mut all = pool.own.clone();
-    let sets = model.sets.borrow();
+    let sets = memo.sets();
     let conjunctions: BTreeSet<ConjunctionId> =
         packed.members.iter().map(|member| member.conjunction).collect();
     for rule in conjunctions.iter().flat_map(|id| sets.rules(*id).to_vec()) {

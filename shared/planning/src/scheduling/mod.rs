@@ -26,10 +26,12 @@ use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 
 use crate::feasibility::limits::Limits;
+use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
 use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx};
 use crate::model::Model;
+use crate::model::memo::Memo;
 use crate::model::node::NodeView;
 use crate::placement::{Placements, Placer};
 use crate::work::NewNode;
@@ -59,6 +61,8 @@ pub(crate) struct Scheduling {
     pub(crate) plan: Plan,
     /// Groups of all shapes.
     pub(crate) topology: Topology,
+    /// What was worked out about NodePools.
+    pub(crate) memo: Memo,
     /// The state once the plan's placements are made.
     pub(crate) state: State,
     /// Nodes to launch, as limits count them.
@@ -83,15 +87,17 @@ impl Scheduling {
         }
         let topology = Topology::of(model, &to_place, &waits);
         let state = State::of(model, &topology);
-        let mut placer = Placer::new(model, &topology, state.clone());
+        let memo = Memo::of(model);
+        let scope = Scope { model, topology: &topology, memo: &memo };
+        let mut placer = Placer::new(scope, state.clone());
         let Attempt { mut outcome, packing, mut limits, mut relaxation } =
-            attempt(model, &topology, &mut placer, &state, &waiting);
+            attempt(&mut placer, &state, &waiting);
         let packing = priority::enforce_priorities(
-            model,
-            &topology,
+            scope,
             &placer.state,
             &mut limits,
-            (&outcome.items, packing),
+            &outcome.items,
+            packing,
         );
         outcome.failed.extend(packing.left);
         let demand = demand(model, &outcome, &packing.nodes);
@@ -99,10 +105,17 @@ impl Scheduling {
             relaxation.lower_bound(model, &demand, budget(model, &demand))
         });
         let (mut plan, launched) =
-            plan(model, &mut placer, &mut limits, &outcome, &packing.nodes, &waiting);
+            plan(&mut placer, &mut limits, &outcome, &packing.nodes, &waiting);
         plan.totals.lower_bound = Some(lower_bound);
         let state = placer.state;
-        Self { plan, topology, state, launched, placed: outcome.placed }
+        Self { plan, topology, memo, state, launched, placed: outcome.placed }
+    }
+}
+
+impl Scheduling {
+    /// What it worked on, for whoever goes on from it.
+    pub(crate) fn scope<'m, 'a>(&'m self, model: &'m Model<'a>) -> Scope<'m, 'a> {
+        Scope { model, topology: &self.topology, memo: &self.memo }
     }
 }
 
@@ -172,20 +185,20 @@ fn needs_successor(model: &Model, index: PodIx) -> bool {
 }
 
 fn plan(
-    model: &Model,
     placer: &mut Placer,
     limits: &mut Limits,
     outcome: &Placements,
     packed: &[NewNode],
     waiting: &[PodIx],
 ) -> (Plan, Vec<Launched>) {
+    let Scope { model, memo, .. } = placer.scope();
     let mut names = Names::of(model);
     let mut node_claims: Vec<PlannedNodeClaim> = Vec::with_capacity(packed.len());
     let mut counted: Vec<Launched> = Vec::with_capacity(packed.len());
     let mut launched_for: Vec<(PodIx, Text)> = Vec::new();
     let mut failed = outcome.failed.clone();
     for packed in packed {
-        match claim::claim(model, packed, limits, &mut names) {
+        match claim::claim(model, memo, packed, limits, &mut names) {
             Some(claim) => {
                 counted.push(launched(model, packed.pool, &claim));
                 let pods = packed.members.iter().flat_map(|own| own.pods.iter());
@@ -195,7 +208,7 @@ fn plan(
             None => failed.extend(packed.members.iter().flat_map(|own| own.pods.iter().copied())),
         }
     }
-    for (pool, claim) in static_capacity::claims(model, limits, &mut names) {
+    for (pool, claim) in static_capacity::claims(model, memo, limits, &mut names) {
         counted.push(launched(model, pool, &claim));
         node_claims.push(claim);
     }

@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::feasibility::limits::Limits;
+use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
-use crate::feasibility::topology::Topology;
 use crate::ids::PodIx;
 use crate::model::Model;
 use crate::packing::{Packing, pack};
@@ -22,12 +22,13 @@ const PACKINGS_MAX: usize = 48;
 /// The packing of the items or, where it leaves a pod of higher priority than one that it serves,
 /// another packing within the pools' limits that serves by priority.
 pub(crate) fn enforce_priorities(
-    model: &Model,
-    topology: &Topology,
+    scope: Scope,
     state: &State,
     limits: &mut Limits,
-    (items, packing): (&[Item], Packing),
+    items: &[Item],
+    packing: Packing,
 ) -> Packing {
+    let model = scope.model;
     if !has_scarcity(model) || !has_priority_inversion(model, &packing) {
         return packing;
     }
@@ -37,8 +38,7 @@ pub(crate) fn enforce_priorities(
         tiers.entry(Reverse(priority(model, item))).or_default().push(item.clone());
     }
     let mut admission = Admission {
-        model,
-        topology,
+        scope,
         state,
         before: before.clone(),
         admitted: Vec::new(),
@@ -83,8 +83,7 @@ fn packed(packing: &Packing) -> impl Iterator<Item = PodIx> {
 
 /// Pods admitted so far, and where they go.
 struct Admission<'m, 'a> {
-    model: &'m Model<'a>,
-    topology: &'m Topology,
+    scope: Scope<'m, 'a>,
     state: &'m State,
     before: Limits,
     admitted: Vec<Item>,
@@ -133,7 +132,7 @@ impl Admission<'_, '_> {
             }
         }
         let mut limits = self.before.clone();
-        let packing = pack(self.model, self.topology, self.state, &mut limits, &candidates);
+        let packing = pack(self.scope, self.state, &mut limits, &candidates);
         let left: BTreeSet<PodIx> = packing.left.iter().copied().collect();
         if known.iter().any(|pod| left.contains(pod)) {
             return false;
@@ -161,7 +160,7 @@ impl Admission<'_, '_> {
             .collect();
         self.packing.left = rest.iter().flat_map(|item| item.pods.iter().copied()).collect();
         if self.tries_left == 0 {
-            let more = pack(self.model, self.topology, self.state, &mut self.limits, &rest);
+            let more = pack(self.scope, self.state, &mut self.limits, &rest);
             self.packing.nodes.extend(more.nodes);
             self.packing.left = more.left;
         }

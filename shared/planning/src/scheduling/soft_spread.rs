@@ -11,6 +11,7 @@ use domain::Text;
 use domain::label;
 use domain::money::UsdPerHour;
 
+use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
 use crate::feasibility::topology::Topology;
 use crate::ids::{GroupIx, ShapeIx, ZoneIx, ZoneSet};
@@ -60,12 +61,8 @@ fn soft_zone_spreads(topology: &Topology, shape: ShapeIx) -> impl Iterator<Item 
 /// Settles the zone of each node whose pods carry a soft spread over zones, the fullest nodes
 /// first: of the zones that cost hardly more than the cheapest, the one that holds the fewest
 /// selected pods.
-pub(crate) fn settle_zones(
-    model: &Model,
-    topology: &Topology,
-    state: &State,
-    nodes: &mut [NewNode],
-) {
+pub(crate) fn settle_zones(scope: Scope, state: &State, nodes: &mut [NewNode]) {
+    let Scope { model, topology, memo } = scope;
     let mut counts: BTreeMap<(GroupIx, Text), u32> = BTreeMap::new();
     let mut order: Vec<(usize, Vec<(GroupIx, u32)>)> = Vec::new();
     for (index, node) in nodes.iter().enumerate() {
@@ -84,15 +81,15 @@ pub(crate) fn settle_zones(
     for (index, own) in order {
         let node = &mut nodes[index];
         let pool = &model.pools[node.pool];
-        let Some(cheapest) = node.price(model) else { continue };
+        let Some(cheapest) = node.price(model, memo) else { continue };
         let most = cheapest + UsdPerHour::from_nanos(cheapest.nanos() / ZONE_PREMIUM_PART);
         let mut best: Option<((u32, UsdPerHour), NewNode, ZoneIx)> = None;
         for zone in node.compatible.zones.iter() {
             let mut there = node.clone();
             there.compatible.zones = ZoneSet::one(zone);
-            let viable = pool.viable(there.compatible.zones, there.compatible.purchases);
+            let viable = memo.viable(pool, there.compatible.zones, there.compatible.purchases);
             there.compatible.types.intersect_with(&viable);
-            let Some(price) = there.price(model).filter(|price| *price <= most) else {
+            let Some(price) = there.price(model, memo).filter(|price| *price <= most) else {
                 continue;
             };
             let crowd = own

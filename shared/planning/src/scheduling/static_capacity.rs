@@ -11,6 +11,7 @@ use super::claim::{Names, claim};
 use crate::feasibility::limits::Limits;
 use crate::ids::PoolIx;
 use crate::model::Model;
+use crate::model::memo::Memo;
 use crate::model::pool::Pool;
 use crate::work::NewNode;
 
@@ -21,6 +22,7 @@ const LAUNCHES_MAX: u32 = 500;
 /// the cheapest types.
 pub(crate) fn claims(
     model: &Model,
+    memo: &Memo,
     limits: &mut Limits,
     names: &mut Names,
 ) -> Vec<(PoolIx, PlannedNodeClaim)> {
@@ -29,14 +31,14 @@ pub(crate) fn claims(
         return claims;
     }
     for (index, pool) in model.pools.iter_enumerated() {
-        let Some(packed) = empty_node(model, index, pool) else { continue };
+        let Some(packed) = empty_node(model, memo, index, pool) else { continue };
         let capacity = &pool.types[packed.type_index].capacity;
         for _ in 0..missing(model, pool).min(LAUNCHES_MAX) {
             if limits.allow(index, capacity) == 0 {
                 break;
             }
             limits.take(index, capacity);
-            let Some(claim) = claim(model, &packed, limits, names) else { break };
+            let Some(claim) = claim(model, memo, &packed, limits, names) else { break };
             claims.push((index, claim));
         }
     }
@@ -59,9 +61,14 @@ fn missing(model: &Model, pool: &Pool) -> u32 {
 
 /// A node of the pool with nothing but its DaemonSets, of the cheapest type; `None` where none is
 /// offered or the pool contradicts itself.
-pub(crate) fn empty_node(model: &Model, index: PoolIx, pool: &Pool) -> Option<NewNode> {
+pub(crate) fn empty_node(
+    model: &Model,
+    memo: &Memo,
+    index: PoolIx,
+    pool: &Pool,
+) -> Option<NewNode> {
     let compatible = pool.everything();
-    let cheapest = pool.cheapest(compatible.zones, compatible.purchases);
+    let cheapest = memo.cheapest(pool, compatible.zones, compatible.purchases);
     if pool.has_no_node {
         return None;
     }

@@ -64,7 +64,7 @@ pub(crate) fn pool_reason(
     let pool = &model.pools[pool_index];
     let mut first_unfit = None;
     for way in &shape.alternatives {
-        match pool_fit(model, pool, shape, *way) {
+        match pool_fit(model, placer.scope().memo, pool, shape, *way) {
             Err(unfit) => {
                 first_unfit.get_or_insert_with(|| with_subnets(model, pool, Some(*way), unfit));
             }
@@ -140,7 +140,7 @@ fn no_subnet(model: &Model, pool: &Pool, way: Option<ConjunctionId>) -> Option<N
         class.status.subnets.iter().map(|subnet| subnet.zone.clone()).collect();
     zones.sort();
     zones.dedup();
-    let sets = model.sets.borrow();
+    let sets = &model.sets;
     let asked = way.and_then(|way| {
         let rules = sets.rules(way);
         rules.iter().find(|rule| &*rule.key == label::ZONE).map(|rule| sets.get(rule.set))

@@ -5,6 +5,7 @@ use domain::money::UsdPerHour;
 use crate::ids::{PodIx, PoolIx, TypeIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
+use crate::model::memo::Memo;
 use crate::model::pool::Compatible;
 
 /// A node to launch, before its instance types are listed.
@@ -24,10 +25,10 @@ pub(crate) struct NewNode {
 
 impl NewNode {
     /// What the cheapest type that its pods fit on costs.
-    pub(crate) fn price(&self, model: &Model) -> Option<UsdPerHour> {
+    pub(crate) fn price(&self, model: &Model, memo: &Memo) -> Option<UsdPerHour> {
         let pool = &model.pools[self.pool];
         let types = pool.with_room(&self.compatible.types, &self.requests);
-        pool.cheapest(self.compatible.zones, self.compatible.purchases)
+        memo.cheapest(pool, self.compatible.zones, self.compatible.purchases)
             .iter()
             .find(|priced| types.contains(priced.index))
             .map(|priced| priced.offering.price)

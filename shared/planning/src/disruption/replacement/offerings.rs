@@ -4,6 +4,7 @@ use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 
 use crate::ids::{PurchaseSet, TypeIx, TypeSet, ZoneSet};
+use crate::model::memo::Memo;
 use crate::model::pool::{Compatible, Pool};
 
 /// Where and how a node may be launched.
@@ -19,8 +20,12 @@ impl LaunchScope {
 }
 
 /// The cheapest type that may be launched, and its price.
-pub(super) fn cheapest(pool: &Pool, compatible: &Compatible) -> Option<(TypeIx, UsdPerHour)> {
-    pool.cheapest(compatible.zones, compatible.purchases)
+pub(super) fn cheapest(
+    memo: &Memo,
+    pool: &Pool,
+    compatible: &Compatible,
+) -> Option<(TypeIx, UsdPerHour)> {
+    memo.cheapest(pool, compatible.zones, compatible.purchases)
         .iter()
         .find(|priced| compatible.types.contains(priced.index))
         .map(|priced| (priced.index, priced.offering.price))

@@ -9,8 +9,10 @@ use super::offerings::{LaunchScope, bought_as, cheapest, keep_cheaper};
 use super::{Removal, Replacements};
 use crate::disruption::trial::Trials;
 use crate::feasibility::fit::{Fit, PoolFit};
+use crate::feasibility::scope::Scope;
 use crate::ids::PurchaseSet;
 use crate::model::Model;
+use crate::model::memo::Memo;
 use crate::model::pool::Compatible;
 use crate::packing::{Search, pack, pack_for_less};
 use crate::work::{Item, NewNode};
@@ -23,7 +25,7 @@ const SKETCH_PERCENT_MAX: i128 = 104;
 /// pods: what counts is that they cost less together. Spot nodes take part only where spot may
 /// replace spot.
 pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
-    let model = trials.model;
+    let Scope { model, memo, .. } = trials.scope;
     let nodes = removal.nodes;
     let allows_spot = model.snapshot.settings.feature_gates.spot_to_spot_consolidation;
     if nodes.len() < 2 || (removal.has_spot(model) && !allows_spot) {
@@ -32,31 +34,29 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
     if cost_floor(model, removal.items) >= removal.before {
         return None;
     }
-    let items =
-        removal.items.iter().map(|item| narrowed(model, item)).collect::<Option<Vec<Item>>>()?;
+    let items = removal
+        .items
+        .iter()
+        .map(|item| narrowed(model, memo, item))
+        .collect::<Option<Vec<Item>>>()?;
     let mut limits = trials.limits(nodes);
-    let sketch = pack_for_less(
-        model,
-        trials.topology,
-        removal.state,
-        &mut limits.clone(),
-        (&items, Search::Quick),
-    );
-    if sketch.left.is_empty() && !is_near(model, &sketch.nodes, removal.before) {
+    let sketch =
+        pack_for_less(trials.scope, removal.state, &mut limits.clone(), &items, Search::Quick);
+    if sketch.left.is_empty() && !is_near(model, memo, &sketch.nodes, removal.before) {
         return None;
     }
-    let packing = pack(model, trials.topology, removal.state, &mut limits, &items);
+    let packing = pack(trials.scope, removal.state, &mut limits, &items);
     let count = packing.nodes.len();
     if !packing.left.is_empty() || count < 2 || count > nodes.len() {
         return None;
     }
-    within(model, packing.nodes, removal.before)
+    within(model, memo, packing.nodes, removal.before)
 }
 
 /// Whether nodes that were packed quickly cost so little more than the removed ones that a search
 /// may find some that cost less.
-fn is_near(model: &Model, nodes: &[NewNode], before: UsdPerHour) -> bool {
-    let price: UsdPerHour = nodes.iter().filter_map(|own| own.price(model)).sum();
+fn is_near(model: &Model, memo: &Memo, nodes: &[NewNode], before: UsdPerHour) -> bool {
+    let price: UsdPerHour = nodes.iter().filter_map(|own| own.price(model, memo)).sum();
     i128::from(price.nanos()) * 100 < i128::from(before.nanos()) * SKETCH_PERCENT_MAX
 }
 
@@ -68,7 +68,7 @@ fn cost_floor(model: &Model, items: &[Item]) -> UsdPerHour {
 }
 
 /// The item, launched from its heaviest pools only and bought in one way.
-fn narrowed(model: &Model, item: &Item) -> Option<Item> {
+fn narrowed(model: &Model, memo: &Memo, item: &Item) -> Option<Item> {
     let weight = |fit: &PoolFit| model.pools[fit.pool].node_pool.weight;
     let heaviest = item.fit.pools.iter().map(weight).max();
     let fits: Vec<PoolFit> = item
@@ -80,7 +80,7 @@ fn narrowed(model: &Model, item: &Item) -> Option<Item> {
             let pool = &model.pools[fit.pool];
             let mut compatible = (*fit.compatible).clone();
             let is_sold = |purchases: PurchaseSet| {
-                !compatible.types.is_disjoint(&pool.viable(compatible.zones, purchases))
+                !compatible.types.is_disjoint(&memo.viable(pool, compatible.zones, purchases))
             };
             compatible.purchases = CapacityType::ALL
                 .into_iter()
@@ -96,13 +96,19 @@ fn narrowed(model: &Model, item: &Item) -> Option<Item> {
 /// The nodes with types whose highest prices together stay below `before`, what the removed nodes
 /// cost: the margin is distributed by price. Zones in which the cheapest type would cost more than
 /// its share are left out.
-fn within(model: &Model, nodes: Vec<NewNode>, before: UsdPerHour) -> Option<Replacements> {
+fn within(
+    model: &Model,
+    memo: &Memo,
+    nodes: Vec<NewNode>,
+    before: UsdPerHour,
+) -> Option<Replacements> {
     let prices: Vec<UsdPerHour> = nodes
         .iter()
         .map(|node| {
             let pool = &model.pools[node.pool];
             let types = pool.with_room(&node.compatible.types, &node.requests);
-            cheapest(pool, &Compatible { types, ..node.compatible.clone() }).map(|(_, price)| price)
+            cheapest(memo, pool, &Compatible { types, ..node.compatible.clone() })
+                .map(|(_, price)| price)
         })
         .collect::<Option<_>>()?;
     let price: UsdPerHour = prices.iter().copied().sum();
@@ -117,7 +123,7 @@ fn within(model: &Model, nodes: Vec<NewNode>, before: UsdPerHour) -> Option<Repl
         let ceiling = UsdPerHour::from_nanos(i64::try_from(share).ok()?);
         let compatible = &mut node.compatible;
         compatible.types = pool.with_room(&compatible.types, &node.requests);
-        let (cheapest_type, _) = cheapest(pool, compatible)?;
+        let (cheapest_type, _) = cheapest(memo, pool, compatible)?;
         compatible.zones = pool.types[cheapest_type]
             .offerings_in(compatible.zones, compatible.purchases)
             .filter(|offering| offering.price < ceiling)
@@ -125,7 +131,7 @@ fn within(model: &Model, nodes: Vec<NewNode>, before: UsdPerHour) -> Option<Repl
             .collect();
         let scope = LaunchScope { zones: compatible.zones, purchases: compatible.purchases };
         keep_cheaper(pool, scope, ceiling, &mut compatible.types);
-        node.type_index = cheapest(pool, compatible)?.0;
+        node.type_index = cheapest(memo, pool, compatible)?.0;
         if pool.min_values_unmet(&compatible.types, scope.zones, scope.purchases).is_some() {
             return None;
         }

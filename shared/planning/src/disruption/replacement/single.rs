@@ -10,8 +10,10 @@ use super::{Removal, Replacements};
 use crate::disruption::figures::count;
 use crate::disruption::trial::Trials;
 use crate::feasibility::host::HostCounts;
+use crate::feasibility::scope::Scope;
 use crate::ids::{NodeIx, PoolIx, TypeSet};
 use crate::model::Model;
+use crate::model::memo::Memo;
 use crate::model::pool::{Compatible, Pool};
 use crate::work::{Item, Member, NewNode};
 
@@ -61,7 +63,7 @@ fn in_pool(
     removal: &Removal,
     pool_index: PoolIx,
 ) -> Result<(UsdPerHour, NewNode), Unconsolidatable> {
-    let model = trials.model;
+    let Scope { model, memo, .. } = trials.scope;
     let pool = &model.pools[pool_index];
     let none = || Unconsolidatable::NoReplacement { pods: removal.pods() };
     let JointFit { mut compatible, requests } =
@@ -69,9 +71,9 @@ fn in_pool(
     compatible.types = pool.with_room(&compatible.types, &requests);
     trials.limits(removal.nodes).keep_allowed(pool_index, pool, &mut compatible.types);
     let hosting = compatible.clone();
-    cheaper_only(model, pool, removal, &mut compatible)
-        .map_err(|why| why.reason(pool, removal, &hosting))?;
-    let (type_index, price) = cheapest(pool, &compatible).ok_or_else(none)?;
+    cheaper_only(trials.scope, pool, removal, &mut compatible)
+        .map_err(|why| why.reason(memo, pool, removal, &hosting))?;
+    let (type_index, price) = cheapest(memo, pool, &compatible).ok_or_else(none)?;
     let members = members(removal.items);
     let packed = NewNode { pool: pool_index, compatible, type_index, requests, members };
     Ok((price, packed))
@@ -79,10 +81,11 @@ fn in_pool(
 
 /// The cheapest node of a pool that hosts all items, whatever it costs; `None` where no node does.
 pub(crate) fn single_node(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<NewNode> {
-    let pool = &trials.model.pools[pool_index];
+    let Scope { model, memo, .. } = trials.scope;
+    let pool = &model.pools[pool_index];
     let JointFit { mut compatible, requests } = joint_fit(trials, items, pool_index)?;
     compatible.types = pool.with_room(&compatible.types, &requests);
-    let (type_index, _) = cheapest(pool, &compatible)?;
+    let (type_index, _) = cheapest(memo, pool, &compatible)?;
     Some(NewNode { pool: pool_index, compatible, type_index, requests, members: members(items) })
 }
 
@@ -108,11 +111,9 @@ fn joint_fit(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<Join
         let own = item.fit.pools.iter().find(|fit| fit.pool == pool_index)?;
         joint = Some(match joint {
             None => (*own.compatible).clone(),
-            Some(known) => model.pools[pool_index].both(
-                &known,
-                &own.compatible,
-                &mut model.sets.borrow_mut(),
-            )?,
+            Some(known) => {
+                model.pools[pool_index].both(&known, &own.compatible, trials.scope.memo)?
+            }
         });
         let count = count(item.pods.len());
         if hosts.room_for(model, trials.topology, item.shape, &|_| true) < count {
@@ -139,7 +140,13 @@ enum NotCheaper {
 }
 
 impl NotCheaper {
-    fn reason(self, pool: &Pool, removal: &Removal, hosting: &Compatible) -> Unconsolidatable {
+    fn reason(
+        self,
+        memo: &Memo,
+        pool: &Pool,
+        removal: &Removal,
+        hosting: &Compatible,
+    ) -> Unconsolidatable {
         let pods = removal.pods();
         match self {
             Self::SpotGate => Unconsolidatable::SpotToSpot { pods },
@@ -148,7 +155,7 @@ impl NotCheaper {
                 needed: count(SPOT_TO_SPOT_TYPES_MIN),
             },
             Self::MinValues(key) => Unconsolidatable::MinValues(key),
-            Self::Dearer => match cheapest(pool, hosting) {
+            Self::Dearer => match cheapest(memo, pool, hosting) {
                 Some((index, price)) => Unconsolidatable::NothingCheaper {
                     pods,
                     instance_type: pool.types[index].instance_type.name.clone(),
@@ -163,7 +170,7 @@ impl NotCheaper {
 
 /// Keeps types whose highest price is below what the removed nodes cost, bought in one way.
 fn cheaper_only(
-    model: &Model,
+    Scope { model, memo, .. }: Scope,
     pool: &Pool,
     removal: &Removal,
     compatible: &mut Compatible,
@@ -172,7 +179,7 @@ fn cheaper_only(
     for capacity_type in CapacityType::ALL {
         let purchases = compatible.purchases & bought_as(pool, capacity_type);
         let mut types = compatible.types.clone();
-        types.intersect_with(&pool.viable(compatible.zones, purchases));
+        types.intersect_with(&memo.viable(pool, compatible.zones, purchases));
         if types.is_empty() {
             continue;
         }

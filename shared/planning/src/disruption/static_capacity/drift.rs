@@ -130,7 +130,7 @@ pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Ir
         return Err(Irreplaceable::NoPlace(*pod));
     }
     let packed = match trial.items.first() {
-        None => empty_node(model, pool_index, pool)
+        None => empty_node(model, trials.scope.memo, pool_index, pool)
             .ok_or(Irreplaceable::Unfit(NodePoolUnfit::NoOffering))?,
         Some(first) => single_node(trials, &trial.items, pool_index).ok_or_else(|| {
             Irreplaceable::NoPlace(first.pods.first().copied().unwrap_or_default())

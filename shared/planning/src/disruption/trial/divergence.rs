@@ -105,10 +105,14 @@ impl Trials<'_, '_> {
         let outcome = self.placer.place(pods);
         let mut limits = self.limits(nodes);
         let state = &self.placer.state;
-        let packing = pack(model, self.topology, state, &mut limits, &outcome.items);
+        let packing = pack(self.scope, state, &mut limits, &outcome.items);
         match outcome.failed.iter().chain(&packing.left).min() {
             Some(pod) => Err(*pod),
-            None => Ok(packing.nodes.iter().filter_map(|packed| packed.price(model)).sum()),
+            None => Ok(packing
+                .nodes
+                .iter()
+                .filter_map(|packed| packed.price(model, self.scope.memo))
+                .sum()),
         }
     }
 }

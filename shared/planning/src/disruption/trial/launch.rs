@@ -53,7 +53,7 @@ impl Trials<'_, '_> {
         let mut limits = self.limits_with(nodes, trial);
         let mut launch = Launch::default();
         for packed in &trial.packed {
-            if let Some(claim) = claim(self.model, packed, &mut limits, names) {
+            if let Some(claim) = claim(self.model, self.scope.memo, packed, &mut limits, names) {
                 self.launched.push(launched(self.model, packed.pool, &claim));
                 launch.claims.push(claim);
             } else if launch.refused.is_none() {

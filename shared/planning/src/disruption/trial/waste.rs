@@ -52,8 +52,7 @@ impl Trials<'_, '_> {
             *counts.entry(shape).or_default() += 1;
         }
         let pods: Vec<(ShapeIx, u32)> = counts.into_iter().collect();
-        let relaxation =
-            PackingRelaxation::solve(model, self.topology, &pods, &Budget::WITHOUT_PATTERNS);
+        let relaxation = PackingRelaxation::solve(self.scope, &pods, &Budget::WITHOUT_PATTERNS);
         let mut dual_prices = IndexVec::filled(0.0, model.shapes.list.len());
         for (shape, _) in pods {
             let solved = relaxation.as_ref().and_then(|own| own.dual_price(shape));

@@ -1,6 +1,5 @@
 //! Building pools from a snapshot.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -34,7 +33,8 @@ pub(crate) fn pools<'a>(
     let mut node_pools: Vec<&NodePool> = snapshot.objects.node_pools.iter().collect();
     node_pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
     let builder = Builder { snapshot, resources, key_kinds, zones, overlays: &overlays };
-    node_pools.into_iter().map(|node_pool| builder.pool(node_pool, sets)).collect()
+    let pools = node_pools.into_iter().enumerate();
+    pools.map(|(index, node_pool)| builder.pool(PoolIx::new(index), node_pool, sets)).collect()
 }
 
 struct Builder<'a, 'b> {
@@ -46,7 +46,7 @@ struct Builder<'a, 'b> {
 }
 
 impl<'a> Builder<'a, '_> {
-    fn pool(&self, node_pool: &'a NodePool, sets: &mut Sets) -> Pool<'a> {
+    fn pool(&self, index: PoolIx, node_pool: &'a NodePool, sets: &mut Sets) -> Pool<'a> {
         let own = pool_requirements(node_pool);
         let mut seen_by_daemons = own.clone();
         for (key, value) in &fixed_labels(node_pool) {
@@ -78,6 +78,7 @@ impl<'a> Builder<'a, '_> {
             })
             .collect();
         Pool {
+            index,
             node_pool,
             all: self.everything(&own, types.len(), purchases.len(), sets),
             min_values: own
@@ -93,11 +94,6 @@ impl<'a> Builder<'a, '_> {
             zones: self.zones.clone(),
             zone_ids: self.snapshot.instance_types.zone_ids.clone(),
             region: self.snapshot.instance_types.region.clone(),
-            fits: RefCell::default(),
-            type_sets: RefCell::default(),
-            viable: RefCell::default(),
-            cheapest: RefCell::default(),
-            rates: RefCell::default(),
         }
     }
 

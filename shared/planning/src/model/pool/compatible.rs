@@ -1,7 +1,6 @@
 //! What a NodePool may launch under requirements.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 use domain::Text;
 use domain::label;
@@ -12,6 +11,7 @@ use super::launchable::{Compatible, Pool, Purchase};
 use crate::ids::{PurchaseSet, TypeSet, ZoneSet};
 use crate::model::daemon::NODE_NAME_FIELD;
 use crate::model::intern::{ConjunctionId, KeyKind, KeyRule, Sets};
+use crate::model::memo::Memo;
 
 impl Pool<'_> {
     /// Whatever the pool may launch, before the requirements of any pod.
@@ -20,34 +20,21 @@ impl Pool<'_> {
     }
 
     /// What the pool may launch under requirements, or the first of them that rules everything out.
-    pub(crate) fn compatible(
+    pub(in crate::model) fn narrowed(
         &self,
         conjunction: ConjunctionId,
         key_kinds: &BTreeMap<Text, KeyKind>,
-        sets: &mut Sets,
-    ) -> Result<Rc<Compatible>, NodePoolUnfit> {
-        if let Some(known) = self.fits.borrow().get(&conjunction) {
-            return known.clone();
-        }
-        let found = self.narrowed(conjunction, key_kinds, sets).map(Rc::new);
-        self.fits.borrow_mut().insert(conjunction, found.clone());
-        found
-    }
-
-    fn narrowed(
-        &self,
-        conjunction: ConjunctionId,
-        key_kinds: &BTreeMap<Text, KeyKind>,
-        sets: &mut Sets,
+        memo: &Memo,
     ) -> Result<Compatible, NodePoolUnfit> {
         if let Some(unfit) = &self.unfit {
             return Err(unfit.clone());
         }
         let mut left = self.all.clone();
-        for rule in sets.rules(conjunction).iter() {
-            self.narrow(&mut left, rule, key_kinds, sets)?;
+        let rules = memo.sets().rules(conjunction);
+        for rule in rules.iter() {
+            self.narrow(&mut left, rule, key_kinds, memo)?;
         }
-        left.types.intersect_with(&self.viable(left.zones, left.purchases));
+        left.types.intersect_with(&memo.viable(self, left.zones, left.purchases));
         if left.types.is_empty() {
             return Err(NodePoolUnfit::NoOffering);
         }
@@ -61,9 +48,9 @@ impl Pool<'_> {
         left: &mut Compatible,
         rule: &KeyRule,
         key_kinds: &BTreeMap<Text, KeyKind>,
-        sets: &mut Sets,
+        memo: &Memo,
     ) -> Result<(), NodePoolUnfit> {
-        let wanted = sets.get(rule.set);
+        let wanted = memo.sets().get(rule.set);
         match key_kinds.get(&rule.key) {
             Some(KeyKind::Zone) => {
                 let zones = self.zones_where(|zone| wanted.contains(zone));
@@ -88,13 +75,13 @@ impl Pool<'_> {
                 });
                 self.narrow_purchases(left, purchases, rule, &wanted)
             }
-            Some(KeyKind::InstanceType { .. }) => self.narrow_types(left, rule, sets),
+            Some(KeyKind::InstanceType { .. }) => self.narrow_types(left, rule, memo),
             Some(KeyKind::Region) => self.check_label(rule, self.region.as_ref(), &wanted),
             Some(KeyKind::Hostname) => check_unknown_name(rule, &wanted),
             None if &*rule.key == NODE_NAME_FIELD => check_unknown_name(rule, &wanted),
             None => match self.fixed.get(&rule.key) {
                 Some(value) => self.check_label(rule, Some(value), &wanted),
-                None => self.narrow_open(left, rule, sets),
+                None => self.narrow_open(left, rule, memo),
             },
         }
     }
@@ -189,10 +176,11 @@ impl Pool<'_> {
         &self,
         left: &mut Compatible,
         rule: &KeyRule,
-        sets: &mut Sets,
+        memo: &Memo,
     ) -> Result<(), NodePoolUnfit> {
+        let sets = &mut *memo.sets_mut();
         let combined = self.combined_with_own(rule, sets);
-        let meeting = self.types_meeting(&combined, sets);
+        let meeting = memo.types_meeting(self, &combined, sets);
         if left.types.is_disjoint(&meeting) {
             let wanted = sets.get(rule.set);
             return Err(NodePoolUnfit::NoInstanceType {
@@ -246,18 +234,13 @@ impl Pool<'_> {
     }
 
     /// Types of which some value of the label is in the set, or that may lack it.
-    pub(crate) fn types_meeting(&self, rule: &KeyRule, sets: &Sets) -> Rc<TypeSet> {
-        if let Some(known) = self.type_sets.borrow().get(rule) {
-            return known.clone();
-        }
+    pub(in crate::model) fn types_meeting(&self, rule: &KeyRule, sets: &Sets) -> TypeSet {
         let wanted = sets.get(rule.set);
         let mut meeting = TypeSet::full(self.types.len());
         meeting.retain(|index| match self.types[index].instance_type.labels.get(&rule.key) {
             Some(values) => values.iter().any(|value| wanted.contains(value)),
             None => rule.may_be_absent,
         });
-        let meeting = Rc::new(meeting);
-        self.type_sets.borrow_mut().insert(rule.clone(), meeting.clone());
         meeting
     }
 
@@ -265,8 +248,9 @@ impl Pool<'_> {
         &self,
         left: &mut Compatible,
         rule: &KeyRule,
-        sets: &mut Sets,
+        memo: &Memo,
     ) -> Result<(), NodePoolUnfit> {
+        let sets = &mut *memo.sets_mut();
         let Some(index) = left.open.iter().position(|open| open.key == rule.key) else {
             return if rule.may_be_absent {
                 Ok(())
@@ -285,12 +269,8 @@ impl Pool<'_> {
     }
 
     /// What the pool may launch where both hold; `None` where nothing is left.
-    pub(crate) fn both(
-        &self,
-        a: &Compatible,
-        b: &Compatible,
-        sets: &mut Sets,
-    ) -> Option<Compatible> {
+    pub(crate) fn both(&self, a: &Compatible, b: &Compatible, memo: &Memo) -> Option<Compatible> {
+        let sets = &mut *memo.sets_mut();
         let mut types = a.types.clone();
         types.intersect_with(&b.types);
         let (zones, purchases) = (a.zones & b.zones, a.purchases & b.purchases);
@@ -306,7 +286,7 @@ impl Pool<'_> {
                             return None;
                         }
                         if self.has_several_values(&rule.key) {
-                            types.intersect_with(&self.types_meeting(own, sets));
+                            types.intersect_with(&memo.types_meeting(self, own, sets));
                         }
                     }
                 }
@@ -319,7 +299,7 @@ impl Pool<'_> {
             || zones != b.zones
             || purchases != b.purchases
         {
-            types.intersect_with(&self.viable(zones, purchases));
+            types.intersect_with(&memo.viable(self, zones, purchases));
         }
         (!types.is_empty()).then_some(Compatible { types, zones, purchases, open })
     }

@@ -1,6 +1,5 @@
 //! A NodePool and what it may launch: types, offerings, ways of buying.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -12,11 +11,10 @@ use domain::node_pool::NodePool;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirements;
 use domain::resource::Resources;
-use rustc_hash::FxHashMap;
 
-use crate::ids::{IndexVec, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet};
+use crate::ids::{IndexVec, PoolIx, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet};
 use crate::model::daemon::Overhead;
-use crate::model::intern::{ConjunctionId, KeyRule};
+use crate::model::intern::KeyRule;
 
 /// What a pool may launch under some requirements.
 #[derive(Clone, Debug)]
@@ -86,12 +84,13 @@ pub(crate) struct PoolType<'a> {
 }
 
 /// Zones and ways of buying, a bit each.
-type OfferingMask = (ZoneSet, PurchaseSet);
+pub(crate) type OfferingMask = (ZoneSet, PurchaseSet);
 
-/// A NodePool made ready for planning. What is worked out about requirements is kept, so that it is
-/// worked out once.
+/// A NodePool made ready for planning.
 #[expect(clippy::struct_field_names, reason = "a NodePool is what the API calls it")]
 pub(crate) struct Pool<'a> {
+    /// Its index in the model.
+    pub(crate) index: PoolIx,
     /// The NodePool.
     pub(crate) node_pool: &'a NodePool,
     /// Types that meet the pool's own requirements, by name.
@@ -112,11 +111,6 @@ pub(crate) struct Pool<'a> {
     pub(super) region: Option<Text>,
     /// Whatever it may launch.
     pub(super) all: Compatible,
-    pub(super) fits: RefCell<FxHashMap<ConjunctionId, Result<Rc<Compatible>, NodePoolUnfit>>>,
-    pub(super) type_sets: RefCell<FxHashMap<KeyRule, Rc<TypeSet>>>,
-    pub(super) viable: RefCell<FxHashMap<OfferingMask, Rc<TypeSet>>>,
-    pub(super) cheapest: RefCell<FxHashMap<OfferingMask, Rc<[PricedType]>>>,
-    pub(super) rates: RefCell<FxHashMap<ConjunctionId, Rc<[TypeRate]>>>,
 }
 
 /// A key of which fewer distinct values are left than `minValues` requires.
@@ -132,14 +126,9 @@ pub(crate) struct MinValuesUnmet {
 
 impl Pool<'_> {
     /// Types with an offering in some of the zones, bought in some of the ways.
-    pub(crate) fn viable(&self, zones: ZoneSet, purchases: PurchaseSet) -> Rc<TypeSet> {
-        if let Some(known) = self.viable.borrow().get(&(zones, purchases)) {
-            return known.clone();
-        }
+    pub(in crate::model) fn viable(&self, zones: ZoneSet, purchases: PurchaseSet) -> TypeSet {
         let mut viable = TypeSet::full(self.types.len());
         viable.retain(|index| self.types[index].offerings_in(zones, purchases).next().is_some());
-        let viable = Rc::new(viable);
-        self.viable.borrow_mut().insert((zones, purchases), viable.clone());
         viable
     }
 

@@ -10,5 +10,5 @@ mod price;
 
 pub(crate) use build::pools;
 pub(crate) use launchable::{
-    Compatible, MinValuesUnmet, Pool, PoolType, PricedType, TypeOffering, TypeRate,
+    Compatible, MinValuesUnmet, OfferingMask, Pool, PoolType, PricedType, TypeOffering, TypeRate,
 };

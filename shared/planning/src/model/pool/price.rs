@@ -1,19 +1,17 @@
 //! What a NodePool's instance types cost: the cheapest offerings, and rates a unit of each
 //! resource.
 
-use std::rc::Rc;
-
 use super::launchable::{Compatible, Pool, PoolType, PricedType, TypeOffering, TypeRate};
 use crate::ids::{PurchaseSet, ZoneSet};
-use crate::model::intern::ConjunctionId;
 
 impl Pool<'_> {
     /// Types with an offering in some of the zones, bought in some of the ways, each with its
     /// cheapest: by price, then name.
-    pub(crate) fn cheapest(&self, zones: ZoneSet, purchases: PurchaseSet) -> Rc<[PricedType]> {
-        if let Some(known) = self.cheapest.borrow().get(&(zones, purchases)) {
-            return known.clone();
-        }
+    pub(in crate::model) fn cheapest(
+        &self,
+        zones: ZoneSet,
+        purchases: PurchaseSet,
+    ) -> Vec<PricedType> {
         let mut priced: Vec<PricedType> = self
             .types
             .iter_enumerated()
@@ -23,30 +21,19 @@ impl Pool<'_> {
             .collect();
         // Types come by name, and the sort is stable.
         priced.sort_by_key(|priced| priced.offering.price);
-        let priced: Rc<[PricedType]> = priced.into();
-        self.cheapest.borrow_mut().insert((zones, purchases), priced.clone());
         priced
     }
 
-    /// What units of resources cost under some requirements: types that no other beats in every
-    /// rate and in room. Worked out once for each conjunction.
-    pub(crate) fn rates(
-        &self,
-        conjunction: ConjunctionId,
-        compatible: &Compatible,
-    ) -> Rc<[TypeRate]> {
-        if let Some(known) = self.rates.borrow().get(&conjunction) {
-            return known.clone();
-        }
-        let rates: Rc<[TypeRate]> = self.best_rates(compatible).into();
-        self.rates.borrow_mut().insert(conjunction, rates.clone());
-        rates
-    }
-
+    /// What units of resources cost on the types that may be launched and that no other beats in
+    /// every rate and in room. `cheapest` lists types by price.
     #[expect(clippy::cast_precision_loss, reason = "estimates that only rank")]
-    fn best_rates(&self, compatible: &Compatible) -> Vec<TypeRate> {
+    pub(in crate::model) fn best_rates(
+        &self,
+        cheapest: &[PricedType],
+        compatible: &Compatible,
+    ) -> Vec<TypeRate> {
         let mut best: Vec<TypeRate> = Vec::new();
-        for priced in self.cheapest(compatible.zones, compatible.purchases).iter().rev() {
+        for priced in cheapest.iter().rev() {
             if !compatible.types.contains(priced.index) {
                 continue;
             }

@@ -12,7 +12,7 @@ mod rows;
 use domain::money::UsdPerHour;
 use rustc_hash::FxHashMap;
 
-use crate::feasibility::topology::Topology;
+use crate::feasibility::scope::Scope;
 use crate::ids::{IndexVec, ShapeIx};
 use crate::model::Model;
 use crate::packing::bin::NodeKind;
@@ -46,15 +46,9 @@ pub(crate) struct PackingRelaxation {
 impl PackingRelaxation {
     /// Solves the relaxation for pods, by shape, as far as the budget goes. `None` where no new
     /// node could host any of them.
-    pub(crate) fn solve(
-        model: &Model,
-        topology: &Topology,
-        pods: &[(ShapeIx, u32)],
-        budget: &Budget,
-    ) -> Option<Self> {
-        let DemandRows { rows, pods_of_row, row_of_shape, classes } =
-            demand_rows(model, topology, pods);
-        let Sold { nodes, offers, limited } = sold(model, &rows, &pods_of_row, &classes);
+    pub(crate) fn solve(scope: Scope, pods: &[(ShapeIx, u32)], budget: &Budget) -> Option<Self> {
+        let DemandRows { rows, pods_of_row, row_of_shape, classes } = demand_rows(scope, pods);
+        let Sold { nodes, offers, limited } = sold(scope.model, &rows, &pods_of_row, &classes);
         if rows.is_empty() || offers.is_empty() {
             return None;
         }

@@ -5,9 +5,11 @@ use std::rc::Rc;
 use domain::taint::first_untolerated;
 use rustc_hash::FxHashMap;
 
+use crate::feasibility::scope::Scope;
 use crate::feasibility::topology::{Rule, Topology};
 use crate::ids::{IndexVec, PoolIx, ShapeIx};
 use crate::model::Model;
+use crate::model::memo::Memo;
 use crate::model::pool::Compatible;
 use crate::model::shape::Shape;
 use crate::relaxation::{Row, RowIx, Rows};
@@ -36,11 +38,8 @@ pub(super) struct DemandRows {
 }
 
 /// Groups pods, counted by shape, into rows.
-pub(super) fn demand_rows(
-    model: &Model,
-    topology: &Topology,
-    pods: &[(ShapeIx, u32)],
-) -> DemandRows {
+pub(super) fn demand_rows(scope: Scope, pods: &[(ShapeIx, u32)]) -> DemandRows {
+    let Scope { model, topology, memo } = scope;
     let mut classes: Classes = IndexVec::filled(Vec::new(), model.pools.len());
     let mut known_classes: FxHashMap<(PoolIx, *const Compatible), usize> = FxHashMap::default();
     let mut known: FxHashMap<(&[i64], RowClasses), RowIx> = FxHashMap::default();
@@ -50,7 +49,7 @@ pub(super) fn demand_rows(
     for (index, count) in pods.iter().copied() {
         let shape = model.shape(index);
         let mut own = IndexVec::filled(Vec::new(), model.pools.len());
-        for (pool, compatible) in launchable(model, shape) {
+        for (pool, compatible) in launchable(model, memo, shape) {
             let address = (pool, Rc::as_ptr(&compatible));
             let class = *known_classes.entry(address).or_insert_with(|| {
                 classes[pool].push(compatible);
@@ -76,7 +75,7 @@ pub(super) fn demand_rows(
 }
 
 /// What each pool might launch for pods of the shape, by any of their node affinity terms.
-fn launchable(model: &Model, shape: &Shape) -> Vec<(PoolIx, Rc<Compatible>)> {
+fn launchable(model: &Model, memo: &Memo, shape: &Shape) -> Vec<(PoolIx, Rc<Compatible>)> {
     let mut found = Vec::new();
     for (index, pool) in model.pools.iter_enumerated() {
         let taints = &pool.node_pool.template.taints;
@@ -84,8 +83,7 @@ fn launchable(model: &Model, shape: &Shape) -> Vec<(PoolIx, Rc<Compatible>)> {
             continue;
         }
         for way in &shape.alternatives {
-            let mut sets = model.sets.borrow_mut();
-            if let Ok(compatible) = pool.compatible(*way, &model.key_kinds, &mut sets) {
+            if let Ok(compatible) = memo.compatible(model, pool, *way) {
                 found.push((index, compatible));
             }
         }
