@@ -9,6 +9,7 @@ use domain::snapshot::ClusterSnapshot;
 use super::funnel::{Filter, Funnel, Offer, Step};
 use crate::feasibility::fit::pool_fit;
 use crate::feasibility::limits::Limits;
+use crate::feasibility::scope::Scope;
 use crate::ids::{NodeIx, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::intern::{ConjunctionId, KeyRule};
@@ -87,55 +88,52 @@ fn has_place(plan: &Plan, key: &PodKey) -> bool {
 }
 
 /// What pools are explained with.
-/// Whether the plan has room for the pod.
-fn explain_pool(
-    model: &Model,
-    placer: &mut Placer,
-    limits: &Limits,
-    shape_index: ShapeIx,
-    (index, has_place): (PoolIx, bool),
-) -> PoolExplanation {
-    let pool = &model.pools[index];
-    let shape = model.shape(shape_index);
-    let fitting = shape
-        .alternatives
-        .iter()
-        .copied()
-        .find(|way| pool_fit(model, placer.scope().memo, pool, shape, *way).is_ok());
-    let way = fitting.or(shape.alternatives.first().copied());
-    let unfit = if has_place && fitting.is_some() {
-        None
-    } else if let (true, Some(way)) = (has_place, way) {
-        pool_fit(model, placer.scope().memo, pool, shape, way)
-            .err()
-            .map(|unfit| with_subnets(model, pool, Some(way), unfit))
-    } else {
-        Some(pool_reason(model, placer, limits, shape_index, index))
-    };
-    let serves_nobody = matches!(
-        unfit,
-        Some(
-            NodePoolUnfit::Deleting
-                | NodePoolUnfit::NotReady
-                | NodePoolUnfit::Static
-                | NodePoolUnfit::Taint(_)
-        )
-    );
-    let mut explanation = PoolExplanation {
-        node_pool: pool.node_pool.name.clone(),
-        weight: pool.node_pool.weight,
-        unfit,
-        steps: Vec::new(),
-        cheapest: None,
-    };
-    if let Some(way) = way.filter(|_| !serves_nobody) {
-        let mut funnel = Funnel::of(model, placer.scope().memo, pool);
-        funnel.require(&rules(model, way), |_, text| Filter::Pods(text));
-        funnel.free_ports(&shape.spec.host_ports);
-        funnel.room(&shape.requests);
-        funnel.limits(limits, index);
-        explanation.cheapest = funnel.offers().into_iter().next();
-        explanation.steps = funnel.steps;
+struct PoolContext<'c, 'm, 'a> {
+    placer: &'c mut Placer<'m, 'a>,
+    limits: &'c Limits,
+    shape: ShapeIx,
+    /// Whether the plan has room for the pod.
+    has_place: bool,
+}
+
+impl PoolContext<'_, '_, '_> {
+    fn explain(&mut self, index: PoolIx) -> PoolExplanation {
+        let Scope { model, memo, .. } = self.placer.scope();
+        let pool = &model.pools[index];
+        let shape = model.shape(self.shape);
+        let fitting = shape
+            .alternatives
+            .iter()
+            .copied()
+            .find(|way| pool_fit(model, memo, pool, shape, *way).is_ok());
+        let way = fitting.or(shape.alternatives.first().copied());
+        let unfit = if self.has_place && fitting.is_some() {
+            None
+        } else if let (true, Some(way)) = (self.has_place, way) {
+            pool_fit(model, memo, pool, shape, way)
+                .err()
+                .map(|unfit| with_subnets(model, pool, Some(way), unfit))
+        } else {
+            Some(pool_reason(model, self.placer, self.limits, self.shape, index))
+        };
+        let mut explanation = PoolExplanation {
+            node_pool: pool.node_pool.name.clone(),
+            weight: pool.node_pool.weight,
+            unfit,
+            steps: Vec::new(),
+            cheapest: None,
+        };
+        let is_closed = explanation.unfit.as_ref().is_some_and(is_closed_to_all_types);
+        if let Some(way) = way.filter(|_| !is_closed) {
+            let mut funnel = Funnel::of(model, memo, pool);
+            funnel.require(&rules(model, way), |_, text| Filter::Pods(text));
+            funnel.free_ports(&shape.spec.host_ports);
+            funnel.room(&shape.requests);
+            funnel.limits(self.limits, index);
+            explanation.cheapest = funnel.offers().into_iter().next();
+            explanation.steps = funnel.steps;
+        }
+        explanation
     }
 }
 

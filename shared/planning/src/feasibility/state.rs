@@ -50,6 +50,26 @@ fn changed(count: u32, by: i64) -> u32 {
     u32::try_from((i64::from(count) + by).max(0)).unwrap_or(u32::MAX)
 }
 
+/// Pods of one shape on an existing node.
+#[derive(Clone, Copy)]
+pub(crate) struct PodsOn {
+    /// The shape.
+    pub(crate) shape: ShapeIx,
+    /// The node.
+    pub(crate) node: NodeIx,
+    /// How many; negative to count them out.
+    pub(crate) count: i64,
+}
+
+/// A topology domain: a label and one of its values.
+#[derive(Clone, Copy)]
+pub(crate) struct TopologyDomain<'d> {
+    /// The label's key.
+    pub(crate) key: &'d Text,
+    /// The value.
+    pub(crate) value: &'d Text,
+}
+
 /// What changes while pods find their places.
 #[derive(Clone, Default)]
 pub(crate) struct State {
@@ -106,7 +126,8 @@ impl State {
                 }
                 if model.pod(pod).is_active() && !node.is_leaving() {
                     state.exclusive.extend(volumes.exclusive.iter().cloned());
-                    state.count(model, topology, shape, index, 1);
+                    let pods = PodsOn { shape, node: index, count: 1 };
+                    state.count(model, topology, pods);
                 }
             }
         }
@@ -138,14 +159,8 @@ impl State {
     }
 
     /// Counts pods of a shape in or out on an existing node.
-    pub(crate) fn count(
-        &mut self,
-        model: &Model,
-        topology: &Topology,
-        shape: ShapeIx,
-        node: NodeIx,
-        by: i64,
-    ) {
+    fn count(&mut self, model: &Model, topology: &Topology, pods: PodsOn) {
+        let PodsOn { shape, node, count: by } = pods;
         let view = &model.nodes[node];
         let constraints = &topology.constraints[shape];
         for group in constraints.selected_by.iter().copied() {
@@ -174,21 +189,15 @@ impl State {
     }
 
     /// Puts pods of a shape on an existing node.
-    pub(crate) fn place(
-        &mut self,
-        model: &Model,
-        topology: &Topology,
-        shape: ShapeIx,
-        node: NodeIx,
-        count: u32,
-    ) {
+    pub(crate) fn place(&mut self, model: &Model, topology: &Topology, pods: PodsOn) {
+        let PodsOn { shape, node, count } = pods;
         let width = model.resources.len();
         let own = model.shape(shape);
         for (free, amount) in self.free[node.index() * width..(node.index() + 1) * width]
             .iter_mut()
             .zip(&own.requests)
         {
-            *free -= amount * i64::from(count);
+            *free -= amount * count;
         }
         if !own.spec.host_ports.is_empty() {
             self.ports.entry(node).or_default().extend(own.spec.host_ports.iter().cloned());
@@ -197,7 +206,7 @@ impl State {
             self.attached.entry(node).or_default().extend(own.volumes.attachments.iter().cloned());
         }
         self.exclusive.extend(own.volumes.exclusive.iter().cloned());
-        self.count(model, topology, shape, node, i64::from(count));
+        self.count(model, topology, pods);
     }
 
     /// Counts a pod of a shape in a domain of a key, on a node with these taints that is still to
@@ -206,9 +215,10 @@ impl State {
         &mut self,
         topology: &Topology,
         shape: ShapeIx,
-        (key, domain): (&Text, &Text),
+        domain: TopologyDomain,
         taints: &[Taint],
     ) {
+        let TopologyDomain { key, value: domain } = domain;
         let constraints = &topology.constraints[shape];
         for group in constraints.selected_by.iter().copied() {
             let own = &topology.groups[group];
@@ -238,7 +248,7 @@ impl State {
             for claim in &model.shape(shape).volumes.exclusive {
                 self.exclusive.remove(claim);
             }
-            self.count(model, topology, shape, node, -1);
+            self.count(model, topology, PodsOn { shape, node, count: -1 });
         }
     }
 }

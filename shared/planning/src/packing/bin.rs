@@ -52,7 +52,7 @@ pub(crate) fn bins(pool_index: PoolIx, pool: &Pool, classes: &[Rc<Compatible>]) 
     for (type_index, one) in pool.types.iter_enumerated() {
         let mut cheapest: BTreeMap<(Vec<u64>, Option<PurchaseIx>), Bin> = BTreeMap::new();
         for offering in &one.offerings {
-            let accepts = accepting(classes, type_index, (offering.zone, offering.purchase));
+            let accepts = accepting(classes, type_index, offering.zone, offering.purchase);
             if accepts.iter().all(|word| *word == 0) {
                 continue;
             }
@@ -83,7 +83,8 @@ pub(crate) fn bins(pool_index: PoolIx, pool: &Pool, classes: &[Rc<Compatible>]) 
 fn accepting(
     classes: &[Rc<Compatible>],
     type_index: TypeIx,
-    (zone, purchase): (ZoneIx, PurchaseIx),
+    zone: ZoneIx,
+    purchase: PurchaseIx,
 ) -> Vec<u64> {
     let mut words = vec![0; classes.len().div_ceil(64)];
     for (index, class) in classes.iter().enumerate() {

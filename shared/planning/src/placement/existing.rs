@@ -9,6 +9,7 @@ use super::placer::{Placements, Placer};
 use crate::feasibility::constraint::{Constraint, Occupancy};
 use crate::feasibility::node::{NodeRefusal, admits, has_capacity, node_meets};
 use crate::feasibility::node_constraint::{NodeConstraint, broken_requirement, broken_weight};
+use crate::feasibility::state::PodsOn;
 use crate::ids::{NodeIx, PodIx, ShapeIx};
 use crate::model::node::NodeView;
 
@@ -26,7 +27,7 @@ impl Placer<'_, '_> {
         let mut rest = pods.into_iter();
         while rest.len() > 0 {
             let Some(node) = self.best_existing(shape) else { break };
-            self.state.place(self.model, self.topology, shape, node, 1);
+            self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
             placements.placed.extend(rest.by_ref().take(1).map(|pod| (pod, node)));
         }
         rest.collect()
@@ -60,7 +61,11 @@ impl Placer<'_, '_> {
             let room = self.state.room_for(self.model, node, requests);
             let count = room.min(u32::try_from(rest.len()).unwrap_or(u32::MAX));
             if count > 0 {
-                self.state.place(self.model, self.topology, shape, node, count);
+                self.state.place(
+                    self.model,
+                    self.topology,
+                    PodsOn { shape, node, count: i64::from(count) },
+                );
                 let placed = rest.by_ref().take(count as usize).map(|pod| (pod, node));
                 placements.placed.extend(placed);
             }

@@ -12,7 +12,7 @@ use domain::resource::{CPU, MEMORY, Resources};
 
 use super::placer::Placer;
 use crate::feasibility::host::HostCounts;
-use crate::feasibility::state::room_for;
+use crate::feasibility::state::{PodsOn, TopologyDomain, room_for};
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, TypeIx};
 use crate::model::node::NodeView;
 use crate::model::pool::{Pool, TypeOffering};
@@ -127,7 +127,7 @@ impl Placer<'_, '_> {
             let Some(shape) = self.model.shapes.of_pod[*pod] else { continue };
             match self.best_by_score(shape, new) {
                 Some(Host::Existing(node)) => {
-                    self.state.place(self.model, self.topology, shape, node, 1);
+                    self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
                 }
                 Some(Host::New(index)) => {
                     self.place_on_new(shape, &mut new[index]);
@@ -229,7 +229,12 @@ impl Placer<'_, '_> {
         let taints = &self.model.pools[node.pool].node_pool.template.taints;
         for (key, domain) in self.domains_of(shape, node) {
             if let Some(domain) = domain {
-                self.state.count_new(self.topology, shape, (&key, &domain), taints);
+                self.state.count_new(
+                    self.topology,
+                    shape,
+                    TopologyDomain { key: &key, value: &domain },
+                    taints,
+                );
             }
         }
         node.hosts.add(self.model, self.topology, shape, 1);

@@ -17,6 +17,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::feasibility::domains::pinned_keys;
+use crate::feasibility::state::{PodsOn, TopologyDomain};
 use crate::ids::{IndexVec, PodIx, ShapeIx};
 use crate::work::Item;
 pub(crate) use kube_scheduler::{Scored, UpcomingNode};
@@ -122,7 +123,7 @@ impl Placer<'_, '_> {
         for pod in rest {
             // A pod pinned before may have opened a domain of an existing node to this one.
             if let Some(node) = self.best_existing(shape) {
-                self.state.place(self.model, self.topology, shape, node, 1);
+                self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
                 placements.placed.push((pod, node));
             } else if let Some(choice) = self.choose(shape, &keys) {
                 self.pin(shape, pod, choice, placements);
@@ -138,7 +139,12 @@ impl Placer<'_, '_> {
         let pool = &self.model.pools[choice.fit.pools[0].pool];
         for (key, domain) in &choice.pins {
             let taints = &pool.node_pool.template.taints;
-            self.state.count_new(self.topology, shape, (key, domain), taints);
+            self.state.count_new(
+                self.topology,
+                shape,
+                TopologyDomain { key, value: domain },
+                taints,
+            );
         }
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         self.state.exclusive.extend(exclusive.iter().cloned());

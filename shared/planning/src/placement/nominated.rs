@@ -5,6 +5,7 @@
 //! those that are left, while what the earlier plan launched for them is on its way.
 
 use super::placer::{Placements, Placer};
+use crate::feasibility::state::PodsOn;
 use crate::ids::{PodIx, ShapeIx};
 
 impl Placer<'_, '_> {
@@ -25,7 +26,7 @@ impl Placer<'_, '_> {
             if self.check_node(shape, node).is_err() {
                 return true;
             }
-            self.state.place(self.model, self.topology, shape, node, 1);
+            self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
             placements.placed.push((*pod, node));
             false
         });

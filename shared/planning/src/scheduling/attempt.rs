@@ -83,14 +83,15 @@ pub(super) fn attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]) -> 
     let open = (outcome, packing, limits);
     let open_state = std::mem::replace(&mut placer.state, state.clone());
     placer.reset_with(SoftSpread::Required, state.clone());
-    let known = (price(&open.1.nodes), open.1.nodes.len());
-    if known.1 > compared_nodes_max(model.snapshot.settings.search_effort) {
+    let (known_price, known_nodes) = (price(&open.1.nodes), open.1.nodes.len());
+    if known_nodes > compared_nodes_max(model.snapshot.settings.search_effort) {
         let (outcome, packing, limits) = open;
         placer.reset_with(SoftSpread::Relaxed, open_state);
         return Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() };
     }
     let quick = fitted(placer, state, waiting, |_| Search::Quick);
-    let is_near = soft_spread::may_be_worth_its_premium(price(&quick.1.nodes), known);
+    let is_near =
+        soft_spread::may_be_worth_its_premium(price(&quick.1.nodes), known_price, known_nodes);
     let kept = if is_near {
         placer.reset(state.clone());
         fitted(placer, state, waiting, relaxation)
@@ -99,7 +100,8 @@ pub(super) fn attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]) -> 
     };
     let is_complete =
         kept.1.left.len() + kept.0.failed.len() <= open.1.left.len() + open.0.failed.len();
-    let is_kept = is_complete && soft_spread::is_worth_its_premium(price(&kept.1.nodes), known);
+    let is_kept = is_complete
+        && soft_spread::is_worth_its_premium(price(&kept.1.nodes), known_price, known_nodes);
     let (outcome, packing, limits) = if is_kept { kept } else { open };
     if !is_kept {
         placer.reset_with(SoftSpread::Relaxed, open_state);

@@ -29,15 +29,15 @@ const SPREADABLE_MIN: usize = 8;
 const ZONE_PREMIUM_PART: i64 = 100;
 
 /// Whether nodes that keep all soft spreads are worth their price beside nodes that keep none.
-pub(crate) fn is_worth_its_premium(kept: UsdPerHour, (open, nodes): (UsdPerHour, usize)) -> bool {
+pub(crate) fn is_worth_its_premium(kept: UsdPerHour, open: UsdPerHour, nodes: usize) -> bool {
     let premium = i128::from((kept - open).nanos());
     nodes < SPREADABLE_MIN || premium * 100 <= i128::from(open.nanos()) * PERCENT_MAX
 }
 
 /// Whether a search could make nodes that keep all soft spreads cheap enough: it seldom saves a
 /// tenth.
-pub(crate) fn may_be_worth_its_premium(kept: UsdPerHour, open: (UsdPerHour, usize)) -> bool {
-    is_worth_its_premium(UsdPerHour::from_nanos(kept.nanos() / 10 * 9), open)
+pub(crate) fn may_be_worth_its_premium(kept: UsdPerHour, open: UsdPerHour, nodes: usize) -> bool {
+    is_worth_its_premium(UsdPerHour::from_nanos(kept.nanos() / 10 * 9), open, nodes)
 }
 
 /// Whether pods of some shape carry a soft spread over zones.

@@ -74,7 +74,7 @@ pub(crate) fn pool_reason(
                 } else {
                     NodePoolUnfit::VolumeTopology
                 };
-                return held_back(model, limits, shape, (pool_index, &compatible))
+                return held_back(model, limits, shape, pool_index, &compatible)
                     .or_else(|| placer.topology_unfit(shape_index, pool_index))
                     .unwrap_or(other);
             }
@@ -90,7 +90,8 @@ fn held_back(
     model: &Model,
     limits: &Limits,
     shape: &Shape,
-    (index, compatible): (PoolIx, &Compatible),
+    index: PoolIx,
+    compatible: &Compatible,
 ) -> Option<NodePoolUnfit> {
     let pool = &model.pools[index];
     let mut types = pool.with_room(&compatible.types, &shape.requests);
