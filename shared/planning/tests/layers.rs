@@ -21,8 +21,8 @@ const LAYERS: [&str; 10] = [
 /// Layers whose files import less than everything below.
 const NARROW: [(&str, &[&str]); 1] = [("relaxation", &["ids"])];
 
-/// Beside the layers: what every layer may use, and what tests use.
-const BESIDE: [&str; 2] = ["testing", "virtual_pods"];
+/// Modules apart from the layers: what every layer may use, and what tests use.
+const APART: [&str; 2] = ["testing", "virtual_pods"];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
@@ -79,7 +79,7 @@ fn allowed(layer: &str) -> Vec<&'static str> {
         return narrow.iter().copied().chain([LAYERS[3]]).collect();
     }
     let below = LAYERS.iter().position(|own| *own == layer).unwrap_or(0);
-    LAYERS[..=below].iter().chain(&BESIDE).copied().collect()
+    LAYERS[..=below].iter().chain(&APART).copied().collect()
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn every_file_belongs_to_a_layer() {
     files_under(&source(), &mut files);
     for module in files.iter().map(|file| module_of(file)) {
         let first = module.first().map_or("", String::as_str);
-        let is_known = LAYERS.contains(&first) || BESIDE.contains(&first) || first == "lib";
+        let is_known = LAYERS.contains(&first) || APART.contains(&first) || first == "lib";
         assert!(is_known, "{} belongs to no layer", module.join("/"));
     }
 }

@@ -134,7 +134,7 @@ fn several_nodes_become_as_many_that_cost_less() {
 #[test]
 fn new_nodes_may_be_of_a_type_that_is_removed() {
     let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("old.2xlarge", 6, 0.45)];
-    // Beside each of the larger pods, a node of four CPUs has room for one of the smaller ones.
+    // Next to each of the larger pods, a node of four CPUs has room for one of the smaller ones.
     let disruption = cluster()
         .selling(sold)
         .node(node("n1").of_type("m.xlarge"))

@@ -20,7 +20,7 @@ impl Pool<'_> {
     }
 
     /// What the pool may launch under requirements, or the first of them that rules everything out.
-    pub(in crate::model) fn narrowed(
+    pub(crate) fn narrowed(
         &self,
         conjunction: ConjunctionId,
         key_kinds: &BTreeMap<Text, KeyKind>,
@@ -234,7 +234,7 @@ impl Pool<'_> {
     }
 
     /// Types of which some value of the label is in the set, or that may lack it.
-    pub(in crate::model) fn types_meeting(&self, rule: &KeyRule, sets: &Sets) -> TypeSet {
+    pub(crate) fn types_meeting(&self, rule: &KeyRule, sets: &Sets) -> TypeSet {
         let wanted = sets.get(rule.set);
         let mut meeting = TypeSet::full(self.types.len());
         meeting.retain(|index| match self.types[index].instance_type.labels.get(&rule.key) {

@@ -7,11 +7,7 @@ use crate::ids::{PurchaseSet, ZoneSet};
 impl Pool<'_> {
     /// Types with an offering in some of the zones, bought in some of the ways, each with its
     /// cheapest: by price, then name.
-    pub(in crate::model) fn cheapest(
-        &self,
-        zones: ZoneSet,
-        purchases: PurchaseSet,
-    ) -> Vec<PricedType> {
+    pub(crate) fn cheapest(&self, zones: ZoneSet, purchases: PurchaseSet) -> Vec<PricedType> {
         let mut priced: Vec<PricedType> = self
             .types
             .iter_enumerated()
@@ -27,7 +23,7 @@ impl Pool<'_> {
     /// What units of resources cost on the types that may be launched and that no other beats in
     /// every rate and in room. `cheapest` lists types by price.
     #[expect(clippy::cast_precision_loss, reason = "estimates that only rank")]
-    pub(in crate::model) fn best_rates(
+    pub(crate) fn best_rates(
         &self,
         cheapest: &[PricedType],
         compatible: &Compatible,
