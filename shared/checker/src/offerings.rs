@@ -40,8 +40,9 @@ pub(crate) fn check(
         }
     }
     check_list(claim, report);
-    let is_flexible = claim.requirements.iter().all(|own| own.min_values.is_none());
-    if is_flexible {
+    let of_pool = &index.cluster.pools[pool].spec.template.requirements;
+    let mut requirements = claim.requirements.iter().chain(of_pool);
+    if requirements.all(|own| own.min_values.is_none()) {
         check_choice(claim, launch, report);
     }
 }

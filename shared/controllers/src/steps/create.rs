@@ -1,8 +1,9 @@
 //! The record of a claim, as it is written before EC2 is asked.
 
+use domain::instance_type::InstanceType;
 use domain::label::{self, Labels};
 use domain::node_claim::{ConditionType, NodeClaim, NodeClaimStatus};
-use domain::plan::PlannedNodeClaim;
+use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::requirement::Requirement;
 use domain::snapshot::ClusterSnapshot;
 use domain::{Text, Timestamp};
@@ -18,9 +19,9 @@ pub enum NotCreatable {
     /// The NodePool is not in the snapshot it was planned from.
     #[error("NodePool {0} does not exist")]
     NoNodePool(Text),
-    /// The plan names no offering to launch.
-    #[error("the plan names no offering to launch")]
-    NoOffering,
+    /// None of its planned offerings is sold any more.
+    #[error("none of its {0} instance types can be launched now")]
+    NoOffering(usize),
 }
 
 /// What makes a claim this one and no other.
@@ -49,8 +50,9 @@ pub fn claim_record(
     snapshot: &ClusterSnapshot,
     identity: &Identity<'_>,
 ) -> Result<ClaimRecord, NotCreatable> {
-    if planned.offerings.is_empty() {
-        return Err(NotCreatable::NoOffering);
+    let types = snapshot.instance_types.of(&planned.node_class);
+    if !planned.offerings.iter().any(|offering| is_sold(offering, types)) {
+        return Err(NotCreatable::NoOffering(planned.instance_types.len()));
     }
     let claim = node_claim(planned, snapshot, identity.uid(&planned.name))?;
     let launch = LaunchRequest {
@@ -73,6 +75,18 @@ pub fn claim_record(
         replaces: identity.replaces.cloned(),
         pods_fingerprint: None,
         ending: None,
+    })
+}
+
+/// Whether the catalogue sells an offering now.
+fn is_sold(offering: &LaunchOffering, types: &[InstanceType]) -> bool {
+    let of_type = types.iter().find(|own| own.name == offering.instance_type);
+    of_type.into_iter().flat_map(|own| &own.offerings).any(|own| {
+        let reservation = own.reservation.as_ref().map(|reservation| &reservation.id);
+        own.is_usable()
+            && own.zone == offering.zone
+            && own.capacity_type == offering.capacity_type
+            && reservation == offering.reservation_id.as_ref()
     })
 }
 
@@ -218,7 +232,11 @@ mod tests {
     fn nothing_is_written_for_what_cannot_be_launched() {
         let without_offerings = PlannedNodeClaim { offerings: Vec::new(), ..planned() };
         let refused = claim_record(&without_offerings, &snapshot(), &identity("run-1"));
-        assert_eq!(refused, Err(NotCreatable::NoOffering));
+        assert_eq!(refused, Err(NotCreatable::NoOffering(1)));
+        let mut sold_out = planned();
+        sold_out.offerings[0].zone = "b".into();
+        let refused = claim_record(&sold_out, &snapshot(), &identity("run-1"));
+        assert_eq!(refused, Err(NotCreatable::NoOffering(1)));
         let without_pool = PlannedNodeClaim { node_pool: "gone".into(), ..planned() };
         let refused = claim_record(&without_pool, &snapshot(), &identity("run-1"));
         assert_eq!(refused, Err(NotCreatable::NoNodePool("gone".into())));
