@@ -6,7 +6,7 @@ use crate::place::PlaceKind;
 use crate::place::{Place, PlaceId};
 use crate::plan_index::PlanIndex;
 use crate::pods::PodId;
-use crate::port;
+use crate::port::{self, Occupants};
 use crate::report::Report;
 use crate::resource;
 use crate::violation::Rule;
@@ -24,7 +24,9 @@ pub(crate) fn check_planned(
     for pod in pods {
         check_pod(index, *pod, place, report);
     }
-    port::check(index, place, &[], pods, &launch.daemon_ports, report);
+    let occupants =
+        Occupants { residents: &[], arrivals: pods, daemon_ports: &launch.daemon_ports };
+    port::check(index, place, &occupants, report);
     resource::check_launch(index, place, launch, pods, report);
 }
 
@@ -40,7 +42,7 @@ pub(crate) fn check_existing(
     for pod in arrivals {
         check_pod(index, *pod, place, report);
     }
-    port::check(index, place, residents, arrivals, &[], report);
+    port::check(index, place, &Occupants { residents, arrivals, daemon_ports: &[] }, report);
     resource::check_existing(index, place, residents, arrivals, report);
     volume_rules::check_limits(index, id, residents, arrivals, report);
 }

@@ -17,15 +17,24 @@ enum Holder {
     DaemonSet,
 }
 
-/// Judges arrivals against those that are there, DaemonSets, and each other.
+/// Who may hold ports of one place.
+pub(crate) struct Occupants<'a> {
+    /// Pods that stay.
+    pub(crate) residents: &'a [PodId],
+    /// Pods that come.
+    pub(crate) arrivals: &'a [PodId],
+    /// Ports of DaemonSets that are not among the residents.
+    pub(crate) daemon_ports: &'a [HostPort],
+}
+
+/// Judges arrivals against residents, DaemonSets, and each other.
 pub(crate) fn check(
     index: &PlanIndex<'_>,
     place: &Place<'_>,
-    residents: &[PodId],
-    arrivals: &[PodId],
-    daemon_ports: &[HostPort],
+    occupants: &Occupants<'_>,
     report: &mut Report,
 ) {
+    let Occupants { residents, arrivals, daemon_ports } = *occupants;
     let ports_of = |pod: &PodId| index.pods().spec(*pod).host_ports.as_slice();
     if arrivals.iter().all(|pod| ports_of(pod).is_empty()) {
         return;

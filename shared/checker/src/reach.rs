@@ -79,7 +79,7 @@ impl<'s, 'w> Reach<'s, 'w> {
                 if !offers_more(&launch, key, &found) {
                     continue;
                 }
-                self.add(&launch, pool.pool, (spec, terms), key, &mut found);
+                found.extend(self.domains_of(&launch, pool.pool, (spec, terms), key));
                 if &**key == HOSTNAME && !found.is_empty() {
                     return found;
                 }
@@ -88,17 +88,18 @@ impl<'s, 'w> Reach<'s, 'w> {
         found
     }
 
-    fn add(
+    /// The domains of a key that nodes of one instance type could give the pod.
+    fn domains_of(
         &self,
         launch: &TypeLaunch<'w>,
         pool: usize,
         (spec, terms): (&PodSpec, TermsId),
         key: &Text,
-        found: &mut BTreeSet<Text>,
-    ) {
+    ) -> BTreeSet<Text> {
+        let mut found = BTreeSet::new();
         let terms_of_pod = self.index.pods().terms.get(terms);
         if !launch.verdict(terms, terms_of_pod).possible {
-            return;
+            return found;
         }
         let is_able: Vec<bool> =
             (0..launch.loads.len()).map(|load| self.can_host(launch, load, pool, spec)).collect();
@@ -114,7 +115,7 @@ impl<'s, 'w> Reach<'s, 'w> {
             }
             if &**key == HOSTNAME {
                 found.insert(NEW_NODE.into());
-                return;
+                return found;
             }
             for value in view.state(key).listed().unwrap_or_default() {
                 let state = LabelState::one(value.clone());
@@ -123,6 +124,7 @@ impl<'s, 'w> Reach<'s, 'w> {
                 }
             }
         }
+        found
     }
 
     /// Whether a new node could run the pod beside its DaemonSets, within the NodePool's limits.

@@ -36,6 +36,14 @@ pub(crate) struct Volumes<'a> {
     classes: BTreeMap<&'a Text, &'a StorageClass>,
 }
 
+/// A PersistentVolumeClaim without a volume.
+struct UnboundClaim<'a> {
+    name: &'a Text,
+    spec: &'a PvcSpec,
+    /// It exists already, rather than being made with its pod.
+    exists: bool,
+}
+
 impl<'a> Volumes<'a> {
     /// Indexes them.
     pub(crate) fn read(snapshot: &'a ClusterSnapshot) -> Self {
@@ -96,9 +104,11 @@ impl<'a> Volumes<'a> {
         if spec.one_pod_only {
             needs.exclusive.push(key.clone());
         }
-        let driver = match &spec.volume_name {
-            Some(volume) => self.add_bound(needs, name, volume, table),
-            None => self.add_unbound(needs, name, spec, there.is_some(), table),
+        let driver = if let Some(volume) = &spec.volume_name {
+            self.add_bound(needs, name, volume, table)
+        } else {
+            let claim = UnboundClaim { name, spec, exists: there.is_some() };
+            self.add_unbound(needs, &claim, table)
         };
         if let Some(driver) = driver {
             let volume = spec.volume_name.clone().unwrap_or_else(|| key.to_string().into());
@@ -141,11 +151,10 @@ impl<'a> Volumes<'a> {
     fn add_unbound(
         &self,
         needs: &mut VolumeNeeds,
-        name: &Text,
-        spec: &PvcSpec,
-        is_there: bool,
+        claim: &UnboundClaim<'_>,
         table: &mut TermsTable,
     ) -> Option<Text> {
+        let UnboundClaim { name, spec, exists } = *claim;
         let default = || {
             let default = self.classes.values().find(|class| class.is_default);
             default.map(|class| &class.name)
@@ -155,7 +164,7 @@ impl<'a> Volumes<'a> {
             None => default(),
         };
         let Some(class_name) = class_name else {
-            if is_there {
+            if exists {
                 let problem =
                     format!("PersistentVolumeClaim {name} is unbound and has no StorageClass");
                 needs.problems.push(problem);
@@ -167,7 +176,7 @@ impl<'a> Volumes<'a> {
             needs.problems.push(problem);
             return None;
         };
-        if is_there && class.binds_immediately {
+        if exists && class.binds_immediately {
             let problem =
                 format!("PersistentVolumeClaim {name} binds immediately and is not bound yet");
             needs.problems.push(problem);
