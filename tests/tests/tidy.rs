@@ -4,13 +4,6 @@
 use outrigger_tests::imports::Imports;
 use outrigger_tests::workspace::{Package, Source, production, root, sources_under};
 
-/// Folders that are not checked for words and comments yet.
-const WORDS_TO_DO: &[&str] =
-    &["shared/checker", "shared/controllers", "shared/domain", "shared/planning"];
-
-/// Folders whose files still form circles.
-const CIRCLES_TO_DO: &[&str] = &["shared/checker", "shared/domain"];
-
 /// The columns of a line, comments included.
 const COLUMNS_MAX: usize = 100;
 
@@ -46,16 +39,14 @@ const WORDS: &[(&str, &str)] = &[
 const DANGLING: &[&str] =
     &["/// The same, ", "/// That, ", "/// So much of so much", "/// So many."];
 
-/// The Rust files of the repository, those of the folders left out.
-fn sources(to_do: &[&str]) -> Vec<Source> {
+/// The Rust files of the repository.
+fn sources() -> Vec<Source> {
     let folders = ["functions", "shared", "tests"];
     let sources = folders.iter().flat_map(|folder| sources_under(&root().join(folder)));
     let is_checked = |source: &Source| {
         let is_this_file = source.path.ends_with("tests/tests/tidy.rs");
         let is_generated = source.path.iter().any(|part| part == "target");
-        !is_this_file
-            && !is_generated
-            && !to_do.iter().any(|folder| source.path.starts_with(folder))
+        !is_this_file && !is_generated
     };
     let checked: Vec<Source> = sources.filter(is_checked).collect();
     assert!(checked.len() > 100, "the sources were not found");
@@ -91,7 +82,7 @@ fn has_word(line: &str, word: &str) -> bool {
 
 #[test]
 fn private_words_are_gone() {
-    let found = lines_with(&sources(WORDS_TO_DO), |line| {
+    let found = lines_with(&sources(), |line| {
         let word = WORDS.iter().find(|(word, _)| has_word(line, word));
         word.map(|(word, better)| format!("`{word}` is no word of the field: {better}"))
     });
@@ -100,7 +91,7 @@ fn private_words_are_gone() {
 
 #[test]
 fn comments_stand_alone() {
-    let found = lines_with(&sources(WORDS_TO_DO), |line| {
+    let found = lines_with(&sources(), |line| {
         let comment = line.trim_start();
         let is_dangling = DANGLING.iter().any(|start| comment.starts_with(start));
         is_dangling.then(|| format!("needs the line above: {comment}"))
@@ -110,7 +101,7 @@ fn comments_stand_alone() {
 
 #[test]
 fn comments_refer_only_to_what_a_reader_can_open() {
-    let found = lines_with(&sources(WORDS_TO_DO), |line| {
+    let found = lines_with(&sources(), |line| {
         let (_, comment) = line.split_once("//")?;
         let (_, page) = comment.split_once("reference ")?;
         let mut page = page.chars();
@@ -123,7 +114,7 @@ fn comments_refer_only_to_what_a_reader_can_open() {
 
 #[test]
 fn comments_fit_the_columns() {
-    let found = lines_with(&sources(WORDS_TO_DO), |line| {
+    let found = lines_with(&sources(), |line| {
         let columns = line.chars().count();
         let is_comment = line.trim_start().starts_with("//");
         (is_comment && columns > COLUMNS_MAX).then(|| format!("{columns} columns"))
@@ -134,8 +125,8 @@ fn comments_fit_the_columns() {
 #[test]
 fn files_of_a_crate_form_no_circles() {
     let packages = Package::all().unwrap();
-    let checked = packages.iter().filter(|package| !CIRCLES_TO_DO.contains(&&*package.folder));
-    let found: Vec<String> = checked
+    let found: Vec<String> = packages
+        .iter()
         .flat_map(|package| {
             let folder = format!("{}/src", package.folder);
             Imports::read(&folder, &production(package.sources())).circles()

@@ -20,7 +20,7 @@ const BOUND_TOLERANCE: UsdPerHour = UsdPerHour::from_nanos(100_000);
 /// Consolidation saves money, and as much as it says, where the catalogue prices every node
 /// involved.
 ///
-/// NodeOverlays change what a node is taken to cost in ways that cannot be told from its labels:
+/// NodeOverlays change what a node is taken to cost in ways that its labels do not show:
 /// with them, savings are not judged.
 pub(crate) fn check(index: &PlanIndex<'_>, entry: &DisruptionEntry<'_>, report: &mut Report) {
     let planned = entry.planned;

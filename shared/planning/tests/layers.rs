@@ -1,5 +1,5 @@
-//! Planning is laid out in layers: a file imports from its own layer and from those below, never from
-//! one above.
+//! Planning is laid out in layers: a file imports from its own layer and from those below, never
+//! from one above.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -56,8 +56,8 @@ pub struct NodeGroup {
 /// Explains a pending pod as things are once the plan's other pods have their places; `None` for a
 /// pod that needs no place.
 ///
-/// For a pod that the plan gives a place, NodePools are explained as they are before the plan uses up
-/// their limits.
+/// For a pod that the plan gives a place, NodePools are explained as they are before the plan uses
+/// up their limits.
 pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplanation> {
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
@@ -152,8 +152,8 @@ fn rules(model: &Model, way: ConjunctionId) -> Vec<KeyRule> {
     model.sets.rules(way).to_vec()
 }
 
-/// Nodes by what keeps the pod off them, and those that would take it; without `own`, the one that it
-/// is placed on.
+/// Nodes by what keeps the pod off them, and those that would take it; without `own`, the one that
+/// it is placed on.
 fn nodes(
     model: &Model,
     placer: &mut Placer,

@@ -1,7 +1,7 @@
 //! What was worked out about requirements, kept so that it is worked out once.
 //!
-//! The model does not change while pods find their places; this does, and grows. It is made once for a
-//! model and passed to whoever narrows or prices what NodePools may launch.
+//! The model does not change while pods find their places; this does, and grows. It is made once
+//! for a model and passed to whoever narrows or prices what NodePools may launch.
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::rc::Rc;

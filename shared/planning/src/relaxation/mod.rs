@@ -1,12 +1,12 @@
 //! Linear relaxation of covering rows with priced offers: dual prices, a fractional solution and a
 //! proven lower bound.
 //!
-//! Rows are demands: a number of copies, each taking some of every resource. Offers are nodes that can
-//! be had any number of times at a price. A pattern is a multiset of copies that fit on one offer
-//! together; the linear program (Gilmore and Gomory 1961) chooses how many nodes of each pattern to
-//! buy, in fractions, so that every row is covered at the lowest cost. Its dual has one price per
-//! row and is feasible where no pattern is worth more than the offer it fits on costs; the dual
-//! value of all rows is then a lower bound on the cost of any nodes that hold them.
+//! Rows are demands: a number of copies, each taking some of every resource. Offers are nodes that
+//! can be had any number of times at a price. A pattern is a multiset of copies that fit on one
+//! offer together; the linear program (Gilmore and Gomory 1961) chooses how many nodes of each
+//! pattern to buy, in fractions, so that every row is covered at the lowest cost. Its dual has one
+//! price per row and is feasible where no pattern is worth more than the offer it fits on costs;
+//! the dual value of all rows is then a lower bound on the cost of any nodes that hold them.
 //!
 //! The proof does not depend on how the dual prices were found ([`dual_ascent`], then
 //! [`column_generation`]). Any prices of at least zero prove a bound once they are scaled down

@@ -1,8 +1,10 @@
-//! What EC2 is asked for when a claim is launched: its offerings, narrowed as Karpenter narrows them.
+//! What EC2 is asked for when a claim is launched: its offerings, narrowed as Karpenter narrows
+//! them.
 //!
-//! CreateFleet picks among everything that it is given, so what a launch must not become is left out
-//! here: a second capacity type, spot that costs more than on-demand, and metal or accelerated types
-//! that nobody asked for. The plan carries the result, and whoever launches takes it as it is.
+//! CreateFleet picks among everything that it is given, so what a launch must not become is left
+//! out here: a second capacity type, spot that costs more than on-demand, and metal or accelerated
+//! types that nobody asked for. The plan carries the result, and whoever launches takes it as it
+//! is.
 //!
 //! Source: `pkg/providers/instance/instance.go` and `filter` of karpenter-provider-aws.
 
@@ -54,8 +56,9 @@ pub(super) fn of_node(pool: &Pool, node: &NewNode, listed: &[PricedType]) -> Vec
     narrowed(candidates.collect(), is_flexible)
 }
 
-/// The offerings of a NodeClaim that no plan made, at catalogue prices: those of every instance type
-/// that meets its requirements and has room for its requests. Empty where nothing can be launched.
+/// The offerings of a NodeClaim that no plan made, at catalogue prices: those of every instance
+/// type that meets its requirements and has room for its requests. Empty where nothing can be
+/// launched.
 pub fn offerings_of_claim(claim: &NodeClaim, catalogue: &InstanceTypes) -> Vec<LaunchOffering> {
     let allowed = Requirements::of(claim.requirements.iter());
     let candidates = catalogue
@@ -120,9 +123,11 @@ fn usable_offerings(
 
 /// The offerings to ask for, cheapest first and all of one capacity type.
 ///
-/// Of the capacity types on offer the first of reserved, spot, on-demand is asked for. A claim without
+/// Of the capacity types on offer the first of reserved, spot, on-demand is asked for. A claim
+/// without
 /// `minValues` is flexible: metal and accelerated types go if any other type is left, and spot
-/// offerings dearer than the cheapest on-demand one go, so that on-demand is asked for where all are.
+/// offerings dearer than the cheapest on-demand one go, so that on-demand is asked for where all
+/// are.
 fn narrowed(mut candidates: Vec<Candidate<'_>>, is_flexible: bool) -> Vec<LaunchOffering> {
     candidates.retain(|candidate| !candidate.offerings.is_empty());
     if is_flexible && candidates.iter().any(|own| !is_exotic(own.instance_type)) {

@@ -155,8 +155,8 @@ fn a_move_to_several_new_nodes_has_to_pay_for_itself_sooner() {
     assert!(world.plan().disruptions.is_empty());
 }
 
-/// A node with a pod and two smaller ones, and two remaining nodes: one has room for the larger pod,
-/// the other for twice 950 m, or for 800 m beside the larger one.
+/// A node with a pod and two smaller ones, and two remaining nodes: one has room for the larger
+/// pod, the other for twice 950 m, or for 800 m beside the larger one.
 fn with_room_for_each(smaller: i64) -> Cluster {
     beside_nodes_with_room(node("goes"), smaller).selling(vec![instance_type("m.xlarge", 4, 0.20)])
 }
@@ -273,8 +273,8 @@ fn the_highest_savings_per_disruption_come_first() {
 
 #[test]
 fn little_more_savings_for_much_more_disruption_come_later() {
-    // Full nodes would be cheaper as a larger one, and could be replaced together with the one that is
-    // nearly empty.
+    // Full nodes would be cheaper as a larger one, and could be replaced together with the one that
+    // is nearly empty.
     let sold = vec![
         instance_type("m.xlarge", 4, 0.20),
         instance_type("m.2xlarge", 8, 0.40),

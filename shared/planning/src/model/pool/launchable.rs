@@ -125,8 +125,8 @@ pub(crate) struct MinValuesUnmet {
 }
 
 impl Pool<'_> {
-    /// Types with an offering in some of the zones, bought in some of the ways. Worked out anew each
-    /// time: see [`Memo::viable`](crate::model::memo::Memo::viable).
+    /// Types with an offering in some of the zones, bought in some of the ways. Worked out anew
+    /// each time: see [`Memo::viable`](crate::model::memo::Memo::viable).
     pub(crate) fn viable(&self, zones: ZoneSet, purchases: PurchaseSet) -> TypeSet {
         let mut viable = TypeSet::full(self.types.len());
         viable.retain(|index| self.types[index].offerings_in(zones, purchases).next().is_some());

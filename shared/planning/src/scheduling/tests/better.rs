@@ -40,7 +40,7 @@ fn no_pod_starves_behind_others_however_many_are_hopeless() {
     }
     let plan = world.plan();
     claim_of(&plan, "small");
-    assert_eq!(plan.unschedulable.len(), 400, "and each of them is told why");
+    assert_eq!(plan.unschedulable.len(), 400, "and each of them has a reason");
 }
 
 #[test]
