@@ -33,14 +33,14 @@ pub(crate) struct Overhead {
 }
 
 impl<'a> Daemons<'a> {
-    /// Reads the DaemonSets.
+    /// Reads the DaemonSets, except those whose pods wait for devices of dynamic resource
+    /// allocation: no node that a plan knows of has any.
     pub(crate) fn read(daemon_sets: &'a [DaemonSet]) -> Self {
         let all = daemon_sets
             .iter()
-            .map(|daemon_set| {
-                let spec: &'a PodSpec = &daemon_set.template.spec;
-                Daemon { spec, terms: Terms::of_pod(spec) }
-            })
+            .map(|daemon_set| &*daemon_set.template.spec)
+            .filter(|spec| spec.resource_claims.is_empty())
+            .map(|spec| Daemon { spec, terms: Terms::of_pod(spec) })
             .collect();
         Self { all, overheads: RefCell::default() }
     }

@@ -54,6 +54,13 @@ fn daemon_sets_have_room_on_new_nodes() {
 }
 
 #[test]
+fn a_daemon_set_that_waits_for_devices_needs_no_room() {
+    let mut waiting = pod("d").cpu(1900);
+    waiting.spec.resource_claims.push("gpu".into());
+    allows(&with_daemon(waiting, [pod("p").cpu(1900)]), &plan([claim("n", &["p"])]));
+}
+
+#[test]
 fn a_daemon_set_counts_where_it_may_run() {
     let cluster = with_daemon(pod("d").cpu(600).selecting(ZONE, "b"), [pod("p").cpu(1500)]);
     allows(&cluster, &plan([claim("n", &["p"])]));

@@ -37,7 +37,8 @@ pub(crate) struct Overhead {
 
 impl<'a> Daemons<'a> {
     /// Those whose pods tolerate the taints (startup taints pass, and a preference keeps no daemon
-    /// off).
+    /// off). Pods that wait for devices of dynamic resource allocation run on no node that is
+    /// planned here, so they are no overhead, as with Karpenter's `IGNORE_DRA_REQUESTS`.
     pub(crate) fn tolerating(
         daemon_sets: &'a [DaemonSet],
         taints: &[Taint],
@@ -46,6 +47,7 @@ impl<'a> Daemons<'a> {
         let daemons = daemon_sets
             .iter()
             .map(|daemon_set| &*daemon_set.template.spec)
+            .filter(|spec| spec.resource_claims.is_empty())
             .filter(|spec| first_untolerated(&spec.tolerations, taints).is_none())
             .map(|spec| Daemon {
                 spec,

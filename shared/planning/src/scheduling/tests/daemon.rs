@@ -21,6 +21,13 @@ fn a_new_node_has_room_for_its_daemons_too() {
 }
 
 #[test]
+fn daemons_that_wait_for_devices_take_nothing_of_a_new_node() {
+    let waiting = pod("agent").cpu(3000).with(|spec| spec.resource_claims.push("gpu".into()));
+    let world = cluster().daemon_set(daemon_set_of("agent", waiting)).pod(pod("a").cpu(2000));
+    assert_eq!(&*claim_of(&world.plan(), "a").instance_types[0], "m.large");
+}
+
+#[test]
 fn daemons_that_do_not_run_on_the_type_take_nothing_of_it() {
     let on_arm = daemon_set_of("agent", pod("agent").cpu(3000).on_nodes_with(ARCH, "arm64"));
     let plan = cluster().daemon_set(on_arm).pod(pod("a").cpu(2000)).plan();
