@@ -111,6 +111,7 @@ fn alone(scope: Scope, node: &NewNode, member: &Member, pod: PodIx) -> Option<Ne
         type_index: node.type_index,
         requests: shape.requests.clone(),
         members: vec![Member { conjunction: member.conjunction, pods: vec![pod] }],
+        types_wanted: None,
     })
 }
 
@@ -192,7 +193,7 @@ fn merged_into(scope: Scope, a: &NewNode, b: &NewNode) -> Option<(NewNode, UsdPe
     let members = a.members.iter().chain(&b.members).cloned().collect();
     let type_index = priced.index;
     Some((
-        NewNode { pool: a.pool, compatible, type_index, requests, members },
+        NewNode { pool: a.pool, compatible, type_index, requests, members, types_wanted: None },
         priced.offering.price,
     ))
 }

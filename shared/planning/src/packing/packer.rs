@@ -189,6 +189,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
                 type_index: bin.type_index,
                 requests: requests.clone(),
                 members,
+                types_wanted: None,
             });
         }
         self.round += 1;

@@ -25,11 +25,11 @@ use crate::work::NewNode;
 /// many within this price.
 const PRICE_PERCENT_MAX: i64 = 150;
 
-/// Types that Karpenter requires for a replacement of spot by spot, so that interruptions do not
-/// follow one another. (What launches on demand is warned about below five.)
-const SPOT_TYPES_WANTED: usize = 15;
+/// Types that are listed where one spot node replaces another, as in Karpenter's single-node
+/// spot-to-spot consolidation. (What launches on demand is warned about below five.)
+pub(crate) const SPOT_TO_SPOT_TYPES: usize = 15;
 
-const _: () = assert!(SPOT_TYPES_WANTED <= INSTANCE_TYPES_MAX, "a launch takes what spot wants");
+const _: () = assert!(SPOT_TO_SPOT_TYPES <= INSTANCE_TYPES_MAX, "a launch takes what spot wants");
 
 /// Names that are taken, and how new ones are drawn.
 pub(crate) struct Names {
@@ -209,7 +209,8 @@ fn listed_types(
     listed
 }
 
-/// The cheapest offers up to a price, and dearer ones as far as `minValues` needs them.
+/// As many of the cheapest offers as the node wants, otherwise those up to a price; and dearer ones
+/// as far as `minValues` needs them.
 fn flexible(
     pool: &Pool,
     packed: &NewNode,
@@ -217,11 +218,11 @@ fn flexible(
     ceiling: i128,
 ) -> Vec<PricedType> {
     let is_unmet = |listed: &[PricedType]| unmet(pool, packed, listed);
-    let within = offers
-        .iter()
-        .take(INSTANCE_TYPES_MAX)
-        .take_while(|priced| i128::from(priced.offering.price.nanos()) <= ceiling)
-        .count();
+    let is_near = |priced: &&PricedType| i128::from(priced.offering.price.nanos()) <= ceiling;
+    let within = match packed.types_wanted {
+        Some(wanted) => wanted.min(offers.len()),
+        None => offers.iter().take(INSTANCE_TYPES_MAX).take_while(is_near).count(),
+    };
     let mut listed: Vec<PricedType> = offers[..within].to_vec();
     let mut dearer = offers[within..].iter();
     while let Some(MinValuesUnmet { key, .. }) = is_unmet(&listed) {

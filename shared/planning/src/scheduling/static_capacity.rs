@@ -79,5 +79,12 @@ pub(crate) fn empty_node(
         .find(|priced| pool.types[priced.index].room.iter().all(|room| *room >= 0))
         .or(cheapest.first())?;
     let type_index = fitting.index;
-    Some(NewNode { pool: index, compatible, type_index, requests, members: Vec::new() })
+    Some(NewNode {
+        pool: index,
+        compatible,
+        type_index,
+        requests,
+        members: Vec::new(),
+        types_wanted: None,
+    })
 }

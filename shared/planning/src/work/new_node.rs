@@ -21,6 +21,9 @@ pub(crate) struct NewNode {
     pub(crate) requests: Vec<i64>,
     /// Its pods, with what each must have met.
     pub(crate) members: Vec<Member>,
+    /// Exactly this many of the cheapest types are listed, whatever they cost. Otherwise those
+    /// whose price is near the cheapest.
+    pub(crate) types_wanted: Option<usize>,
 }
 
 impl NewNode {

@@ -15,14 +15,8 @@ use crate::ids::{NodeIx, PoolIx, TypeSet};
 use crate::model::Model;
 use crate::model::memo::Memo;
 use crate::model::pool::{Compatible, Pool};
+use crate::scheduling::claim::SPOT_TO_SPOT_TYPES;
 use crate::work::{Item, Member, NewNode};
-
-/// A spot node is replaced by spot only where at least this many cheaper types are left to choose
-/// from.
-///
-/// Source: Karpenter's minimum for single-node spot-to-spot consolidation; with fewer, the
-/// replacement would soon be interrupted or consolidated again.
-const SPOT_TO_SPOT_TYPES_MIN: usize = 15;
 
 /// The cheapest single node that costs less than the removed ones.
 pub(super) fn single(trials: &Trials, removal: &Removal) -> Result<Replacements, Unconsolidatable> {
@@ -71,11 +65,12 @@ fn in_pool(
     compatible.types = pool.with_room(&compatible.types, &requests);
     trials.limits(removal.nodes).keep_allowed(pool_index, pool, &mut compatible.types);
     let hosting = compatible.clone();
-    cheaper_only(trials.scope, pool, removal, &mut compatible)
+    let types_wanted = cheaper_only(trials.scope, pool, removal, &mut compatible)
         .map_err(|why| why.reason(memo, pool, removal, &hosting))?;
     let (type_index, price) = cheapest(memo, pool, &compatible).ok_or_else(none)?;
     let members = members(removal.items);
-    let packed = NewNode { pool: pool_index, compatible, type_index, requests, members };
+    let packed =
+        NewNode { pool: pool_index, compatible, type_index, requests, members, types_wanted };
     Ok((price, packed))
 }
 
@@ -86,7 +81,14 @@ pub(crate) fn single_node(trials: &Trials, items: &[Item], pool_index: PoolIx) -
     let JointFit { mut compatible, requests } = joint_fit(trials, items, pool_index)?;
     compatible.types = pool.with_room(&compatible.types, &requests);
     let (type_index, _) = cheapest(memo, pool, &compatible)?;
-    Some(NewNode { pool: pool_index, compatible, type_index, requests, members: members(items) })
+    Some(NewNode {
+        pool: pool_index,
+        compatible,
+        type_index,
+        requests,
+        members: members(items),
+        types_wanted: None,
+    })
 }
 
 fn members(items: &[Item]) -> Vec<Member> {
@@ -152,7 +154,7 @@ impl NotCheaper {
             Self::SpotGate => Unconsolidatable::SpotToSpot { pods },
             Self::SpotTypes(found) => Unconsolidatable::TooFewSpotTypes {
                 found: count(found),
-                needed: count(SPOT_TO_SPOT_TYPES_MIN),
+                needed: count(SPOT_TO_SPOT_TYPES),
             },
             Self::MinValues(key) => Unconsolidatable::MinValues(key),
             Self::Dearer => match cheapest(memo, pool, hosting) {
@@ -168,13 +170,15 @@ impl NotCheaper {
     }
 }
 
-/// Keeps types whose highest price is below what the removed nodes cost, bought in one way.
+/// Keeps types whose highest price is below what the removed nodes cost, bought in one way. Returns
+/// how many of them are listed, if that is fixed: where one spot node replaces one, neither fewer,
+/// or it would soon be interrupted, nor more, or it would soon be consolidated again.
 fn cheaper_only(
     Scope { model, memo, .. }: Scope,
     pool: &Pool,
     removal: &Removal,
     compatible: &mut Compatible,
-) -> Result<(), NotCheaper> {
+) -> Result<Option<usize>, NotCheaper> {
     let all_spot = removal.all_spot(model);
     for capacity_type in CapacityType::ALL {
         let purchases = compatible.purchases & bought_as(pool, capacity_type);
@@ -191,7 +195,9 @@ fn cheaper_only(
         keep_cheaper(pool, scope, removal.before, &mut types);
         without_same_types(model, pool, removal.nodes, &mut types);
         let found = types.count();
-        if is_spot_to_spot && removal.nodes.len() == 1 && found < SPOT_TO_SPOT_TYPES_MIN {
+        let types_wanted =
+            (is_spot_to_spot && removal.nodes.len() == 1).then_some(SPOT_TO_SPOT_TYPES);
+        if types_wanted.is_some_and(|wanted| found < wanted) {
             return Err(NotCheaper::SpotTypes(found));
         }
         if types.is_empty() {
@@ -206,7 +212,7 @@ fn cheaper_only(
         }
         compatible.types = types;
         compatible.purchases = purchases;
-        return Ok(());
+        return Ok(types_wanted);
     }
     Err(NotCheaper::Dearer)
 }
