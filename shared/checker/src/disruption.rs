@@ -130,11 +130,7 @@ fn check_pods(
     report: &mut Report,
 ) {
     let place = &index.places[id];
-    let grace = match (place.claim, place.pool) {
-        (Some(claim), _) => claim.termination_grace_period,
-        (None, Some(pool)) => index.cluster.pools[pool].spec.template.termination_grace_period,
-        (None, None) => None,
-    };
+    let grace = index.grace_period(id);
     // Drift goes ahead, once a node is sure to end, whatever its pods say.
     let is_forced = entry.planned.reason == DisruptionReason::Drifted && grace.is_some();
     for pod_id in &place.bound {

@@ -32,6 +32,18 @@ impl<'w> Evictions<'w> {
         Self { pods, guarding }
     }
 
+    /// Whether a pod is never evicted: it has do-not-disrupt, or a budget that by its terms allows
+    /// no disruption guards it.
+    pub(crate) fn is_refused_for_good(&self, index: &PlanIndex<'_>, id: PodId) -> bool {
+        let pod = self.pods.pod(id);
+        if pod.refuses_disruption(index.cluster.snapshot.now) {
+            return true;
+        }
+        let guarding = self.guarding.get(&self.pods.group(id)).map_or(&[][..], Vec::as_slice);
+        !tolerated(&pod.spec.tolerations, &Taint::disrupted())
+            && guarding.iter().any(|budget| budget.never_allows())
+    }
+
     /// The budget, or the two, under which the pod cannot be evicted: one that allows none, or
     /// several that all guard it, of which an eviction may spend only one.
     pub(crate) fn blocking(&self, id: PodId) -> Option<String> {

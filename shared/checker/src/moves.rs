@@ -11,6 +11,7 @@ use crate::admission;
 use crate::affinity;
 use crate::claim;
 use crate::disruption_entry::{DisruptionEntry, Disruptions};
+use crate::eviction::Evictions;
 use crate::obligation::PlanObligation;
 use crate::place::{PlaceId, PlaceKind};
 use crate::plan_index::PlanIndex;
@@ -23,6 +24,7 @@ use crate::volume_rules;
 
 /// Adds replacements to the index and puts pods where they go.
 pub(crate) fn read(index: &mut PlanIndex<'_>, disruptions: &Disruptions<'_>, report: &mut Report) {
+    let evictions = Evictions::new(index);
     let mut moved: FxHashSet<PodId> = FxHashSet::default();
     let mut pods_of: Vec<FxHashSet<PodId>> = Vec::with_capacity(disruptions.entries.len());
     for entry in &disruptions.entries {
@@ -57,6 +59,7 @@ pub(crate) fn read(index: &mut PlanIndex<'_>, disruptions: &Disruptions<'_>, rep
             };
             index.places[to].moved_in.push(pod);
         }
+        moved.extend(staying(index, entry, pods, &evictions));
         check_all_move(index, entry, pods, &moved, report);
     }
 }
@@ -139,6 +142,19 @@ fn check_named(
         let message = format!("pod {key} has to move and is not named");
         report.add(Rule::DisruptionPods, entry.subject(), message);
     }
+}
+
+/// Pods that are never evicted: they stay until the grace period of a drifted node ends.
+fn staying(
+    index: &PlanIndex<'_>,
+    entry: &DisruptionEntry<'_>,
+    pods: &FxHashSet<PodId>,
+    evictions: &Evictions<'_>,
+) -> Vec<PodId> {
+    let ends = entry.planned.reason == DisruptionReason::Drifted
+        && entry.places.iter().all(|place| index.grace_period(*place).is_some());
+    let stays = |pod: &PodId| ends && evictions.is_refused_for_good(index, *pod);
+    pods.iter().copied().filter(stays).collect()
 }
 
 /// Where nobody forces the node to go, each of its pods has a place to go to first.

@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use domain::Text;
 use domain::label::HOSTNAME;
 use domain::node_pool::NodeClaimTemplate;
 use domain::plan::{Plan, PlannedNodeClaim};
 use domain::taint::Taint;
 use domain::volume::CsiNode;
+use domain::{SignedDuration, Text};
 
 use crate::catalogue::is_market_label;
 use crate::cluster_index::ClusterIndex;
@@ -60,6 +60,16 @@ struct Launches<'w> {
 }
 
 impl<'w> PlanIndex<'w> {
+    /// How long pods of a node that goes may stay, if that has an end.
+    pub(crate) fn grace_period(&self, id: PlaceId) -> Option<SignedDuration> {
+        let place = &self.places[id];
+        match (place.claim, place.pool) {
+            (Some(claim), _) => claim.termination_grace_period,
+            (None, Some(pool)) => self.cluster.pools[pool].spec.template.termination_grace_period,
+            (None, None) => None,
+        }
+    }
+
     /// The cluster's own places; the plan is read into it afterwards.
     pub(crate) fn of_cluster(cluster: &'w ClusterIndex<'w>, plan: &'w Plan) -> Self {
         let places = existing_places(cluster);

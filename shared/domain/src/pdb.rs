@@ -53,15 +53,19 @@ impl PodDisruptionBudget {
     }
 
     /// Whether by its terms it can never allow a disruption: at most none unavailable, or all
-    /// available.
+    /// available. As long as its status lags behind and still allows one, it does.
     pub fn never_allows(&self) -> bool {
+        self.allows_none() && self.is_prohibitive()
+    }
+
+    fn is_prohibitive(&self) -> bool {
         matches!(self.max_unavailable, Some(CountOrPercent::Count(0) | CountOrPercent::Percent(0)))
             || matches!(self.min_available, Some(CountOrPercent::Percent(100)))
     }
 
     /// Whether it allows no disruption now.
     pub fn allows_none(&self) -> bool {
-        self.disruptions_allowed.map_or_else(|| self.never_allows(), |allowed| allowed == 0)
+        self.disruptions_allowed.map_or_else(|| self.is_prohibitive(), |allowed| allowed == 0)
     }
 
     /// Whether a guarded pod that is not ready may be evicted regardless: always by policy, or when

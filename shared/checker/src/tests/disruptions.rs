@@ -209,6 +209,26 @@ fn drift_goes_ahead_where_a_node_is_sure_to_end() {
     breaks(&cluster(None), &plan, &[Rule::Pdb]);
 }
 
+#[test]
+fn a_pod_that_is_never_evicted_needs_no_place_before_its_drifted_node_ends() {
+    let cluster = |budget: PodDisruptionBudget| {
+        let grace = Some(SignedDuration::from_hours(1));
+        let mut claim = NodeClaim { termination_grace_period: grace, ..claim_object("c") };
+        claim.status.node_name = Some("e".into());
+        half_used([pod("r").app().on("e")])
+            .with_node_claims([claim])
+            .with_pod_disruption_budgets([budget])
+    };
+    let without_place = PlannedDisruption { moves: Vec::new(), ..moving(Drifted, &["r"]) };
+    let plan = disrupting([without_place]);
+    let never = PodDisruptionBudget {
+        max_unavailable: Some(CountOrPercent::Count(0)),
+        ..pdb("b", Some(0))
+    };
+    allows(&cluster(never), &plan);
+    breaks(&cluster(pdb("b", Some(0))), &plan, &[Rule::MoveMissing]);
+}
+
 /// Four small nodes `e0` to `e3` of a pool with budgets.
 fn four(budgets: Vec<Budget>) -> ClusterSnapshot {
     let disruption = Disruption { budgets, ..Disruption::default() };

@@ -7,7 +7,7 @@ use domain::node_pool::{ConsolidationPolicy, NeverOr};
 use domain::pod::Pod;
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::taint::{Taint, tolerated};
-use domain::{SignedDuration, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::consolidate_after::is_within_consolidate_after;
 use super::cost::eviction_cost;
@@ -40,17 +40,28 @@ pub(super) struct Candidate {
     /// When it drifted, if that is recorded; otherwise now.
     pub(super) drifted_since: Option<Timestamp>,
     /// Whether `consolidateAfter` has passed and its pool consolidates at all.
-    pub(super) consolidatable: Result<(), NotDisruptable>,
-    /// Its pool consolidates nodes with pods.
-    pub(super) consolidates_underutilized: bool,
+    waited: Result<(), NotDisruptable>,
+    /// Its pool, if that consolidates only empty nodes.
+    empty_only: Option<Text>,
+    /// Virtual pods of this plan have their room on it.
+    pub(super) keeps_virtual_pods: bool,
     /// Whether it is repaired.
     repair: Repair,
 }
 
+/// What a plan places on a node.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Expected {
+    /// Pods that are there.
+    pub(super) pods: bool,
+    /// Room that CapacityBuffers and schedules keep. It holds back nothing but the removal of an
+    /// empty node: it can be kept elsewhere.
+    pub(super) virtual_pods: bool,
+}
+
 impl Candidate {
-    /// What speaks for and against disrupting a managed node. `expects_pods` says whether pods of
-    /// this plan are placed on it.
-    pub(super) fn of(model: &Model, index: NodeIx, expects_pods: bool, repair: Repair) -> Self {
+    /// What speaks for and against disrupting a managed node.
+    pub(super) fn of(model: &Model, index: NodeIx, expected: Expected, repair: Repair) -> Self {
         let (node, now) = (&model.nodes[index], model.snapshot.now);
         let pods: Vec<&Pod> = node.bound.iter().map(|pod| model.pod(*pod)).collect();
         let to_move: Vec<&Pod> =
@@ -78,7 +89,7 @@ impl Candidate {
         Self {
             node: index,
             forced,
-            blocked: node_block(model, node, expects_pods),
+            blocked: node_block(model, node, expected),
             pod_block: pods.iter().find_map(|pod| pod_block(model, pod)),
             has_grace_period: node.claim.map_or_else(
                 || pool.is_some_and(|pool| pool.template.termination_grace_period.is_some()),
@@ -88,10 +99,13 @@ impl Candidate {
             reschedulable_pods: to_move.len(),
             drifted,
             drifted_since,
-            consolidatable: consolidatable(node, now),
-            consolidates_underutilized: pool.is_some_and(|pool| {
-                pool.disruption.consolidation_policy != ConsolidationPolicy::WhenEmpty
-            }),
+            waited: waited(node, now),
+            empty_only: pool
+                .filter(|pool| {
+                    pool.disruption.consolidation_policy == ConsolidationPolicy::WhenEmpty
+                })
+                .map(|pool| pool.name.clone()),
+            keeps_virtual_pods: expected.virtual_pods,
             repair,
         }
     }
@@ -112,23 +126,34 @@ impl Candidate {
     /// Whether it holds pods, and nothing but budgets and its price can keep it from being
     /// consolidated.
     pub(super) fn is_consolidatable(&self) -> bool {
-        self.is_graceful()
-            && !self.is_empty
-            && self.consolidatable.is_ok()
-            && self.consolidates_underutilized
+        self.is_graceful() && !self.is_empty && self.consolidatable().is_ok()
+    }
+
+    /// Whether `consolidateAfter` has passed and its pool consolidates such nodes: one with pods
+    /// goes only where the pool consolidates more than empty ones.
+    pub(super) fn consolidatable(&self) -> Result<(), NotDisruptable> {
+        self.waited.clone()?;
+        match &self.empty_only {
+            Some(pool) if !self.is_empty => {
+                Err(NotDisruptable::Policy(pool.clone(), "it consolidates only empty nodes".into()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The first thing that blocks it.
     pub(super) fn blocked_by(&self) -> Option<NotDisruptable> {
         let can_drift = self.is_eventual();
+        let keeps_room = self.is_empty && self.keeps_virtual_pods;
         let drift = self.drifted.clone().filter(|_| can_drift).map(NotDisruptable::DriftLater);
-        let by_policy = || self.consolidatable.as_ref().err().cloned();
+        let by_policy = || self.consolidatable().err();
         self.repair
             .held()
             .or(drift)
             .or_else(|| self.blocked.clone())
             .or_else(|| self.pod_block.clone())
             .or_else(by_policy)
+            .or(keeps_room.then_some(NotDisruptable::Nominated))
     }
 }
 
@@ -140,7 +165,7 @@ fn is_expired(claim: &NodeClaim, now: Timestamp) -> bool {
 }
 
 /// What blocks the node whatever its pods are.
-fn node_block(model: &Model, node: &NodeView, expects_pods: bool) -> Option<NotDisruptable> {
+fn node_block(model: &Model, node: &NodeView, expected: Expected) -> Option<NotDisruptable> {
     let forbids = |annotations: &Labels| {
         annotations.get(label::DO_NOT_DISRUPT).is_some_and(|value| &**value == "true")
     };
@@ -157,7 +182,7 @@ fn node_block(model: &Model, node: &NodeView, expects_pods: bool) -> Option<NotD
         return Some(NotDisruptable::NoNodePool(name));
     }
     let is_nominated = model.snapshot.nominations.contains_key(node.name);
-    (expects_pods || is_nominated).then_some(NotDisruptable::Nominated)
+    (expected.pods || is_nominated).then_some(NotDisruptable::Nominated)
 }
 
 /// What blocks the eviction of a pod.
@@ -196,7 +221,7 @@ fn pod_block(model: &Model, pod: &Pod) -> Option<NotDisruptable> {
 }
 
 /// Whether the node's pool lets it be consolidated now.
-fn consolidatable(node: &NodeView, now: Timestamp) -> Result<(), NotDisruptable> {
+fn waited(node: &NodeView, now: Timestamp) -> Result<(), NotDisruptable> {
     let Some(pool) = node.node_pool else { return Ok(()) };
     let policy = |why: &str| Err(NotDisruptable::Policy(pool.name.clone(), why.into()));
     if pool.replicas.is_some() {

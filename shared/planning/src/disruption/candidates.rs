@@ -2,7 +2,7 @@
 
 use domain::reason::DisruptionReason;
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Expected};
 use super::repair::repairs;
 use super::static_capacity::surplus::surplus;
 use crate::ids::{IndexVec, NodeIx};
@@ -12,18 +12,20 @@ use crate::scheduling::Scheduling;
 /// The managed nodes of a model, and claims in flight that are surplus of their static NodePool, in
 /// the model's order. Nodes that are being deleted are none.
 pub(super) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidate> {
-    let mut expects_pods = IndexVec::filled(false, model.nodes.len());
-    for (_, node) in &scheduling.placed {
-        expects_pods[*node] = true;
+    let mut expected = IndexVec::filled(Expected::default(), model.nodes.len());
+    for (pod, node) in &scheduling.placed {
+        let is_virtual = model.pod(*pod).virtual_of.is_some();
+        expected[*node].virtual_pods |= is_virtual;
+        expected[*node].pods |= !is_virtual;
     }
     let repairs = repairs(model);
     let mut candidates: Vec<Candidate> = model
         .nodes
         .iter_enumerated()
         .filter(|(_, node)| node.is_managed && !node.is_leaving())
-        .map(|(index, _)| Candidate::of(model, index, expects_pods[index], repairs[index]))
+        .map(|(index, _)| Candidate::of(model, index, expected[index], repairs[index]))
         .collect();
-    for node in surplus(model, &candidates, &expects_pods) {
+    for node in surplus(model, &candidates, &expected) {
         for own in candidates.iter_mut().filter(|own| own.node == node) {
             own.forced = Some(DisruptionReason::ScaledDown);
         }

@@ -1,18 +1,18 @@
 //! The disruptions that one run decides on, while they are collected.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
 use domain::drift::DriftReason;
 use domain::money::UsdPerHour;
-use domain::plan::{BlockedNode, Plan, PlannedDisruption};
+use domain::plan::{BlockedNode, Plan, PlannedDisruption, PlannedVirtualPod};
 use domain::reason::NotDisruptable;
 
 use super::budget::Allowance;
 use super::candidate::Candidate;
 use super::score::Scores;
 use super::trial::{Decision, Trials};
-use crate::ids::NodeIx;
+use crate::ids::{NodeIx, PodIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::scheduling::claim::Names;
@@ -33,7 +33,7 @@ pub(super) struct Disruptor<'m, 'a> {
 pub(super) struct Drifted {
     pub(super) node: NodeIx,
     pub(super) drift: DriftReason,
-    /// None of its pods has to be rescheduled.
+    /// None of its pods has to be rescheduled, and no room on it is kept.
     pub(super) is_empty: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         order.sort_by_key(|candidate| (candidate.drifted_since, candidate.node));
         let drifted = |candidate: &Candidate| {
             let drift = candidate.drifted.clone()?;
-            let is_empty = candidate.reschedulable_pods == 0;
+            let is_empty = candidate.reschedulable_pods == 0 && !candidate.keeps_virtual_pods;
             Some(Drifted { node: candidate.node, drift, is_empty })
         };
         order.into_iter().filter_map(drifted).collect()
@@ -101,13 +101,23 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         }
     }
 
-    /// The plan with everything that was collected.
-    pub(super) fn finish(mut self, mut plan: Plan) -> Plan {
+    /// The plan with everything that was collected, and with where room for virtual pods is kept
+    /// instead.
+    pub(super) fn finish(mut self, mut plan: Plan, relocated: &BTreeMap<PodIx, Text>) -> Plan {
         self.disruptions.sort_by(|a, b| (a.reason, &a.nodes).cmp(&(b.reason, &b.nodes)));
         self.blocked.sort_by(|a, b| a.node.cmp(&b.node));
         let saved: UsdPerHour =
             self.disruptions.iter().fold(UsdPerHour::ZERO, |sum, one| sum + one.savings);
         plan.totals.hourly_after = plan.totals.hourly_after - saved;
+        for (pod, place) in relocated {
+            let pod = self.model.pod(*pod);
+            let same = |own: &&mut PlannedVirtualPod| {
+                own.pod == pod.key && pod.virtual_of.as_ref() == Some(&own.source)
+            };
+            for own in plan.virtual_pods.iter_mut().filter(same) {
+                own.place = Some(place.clone());
+            }
+        }
         plan.disruptions = self.disruptions;
         plan.blocked = self.blocked;
         plan

@@ -52,7 +52,9 @@ fn is_rebalanced(claim: &NodeClaim, pool: &NodePool) -> bool {
     pool.replaces_on_rebalance() && claim.annotations.contains_key(label::REBALANCE_RECOMMENDED)
 }
 
-/// Compares hashes where the claim has one, else field by field.
+/// Compares hashes where the claim has one, else field by field. A claim that says by which version
+/// of the rules it is compared, but has no hash, was stamped only in part: nothing says what it was
+/// launched from, so it has not drifted.
 ///
 /// The pool's hash is that of its template as it was read; the annotation that Karpenter wrote on
 /// the pool counts beside it, since it was taken by Karpenter itself. A claim that was stamped by
@@ -60,7 +62,8 @@ fn is_rebalanced(claim: &NodeClaim, pool: &NodePool) -> bool {
 /// ([`Stamp::restamped`]).
 fn is_template_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
     let Some(own) = Stamp::of_node_pool(&claim.annotations) else {
-        return differs(claim, &pool.template);
+        let is_stamped_in_part = claim.annotations.contains_key(label::NODE_POOL_HASH_VERSION);
+        return !is_stamped_in_part && differs(claim, &pool.template);
     };
     let same_rules = |stamp: &Stamp| stamp.version == own.version;
     let computed = pool.stamp().filter(same_rules);

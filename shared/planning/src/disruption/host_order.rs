@@ -25,8 +25,7 @@ pub(super) fn prefer_remaining_nodes(
         IndexVec::filled(unlikely, trials.model.nodes.len());
     for candidate in candidates.iter().filter(|candidate| candidate.is_graceful()) {
         let node = candidate.node;
-        let may_be_next = candidate.consolidatable.is_ok()
-            && (candidate.is_empty || candidate.consolidates_underutilized);
+        let may_be_next = candidate.consolidatable().is_ok();
         if may_be_next {
             let rank = scores.rank(&[node], trials.waste(node));
             likelihood[node] = Likelihood { is_empty: candidate.is_empty, rank };

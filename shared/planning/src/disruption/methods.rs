@@ -29,7 +29,10 @@ impl Disruptor<'_, '_> {
             .candidates
             .iter()
             .filter(|candidate| {
-                candidate.is_empty && candidate.is_graceful() && candidate.consolidatable.is_ok()
+                candidate.is_empty
+                    && candidate.is_graceful()
+                    && candidate.consolidatable().is_ok()
+                    && !candidate.keeps_virtual_pods
             })
             .map(|candidate| candidate.node)
             .collect();
@@ -96,8 +99,8 @@ impl Disruptor<'_, '_> {
         drift: DriftReason,
     ) -> Result<Decision, NotDisruptable> {
         let trial = trials.reschedule(&[node]);
-        if let Some(pod) = trial.failed.first() {
-            let pod = self.model.pod(*pod).key.clone();
+        if let Some(pod) = trial.first_left(self.model) {
+            let pod = self.model.pod(pod).key.clone();
             return Err(NotDisruptable::DriftWithoutPlace { drift, pod });
         }
         match trials.launch(&[node], &trial, &mut self.names) {

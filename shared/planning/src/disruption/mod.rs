@@ -88,7 +88,8 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot) -> Plan {
     prefer_remaining_nodes(&mut trials, &candidates, &scores);
     let mut disruptor = Disruptor::new(&model, candidates, scores, &scheduling.plan);
     disruptor.run(&mut trials, &scheduling);
-    disruptor.finish(scheduling.plan)
+    let relocated = std::mem::take(&mut trials.relocated);
+    disruptor.finish(scheduling.plan, &relocated)
 }
 
 impl<'a> Disruptor<'_, 'a> {

@@ -3,6 +3,7 @@
 mod balanced;
 mod block;
 mod budget;
+mod buffer;
 mod consolidation;
 mod drift;
 mod drift_of_instances;

@@ -5,6 +5,9 @@ mod incremental;
 mod launch;
 mod waste;
 
+use std::collections::BTreeMap;
+
+use domain::Text;
 use domain::money::UsdPerHour;
 use domain::node_pool::NeverOr;
 use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim};
@@ -19,7 +22,7 @@ use crate::ids::{IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::packing::pack;
 use crate::placement::Placer;
-use crate::scheduling::{Launched, Scheduling};
+use crate::scheduling::{Launched, Scheduling, needs_successor};
 use crate::work::{Item, NewNode};
 
 /// Where the pods of removed nodes would go.
@@ -36,6 +39,13 @@ pub(super) struct Trial {
     pub(super) state: State,
     /// Nodes that are removed in that state.
     removed: Vec<NodeIx>,
+}
+
+impl Trial {
+    /// The first pod without a place. Virtual pods keep no node from going.
+    pub(super) fn first_left(&self, model: &Model) -> Option<PodIx> {
+        self.failed.iter().copied().find(|pod| model.pod(*pod).virtual_of.is_none())
+    }
 }
 
 /// A removal that was decided on.
@@ -57,8 +67,12 @@ pub(super) struct Trials<'s, 'a> {
     pub(super) scope: Scope<'s, 'a>,
     placer: Placer<'s, 'a>,
     state: State,
+    /// Virtual pods that have their room on each node.
+    virtual_pods: IndexVec<NodeIx, Vec<PodIx>>,
     /// Nodes that disruptions decided on remove.
     removed: IndexVec<NodeIx, bool>,
+    /// Where virtual pods get their room instead.
+    pub(super) relocated: BTreeMap<PodIx, Text>,
     /// What this plan launches already, as limits count it.
     pub(super) launched: Vec<Launched>,
     /// Nodes on which kube-scheduler places no pods.
@@ -91,7 +105,9 @@ impl<'s, 'a> Trials<'s, 'a> {
             scope: scheduling.scope(model),
             placer: Placer::new(scheduling.scope(model), state.clone()),
             state,
+            virtual_pods: virtual_pods_by_node(model, scheduling),
             removed: IndexVec::filled(false, model.nodes.len()),
+            relocated: BTreeMap::new(),
             launched: scheduling.launched.clone(),
             unschedulable,
             dual_prices: IndexVec::new(),
@@ -116,7 +132,7 @@ impl<'s, 'a> Trials<'s, 'a> {
         if !self.removed[node] && !self.model.nodes[node].is_leaving() {
             state.closed[node] = false;
         }
-        state.remove_node(self.model, self.topology, node);
+        state.remove_node(self.model, self.topology, node, &self.virtual_pods[node]);
     }
 
     /// Pods of the nodes that need another place.
@@ -128,26 +144,42 @@ impl<'s, 'a> Trials<'s, 'a> {
             .collect()
     }
 
+    /// Virtual pods that need room elsewhere once the nodes are gone.
+    fn virtual_pods_of(&self, nodes: &[NodeIx]) -> Vec<PodIx> {
+        nodes.iter().flat_map(|node| self.virtual_pods[*node].iter().copied()).collect()
+    }
+
     /// What the nodes cost together, as far as their prices are known.
     pub(super) fn price_of(&self, nodes: &[NodeIx]) -> UsdPerHour {
         nodes.iter().filter_map(|node| self.model.nodes[*node].price()).sum()
     }
 
-    /// Where the nodes' pods would go; new nodes are not packed yet.
-    pub(super) fn try_without(&mut self, nodes: &[NodeIx]) -> Trial {
-        self.try_with_room_for(&[], nodes)
-    }
-
     /// Where the nodes' pods would go if the `displaced` ones among them went to new nodes in any
     /// case. New nodes are not packed yet.
     pub(super) fn try_with_room_for(&mut self, displaced: &[PodIx], nodes: &[NodeIx]) -> Trial {
+        let pods = self.pods_of(nodes);
+        self.try_moving(pods, displaced, nodes)
+    }
+
+    /// Where those of the nodes' pods would go that get a place ahead of their end. Others stay
+    /// until their grace period has passed: a place for them would stand empty until then. New
+    /// nodes are not packed yet.
+    pub(super) fn try_with_successors(&mut self, nodes: &[NodeIx]) -> Trial {
+        let mut pods = self.pods_of(nodes);
+        pods.retain(|pod| needs_successor(self.model, *pod));
+        self.try_moving(pods, &[], nodes)
+    }
+
+    /// Where these pods and the virtual ones of the nodes would go without the nodes.
+    fn try_moving(&mut self, pods: Vec<PodIx>, displaced: &[PodIx], nodes: &[NodeIx]) -> Trial {
         let mut state = self.state.clone();
         for node in nodes {
             self.remove(&mut state, *node);
         }
         self.placer.reset(state);
-        let (displaced, others): (Vec<PodIx>, Vec<PodIx>) =
-            self.pods_of(nodes).into_iter().partition(|pod| displaced.contains(pod));
+        let (displaced, mut others): (Vec<PodIx>, Vec<PodIx>) =
+            pods.into_iter().partition(|pod| displaced.contains(pod));
+        others.extend(self.virtual_pods_of(nodes));
         let mut outcome = self.placer.place(&others);
         if !displaced.is_empty() {
             outcome.extend(self.placer.place_on_new_nodes(&displaced));
@@ -165,7 +197,7 @@ impl<'s, 'a> Trials<'s, 'a> {
 
     /// Where the nodes' pods would go, with as many new nodes as it takes.
     pub(super) fn reschedule(&mut self, nodes: &[NodeIx]) -> Trial {
-        let mut trial = self.try_without(nodes);
+        let mut trial = self.try_with_successors(nodes);
         let mut limits = self.limits(nodes);
         let items = std::mem::take(&mut trial.items);
         let packing = pack(self.scope, &trial.state, &mut limits, &items);
@@ -225,18 +257,30 @@ impl<'s, 'a> Trials<'s, 'a> {
         let mut pods: Vec<_> =
             self.pods_of(&nodes).iter().map(|pod| model.pod(*pod).key.clone()).collect();
         pods.sort();
-        let mut moves: Vec<Placement> = trial
-            .moved
-            .iter()
-            .map(|(pod, node)| Placement {
-                pod: model.pod(*pod).key.clone(),
-                node: model.nodes[*node].name.clone(),
-            })
-            .collect();
+        let mut moves: Vec<Placement> = Vec::with_capacity(trial.moved.len());
+        for (pod, node) in &trial.moved {
+            let (pod_index, pod, node) = (*pod, model.pod(*pod), model.nodes[*node].name.clone());
+            if pod.virtual_of.is_some() {
+                self.relocated.insert(pod_index, node);
+            } else {
+                moves.push(Placement { pod: pod.key.clone(), node });
+            }
+        }
         moves.sort();
         let after: UsdPerHour = replacements.iter().map(|claim| claim.offering.price).sum();
         let savings = self.price_of(&nodes) - after;
         self.commit(&nodes, trial);
         PlannedDisruption { reason, nodes: names, pods, replacements, moves, savings }
     }
+}
+
+/// Virtual pods that scheduling placed on each node.
+fn virtual_pods_by_node(model: &Model, scheduling: &Scheduling) -> IndexVec<NodeIx, Vec<PodIx>> {
+    let mut by_node = IndexVec::filled(Vec::new(), model.nodes.len());
+    for (pod, node) in &scheduling.placed {
+        if model.pod(*pod).virtual_of.is_some() {
+            by_node[*node].push(*pod);
+        }
+    }
+    by_node
 }

@@ -127,16 +127,12 @@ fn still_due(
     if reason == DisruptionReason::Empty && !candidate.is_empty {
         return no_longer("is not empty");
     }
-    candidate.consolidatable.clone()?;
-    if reason == DisruptionReason::Underutilized {
-        if !candidate.consolidates_underutilized {
-            let pool = model.nodes[candidate.node].labels.get(label::NODE_POOL).cloned();
-            let why = "it consolidates only empty nodes".into();
-            return Err(NotDisruptable::Policy(pool.unwrap_or_default(), why));
-        }
-        if model.nodes[candidate.node].price().is_none() {
-            return Err(NotDisruptable::UnknownPrice(name.clone()));
-        }
+    candidate.consolidatable()?;
+    if reason == DisruptionReason::Empty && candidate.keeps_virtual_pods {
+        return Err(NotDisruptable::Nominated);
+    }
+    if reason == DisruptionReason::Underutilized && model.nodes[candidate.node].price().is_none() {
+        return Err(NotDisruptable::UnknownPrice(name.clone()));
     }
     Ok(())
 }
@@ -171,9 +167,9 @@ fn trial(
         DisruptionReason::Underutilized => Ok(evaluate(trials, scores, nodes)?.trial),
         DisruptionReason::Drifted => {
             let trial = trials.reschedule(nodes);
-            match trial.failed.first() {
+            match trial.first_left(trials.model) {
                 Some(pod) => {
-                    let pod = &trials.model.pod(*pod).key;
+                    let pod = &trials.model.pod(pod).key;
                     Err(changed(format!("pod {pod} finds no other place")))
                 }
                 None => Ok(trial),

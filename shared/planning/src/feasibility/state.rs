@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::constraint::{Constraint, Counted};
 use super::topology::{Rule, Topology};
-use crate::ids::{GroupIx, Idx, IndexVec, NodeIx, ShapeIx};
+use crate::ids::{GroupIx, Idx, IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 
 /// How many pods a group counts, by domain.
@@ -234,13 +234,19 @@ impl State {
         }
     }
 
-    /// Takes a node away with its pods: they are on their way out.
-    pub(crate) fn remove_node(&mut self, model: &Model, topology: &Topology, node: NodeIx) {
+    /// Takes a node away with its pods, which are on their way out, and with those `placed` there.
+    pub(crate) fn remove_node(
+        &mut self,
+        model: &Model,
+        topology: &Topology,
+        node: NodeIx,
+        placed: &[PodIx],
+    ) {
         if self.closed[node] {
             return;
         }
         self.closed[node] = true;
-        for pod in model.nodes[node].bound.iter().copied() {
+        for pod in model.nodes[node].bound.iter().chain(placed).copied() {
             if !model.pod(pod).is_active() {
                 continue;
             }

@@ -24,6 +24,7 @@ use domain::plan::{
 use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
+use domain::taint::{Taint, tolerated};
 
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
@@ -171,15 +172,14 @@ fn is_pending(pod: &Pod) -> bool {
 
 /// Whether a pod of a leaving node gets a place ahead of its end: it must move, may move, and no
 /// PodDisruptionBudget keeps it for good.
-fn needs_successor(model: &Model, index: PodIx) -> bool {
+///
+/// Source: Karpenter `pkg/utils/pdb`, `IsCurrentlyReschedulable`.
+pub(crate) fn needs_successor(model: &Model, index: PodIx) -> bool {
     let pod = model.pod(index);
     let kept_for_good = || {
-        model
-            .snapshot
-            .objects
-            .pod_disruption_budgets
-            .iter()
-            .any(|budget| budget.never_allows() && budget.guards(pod))
+        let is_evicted = !tolerated(&pod.spec.tolerations, &Taint::disrupted());
+        let mut budgets = model.snapshot.objects.pod_disruption_budgets.iter();
+        is_evicted && budgets.any(|budget| budget.never_allows() && budget.guards(pod))
     };
     pod.is_reschedulable() && !pod.refuses_disruption(model.snapshot.now) && !kept_for_good()
 }

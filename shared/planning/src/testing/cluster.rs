@@ -1,19 +1,21 @@
 //! A cluster, built up by what a test is about.
 
+use domain::buffer::{BufferSource, CapacityBuffer};
 use domain::instance_type::{InstanceType, InstanceTypes};
 use domain::label;
 use domain::node_pool::NodePool;
 use domain::pdb::PodDisruptionBudget;
 use domain::plan::{Plan, PlannedDisruption};
 use domain::reason::NotDisruptable;
+use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
-use domain::workload::DaemonSet;
+use domain::workload::{DaemonSet, PodTemplate, PodTemplateObject};
 use std::sync::Arc;
 
 use super::catalogue::catalogue;
 use super::node::{NodeMaker, node};
 use super::plan::is_disrupted;
-use super::pod::PodMaker;
+use super::pod::{PodMaker, pod};
 use super::pool::node_pool;
 use super::values::{now, pod_key};
 
@@ -95,6 +97,27 @@ impl Cluster {
 
     pub(crate) fn daemon_set(self, daemon_set: DaemonSet) -> Self {
         self.with(|snapshot| snapshot.objects.daemon_sets.push(daemon_set))
+    }
+
+    /// Adds CapacityBuffer `headroom`: room for so many pods of so many millicores.
+    pub(crate) fn buffer(self, count: u32, millis: i64) -> Self {
+        let chunk = pod("chunk").cpu(millis).make();
+        self.with(|snapshot| {
+            snapshot.objects.pod_templates.push(PodTemplateObject {
+                key: pod_key("chunk"),
+                generation: 1,
+                template: PodTemplate { labels: chunk.labels, spec: chunk.spec },
+            });
+            snapshot.objects.capacity_buffers.push(CapacityBuffer {
+                key: pod_key("headroom"),
+                uid: "u".into(),
+                provisioning_strategy: "buffer.x-k8s.io/active-capacity".into(),
+                source: BufferSource::PodTemplate("chunk".into()),
+                replicas: Some(count),
+                percentage: None,
+                limits: Resources::new(),
+            });
+        })
     }
 
     pub(crate) fn pdb(self, pdb: PodDisruptionBudget) -> Self {

@@ -125,9 +125,9 @@ pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Ir
     if let Some(unfit) = &pool.unfit {
         return Err(Irreplaceable::Unfit(unfit.clone()));
     }
-    let mut trial = trials.try_without(&[node]);
-    if let Some(pod) = trial.failed.first() {
-        return Err(Irreplaceable::NoPlace(*pod));
+    let mut trial = trials.try_with_successors(&[node]);
+    if let Some(pod) = trial.first_left(model) {
+        return Err(Irreplaceable::NoPlace(pod));
     }
     let packed = match trial.items.first() {
         None => empty_node(model, trials.scope.memo, pool_index, pool)

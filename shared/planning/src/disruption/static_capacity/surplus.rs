@@ -9,7 +9,7 @@ use domain::pod::Pod;
 use domain::reason::NotDisruptable;
 
 use super::is_member;
-use crate::disruption::candidate::Candidate;
+use crate::disruption::candidate::{Candidate, Expected};
 use crate::disruption::cost::{eviction_cost, lifetime_remaining};
 use crate::ids::{IndexVec, NodeIx};
 use crate::model::Model;
@@ -23,7 +23,7 @@ use crate::model::Model;
 pub(crate) fn surplus(
     model: &Model,
     candidates: &[Candidate],
-    expects_pods: &IndexVec<NodeIx, bool>,
+    expected: &IndexVec<NodeIx, Expected>,
 ) -> Vec<NodeIx> {
     if !model.snapshot.settings.feature_gates.static_capacity {
         return Vec::new();
@@ -45,7 +45,8 @@ pub(crate) fn surplus(
         // The sort is stable: of equal ones, the model's order.
         members.sort_by(by_rank);
         let forced = members.iter().filter(|own| own.forced.is_some()).count().min(count);
-        let chosen = members.iter().filter(|own| own.forced.is_none() && !expects_pods[own.node]);
+        let is_awaited = |node: NodeIx| expected[node].pods || expected[node].virtual_pods;
+        let chosen = members.iter().filter(|own| own.forced.is_none() && !is_awaited(own.node));
         surplus.extend(chosen.take(count - forced).map(|own| own.node));
     }
     surplus

@@ -3,7 +3,7 @@
 use domain::instance_type::InstanceType;
 use domain::label::CAPACITY_TYPE;
 use domain::node_pool::ConsolidationPolicy;
-use domain::reason::DisruptionReason;
+use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
@@ -83,7 +83,8 @@ fn a_pool_that_consolidates_only_empty_nodes_keeps_those_with_pods() {
         })
         .node(node("n1"))
         .pod(pod("a").on("n1"));
-    assert!(world.plan().disruptions.is_empty());
+    let why = "it consolidates only empty nodes".into();
+    assert_eq!(world.blocked("n1"), NotDisruptable::Policy("default".into(), why));
 }
 
 #[test]
@@ -129,11 +130,25 @@ fn spot_is_replaced_by_spot_only_with_fifteen_types_to_choose_from() {
 }
 
 #[test]
+fn spot_is_replaced_by_the_fifteen_cheapest_spot_types_whatever_they_cost() {
+    let sold = (0..20_u8).map(|index| {
+        let price = if index == 0 { 0.001 } else { 0.03 + f64::from(index) / 1000.0 };
+        with_spot(instance_type(&format!("s{index:02}"), 2, 0.10), price)
+    });
+    let own = with_spot(instance_type("m.xlarge", 4, 0.20), 0.06);
+    let disruption = on_spot(0, true).selling(sold.chain([own]).collect()).disruption();
+    let listed: Vec<&str> =
+        disruption.replacements[0].instance_types.iter().map(|own| &**own).collect();
+    let cheapest: Vec<String> = (0..15).map(|index| format!("s{index:02}")).collect();
+    assert_eq!(listed, cheapest);
+}
+
+#[test]
 fn a_node_of_unknown_price_is_kept() {
     // Young enough not to have drifted for a type that is not sold as spot.
     let young = node("n1")
         .label(CAPACITY_TYPE, "spot")
         .with_claim(|claim| claim.created = Some(minutes_ago(59)));
     let world = cluster().node(young).pod(pod("a").on("n1"));
-    assert_eq!(world.blocked("n1"), domain::reason::NotDisruptable::UnknownPrice("n1".into()));
+    assert_eq!(world.blocked("n1"), NotDisruptable::UnknownPrice("n1".into()));
 }

@@ -9,7 +9,8 @@ use domain::label::{
 };
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus, ResolvedAmi};
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
-use domain::pdb::CountOrPercent;
+use domain::pdb::{CountOrPercent, PodDisruptionBudget};
+use domain::pod::DoNotDisrupt;
 use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable};
 use domain::requirement::{Operator, Requirement};
 use domain::resource::{CPU, Resources};
@@ -80,6 +81,16 @@ fn recorded_hashes_count_where_their_versions_agree() {
     assert_eq!(reason(&world(hashed("1", "v3"))), None);
     assert_eq!(reason(&world(hashed("2", "v3"))), Some(DriftReason::NodePoolDrifted));
     assert_eq!(reason(&world(hashed("2", "v2"))), None);
+}
+
+#[test]
+fn a_claim_that_was_stamped_in_part_has_not_drifted() {
+    let relabelled =
+        node_pool_with("default", |template| _ = template.labels.insert("a".into(), "b".into()));
+    let version: Labels = [(NODE_POOL_HASH_VERSION.into(), "v3".into())].into();
+    let world =
+        cluster().pool(relabelled).node(node("n1").with_claim(|claim| claim.annotations = version));
+    assert_eq!(reason(&world), None);
 }
 
 #[test]
@@ -209,6 +220,31 @@ fn a_termination_grace_period_lets_drift_override_a_pdb() {
     assert!(matches!(world(None).blocked("n1"), NotDisruptable::Pdb { .. }));
     let graceful = world(Some(SignedDuration::from_mins(5))).plan();
     assert_eq!(disrupted_for(&graceful, DisruptionReason::Drifted), ["n1"]);
+}
+
+#[test]
+fn pods_that_are_never_evicted_get_no_replacement_before_their_node_ends() {
+    let grace = Some(SignedDuration::from_mins(5));
+    let world = |guard: PodDisruptionBudget| {
+        let stays = pod("a").cpu(1000).label("app", "web").on("n1");
+        let refuses = pod("b").having(|pod| pod.do_not_disrupt = Some(DoNotDisrupt::Always));
+        drifting()
+            .default_pool(|pool| {
+                Arc::make_mut(&mut pool.template).termination_grace_period = grace;
+            })
+            .node(node("n1").with_claim(|claim| claim.termination_grace_period = grace))
+            .pod(stays)
+            .pod(refuses.cpu(1000).on("n1"))
+            .pdb(guard)
+            .disruption()
+    };
+    let for_now = pdb("web", ("app", "web"), 0);
+    let never =
+        PodDisruptionBudget { max_unavailable: Some(CountOrPercent::Count(0)), ..for_now.clone() };
+    assert!(world(never).replacements.is_empty());
+    let disruption = world(for_now);
+    assert_eq!(disruption.replacements[0].pods, [pod_key("a")], "it may be evicted any moment");
+    assert_eq!(disruption.pods, [pod_key("a"), pod_key("b")]);
 }
 
 #[test]

@@ -43,11 +43,14 @@ impl Trials<'_, '_> {
             .filter_map(|own| UpcomingNode::of(&self.model.pools, own))
             .collect();
         let pods = self.pods_of(nodes);
+        // Room for them is looked for once all others are there.
+        let virtual_pods = self.virtual_pods_of(nodes);
         self.placer.reset(state.clone());
-        if self.placer.fit_anyhow(&pods, &new) {
+        if self.placer.fit_anyhow(&[pods.as_slice(), &virtual_pods].concat(), &new) {
             return None;
         }
-        self.eviction_orders(pods).into_iter().find_map(|pods| {
+        self.eviction_orders(pods).into_iter().find_map(|mut pods| {
+            pods.extend(&virtual_pods);
             self.placer.reset(state.clone());
             let scored = self.placer.place_by_score(&pods, &mut new.clone());
             if scored.left.is_empty() {

@@ -32,7 +32,9 @@ impl Trials<'_, '_> {
         let mut state = removal.state.clone();
         self.remove(&mut state, node);
         self.placer.reset(state);
-        let outcome = self.placer.place(&self.pods_of(&[node]));
+        let mut pods = self.pods_of(&[node]);
+        pods.extend(self.virtual_pods_of(&[node]));
+        let outcome = self.placer.place(&pods);
         if !outcome.failed.is_empty() || !outcome.items.is_empty() {
             return false;
         }

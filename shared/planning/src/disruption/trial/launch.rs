@@ -55,6 +55,9 @@ impl Trials<'_, '_> {
         for packed in &trial.packed {
             if let Some(claim) = claim(self.model, self.scope.memo, packed, &mut limits, names) {
                 self.launched.push(launched(self.model, packed.pool, &claim));
+                let pods = packed.members.iter().flat_map(|member| member.pods.iter().copied());
+                let virtual_pods = pods.filter(|pod| self.model.pod(*pod).virtual_of.is_some());
+                self.relocated.extend(virtual_pods.map(|pod| (pod, claim.name.clone())));
                 launch.claims.push(claim);
             } else if launch.refused.is_none() {
                 let unfit = min_values_unmet(self.model, packed, &limits);

@@ -1,37 +1,13 @@
 //! CapacityBuffers: room for pods that are not there yet.
 
-use domain::buffer::{BufferSource, CapacityBuffer};
 use domain::pod::VirtualPodSource;
 use domain::reason::NotDisruptable;
-use domain::resource::Resources;
-use domain::workload::{PodTemplate, PodTemplateObject};
 
 use crate::testing::{Cluster, cluster, node, place_of, pod, pod_key};
 
-/// A buffer of so many pods of so many millicores.
-fn buffered(world: Cluster, count: u32, millis: i64) -> Cluster {
-    let chunk = pod("chunk").cpu(millis).make();
-    world.with(|snapshot| {
-        snapshot.objects.pod_templates.push(PodTemplateObject {
-            key: pod_key("chunk"),
-            generation: 1,
-            template: PodTemplate { labels: chunk.labels, spec: chunk.spec },
-        });
-        snapshot.objects.capacity_buffers.push(CapacityBuffer {
-            key: pod_key("headroom"),
-            uid: "u".into(),
-            provisioning_strategy: "buffer.x-k8s.io/active-capacity".into(),
-            source: BufferSource::PodTemplate("chunk".into()),
-            replicas: Some(count),
-            percentage: None,
-            limits: Resources::new(),
-        });
-    })
-}
-
 #[test]
 fn capacity_is_launched_for_a_buffer_though_no_pod_waits() {
-    let plan = buffered(cluster(), 2, 1000).plan();
+    let plan = cluster().buffer(2, 1000).plan();
     let [claim] = plan.node_claims.as_slice() else { panic!("{:?}", plan.node_claims) };
     assert!(claim.pods.is_empty());
     assert_eq!(plan.totals.pending_pods, 0);
@@ -39,7 +15,7 @@ fn capacity_is_launched_for_a_buffer_though_no_pod_waits() {
 
 #[test]
 fn free_room_serves_a_buffer() {
-    let plan = buffered(cluster().node(node("n1")), 2, 1000).plan();
+    let plan = cluster().node(node("n1")).buffer(2, 1000).plan();
     assert!(plan.node_claims.is_empty() && plan.placements.is_empty());
 }
 
@@ -55,33 +31,31 @@ fn kept(world: &Cluster) -> Vec<Option<String>> {
 #[test]
 fn a_plan_says_where_room_is_kept() {
     let here = Some("n1".to_owned());
-    let on_node = buffered(cluster().node(node("n1")), 2, 1000);
+    let on_node = cluster().node(node("n1")).buffer(2, 1000);
     assert_eq!(kept(&on_node), [here.clone(), here]);
-    let on_new = buffered(cluster(), 1, 1000);
+    let on_new = cluster().buffer(1, 1000);
     assert_eq!(kept(&on_new), [Some(on_new.plan().node_claims[0].name.to_string())]);
-    let nowhere = buffered(cluster(), 1, 100_000);
+    let nowhere = cluster().buffer(1, 100_000);
     assert_eq!(kept(&nowhere), [None]);
     assert!(nowhere.plan().unschedulable.is_empty(), "no pod waits");
 }
 
 #[test]
 fn real_pods_come_first() {
-    let plan = buffered(cluster().node(node("n1")), 1, 3000).pod(pod("a").cpu(2000)).plan();
+    let plan = cluster().node(node("n1")).buffer(1, 3000).pod(pod("a").cpu(2000)).plan();
     assert_eq!(place_of(&plan, "a"), Some("n1"));
     assert_eq!(plan.node_claims.len(), 1);
 }
 
 #[test]
 fn a_node_that_holds_a_buffer_is_not_taken_away_as_empty() {
-    assert_eq!(
-        buffered(cluster().node(node("n1")), 1, 1000).blocked("n1"),
-        NotDisruptable::Nominated
-    );
+    assert_eq!(cluster().node(node("n1")).buffer(1, 1000).blocked("n1"), NotDisruptable::Nominated);
 }
 
 #[test]
 fn a_buffer_asks_for_nothing_where_the_gate_is_off() {
-    let world = buffered(cluster(), 2, 1000)
+    let world = cluster()
+        .buffer(2, 1000)
         .with(|snapshot| snapshot.settings.feature_gates.capacity_buffer = false);
     assert!(world.plan().node_claims.is_empty());
 }
