@@ -26,11 +26,14 @@ mod termination;
 mod unresolved;
 mod validation;
 
+use std::sync::Arc;
+
 use controllers::ports::PortError;
 use controllers::ports::cloud::{
-    Cloud, Instance, InstanceStatus, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
+    Cloud, Instance, InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution, TagRequest,
+    Termination,
 };
-use controllers::record::launch::LaunchRequest;
+use controllers::record::launch::{LaunchChoices, LaunchRequest};
 use domain::Text;
 use domain::instance_type::InstanceTypes;
 use domain::node_class::Ec2NodeClass;
@@ -60,12 +63,20 @@ impl Cloud for Ec2 {
         Ok(catalogue.catalog.instance_types(node_classes, &options))
     }
 
+    async fn launch_choices(
+        &self,
+        requests: &[Arc<LaunchRequest>],
+        node_classes: &[Ec2NodeClass],
+    ) -> Vec<Option<LaunchChoices>> {
+        self.choose(requests, node_classes).await
+    }
+
     async fn launch(
         &self,
-        requests: &[LaunchRequest],
+        calls: &[LaunchCall],
         node_classes: &[Ec2NodeClass],
     ) -> Result<Vec<LaunchOutcome>, PortError> {
-        Ok(self.launch_all(requests, node_classes).await)
+        Ok(self.launch_all(calls, node_classes).await)
     }
 
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {

@@ -26,7 +26,7 @@ use aws_config::retry::RetryConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_ec2::config::{Credentials, Region};
 use aws_sdk_ec2::types::{Filter, Tag};
-use controllers::ports::cloud::{NodeClassResolution, TagRequest};
+use controllers::ports::cloud::{LaunchCall, NodeClassResolution, TagRequest};
 use controllers::ports::{Cloud, InstanceState, LaunchOutcome, PortError, Termination};
 use controllers::record::launch::LaunchRequest;
 use domain::instance_type::CapacityType;
@@ -202,7 +202,8 @@ async fn a_claim_comes_to_an_instance_and_to_nothing_again() {
         request("default-1", offerings(CapacityType::Spot)),
         request("default-2", offerings(CapacityType::OnDemand)),
     ];
-    let outcomes = cloud.launch(&requests, std::slice::from_ref(&class)).await.unwrap();
+    let calls = requests.map(|own| LaunchCall { request: own.into(), is_repeat: false });
+    let outcomes = cloud.launch(&calls, std::slice::from_ref(&class)).await.unwrap();
     let mut ids = Vec::new();
     for (outcome, wanted) in outcomes.iter().zip([CapacityType::Spot, CapacityType::OnDemand]) {
         let LaunchOutcome::Launched { instance, .. } = outcome else { panic!("{outcome:?}") };

@@ -1,8 +1,10 @@
 //! Launching claims: the record is written first, then EC2 is called, then the outcome is recorded.
 //! A run that stops anywhere in between is resumed by the next one, which sends the same request
-//! with the same token.
+//! with the same token. An attempt to which EC2 answered without an instance is over: the next one
+//! is recorded, with a token of its own, before it is made.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use domain::instance_type::InstanceTypes;
 use domain::node_class::Ec2NodeClass;
@@ -10,18 +12,20 @@ use domain::pod::PodKey;
 use domain::{Text, Timestamp};
 
 use crate::event::{Event, EventReason, Subject};
-use crate::ports::cloud::{Instance, LaunchOutcome};
+use crate::ports::cloud::{Instance, LaunchCall, LaunchOutcome};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::launch::LaunchRequest;
 use crate::run::{Problems, Run, change_claim, is_over};
 use crate::steps::launch_outcome::{
-    AfterLaunch, GiveUp, LaunchVerdict, after_launch, launch_failed, launched,
+    AfterLaunch, GiveUp, LaunchVerdict, after_launch, launch_failed, launched, next_attempt,
 };
 
 /// Requests in one call, between two checks of the deadline.
 const BATCH_MAX: usize = 100;
+/// Attempts that one run makes at a launch.
+const ATTEMPTS_MAX: u32 = 3;
 
 /// The result of launching claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,10 +59,33 @@ pub enum LaunchResult {
     Launched(Instance),
     /// The claim was deleted; its pods are scheduled again.
     GaveUp(GiveUp),
-    /// Unknown, or refused for now: retried with the same token.
+    /// Unknown, or refused for now: tried again by a later run.
     WillRetry(PortError),
     /// The claim was deleted by another run; its instance, if any, is terminated as an orphan.
     ClaimGone,
+}
+
+/// Records what the cloud chooses for launches, before any of them is asked for.
+pub(crate) async fn choose<E: Cloud>(
+    cloud: &E,
+    records: &mut [ClaimRecord],
+    node_classes: &[Ec2NodeClass],
+) {
+    let requests: Vec<Arc<LaunchRequest>> =
+        records.iter().map(|record| record.launch.clone()).collect();
+    if requests.is_empty() {
+        return;
+    }
+    let chosen = cloud.launch_choices(&requests, &classes_of(&requests, node_classes)).await;
+    for (record, choices) in records.iter_mut().zip(chosen) {
+        Arc::make_mut(&mut record.launch).attempt.choices = choices;
+    }
+}
+
+/// The classes that requests name.
+fn classes_of(requests: &[Arc<LaunchRequest>], all: &[Ec2NodeClass]) -> Vec<Ec2NodeClass> {
+    let names: BTreeSet<&Text> = requests.iter().map(|request| &request.node_class).collect();
+    all.iter().filter(|class| names.contains(&class.name)).cloned().collect()
 }
 
 /// Creates claims. A claim that an earlier attempt at the same step created is taken as it is; one
@@ -107,6 +134,8 @@ pub(crate) fn is_due(record: &ClaimRecord, now: Timestamp) -> bool {
 /// What launching reads besides the claims.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaunchContext<'a> {
+    /// When the run began to look: attempts recorded earlier may have been made.
+    pub(crate) now: Timestamp,
     pub(crate) node_classes: &'a [Ec2NodeClass],
     pub(crate) instance_types: &'a InstanceTypes,
 }
@@ -119,45 +148,68 @@ pub(crate) async fn launch<P: Ports>(
     context: LaunchContext<'_>,
 ) -> LaunchReport {
     let mut report = LaunchReport::default();
-    let mut rest = claims.into_iter().peekable();
-    while rest.peek().is_some() {
+    let mut rest: VecDeque<Attempt> =
+        claims.into_iter().map(|claim| Attempt { claim, number: 1 }).collect();
+    while !rest.is_empty() {
         if is_over(ports, run) {
-            report.left = rest.count();
+            report.left = rest.len();
             break;
         }
-        let batch: Vec<Versioned<ClaimRecord>> = rest.by_ref().take(BATCH_MAX).collect();
+        let batch: Vec<Attempt> = rest.drain(..rest.len().min(BATCH_MAX)).collect();
         let outcomes = request_launches(ports.cloud(), &batch, context).await;
         let mut events = Vec::new();
-        for (claim, outcome) in batch.into_iter().zip(outcomes) {
-            let launch = settle(ports, claim, outcome, context, &mut report.problems).await;
-            events.extend(event_of(&launch));
-            report.launches.push(launch);
+        for (Attempt { claim, number }, outcome) in batch.into_iter().zip(outcomes) {
+            let settled = settle(ports, claim, outcome, context, &mut report.problems).await;
+            match settled.again {
+                Some(claim) if number < ATTEMPTS_MAX => {
+                    rest.push_back(Attempt { claim, number: number + 1 });
+                }
+                _ => {
+                    events.extend(event_of(&settled.launch));
+                    report.launches.push(settled.launch);
+                }
+            }
         }
         crate::run::record_events(ports.cluster(), &events, &mut report.problems).await;
     }
     report
 }
 
+/// A claim to launch, and how often this run has come to that.
+struct Attempt {
+    claim: Versioned<ClaimRecord>,
+    number: u32,
+}
+
+/// What came of an attempt.
+struct Settled {
+    launch: ClaimLaunch,
+    /// The claim with its next attempt, which may be made at once.
+    again: Option<Versioned<ClaimRecord>>,
+}
+
 async fn request_launches<E: Cloud>(
     cloud: &E,
-    batch: &[Versioned<ClaimRecord>],
+    batch: &[Attempt],
     context: LaunchContext<'_>,
 ) -> Vec<LaunchOutcome> {
-    let requests: Vec<LaunchRequest> =
-        batch.iter().map(|claim| (*claim.record.launch).clone()).collect();
-    let names: BTreeSet<&Text> = requests.iter().map(|request| &request.node_class).collect();
-    let classes: Vec<Ec2NodeClass> =
-        context.node_classes.iter().filter(|class| names.contains(&class.name)).cloned().collect();
-    match cloud.launch(&requests, &classes).await {
+    let requests: Vec<Arc<LaunchRequest>> =
+        batch.iter().map(|attempt| attempt.claim.record.launch.clone()).collect();
+    let classes = classes_of(&requests, context.node_classes);
+    let calls: Vec<LaunchCall> = requests
+        .into_iter()
+        .map(|request| LaunchCall { is_repeat: request.attempt.since < context.now, request })
+        .collect();
+    match cloud.launch(&calls, &classes).await {
         Ok(mut outcomes) => {
             // A response with too few outcomes says nothing about the rest, as if it had timed out.
-            outcomes.resize_with(requests.len(), || {
+            outcomes.resize_with(calls.len(), || {
                 let what = "the response has no outcome for this request";
                 LaunchOutcome::Failed(PortError::new(ErrorKind::Unknown, "launch", what))
             });
             outcomes
         }
-        Err(error) => requests.iter().map(|_| LaunchOutcome::Failed(error.clone())).collect(),
+        Err(error) => calls.iter().map(|_| LaunchOutcome::Failed(error.clone())).collect(),
     }
 }
 
@@ -168,7 +220,7 @@ async fn settle<P: Ports>(
     outcome: LaunchOutcome,
     context: LaunchContext<'_>,
     problems: &mut Problems,
-) -> ClaimLaunch {
+) -> Settled {
     let now = ports.clock().now();
     let AfterLaunch { verdict, unavailable } = after_launch(&claim.record, outcome, now);
     let (name, uid) = (claim.record.claim.name.clone(), claim.record.claim.uid.clone());
@@ -178,6 +230,7 @@ async fn settle<P: Ports>(
         let operation = || format!("mark {} offerings unavailable", unavailable.len());
         problems.record(operation, ports.store().mark_unavailable(&unavailable).await);
     }
+    let mut again = None;
     let result = match verdict {
         LaunchVerdict::Launched(instance) => {
             let change = |record: ClaimRecord| match record.instance {
@@ -203,7 +256,7 @@ async fn settle<P: Ports>(
             problems.record(|| format!("delete claim {name}"), deleted);
             LaunchResult::GaveUp(why)
         }
-        LaunchVerdict::Retry(error) => {
+        LaunchVerdict::Repeat(error) => {
             let change = |record: ClaimRecord| match record.instance {
                 Some(_) => record,
                 None => launch_failed(record, &error, now),
@@ -212,8 +265,27 @@ async fn settle<P: Ports>(
             problems.record(|| format!("record the failed launch of claim {name}"), changed);
             LaunchResult::WillRetry(error)
         }
+        LaunchVerdict::AttemptAnew { error, at_once } => {
+            let failed = claim.record.launch.attempt.number;
+            let requests = [claim.record.launch.clone()];
+            let classes = classes_of(&requests, context.node_classes);
+            let chosen = ports.cloud().launch_choices(&requests, &classes).await;
+            let choices = chosen.into_iter().next().flatten();
+            let change = |record: ClaimRecord| match record.instance {
+                None if record.launch.attempt.number == failed => {
+                    let record = next_attempt(record, choices.clone(), now);
+                    if at_once { record } else { launch_failed(record, &error, now) }
+                }
+                // Another run has found its instance, or is at a later attempt.
+                _ => record,
+            };
+            let changed = change_claim(ports.store(), claim, change).await;
+            let operation = || format!("record the next attempt to launch claim {name}");
+            again = problems.record(operation, changed).flatten().filter(|_| at_once);
+            LaunchResult::WillRetry(error)
+        }
     };
-    ClaimLaunch { claim: name, node_pool, pods, result }
+    Settled { launch: ClaimLaunch { claim: name, node_pool, pods, result }, again }
 }
 
 fn event_of(launch: &ClaimLaunch) -> Option<Event> {

@@ -16,7 +16,7 @@ pub use claim_store::{
     ClaimPlace, ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned,
 };
 pub use clock::Clock;
-pub use cloud::{Cloud, Instance, InstanceState, LaunchOutcome, Termination};
+pub use cloud::{Cloud, Instance, InstanceState, LaunchCall, LaunchOutcome, Termination};
 pub use cluster::{Cluster, ClusterListing, Demand, Eviction, NodeRef, ObjectRef, PodRef};
 pub use error::{ErrorKind, PortError};
 

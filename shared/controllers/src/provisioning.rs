@@ -17,7 +17,7 @@ use domain::pod::PodKey;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::{Event, EventReason, Subject};
-use crate::launch::{LaunchContext, LaunchReport, is_due, launch, write_claims};
+use crate::launch::{LaunchContext, LaunchReport, choose, is_due, launch, write_claims};
 use crate::lease::with_lease;
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, FunctionName, Lease, Ports, Versioned};
@@ -82,9 +82,11 @@ pub(crate) async fn provision_for<P: Ports>(
             Err(why) => report.not_created.push((planned.name.clone(), why)),
         }
     }
+    choose(ports.cloud(), &mut records, &observed.listing.objects.node_classes).await;
     let written = write_claims(ports.store(), records, lease, &mut report.problems).await?;
     nominate(ports, &report.plan, &written, observed.now, &mut report.problems).await;
     let context = LaunchContext {
+        now: observed.now,
         node_classes: &observed.listing.objects.node_classes,
         instance_types: &observed.instance_types,
     };
@@ -125,6 +127,7 @@ async fn resume<P: Ports>(ports: &P, run: &Run<'_>, observed: &ClusterState) -> 
         .cloned()
         .collect();
     let context = LaunchContext {
+        now: observed.now,
         node_classes: &observed.listing.objects.node_classes,
         instance_types: &observed.instance_types,
     };

@@ -23,6 +23,7 @@ use domain::plan::LaunchOffering;
 use domain::resource::Resources;
 use domain::taint::Taint;
 
+use super::fleet_answer::LaunchedInstance;
 use super::tags;
 use super::template::{Template, TemplateInput};
 use crate::cluster::ClusterFacts;
@@ -195,19 +196,24 @@ impl<'a> FleetPlan<'a> {
         zones.into_iter().map(|zone| (zone, least(zone))).collect()
     }
 
-    /// The image of the template of that name.
-    pub(super) fn image_of(&self, template: &str) -> Option<&Text> {
-        let planned = self.templates.iter().find(|own| own.template.name == template);
-        planned.or(self.templates.first()).map(|own| &own.image_id)
+    /// The image of an instance: that of the template for its type and zone. An answer of EC2 names
+    /// no image, and of the template only the id.
+    pub(super) fn image_of(&self, launched: &LaunchedInstance) -> Option<&Text> {
+        let is_its = |choice: &&Choice<'_>| {
+            choice.offering.instance_type == launched.instance_type
+                && choice.offering.zone == launched.zone
+        };
+        let choice = self.choices.iter().find(is_its)?;
+        self.templates.get(choice.template).map(|own| &own.image_id)
     }
 
     /// The call. `subnet_of` chooses each zone's subnet; `is_overlaid` says that the prices are the
     /// user's rather than EC2's, so that EC2 must follow their order.
-    pub(super) fn call(
+    pub(super) fn call<'s>(
         &self,
         token: &str,
         cluster: &str,
-        subnet_of: impl Fn(&str) -> Option<&'a ResolvedSubnet>,
+        subnet_of: impl Fn(&str) -> Option<&'s ResolvedSubnet>,
         is_overlaid: bool,
     ) -> CreateFleetInputBuilder {
         let tags = tags::of_launch(cluster, self.class, self.request);

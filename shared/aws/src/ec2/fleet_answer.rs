@@ -16,13 +16,20 @@ use crate::error::{NO_CAPACITY, reported};
 const SUBNET_FULL: &str = "InsufficientFreeAddressesInSubnet";
 /// The account may not have spot instances yet, and we may not change that.
 const NO_SPOT_ROLE: &str = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
-/// The instance profile is too new for EC2 to know it.
-const PROFILE_UNKNOWN: &str = "Invalid IAM Instance Profile";
+/// The instance profile, or its role, is too new for EC2 to know it.
+pub(super) const PROFILE_UNKNOWN: [&str; 2] =
+    ["Invalid IAM Instance Profile", "has no associated IAM Roles"];
+/// What EC2 says of pools that were not the cause.
+const FILLER: &str = "UnfulfillableCapacity";
+/// The type is not sold in the zone.
+const NOT_OFFERED: &str = "InvalidFleetConfiguration";
 
 /// An answer, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FleetAnswer {
     pub(super) launched: Option<LaunchedInstance>,
+    /// Instances beyond the one that was asked for.
+    pub(super) extras: Vec<Text>,
     pub(super) refusals: Vec<Refusal>,
 }
 
@@ -33,8 +40,6 @@ pub(super) struct LaunchedInstance {
     pub(super) instance_type: Text,
     pub(super) zone: Text,
     pub(super) subnet: Option<Text>,
-    /// The launch template's name.
-    pub(super) template: String,
 }
 
 /// Why one thing that was tried could not be launched.
@@ -59,11 +64,13 @@ impl FleetAnswer {
                 instance_type: named.or(tried.instance_type)?,
                 zone: own.availability_zone().map(Text::from).or(tried.zone)?,
                 subnet: own.subnet_id().map(Text::from).or(tried.subnet),
-                template: tried.template,
             })
         });
+        let ids = output.instances().iter().flat_map(|own| own.instance_ids());
+        let is_extra = |id: &Text| launched.as_ref().is_some_and(|own| own.id != *id);
+        let extras = ids.map(|id| id.as_str().into()).filter(is_extra).collect();
         let refusals = output.errors().iter().map(|error| Refusal::of(error, subnets)).collect();
-        Self { launched, refusals }
+        Self { launched, extras, refusals }
     }
 
     /// Subnets that had no address left.
@@ -92,10 +99,14 @@ impl FleetAnswer {
         {
             return request.offerings.iter().map(|own| Exhausted::of(own, NO_SPOT_ROLE)).collect();
         }
+        // EC2 fills its answer up: beside another error this one says nothing of its pool.
+        let is_filler = |own: &Refusal| {
+            own.code == FILLER && self.refusals.iter().any(|other| other.code != FILLER)
+        };
         let mut exhausted: Vec<Exhausted> = self
             .refusals
             .iter()
-            .filter(|own| own.is_for_want_of_capacity())
+            .filter(|own| own.is_for_want_of_capacity() && !is_filler(own))
             .filter(|own| own.code != SUBNET_FULL || own.zone.as_deref().is_some_and(&is_zone_full))
             .filter_map(|own| {
                 Some(Exhausted {
@@ -111,17 +122,21 @@ impl FleetAnswer {
         exhausted
     }
 
-    /// A refusal that has nothing to do with capacity.
+    /// A refusal that has nothing to do with capacity: what stands until somebody changes it before
+    /// what passes by itself.
     pub(super) fn failure(&self) -> Option<PortError> {
-        let refusal = self
+        let others = self
             .refusals
             .iter()
-            .find(|own| !own.is_for_want_of_capacity() && !is_template_missing(&own.code))?;
-        let mut error = reported(ec2("CreateFleet"), &refusal.code, &refusal.message);
-        if refusal.message.contains(PROFILE_UNKNOWN) {
-            error.kind = ErrorKind::Unavailable;
-        }
-        Some(error)
+            .filter(|own| !own.is_for_want_of_capacity() && !is_template_missing(&own.code));
+        let errors = others.map(|refusal| {
+            let mut error = reported(ec2("CreateFleet"), &refusal.code, &refusal.message);
+            if PROFILE_UNKNOWN.iter().any(|text| refusal.message.contains(text)) {
+                error.kind = ErrorKind::Unavailable;
+            }
+            error
+        });
+        errors.min_by_key(|error| error.is_retryable())
     }
 }
 
@@ -138,7 +153,9 @@ impl Refusal {
     }
 
     fn is_for_want_of_capacity(&self) -> bool {
-        NO_CAPACITY.contains(&self.code.as_str()) || self.code == NO_SPOT_ROLE
+        NO_CAPACITY.contains(&self.code.as_str())
+            || self.code == NO_SPOT_ROLE
+            || (self.code == NOT_OFFERED && self.instance_type.is_some() && self.zone.is_some())
     }
 }
 
@@ -153,14 +170,11 @@ struct Tried {
     instance_type: Option<Text>,
     zone: Option<Text>,
     subnet: Option<Text>,
-    template: String,
 }
 
 impl Tried {
     fn of(tried: Option<&LaunchTemplateAndOverridesResponse>, subnets: &[ResolvedSubnet]) -> Self {
         let Some(tried) = tried else { return Self::default() };
-        let template = tried.launch_template_specification();
-        let template = template.and_then(|own| own.launch_template_name()).unwrap_or_default();
         let overrides = tried.overrides();
         let subnet = overrides.and_then(|own| own.subnet_id()).map(Text::from);
         let zone_of = |subnet: &Text| {
@@ -175,7 +189,6 @@ impl Tried {
                 .map(Text::from)
                 .or_else(|| subnet.as_ref().and_then(zone_of)),
             subnet,
-            template: template.to_owned(),
         }
     }
 }
@@ -258,7 +271,6 @@ mod tests {
         let answer = FleetAnswer::of(&output, &subnets());
         let launched = answer.launched.clone().unwrap();
         assert_eq!((&*launched.id, &*launched.zone), ("i-1", "b"));
-        assert_eq!(launched.template, "outrigger/1");
         assert_eq!(exhausted(&answer, false), ["m5.large a InsufficientInstanceCapacity"]);
         assert_eq!(answer.failure(), None);
     }

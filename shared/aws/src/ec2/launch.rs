@@ -1,22 +1,29 @@
 //! Launches: one fleet per claim, several concurrently, independent of each other.
 //!
-//! CreateFleet is called with the claim's uid as its client token, so that repeating the call
-//! returns the same instance. A fleet that launched nothing for a reason that can be mended here (a
-//! launch template that EC2 did not know, a subnet without addresses while others of the zone have
-//! some) keeps that answer for good: the next attempt uses the next token, `uid-2`. Repeating the
-//! launch goes through the same tokens to the same result.
+//! CreateFleet is called with the client token of the recorded attempt. EC2 keeps what it answered
+//! to a token: once it has answered without an instance the attempt is over, and the next one, with
+//! another token, is recorded before it is made. AWS does not say what a repeated call gets, so an
+//! answer to a repeat counts only where it names an instance: otherwise the instance is looked for
+//! by its tag, as long as EC2 may not show it yet.
+//!
+//! Source: <https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html>.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
-use controllers::ports::PortError;
-use controllers::ports::cloud::{Exhausted, Instance, InstanceState, LaunchOutcome};
-use controllers::record::launch::LaunchRequest;
+use controllers::ports::cloud::{
+    Exhausted, Instance, InstanceState, LaunchCall, LaunchOutcome, Termination,
+};
+use controllers::ports::{ErrorKind, PortError};
+use controllers::record::launch::{LaunchChoices, LaunchRequest};
 use domain::instance_type::CapacityType;
 use domain::label::{self, Labels};
 use domain::node_class::{Ec2NodeClass, ResolvedSubnet};
-use domain::{Text, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 use futures_util::{StreamExt, future, stream};
+
+use catalog::CatalogOptions;
 
 use super::client::Ec2;
 use super::filter::filter;
@@ -32,46 +39,80 @@ use crate::error::{aws_error, port_error};
 
 /// The most CreateFleet calls in flight.
 const FLEET_CONCURRENCY_MAX: usize = 10;
-/// The most attempts at one launch.
-const ATTEMPTS_MAX: u32 = 3;
+/// The most calls of one attempt: a call that EC2 refuses as a whole leaves its token unused.
+const CALLS_MAX: u32 = 3;
+/// How long after it was asked for an instance may be missing in descriptions, or lack its tags.
+///
+/// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html>, which gives
+/// no bound; seconds are usual.
+const VISIBLE_AFTER: SignedDuration = SignedDuration::from_mins(1);
 const TOKEN_REUSED: &str = "IdempotentParameterMismatch";
 /// The code of offerings that no subnet or image of the node class fits.
 const UNSUPPORTED: &str = "Unsupported";
 
 /// The subnet chosen in each zone, and the addresses reserved in it.
-type ReservedSubnets<'a> = BTreeMap<&'a Text, (&'a ResolvedSubnet, i64)>;
+type ReservedSubnets<'a> = BTreeMap<&'a Text, (ResolvedSubnet, i64)>;
 
 impl Ec2 {
+    /// The subnets with most free addresses, and whose order of prices EC2 follows.
+    pub(super) async fn choose(
+        &self,
+        requests: &[Arc<LaunchRequest>],
+        classes: &[Ec2NodeClass],
+    ) -> Vec<Option<LaunchChoices>> {
+        let catalogue = self.catalogue();
+        let options = self.options(&catalogue);
+        let context = self.launch_context(&catalogue, &options);
+        let plans: Vec<Option<FleetPlan<'_>>> =
+            requests.iter().map(|request| plan(request, classes, context).ok()).collect();
+        let planned: Vec<&FleetPlan<'_>> = plans.iter().flatten().collect();
+        self.refresh_addresses(&planned).await;
+        let chosen = plans.iter().map(|plan| {
+            let plan = plan.as_ref()?;
+            let reserved = self.reserve_subnets(plan);
+            let subnets =
+                reserved.into_iter().map(|(zone, (own, _))| (zone.clone(), own.id)).collect();
+            Some(LaunchChoices { subnets, is_overlaid: is_overlaid(plan, &catalogue) })
+        });
+        chosen.collect()
+    }
+
+    fn launch_context<'a>(
+        &'a self,
+        catalogue: &'a Catalogue,
+        options: &'a CatalogOptions,
+    ) -> LaunchContext<'a> {
+        LaunchContext { cluster: &self.cluster, catalog: &catalogue.catalog, options }
+    }
+
     pub(super) async fn launch_all(
         &self,
-        requests: &[LaunchRequest],
+        calls: &[LaunchCall],
         classes: &[Ec2NodeClass],
     ) -> Vec<LaunchOutcome> {
         let catalogue = self.catalogue();
         let options = self.options(&catalogue);
-        let context = LaunchContext {
-            cluster: &self.cluster,
-            catalog: &catalogue.catalog,
-            options: &options,
-        };
-        let plans: Vec<(&LaunchRequest, Result<FleetPlan<'_>, NotLaunchable>)> =
-            requests.iter().map(|request| (request, plan(request, classes, context))).collect();
+        let context = self.launch_context(&catalogue, &options);
+        let plans: Vec<(&LaunchCall, Result<FleetPlan<'_>, NotLaunchable>)> =
+            calls.iter().map(|call| (call, plan(&call.request, classes, context))).collect();
         let planned: Vec<&FleetPlan<'_>> =
             plans.iter().filter_map(|(_, plan)| plan.as_ref().ok()).collect();
+        let is_open = |plan: &&&FleetPlan<'_>| plan.request.attempt.choices.is_none();
+        let open: Vec<&FleetPlan<'_>> = planned.iter().filter(is_open).copied().collect();
         let (failed_templates, ()) =
-            future::join(self.ensure_templates(&planned), self.refresh_addresses(&planned)).await;
+            future::join(self.ensure_templates(&planned), self.refresh_addresses(&open)).await;
         let outcomes = stream::iter(plans)
-            .map(|(request, plan)| {
+            .map(|(call, plan)| {
                 let (failed_templates, catalogue) = (&failed_templates, &catalogue);
                 async move {
                     let plan = match plan {
                         Ok(plan) => plan,
-                        Err(why) => return not_launchable(request, why),
+                        Err(why) => return not_launchable(&call.request, why),
                     };
                     let mut names = plan.templates.iter().map(|own| &own.template.name);
                     match names.find_map(|name| failed_templates.get(name)) {
                         Some(error) => LaunchOutcome::Failed(error.clone()),
-                        None => self.launch_one(&plan, catalogue).await,
+                        None => self.launch_one(&plan, catalogue, call.is_repeat).await,
                     }
                 }
             })
@@ -129,51 +170,74 @@ impl Ec2 {
         }
     }
 
-    async fn launch_one(&self, plan: &FleetPlan<'_>, catalogue: &Catalogue) -> LaunchOutcome {
-        let is_overlaid = is_overlaid(plan, catalogue);
-        let mut token_number = 1;
+    async fn launch_one(
+        &self,
+        plan: &FleetPlan<'_>,
+        catalogue: &Catalogue,
+        is_repeat: bool,
+    ) -> LaunchOutcome {
+        let choices = plan.request.attempt.choices.as_ref();
+        let is_overlaid =
+            choices.map_or_else(|| is_overlaid(plan, catalogue), |own| own.is_overlaid);
+        let reserved = match choices {
+            Some(own) => chosen_subnets(plan, own),
+            None => self.reserve_subnets(plan),
+        };
+        let call = plan.call(
+            &plan.request.client_token(),
+            &self.cluster.name,
+            |zone| reserved.get(&Text::from(zone)).map(|(subnet, _)| subnet),
+            is_overlaid,
+        );
         let mut last = None;
-        for _ in 0..ATTEMPTS_MAX {
-            let reserved = self.reserve_subnets(plan);
-            let call = plan.call(
-                &token(&plan.request.token, token_number),
-                &self.cluster.name,
-                |zone| reserved.get(&Text::from(zone)).map(|(subnet, _)| *subnet),
-                is_overlaid,
-            );
-            let sent = self.calls.send_raw(Bucket::Launch, call.send_with(&self.calls.ec2)).await;
-            let output = match sent {
+        for _ in 0..CALLS_MAX {
+            let sent = call.clone().send_with(&self.calls.ec2);
+            let output = match self.calls.send_raw(Bucket::Launch, sent).await {
                 Ok(output) => output,
                 Err(error) => {
-                    self.release_addresses(&reserved, None);
                     let code = aws_error(&error).code;
-                    if code == TOKEN_REUSED {
-                        return self.earlier_launch(plan).await;
-                    }
                     let error = port_error(ec2("CreateFleet"), &error);
-                    if !is_template_missing(&code) {
-                        return LaunchOutcome::Failed(error);
+                    if is_template_missing(&code) {
+                        // Such a call leaves nothing behind, so the token is still unused.
+                        last = Some(error);
+                        self.recreate_templates(plan).await;
+                        continue;
                     }
-                    // Such a call leaves nothing behind, so the token is still unused.
-                    last = Some(error);
-                    self.recreate_templates(plan).await;
-                    continue;
+                    self.release_addresses(&reserved, None);
+                    if code == TOKEN_REUSED {
+                        return self.earlier_launch(plan, refused(error)).await;
+                    }
+                    return LaunchOutcome::Failed(error);
                 }
             };
             let answer = FleetAnswer::of(&output, &plan.class.status.subnets);
-            match self.interpret(plan, &answer, &reserved) {
-                Attempt::Done(outcome) => return outcome,
-                Attempt::Retry(error) => {
-                    last = Some(error);
-                    token_number += 1;
-                    if answer.lacks_template() {
-                        self.recreate_templates(plan).await;
-                    }
-                }
+            let outcome = self.interpret(plan, &answer, &reserved);
+            self.end_extras(&answer).await;
+            if answer.launched.is_none() && (is_repeat || answer.refusals.is_empty()) {
+                return self.earlier_launch(plan, outcome).await;
             }
+            if answer.lacks_template() {
+                self.recreate_templates(plan).await;
+            }
+            return outcome;
         }
+        self.release_addresses(&reserved, None);
         let unknown = || not_visible_yet(&plan.request.token);
         LaunchOutcome::Failed(last.unwrap_or_else(unknown))
+    }
+
+    /// Ends instances beyond the one that was asked for: EC2 may launch more.
+    async fn end_extras(&self, answer: &FleetAnswer) {
+        if answer.extras.is_empty() {
+            return;
+        }
+        tracing::warn!(extras = answer.extras.len(), "EC2 launched more instances than asked for");
+        for outcome in self.terminate_instances(&answer.extras).await {
+            if let Termination::Failed(error) = outcome {
+                // It bears the claim's uid, and the claim has another: it is ended as an orphan.
+                tracing::warn!(%error, "failed to end an instance that was not asked for");
+            }
+        }
     }
 
     async fn recreate_templates(&self, plan: &FleetPlan<'_>) {
@@ -184,13 +248,13 @@ impl Ec2 {
         }
     }
 
-    /// The outcome of an attempt.
+    /// The outcome of an attempt that EC2 answered.
     fn interpret(
         &self,
         plan: &FleetPlan<'_>,
         answer: &FleetAnswer,
         reserved: &ReservedSubnets<'_>,
-    ) -> Attempt {
+    ) -> LaunchOutcome {
         let now = Instant::now();
         let subnets = &plan.class.status.subnets;
         let launched_in = answer.launched.as_ref().map(|own| &own.zone);
@@ -202,23 +266,24 @@ impl Ec2 {
         let is_zone_full = |zone: &str| addresses.is_zone_full(subnets, zone, now);
         let exhausted = answer.exhausted(plan.request, plan.capacity_type(), is_zone_full);
         if let Some(own) = &answer.launched {
-            let instance = instance_of(plan, own);
-            return Attempt::Done(LaunchOutcome::Launched { instance, exhausted });
+            return LaunchOutcome::Launched { instance: instance_of(plan, own), exhausted };
         }
         if answer.lacks_template() {
-            return Attempt::Retry(refused("EC2 does not know the launch template yet"));
+            let error = unavailable("EC2 does not know the launch template yet");
+            return LaunchOutcome::Refused { error, exhausted, is_mended: true };
         }
         if let Some(error) = answer.failure() {
-            return Attempt::Done(LaunchOutcome::Failed(error));
+            return LaunchOutcome::Refused { error, exhausted, is_mended: false };
         }
         let mut full = answer.full_subnets();
         let has_other = |id: &Text| {
             subnets.iter().find(|own| own.id == *id).is_some_and(|own| !is_zone_full(&own.zone))
         };
         if full.any(has_other) {
-            return Attempt::Retry(refused("a subnet has no free address left"));
+            let error = unavailable("a subnet has no free address left");
+            return LaunchOutcome::Refused { error, exhausted, is_mended: true };
         }
-        Attempt::Done(LaunchOutcome::OutOfCapacity { exhausted })
+        LaunchOutcome::OutOfCapacity { exhausted }
     }
 
     fn reserve_subnets<'a>(&self, plan: &FleetPlan<'a>) -> ReservedSubnets<'a> {
@@ -228,7 +293,7 @@ impl Ec2 {
         for (zone, count) in plan.addresses_by_zone() {
             if let Some(subnet) = addresses.best(&plan.class.status.subnets, zone, now) {
                 addresses.reserve(&subnet.id, count, now);
-                reserved.insert(zone, (subnet, count));
+                reserved.insert(zone, (subnet.clone(), count));
             }
         }
         reserved
@@ -244,11 +309,16 @@ impl Ec2 {
         }
     }
 
-    /// The instance of an earlier call for the same claim with other parameters.
-    async fn earlier_launch(&self, plan: &FleetPlan<'_>) -> LaunchOutcome {
+    /// The instance of an earlier call for the same claim. Where EC2 shows none, the claim waits as
+    /// long as it may still appear, and then is as though that call had not been.
+    async fn earlier_launch(&self, plan: &FleetPlan<'_>, without: LaunchOutcome) -> LaunchOutcome {
+        let age = Timestamp::now().duration_since(plan.request.attempt.since);
         match self.instance_of_claim(&plan.request.token).await {
             Ok(Some(instance)) => LaunchOutcome::Launched { instance, exhausted: Vec::new() },
-            Ok(None) => LaunchOutcome::Failed(not_visible_yet(&plan.request.token)),
+            Ok(None) if age < VISIBLE_AFTER => {
+                LaunchOutcome::Failed(not_visible_yet(&plan.request.token))
+            }
+            Ok(None) => without,
             Err(error) => LaunchOutcome::Failed(error),
         }
     }
@@ -277,6 +347,18 @@ impl Ec2 {
                     claim_uid: known(own.claim_uid.clone(), &instance.claim_uid),
                     node_pool: known(own.node_pool.clone(), &instance.node_pool),
                     price: instance.price,
+                    // What it was asked to be is certain; a fresh description may lack parts.
+                    image_id: if instance.image_id.is_empty() {
+                        own.image_id.clone()
+                    } else {
+                        instance.image_id.clone()
+                    },
+                    capacity_type: instance.capacity_type,
+                    reservation_id: known(
+                        instance.reservation_id.clone(),
+                        &own.reservation_id
+                            .filter(|_| instance.capacity_type == CapacityType::Reserved),
+                    ),
                     ..own
                 };
             }
@@ -285,20 +367,29 @@ impl Ec2 {
     }
 }
 
-/// The outcome of an attempt.
-enum Attempt {
-    Done(LaunchOutcome),
-    /// It launched nothing, and another attempt may do better.
-    Retry(PortError),
+/// An attempt that is over: the next one has another token.
+fn refused(error: PortError) -> LaunchOutcome {
+    LaunchOutcome::Refused { error, exhausted: Vec::new(), is_mended: false }
 }
 
-fn refused(message: &str) -> PortError {
-    PortError::new(controllers::ports::ErrorKind::Unavailable, "CreateFleet", message)
+fn unavailable(message: &str) -> PortError {
+    PortError::new(ErrorKind::Unavailable, "CreateFleet", message)
 }
 
-/// The client token of an attempt.
-fn token(uid: &str, number: u32) -> String {
-    if number == 1 { uid.to_owned() } else { format!("{uid}-{number}") }
+/// The recorded subnets, those that the class does not select any more among them: a repeat asks
+/// for the very same.
+fn chosen_subnets<'a>(plan: &FleetPlan<'a>, choices: &LaunchChoices) -> ReservedSubnets<'a> {
+    let subnet = |zone: &Text| {
+        let id = choices.subnets.get(zone)?;
+        let known = plan.class.status.subnets.iter().find(|own| own.id == *id).cloned();
+        Some(known.unwrap_or_else(|| ResolvedSubnet {
+            id: id.clone(),
+            zone: zone.clone(),
+            zone_id: None,
+        }))
+    };
+    let zones = plan.addresses_by_zone().into_iter();
+    zones.filter_map(|(zone, count)| Some((zone, (subnet(zone)?, count)))).collect()
 }
 
 fn plan<'a>(
@@ -369,7 +460,7 @@ fn instance_of(plan: &FleetPlan<'_>, launched: &LaunchedInstance) -> Instance {
                 && choice.offering.zone == launched.zone
         })
         .and_then(|choice| choice.offering.reservation_id.clone());
-    let image_id = plan.image_of(&launched.template).cloned().unwrap_or_default();
+    let image_id = plan.image_of(launched).cloned().unwrap_or_default();
     let pool = plan.request.labels.get(label::NODE_POOL);
     Instance {
         id: launched.id.clone(),
@@ -387,18 +478,5 @@ fn instance_of(plan: &FleetPlan<'_>, launched: &LaunchedInstance) -> Instance {
         node_pool: pool
             .cloned()
             .or_else(|| (!request.node_pool.is_empty()).then(|| request.node_pool.clone())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_of_further_attempts_are_always_the_same() {
-        let uid = "9bf4c6ae-4a5e-5b3c-9d2e-0c6f5f0f9a11";
-        assert_eq!(token(uid, 1), uid);
-        assert_eq!(token(uid, 2), format!("{uid}-2"));
-        assert!(token(uid, ATTEMPTS_MAX).len() <= 64, "EC2 takes no longer token");
     }
 }

@@ -26,6 +26,8 @@ const NAMES_A_CALL: usize = 200;
 const CREATE_CONCURRENCY_MAX: usize = 8;
 /// How long a template is assumed to exist after it was found or created.
 const KNOWN_TTL: Duration = Duration::from_mins(10);
+/// How long after its creation a template may be unknown to other parts of EC2.
+const FRESH_TTL: Duration = Duration::from_mins(1);
 /// The age at which a template is deleted.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 const TEMPLATES_A_PAGE: i32 = 200;
@@ -33,8 +35,16 @@ const TEMPLATES_A_PAGE: i32 = 200;
 /// The launch templates of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Templates {
-    /// When each was last found or created, by name.
-    known: Mutex<BTreeMap<String, Instant>>,
+    /// Those that exist, by name.
+    known: Mutex<BTreeMap<String, Known>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// When it was last found or created.
+    at: Instant,
+    /// It was created then.
+    is_new: bool,
 }
 
 /// A template that a launch needs, and its tags.
@@ -64,7 +74,7 @@ impl Templates {
             Ok(existing) => {
                 for name in existing {
                     missing.remove(name.as_str());
-                    self.note(name, now);
+                    self.note(name, Known { at: now, is_new: false });
                 }
             }
             // Creating one that exists is harmless: listing them only saves calls.
@@ -78,7 +88,7 @@ impl Templates {
         let mut failed = BTreeMap::new();
         for (name, outcome) in made {
             match outcome {
-                Ok(()) => self.note(name, now),
+                Ok(()) => self.note(name, Known { at: now, is_new: true }),
                 Err(error) => {
                     failed.insert(name, error);
                 }
@@ -129,11 +139,19 @@ impl Templates {
 
     fn is_known(&self, name: &str, now: Instant) -> bool {
         let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        known.get(name).is_some_and(|at| now.duration_since(*at) < KNOWN_TTL)
+        known.get(name).is_some_and(|own| now.duration_since(own.at) < KNOWN_TTL)
     }
 
-    fn note(&self, name: String, now: Instant) {
-        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name, now);
+    fn note(&self, name: String, known: Known) {
+        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name, known);
+    }
+
+    /// Whether this process created one of them so recently that other parts of EC2 may not know
+    /// it, or its tags.
+    pub(super) fn is_fresh<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
+        let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let is_fresh = |own: &Known| own.is_new && own.at.elapsed() < FRESH_TTL;
+        names.any(|name| known.get(name).is_some_and(is_fresh))
     }
 }
 

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use controllers::ports::ErrorKind;
 use controllers::ports::cloud::Exhausted;
+use controllers::record::launch::LaunchAttempt;
 use domain::instance_type::CapacityType;
 use domain::plan::LaunchOffering;
+use domain::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::budget::Unmetered;
@@ -30,12 +32,27 @@ fn offerings() -> Vec<LaunchOffering> {
     vec![on_demand("m5.large", A), on_demand("m5.large", B)]
 }
 
+/// A request whose attempt was recorded so many seconds ago.
+fn recorded(seconds_ago: i64) -> LaunchRequest {
+    let since = Timestamp::now() - SignedDuration::from_secs(seconds_ago);
+    let attempt = LaunchAttempt { since, ..LaunchAttempt::default() };
+    LaunchRequest { attempt, ..request(offerings()) }
+}
+
 async fn launch(script: &Script, requests: &[LaunchRequest]) -> Vec<LaunchOutcome> {
-    ec2(script).launch(requests, &[node_class("default")]).await.unwrap()
+    let call = |own: &LaunchRequest| LaunchCall { request: own.clone().into(), is_repeat: false };
+    let calls: Vec<LaunchCall> = requests.iter().map(call).collect();
+    ec2(script).launch(&calls, &[node_class("default")]).await.unwrap()
 }
 
 async fn launch_one(script: &Script) -> LaunchOutcome {
-    launch(script, &[request(offerings())]).await.remove(0)
+    launch(script, &[recorded(0)]).await.remove(0)
+}
+
+/// The outcome of asking again for what an earlier run recorded so many seconds ago.
+async fn repeat(script: &Script, seconds_ago: i64) -> LaunchOutcome {
+    let call = LaunchCall { request: recorded(seconds_ago).into(), is_repeat: true };
+    ec2(script).launch(&[call], &[node_class("default")]).await.unwrap().remove(0)
 }
 
 fn tried(name: &str, zone: &str, subnet: &str) -> String {
@@ -123,10 +140,14 @@ async fn an_instance_that_ec2_does_not_describe_yet_is_known_from_the_fleet() {
 
 #[tokio::test]
 async fn neither_instance_nor_error_means_that_nothing_was_left() {
-    let nothing = Script::default().answers("CreateFleet", &fleet("", ""));
-    let outcome = launch_one(&nothing).await;
+    let nothing = || Script::default().answers("CreateFleet", &fleet("", ""));
+    let LaunchOutcome::Failed(error) = launch_one(&nothing()).await else {
+        panic!("an instance may still appear")
+    };
+    assert!(error.is_retryable(), "{error}");
+    let outcome = launch(&nothing(), &[recorded(61)]).await.remove(0);
     assert_eq!(outcome, LaunchOutcome::OutOfCapacity { exhausted: Vec::new() });
-    let errors = fleet_error("UnfulfillableCapacity", A, "subnet-a1")
+    let errors = fleet_error("VcpuLimitExceeded", A, "subnet-a1")
         + &fleet_error("MaxSpotInstanceCountExceeded", B, "subnet-b1");
     let refused = Script::default().answers("CreateFleet", &fleet("", &errors));
     let LaunchOutcome::OutOfCapacity { exhausted } = launch_one(&refused).await else {
@@ -152,6 +173,107 @@ async fn a_token_with_other_parameters_leads_to_the_instance_of_the_first_call()
     let LaunchOutcome::Failed(error) = launch_one(&hidden).await else { panic!("nobody knows") };
     assert!(error.is_retryable(), "{error}");
     assert_eq!(hidden.asked("CreateFleet").len(), 1, "a second instance must not be risked");
+
+    let gone =
+        Script::default().refuses("CreateFleet", "IdempotentParameterMismatch", "other parameters");
+    let outcome = repeat(&gone, 61).await;
+    assert!(matches!(outcome, LaunchOutcome::Refused { .. }), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_repeat_that_names_no_instance_leads_to_that_of_the_first_call() {
+    let refusal = fleet_error("InsufficientInstanceCapacity", A, "subnet-a1");
+    for answer in [fleet("", ""), fleet("", &refusal)] {
+        let script = Script::default()
+            .answers("CreateFleet", &answer)
+            .answers("DescribeInstances", &described("i-before"));
+        let LaunchOutcome::Launched { instance, .. } = repeat(&script, 61).await else {
+            panic!("there is an instance")
+        };
+        assert_eq!(&*instance.id, "i-before");
+        let hidden = Script::default().answers("CreateFleet", &answer);
+        assert!(matches!(repeat(&hidden, 5).await, LaunchOutcome::Failed(_)), "it may appear yet");
+        let without = Script::default().answers("CreateFleet", &answer);
+        assert!(matches!(repeat(&without, 61).await, LaunchOutcome::OutOfCapacity { .. }));
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_ec2_refused_is_over() {
+    for (code, is_passing) in [
+        ("RequestLimitExceeded", true),
+        ("InternalError", true),
+        ("UnauthorizedOperation", false),
+        ("InvalidAMIID.NotFound", false),
+    ] {
+        let errors = fleet_error(code, A, "subnet-a1")
+            + &fleet_error("UnfulfillableCapacity", B, "subnet-b1");
+        let script = Script::default().answers("CreateFleet", &fleet("", &errors));
+        let LaunchOutcome::Refused { error, exhausted, is_mended } = launch_one(&script).await
+        else {
+            panic!("{code}: it is over")
+        };
+        assert_eq!((error.is_retryable(), is_mended), (is_passing, false), "{code}");
+        assert_eq!(exhausted, [], "{code}: what fills an answer up says nothing of its pool");
+    }
+}
+
+#[tokio::test]
+async fn an_instance_runs_the_image_of_its_own_type() {
+    let arm = |name: &str, zone: &str, subnet: &str| {
+        format!(
+            "<item><instanceIds><item>i-1</item></instanceIds><instanceType>{name}</instanceType>\
+             <launchTemplateAndOverrides><launchTemplateSpecification>\
+             <launchTemplateId>lt-1</launchTemplateId><version>1</version>\
+             </launchTemplateSpecification><overrides><instanceType>{name}</instanceType>\
+             <availabilityZone>{zone}</availabilityZone><subnetId>{subnet}</subnetId></overrides>\
+             </launchTemplateAndOverrides></item>"
+        )
+    };
+    let on_demand = |name| offering(name, A, CapacityType::OnDemand, 96);
+    let mixed = LaunchRequest {
+        offerings: vec![on_demand("m5.large"), on_demand("m6g.large")],
+        ..recorded(0)
+    };
+    for (name, image) in [("m5.large", "ami-amd64"), ("m6g.large", "ami-arm64")] {
+        let answer = fleet(&arm(name, A, "subnet-a1"), "");
+        let script = Script::default().answers("CreateFleet", &answer);
+        let outcome = launch(&script, std::slice::from_ref(&mixed)).await.remove(0);
+        let LaunchOutcome::Launched { instance, .. } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(&*instance.image_id, image, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn instances_beyond_the_one_that_was_asked_for_are_ended() {
+    let two = launched("i-1", A) + &launched("i-2", B);
+    let script = Script::default()
+        .answers("CreateFleet", &fleet(&two, ""))
+        .answers("TerminateInstances", &format!("<instancesSet>{}</instancesSet>", ending("i-2")));
+    let LaunchOutcome::Launched { instance, .. } = launch_one(&script).await else {
+        panic!("there is an instance")
+    };
+    assert_eq!(&*instance.id, "i-1");
+    let ended = &script.asked("TerminateInstances")[0];
+    assert!(ended.contains("i-2") && !ended.contains("i-1"), "{ended}");
+}
+
+#[tokio::test]
+async fn what_was_chosen_for_an_attempt_is_asked_for_again() {
+    let script = Script::default();
+    let ec2 = ec2(&script);
+    let classes = [node_class("default")];
+    let mut request = recorded(0);
+    let choices = ec2.launch_choices(&[request.clone().into()], &classes).await.remove(0).unwrap();
+    assert_eq!(choices.subnets.len(), 2, "a subnet in each zone");
+    let subnets = [(Text::from(A), Text::from("subnet-gone"))].into();
+    request.attempt.choices = Some(LaunchChoices { subnets, is_overlaid: true });
+    let script = Script::default().answers("CreateFleet", &fleet(&launched("i-1", A), ""));
+    launch(&script, &[request]).await;
+    let asked = &script.asked("CreateFleet")[0];
+    assert!(asked.contains("subnet-gone") && !asked.contains("subnet-b1"), "{asked}");
+    assert!(asked.contains("AllocationStrategy=prioritized"), "{asked}");
+    assert!(script.asked("DescribeSubnets").is_empty(), "nothing is left to choose");
 }
 
 #[tokio::test]
@@ -165,27 +287,27 @@ async fn a_template_that_is_gone_is_made_again() {
     let tokens = script.asked("CreateFleet");
     assert!(tokens[1].contains(&format!("ClientToken={UID}&")), "a refused call spends no token");
 
-    let script = Script::default()
-        .answers("CreateFleet", &fleet("", &fleet_error(missing, A, "subnet-a1")))
-        .answers("CreateFleet", &fleet(&launched("i-1", B), ""));
-    assert!(matches!(launch_one(&script).await, LaunchOutcome::Launched { .. }));
-    let tokens = script.asked("CreateFleet");
-    assert!(tokens[1].contains(&format!("ClientToken={UID}-2&")), "{}", tokens[1]);
+    let script =
+        Script::default().answers("CreateFleet", &fleet("", &fleet_error(missing, A, "subnet-a1")));
+    let outcome = launch_one(&script).await;
+    assert!(matches!(outcome, LaunchOutcome::Refused { is_mended: true, .. }), "{outcome:?}");
+    assert_eq!(script.asked("CreateLaunchTemplate").len(), 2);
 }
 
 #[tokio::test]
 async fn a_full_subnet_leaves_the_zones_others() {
     let full = fleet_error("InsufficientFreeAddressesInSubnet", A, "subnet-a1");
-    let script = Script::default()
-        .answers("CreateFleet", &fleet("", &full))
-        .answers("CreateFleet", &fleet(&launched("i-1", A), ""));
-    let LaunchOutcome::Launched { exhausted, .. } = launch_one(&script).await else {
-        panic!("there is an instance")
+    let script = Script::default().answers("CreateFleet", &fleet("", &full));
+    let (ec2, classes) = (ec2(&script), [node_class("default")]);
+    let call = LaunchCall { request: recorded(0).into(), is_repeat: false };
+    let outcome = ec2.launch(&[call], &classes).await.unwrap().remove(0);
+    let LaunchOutcome::Refused { exhausted, is_mended, .. } = outcome else {
+        panic!("{outcome:?}")
     };
-    assert_eq!(exhausted, [], "the zone has another subnet");
-    let asked = script.asked("CreateFleet");
-    assert!(asked[0].contains("subnet-a1") && !asked[0].contains("subnet-a2"));
-    assert!(asked[1].contains("subnet-a2") && !asked[1].contains("subnet-a1"));
+    assert_eq!((exhausted, is_mended), (Vec::new(), true), "the zone has another subnet");
+    assert!(script.asked("CreateFleet")[0].contains("subnet-a1"));
+    let next = ec2.launch_choices(&[recorded(0).into()], &classes).await.remove(0).unwrap();
+    assert_eq!(next.subnets.get(A).map(|id| &**id), Some("subnet-a2"));
 }
 
 #[tokio::test]

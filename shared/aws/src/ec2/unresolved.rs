@@ -17,5 +17,8 @@ pub(super) fn call_failed(error: &PortError) -> Unresolved {
         ErrorKind::Invalid => "InvalidRequest",
         _ => "RequestFailed",
     };
-    unresolved(reason, &error.to_string(), error.is_retryable())
+    // What stands until somebody changes it; all else (not found just after it was made, changed
+    // concurrently, a code that nobody knows) may pass.
+    let stands = matches!(error.kind, ErrorKind::Denied | ErrorKind::Invalid);
+    unresolved(reason, &error.to_string(), !stands)
 }

@@ -3,12 +3,16 @@
 //!
 //! Karpenter validates them likewise (<https://karpenter.sh/docs/concepts/nodeclasses/>).
 
-use aws_sdk_ec2::types::{InstanceType, LaunchTemplateSpecification, ResourceType};
+use aws_sdk_ec2::types::{
+    InstanceNetworkInterfaceSpecification, InstanceType,
+    LaunchTemplateInstanceNetworkInterfaceSpecificationRequest as InterfaceRequest,
+    LaunchTemplateSpecification, ResourceType,
+};
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use controllers::ports::cloud::{Resolution, Unresolved};
 use controllers::ports::{ErrorKind, PortError};
-use controllers::record::launch::LaunchRequest;
+use controllers::record::launch::{LaunchAttempt, LaunchRequest};
 use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
@@ -18,6 +22,7 @@ use uuid::Uuid;
 
 use super::client::Ec2;
 use super::fleet::{FleetPlan, LaunchContext, NotLaunchable};
+use super::fleet_answer::PROFILE_UNKNOWN;
 use super::tags;
 use super::templates::NeededTemplate;
 use super::unresolved::{call_failed, unresolved};
@@ -33,8 +38,7 @@ const SAMPLE: &str = "validation";
 impl Ec2 {
     /// Whether instances can be launched from the class, whose status holds what was just resolved.
     pub(super) async fn validated(&self, class: &Ec2NodeClass) -> Resolution<()> {
-        let text = format!("{:?}{:?}", class.spec, class.status);
-        let content = Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes());
+        let content = content(class);
         if self.validations.contains(&class.name, content) {
             return Ok(());
         }
@@ -53,19 +57,19 @@ impl Ec2 {
             };
             unresolved(reason, &error.to_string(), false)
         })?;
-        self.try_template(&plan).await?;
         let tags = tags::of_template(&self.cluster.name, class);
         let needed: Vec<NeededTemplate<'_>> = plan
             .templates
             .iter()
             .map(|own| NeededTemplate { template: &own.template, tags: &tags })
             .collect();
-        if let Some(error) = self.templates.ensure(&self.calls, &needed).await.into_values().next()
-        {
-            return Err(call_failed(&error));
-        }
-        self.try_fleet(&plan).await?;
-        self.try_instance(&plan).await?;
+        // Made in earnest: what a dry run says of a template that exists is not documented.
+        let made = self.templates.ensure(&self.calls, &needed).await.into_values().next();
+        let is_fresh = self.templates.is_fresh(needed.iter().map(|own| &*own.template.name));
+        let rights = Rights { is_fresh };
+        made.map_or(Ok(()), |error| rights.verdict("CreateLaunchTemplateAuthCheckFailed", &error))?;
+        self.try_fleet(&plan, rights).await?;
+        self.try_instance(&plan, rights).await?;
         self.validations.insert(class.name.clone(), content);
         Ok(())
     }
@@ -98,26 +102,11 @@ impl Ec2 {
             labels: Labels::new(),
             taints: Vec::new(),
             wants_efa: false,
+            attempt: LaunchAttempt::default(),
         }
     }
 
-    async fn try_template(&self, plan: &FleetPlan<'_>) -> Resolution<()> {
-        let Some(planned) = plan.templates.first() else { return Ok(()) };
-        let tags = tags::of_template(&self.cluster.name, plan.class);
-        let call = self
-            .calls
-            .ec2
-            .create_launch_template()
-            .dry_run(true)
-            .launch_template_name(&planned.template.name)
-            .launch_template_data(planned.template.data.clone())
-            .tag_specifications(tags::specification(ResourceType::LaunchTemplate, &tags))
-            .send();
-        let answer = self.calls.send_raw(Bucket::Mutate, call).await.map(drop);
-        verdict(ec2("CreateLaunchTemplate"), "CreateLaunchTemplateAuthCheckFailed", answer)
-    }
-
-    async fn try_fleet(&self, plan: &FleetPlan<'_>) -> Resolution<()> {
+    async fn try_fleet(&self, plan: &FleetPlan<'_>, rights: Rights) -> Resolution<()> {
         let subnets = &plan.class.status.subnets;
         let subnet_of = |zone: &str| subnets.iter().find(|own| &*own.zone == zone);
         let call = plan
@@ -126,12 +115,12 @@ impl Ec2 {
             .set_client_token(None)
             .dry_run(true);
         let answer = self.calls.send_raw(Bucket::Launch, call.send_with(&self.calls.ec2)).await;
-        verdict(ec2("CreateFleet"), "CreateFleetAuthCheckFailed", answer.map(drop))
+        rights.of_dry_run(ec2("CreateFleet"), "CreateFleetAuthCheckFailed", answer.map(drop))
     }
 
     /// Whether RunInstances is allowed. One subnet is enough: a policy may keep nodes out of the
     /// others.
-    async fn try_instance(&self, plan: &FleetPlan<'_>) -> Resolution<()> {
+    async fn try_instance(&self, plan: &FleetPlan<'_>, rights: Rights) -> Resolution<()> {
         let (Some(planned), Some(choice)) = (plan.templates.first(), plan.choices.first()) else {
             return Ok(());
         };
@@ -143,7 +132,9 @@ impl Ec2 {
         let of_zone = |zone: &Text| *zone == choice.offering.zone;
         let mut outcome = Ok(());
         for subnet in plan.class.status.subnets.iter().filter(|own| of_zone(&own.zone)) {
-            let has_interfaces = planned.template.data.network_interfaces.is_some();
+            let interfaces = planned.template.data.network_interfaces.as_ref();
+            let interfaces =
+                interfaces.map(|all| all.iter().map(|own| with_subnet(own, &subnet.id)));
             let call = self
                 .calls
                 .ec2
@@ -153,13 +144,16 @@ impl Ec2 {
                 .instance_type(InstanceType::from(&*choice.offering.instance_type))
                 .min_count(1)
                 .max_count(1)
-                // EC2 takes a subnet either of the instance or of its interfaces.
-                .set_subnet_id((!has_interfaces).then(|| subnet.id.to_string()))
+                // EC2 takes a subnet either of the instance or of its interfaces. Without one it
+                // looks for a default VPC, which an account need not have.
+                .set_subnet_id(interfaces.is_none().then(|| subnet.id.to_string()))
+                .set_network_interfaces(interfaces.map(Iterator::collect))
                 .tag_specifications(tags::specification(ResourceType::Instance, &tags))
                 .tag_specifications(tags::specification(ResourceType::Volume, &tags))
                 .send();
             let answer = self.calls.send_raw(Bucket::Mutate, call).await.map(drop);
-            outcome = verdict(ec2("RunInstances"), "RunInstancesAuthCheckFailed", answer);
+            let reason = "RunInstancesAuthCheckFailed";
+            outcome = rights.of_dry_run(ec2("RunInstances"), reason, answer);
             if outcome.is_ok() {
                 break;
             }
@@ -168,39 +162,88 @@ impl Ec2 {
     }
 }
 
-/// The verdict of a dry run: it "fails" with [`WOULD_SUCCEED`] where the call would succeed.
-fn verdict<E, R>(action: Action, reason: &str, answer: Result<(), SdkError<E, R>>) -> Resolution<()>
-where
-    E: ProvideErrorMetadata + std::error::Error + 'static,
-    R: std::fmt::Debug + 'static,
-{
-    match answer {
-        Ok(()) => Ok(()),
-        Err(error) if aws_error(&error).code == WOULD_SUCCEED => Ok(()),
-        Err(error) => failed(reason, &port_error(action, &error)),
-    }
+/// What a validation depends on: the class, with its status in an order of its own, since subnets
+/// change places as their addresses are used.
+fn content(class: &Ec2NodeClass) -> Uuid {
+    let mut status = class.status.clone();
+    status.subnets.sort_by(|a, b| a.id.cmp(&b.id));
+    status.security_groups.sort();
+    status.capacity_reservations.sort_by(|a, b| a.id.cmp(&b.id));
+    let text = format!("{:?}{status:?}", class.spec);
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
 }
 
-fn failed(reason: &str, error: &PortError) -> Result<(), Unresolved> {
-    match error.kind {
-        // The type may have no capacity, or not fit the image: permissions were checked all the
-        // same.
-        ErrorKind::NoCapacity => Ok(()),
-        ErrorKind::Denied => Err(unresolved(reason, &error.to_string(), false)),
-        // IAM is eventually consistent: the profile may have been created a moment ago.
-        ErrorKind::Invalid if error.message.contains("Invalid IAM Instance Profile") => {
-            Err(unresolved("InstanceProfileNotKnownYet", &error.to_string(), true))
+/// An interface of a launch template as RunInstances takes it, in a subnet.
+fn with_subnet(own: &InterfaceRequest, subnet: &str) -> InstanceNetworkInterfaceSpecification {
+    let tracking = own.connection_tracking_specification();
+    InstanceNetworkInterfaceSpecification::builder()
+        .subnet_id(subnet)
+        .set_groups(own.groups.clone())
+        .set_device_index(own.device_index())
+        .set_network_card_index(own.network_card_index())
+        .set_interface_type(own.interface_type().map(str::to_owned))
+        .set_delete_on_termination(own.delete_on_termination())
+        .set_associate_public_ip_address(own.associate_public_ip_address())
+        .set_primary_ipv6(own.primary_ipv6())
+        .set_ipv6_address_count(own.ipv6_address_count())
+        .set_ipv4_prefix_count(own.ipv4_prefix_count())
+        .set_ipv6_prefix_count(own.ipv6_prefix_count())
+        .set_connection_tracking_specification(tracking.cloned())
+        .build()
+}
+
+/// How the answers of a validation are read.
+#[derive(Clone, Copy)]
+struct Rights {
+    /// A launch template was made a moment ago: policies that ask for its tags do not see them yet.
+    is_fresh: bool,
+}
+
+impl Rights {
+    /// The verdict of a dry run: it "fails" with [`WOULD_SUCCEED`] where the call would succeed.
+    fn of_dry_run<E, R>(
+        self,
+        action: Action,
+        reason: &str,
+        answer: Result<(), SdkError<E, R>>,
+    ) -> Resolution<()>
+    where
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+        R: std::fmt::Debug + 'static,
+    {
+        match answer {
+            Ok(()) => Ok(()),
+            Err(error) if aws_error(&error).code == WOULD_SUCCEED => Ok(()),
+            Err(error) => self.verdict(reason, &port_error(action, &error)),
         }
-        _ => Err(call_failed(error)),
+    }
+
+    /// Only what stands until somebody changes it makes a class not ready: everything else passes,
+    /// or is seen by a launch.
+    fn verdict(self, reason: &str, error: &PortError) -> Result<(), Unresolved> {
+        let text = error.to_string();
+        match error.kind {
+            // The type may have no capacity, or not fit the image: permissions were checked all the
+            // same.
+            ErrorKind::NoCapacity => Ok(()),
+            ErrorKind::Denied => Err(unresolved(reason, &text, self.is_fresh)),
+            // IAM is eventually consistent: the profile may have been created a moment ago.
+            ErrorKind::Invalid if PROFILE_UNKNOWN.iter().any(|own| error.message.contains(own)) => {
+                Err(unresolved("InstanceProfileNotKnownYet", &text, true))
+            }
+            _ => Err(call_failed(error)),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testkit::node_class;
 
     fn failing(kind: ErrorKind, message: &str) -> Result<(), Unresolved> {
-        failed("CreateFleetAuthCheckFailed", &PortError::new(kind, "CreateFleet", message))
+        let error = PortError::new(kind, "CreateFleet", message);
+        Rights { is_fresh: false }.verdict("CreateFleetAuthCheckFailed", &error)
     }
 
     #[test]
@@ -208,9 +251,35 @@ mod tests {
         assert_eq!(failing(ErrorKind::NoCapacity, "Unsupported: no"), Ok(()));
         let denied = failing(ErrorKind::Denied, "no").unwrap_err();
         assert_eq!((&*denied.reason, denied.is_passing), ("CreateFleetAuthCheckFailed", false));
-        assert!(failing(ErrorKind::Throttled, "slow down").unwrap_err().is_passing);
-        let profile = failing(ErrorKind::Invalid, "Invalid IAM Instance Profile name").unwrap_err();
-        assert!(profile.is_passing);
+        for kind in [
+            ErrorKind::Throttled,
+            ErrorKind::Unavailable,
+            ErrorKind::NotFound,
+            ErrorKind::Conflict,
+            ErrorKind::Unknown,
+        ] {
+            assert!(failing(kind, "later").unwrap_err().is_passing, "{kind}");
+        }
+        for message in ["Invalid IAM Instance Profile name", "it has no associated IAM Roles"] {
+            assert!(failing(ErrorKind::Invalid, message).unwrap_err().is_passing, "{message}");
+        }
         assert!(!failing(ErrorKind::Invalid, "no such volume type").unwrap_err().is_passing);
+    }
+
+    #[test]
+    fn a_denial_passes_while_the_tags_of_a_new_template_may_be_unknown() {
+        let denied = PortError::new(ErrorKind::Denied, "RunInstances", "no");
+        let verdict = Rights { is_fresh: true }.verdict("RunInstancesAuthCheckFailed", &denied);
+        assert!(verdict.unwrap_err().is_passing);
+    }
+
+    #[test]
+    fn subnets_that_change_places_ask_for_no_other_validation() {
+        let class = node_class("default");
+        let mut reordered = class.clone();
+        reordered.status.subnets.reverse();
+        assert_eq!(content(&class), content(&reordered));
+        reordered.status.subnets.pop();
+        assert_ne!(content(&class), content(&reordered));
     }
 }

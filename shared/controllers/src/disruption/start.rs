@@ -11,7 +11,7 @@ use super::report::CommandEvent;
 use super::run_state::DisruptionRun;
 use super::wait::REPLACEMENT_REQUEUE_INTERVAL;
 use crate::event::{Event, EventReason, Subject};
-use crate::launch::{LaunchContext, is_due, launch, write_claims};
+use crate::launch::{LaunchContext, choose, is_due, launch, write_claims};
 use crate::ports::cluster::NodePatch;
 use crate::ports::error::found;
 use crate::ports::{ClaimStore, Cluster, Lease, NodeRef, Ports, Versioned};
@@ -119,6 +119,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
             replacements.iter().map(|claim| claim.record.claim.name.clone()).collect();
         self.started_events(&command.record, &names);
         let context = LaunchContext {
+            now: self.observed.now,
             node_classes: &self.observed.listing.objects.node_classes,
             instance_types: &self.observed.instance_types,
         };
@@ -166,6 +167,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
             }
         }
         let store = self.ports.store();
+        choose(self.ports.cloud(), &mut records, &self.observed.listing.objects.node_classes).await;
         let new = write_claims(store, records, lease, &mut self.report.problems).await;
         let operation = || format!("write replacements of command {}", command.id);
         replacements.written.extend(self.report.problems.record(operation, new)?);

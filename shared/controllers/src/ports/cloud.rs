@@ -1,5 +1,7 @@
 //! The cloud: instance types, instances and node classes.
 
+use std::sync::Arc;
+
 use domain::instance_type::{CapacityType, InstanceTypes};
 use domain::label::Labels;
 use domain::money::UsdPerHour;
@@ -8,7 +10,7 @@ use domain::stamp::Stamp;
 use domain::{Text, Timestamp};
 
 use super::error::PortError;
-use crate::record::launch::LaunchRequest;
+use crate::record::launch::{LaunchChoices, LaunchRequest};
 use crate::status::{ReservationStatus, ResolvedSecurityGroup};
 use domain::plan::LaunchOffering;
 
@@ -25,12 +27,20 @@ pub trait Cloud {
         node_classes: &[Ec2NodeClass],
     ) -> Result<InstanceTypes, PortError>;
 
-    /// Launches one instance for each request, and returns one outcome for each, in order.
-    /// Repeating a request with the same token and the same offerings returns the same instance,
-    /// even after it has ended. `node_classes` has every class that a request names.
+    /// Chooses what plans leave open for launches that come next; one for each request, in order.
+    /// `None` where nothing can be chosen: the launch itself says why.
+    async fn launch_choices(
+        &self,
+        requests: &[Arc<LaunchRequest>],
+        node_classes: &[Ec2NodeClass],
+    ) -> Vec<Option<LaunchChoices>>;
+
+    /// Launches one instance for each call, and returns one outcome for each, in order. Repeating
+    /// one with the same client token never launches a second instance. `node_classes` has every
+    /// class that a request names.
     async fn launch(
         &self,
-        requests: &[LaunchRequest],
+        calls: &[LaunchCall],
         node_classes: &[Ec2NodeClass],
     ) -> Result<Vec<LaunchOutcome>, PortError>;
 
@@ -59,6 +69,16 @@ pub trait Cloud {
     /// Deletes what was created for a node class that is being deleted: launch templates, instance
     /// profiles. What is gone counts as deleted.
     async fn release_node_class(&self, node_class: &Ec2NodeClass) -> Result<(), PortError>;
+}
+
+/// A launch to ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchCall {
+    /// What is asked for, as recorded.
+    pub request: Arc<LaunchRequest>,
+    /// An earlier run may have asked for the same: an answer without an instance is no proof that
+    /// there is none.
+    pub is_repeat: bool,
 }
 
 /// Tags to add to an instance.
@@ -130,7 +150,16 @@ pub enum LaunchOutcome {
         /// What is wrong with it.
         message: Text,
     },
-    /// Any other failure. Whether an instance exists is unknown; a retry with the same token
+    /// EC2 launched nothing, and never will for this client token: the next attempt needs another.
+    Refused {
+        /// Why nothing was launched.
+        error: PortError,
+        /// Offerings that lacked capacity.
+        exhausted: Vec<Exhausted>,
+        /// What it failed for has been mended, so that another attempt may follow at once.
+        is_mended: bool,
+    },
+    /// Any other failure. Whether an instance exists is unknown; a repeat with the same token
     /// returns it.
     Failed(PortError),
 }

@@ -176,6 +176,38 @@ fn a_throttled_launch_keeps_its_claim_and_backs_off() {
 }
 
 #[test]
+fn an_attempt_that_ec2_refused_is_followed_by_one_with_another_token() {
+    let world = world_with_a_pending_pod();
+    world.cloud.next(Launch::Refuses { is_mended: false });
+    pass(&world, "run-1");
+    let record = world.store.only_record();
+    assert_eq!((record.launch.attempt.number, record.launch_failures), (2, 1));
+    assert!(record.launch.attempt.choices.is_some(), "it is recorded before it is made");
+    world.advance(1);
+    pass(&world, "run-2");
+    let uid = record.claim.uid;
+    let second: domain::Text = format!("{uid}-2").into();
+    assert_eq!(*world.cloud.tokens.borrow(), [uid, second]);
+    assert_eq!(*world.cloud.repeats.borrow(), [false, true], "another run may have made it");
+    assert!(world.store.only_record().instance.is_some());
+}
+
+#[test]
+fn an_attempt_whose_fault_was_mended_is_followed_at_once_but_not_for_ever() {
+    let world = world_with_a_pending_pod();
+    for _ in 0..3 {
+        world.cloud.next(Launch::Refuses { is_mended: true });
+    }
+    let report = provision_once(&world, "run-1");
+    assert_eq!(world.cloud.tokens.borrow().len(), 3);
+    assert_eq!(*world.cloud.repeats.borrow(), [false; 3]);
+    let [launch] = report.launched.launches.as_slice() else { panic!("one claim, one result") };
+    assert!(matches!(launch.result, LaunchResult::WillRetry(_)));
+    pass(&world, "run-2");
+    assert!(world.store.only_record().instance.is_some());
+}
+
+#[test]
 fn capacity_that_runs_out_is_not_tried_for_three_minutes_and_the_pods_are_planned_for_again() {
     let world = world_with_a_pending_pod();
     world.cloud.next(Launch::HasNone);

@@ -19,7 +19,7 @@ use crate::ports::cloud::Instance;
 pub struct ClaimRecord {
     /// The NodeClaim as mirrored in the cluster, conditions and their times included.
     pub claim: NodeClaim,
-    /// The request to EC2; a retry repeats it exactly.
+    /// The request to EC2; a repeat of an attempt asks exactly the same.
     pub launch: Arc<LaunchRequest>,
     /// Failed attempts to launch, for the backoff.
     pub launch_failures: u32,

@@ -6,7 +6,7 @@ use domain::node_claim::{ConditionType, NodeClaim};
 use super::create::await_everything;
 use crate::ports::cloud::Instance;
 use crate::record::claim::ClaimRecord;
-use crate::record::launch::{EFA, LaunchRequest};
+use crate::record::launch::{EFA, LaunchAttempt, LaunchRequest};
 use domain::plan::LaunchOffering;
 
 /// The record of a NodeClaim that has an instance, or for which one can be launched; `None`
@@ -35,6 +35,7 @@ pub fn adopted(
     Some(ClaimRecord {
         launch: LaunchRequest {
             token: claim.uid.clone(),
+            attempt: LaunchAttempt { since: now, ..LaunchAttempt::default() },
             claim: claim.name.clone(),
             node_pool: claim.node_pool().cloned().unwrap_or_default(),
             node_class: claim.node_class_ref.name.clone(),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::condition::{ConditionState, set_condition};
 use crate::record::claim::ClaimRecord;
-use crate::record::launch::{EFA, LaunchRequest};
+use crate::record::launch::{EFA, LaunchAttempt, LaunchRequest};
 
 /// Why a planned claim cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +57,7 @@ pub fn claim_record(
     let claim = node_claim(planned, snapshot, identity.uid(&planned.name))?;
     let launch = LaunchRequest {
         token: claim.uid.clone(),
+        attempt: LaunchAttempt { since: snapshot.now, ..LaunchAttempt::default() },
         claim: claim.name.clone(),
         node_pool: planned.node_pool.clone(),
         node_class: planned.node_class.clone(),

@@ -9,6 +9,7 @@ use super::condition::{ConditionState, clear, set_condition, set_true, update_re
 use crate::ports::cloud::{Exhausted, Instance, LaunchOutcome};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::{ClaimRecord, later};
+use crate::record::launch::{LaunchAttempt, LaunchChoices};
 use crate::record::unavailable::{UNAVAILABLE_TTL, UnavailableOffering};
 
 /// The longest backoff between attempts to launch.
@@ -30,8 +31,15 @@ pub enum LaunchVerdict {
     Launched(Instance),
     /// Delete it, so that its pods are scheduled again.
     GiveUp(GiveUp),
-    /// Retry later with the same token.
-    Retry(PortError),
+    /// Retry later with the same token: whether there is an instance is unknown.
+    Repeat(PortError),
+    /// Attempt it anew with another token: there is no instance.
+    AttemptAnew {
+        /// Why the attempt failed.
+        error: PortError,
+        /// Another attempt may follow at once.
+        at_once: bool,
+    },
 }
 
 /// Why a launch was given up.
@@ -64,8 +72,12 @@ pub fn after_launch(record: &ClaimRecord, outcome: LaunchOutcome, now: Timestamp
             verdict: LaunchVerdict::GiveUp(GiveUp::NoCapacity(record.launch.offerings.len())),
             unavailable: unavailable(or_all(Vec::new(), record), now),
         },
+        LaunchOutcome::Refused { error, exhausted, is_mended } => AfterLaunch {
+            verdict: LaunchVerdict::AttemptAnew { error, at_once: is_mended },
+            unavailable: unavailable(exhausted, now),
+        },
         LaunchOutcome::Failed(error) => {
-            AfterLaunch { verdict: LaunchVerdict::Retry(error), unavailable: Vec::new() }
+            AfterLaunch { verdict: LaunchVerdict::Repeat(error), unavailable: Vec::new() }
         }
     }
 }
@@ -179,6 +191,19 @@ pub fn launch_failed(mut record: ClaimRecord, error: &PortError, now: Timestamp)
     let message = error.to_string();
     let state = ConditionState::unknown("LaunchFailed", &message);
     set_condition(&mut record.claim, ConditionType::Launched, state, now);
+    record
+}
+
+/// The record with its next attempt, which asks for the same under another client token.
+pub fn next_attempt(
+    mut record: ClaimRecord,
+    choices: Option<LaunchChoices>,
+    now: Timestamp,
+) -> ClaimRecord {
+    let mut launch = (*record.launch).clone();
+    let number = launch.attempt.number.saturating_add(1);
+    launch.attempt = LaunchAttempt { number, since: now, choices };
+    record.launch = launch.into();
     record
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use domain::instance_type::InstanceTypes;
@@ -21,8 +22,8 @@ use super::{at, failure, instance, instance_type, node_pool, offering};
 use crate::event::{Event, EventReason};
 use crate::interruption::{Clusters, Terms};
 use crate::ports::cloud::{
-    Cloud, Instance, InstanceState, InstanceStatus, LaunchOutcome, NodeClassResolution, TagRequest,
-    Termination,
+    Cloud, Instance, InstanceState, InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution,
+    TagRequest, Termination,
 };
 use crate::ports::cluster::{
     Cluster, ClusterListing, Demand, Eviction, FinalizerChange, NamespacedRef, NodeClaimObject,
@@ -30,7 +31,7 @@ use crate::ports::cluster::{
 };
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, PodRef, Ports};
-use crate::record::launch::LaunchRequest;
+use crate::record::launch::{LaunchChoices, LaunchRequest};
 use crate::run::Run;
 use crate::status::{CapacityBufferStatus, ResolvedSecurityGroup};
 use crate::testing::store::FakeStore;
@@ -212,6 +213,8 @@ pub(crate) enum Launch {
     LaunchesAndTimesOut,
     /// Too many requests.
     Throttles,
+    /// Answers without an instance, and for good.
+    Refuses { is_mended: bool },
     /// Lacks capacity.
     HasNone,
 }
@@ -224,6 +227,8 @@ pub(crate) struct FakeCloud {
     pub(crate) script: RefCell<VecDeque<Launch>>,
     /// Tokens requested, in order.
     pub(crate) tokens: RefCell<Vec<Text>>,
+    /// Whether each launch was said to be a repeat.
+    pub(crate) repeats: RefCell<Vec<bool>>,
     pub(crate) tagged: RefCell<Vec<TagRequest>>,
     pub(crate) statuses: RefCell<Vec<InstanceStatus>>,
     /// The resolution of node classes; everything resolves when `None`.
@@ -264,14 +269,23 @@ impl Cloud for FakeCloud {
         Ok(self.types.clone())
     }
 
+    async fn launch_choices(
+        &self,
+        requests: &[Arc<LaunchRequest>],
+        _: &[Ec2NodeClass],
+    ) -> Vec<Option<LaunchChoices>> {
+        requests.iter().map(|_| Some(LaunchChoices::default())).collect()
+    }
+
     async fn launch(
         &self,
-        requests: &[LaunchRequest],
+        calls: &[LaunchCall],
         _: &[Ec2NodeClass],
     ) -> Result<Vec<LaunchOutcome>, PortError> {
         let mut outcomes = Vec::new();
-        for request in requests {
-            self.tokens.borrow_mut().push(request.token.clone());
+        for LaunchCall { request, is_repeat } in calls {
+            self.tokens.borrow_mut().push(request.client_token().into());
+            self.repeats.borrow_mut().push(*is_repeat);
             let next = self.script.borrow_mut().pop_front();
             outcomes.push(match next {
                 None => LaunchOutcome::Launched {
@@ -288,6 +302,11 @@ impl Cloud for FakeCloud {
                     LaunchOutcome::Failed(failure(ErrorKind::Unavailable))
                 }
                 Some(Launch::Throttles) => LaunchOutcome::Failed(failure(ErrorKind::Throttled)),
+                Some(Launch::Refuses { is_mended }) => LaunchOutcome::Refused {
+                    error: failure(ErrorKind::Throttled),
+                    exhausted: Vec::new(),
+                    is_mended,
+                },
                 Some(Launch::HasNone) => LaunchOutcome::OutOfCapacity { exhausted: Vec::new() },
             });
         }

@@ -1,12 +1,14 @@
 //! Port `Cloud` over the world's EC2.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use controllers::ports::cloud::{
-    Exhausted, InstanceStatus, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
+    Exhausted, InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution, TagRequest,
+    Termination,
 };
 use controllers::ports::{Cloud, ErrorKind, Instance, InstanceState, PortError};
-use controllers::record::launch::LaunchRequest;
+use controllers::record::launch::{LaunchChoices, LaunchRequest};
 use controllers::status::{ReservationStatus, ResolvedSecurityGroup};
 use domain::Text;
 use domain::instance_type::{CapacityType, InstanceTypes};
@@ -36,13 +38,22 @@ impl Cloud for SharedWorld {
         Ok(self.call("DescribeInstanceTypes").await?.ec2.types_for(node_classes).clone())
     }
 
+    async fn launch_choices(
+        &self,
+        requests: &[Arc<LaunchRequest>],
+        _: &[Ec2NodeClass],
+    ) -> Vec<Option<LaunchChoices>> {
+        // One subnet a zone, and prices are EC2's own.
+        requests.iter().map(|_| Some(LaunchChoices::default())).collect()
+    }
+
     async fn launch(
         &self,
-        requests: &[LaunchRequest],
+        calls: &[LaunchCall],
         node_classes: &[Ec2NodeClass],
     ) -> Result<Vec<LaunchOutcome>, PortError> {
-        let mut outcomes = Vec::with_capacity(requests.len());
-        for request in requests {
+        let mut outcomes = Vec::with_capacity(calls.len());
+        for LaunchCall { request, .. } in calls {
             // One CreateFleet each: a process may die between two of them.
             self.set_out().await;
             outcomes.push(launch(&mut self.change(), request, node_classes));
@@ -237,7 +248,7 @@ fn fleet_request(
         .collect();
     let image = class.status.amis.first().map_or(DEFAULT_IMAGE.into(), |ami| ami.id.clone());
     FleetRequest {
-        client_token: request.token.clone(),
+        client_token: request.client_token().into(),
         capacity_type,
         overrides,
         node_class: request.node_class.clone(),

@@ -2,6 +2,7 @@ use super::*;
 use crate::ec2::Supply;
 use crate::testing::{instance_types, node, pod, start};
 use crate::world::{World, WorldOptions};
+use controllers::ports::LaunchCall;
 use controllers::ports::cluster::{FinalizerChange, NodePatch};
 use controllers::ports::{Cloud, Cluster, ErrorKind, Eviction, LaunchOutcome, NodeRef, PodRef};
 use controllers::record::launch::LaunchRequest;
@@ -43,6 +44,10 @@ fn request() -> LaunchRequest {
     }
 }
 
+fn call() -> LaunchCall {
+    LaunchCall { request: request().into(), is_repeat: false }
+}
+
 fn the_node(world: &SharedWorld) -> Node {
     world.read().api().list::<Node>().next().unwrap().clone()
 }
@@ -50,7 +55,7 @@ fn the_node(world: &SharedWorld) -> Node {
 #[test]
 fn a_launch_joins_as_user_data_says_and_bears_the_tags_of_its_claim() {
     let world = world();
-    let outcome = block_on(world.launch(&[request()], &[node_class()])).unwrap();
+    let outcome = block_on(world.launch(&[call()], &[node_class()])).unwrap();
     assert!(matches!(outcome.as_slice(), [LaunchOutcome::Launched { .. }]), "{outcome:?}");
     let instances = block_on(world.instances()).unwrap();
     assert_eq!(instances[0].claim.as_deref(), Some("pool-abcde"));
@@ -66,7 +71,7 @@ fn a_launch_joins_as_user_data_says_and_bears_the_tags_of_its_claim() {
 #[test]
 fn a_launch_from_a_node_class_that_is_not_there_says_so() {
     let world = world();
-    let outcome = block_on(world.launch(&[request()], &[])).unwrap();
+    let outcome = block_on(world.launch(&[call()], &[])).unwrap();
     assert!(matches!(outcome.as_slice(), [LaunchOutcome::NodeClassNotReady { .. }]), "{outcome:?}");
 }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use controllers::ports::cloud::{Instance, InstanceState};
 use controllers::record::claim::{EndReason, Ending, PodsFingerprint};
 use controllers::record::command::CommandPhase;
-use controllers::record::launch::LaunchRequest;
+use controllers::record::launch::{LaunchAttempt, LaunchChoices, LaunchRequest};
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
 use domain::money::UsdPerHour;
@@ -209,6 +209,17 @@ impl Draw {
         ])
     }
 
+    fn attempt(&mut self) -> LaunchAttempt {
+        LaunchAttempt {
+            number: u32::try_from(self.number(5)).unwrap(),
+            since: self.time(),
+            choices: self.maybe(|draw| LaunchChoices {
+                subnets: draw.labels().iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+                is_overlaid: draw.one_of(&[false, true]),
+            }),
+        }
+    }
+
     fn claim(&mut self) -> ClaimRecord {
         ClaimRecord {
             claim: self.node_claim(),
@@ -221,6 +232,7 @@ impl Draw {
                 labels: self.labels(),
                 taints: self.some(Self::taint),
                 wants_efa: self.one_of(&[false, true]),
+                attempt: self.attempt(),
             }
             .into(),
             launch_failures: u32::try_from(self.number(5)).unwrap(),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use controllers::ports::cloud::Instance;
-use controllers::record::launch::LaunchRequest;
+use controllers::record::launch::{LaunchAttempt, LaunchChoices, LaunchRequest};
 use domain::Text;
 use domain::money::UsdPerHour;
 use domain::plan::LaunchOffering;
@@ -31,6 +31,47 @@ pub(super) struct LaunchDocument {
     /// Absent where it is false: older documents do not have the field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     wants_efa: bool,
+    /// Absent in older documents, whose launches are at their first attempt.
+    #[serde(default)]
+    attempt: AttemptDocument,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct AttemptDocument {
+    number: Option<u32>,
+    since: Option<Moment>,
+    choices: Option<ChoicesDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ChoicesDocument {
+    subnets: BTreeMap<Text, Text>,
+    is_overlaid: bool,
+}
+
+impl From<&LaunchAttempt> for AttemptDocument {
+    fn from(attempt: &LaunchAttempt) -> Self {
+        let LaunchAttempt { number, since, choices } = attempt;
+        let choices = choices.as_ref().map(|own| {
+            let LaunchChoices { subnets, is_overlaid } = own;
+            ChoicesDocument { subnets: subnets.clone(), is_overlaid: *is_overlaid }
+        });
+        Self { number: Some(*number), since: Some(Moment(*since)), choices }
+    }
+}
+
+impl From<AttemptDocument> for LaunchAttempt {
+    fn from(document: AttemptDocument) -> Self {
+        let first = Self::default();
+        let choices = document
+            .choices
+            .map(|own| LaunchChoices { subnets: own.subnets, is_overlaid: own.is_overlaid });
+        Self {
+            number: document.number.unwrap_or(first.number),
+            since: document.since.map_or(first.since, |since| since.0),
+            choices,
+        }
+    }
 }
 
 /// Index of the instance type, index of the zone, capacity type, price in billionths of a dollar
@@ -49,6 +90,7 @@ impl From<&LaunchRequest> for LaunchDocument {
             labels,
             taints,
             wants_efa,
+            attempt,
         } = request;
         let (mut instance_types, mut zones) = (Numbered::default(), Numbered::default());
         let rows = offerings
@@ -76,6 +118,7 @@ impl From<&LaunchRequest> for LaunchDocument {
             labels: (**labels).clone(),
             taints: each(taints),
             wants_efa: *wants_efa,
+            attempt: attempt.into(),
         }
     }
 }
@@ -106,6 +149,7 @@ impl TryFrom<LaunchDocument> for LaunchRequest {
             labels: document.labels.into(),
             taints: all(document.taints),
             wants_efa: document.wants_efa,
+            attempt: document.attempt.into(),
         })
     }
 }
