@@ -49,11 +49,7 @@ pub fn facts(answers: &[Answer], others: OtherFigures<'_>) -> Vec<InstanceTypeFa
 pub fn regions(answers: &[Answer], facts: &[InstanceTypeFacts]) -> BTreeMap<Text, Region> {
     let mut zones_by_region: BTreeMap<&str, BTreeMap<&str, BTreeSet<Text>>> = BTreeMap::new();
     for offered in answers.iter().flat_map(|answer| &answer.instance_type_offerings) {
-        // `us-east-1` of `us-east-1a`; local and wavelength zones end otherwise and are left out.
-        let region = offered.location.trim_end_matches(|c: char| c.is_ascii_lowercase());
-        if offered.location.len() != region.len() + 1 || region.matches('-').count() != 2 {
-            continue;
-        }
+        let Some(region) = region_of(&offered.location) else { continue };
         let types = zones_by_region.entry(region).or_default();
         types.entry(&offered.instance_type).or_default().insert(offered.location.as_str().into());
     }
@@ -69,6 +65,17 @@ pub fn regions(answers: &[Answer], facts: &[InstanceTypeFacts]) -> BTreeMap<Text
             Some((Text::from(region), region_facts))
         })
         .collect()
+}
+
+/// The region of an availability zone: `us-gov-west-1` of `us-gov-west-1a`. `None` for Local Zones
+/// and Wavelength Zones (`us-west-2-lax-1a`), which have a second number: the region's prices do
+/// not hold there.
+fn region_of(zone: &str) -> Option<&str> {
+    let region = zone.trim_end_matches(|c: char| c.is_ascii_lowercase());
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let numbers = region.split('-').filter(|part| is_number(part)).count();
+    let ends_with_number = region.rsplit('-').next().is_some_and(is_number);
+    (zone.len() == region.len() + 1 && numbers == 1 && ends_with_number).then_some(region)
 }
 
 #[derive(Debug, Deserialize)]

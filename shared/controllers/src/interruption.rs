@@ -47,6 +47,8 @@ pub struct Terms<'a> {
     pub id: &'a str,
     /// When no new work is started; what is left is done by other functions.
     pub deadline: Timestamp,
+    /// When the process is ended at the latest, whatever it does then.
+    pub process_ends: Timestamp,
 }
 
 /// Handles notices of any clusters. A failure for one notice, or in one cluster, does not affect
@@ -156,6 +158,7 @@ async fn in_cluster<C: Clusters>(
             core: terms.core,
             id: terms.id,
             deadline: terms.deadline,
+            process_ends: terms.process_ends,
         };
         act(&*ports, &run, &urgent, &events, &mut report).await;
     }

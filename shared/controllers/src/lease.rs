@@ -6,8 +6,9 @@ use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports};
 use crate::run::{Problems, Run, RunOutcome};
 
-/// How long a lease outlives the deadline of its run: the last call may take that long.
-const LEASE_MARGIN: SignedDuration = SignedDuration::from_secs(10);
+/// How long a lease outlives the process that holds it: clocks differ, and a last call may still be
+/// on its way.
+const LEASE_MARGIN: SignedDuration = SignedDuration::from_secs(5);
 
 /// A report that takes note of what went wrong around its run.
 pub(crate) trait Report {
@@ -57,14 +58,16 @@ impl HeldLeases {
     }
 }
 
-/// Acquires the lease of a function for as long as the run lasts.
+/// Acquires the lease of a function for as long as the process may last: a run that hangs in its
+/// last call goes on beyond its deadline, and nobody else may begin before it has ended.
 pub(crate) async fn acquire<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     function: FunctionName,
 ) -> Result<LeaseAnswer, PortError> {
     let now = ports.clock().now();
-    let term = run.deadline.duration_since(now).max(SignedDuration::ZERO) + LEASE_MARGIN;
+    let end = run.process_ends.max(run.deadline);
+    let term = end.duration_since(now).max(SignedDuration::ZERO) + LEASE_MARGIN;
     ports.store().acquire_lease(function, run.id, now, term).await
 }
 

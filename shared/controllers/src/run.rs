@@ -26,6 +26,8 @@ pub struct Run<'a> {
     pub id: &'a str,
     /// When no new work is started; what is left is done by the next run.
     pub deadline: Timestamp,
+    /// When the process is ended at the latest, whatever it does then.
+    pub process_ends: Timestamp,
 }
 
 /// Whether a run took place, or left the work to a run that is in progress.

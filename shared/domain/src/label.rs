@@ -30,6 +30,8 @@ pub const REGISTERED: &str = "karpenter.sh/registered";
 pub const INITIALIZED: &str = "karpenter.sh/initialized";
 /// `karpenter.sh/do-not-disrupt`, an annotation of pods, Nodes and NodeClaims.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// `eks.amazonaws.com/nodeclass`, on nodes of EKS Auto Mode.
+pub const AUTO_MODE_NODE_CLASS: &str = "eks.amazonaws.com/nodeclass";
 /// `karpenter.sh/nodepool-hash`, the annotation that drift compares.
 pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
 /// `karpenter.sh/nodepool-hash-version`.

@@ -101,6 +101,17 @@ pub struct NodeClassRef {
     pub name: Text,
 }
 
+impl NodeClassRef {
+    /// Whether it refers to an EC2NodeClass. Others belong to other controllers, such as that of
+    /// EKS Auto Mode (`eks.amazonaws.com`, `NodeClass`). What is not given is taken for ours.
+    ///
+    /// Source: Karpenter `pkg/utils/nodepool`, `IsManaged`.
+    pub fn is_ec2(&self) -> bool {
+        (self.group.is_empty() || &*self.group == "karpenter.k8s.aws")
+            && (self.kind.is_empty() || &*self.kind == "EC2NodeClass")
+    }
+}
+
 /// A duration, or the word `Never`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NeverOr {

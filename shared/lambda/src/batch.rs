@@ -8,6 +8,7 @@ use controllers::core::Core;
 use controllers::interruption::Terms;
 use domain::{Text, Timestamp};
 
+use crate::invocation::Times;
 use crate::metrics::Metrics;
 use crate::process::Process;
 use crate::telemetry::Telemetry;
@@ -20,15 +21,15 @@ pub struct Batch<'a> {
     /// What concerns no cluster.
     pub telemetry: Telemetry,
     id: &'a str,
-    deadline: Timestamp,
+    times: Times,
     by_cluster: RefCell<BTreeMap<Text, Rc<Telemetry>>>,
 }
 
 impl<'a> Batch<'a> {
     /// A batch that has not been handled. `id` is unique to the invocation.
-    pub(crate) fn new(process: &'a Process, id: &'a str, deadline: Timestamp) -> Self {
+    pub(crate) fn new(process: &'a Process, id: &'a str, times: Times) -> Self {
         let telemetry = Telemetry::new(metrics(process, ""));
-        Self { process, telemetry, id, deadline, by_cluster: RefCell::default() }
+        Self { process, telemetry, id, times, by_cluster: RefCell::default() }
     }
 
     /// The terms of a controller's run for whichever clusters the messages concern.
@@ -37,7 +38,8 @@ impl<'a> Batch<'a> {
             settings: &self.process.environment().settings,
             core: Core::standard(),
             id: self.id,
-            deadline: self.deadline,
+            deadline: self.times.deadline,
+            process_ends: self.times.process_ends,
         }
     }
 

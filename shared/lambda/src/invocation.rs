@@ -18,11 +18,22 @@ const DEADLINE_MARGIN: SignedDuration = SignedDuration::from_secs(5);
 /// is there makes room for the next.
 const DURATION_MAX: SignedDuration = SignedDuration::from_secs(57);
 
-/// When an invocation stops beginning new work. `lambda` is when Lambda ends the process.
-pub(crate) fn deadline(started: Timestamp, lambda: Timestamp) -> Timestamp {
-    let by_lambda = lambda.checked_sub(DEADLINE_MARGIN).unwrap_or(lambda);
-    let by_schedule = started.checked_add(DURATION_MAX).unwrap_or(started);
-    by_lambda.min(by_schedule)
+/// When an invocation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// No new work is begun from here on.
+    pub deadline: Timestamp,
+    /// Lambda ends the process.
+    pub process_ends: Timestamp,
+}
+
+impl Times {
+    /// Of an invocation that has begun, and that Lambda ends.
+    pub(crate) fn of(started: Timestamp, process_ends: Timestamp) -> Self {
+        let by_lambda = process_ends.checked_sub(DEADLINE_MARGIN).unwrap_or(process_ends);
+        let by_schedule = started.checked_add(DURATION_MAX).unwrap_or(started);
+        Self { deadline: by_lambda.min(by_schedule), process_ends }
+    }
 }
 
 /// One invocation.
@@ -34,8 +45,8 @@ pub struct Invocation<'a> {
     pub reaction: Reaction,
     /// `true` hands the cluster back to Karpenter, `false` takes it over again.
     pub hand_back: Option<bool>,
-    /// When no new work is begun.
-    pub deadline: Timestamp,
+    /// When it ends.
+    pub times: Times,
     /// What it did, for logs, metrics and its answer.
     pub telemetry: &'a Telemetry,
     cluster: Option<&'a Text>,
@@ -53,8 +64,8 @@ pub struct InvocationRequest<'a> {
     pub reaction: Reaction,
     /// `true` hands the cluster back to Karpenter, `false` takes it over again.
     pub hand_back: Option<bool>,
-    /// When no new work is begun.
-    pub deadline: Timestamp,
+    /// When it ends.
+    pub times: Times,
 }
 
 impl<'a> Invocation<'a> {
@@ -64,8 +75,8 @@ impl<'a> Invocation<'a> {
         request: InvocationRequest<'a>,
         telemetry: &'a Telemetry,
     ) -> Self {
-        let InvocationRequest { cluster, id, reaction, hand_back, deadline } = request;
-        Self { process, reaction, hand_back, deadline, telemetry, cluster, id }
+        let InvocationRequest { cluster, id, reaction, hand_back, times } = request;
+        Self { process, reaction, hand_back, times, telemetry, cluster, id }
     }
 
     /// The cluster that the event names.
@@ -85,7 +96,8 @@ impl<'a> Invocation<'a> {
             settings: &self.process.environment().settings,
             core: Core::standard(),
             id: self.id,
-            deadline: self.deadline,
+            deadline: self.times.deadline,
+            process_ends: self.times.process_ends,
         })
     }
 }
@@ -100,7 +112,7 @@ mod tests {
 
     #[test]
     fn an_invocation_ends_before_lambda_ends_it_and_before_the_next_one_is_due() {
-        assert_eq!(deadline(at(0), at(30)), at(25));
-        assert_eq!(deadline(at(0), at(900)), at(57));
+        assert_eq!(Times::of(at(0), at(30)).deadline, at(25));
+        assert_eq!(Times::of(at(0), at(900)).deadline, at(57));
     }
 }

@@ -14,7 +14,7 @@ use crate::batch::Batch;
 use crate::environment::Environment;
 use crate::event::{ClusterEvent, EventError};
 use crate::failure::Failure;
-use crate::invocation::{Invocation, InvocationRequest, deadline};
+use crate::invocation::{Invocation, InvocationRequest, Times};
 use crate::logs;
 use crate::metrics::Metrics;
 use crate::process::Process;
@@ -115,7 +115,7 @@ async fn invoke(
         id: &id,
         reaction: event.reaction.unwrap_or(environment.reaction),
         hand_back: event.hand_back,
-        deadline: deadline(started, lambda_deadline(&context).unwrap_or(started)),
+        times: Times::of(started, lambda_deadline(&context).unwrap_or(started)),
     };
     let invocation = Invocation::new(process, request, &telemetry);
     // Type-erased: the futures that functions await nest deeper than the compiler follows.
@@ -145,8 +145,8 @@ async fn invoke_queue<E: DeserializeOwned, R>(
         column: error.column(),
     })?;
     let id = run_id(&context);
-    let deadline = deadline(started, lambda_deadline(&context).unwrap_or(started));
-    let batch = Batch::new(process, &id, deadline);
+    let times = Times::of(started, lambda_deadline(&context).unwrap_or(started));
+    let batch = Batch::new(process, &id, times);
     // Type-erased: the futures that functions await nest deeper than the compiler follows.
     let running: Pin<Box<dyn Future<Output = R>>> = Box::pin(function(&batch, event));
     let answer = running.await;

@@ -6,6 +6,7 @@
 mod collect;
 mod daemon;
 mod expansion;
+mod foreign;
 mod priority;
 mod settle;
 

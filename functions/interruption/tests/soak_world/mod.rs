@@ -296,7 +296,9 @@ impl Region {
             Table { worlds: Worlds::new(handles.clone()), poisoned: self.poisoned.clone() };
         let id = format!("{}-{batch:?}", self.now());
         let deadline = self.now() + SignedDuration::from_secs(35);
-        let terms = Terms { settings: &self.settings, core: Core::standard(), id: &id, deadline };
+        let process_ends = deadline + SignedDuration::from_secs(5);
+        let (settings, core) = (&self.settings, Core::standard());
+        let terms = Terms { settings, core, id: &id, deadline, process_ends };
         let mut future = pin!(handle_batch(&clusters, &terms, &event));
         loop {
             for (_, handle) in &handles {
@@ -326,6 +328,7 @@ impl Region {
                     core: Core::standard(),
                     id: &id,
                     deadline: self.now() + SignedDuration::from_secs(50),
+                    process_ends: self.now() + SignedDuration::from_secs(55),
                 };
                 let _planned = block_on(provisioning::provision(world, &run)).unwrap();
                 let _advanced = block_on(lifecycle::advance(world, &run)).unwrap();

@@ -4,7 +4,7 @@ use aws_sdk_ec2::operation::create_fleet::CreateFleetOutput;
 use aws_sdk_ec2::types::{CreateFleetError, LaunchTemplateAndOverridesResponse};
 use controllers::ports::cloud::Exhausted;
 use controllers::ports::{ErrorKind, PortError};
-use controllers::record::launch::LaunchRequest;
+use controllers::record::unavailable::ANY;
 use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::node_class::ResolvedSubnet;
@@ -16,6 +16,8 @@ use crate::error::{NO_CAPACITY, reported};
 const SUBNET_FULL: &str = "InsufficientFreeAddressesInSubnet";
 /// The account may not have spot instances yet, and we may not change that.
 const NO_SPOT_ROLE: &str = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
+/// Codes that say of the account that it gets no spot instance now, whatever its type and zone.
+const NO_SPOT_AT_ALL: [&str; 2] = [NO_SPOT_ROLE, "MaxSpotInstanceCountExceeded"];
 /// The instance profile, or its role, is too new for EC2 to know it.
 pub(super) const PROFILE_UNKNOWN: [&str; 2] =
     ["Invalid IAM Instance Profile", "has no associated IAM Roles"];
@@ -90,14 +92,19 @@ impl FleetAnswer {
     /// all of the zone's are full.
     pub(super) fn exhausted(
         &self,
-        request: &LaunchRequest,
         capacity_type: CapacityType,
         is_zone_full: impl Fn(&str) -> bool,
     ) -> Vec<Exhausted> {
+        let of_account = |own: &&Refusal| NO_SPOT_AT_ALL.contains(&own.code.as_str());
         if capacity_type == CapacityType::Spot
-            && self.refusals.iter().any(|own| own.code == NO_SPOT_ROLE)
+            && let Some(own) = self.refusals.iter().find(of_account)
         {
-            return request.offerings.iter().map(|own| Exhausted::of(own, NO_SPOT_ROLE)).collect();
+            return vec![Exhausted {
+                instance_type: ANY.into(),
+                zone: ANY.into(),
+                capacity_type,
+                code: own.code.as_str().into(),
+            }];
         }
         // EC2 fills its answer up: beside another error this one says nothing of its pool.
         let is_filler = |own: &Refusal| {
@@ -199,7 +206,6 @@ mod tests {
     use aws_sdk_ec2::types::{
         CreateFleetInstance, FleetLaunchTemplateOverrides, FleetLaunchTemplateSpecification,
     };
-    use domain::money::UsdPerHour;
 
     fn tried(name: &str, subnet: &str) -> LaunchTemplateAndOverridesResponse {
         let template =
@@ -230,28 +236,9 @@ mod tests {
         FleetAnswer::of(&CreateFleetOutput::builder().set_errors(Some(errors)).build(), &subnets())
     }
 
-    fn request() -> LaunchRequest {
-        let offering = |name: &str| LaunchOffering {
-            price: UsdPerHour::ZERO,
-            instance_type: name.into(),
-            zone: "a".into(),
-            capacity_type: CapacityType::Spot,
-            reservation_id: None,
-        };
-        LaunchRequest {
-            token: "uid".into(),
-            claim: "default-1".into(),
-            node_pool: "default".into(),
-            node_class: "default".into(),
-            offerings: vec![offering("m5.large"), offering("m6i.large")],
-            ..LaunchRequest::default()
-        }
-    }
-    use domain::plan::LaunchOffering;
-
     fn exhausted(answer: &FleetAnswer, is_zone_full: bool) -> Vec<String> {
         answer
-            .exhausted(&request(), CapacityType::Spot, |_| is_zone_full)
+            .exhausted(CapacityType::Spot, |_| is_zone_full)
             .into_iter()
             .map(|own| format!("{} {} {}", own.instance_type, own.zone, own.code))
             .collect()
@@ -277,7 +264,7 @@ mod tests {
 
     #[test]
     fn every_code_that_means_no_capacity_is_remembered() {
-        for code in NO_CAPACITY {
+        for code in NO_CAPACITY.into_iter().filter(|own| !NO_SPOT_AT_ALL.contains(own)) {
             let answer = read(vec![error(code, "m5.large", "subnet-1")]);
             assert_eq!(exhausted(&answer, true), [format!("m5.large a {code}")]);
             assert_eq!(answer.failure(), None, "{code}");
@@ -295,7 +282,8 @@ mod tests {
     #[test]
     fn without_the_role_for_spot_no_spot_offering_can_be_had() {
         let answer = read(vec![error(NO_SPOT_ROLE, "m5.large", "subnet-1")]);
-        assert_eq!(exhausted(&answer, false).len(), 2);
+        let all = [format!("{ANY} {ANY} {NO_SPOT_ROLE}")];
+        assert_eq!(exhausted(&answer, false), all);
         assert_eq!(answer.failure(), None);
     }
 

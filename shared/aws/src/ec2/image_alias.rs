@@ -159,6 +159,8 @@ fn bottlerocket(kubernetes: KubernetesVersion, version: &str) -> Vec<AliasParame
         parameter("", "arm64", Variant::Standard),
         parameter("-nvidia", "x86_64", Variant::Nvidia),
         parameter("-nvidia", "arm64", Variant::Nvidia),
+        // The plain image has Neuron's driver.
+        parameter("", "x86_64", Variant::Neuron),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Instances: listed by tag, described by id.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_ec2::types::{Filter, Instance as Described, InstanceLifecycleType, InstanceStateName};
 use controllers::ports::cloud::{Instance, InstanceState};
@@ -67,6 +67,18 @@ impl Ec2 {
         Ok(instances)
     }
 
+    /// Those of the ids that EC2 shows and that are not terminated.
+    pub(super) async fn shown(&self, ids: &[&Text]) -> Result<BTreeSet<Text>, PortError> {
+        let mut shown = BTreeSet::new();
+        for ids in ids.chunks(FILTER_VALUES_MAX) {
+            let ids = filter("instance-id", ids.iter().map(ToString::to_string));
+            let found =
+                self.find_instances(vec![ids, filter("instance-state-name", STATES)]).await?;
+            shown.extend(found.into_iter().map(|own| own.id));
+        }
+        Ok(shown)
+    }
+
     /// Instances by id. One that EC2 does not know yet, as happens right after a launch, is left
     /// out, and so are all where the call fails.
     pub(super) async fn described(&self, ids: &[Text]) -> BTreeMap<Text, Instance> {
@@ -88,7 +100,12 @@ pub(super) fn instance(described: &Described) -> Option<Instance> {
     let id: Text = described.instance_id()?.into();
     let zone: Text = described.placement()?.availability_zone()?.into();
     let tag = |key| tags::value(described.tags(), key).map(Text::from);
-    let reservation = described.capacity_reservation_id().map(Text::from);
+    // An instance may also run in an open reservation that nobody chose for it: only one that
+    // targets its reservation is of capacity type `reserved`.
+    let targets = described
+        .capacity_reservation_specification()
+        .is_some_and(|own| own.capacity_reservation_target().is_some());
+    let reservation = described.capacity_reservation_id().filter(|_| targets).map(Text::from);
     let capacity_type = match described.instance_lifecycle() {
         Some(InstanceLifecycleType::Spot) => CapacityType::Spot,
         _ if reservation.is_some() => CapacityType::Reserved,
@@ -142,7 +159,10 @@ pub(super) fn not_visible_yet(uid: &str) -> PortError {
 mod tests {
     use super::*;
     use aws_sdk_ec2::primitives::DateTime;
-    use aws_sdk_ec2::types::{InstanceState as AwsState, InstanceType, Placement, Tag};
+    use aws_sdk_ec2::types::{
+        CapacityReservationSpecificationResponse, CapacityReservationTargetResponse,
+        InstanceState as AwsState, InstanceType, Placement, Tag,
+    };
 
     fn described() -> aws_sdk_ec2::types::builders::InstanceBuilder {
         Described::builder()
@@ -164,7 +184,15 @@ mod tests {
         assert_eq!(on_demand.launched.as_second(), 1_700_000_000);
         let spot = described().instance_lifecycle(InstanceLifecycleType::Spot).build();
         assert_eq!(instance(&spot).unwrap().capacity_type, CapacityType::Spot);
-        let reserved = instance(&described().capacity_reservation_id("cr-1").build()).unwrap();
+        let target = CapacityReservationTargetResponse::builder().capacity_reservation_id("cr-1");
+        let specification = CapacityReservationSpecificationResponse::builder()
+            .capacity_reservation_target(target.build())
+            .build();
+        let in_reservation = described().capacity_reservation_id("cr-1");
+        let open = instance(&in_reservation.clone().build()).unwrap();
+        assert_eq!((open.capacity_type, open.reservation_id), (CapacityType::OnDemand, None));
+        let targeted = in_reservation.capacity_reservation_specification(specification);
+        let reserved = instance(&targeted.build()).unwrap();
         assert_eq!(reserved.capacity_type, CapacityType::Reserved);
         assert_eq!(reserved.reservation_id.as_deref(), Some("cr-1"));
     }

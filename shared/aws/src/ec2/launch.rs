@@ -41,11 +41,12 @@ use crate::error::{aws_error, port_error};
 const FLEET_CONCURRENCY_MAX: usize = 10;
 /// The most calls of one attempt: a call that EC2 refuses as a whole leaves its token unused.
 const CALLS_MAX: u32 = 3;
-/// How long after it was asked for an instance may be missing in descriptions, or lack its tags.
+/// How long after its attempt was recorded an instance may be missing in descriptions, or lack its
+/// tags.
 ///
 /// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html>, which gives
 /// no bound; seconds are usual.
-const VISIBLE_AFTER: SignedDuration = SignedDuration::from_mins(1);
+const VISIBLE_AFTER: SignedDuration = SignedDuration::from_secs(90);
 const TOKEN_REUSED: &str = "IdempotentParameterMismatch";
 /// The code of offerings that no subnet or image of the node class fits.
 const UNSUPPORTED: &str = "Unsupported";
@@ -264,7 +265,7 @@ impl Ec2 {
             addresses.mark_full(subnet, now);
         }
         let is_zone_full = |zone: &str| addresses.is_zone_full(subnets, zone, now);
-        let exhausted = answer.exhausted(plan.request, plan.capacity_type(), is_zone_full);
+        let exhausted = answer.exhausted(plan.capacity_type(), is_zone_full);
         if let Some(own) = &answer.launched {
             return LaunchOutcome::Launched { instance: instance_of(plan, own), exhausted };
         }

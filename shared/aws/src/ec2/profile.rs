@@ -20,6 +20,8 @@ use crate::error::built;
 /// The longest name of an instance profile, characters.
 const NAME_CHARS_MAX: usize = 128;
 const HASH_CHARS: usize = 20;
+/// The code of a profile that has a role already.
+const ONE_ROLE_ONLY: &str = "LimitExceeded";
 
 impl Ec2 {
     /// The instance profile with the role, for nodes of the class; created where there is none. A
@@ -93,7 +95,17 @@ impl Ec2 {
             .instance_profile_name(&**name)
             .role_name(&**role)
             .send();
-        self.calls.send(Bucket::Iam, iam("AddRoleToInstanceProfile"), call).await.map(drop)
+        match self.calls.send(Bucket::Iam, iam("AddRoleToInstanceProfile"), call).await {
+            // The role is there: IAM is eventually consistent, and does not know the profile yet.
+            Err(error) if error.kind == ErrorKind::NotFound && !is_about_role(&error) => {
+                Err(PortError { kind: ErrorKind::Unavailable, ..error })
+            }
+            // Another process has added one: the next run sees which.
+            Err(error) if error.message.starts_with(ONE_ROLE_ONLY) => {
+                Err(PortError { kind: ErrorKind::Conflict, ..error })
+            }
+            outcome => outcome.map(drop),
+        }
     }
 
     /// Deletes the profiles that were created for a class. One that does not exist any more is
@@ -138,6 +150,11 @@ impl Ec2 {
     }
 }
 
+/// Whether IAM misses the role, as its message says, rather than the profile.
+fn is_about_role(error: &PortError) -> bool {
+    error.message.to_ascii_lowercase().contains("role with name")
+}
+
 fn has_role(profile: &InstanceProfile, role: &str) -> bool {
     profile.roles().iter().any(|own| own.role_name() == role)
 }
@@ -163,6 +180,16 @@ fn profile_name(cluster: &str, region: &str, class: &Ec2NodeClass, role: &str) -
 mod tests {
     use super::*;
     use crate::testkit::node_class;
+
+    #[test]
+    fn only_a_missing_role_is_reported_as_one() {
+        let missing = |message: &str| {
+            let message = format!("NoSuchEntity: {message}");
+            is_about_role(&PortError::new(ErrorKind::NotFound, "AddRoleToInstanceProfile", message))
+        };
+        assert!(missing("The role with name nodes cannot be found."));
+        assert!(!missing("Instance Profile prod_1 cannot be found."));
+    }
 
     #[test]
     fn each_role_of_each_class_has_its_profile() {

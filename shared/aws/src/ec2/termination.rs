@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use controllers::ports::cloud::{InstanceState, TagRequest, Termination};
 use controllers::ports::{ErrorKind, PortError};
-use domain::Text;
 use domain::label::Labels;
+use domain::{Text, Timestamp};
 
 use super::client::Ec2;
 use super::instance::state;
@@ -15,6 +15,8 @@ use crate::calls::ec2;
 
 /// The most ids of one call.
 const IDS_A_CALL: usize = 500;
+/// After so many denials in a row no other instance is tried.
+const DENIALS_MAX: u32 = 3;
 
 impl Ec2 {
     /// Terminates instances. Returns one outcome per id, in order.
@@ -44,9 +46,16 @@ impl Ec2 {
                     batches.extend((!rest.is_empty()).then_some(rest));
                 }
                 // Smaller batches would only make more calls.
-                Err(error) if error.is_retryable() => {
+                Err(error)
+                    if matches!(error.kind, ErrorKind::Throttled | ErrorKind::Unavailable) =>
+                {
                     let failed = |id| (id, Termination::Failed(error.clone()));
                     outcomes.extend(batch.into_iter().map(failed));
+                }
+                // An instance that has vanished bears no tags any more, and a policy that asks for
+                // them denies it rather than not finding it.
+                Err(error) if error.kind == ErrorKind::Denied && batch.len() > 1 => {
+                    outcomes.extend(self.terminate_what_is_allowed(batch, &error).await);
                 }
                 Err(error) => split(&batch, &error, &mut batches, &mut outcomes),
             }
@@ -54,6 +63,51 @@ impl Ec2 {
         ids.iter()
             .map(|id| outcomes.get(id).cloned().unwrap_or_else(|| termination(None)))
             .collect()
+    }
+
+    /// Ends what remains of a denied batch one by one. Gives up after some denials in a row, since
+    /// then the role lacks the permission for all of them; begins elsewhere each minute, so that
+    /// instances that nobody may end keep no others alive.
+    async fn terminate_what_is_allowed<'i>(
+        &self,
+        batch: Vec<&'i Text>,
+        denial: &PortError,
+    ) -> Vec<(&'i Text, Termination)> {
+        let shown = match self.shown(&batch).await {
+            Ok(shown) => shown,
+            Err(error) => {
+                tracing::warn!(%error, "failed to describe instances that may not be ended");
+                let failed = |id| (id, Termination::Failed(denial.clone()));
+                return batch.into_iter().map(failed).collect();
+            }
+        };
+        let (mut rest, gone): (Vec<&Text>, Vec<&Text>) =
+            batch.into_iter().partition(|id| shown.contains(*id));
+        let mut outcomes: Vec<(&Text, Termination)> =
+            gone.into_iter().map(|id| (id, Termination::Gone)).collect();
+        if let Ok(minute) = usize::try_from(Timestamp::now().as_second() / 60)
+            && !rest.is_empty()
+        {
+            let first = minute % rest.len();
+            rest.rotate_left(first);
+        }
+        let mut denials = 0;
+        for id in rest {
+            let outcome = if denials < DENIALS_MAX {
+                self.terminate_batch(&[id]).await
+            } else {
+                Err(denial.clone())
+            };
+            let is_denied = matches!(&outcome, Err(error) if error.kind == ErrorKind::Denied);
+            denials = if is_denied { denials + 1 } else { 0 };
+            let outcome = match outcome {
+                Ok(states) => termination(states.get(&**id).copied()),
+                Err(error) if error.kind == ErrorKind::NotFound => Termination::Gone,
+                Err(error) => Termination::Failed(error),
+            };
+            outcomes.push((id, outcome));
+        }
+        outcomes
     }
 
     async fn terminate_batch(

@@ -145,7 +145,7 @@ async fn neither_instance_nor_error_means_that_nothing_was_left() {
         panic!("an instance may still appear")
     };
     assert!(error.is_retryable(), "{error}");
-    let outcome = launch(&nothing(), &[recorded(61)]).await.remove(0);
+    let outcome = launch(&nothing(), &[recorded(91)]).await.remove(0);
     assert_eq!(outcome, LaunchOutcome::OutOfCapacity { exhausted: Vec::new() });
     let errors = fleet_error("VcpuLimitExceeded", A, "subnet-a1")
         + &fleet_error("MaxSpotInstanceCountExceeded", B, "subnet-b1");
@@ -176,7 +176,7 @@ async fn a_token_with_other_parameters_leads_to_the_instance_of_the_first_call()
 
     let gone =
         Script::default().refuses("CreateFleet", "IdempotentParameterMismatch", "other parameters");
-    let outcome = repeat(&gone, 61).await;
+    let outcome = repeat(&gone, 91).await;
     assert!(matches!(outcome, LaunchOutcome::Refused { .. }), "{outcome:?}");
 }
 
@@ -187,14 +187,14 @@ async fn a_repeat_that_names_no_instance_leads_to_that_of_the_first_call() {
         let script = Script::default()
             .answers("CreateFleet", &answer)
             .answers("DescribeInstances", &described("i-before"));
-        let LaunchOutcome::Launched { instance, .. } = repeat(&script, 61).await else {
+        let LaunchOutcome::Launched { instance, .. } = repeat(&script, 91).await else {
             panic!("there is an instance")
         };
         assert_eq!(&*instance.id, "i-before");
         let hidden = Script::default().answers("CreateFleet", &answer);
         assert!(matches!(repeat(&hidden, 5).await, LaunchOutcome::Failed(_)), "it may appear yet");
         let without = Script::default().answers("CreateFleet", &answer);
-        assert!(matches!(repeat(&without, 61).await, LaunchOutcome::OutOfCapacity { .. }));
+        assert!(matches!(repeat(&without, 91).await, LaunchOutcome::OutOfCapacity { .. }));
     }
 }
 
@@ -395,15 +395,44 @@ async fn an_instance_that_is_gone_keeps_no_other_alive() {
 
 #[tokio::test]
 async fn a_batch_that_is_refused_is_split_until_the_bad_one_stands_alone() {
-    let denied =
-        |script: Script| script.refuses("TerminateInstances", "UnauthorizedOperation", "not yours");
+    let refused =
+        |script: Script| script.refuses("TerminateInstances", "OperationNotPermitted", "no");
     // Both; then the second alone, which is taken first; then the first alone.
-    let script = denied(denied(Script::default()))
+    let script = refused(refused(Script::default()))
         .answers("TerminateInstances", &format!("<instancesSet>{}</instancesSet>", ending("i-1")));
     let ids: Vec<Text> = ["i-1", "i-2"].map(Text::from).to_vec();
     let outcomes = ec2(&script).terminate(&ids).await.unwrap();
     assert_eq!(outcomes[0], Termination::ShuttingDown);
-    assert!(matches!(&outcomes[1], Termination::Failed(error) if error.kind == ErrorKind::Denied));
+    assert!(matches!(&outcomes[1], Termination::Failed(error) if error.kind == ErrorKind::Unknown));
+}
+
+#[tokio::test]
+async fn a_vanished_instance_that_a_policy_denies_keeps_no_other_alive() {
+    let script = Script::default()
+        .refuses("TerminateInstances", "UnauthorizedOperation", "not yours")
+        .answers("DescribeInstances", &described("i-1"))
+        .answers("TerminateInstances", &format!("<instancesSet>{}</instancesSet>", ending("i-1")));
+    let ids: Vec<Text> = ["i-1", "i-2"].map(Text::from).to_vec();
+    let outcomes = ec2(&script).terminate(&ids).await.unwrap();
+    assert_eq!(outcomes, [Termination::ShuttingDown, Termination::Gone]);
+}
+
+#[tokio::test]
+async fn a_role_that_may_end_nothing_is_not_asked_for_each_instance() {
+    let all: String = (0..9)
+        .map(|index| described(&format!("i-{index}")))
+        .map(|set| set.replace("<reservationSet>", "").replace("</reservationSet>", ""))
+        .collect();
+    let all = format!("<reservationSet>{all}</reservationSet>");
+    let mut script = Script::default().answers("DescribeInstances", &all);
+    for _ in 0..4 {
+        script = script.refuses("TerminateInstances", "UnauthorizedOperation", "not yours");
+    }
+    let ids: Vec<Text> = (0..9).map(|index| format!("i-{index}").into()).collect();
+    let outcomes = ec2(&script).terminate(&ids).await.unwrap();
+    let is_denied = |own: &Termination| matches!(own, Termination::Failed(error) if error.kind == ErrorKind::Denied);
+    assert!(outcomes.iter().all(is_denied), "{outcomes:?}");
+    assert_eq!(script.asked("TerminateInstances").len(), 4);
 }
 
 #[tokio::test]

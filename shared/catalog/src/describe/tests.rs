@@ -68,10 +68,11 @@ fn zones_are_grouped_by_region() {
     let offered = |zone: &str| serde_json::json!({"InstanceType": "x9gd.large", "Location": zone});
     let answer: Answer = serde_json::from_value(serde_json::json!({"InstanceTypeOfferings": [
         offered("us-west-2b"), offered("us-west-2a"), offered("us-west-2-lax-1a"), offered("eu-west-1c"),
+        offered("us-gov-west-1a"), offered("us-east-1-wl1-bos-wlz-1"),
     ]}))
     .unwrap();
     let regions = regions(&[answer], &[described("Low")]);
     let zones: Vec<_> =
         regions.values().flat_map(|region| region.zones_of(0)).map(|zone| &**zone).collect();
-    assert_eq!(zones, ["eu-west-1c", "us-west-2a", "us-west-2b"]);
+    assert_eq!(zones, ["eu-west-1c", "us-gov-west-1a", "us-west-2a", "us-west-2b"]);
 }

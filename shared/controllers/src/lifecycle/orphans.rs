@@ -12,7 +12,7 @@ use crate::ports::{ClaimStore, Cloud, Cluster, Ports};
 use crate::steps::end::INSTANCE_GRACE;
 
 impl<'a, P: Ports> LifecycleRun<'a, P> {
-    /// Removes what belongs to no claim. An instance is given 30 s from its launch.
+    /// Removes what belongs to no claim. An instance is given a minute from its launch.
     pub(super) async fn remove_orphans(&mut self) {
         self.end_instances().await;
         self.remove_objects().await;

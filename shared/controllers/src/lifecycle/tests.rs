@@ -142,11 +142,11 @@ fn instances_are_counted_by_type_and_capacity_type() {
 }
 
 #[test]
-fn an_instance_without_a_claim_is_ended_after_thirty_seconds() {
+fn an_instance_without_a_claim_is_ended_after_a_minute() {
     let world = World::new();
     let stranger = instance("i-1", &record("gone"), at(0));
     world.cloud.instances.borrow_mut().insert("token".into(), stranger);
-    world.advance(30);
+    world.advance(60);
     assert!(run_once(&world).orphans.is_empty());
     world.advance(1);
     assert_eq!(run_once(&world).orphans, [Orphan::Instance("i-1".into())]);

@@ -167,9 +167,9 @@ pub enum LaunchOutcome {
 /// An offering that lacked capacity.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Exhausted {
-    /// The instance type.
+    /// The instance type, or [`ANY`](crate::record::unavailable::ANY).
     pub instance_type: Text,
-    /// The zone's name.
+    /// The zone's name, or [`ANY`](crate::record::unavailable::ANY).
     pub zone: Text,
     /// Its capacity type.
     pub capacity_type: CapacityType,

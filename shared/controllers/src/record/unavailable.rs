@@ -7,12 +7,19 @@ use domain::{SignedDuration, Text, Timestamp};
 /// insufficient capacity errors.
 pub const UNAVAILABLE_TTL: SignedDuration = SignedDuration::from_mins(3);
 
+/// How long nothing of a capacity type is tried after EC2 has said of the account that it gets
+/// none: a role that is missing is made by somebody, and quotas recover late.
+pub const ACCOUNT_TTL: SignedDuration = SignedDuration::from_mins(10);
+
+/// Stands for every instance type and every zone.
+pub const ANY: &str = "*";
+
 /// An offering that is not tried for now.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnavailableOffering {
-    /// The instance type.
+    /// The instance type, or [`ANY`].
     pub instance_type: Text,
-    /// The zone's name.
+    /// The zone's name, or [`ANY`].
     pub zone: Text,
     /// Its capacity type.
     pub capacity_type: CapacityType,

@@ -1,4 +1,7 @@
-//! Whether a Node has the capacity that its claim promised, condition ConsistentStateFound.
+//! Whether a Node has the capacity that its claim promised, condition ConsistentStateFound: of the
+//! resources that the claim requests, since devices that nobody asked for may come late or never.
+//!
+//! Source: Karpenter `pkg/controllers/nodeclaim/consistency/nodeshape.go`.
 
 use std::borrow::Cow;
 
@@ -36,7 +39,7 @@ fn lacking(record: &ClaimRecord, node: &Node) -> Option<String> {
         .status
         .capacity
         .iter()
-        .filter(|(_, expected)| *expected > 0)
+        .filter(|(name, expected)| *expected > 0 && record.claim.requests.get(name) > 0)
         .find(|(name, expected)| {
             i128::from(node.capacity.get(name)) * 100 < i128::from(*expected) * ENOUGH_PERCENT
         })
@@ -52,12 +55,13 @@ fn lacking(record: &ClaimRecord, node: &Node) -> Option<String> {
 mod tests {
     use super::*;
     use crate::testing::{at, initialized_record, node_of, room};
-    use domain::resource::MEMORY;
+    use domain::resource::{MEMORY, Resources};
 
     #[test]
     fn a_node_may_have_a_tenth_less_than_expected_and_no_more() {
         let mut record = initialized_record("web-1", at(0));
-        record.claim.status.capacity = room();
+        record.claim.status.capacity = room().with("vpc.amazonaws.com/efa", 1);
+        record.claim.requests = Resources::new().with(MEMORY, 1);
         let mut node = node_of(&record);
         let expected = room().get(MEMORY);
         let check = |node: &Node| {

@@ -9,8 +9,9 @@ use crate::ports::cloud::Instance;
 use crate::ports::cluster::NodeClaimObject;
 use crate::record::claim::{ClaimRecord, EndReason};
 
-/// How long a list of instances may lack a new one: EC2 is eventually consistent.
-pub const INSTANCE_GRACE: SignedDuration = SignedDuration::from_secs(30);
+/// How long a list of instances may lack a new one, or its tags, by which they are listed: EC2 is
+/// eventually consistent, and gives no bound.
+pub const INSTANCE_GRACE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The objects and the instance of a claim.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,11 +83,11 @@ mod tests {
         assert_eq!(end_reason(&claim, outside, at(100)), None);
         node.conditions[0].status = ConditionStatus::Unknown;
         let outside = Counterparts { node: Some(&node), ..Counterparts::default() };
-        assert_eq!(end_reason(&claim, outside, at(30)), None, "the list may lag");
-        assert_eq!(end_reason(&claim, outside, at(31)), Some(EndReason::InstanceGone));
+        assert_eq!(end_reason(&claim, outside, at(60)), None, "the list may lag");
+        assert_eq!(end_reason(&claim, outside, at(61)), Some(EndReason::InstanceGone));
         let booting = launched_record("web-1", at(0));
         let nothing = Counterparts::default();
-        assert_eq!(end_reason(&booting, nothing, at(31)), Some(EndReason::InstanceGone));
+        assert_eq!(end_reason(&booting, nothing, at(61)), Some(EndReason::InstanceGone));
     }
 
     #[test]

@@ -9,8 +9,8 @@ use super::condition::{ConditionState, clear, set_condition, set_true, update_re
 use crate::ports::cloud::{Exhausted, Instance, LaunchOutcome};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::{ClaimRecord, later};
-use crate::record::launch::{LaunchAttempt, LaunchChoices};
-use crate::record::unavailable::{UNAVAILABLE_TTL, UnavailableOffering};
+use crate::record::launch::{EFA, LaunchAttempt, LaunchChoices};
+use crate::record::unavailable::{ACCOUNT_TTL, ANY, UNAVAILABLE_TTL, UnavailableOffering};
 
 /// The longest backoff between attempts to launch.
 const PAUSE_MAX: SignedDuration = SignedDuration::from_mins(1);
@@ -95,12 +95,15 @@ fn or_all(exhausted: Vec<Exhausted>, record: &ClaimRecord) -> Vec<Exhausted> {
 fn unavailable(exhausted: Vec<Exhausted>, now: Timestamp) -> Vec<UnavailableOffering> {
     let mut all: Vec<UnavailableOffering> = exhausted
         .into_iter()
-        .map(|one| UnavailableOffering {
-            instance_type: one.instance_type,
-            zone: one.zone,
-            capacity_type: one.capacity_type,
-            code: one.code,
-            until: later(now, UNAVAILABLE_TTL).unwrap_or(now),
+        .map(|one| {
+            let ttl = if &*one.instance_type == ANY { ACCOUNT_TTL } else { UNAVAILABLE_TTL };
+            UnavailableOffering {
+                instance_type: one.instance_type,
+                zone: one.zone,
+                capacity_type: one.capacity_type,
+                code: one.code,
+                until: later(now, ttl).unwrap_or(now),
+            }
         })
         .collect();
     all.sort();
@@ -143,6 +146,11 @@ pub fn launched(
     if let Some(instance_type) = instance_type {
         claim.status.capacity = instance_type.capacity.clone();
         claim.status.allocatable = instance_type.allocatable.clone();
+        if !record.launch.wants_efa {
+            // It was launched without adapters, whatever its type may have.
+            claim.status.capacity.set(&EFA.into(), 0);
+            claim.status.allocatable.set(&EFA.into(), 0);
+        }
     }
     set_true(claim, ConditionType::Launched, now);
     // The registration time limit begins with the launch.
@@ -212,6 +220,7 @@ mod tests {
     use super::*;
     use crate::testing::{at, instance, instance_type, offering, record};
     use domain::instance_type::CapacityType;
+    use domain::resource::CPU;
     use std::sync::Arc;
 
     #[test]
@@ -255,8 +264,23 @@ mod tests {
         assert_eq!(label("team"), Some("blue"));
         assert_eq!(label(label::ARCH), Some("amd64"));
         assert_eq!(label(label::ZONE), Some("a"));
-        assert_eq!(after.claim.status.allocatable, m5.allocatable);
+        assert_eq!(after.claim.status.allocatable.get(CPU), m5.allocatable.get(CPU));
         assert!(after.claim.is(ConditionType::Launched));
+    }
+
+    #[test]
+    fn a_claim_has_no_adapters_that_it_was_launched_without() {
+        let adapters = |wants_efa: bool| {
+            let mut claim = record("web-1");
+            Arc::make_mut(&mut claim.launch).wants_efa = wants_efa;
+            let mut m5 = instance_type("m5.large", [offering("a", "spot", 40)]);
+            m5.capacity = m5.capacity.with(EFA, 1);
+            let catalogue =
+                InstanceTypes { default: Arc::new(vec![m5]), ..InstanceTypes::default() };
+            let instance = instance("i-1", &claim, at(5));
+            launched(claim, instance, &catalogue, at(5)).claim.status.capacity.get(EFA)
+        };
+        assert_eq!([adapters(true), adapters(false)], [1, 0]);
     }
 
     #[test]

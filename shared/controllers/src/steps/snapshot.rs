@@ -22,7 +22,7 @@ use crate::ports::cluster::{ClusterListing, NodeClaimObject};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::record::nomination::Nomination;
-use crate::record::unavailable::UnavailableOffering;
+use crate::record::unavailable::{ANY, UnavailableOffering};
 
 /// The state of a cluster at one moment: what was listed, and what is recorded about it.
 #[derive(Clone, Debug)]
@@ -293,12 +293,14 @@ pub fn available_types(
     if unavailable.is_empty() {
         return catalogue.clone();
     }
+    let any = Text::from(ANY);
     let marked = |types: &Arc<Vec<InstanceType>>| -> Arc<Vec<InstanceType>> {
         let mut types = Arc::clone(types);
         for instance_type in Arc::make_mut(&mut types) {
             for offering in &mut instance_type.offerings {
                 let key = (&instance_type.name, &offering.zone, offering.capacity_type);
-                if unavailable.contains(&key) {
+                let all = (&any, &any, offering.capacity_type);
+                if unavailable.contains(&key) || unavailable.contains(&all) {
                     offering.available = false;
                 }
             }

@@ -96,8 +96,8 @@ impl World {
 
     /// Parameters of a one-minute run for several clusters.
     pub(crate) fn terms<'a>(&'a self, id: &'a str) -> Terms<'a> {
-        let Run { settings, core, id, deadline, .. } = self.run(id);
-        Terms { settings, core, id, deadline }
+        let Run { settings, core, id, deadline, process_ends, .. } = self.run(id);
+        Terms { settings, core, id, deadline, process_ends }
     }
 
     /// Parameters of a one-minute run.
@@ -108,6 +108,7 @@ impl World {
             core: super::core::core(),
             id,
             deadline: self.clock.now() + SignedDuration::from_mins(1),
+            process_ends: self.clock.now() + SignedDuration::from_secs(65),
         }
     }
 

@@ -4,6 +4,7 @@ use domain::node_claim::NodeClaim;
 use domain::snapshot::ClusterObjects;
 
 use super::expansion;
+use super::foreign::drop_foreign;
 use super::settle::{Settled, Unsettled};
 use crate::error::Warning;
 use crate::object::Object;
@@ -22,11 +23,12 @@ pub struct ObjectCollector {
 /// What an [`ObjectCollector`] collected.
 #[derive(Clone, Debug, Default)]
 pub struct CollectedObjects {
-    /// All kinds but NodeClaims. Lists are in the order in which objects were added.
+    /// All kinds but NodeClaims. Lists are in the order in which objects were added; NodePools and
+    /// NodeClaims of other controllers are left out.
     pub objects: ClusterObjects,
     /// NodeClaims.
     pub node_claims: Vec<NodeClaim>,
-    /// References to objects that were not added.
+    /// References to objects that were not added, and NodePools that were left out.
     pub warnings: Vec<Warning>,
 }
 
@@ -82,11 +84,12 @@ impl ObjectCollector {
 
 fn collected(
     objects: ClusterObjects,
-    node_claims: Vec<NodeClaim>,
+    mut node_claims: Vec<NodeClaim>,
     settled: Settled,
 ) -> CollectedObjects {
-    let Settled { pods, workloads, daemon_sets, warnings } = settled;
+    let Settled { pods, workloads, daemon_sets, mut warnings } = settled;
     let workloads = workloads.into_iter().map(|object| object.workload).collect();
-    let objects = ClusterObjects { pods, workloads, daemon_sets, ..objects };
+    let mut objects = ClusterObjects { pods, workloads, daemon_sets, ..objects };
+    drop_foreign(&mut objects, &mut node_claims, &mut warnings);
     CollectedObjects { objects, node_claims, warnings }
 }

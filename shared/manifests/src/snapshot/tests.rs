@@ -35,6 +35,42 @@ fn owned_pod(name: &str, owner_kind: &str, owner: &str, app: &str) -> String {
     )
 }
 
+const AUTO_MODE: &str = "
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general-purpose}
+spec: {template: {spec: {requirements: [], nodeClassRef: {group: eks.amazonaws.com, kind: NodeClass, name: default}}}}
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: general-purpose-1}
+spec: {requirements: [], nodeClassRef: {group: eks.amazonaws.com, kind: NodeClass, name: default}}
+status: {nodeName: i-1}
+---
+kind: Node
+metadata: {name: i-1, labels: {karpenter.sh/nodepool: general-purpose}}
+---
+kind: Node
+metadata: {name: i-2, labels: {karpenter.sh/nodepool: gone, eks.amazonaws.com/nodeclass: default}}
+";
+
+#[test]
+fn what_belongs_to_another_controller_is_left_alone_with_a_warning() {
+    let ours = AUTO_MODE
+        .replace("eks.amazonaws.com, kind: NodeClass", "karpenter.k8s.aws, kind: EC2NodeClass");
+    let (snapshot, warnings) = look(&ours);
+    assert_eq!((snapshot.objects.node_pools.len(), snapshot.node_claims.len()), (1, 1));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let (snapshot, warnings) = look(AUTO_MODE);
+    assert_eq!((snapshot.objects.node_pools.len(), snapshot.node_claims.len()), (0, 0));
+    let is_pooled = |node: &domain::node::Node| node.labels.contains_key("karpenter.sh/nodepool");
+    assert_eq!(snapshot.objects.nodes.len(), 2, "what runs on them counts");
+    assert!(!snapshot.objects.nodes.iter().any(is_pooled));
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("NodePool general-purpose"), "{warnings:?}");
+}
+
 #[test]
 fn a_workload_that_owns_no_pod_is_expanded() {
     let text = deployment("web", 2) + &deployment("none", 0);

@@ -23,6 +23,8 @@ use crate::scenario::ProvisioningMode;
 const TICK: SignedDuration = SignedDuration::from_mins(1);
 /// The longest an invocation runs: until just before the next.
 const RUN_MAX: SignedDuration = SignedDuration::from_secs(55);
+/// How long after its deadline a process is ended.
+const DEADLINE_MARGIN: SignedDuration = SignedDuration::from_secs(5);
 /// From a function's request to invoke lifecycle to its start.
 const INVOKED_AFTER: SignedDuration = SignedDuration::from_secs(1);
 /// The default number of messages in a batch of SQS.
@@ -203,10 +205,18 @@ impl Clockwork {
         self.invocations += 1;
         let id = format!("run-{}", self.invocations);
         let deadline = self.now() + RUN_MAX;
+        let process_ends = deadline + DEADLINE_MARGIN;
         let (settings, core, mode) = (Rc::clone(&self.settings), self.core, self.mode);
         let process = Process::start(&self.world, |handle| async move {
             let ports = &*handle;
-            let run = Run { cluster: CLUSTER, settings: &settings, core, id: &id, deadline };
+            let run = Run {
+                cluster: CLUSTER,
+                settings: &settings,
+                core,
+                id: &id,
+                deadline,
+                process_ends,
+            };
             match function {
                 FunctionName::Provisioning if mode == ProvisioningMode::Watch => {
                     let record = |result| record::provisioning(&handle, result);
@@ -235,12 +245,13 @@ impl Clockwork {
         self.invocations += 1;
         let id = format!("run-{}", self.invocations);
         let deadline = self.now() + RUN_MAX;
+        let process_ends = deadline + DEADLINE_MARGIN;
         let (settings, core) = (Rc::clone(&self.settings), self.core);
         let are_handled = Rc::new(RefCell::new(Vec::new()));
         let (own, handled) = (notices.clone(), Rc::clone(&are_handled));
         let process = Process::start(&self.world, |handle| async move {
             let worlds = Worlds::new([(CLUSTER.into(), Rc::clone(&handle))]);
-            let terms = Terms { settings: &settings, core, id: &id, deadline };
+            let terms = Terms { settings: &settings, core, id: &id, deadline, process_ends };
             let report = interruption::handle(&worlds, &terms, &own).await;
             handled.borrow_mut().extend(report.outcomes.iter().map(Result::is_ok));
             record::interruption(&handle, &report);

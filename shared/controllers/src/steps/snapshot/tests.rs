@@ -129,6 +129,22 @@ fn offerings_are_unavailable_until_their_time_is_over() {
     assert_eq!(available(&observed), [false, true]);
     observed.now = at(101);
     assert_eq!(available(&observed), [true, true]);
+    observed.unavailable.push(UnavailableOffering {
+        instance_type: ANY.into(),
+        zone: ANY.into(),
+        capacity_type: CapacityType::Spot,
+        code: "MaxSpotInstanceCountExceeded".into(),
+        until: at(102),
+    });
+    let of_spot: Vec<bool> = snapshot_of(&observed)
+        .instance_types
+        .default
+        .iter()
+        .flat_map(|own| &own.offerings)
+        .filter(|own| own.capacity_type == CapacityType::Spot)
+        .map(|own| own.available)
+        .collect();
+    assert!(of_spot.iter().all(|is_available| !is_available), "{of_spot:?}");
 }
 
 #[test]
