@@ -103,7 +103,8 @@ fn launched_with_one_token(claims: [&str; 2]) -> Vec<Violation> {
     for claim in claims {
         let mut request = fleet_request("uid-1", CapacityType::OnDemand);
         request.tags = Labels::from([(CLAIM_TAG.into(), claim.into())]);
-        world.launch(&request).unwrap();
+        // With another claim's tags EC2 refuses it; that it was asked for is a violation already.
+        let _answer = world.launch(&request);
     }
     world.violations.into_iter().map(|own| own.violation).collect()
 }
