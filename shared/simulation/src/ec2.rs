@@ -3,16 +3,21 @@
 //! Source: "CreateFleet" and "Allocation strategies" of the EC2 documentation, as far as an instant
 //! fleet of one instance goes.
 
+mod behaviour;
 mod capacity_pool;
 mod cloud;
+mod description;
 mod fleet;
 mod fleet_request;
 mod instance;
 
+pub use behaviour::{Ec2Behaviour, FailedToken, RepeatedLaunch};
 pub use capacity_pool::CapacityPool;
 pub(crate) use cloud::Reclaim;
 pub use cloud::{Ec2, Faults, Supply};
-pub use fleet_request::{FleetAnswer, FleetError, FleetOverride, FleetRequest};
+pub use fleet_request::{
+    FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError,
+};
 pub use instance::{Instance, InstanceState, Registration};
 
 #[cfg(test)]

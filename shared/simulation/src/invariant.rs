@@ -27,6 +27,14 @@ pub enum Violation {
         /// The instance.
         instance: Text,
     },
+    /// (1) A claim was ended because its instance were gone, which lives.
+    #[error("claim {claim} was ended as if its instance {instance} were gone, which lives")]
+    LiveInstanceGivenUp {
+        /// The claim.
+        claim: Text,
+        /// The instance.
+        instance: Text,
+    },
     /// (3) A NodePool's nodes have more than its limits allow.
     #[error("NodePool {node_pool} has {resource} {used}, its limit is {limit}")]
     LimitExceeded {

@@ -4,6 +4,7 @@ mod claim_store;
 mod cloud;
 mod cluster;
 mod clusters;
+mod launch;
 mod shared_world;
 
 pub(crate) use cloud::{CLAIM_TAG, CLAIM_UID_TAG};

@@ -54,6 +54,7 @@ pub fn run_with(
     let options = WorldOptions {
         scoring: scenario.scoring,
         faults: scenario.faults,
+        ec2: scenario.ec2,
         job_duration: scenario.job_duration,
         boot: scenario.boot,
         pod_stop: scenario.pod_stop,

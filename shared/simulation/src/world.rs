@@ -29,7 +29,7 @@ use manifests::{PriorityClass, WorkloadObject};
 
 use crate::agenda::{Agenda, Due};
 use crate::api::{ApiServer, WorkloadId};
-use crate::ec2::{CapacityPool, Ec2, Faults, Supply};
+use crate::ec2::{CapacityPool, Ec2, Ec2Behaviour, Faults, Supply};
 use crate::invariant::Violation;
 use crate::journal::Journal;
 use crate::report::{Happening, Occurrence, Waiting};
@@ -51,6 +51,8 @@ pub struct WorldOptions {
     pub scoring: Scoring,
     /// How often calls fail.
     pub faults: Faults,
+    /// How EC2 behaves where it is free to.
+    pub ec2: Ec2Behaviour,
     /// How long a Job's pod works.
     pub job_duration: SignedDuration,
     /// From an instance's launch to a ready Node; drawn for each where this is `None`.
@@ -61,13 +63,14 @@ pub struct WorldOptions {
 }
 
 impl WorldOptions {
-    /// No faults, the scheduler's default, Jobs of five minutes.
+    /// No faults, EC2 as it is documented, the scheduler's default, Jobs of five minutes.
     pub fn new(seed: u64, start: Timestamp) -> Self {
         Self {
             seed,
             start,
             scoring: Scoring::default(),
             faults: Faults::default(),
+            ec2: Ec2Behaviour::default(),
             job_duration: SignedDuration::from_mins(5),
             boot: None,
             pod_stop: None,
@@ -138,12 +141,14 @@ impl World {
     /// An empty cluster and a cloud with everything available.
     pub fn new(options: WorldOptions, supply: Supply) -> Self {
         let seed = Seed::new(options.seed);
+        let mut ec2 = Ec2::new(seed, supply, options.faults);
+        ec2.set_behaviour(options.ec2);
         Self {
             now: options.start,
             seed,
             options,
             api: ApiServer::new(seed),
-            ec2: Ec2::new(seed, supply, options.faults),
+            ec2,
             store: Store::default(),
             agenda: Agenda::default(),
             journal: Journal::default(),

@@ -9,8 +9,9 @@ use domain::money::UsdPerHour;
 use domain::node_class::Ec2NodeClass;
 use domain::{Text, Timestamp};
 
+use super::behaviour::Ec2Behaviour;
 use super::capacity_pool::CapacityPool;
-use super::fleet_request::FleetAnswer;
+use super::fleet_request::{FleetAnswer, FleetRequest};
 use super::instance::{Instance, InstanceState};
 use crate::seed::Seed;
 
@@ -19,7 +20,7 @@ use crate::seed::Seed;
 pub struct Faults {
     /// Any call is refused with RequestLimitExceeded.
     pub throttled_per_mille: u32,
-    /// A launch is done, but its answer is lost.
+    /// A fleet is done, whether or not it launched anything, but its answer is lost.
     pub answers_lost_per_mille: u32,
     /// A launch is refused with an internal error.
     pub launches_failed_per_mille: u32,
@@ -33,6 +34,15 @@ pub struct Faults {
     pub events_late_per_mille: u32,
     /// A call is up to so many milliseconds on its way, while everything else goes on.
     pub call_millis_max: u32,
+}
+
+/// A client token that was used.
+#[derive(Clone, Debug)]
+pub(super) struct UsedToken {
+    /// With which parameters.
+    pub(super) request: FleetRequest,
+    /// What was answered.
+    pub(super) answer: FleetAnswer,
 }
 
 /// What came of the announcement that EC2 takes an instance back.
@@ -76,9 +86,12 @@ pub struct Ec2 {
     hourly: UsdPerHour,
     /// How often an instance was launched, tagged or ended.
     changes: u64,
-    pub(super) answers: BTreeMap<Text, FleetAnswer>,
+    pub(super) used_tokens: BTreeMap<Text, UsedToken>,
+    /// When instances were terminated or taken back.
+    ended: BTreeMap<Text, Timestamp>,
     exhausted: BTreeMap<CapacityPool, Timestamp>,
     pub(super) faults: Faults,
+    pub(super) behaviour: Ec2Behaviour,
     calls: u64,
 }
 
@@ -87,7 +100,11 @@ impl Ec2 {
         self.faults = faults;
     }
 
-    /// With what it offers; everything is available.
+    pub(crate) fn set_behaviour(&mut self, behaviour: Ec2Behaviour) {
+        self.behaviour = behaviour;
+    }
+
+    /// With what it offers; everything is available, and it behaves as is documented.
     pub fn new(seed: Seed, supply: Supply, faults: Faults) -> Self {
         Self {
             seed,
@@ -98,9 +115,11 @@ impl Ec2 {
             billed: BTreeSet::new(),
             hourly: UsdPerHour::ZERO,
             changes: 0,
-            answers: BTreeMap::new(),
+            used_tokens: BTreeMap::new(),
+            ended: BTreeMap::new(),
             exhausted: BTreeMap::new(),
             faults,
+            behaviour: Ec2Behaviour::default(),
             calls: 0,
         }
     }
@@ -136,7 +155,7 @@ impl Ec2 {
 
     /// The instance that was launched with a token.
     pub(crate) fn launched_for(&self, token: &str) -> Option<&Text> {
-        self.answers.get(token)?.instance.as_ref()
+        self.used_tokens.get(token)?.answer.instance.as_ref()
     }
 
     /// Changes the state of an instance. False if there is none by that id.
@@ -148,6 +167,16 @@ impl Ec2 {
             self.hourly = self.hourly - own.price;
         }
         true
+    }
+
+    /// Notes that an instance is terminated or taken back at a moment; the first one stays.
+    pub(crate) fn note_end(&mut self, id: &Text, at: Timestamp) {
+        self.ended.entry(id.clone()).or_insert(at);
+    }
+
+    /// When an instance was terminated or taken back.
+    pub(super) fn ended_at(&self, id: &str) -> Option<Timestamp> {
+        self.ended.get(id).copied()
     }
 
     /// Notes when EC2 takes an instance back. `None` if there is none that is billed.

@@ -4,10 +4,14 @@ use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 use domain::{Text, Timestamp};
 
+use super::behaviour::{FailedToken, RepeatedLaunch};
 use super::capacity_pool::CapacityPool;
-use super::cloud::Ec2;
-use super::fleet_request::{FleetAnswer, FleetError, FleetOverride, FleetRequest};
+use super::cloud::{Ec2, UsedToken};
+use super::fleet_request::{
+    FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError,
+};
 use super::instance::{Instance, InstanceState};
+use crate::seed::Draw;
 
 /// The share of spot pools that are shallow: `price-capacity-optimized` skips them while there are
 /// others.
@@ -26,6 +30,9 @@ struct Choice {
 impl Ec2 {
     /// Launches one instance: on-demand the cheapest there is (`lowest-price`), on spot the
     /// cheapest of the deep pools (`price-capacity-optimized`). Equal prices go by type and zone.
+    ///
+    /// Errors are those of the whole call. An answer, with an instance or without, uses the token
+    /// up.
     pub fn create_fleet(
         &mut self,
         request: &FleetRequest,
@@ -34,8 +41,8 @@ impl Ec2 {
         if self.is_throttled() {
             return Err(FleetError::Throttled);
         }
-        if let Some(answer) = self.answers.get(&request.client_token) {
-            return Ok(answer.clone());
+        if let Some(answer) = self.answer_to_repetition(request) {
+            return answer;
         }
         let mut draw = self.seed.draw("launch", &format!("{} {now}", request.client_token));
         if draw.happens(self.faults.launches_failed_per_mille) {
@@ -45,23 +52,111 @@ impl Ec2 {
         if choices.is_empty() {
             return Err(FleetError::NothingOffered);
         }
-        let mut insufficient = Vec::new();
-        let chosen = choices.into_iter().find(|choice| {
-            let is_left = !self.is_exhausted(&choice.pool, now);
-            if !is_left {
-                insufficient.push(choice.pool.clone());
-            }
-            is_left
-        });
-        let instance = chosen.map(|choice| self.launch(request, choice, now));
-        let answer = FleetAnswer { instance, insufficient };
-        if answer.instance.is_some() {
-            self.answers.insert(request.client_token.clone(), answer.clone());
-            if draw.happens(self.faults.answers_lost_per_mille) {
-                return Err(FleetError::AnswerLost);
-            }
+        let answer = match self.refusal(request, &choices, now) {
+            Some(refusal) => refusal,
+            None => self.launch_first(request, choices, now),
+        };
+        let used = UsedToken { request: request.clone(), answer: answer.clone() };
+        self.used_tokens.insert(request.client_token.clone(), used);
+        if draw.happens(self.faults.answers_lost_per_mille) {
+            return Err(FleetError::AnswerLost);
         }
         Ok(answer)
+    }
+
+    /// The answer to a token that was used before; `None` where the request is carried out.
+    fn answer_to_repetition(
+        &self,
+        request: &FleetRequest,
+    ) -> Option<Result<FleetAnswer, FleetError>> {
+        let UsedToken { request: first, answer } = self.used_tokens.get(&request.client_token)?;
+        if first != request {
+            return Some(Err(FleetError::ParameterMismatch));
+        }
+        if answer.instance.is_none() {
+            return match self.behaviour.failed_token {
+                FailedToken::NewAttempt => None,
+                FailedToken::SameAnswer => Some(Ok(answer.clone())),
+                FailedToken::Mismatch => Some(Err(FleetError::ParameterMismatch)),
+            };
+        }
+        Some(Ok(match self.behaviour.repeated_launch {
+            RepeatedLaunch::SameInstance => answer.clone(),
+            RepeatedLaunch::Nothing => FleetAnswer::default(),
+            RepeatedLaunch::Refused(code) => {
+                let pools = request.overrides.iter().map(|own| pool_of(request, own));
+                let errors = pools.take(1).map(|pool| PoolError { pool, code }).collect();
+                FleetAnswer { instance: None, errors }
+            }
+        }))
+    }
+
+    /// An answer that nothing was launched, although pools may have capacity.
+    fn refusal(
+        &self,
+        request: &FleetRequest,
+        choices: &[Choice],
+        now: Timestamp,
+    ) -> Option<FleetAnswer> {
+        let own = &self.behaviour;
+        let is_spot = request.capacity_type == CapacityType::Spot;
+        let mut draw = self.seed.draw("refuse", &format!("{} {now}", request.client_token));
+        if is_spot && own.lacks_spot_role {
+            return Some(self.refused(choices, FleetErrorCode::SpotRoleMissing, &mut draw));
+        }
+        if draw.happens(own.empty_answers_per_mille) {
+            return Some(FleetAnswer::default());
+        }
+        if !draw.happens(own.refusals_per_mille) {
+            return None;
+        }
+        let code = own.refusal.unwrap_or_else(|| drawn_refusal(request, &mut draw));
+        Some(self.refused(choices, code, &mut draw))
+    }
+
+    /// An answer without an instance: the true cause for one pool, at any place in the list.
+    fn refused(&self, choices: &[Choice], code: FleetErrorCode, draw: &mut Draw) -> FleetAnswer {
+        let tried = if self.behaviour.has_fillers { choices } else { &choices[..1] };
+        let cause = draw.below(tried.len() as u64);
+        let errors = (0..)
+            .zip(tried)
+            .map(|(index, choice): (u64, &Choice)| PoolError {
+                pool: choice.pool.clone(),
+                code: if index == cause { code } else { FleetErrorCode::Unfulfillable },
+            })
+            .collect();
+        FleetAnswer { instance: None, errors }
+    }
+
+    /// Launches from the first pool that has anything left.
+    fn launch_first(
+        &mut self,
+        request: &FleetRequest,
+        mut choices: Vec<Choice>,
+        now: Timestamp,
+    ) -> FleetAnswer {
+        let left = choices.iter().position(|choice| !self.is_exhausted(&choice.pool, now));
+        let insufficient = |choice: &Choice| PoolError {
+            pool: choice.pool.clone(),
+            code: FleetErrorCode::InsufficientCapacity,
+        };
+        let Some(left) = left else {
+            let mut errors: Vec<PoolError> = choices.iter().map(insufficient).collect();
+            if self.behaviour.has_fillers {
+                errors.iter_mut().skip(1).for_each(|own| own.code = FleetErrorCode::Unfulfillable);
+            }
+            return FleetAnswer { instance: None, errors };
+        };
+        let mut errors: Vec<PoolError> = choices[..left].iter().map(insufficient).collect();
+        let mut draw = self.seed.draw("beside", &request.client_token);
+        if draw.happens(self.behaviour.errors_beside_success_per_mille)
+            && let Some(beside) = choices.get(left + 1)
+        {
+            let code = drawn_refusal(request, &mut draw);
+            errors.push(PoolError { pool: beside.pool.clone(), code });
+        }
+        let instance = Some(self.launch(request, choices.swap_remove(left), now));
+        FleetAnswer { instance, errors }
     }
 
     /// Terminates an instance; false if there is none by that id. Repeating it changes nothing.
@@ -78,11 +173,7 @@ impl Ec2 {
             .overrides
             .iter()
             .filter_map(|wanted| {
-                let pool = CapacityPool {
-                    instance_type: wanted.instance_type.clone(),
-                    zone: wanted.zone.clone(),
-                    capacity_type: request.capacity_type,
-                };
+                let pool = pool_of(request, wanted);
                 let (_, offering) = self.offering(&request.node_class, &pool)?;
                 offering.available.then(|| Choice {
                     wanted: wanted.clone(),
@@ -148,5 +239,28 @@ impl Ec2 {
             .find(|name| !taken(name))
             .unwrap_or_default()
             .into()
+    }
+}
+
+fn pool_of(request: &FleetRequest, wanted: &FleetOverride) -> CapacityPool {
+    CapacityPool {
+        instance_type: wanted.instance_type.clone(),
+        zone: wanted.zone.clone(),
+        capacity_type: request.capacity_type,
+    }
+}
+
+/// A limit of spot instances concerns nothing else.
+fn drawn_refusal(request: &FleetRequest, draw: &mut Draw) -> FleetErrorCode {
+    let is_spot = request.capacity_type == CapacityType::Spot;
+    let mut drawn = || {
+        let index = draw.below(FleetErrorCode::REFUSALS.len() as u64);
+        FleetErrorCode::REFUSALS[usize::try_from(index).unwrap_or(0)]
+    };
+    loop {
+        let code = drawn();
+        if is_spot || code != FleetErrorCode::SpotCount {
+            return code;
+        }
     }
 }

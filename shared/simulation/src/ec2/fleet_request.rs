@@ -10,7 +10,7 @@ use super::instance::Registration;
 /// A request for one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetRequest {
-    /// Repeating a token repeats the answer.
+    /// What makes a repetition of the request known as one.
     pub client_token: Text,
     /// How it is bought.
     pub capacity_type: CapacityType,
@@ -37,13 +37,84 @@ pub struct FleetOverride {
     pub reservation: Option<Text>,
 }
 
-/// What came of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What came of a request. An instance, errors, both or neither.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FleetAnswer {
-    /// The instance, unless nothing was left.
+    /// The instance, if one was launched.
     pub instance: Option<Text>,
+    /// Why pools were passed over.
+    pub errors: Vec<PoolError>,
+}
+
+impl FleetAnswer {
     /// Pools that were tried and had nothing left (InsufficientInstanceCapacity).
-    pub insufficient: Vec<CapacityPool>,
+    pub fn insufficient(&self) -> Vec<CapacityPool> {
+        let lacking = |own: &&PoolError| own.code == FleetErrorCode::InsufficientCapacity;
+        self.errors.iter().filter(lacking).map(|own| own.pool.clone()).collect()
+    }
+}
+
+/// An error inside an answer: why a pool was passed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolError {
+    /// The pool.
+    pub pool: CapacityPool,
+    /// Why.
+    pub code: FleetErrorCode,
+}
+
+/// Codes of errors inside an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FleetErrorCode {
+    /// The pool has nothing left.
+    InsufficientCapacity,
+    /// Nothing could be launched; also about pools that had nothing to do with it.
+    Unfulfillable,
+    /// The account's limit of vCPUs is reached.
+    VcpuLimit,
+    /// The account's limit of spot instances is reached.
+    SpotCount,
+    /// The subnet has no address left.
+    SubnetFull,
+    /// The account lacks the service-linked role for spot, and we may not create it.
+    SpotRoleMissing,
+    /// The launch was throttled, although the call was not.
+    Throttled,
+    /// Something went wrong inside.
+    Internal,
+    /// EC2 does not know the instance profile, or not yet.
+    ProfileUnknown,
+    /// A right is missing, or not known everywhere yet: that to tag at launch, for example.
+    Denied,
+}
+
+impl FleetErrorCode {
+    /// Reasons for which fleets are refused by chance. They pass by themselves.
+    pub const REFUSALS: [Self; 7] = [
+        Self::Throttled,
+        Self::Internal,
+        Self::ProfileUnknown,
+        Self::Denied,
+        Self::VcpuLimit,
+        Self::SubnetFull,
+        Self::SpotCount,
+    ];
+
+    /// `ErrorCode`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InsufficientCapacity => "InsufficientInstanceCapacity",
+            Self::Unfulfillable => "UnfulfillableCapacity",
+            Self::VcpuLimit => "VcpuLimitExceeded",
+            Self::SpotCount => "MaxSpotInstanceCountExceeded",
+            Self::SubnetFull => "InsufficientFreeAddressesInSubnet",
+            Self::SpotRoleMissing => "AuthFailure.ServiceLinkedRoleCreationNotPermitted",
+            Self::Throttled => "RequestLimitExceeded",
+            Self::Internal => "InternalError",
+            Self::ProfileUnknown => "InvalidParameterValue",
+            Self::Denied => "UnauthorizedOperation",
+        }
+    }
 }
 
 /// Why a request was not carried out, or so it seems to the caller.
@@ -58,6 +129,11 @@ pub enum FleetError {
     /// The answer never came; the instance may have been launched.
     #[error("the connection was lost before the answer came")]
     AnswerLost,
+    /// The client token was used with other parameters.
+    #[error(
+        "IdempotentParameterMismatch: the token was used with other parameters in an earlier request"
+    )]
+    ParameterMismatch,
     /// None of the overrides is offered.
     #[error("InvalidParameterCombination: none of the overrides is offered")]
     NothingOffered,

@@ -4,22 +4,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use controllers::ports::cloud::{
-    Exhausted, InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution, TagRequest,
-    Termination,
+    InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
 };
 use controllers::ports::{Cloud, ErrorKind, Instance, InstanceState, PortError};
 use controllers::record::launch::{LaunchChoices, LaunchRequest};
 use controllers::status::{ReservationStatus, ResolvedSecurityGroup};
 use domain::Text;
-use domain::instance_type::{CapacityType, InstanceTypes};
-use domain::label::{self, Labels};
+use domain::instance_type::InstanceTypes;
+use domain::label;
 use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
 use domain::stamp::NODE_CLASS_RULES;
-use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 
+use super::launch;
 use super::shared_world::SharedWorld;
-use crate::ec2::{self, CapacityPool, FleetError, FleetOverride, FleetRequest, Registration};
-use crate::report::Happening;
+use crate::ec2;
 use crate::world::World;
 
 /// The tag that distinguishes claims of one name.
@@ -27,8 +25,7 @@ pub(crate) const CLAIM_UID_TAG: &str = "outrigger.dev/claim-uid";
 /// The tag that names an instance's claim.
 pub(crate) const CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
 /// The image of a node class whose images nobody has resolved.
-const DEFAULT_IMAGE: &str = "ami-0123456789abcdef0";
-const INSUFFICIENT: &str = "InsufficientInstanceCapacity";
+pub(super) const DEFAULT_IMAGE: &str = "ami-0123456789abcdef0";
 
 impl Cloud for SharedWorld {
     async fn instance_types(
@@ -53,25 +50,17 @@ impl Cloud for SharedWorld {
         node_classes: &[Ec2NodeClass],
     ) -> Result<Vec<LaunchOutcome>, PortError> {
         let mut outcomes = Vec::with_capacity(calls.len());
-        for LaunchCall { request, .. } in calls {
+        for call in calls {
             // One CreateFleet each: a process may die between two of them.
             self.set_out().await;
-            outcomes.push(launch(&mut self.change(), request, node_classes));
+            outcomes.push(launch::launch(&mut self.change(), call, node_classes));
         }
         Ok(outcomes)
     }
 
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         let world = self.call("DescribeInstances").await?;
-        let is_ours = |own: &&ec2::Instance| {
-            own.state != ec2::InstanceState::Terminated && own.tags.contains_key(CLAIM_TAG)
-        };
-        Ok(world
-            .ec2
-            .instances()
-            .filter(is_ours)
-            .map(|own| Instance { price: None, ..shown(own) })
-            .collect())
+        Ok(described(&world).filter(|own| own.claim.is_some()).collect())
     }
 
     async fn instance_statuses(&self) -> Result<Vec<InstanceStatus>, PortError> {
@@ -83,9 +72,10 @@ impl Cloud for SharedWorld {
         Ok(instance_ids
             .iter()
             .map(|id| {
+                // One that EC2 does not know yet looks as if it were gone.
                 let is_there = world
                     .ec2
-                    .instance(id)
+                    .known(id, world.now)
                     .is_some_and(|own| own.state != ec2::InstanceState::Terminated);
                 if is_there && world.terminate(id) {
                     Termination::ShuttingDown
@@ -99,7 +89,9 @@ impl Cloud for SharedWorld {
     async fn tag(&self, requests: &[TagRequest]) -> Result<Vec<Result<(), PortError>>, PortError> {
         let mut world = self.call("CreateTags").await?;
         let answer = requests.iter().map(|request| {
-            let is_tagged = world.ec2.tag(&request.instance_id, &request.tags);
+            let id = &request.instance_id;
+            let is_tagged =
+                world.ec2.known(id, world.now).is_some() && world.ec2.tag(id, &request.tags);
             let gone = || {
                 let message = format!("{} does not exist", request.instance_id);
                 PortError::new(ErrorKind::NotFound, "CreateTags", message)
@@ -121,6 +113,15 @@ impl Cloud for SharedWorld {
         // There are no launch templates here.
         self.call("DeleteLaunchTemplate").await.map(drop)
     }
+}
+
+/// Instances that EC2 shows with their tags, except those that it shows as terminated.
+pub(super) fn described(world: &World) -> impl Iterator<Item = Instance> {
+    world
+        .ec2
+        .described(world.now)
+        .filter(|(_, state)| *state != ec2::InstanceState::Terminated)
+        .map(|(own, shown_as)| Instance { price: None, state: state(shown_as), ..shown(own) })
 }
 
 /// Selectors find what the status of the class says already; else one of each, a subnet in each
@@ -182,112 +183,8 @@ fn subnets(world: &World) -> Vec<ResolvedSubnet> {
     zones.into_iter().map(subnet).collect()
 }
 
-fn launch(
-    world: &mut World,
-    request: &LaunchRequest,
-    node_classes: &[Ec2NodeClass],
-) -> LaunchOutcome {
-    let class = node_classes.iter().find(|class| class.name == request.node_class);
-    let Some(class) = class else {
-        let message = format!("EC2NodeClass {} does not exist", request.node_class).into();
-        return LaunchOutcome::NodeClassNotReady { message };
-    };
-    if class.is_deleting || class.status.ready == Some(false) {
-        let message = format!("EC2NodeClass {} is not ready", class.name).into();
-        return LaunchOutcome::NodeClassNotReady { message };
-    }
-    world.ec2.types_for(node_classes);
-    let Some(capacity_type) = request.offerings.first().map(|own| own.capacity_type) else {
-        return LaunchOutcome::OutOfCapacity { exhausted: Vec::new() };
-    };
-    let answer = world.launch(&fleet_request(request, class, capacity_type));
-    let now = world.now;
-    match answer {
-        Ok(answer) => {
-            let exhausted: Vec<Exhausted> = answer.insufficient.iter().map(exhausted_of).collect();
-            let instance = answer.instance.and_then(|id| world.ec2.instance(&id).cloned());
-            let Some(instance) = instance else {
-                world.note_launch_failed(&request.claim, &answer.insufficient);
-                return LaunchOutcome::OutOfCapacity { exhausted };
-            };
-            world.note_launched(request, &instance, &answer.insufficient);
-            LaunchOutcome::Launched { instance: shown(&instance), exhausted }
-        }
-        Err(FleetError::NothingOffered) => {
-            let exhausted =
-                request.offerings.iter().map(|own| Exhausted::of(own, "Unsupported")).collect();
-            world.note_launch_failed(&request.claim, &[]);
-            LaunchOutcome::OutOfCapacity { exhausted }
-        }
-        Err(error) => {
-            let kind = match error {
-                FleetError::Throttled => ErrorKind::Throttled,
-                _ => ErrorKind::Unavailable,
-            };
-            world.journal.add(now, Happening::Fault(format!("CreateFleet: {error}").into()));
-            let failed = PortError::new(kind, "CreateFleet", error.to_string()).because(error);
-            LaunchOutcome::Failed(failed)
-        }
-    }
-}
-
-fn fleet_request(
-    request: &LaunchRequest,
-    class: &Ec2NodeClass,
-    capacity_type: CapacityType,
-) -> FleetRequest {
-    let overrides = request
-        .offerings
-        .iter()
-        .filter(|own| own.capacity_type == capacity_type)
-        .map(|own| FleetOverride {
-            instance_type: own.instance_type.clone(),
-            zone: own.zone.clone(),
-            reservation: own.reservation_id.clone(),
-        })
-        .collect();
-    let image = class.status.amis.first().map_or(DEFAULT_IMAGE.into(), |ami| ami.id.clone());
-    FleetRequest {
-        client_token: request.client_token().into(),
-        capacity_type,
-        overrides,
-        node_class: request.node_class.clone(),
-        image,
-        tags: Labels::from([
-            (CLAIM_TAG.into(), request.claim.clone()),
-            (CLAIM_UID_TAG.into(), request.token.clone()),
-            (label::NODE_POOL.into(), request.node_pool.clone()),
-        ]),
-        registration: registration(request),
-    }
-}
-
-/// What user data adds to a claim's labels and taints, as Karpenter's does for every family that it
-/// writes user data for.
-fn registration(request: &LaunchRequest) -> Registration {
-    let mut labels = request.labels.clone();
-    labels.insert(label::DO_NOT_SYNC_TAINTS.into(), "true".into());
-    let mut taints = request.taints.clone();
-    if !taints.iter().any(|taint| &*taint.key == UNREGISTERED) {
-        taints.push(Taint {
-            key: UNREGISTERED.into(),
-            value: "".into(),
-            effect: TaintEffect::NoExecute,
-        });
-    }
-    Registration { node_name: "".into(), labels, taints }
-}
-
-fn exhausted_of(pool: &CapacityPool) -> Exhausted {
-    Exhausted {
-        instance_type: pool.instance_type.clone(),
-        zone: pool.zone.clone(),
-        capacity_type: pool.capacity_type,
-        code: INSUFFICIENT.into(),
-    }
-}
-
-fn shown(instance: &ec2::Instance) -> Instance {
+/// An instance as it is, with its tags.
+pub(super) fn shown(instance: &ec2::Instance) -> Instance {
     let tag = |key: &str| instance.tags.get(key).cloned();
     Instance {
         id: instance.id.clone(),
@@ -299,14 +196,18 @@ fn shown(instance: &ec2::Instance) -> Instance {
         price: Some(instance.price),
         image_id: instance.image.clone(),
         launched: instance.launched,
-        state: match instance.state {
-            ec2::InstanceState::Pending => InstanceState::Pending,
-            ec2::InstanceState::Running => InstanceState::Running,
-            ec2::InstanceState::ShuttingDown => InstanceState::ShuttingDown,
-            ec2::InstanceState::Terminated => InstanceState::Terminated,
-        },
+        state: state(instance.state),
         claim: tag(CLAIM_TAG),
         claim_uid: tag(CLAIM_UID_TAG),
         node_pool: tag(label::NODE_POOL),
+    }
+}
+
+fn state(state: ec2::InstanceState) -> InstanceState {
+    match state {
+        ec2::InstanceState::Pending => InstanceState::Pending,
+        ec2::InstanceState::Running => InstanceState::Running,
+        ec2::InstanceState::ShuttingDown => InstanceState::ShuttingDown,
+        ec2::InstanceState::Terminated => InstanceState::Terminated,
     }
 }

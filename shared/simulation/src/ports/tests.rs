@@ -1,11 +1,13 @@
 use super::*;
-use crate::ec2::Supply;
+use crate::ec2::{Ec2Behaviour, FleetErrorCode, Supply};
 use crate::testing::{instance_types, node, pod, start};
 use crate::world::{World, WorldOptions};
 use controllers::ports::LaunchCall;
 use controllers::ports::cluster::{FinalizerChange, NodePatch};
-use controllers::ports::{Cloud, Cluster, ErrorKind, Eviction, LaunchOutcome, NodeRef, PodRef};
-use controllers::record::launch::LaunchRequest;
+use controllers::ports::{
+    Cloud, Cluster, ErrorKind, Eviction, LaunchOutcome, NodeRef, PodRef, Termination,
+};
+use controllers::record::launch::{LaunchAttempt, LaunchRequest};
 use domain::SignedDuration;
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
@@ -17,7 +19,11 @@ use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 use pollster::block_on;
 
 fn world() -> SharedWorld {
-    let options = WorldOptions::new(1, start());
+    world_behaving(Ec2Behaviour::default())
+}
+
+fn world_behaving(ec2: Ec2Behaviour) -> SharedWorld {
+    let options = WorldOptions { ec2, ..WorldOptions::new(1, start()) };
     SharedWorld::new(World::new(options, Supply::Fixed(instance_types())))
 }
 
@@ -28,6 +34,7 @@ fn node_class() -> Ec2NodeClass {
 fn request() -> LaunchRequest {
     LaunchRequest {
         token: "uid-1".into(),
+        attempt: LaunchAttempt { since: start(), ..LaunchAttempt::default() },
         claim: "pool-abcde".into(),
         node_pool: "pool".into(),
         node_class: "default".into(),
@@ -126,4 +133,65 @@ fn a_node_claim_is_mirrored_once_and_only_its_own_claim_may_change_it() {
     assert_eq!(block_on(world.observe()).unwrap().node_claims.len(), 1);
     block_on(world.remove_node_claim("pool-abcde", "one")).unwrap();
     assert!(block_on(world.observe()).unwrap().node_claims.is_empty());
+}
+
+fn launch(world: &SharedWorld, request: LaunchRequest) -> LaunchOutcome {
+    let call = LaunchCall { request: request.into(), is_repeat: false };
+    block_on(world.launch(&[call], &[node_class()])).unwrap().remove(0)
+}
+
+/// What is said of a launch that EC2 refuses for a reason inside its answer.
+fn refused_for(code: FleetErrorCode) -> LaunchOutcome {
+    let behaviour =
+        Ec2Behaviour { refusals_per_mille: 1000, refusal: Some(code), ..Ec2Behaviour::default() };
+    launch(&world_behaving(behaviour), request())
+}
+
+#[test]
+fn want_of_capacity_names_offerings_and_any_other_refusal_ends_the_attempt() {
+    for code in [FleetErrorCode::VcpuLimit, FleetErrorCode::SubnetFull] {
+        let outcome = refused_for(code);
+        let LaunchOutcome::OutOfCapacity { exhausted } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(&*exhausted[0].code, code.as_str());
+    }
+    for (code, kind) in [
+        (FleetErrorCode::Throttled, ErrorKind::Throttled),
+        (FleetErrorCode::Internal, ErrorKind::Unavailable),
+        (FleetErrorCode::ProfileUnknown, ErrorKind::Unavailable),
+        (FleetErrorCode::Denied, ErrorKind::Denied),
+    ] {
+        let outcome = refused_for(code);
+        let LaunchOutcome::Refused { error, .. } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(error.kind, kind, "{error}");
+    }
+}
+
+#[test]
+fn a_token_with_other_parameters_finds_its_instance_once_ec2_shows_it() {
+    let described_after_max = SignedDuration::from_secs(30);
+    let world = world_behaving(Ec2Behaviour { described_after_max, ..Ec2Behaviour::default() });
+    let first = launch(&world, request());
+    let LaunchOutcome::Launched { instance, .. } = first else { panic!("{first:?}") };
+    let other = LaunchRequest { taints: Vec::new(), ..request() };
+    let hidden = launch(&world, other.clone());
+    assert!(matches!(hidden, LaunchOutcome::Failed(error) if error.is_retryable()));
+    world.change().advance_to(start() + described_after_max);
+    let found = launch(&world, other);
+    let LaunchOutcome::Launched { instance: found, .. } = found else { panic!("{found:?}") };
+    assert_eq!(found.id, instance.id);
+}
+
+#[test]
+fn an_instance_that_is_not_described_yet_is_not_listed_and_looks_gone_to_who_ends_it() {
+    let described_after_max = SignedDuration::from_secs(30);
+    let world = world_behaving(Ec2Behaviour { described_after_max, ..Ec2Behaviour::default() });
+    let outcome = launch(&world, request());
+    let LaunchOutcome::Launched { instance, .. } = outcome else { panic!("{outcome:?}") };
+    assert!(block_on(world.instances()).unwrap().is_empty());
+    let ended = block_on(world.terminate(std::slice::from_ref(&instance.id))).unwrap();
+    assert_eq!(ended, [Termination::Gone]);
+    world.change().advance_to(start() + described_after_max);
+    assert_eq!(block_on(world.instances()).unwrap().len(), 1, "it lives on");
+    let ended = block_on(world.terminate(&[instance.id])).unwrap();
+    assert_eq!(ended, [Termination::ShuttingDown]);
 }

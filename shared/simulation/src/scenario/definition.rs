@@ -9,7 +9,7 @@ use manifests::{ManifestError, Object, Warning};
 use super::expectation::Expectation;
 use super::filter::InstanceFilter;
 use crate::api::WorkloadId;
-use crate::ec2::Faults;
+use crate::ec2::{Ec2Behaviour, Faults};
 use crate::scheduler::Scoring;
 use crate::world::DeleteTarget;
 
@@ -42,6 +42,8 @@ pub struct Scenario {
     pub settings: SettingsChange,
     /// How often calls fail.
     pub faults: Faults,
+    /// How EC2 behaves where it is free to. Files do not say: it is for tests.
+    pub ec2: Ec2Behaviour,
     /// What happens, by time.
     pub timeline: Vec<Step>,
     /// What is expected, in the order written.

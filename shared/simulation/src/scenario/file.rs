@@ -19,7 +19,7 @@ use super::duration::duration;
 use super::expectation::{self, Expectation};
 use super::filter::{FILTER_FIELDS, InstanceFilter};
 use crate::api::{Kind, WorkloadId};
-use crate::ec2::Faults;
+use crate::ec2::{Ec2Behaviour, Faults};
 use crate::scheduler::Scoring;
 use crate::world::DeleteTarget;
 
@@ -170,6 +170,7 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
         pod_stop: spec.get("podStop").parsed(duration),
         settings: settings(spec.get("settings")),
         faults: faults(spec.get("faults")),
+        ec2: Ec2Behaviour::default(),
         timeline,
         expectations: expectations(spec),
         variants: variants(spec.get("variants"), folder),

@@ -222,6 +222,7 @@ impl World {
         let was_billed = self.ec2.instance(id).is_some_and(Instance::is_billed);
         let is_known = self.ec2.terminate(id);
         if was_billed {
+            self.ec2.note_end(id, self.now);
             let delay = self.seed.draw("end", id).between(ENDS_AFTER.0, ENDS_AFTER.1);
             self.agenda.add(self.now + delay, Due::InstanceEnds { instance: id.clone() });
             if let Some(node) = self.node_of_instance(id).map(|node| node.name.clone()) {
@@ -237,6 +238,7 @@ impl World {
 
     fn end_instance(&mut self, id: &Text) {
         self.ec2.set_state(id, InstanceState::Terminated);
+        self.ec2.note_end(id, self.now);
         self.statuses.remove(id);
         if let Some(node) = self.node_of_instance(id).map(|node| node.name.clone()) {
             self.set_ready(&node, ConditionStatus::Unknown);

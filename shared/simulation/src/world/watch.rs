@@ -49,6 +49,7 @@ impl World {
         if became(ClaimPhase::Initialized) {
             self.journal.add(self.now, Happening::NodeInitialized(name));
         } else if became(ClaimPhase::Ending) {
+            self.check_given_up(record);
             let why = record.ending.as_ref().map(|ending| Text::from(ending.reason.as_str()));
             self.journal.add_because(self.now, Happening::Draining(name), why);
         }
@@ -175,6 +176,18 @@ impl World {
         }
     }
 
+    /// Invariant 1: an instance that lives is not taken for gone, whatever EC2 shows of it.
+    fn check_given_up(&mut self, record: &ClaimRecord) {
+        let is_given_up =
+            record.ending.as_ref().is_some_and(|own| own.reason == EndReason::InstanceGone);
+        let Some(own) = record.instance.as_ref().filter(|_| is_given_up) else { return };
+        let lives = |own: &Instance| own.is_billed() && own.reclaimed_at.is_none();
+        if self.ec2.instance(&own.id).is_some_and(lives) {
+            let (claim, instance) = (record.claim.name.clone(), own.id.clone());
+            self.violate(Violation::LiveInstanceGivenUp { claim, instance });
+        }
+    }
+
     /// Invariant 6: a client token that has launched an instance is used again for the same claim
     /// only, and returns that instance.
     pub(crate) fn check_token(
@@ -249,15 +262,13 @@ impl World {
         if command.disruption.reason != DisruptionReason::Underutilized {
             return;
         }
-        let price = |token: Option<Text>| {
-            let id = self.ec2.launched_for(&token?)?;
-            self.ec2.instance(id).map(|own| own.price)
+        // By its tag: a claim that was attempted anew has several tokens.
+        let price = |name: &Text| {
+            let uid = self.store.claims.get(name).map(|own| &own.record.claim.uid);
+            let is_its = |own: &&Instance| uid.is_some() && own.tags.get(CLAIM_UID_TAG) == uid;
+            self.ec2.instances().find(is_its).map(|own| own.price)
         };
-        let token_of =
-            |name: &Text| self.store.claims.get(name).map(|own| own.record.launch.token.clone());
-        let sum = |names: Vec<&Text>| -> Option<UsdPerHour> {
-            names.into_iter().map(|name| price(token_of(name))).sum()
-        };
+        let sum = |names: Vec<&Text>| -> Option<UsdPerHour> { names.into_iter().map(price).sum() };
         let before = sum(command.candidates.iter().collect());
         let after = sum(command.disruption.replacements.iter().map(|own| &own.name).collect());
         if let (Some(before), Some(after)) = (before, after)

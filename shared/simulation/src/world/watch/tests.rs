@@ -103,7 +103,8 @@ fn launched_with_one_token(claims: [&str; 2]) -> Vec<Violation> {
     for claim in claims {
         let mut request = fleet_request("uid-1", CapacityType::OnDemand);
         request.tags = Labels::from([(CLAIM_TAG.into(), claim.into())]);
-        world.launch(&request).unwrap();
+        // With another claim's tags EC2 refuses it; that it was asked for is a violation already.
+        let _answer = world.launch(&request);
     }
     world.violations.into_iter().map(|own| own.violation).collect()
 }
@@ -117,4 +118,22 @@ fn a_client_token_that_is_used_for_two_claims_is_a_violation_and_a_retry_is_none
         second: "default-b".into(),
     };
     assert_eq!(launched_with_one_token(["default-a", "default-b"]), [expected]);
+}
+
+#[test]
+fn a_claim_that_ends_as_if_its_instance_were_gone_is_a_violation_while_that_lives() {
+    let mut world = World::new(WorldOptions::new(1, start()), Supply::Fixed(instance_types()));
+    let instance = going(&mut world, "default-a");
+    let ending = world.store.claims.get("default-a").unwrap().record.clone();
+    let before = ClaimRecord { ending: None, ..ending.clone() };
+    let gone = ending.ending.map(|own| Ending { reason: EndReason::InstanceGone, ..own });
+    let after = ClaimRecord { ending: gone, ..before.clone() };
+    world.note_claim_changed(&before, &after);
+    let found: Vec<Violation> = world.violations.drain(..).map(|own| own.violation).collect();
+    let claim: Text = "default-a".into();
+    let expected = Violation::LiveInstanceGivenUp { claim, instance: instance.clone() };
+    assert_eq!(found, [expected]);
+    assert!(world.ec2.set_state(&instance, InstanceState::ShuttingDown));
+    world.note_claim_changed(&before, &after);
+    assert!(world.violations.is_empty());
 }
