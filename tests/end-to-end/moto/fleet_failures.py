@@ -1,10 +1,11 @@
 """What goes wrong with the next fleets, by the knob `fleetFailures`: each
 
-    {"times": 1, "code": "RequestLimitExceeded", "message": "…", "instanceType": "m5.large", "zone": "…", "isFiller": true}
+    {"times": 1, "code": "RequestLimitExceeded", "message": "…", "instanceType": "m5.large", "zone": "…",
+     "cheapestOnly": false, "fillers": false}
 
-`code` and `message` stand in the answer, whose status is 200: beside every override, or those of a type or zone. What is
-not named launches, unless `fillers` asks that nothing does: then `UnfulfillableCapacity` stands beside all others. With
-`cheapestOnly` it is the one pool that would have been launched from.
+Code and message stand in the answer, whose status is 200: beside every override, those of a type or zone, or (with
+`cheapestOnly`) the one that would have been launched from. Other overrides launch, unless `fillers` asks that nothing
+does: then `UnfulfillableCapacity` stands beside each of them.
 """
 
 from dataclasses import dataclass
