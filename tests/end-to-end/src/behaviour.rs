@@ -6,6 +6,7 @@ use serde::Serialize;
 /// All knobs; see `moto/behaviour.py`. The default is what cases get that do not ask.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "knobs that have nothing to do with each other")]
 pub struct Behaviour {
     /// For so long after its launch EC2 does not know an instance.
     pub instance_lag_seconds: f64,
@@ -13,17 +14,17 @@ pub struct Behaviour {
     pub tag_lag_seconds: f64,
     /// For so long after its creation launches do not find a launch template.
     pub template_lag_seconds: f64,
-    /// A missing launch template is told in the answer of a fleet, not as an error of the call.
+    /// A missing launch template stands in the answer of a fleet, and is no error of the call.
     pub unknown_template_in_answer: bool,
     /// For so long after its creation EC2 does not know an instance profile.
     pub profile_lag_seconds: f64,
-    /// For so long after an instance was told to end reads show it as it was.
+    /// For so long after the end of an instance reads show it as it was.
     pub stale_read_seconds: f64,
     /// Which of several unknown ids an error names.
     pub unknown_ids_named: UnknownIds,
     /// CreateFleet's answer names the launch template beside its id.
     pub answer_names_template: bool,
-    /// CreateFleet's answer tells zone and subnet of instances.
+    /// CreateFleet's answer has zone and subnet of instances.
     pub answer_places_instances: bool,
     /// What CreateFleet answers to the token of a fleet that launched nothing.
     pub failed_token: FailedToken,
@@ -31,9 +32,9 @@ pub struct Behaviour {
     pub repeated_success: RepeatedSuccess,
     /// What a dry run of CreateLaunchTemplate answers for a name that is taken.
     pub taken_template_name: TakenName,
-    /// So many instances more than were asked for.
+    /// How many more instances a fleet launches than were asked for.
     pub surplus_instances: u32,
-    /// So many of the next fleets answer with neither instances nor errors.
+    /// How many of the next fleets answer with neither instances nor errors.
     pub empty_fleets: u32,
     /// What becomes of the next fleets.
     pub fleet_failures: Vec<FleetFailure>,

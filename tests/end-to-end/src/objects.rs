@@ -25,7 +25,7 @@ pub fn node_class() -> Value {
 pub struct NodePool {
     name: &'static str,
     requirements: Vec<Value>,
-    architecture: &'static str,
+    architectures: &'static [&'static str],
     limits: Value,
     labels: Value,
     expire_after: &'static str,
@@ -40,7 +40,7 @@ pub fn node_pool() -> NodePool {
             json!({"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m", "r"]}),
             json!({"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["4"]}),
         ],
-        architecture: "amd64",
+        architectures: &["amd64"],
         limits: json!({}),
         labels: json!({}),
         expire_after: "Never",
@@ -49,17 +49,10 @@ pub fn node_pool() -> NodePool {
 }
 
 impl NodePool {
-    /// With another name.
+    /// Of other architectures than `amd64`.
     #[must_use]
-    pub const fn called(mut self, name: &'static str) -> Self {
-        self.name = name;
-        self
-    }
-
-    /// Of another architecture than `amd64`.
-    #[must_use]
-    pub const fn of_architecture(mut self, architecture: &'static str) -> Self {
-        self.architecture = architecture;
+    pub const fn of_architectures(mut self, architectures: &'static [&'static str]) -> Self {
+        self.architectures = architectures;
         self
     }
 
@@ -95,7 +88,7 @@ impl NodePool {
     pub fn object(&self) -> Value {
         let mut requirements = self.requirements.clone();
         requirements.push(
-            json!({"key": "kubernetes.io/arch", "operator": "In", "values": [self.architecture]}),
+            json!({"key": "kubernetes.io/arch", "operator": "In", "values": self.architectures}),
         );
         json!({
             "apiVersion": "karpenter.sh/v1",

@@ -11,7 +11,7 @@ use end_to_end::behaviour::UnknownIds;
 use end_to_end::behaviour::{Behaviour, FailedToken, FleetFailure, IpFamily, RepeatedSuccess};
 use end_to_end::cloud::{Instance, Maker, Shortage};
 use end_to_end::gate::Call;
-use end_to_end::objects::{node_pool, one_pod};
+use end_to_end::objects::node_pool;
 use end_to_end::stack::{Stack, is_consistent, node_claims};
 use end_to_end::world::{CLUSTER, PATIENCE, World};
 use kube::ResourceExt as _;
@@ -37,7 +37,7 @@ crate::cases![
     instances_of_others_are_never_touched,
     an_instance_that_vanished_does_not_keep_others_from_ending,
     claims_of_two_architectures_have_the_image_of_their_own,
-    nodes_of_an_ipv6_cluster_are_told_its_service_range,
+    nodes_of_an_ipv6_cluster_know_its_service_range,
 ];
 
 /// How soon the pods of a failed launch have an instance all the same.
@@ -151,7 +151,10 @@ async fn a_lost_answer_is_made_good(world: &World, repeated: RepeatedSuccess) ->
     world.traffic.lose_answers("ec2:CreateFleet", 1);
     start_pod(world, "web", "1", "1Gi").await?;
     until_running(&mut stack, world, 1).await?;
-    until_one_is_left(&mut stack, world).await
+    until_one_is_left(&mut stack, world).await?;
+    let fleets = launches(world);
+    ensure!(fleets.len() > 1, "nobody asked again after {fleets:?}");
+    Ok(())
 }
 
 async fn of_more_instances_than_were_asked_for_one_stays(world: Arc<World>) -> Result<()> {
@@ -310,24 +313,28 @@ async fn an_instance_that_vanished_does_not_keep_others_from_ending(
 }
 
 async fn claims_of_two_architectures_have_the_image_of_their_own(world: Arc<World>) -> Result<()> {
-    let mut stack = settled(&world).await?;
-    let arm = node_pool().called("arm").of_architecture("arm64").settled();
-    world.apply(&arm.object()).await?;
-    // Nothing but the answer of the launch tells what was launched.
+    let mut stack = with_defaults(&world).await?;
+    let pool = node_pool()
+        .of_architectures(&["amd64", "arm64"])
+        .requiring("node.kubernetes.io/instance-type", &["m5.large", "m6g.large"])
+        .settled();
+    world.apply(&pool.object()).await?;
+    // One of two fleets cannot have what both would launch. Nothing but their answers says what
+    // was launched.
+    let failure =
+        FleetFailure { cheapest_only: true, ..FleetFailure::once("InsufficientInstanceCapacity") };
     let behaviour =
-        Behaviour { instance_lag_seconds: 20.0, tag_lag_seconds: 20.0, ..Behaviour::default() };
+        Behaviour { instance_lag_seconds: 30.0, tag_lag_seconds: 30.0, ..failing(failure) };
     world.cloud.behave(&behaviour).await?;
-    for architecture in ["amd64", "arm64"] {
-        let mut pod = one_pod(architecture, "1", "1Gi");
-        pod["spec"]["template"]["spec"]["nodeSelector"] =
-            json!({"kubernetes.io/arch": architecture});
-        world.apply(&pod).await?;
+    for name in ["a", "b"] {
+        start_pod(&world, name, "1200m", "1Gi").await?;
     }
     until_running(&mut stack, &world, 2).await?;
     let claims = world.control_plane.kubectl(&["get", "nodeclaims", "-o", "json"]).await?;
     let claims: Value = serde_json::from_str(&claims)?;
     let alive = world.cloud.alive().await?;
-    ensure!(alive.len() == 2, "launched {alive:?}");
+    let architectures: BTreeSet<_> = alive.iter().map(|own| own.architecture.as_str()).collect();
+    ensure!(architectures.len() == 2 && alive.len() == 2, "launched {alive:?}");
     for own in alive {
         let all = claims["items"].as_array().into_iter().flatten();
         let mut named = all.filter(|claim| claim["metadata"]["name"].as_str() == own.claim());
@@ -345,7 +352,7 @@ async fn claims_of_two_architectures_have_the_image_of_their_own(world: Arc<Worl
     is_consistent(&world).await
 }
 
-async fn nodes_of_an_ipv6_cluster_are_told_its_service_range(world: Arc<World>) -> Result<()> {
+async fn nodes_of_an_ipv6_cluster_know_its_service_range(world: Arc<World>) -> Result<()> {
     let behaviour = Behaviour { ip_family: IpFamily::Ipv6, ..Behaviour::default() };
     world.cloud.behave(&behaviour).await?;
     let mut stack = settled(&world).await?;
