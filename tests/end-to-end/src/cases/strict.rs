@@ -192,7 +192,7 @@ async fn fillers_beside_a_true_error_do_not_mark_their_pools(world: Arc<World>) 
     start_pod(&world, "web", "1", "1Gi").await?;
     until_running(&mut stack, &world, 1).await?;
     let of = |call: &Call| -> BTreeSet<&str> {
-        types.into_iter().filter(|name| call.detail.contains(&format!("={name}"))).collect()
+        types.into_iter().filter(|name| call.detail.contains(&format!("={name}&"))).collect()
     };
     let fleets: Vec<_> = launches(&world).iter().map(of).collect();
     let [first, second, ..] = fleets.as_slice() else { bail!("asked for {fleets:?}") };
@@ -317,6 +317,8 @@ async fn claims_of_two_architectures_have_the_image_of_their_own(world: Arc<Worl
     let pool = node_pool()
         .of_architectures(&["amd64", "arm64"])
         .requiring("node.kubernetes.io/instance-type", &["m5.large", "m6g.large"])
+        .requiring("topology.kubernetes.io/zone", &["us-east-1a"])
+        .requiring("karpenter.sh/capacity-type", &["on-demand"])
         .settled();
     world.apply(&pool.object()).await?;
     // One of two fleets cannot have what both would launch. Nothing but their answers says what

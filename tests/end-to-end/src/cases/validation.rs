@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use end_to_end::behaviour::{Behaviour, CallFailure};
+use end_to_end::behaviour::{Behaviour, CallFailure, TakenName};
 use end_to_end::objects::node_class;
 use end_to_end::stack::{Stack, is_consistent};
 use end_to_end::world::World;
@@ -106,7 +106,12 @@ fn of_dry_runs() -> CallFailure {
 async fn stays_ready(world: &World, failure: CallFailure) -> Result<()> {
     let mut stack = with_defaults(world).await?;
     let action = failure.action;
-    let behaviour = Behaviour { call_failures: vec![failure], ..Behaviour::default() };
+    let behaviour = Behaviour {
+        call_failures: vec![failure],
+        // What exists already is another case's.
+        taken_template_name: TakenName::DryRunOperation,
+        ..Behaviour::default()
+    };
     world.cloud.behave(&behaviour).await?;
     is_ready_after_a_cold_start(world, &mut stack, action).await?;
     world.cloud.behave(&Behaviour::default()).await?;
