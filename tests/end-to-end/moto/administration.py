@@ -11,19 +11,26 @@
 | `PUT /rig/roles/FUNCTION` | what a role may do from now on: a list of actions |
 | `GET /rig/permissions` | what functions have needed so far |
 | `PUT /rig/shortage` | which offerings fail from now on, and with which code |
+| `PUT /rig/behaviour` | sets all knobs of `behaviour.py`, those that are not named to their defaults; one that nobody knows is refused, and nothing is changed |
+| `POST /rig/others` | an instance that somebody else runs in the cluster: see `others.py`; answers with its id |
 | `GET /rig/instances` | all instances with what they were launched with |
 | `POST /rig/instances/ID/end` | an instance ends by itself |
-| `POST /rig/clean` | no instance, launch template, shortage or client token is left |
+| `POST /rig/instances/ID/vanish` | an instance is gone: who changes it does not find it, reads show it for `staleReadSeconds` |
+| `POST /rig/clean` | no instance, launch template, instance profile, shortage or client token is left; knobs have their defaults |
 """
 
 import json
 
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
+import behaviour
+import consistency
 import fleet
 import images
 import market
+import others
 import place
+import refusals
 import states
 from authentication import Authenticator
 from authorization import LEDGER
@@ -31,10 +38,14 @@ from roles import ROLES
 
 ROLE = "rig-node"
 
+# Services of a cluster of the family ipv6, as EKS gives them.
+SERVICES_V6 = "fd8b:29f1:37c2::/108"
+
 
 class Administration:
     def __init__(self):
         self.authenticator = Authenticator()
+        self.service_cidr = ""
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, object]:
         """Status and document for a call."""
@@ -61,14 +72,26 @@ class Administration:
             case ("PUT", "shortage"):
                 market.SHORTAGE.set(request)
                 return 200, {}
+            case ("PUT", "behaviour"):
+                if why := behaviour.change(request):
+                    return 400, {"error": why}
+                self._set_network()
+                return 200, {}
+            case ("POST", "others"):
+                return 200, others.launch(request)
             case ("GET", "instances"):
                 with states.LAUNCHING:
                     return 200, [_instance(i) for i in place.ec2().all_instances()]
             case ("POST", "instances", instance_id, "end"):
                 place.ec2().terminate_instances([instance_id])
                 return 200, {}
+            case ("POST", "instances", instance_id, "vanish"):
+                consistency.vanish(place.ec2().get_instance(instance_id))
+                return 200, {}
             case ("POST", "clean"):
-                return 200, _clean()
+                _clean()
+                self._set_network()
+                return 200, {}
             case _:
                 return 404, {"error": f"there is no {method} {path}"}
 
@@ -87,7 +110,8 @@ class Administration:
         cluster.version = request["version"]
         cluster.endpoint = request["endpoint"]
         cluster.certificate_authority = {"data": request["certificateAuthority"]}
-        cluster.kubernetes_network_config = {"serviceIpv4Cidr": request["serviceCidr"], "ipFamily": "ipv4"}
+        self.service_cidr = request["serviceCidr"]
+        self._set_network()
         cluster.resources_vpc_config = {
             "subnetIds": [s.id for s in subnets],
             "securityGroupIds": [group.id],
@@ -104,6 +128,14 @@ class Administration:
         return {"role": ROLE, "zones": sorted(s.availability_zone for s in subnets)}
 
 
+    def _set_network(self) -> None:
+        """Has clusters say of which family their addresses are."""
+        family = behaviour.CURRENT.ip_family
+        services = {"serviceIpv6Cidr": SERVICES_V6} if family == "ipv6" else {"serviceIpv4Cidr": self.service_cidr}
+        for cluster in place.eks().clusters.values():
+            cluster.kubernetes_network_config = services | {"ipFamily": family}
+
+
 def _instance(instance) -> dict:
     facts = INSTANCE_TYPES[instance.instance_type]
     data = instance.user_data.decode() if instance.user_data else None
@@ -114,7 +146,8 @@ def _instance(instance) -> dict:
         "type": instance.instance_type,
         "zone": instance.availability_zone,
         "zoneId": place.ec2().get_subnet(instance.subnet_id).availability_zone_id,
-        "state": instance.state,
+        "state": states.truth(instance)[0],
+        "maker": others.maker(instance.id),
         "capacityType": instance.lifecycle or "on-demand",
         "imageId": instance.image_id,
         "image": place.ec2().amis[instance.image_id].name,
@@ -140,7 +173,9 @@ def _instance(instance) -> dict:
     }
 
 
-def _clean() -> dict:
+def _clean() -> None:
+    for subject in (behaviour, refusals.BUCKETS_LEFT, consistency, states, others):
+        subject.forget()
     ec2 = place.ec2()
     for instance in ec2.all_instances():
         if instance.state not in ("shutting-down", "terminated"):
@@ -150,6 +185,6 @@ def _clean() -> dict:
     ec2.fleets.clear()
     ec2.launch_templates.clear()
     ec2.launch_template_name_to_ids.clear()
+    place.iam().instance_profiles.clear()
     market.SHORTAGE.set([])
     fleet.forget()
-    return {}

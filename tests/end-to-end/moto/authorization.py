@@ -32,6 +32,11 @@ _CALL = local()
 def receive(environ: dict) -> None:
     """Keeps the body of a call as it came."""
     _CALL.body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    rewind(environ)
+
+
+def rewind(environ: dict) -> None:
+    """Lets the body be read again."""
     environ["wsgi.input"] = BytesIO(_CALL.body)
 
 

@@ -16,12 +16,19 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.responses.fleets import Fleets
 from moto.ec2.utils import convert_tag_spec, random_fleet_id
 
+import behaviour
+import consistency
+import fleet_failures
 import market
 import place
+import refusals
 import states
+import validation
 
-# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/fleet-quotas.html
-MOST_OVERRIDES = 300
+MISMATCH = (
+    "IdempotentParameterMismatch",
+    "Arguments on this idempotent request are inconsistent with arguments used in previous request(s).",
+)
 
 _LOCK = Lock()
 _ANSWERS: dict[str, tuple[str, dict]] = {}
@@ -47,23 +54,36 @@ def forget() -> None:
 
 def _create_instant(request: Fleets) -> ActionResult:
     configs = request._get_param("LaunchTemplateConfigs", [])
-    if sum(len(config.get("Overrides") or [{}]) for config in configs) > MOST_OVERRIDES:
-        raise EC2ClientError("InvalidParameterValue", f"more than {MOST_OVERRIDES} launch template overrides")
+    validation.fleet(request, configs)
     token = request._get_param("ClientToken")
     digest = json.dumps({k: v for k, v in request.params.items() if k != "ClientToken"}, sort_keys=True, default=str)
-    if token and token in _ANSWERS:
-        before, answer = _ANSWERS[token]
-        if before != digest:
-            raise EC2ClientError(
-                "IdempotentParameterMismatch", "Client token was used before with other parameters."
-            )
-        return ActionResult(answer)
+    if token and (earlier := _earlier(token, digest)):
+        return ActionResult(earlier)
     order = _Order(request, configs)
     request.error_on_dryrun()
     answer = order.fulfil()
     if token:
         _ANSWERS[token] = (digest, answer)
     return ActionResult(answer)
+
+
+def _earlier(token: str, digest: str) -> dict | None:
+    """What a token gets that was used before; None for one that counts as new."""
+    if token not in _ANSWERS:
+        return None
+    before, answer = _ANSWERS[token]
+    if before != digest:
+        raise EC2ClientError(*MISMATCH)
+    variant = behaviour.CURRENT.repeated_success if answer["Instances"] else behaviour.CURRENT.failed_token
+    match variant:
+        case "newAttempt":
+            return None
+        case "mismatch" | "error":
+            raise EC2ClientError(*MISMATCH)
+        case "nothing":
+            return answer | {"Instances": [], "Errors": []}
+        case _:
+            return answer
 
 
 @dataclass
@@ -75,6 +95,8 @@ class _Pool:
     data: dict
     subnet: object
     capacity_type: str
+    # Why EC2 does not find the launch template, where that is told in the answer.
+    unknown: tuple[str, str] | None = None
 
     @property
     def instance_type(self) -> str:
@@ -113,50 +135,70 @@ class _Order:
         self.strategy = options.get("AllocationStrategy") or ("price-capacity-optimized" if self.capacity_type == "spot" else "lowest-price")
         self.tag_specifications = request._get_param("TagSpecifications", [])
         self.pools = [pool for config in configs for pool in self._pools(config)]
+        validation.pools(self.pools)
 
     def _pools(self, config: dict):
-        specification = dict(config["LaunchTemplateSpecification"])
-        if identifier := specification.get("LaunchTemplateId"):
-            template = self.backend.get_launch_template(identifier)
-        else:
-            template = self.backend.get_launch_template_by_name(specification["LaunchTemplateName"])
-        version = template.get_version(specification.get("Version", "$Default"))
+        named = config["LaunchTemplateSpecification"]
+        template, is_known = validation.template(self.backend, named)
+        unknown = None if is_known else validation.unknown_template(template)
+        if unknown and not behaviour.CURRENT.unknown_template_in_answer:
+            raise EC2ClientError(*unknown)
+        version = template.get_version(named["Version"])
         specification = {"LaunchTemplateId": template.id, "Version": str(version.number)}
+        if behaviour.CURRENT.answer_names_template:
+            specification["LaunchTemplateName"] = template.name
         for override in config.get("Overrides") or [{}]:
             if "InstanceRequirements" in override:
                 raise EC2ClientError("UnsupportedOperation", "InstanceRequirements are not part of this rig")
             subnet_id = override.get("SubnetId") or version.data.get("SubnetId")
             if not subnet_id:
                 raise EC2ClientError("InvalidFleetConfiguration", "an override names no subnet")
-            yield _Pool(specification, override, version.data, self.backend.get_subnet(subnet_id), self.capacity_type)
+            subnet = self.backend.get_subnet(subnet_id)
+            yield _Pool(specification, override, version.data, subnet, self.capacity_type, unknown)
 
     def fulfil(self) -> dict:
         """Launches what there is. The answer holds what failed beside what did not."""
         fleet = self._fleet()
         wanted = int(self.target["TotalTargetCapacity"])
+        if self._is_empty():
+            return {"FleetId": fleet.id, "Errors": [], "Instances": []}
+        failing = fleet_failures.next_one()
         errors, launched = [], defaultdict(list)
-        for index in self._ranked():
+        for rank, index in enumerate(self._ranked()):
             pool = self.pools[index]
-            if failure := self._failure(pool):
+            failure = (failing and failing.of(pool, rank == 0)) or self._failure(pool)
+            if not failure and not refusals.may_launch(wanted):
+                failure = refusals.LIMIT, "Request limit exceeded."
+            if failure:
                 code, message = failure
                 errors.append({**pool.described(), "ErrorCode": code, "ErrorMessage": message})
                 continue
-            while wanted > 0:
+            for _ in range(wanted + behaviour.CURRENT.surplus_instances):
                 launched[index].append(self._launch(pool, fleet))
-                wanted -= 1
             break
         return {
             "FleetId": fleet.id,
             "Errors": errors,
-            "Instances": [
-                {
-                    **self.pools[index].described(),
-                    "InstanceType": self.pools[index].instance_type,
-                    "InstanceIds": [instance.id for instance in instances],
-                }
-                for index, instances in launched.items()
-            ],
+            "Instances": [self._launched(self.pools[index], own) for index, own in launched.items()],
         }
+
+    def _is_empty(self) -> bool:
+        """Whether this is one of the fleets that answer with nothing at all."""
+        with behaviour.LOCK:
+            is_empty = behaviour.CURRENT.empty_fleets > 0
+            behaviour.CURRENT.empty_fleets -= is_empty
+        return is_empty
+
+    def _launched(self, pool: _Pool, instances: list) -> dict:
+        """The entry of an answer. Zone and subnet came to it late, and not every region has them."""
+        entry = {
+            **pool.described(),
+            "InstanceType": pool.instance_type,
+            "InstanceIds": [instance.id for instance in instances],
+        }
+        if behaviour.CURRENT.answer_places_instances:
+            entry |= {"AvailabilityZone": pool.zone, "SubnetId": pool.subnet.id}
+        return entry
 
     def _ranked(self) -> list[int]:
         """Pools in the order in which they are tried. A type that nobody knows comes last: it has no price."""
@@ -174,6 +216,8 @@ class _Order:
     def _failure(self, pool: _Pool) -> tuple[str, str] | None:
         """Why EC2 would not launch from this pool."""
         kind, zone = pool.instance_type, pool.zone
+        if pool.unknown:
+            return pool.unknown
         facts = INSTANCE_TYPES.get(kind)
         if facts is None:
             return "InvalidParameterValue", f"The instance type '{kind}' is not valid."
@@ -190,12 +234,15 @@ class _Order:
                 "InvalidParameterValue",
                 f"The architecture of the specified instance type ({kind}) does not match that of the image, {image.architecture}.",
             )
-        if profile := pool.data.get("IamInstanceProfile"):
-            if self._profile(profile) is None:
-                name = profile.get("Name") or profile.get("Arn")
-                return "InvalidParameterValue", f"Value ({name}) for parameter iamInstanceProfile.name is invalid."
+        own_tags = convert_tag_spec(self.tag_specifications)
+        if why := validation.launch(pool.data, own_tags, pool.capacity_type):
+            return why
+        if why := validation.profile(pool.data.get("IamInstanceProfile")):
+            return why
         if pool.subnet.available_ip_address_count <= 0:
-            return "InsufficientFreeAddressesInSubnet", f"There are no free addresses in subnet '{pool.subnet.id}'."
+            return "InsufficientFreeAddressesInSubnet", (
+                f"There are not enough free addresses in subnet '{pool.subnet.id}' to satisfy the requested number of instances."
+            )
         if code := market.SHORTAGE.code(kind, zone, pool.capacity_type):
             return code, f"We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({zone})."
         return None
@@ -254,4 +301,5 @@ class _Order:
                     iam_instance_profile_name=self._profile(profile).name,
                 )
             states.start(instance)
+            consistency.born(instance.id)
         return instance

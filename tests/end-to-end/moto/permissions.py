@@ -68,8 +68,13 @@ def of(service: str, name: str, region: str, request: BaseResponse) -> list[Perm
 
 def _launch(name: str, request: BaseResponse) -> list[Permission]:
     spot = (request._get_param("TargetCapacitySpecification") or {}).get("DefaultTargetCapacityType") == "spot"
+    # RunInstances says where an instance stands for itself, or for each of its interfaces.
+    stands_in = [request._get_param("NetworkInterfaces", []), [{"SubnetId": request._get_param("SubnetId")}]]
     configs = request._get_param("LaunchTemplateConfigs") or [
-        {"LaunchTemplateSpecification": request._get_param("LaunchTemplate", {}), "Overrides": [{"SubnetId": request._get_param("SubnetId")}]}
+        {
+            "LaunchTemplateSpecification": request._get_param("LaunchTemplate", {}),
+            "Overrides": [{"SubnetId": own.get("SubnetId")} for places in stands_in for own in places],
+        }
     ]
     asked = _tags(request._get_param("TagSpecifications", []))
     needed = []
@@ -85,7 +90,9 @@ def _launch(name: str, request: BaseResponse) -> list[Permission]:
         subnets = {override.get("SubnetId") for override in config.get("Overrides", [])} - {None}
         used = [_ec2(f"subnet/{subnet}") for subnet in sorted(subnets)]
         used.append(_ec2(f"image/{data['ImageId']}", ""))
-        groups = [_ec2(f"security-group/{group}") for group in data.get("SecurityGroupIds", [])]
+        interfaces = data.get("NetworkInterfaces", [])
+        of_interfaces = {group for own in interfaces for group in own.get("Groups", [])}
+        groups = [_ec2(f"security-group/{group}") for group in [*data.get("SecurityGroupIds", []), *sorted(of_interfaces)]]
         own = _ec2(f"launch-template/{template.id}"), _resource(place.ec2().tags.get(template.id, {}))
         if name == "CreateFleet":
             needed += [Permission("ec2:CreateFleet", resource) for resource in used]

@@ -12,13 +12,17 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoReque
 from werkzeug.serving import make_server
 
 import authorization
+import consistency
 import fleet
 import gaps
 import market
+import refusals
 import states
+import validation
 from administration import Administration
 
 AMZ_JSON = "application/x-amz-json-1.1"
+XML = "text/xml;charset=UTF-8"
 
 
 class Cloud:
@@ -34,6 +38,9 @@ class Cloud:
         if path.startswith("/rig/"):
             status, document = self.administration.answer(environ["REQUEST_METHOD"], path, _body(environ))
             return _send(start_response, status, document, "application/json")
+        if refused := refusals.answer(environ.get("HTTP_AUTHORIZATION", ""), _body(environ)):
+            return _send(start_response, refused[0], refused[1], XML)
+        authorization.rewind(environ)
         if environ.get("HTTP_X_AMZ_TARGET") == "AWSPriceListService.GetProducts":
             if lacked := authorization.refused(environ.get("HTTP_AUTHORIZATION", ""), "GetProducts"):
                 return _send(start_response, 400, {"lacked": lacked}, AMZ_JSON, [(authorization.DENIED, lacked)])
@@ -46,7 +53,7 @@ def _body(environ) -> bytes:
 
 
 def _send(start_response, status: int, document: object, content_type: str, headers: list[tuple[str, str]] | None = None):
-    body = json.dumps(document).encode()
+    body = document if isinstance(document, bytes) else json.dumps(document).encode()
     start_response(f"{status} {HTTPStatus(status).phrase}", [
         ("Content-Type", content_type),
         ("Content-Length", str(len(body))),
@@ -66,7 +73,7 @@ def main() -> None:
     arguments.add_argument("--port", type=int, required=True)
     port = arguments.parse_args().port
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    for subject in (fleet, states, gaps, authorization):
+    for subject in (fleet, states, gaps, consistency, validation, authorization):
         subject.install()
     make_server("127.0.0.1", port, Cloud(), threaded=True, request_handler=Handler).serve_forever()
 

@@ -12,6 +12,8 @@ mod outages;
 mod permissions;
 mod provisioning;
 mod rig;
+mod strict;
+mod validation;
 
 use crate::case::Case;
 
@@ -19,7 +21,7 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 12] = [
+    let groups: [(&str, &[Case]); 14] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("provisioning", provisioning::CASES),
@@ -27,6 +29,8 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("interruption", interruption::CASES),
         ("adoption", adoption::CASES),
         ("migration", migration::CASES),
+        ("strict", strict::CASES),
+        ("validation", validation::CASES),
         ("outages", outages::CASES),
         ("capacity", capacity::CASES),
         ("rig", rig::CASES),

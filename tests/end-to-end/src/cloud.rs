@@ -8,6 +8,7 @@ use hyper::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::behaviour::Behaviour;
 use crate::cache::{Cache, repository};
 use crate::http;
 use crate::process::{Server, Workplace};
@@ -87,8 +88,12 @@ pub struct Instance {
     pub state: String,
     /// `spot` or `on-demand`.
     pub capacity_type: String,
+    /// The id of its image.
+    pub image_id: String,
     /// The name of its image.
     pub image: String,
+    /// Who runs it, where that is somebody else.
+    pub maker: Option<String>,
     /// Its name in the VPC's DNS, which is the Node's.
     pub private_dns_name: String,
     /// Its address.
@@ -130,6 +135,18 @@ pub struct Volume {
     /// Such as `gp3`.
     #[serde(rename = "type")]
     pub volume_type: String,
+}
+
+/// Who else runs instances in the cluster.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Maker {
+    /// EKS Auto Mode.
+    AutoMode,
+    /// A managed node group.
+    NodeGroup,
+    /// A Karpenter that has Provisioners, not NodePools.
+    OldKarpenter,
 }
 
 impl Instance {
@@ -234,10 +251,31 @@ impl Cloud {
         Ok(())
     }
 
-    /// All instances, those that ended among them.
+    /// Sets all knobs: how the cloud behaves from now on.
+    pub async fn behave(&self, behaviour: &Behaviour) -> Result<()> {
+        let knobs = serde_json::to_value(behaviour)?;
+        self.ask(Method::PUT, "behaviour", Some(knobs)).await.map(drop)
+    }
+
+    /// All instances of the functions, those that ended among them.
     pub async fn instances(&self) -> Result<Vec<Instance>> {
+        Ok(self.everyones().await?.into_iter().filter(|own| own.maker.is_none()).collect())
+    }
+
+    /// All instances of somebody else.
+    pub async fn others(&self) -> Result<Vec<Instance>> {
+        Ok(self.everyones().await?.into_iter().filter(|own| own.maker.is_some()).collect())
+    }
+
+    async fn everyones(&self) -> Result<Vec<Instance>> {
         serde_json::from_value(self.ask(Method::GET, "instances", None).await?)
             .context("instances of the rig's cloud")
+    }
+
+    /// Launches an instance as somebody else does, an hour ago.
+    pub async fn launch_as(&self, maker: Maker, cluster: &str) -> Result<()> {
+        let request = json!({"maker": maker, "cluster": cluster});
+        self.ask(Method::POST, "others", Some(request)).await.map(drop)
     }
 
     /// Instances that are there and not ending.
@@ -251,7 +289,14 @@ impl Cloud {
         Ok(())
     }
 
-    /// Leaves no instance, launch template, shortage and client token.
+    /// Takes an instance away: whoever wants to change it does not find it, and reads show it for
+    /// as long as [`Behaviour::stale_read_seconds`] says.
+    pub async fn vanish(&self, instance_id: &str) -> Result<()> {
+        self.ask(Method::POST, &format!("instances/{instance_id}/vanish"), None).await.map(drop)
+    }
+
+    /// Leaves no instance, launch template, instance profile, shortage and client token, and every
+    /// knob as it was at first.
     pub async fn clean(&self) -> Result<()> {
         self.ask(Method::POST, "clean", None).await?;
         Ok(())

@@ -200,7 +200,7 @@ async fn pass(request: Request<Incoming>, passage: &Passage) -> Result<Response<
     let (head, body) = answer.into_parts();
     let body = body.collect().await?.to_bytes();
     if traffic.after(&described).await.is_break() {
-        anyhow::bail!("the caller is gone");
+        anyhow::bail!("the answer does not arrive");
     }
     Ok(Response::from_parts(head, whole(Full::new(body))))
 }

@@ -11,6 +11,7 @@
 
 pub mod authority;
 pub mod aws;
+pub mod behaviour;
 pub mod cache;
 pub mod cloud;
 pub mod control_plane;

@@ -25,6 +25,7 @@ pub fn node_class() -> Value {
 pub struct NodePool {
     name: &'static str,
     requirements: Vec<Value>,
+    architectures: &'static [&'static str],
     limits: Value,
     labels: Value,
     expire_after: &'static str,
@@ -38,8 +39,8 @@ pub fn node_pool() -> NodePool {
         requirements: vec![
             json!({"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m", "r"]}),
             json!({"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["4"]}),
-            json!({"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}),
         ],
+        architectures: &["amd64"],
         limits: json!({}),
         labels: json!({}),
         expire_after: "Never",
@@ -48,6 +49,13 @@ pub fn node_pool() -> NodePool {
 }
 
 impl NodePool {
+    /// Of other architectures than `amd64`.
+    #[must_use]
+    pub const fn of_architectures(mut self, architectures: &'static [&'static str]) -> Self {
+        self.architectures = architectures;
+        self
+    }
+
     /// With one more requirement.
     #[must_use]
     pub fn requiring(mut self, key: &str, values: &[&str]) -> Self {
@@ -78,6 +86,10 @@ impl NodePool {
 
     /// The object.
     pub fn object(&self) -> Value {
+        let mut requirements = self.requirements.clone();
+        requirements.push(
+            json!({"key": "kubernetes.io/arch", "operator": "In", "values": self.architectures}),
+        );
         json!({
             "apiVersion": "karpenter.sh/v1",
             "kind": "NodePool",
@@ -85,7 +97,7 @@ impl NodePool {
             "spec": {
                 "template": {"metadata": {"labels": self.labels}, "spec": {
                     "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-                    "requirements": self.requirements,
+                    "requirements": requirements,
                     "expireAfter": self.expire_after,
                 }},
                 "disruption": {

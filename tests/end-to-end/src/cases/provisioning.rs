@@ -7,6 +7,7 @@ use end_to_end::objects::{deployment, node_class, node_pool, one_pod};
 use end_to_end::stack::{Stack, is_consistent, poll};
 use end_to_end::world::{World, eventually};
 use kube::ResourceExt as _;
+use serde_json::Value;
 
 crate::cases![
     a_hundred_pending_pods_get_nodes_and_run,
@@ -101,7 +102,12 @@ async fn users_see_what_happened_with_kubectl(world: Arc<World>) -> Result<()> {
 
 /// The functions, and a NodePool and an EC2NodeClass called `default` that are ready.
 pub(super) async fn with_defaults(world: &World) -> Result<Stack> {
-    world.apply(&node_class()).await?;
+    with_class(world, &node_class()).await
+}
+
+/// The functions, an EC2NodeClass `default` and a NodePool of it, both ready.
+pub(super) async fn with_class(world: &World, class: &Value) -> Result<Stack> {
+    world.apply(class).await?;
     world.apply(&node_pool().object()).await?;
     let mut stack = Stack::deploy(world).await?;
     let path = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use end_to_end::aws::Aws;
+use end_to_end::behaviour::Behaviour;
 use end_to_end::gate::Side;
 use end_to_end::objects::{deployment, pod};
 use end_to_end::world::{CLUSTER, World, eventually};
@@ -27,6 +28,8 @@ crate::cases![
     a_side_that_is_cut_off_cannot_be_reached,
     a_watch_through_the_gate_brings_events_until_it_expires,
     a_token_that_eks_did_not_make_is_refused,
+    an_instance_is_known_late_where_a_case_asks_for_that,
+    what_ec2_refuses_is_refused_here,
 ];
 
 /// The taint of a new node.
@@ -187,4 +190,50 @@ async fn a_token_that_eks_did_not_make_is_refused(world: Arc<World>) -> Result<(
     let why = world.cloud.refusals().await?;
     ensure!(why.iter().any(|why| why.contains("not to STS")), "{why:?}");
     Ok(())
+}
+
+async fn an_instance_is_known_late_where_a_case_asks_for_that(world: Arc<World>) -> Result<()> {
+    let behaviour = Behaviour { instance_lag_seconds: 3.0, ..Behaviour::default() };
+    world.cloud.behave(&behaviour).await?;
+    let aws = Aws::at(world.aws_endpoint());
+    let id = aws.launch("m5.large", &user_data(&world, "", &[NEW])).await?;
+    for action in ["DescribeInstances", "TerminateInstances"] {
+        let error = refusal(&aws, action, &[("InstanceId.1", id.as_str())]).await?;
+        ensure!(error.contains("InvalidInstanceID.NotFound"), "{error}");
+    }
+    let filter = [("Filter.1.Name", "instance-id"), ("Filter.1.Value.1", id.as_str())];
+    let listed = aws.ask("DescribeInstances", &filter).await?;
+    ensure!(!listed.contains(&id), "it is listed at once: {listed}");
+    let listed = async || aws.ask("DescribeInstances", &filter).await;
+    eventually("it is listed", listed, |found| found.contains(&id)).await.map(drop)
+}
+
+async fn what_ec2_refuses_is_refused_here(world: Arc<World>) -> Result<()> {
+    let aws = Aws::at(world.aws_endpoint());
+    let too_long = STANDARD.encode("x".repeat(16 * 1024 + 1));
+    let named = ("LaunchTemplateName", "taken");
+    aws.ask("CreateLaunchTemplate", &[named, ("LaunchTemplateData.ImageId", "ami-1")]).await?;
+    let image = ("LaunchTemplateData.ImageId", "ami-1");
+    let is_refused = async |action: &str, parameters: &[(&str, &str)], code: &str| {
+        let error = refusal(&aws, action, parameters).await?;
+        ensure!(error.contains(code), "{action} is not refused with {code} but with {error}");
+        Ok(())
+    };
+    let create = "CreateLaunchTemplate";
+    let long = [("LaunchTemplateName", "long"), ("LaunchTemplateData.UserData", &too_long)];
+    is_refused(create, &long, "InvalidUserData.Malformed").await?;
+    let unnameable = [("LaunchTemplateName", "not a name"), image];
+    is_refused(create, &unnameable, "InvalidLaunchTemplateName.MalformedException").await?;
+    let taken = [named, image, ("DryRun", "true")];
+    is_refused(create, &taken, "InvalidLaunchTemplateName.AlreadyExistsException").await?;
+    let nowhere = [("ImageId", "ami-1"), ("MinCount", "1"), ("MaxCount", "1"), ("DryRun", "true")];
+    is_refused("RunInstances", &nowhere, "VPCIdNotSpecified").await
+}
+
+/// The error that a call is answered with.
+async fn refusal(aws: &Aws, action: &str, parameters: &[(&str, &str)]) -> Result<String> {
+    match aws.ask(action, parameters).await {
+        Ok(answer) => anyhow::bail!("{action} went well: {answer}"),
+        Err(error) => Ok(format!("{error:#}")),
+    }
 }

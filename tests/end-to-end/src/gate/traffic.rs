@@ -32,6 +32,7 @@ struct State {
     forgotten: usize,
     refused: BTreeMap<String, Refusal>,
     throttled: BTreeMap<String, u32>,
+    lost: BTreeMap<String, u32>,
     trap: Option<SetTrap>,
     expired_at: Option<Instant>,
     listed: BTreeMap<String, Instant>,
@@ -158,6 +159,12 @@ impl Traffic {
         self.state().throttled.insert(action.to_owned(), times);
     }
 
+    /// Has the answers of the next calls of an action lost: the other side has acted, the
+    /// connection ends, and the caller goes on without knowing.
+    pub fn lose_answers(&self, action: &str, times: u32) {
+        self.state().lost.insert(action.to_owned(), times);
+    }
+
     /// Allows what was denied.
     pub fn allow(&self, action: &str) {
         self.state().refused.remove(action);
@@ -264,8 +271,12 @@ impl Traffic {
         (verdict, None)
     }
 
-    /// After the other side has answered: `Break` where the caller is dead by now.
+    /// After the other side has answered: `Break` where the caller is dead by now, or the answer
+    /// is lost.
     pub(super) async fn after(&self, head: &Head) -> ControlFlow<()> {
+        if self.state().loses_answer(head) {
+            return ControlFlow::Break(());
+        }
         let trap = self.state().spring_after(head);
         match trap {
             Some(trap) => {
@@ -310,6 +321,13 @@ impl State {
             trap.is_for(head) && trap.left == 0 && trap.moment == Moment::After
         });
         is_due.then(|| self.trap.take()).flatten()
+    }
+
+    fn loses_answer(&mut self, head: &Head) -> bool {
+        let left = self.lost.get_mut(&head.action).filter(|left| **left > 0);
+        let Some(left) = left.filter(|_| head.is_change()) else { return false };
+        *left -= 1;
+        true
     }
 
     fn refusal(&mut self, head: &Head) -> Option<Response<String>> {
