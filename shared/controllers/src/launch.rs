@@ -19,7 +19,8 @@ use crate::record::claim::ClaimRecord;
 use crate::record::launch::LaunchRequest;
 use crate::run::{Problems, Run, change_claim, is_over};
 use crate::steps::launch_outcome::{
-    AfterLaunch, GiveUp, LaunchVerdict, after_launch, launch_failed, launched, next_attempt,
+    AfterLaunch, GiveUp, LaunchVerdict, after_launch, attempt_over, launch_failed, launched,
+    next_attempt,
 };
 
 /// Requests in one call, between two checks of the deadline.
@@ -156,6 +157,7 @@ pub(crate) async fn launch<P: Ports>(
             break;
         }
         let batch: Vec<Attempt> = rest.drain(..rest.len().min(BATCH_MAX)).collect();
+        let batch = begin_attempts(ports, batch, context, &mut report.problems).await;
         let outcomes = request_launches(ports.cloud(), &batch, context).await;
         let mut events = Vec::new();
         for (Attempt { claim, number }, outcome) in batch.into_iter().zip(outcomes) {
@@ -173,6 +175,46 @@ pub(crate) async fn launch<P: Ports>(
         crate::run::record_events(ports.cluster(), &events, &mut report.problems).await;
     }
     report
+}
+
+/// Records the next attempt of claims whose last one is over, before it is made. A claim for which
+/// that fails is left to the next run.
+async fn begin_attempts<P: Ports>(
+    ports: &P,
+    batch: Vec<Attempt>,
+    context: LaunchContext<'_>,
+    problems: &mut Problems,
+) -> Vec<Attempt> {
+    let is_over = |own: &&Attempt| own.claim.record.launch.attempt.is_over;
+    let over: Vec<Arc<LaunchRequest>> =
+        batch.iter().filter(is_over).map(|own| own.claim.record.launch.clone()).collect();
+    if over.is_empty() {
+        return batch;
+    }
+    let classes = classes_of(&over, context.node_classes);
+    let mut chosen = ports.cloud().launch_choices(&over, &classes).await.into_iter();
+    let mut begun = Vec::with_capacity(batch.len());
+    for Attempt { claim, number } in batch {
+        if !claim.record.launch.attempt.is_over {
+            begun.push(Attempt { claim, number });
+            continue;
+        }
+        let choices = chosen.next().flatten();
+        let (name, now) = (claim.record.claim.name.clone(), ports.clock().now());
+        let change = |record: ClaimRecord| {
+            let is_over = record.instance.is_none() && record.launch.attempt.is_over;
+            if is_over { next_attempt(record, choices.clone(), now) } else { record }
+        };
+        let changed = change_claim(ports.store(), claim, change).await;
+        let operation = || format!("record the next attempt to launch claim {name}");
+        let changed = problems.record(operation, changed).flatten();
+        // Another run may have found its instance, or have begun the attempt.
+        let is_ours = |own: &Versioned<ClaimRecord>| {
+            own.record.instance.is_none() && own.record.launch.attempt.since == now
+        };
+        begun.extend(changed.filter(is_ours).map(|claim| Attempt { claim, number }));
+    }
+    begun
 }
 
 /// A claim to launch, and how often this run has come to that.
@@ -267,20 +309,16 @@ async fn settle<P: Ports>(
         }
         LaunchVerdict::AttemptAnew { error, at_once } => {
             let failed = claim.record.launch.attempt.number;
-            let requests = [claim.record.launch.clone()];
-            let classes = classes_of(&requests, context.node_classes);
-            let chosen = ports.cloud().launch_choices(&requests, &classes).await;
-            let choices = chosen.into_iter().next().flatten();
             let change = |record: ClaimRecord| match record.instance {
                 None if record.launch.attempt.number == failed => {
-                    let record = next_attempt(record, choices.clone(), now);
+                    let record = attempt_over(record);
                     if at_once { record } else { launch_failed(record, &error, now) }
                 }
                 // Another run has found its instance, or is at a later attempt.
                 _ => record,
             };
             let changed = change_claim(ports.store(), claim, change).await;
-            let operation = || format!("record the next attempt to launch claim {name}");
+            let operation = || format!("record that an attempt to launch claim {name} is over");
             again = problems.record(operation, changed).flatten().filter(|_| at_once);
             LaunchResult::WillRetry(error)
         }

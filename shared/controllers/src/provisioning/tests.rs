@@ -181,14 +181,17 @@ fn an_attempt_that_ec2_refused_is_followed_by_one_with_another_token() {
     world.cloud.next(Launch::Refuses { is_mended: false });
     pass(&world, "run-1");
     let record = world.store.only_record();
-    assert_eq!((record.launch.attempt.number, record.launch_failures), (2, 1));
-    assert!(record.launch.attempt.choices.is_some(), "it is recorded before it is made");
+    let attempt = &record.launch.attempt;
+    assert_eq!((attempt.number, attempt.is_over, record.launch_failures), (1, true, 1));
     world.advance(1);
     pass(&world, "run-2");
+    let second = &world.store.only_record().launch.attempt;
+    assert_eq!((second.number, second.since, second.is_over), (2, at(1), false));
+    assert!(second.choices.is_some(), "it is recorded before it is made");
     let uid = record.claim.uid;
     let second: domain::Text = format!("{uid}-2").into();
     assert_eq!(*world.cloud.tokens.borrow(), [uid, second]);
-    assert_eq!(*world.cloud.repeats.borrow(), [false, true], "another run may have made it");
+    assert_eq!(*world.cloud.repeats.borrow(), [false; 2]);
     assert!(world.store.only_record().instance.is_some());
 }
 

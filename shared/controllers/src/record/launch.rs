@@ -57,6 +57,8 @@ pub struct LaunchAttempt {
     pub since: Timestamp,
     /// What was chosen for it; `None` leaves the choice to the call.
     pub choices: Option<LaunchChoices>,
+    /// EC2 has answered without an instance: the next attempt is recorded before it is made.
+    pub is_over: bool,
 }
 
 /// What a plan leaves open, chosen just before a launch.
@@ -70,7 +72,7 @@ pub struct LaunchChoices {
 
 impl Default for LaunchAttempt {
     fn default() -> Self {
-        Self { number: 1, since: Timestamp::UNIX_EPOCH, choices: None }
+        Self { number: 1, since: Timestamp::UNIX_EPOCH, choices: None, is_over: false }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The outcome of a launch, applied to its claim.
 
+use std::sync::Arc;
+
 use domain::instance_type::{InstanceType, InstanceTypes};
 use domain::label::{self, Labels};
 use domain::node_claim::ConditionType;
@@ -202,6 +204,12 @@ pub fn launch_failed(mut record: ClaimRecord, error: &PortError, now: Timestamp)
     record
 }
 
+/// The record once EC2 has answered its attempt without an instance.
+pub fn attempt_over(mut record: ClaimRecord) -> ClaimRecord {
+    Arc::make_mut(&mut record.launch).attempt.is_over = true;
+    record
+}
+
 /// The record with its next attempt, which asks for the same under another client token.
 pub fn next_attempt(
     mut record: ClaimRecord,
@@ -210,7 +218,7 @@ pub fn next_attempt(
 ) -> ClaimRecord {
     let mut launch = (*record.launch).clone();
     let number = launch.attempt.number.saturating_add(1);
-    launch.attempt = LaunchAttempt { number, since: now, choices };
+    launch.attempt = LaunchAttempt { number, since: now, choices, is_over: false };
     record.launch = launch.into();
     record
 }
@@ -221,7 +229,6 @@ mod tests {
     use crate::testing::{at, instance, instance_type, offering, record};
     use domain::instance_type::CapacityType;
     use domain::resource::CPU;
-    use std::sync::Arc;
 
     #[test]
     fn a_response_with_neither_instance_nor_error_marks_all_offerings_unavailable() {

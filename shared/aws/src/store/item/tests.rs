@@ -217,6 +217,7 @@ impl Draw {
                 subnets: draw.labels().iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
                 is_overlaid: draw.one_of(&[false, true]),
             }),
+            is_over: self.one_of(&[false, true]),
         }
     }
 

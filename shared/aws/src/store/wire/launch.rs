@@ -41,6 +41,8 @@ struct AttemptDocument {
     number: Option<u32>,
     since: Option<Moment>,
     choices: Option<ChoicesDocument>,
+    #[serde(default)]
+    is_over: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -51,12 +53,13 @@ struct ChoicesDocument {
 
 impl From<&LaunchAttempt> for AttemptDocument {
     fn from(attempt: &LaunchAttempt) -> Self {
-        let LaunchAttempt { number, since, choices } = attempt;
+        let LaunchAttempt { number, since, choices, is_over } = attempt;
         let choices = choices.as_ref().map(|own| {
             let LaunchChoices { subnets, is_overlaid } = own;
             ChoicesDocument { subnets: subnets.clone(), is_overlaid: *is_overlaid }
         });
-        Self { number: Some(*number), since: Some(Moment(*since)), choices }
+        let (number, since) = (Some(*number), Some(Moment(*since)));
+        Self { number, since, choices, is_over: *is_over }
     }
 }
 
@@ -70,6 +73,7 @@ impl From<AttemptDocument> for LaunchAttempt {
             number: document.number.unwrap_or(first.number),
             since: document.since.map_or(first.since, |since| since.0),
             choices,
+            is_over: document.is_over,
         }
     }
 }
