@@ -145,7 +145,7 @@ async fn neither_instance_nor_error_means_that_nothing_was_left() {
         panic!("an instance may still appear")
     };
     assert!(error.is_retryable(), "{error}");
-    let outcome = launch(&nothing(), &[recorded(91)]).await.remove(0);
+    let outcome = launch(&nothing(), &[recorded(31)]).await.remove(0);
     assert_eq!(outcome, LaunchOutcome::OutOfCapacity { exhausted: Vec::new() });
     let errors = fleet_error("VcpuLimitExceeded", A, "subnet-a1")
         + &fleet_error("MaxSpotInstanceCountExceeded", B, "subnet-b1");

@@ -23,6 +23,8 @@ use crate::world::World;
 const OPERATION: &str = "CreateFleet";
 /// How long an instance may be missing in descriptions, as the adapter to the real EC2 has it.
 const VISIBLE_AFTER: SignedDuration = SignedDuration::from_secs(90);
+/// The same where nobody had asked before and the answer is empty.
+const SILENCE_LASTS: SignedDuration = SignedDuration::from_secs(30);
 
 pub(super) fn launch(
     world: &mut World,
@@ -46,11 +48,11 @@ pub(super) fn launch(
     match world.launch(&fleet_request(request, class, capacity_type)) {
         Ok(answer) => {
             let outcome = answered(world, request, &answer);
-            let is_ambiguous = *is_repeat || answer.errors.is_empty();
-            if answer.instance.is_none() && is_ambiguous {
-                earlier_launch(world, request, outcome)
-            } else {
-                outcome
+            let wait = is_repeat.then_some(VISIBLE_AFTER);
+            let silence = answer.errors.is_empty().then_some(SILENCE_LASTS);
+            match wait.or(silence).filter(|_| answer.instance.is_none()) {
+                Some(wait) => earlier_launch(world, request, outcome, wait),
+                None => outcome,
             }
         }
         Err(FleetError::NothingOffered) => {
@@ -63,7 +65,7 @@ pub(super) fn launch(
             note_fault(world, &error.to_string());
             let error = PortError::new(ErrorKind::Conflict, OPERATION, error.to_string());
             let refused = LaunchOutcome::Refused { error, exhausted: Vec::new(), is_mended: false };
-            earlier_launch(world, request, refused)
+            earlier_launch(world, request, refused, VISIBLE_AFTER)
         }
         Err(error) => {
             let kind = match error {
@@ -158,6 +160,7 @@ fn earlier_launch(
     world: &mut World,
     request: &LaunchRequest,
     without: LaunchOutcome,
+    wait: SignedDuration,
 ) -> LaunchOutcome {
     let uid = claim_uid(request);
     let earlier = described(world).filter(|own| own.claim_uid.as_ref() == Some(&uid));
@@ -165,7 +168,7 @@ fn earlier_launch(
     if let Some(instance) = oldest {
         return LaunchOutcome::Launched { instance, exhausted: Vec::new() };
     }
-    if world.now.duration_since(request.attempt.since) >= VISIBLE_AFTER {
+    if world.now.duration_since(request.attempt.since) >= wait {
         return without;
     }
     let message = format!("EC2 may have an instance for {uid}, and does not show it yet");
