@@ -47,9 +47,9 @@ const CALLS_MAX: u32 = 3;
 /// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html>, which gives
 /// no bound; seconds are usual.
 const VISIBLE_AFTER: SignedDuration = SignedDuration::from_secs(90);
-/// The same where EC2 named neither an instance nor an error, and nobody had asked before: capacity
-/// was short, of which pool is not said.
-const SILENCE_LASTS: SignedDuration = SignedDuration::from_secs(30);
+/// Attempts to which EC2 may answer with neither an instance nor an error before that counts as want
+/// of capacity.
+const SILENCES_MAX: u32 = 1;
 const TOKEN_REUSED: &str = "IdempotentParameterMismatch";
 /// The code of offerings that no subnet or image of the node class fits.
 const UNSUPPORTED: &str = "Unsupported";
@@ -209,7 +209,7 @@ impl Ec2 {
                     }
                     self.release_addresses(&reserved, None);
                     if code == TOKEN_REUSED {
-                        return self.earlier_launch(plan, refused(error), VISIBLE_AFTER).await;
+                        return self.earlier_launch(plan, refused(error)).await;
                     }
                     return LaunchOutcome::Failed(error);
                 }
@@ -217,12 +217,8 @@ impl Ec2 {
             let answer = FleetAnswer::of(&output, &plan.class.status.subnets);
             let outcome = self.interpret(plan, &answer, &reserved);
             self.end_extras(&answer).await;
-            if answer.launched.is_none() {
-                let wait = is_repeat.then_some(VISIBLE_AFTER);
-                let silence = answer.refusals.is_empty().then_some(SILENCE_LASTS);
-                if let Some(wait) = wait.or(silence) {
-                    return self.earlier_launch(plan, outcome, wait).await;
-                }
+            if answer.launched.is_none() && is_repeat {
+                return self.earlier_launch(plan, outcome).await;
             }
             if answer.lacks_template() {
                 self.recreate_templates(plan).await;
@@ -276,6 +272,9 @@ impl Ec2 {
         if let Some(own) = &answer.launched {
             return LaunchOutcome::Launched { instance: instance_of(plan, own), exhausted };
         }
+        if answer.refusals.is_empty() && plan.request.attempt.number <= SILENCES_MAX {
+            return refused(unavailable("EC2 answered with neither an instance nor an error"));
+        }
         if answer.lacks_template() {
             let error = unavailable("EC2 does not know the launch template yet");
             return LaunchOutcome::Refused { error, exhausted, is_mended: true };
@@ -319,16 +318,13 @@ impl Ec2 {
 
     /// The instance of an earlier call for the same claim. Where EC2 shows none, the claim waits as
     /// long as it may still appear, and then is as though that call had not been.
-    async fn earlier_launch(
-        &self,
-        plan: &FleetPlan<'_>,
-        without: LaunchOutcome,
-        wait: SignedDuration,
-    ) -> LaunchOutcome {
+    async fn earlier_launch(&self, plan: &FleetPlan<'_>, without: LaunchOutcome) -> LaunchOutcome {
         let age = Timestamp::now().duration_since(plan.request.attempt.since);
         match self.instance_of_claim(&plan.request.token).await {
             Ok(Some(instance)) => LaunchOutcome::Launched { instance, exhausted: Vec::new() },
-            Ok(None) if age < wait => LaunchOutcome::Failed(not_visible_yet(&plan.request.token)),
+            Ok(None) if age < VISIBLE_AFTER => {
+                LaunchOutcome::Failed(not_visible_yet(&plan.request.token))
+            }
             Ok(None) => without,
             Err(error) => LaunchOutcome::Failed(error),
         }

@@ -23,8 +23,6 @@ use crate::world::World;
 const OPERATION: &str = "CreateFleet";
 /// How long an instance may be missing in descriptions, as the adapter to the real EC2 has it.
 const VISIBLE_AFTER: SignedDuration = SignedDuration::from_secs(90);
-/// The same where nobody had asked before and the answer is empty.
-const SILENCE_LASTS: SignedDuration = SignedDuration::from_secs(30);
 
 pub(super) fn launch(
     world: &mut World,
@@ -48,11 +46,10 @@ pub(super) fn launch(
     match world.launch(&fleet_request(request, class, capacity_type)) {
         Ok(answer) => {
             let outcome = answered(world, request, &answer);
-            let wait = is_repeat.then_some(VISIBLE_AFTER);
-            let silence = answer.errors.is_empty().then_some(SILENCE_LASTS);
-            match wait.or(silence).filter(|_| answer.instance.is_none()) {
-                Some(wait) => earlier_launch(world, request, outcome, wait),
-                None => outcome,
+            if answer.instance.is_none() && *is_repeat {
+                earlier_launch(world, request, outcome)
+            } else {
+                outcome
             }
         }
         Err(FleetError::NothingOffered) => {
@@ -65,7 +62,7 @@ pub(super) fn launch(
             note_fault(world, &error.to_string());
             let error = PortError::new(ErrorKind::Conflict, OPERATION, error.to_string());
             let refused = LaunchOutcome::Refused { error, exhausted: Vec::new(), is_mended: false };
-            earlier_launch(world, request, refused, VISIBLE_AFTER)
+            earlier_launch(world, request, refused)
         }
         Err(error) => {
             let kind = match error {
@@ -103,6 +100,11 @@ fn answered(world: &mut World, request: &LaunchRequest, answer: &FleetAnswer) ->
     }
     if answer.errors.is_empty() {
         note_fault(world, "neither an instance nor an error");
+        if request.attempt.number == 1 {
+            let what = "EC2 answered with neither an instance nor an error";
+            let error = PortError::new(ErrorKind::Unavailable, OPERATION, what);
+            return LaunchOutcome::Refused { error, exhausted, is_mended: false };
+        }
     }
     world.note_launch_failed(&request.claim, &insufficient);
     LaunchOutcome::OutOfCapacity { exhausted }
@@ -160,7 +162,6 @@ fn earlier_launch(
     world: &mut World,
     request: &LaunchRequest,
     without: LaunchOutcome,
-    wait: SignedDuration,
 ) -> LaunchOutcome {
     let uid = claim_uid(request);
     let earlier = described(world).filter(|own| own.claim_uid.as_ref() == Some(&uid));
@@ -168,7 +169,7 @@ fn earlier_launch(
     if let Some(instance) = oldest {
         return LaunchOutcome::Launched { instance, exhausted: Vec::new() };
     }
-    if world.now.duration_since(request.attempt.since) >= wait {
+    if world.now.duration_since(request.attempt.since) >= VISIBLE_AFTER {
         return without;
     }
     let message = format!("EC2 may have an instance for {uid}, and does not show it yet");

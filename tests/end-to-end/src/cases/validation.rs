@@ -92,7 +92,7 @@ async fn a_class_stays_ready_when_its_launch_template_exists_already(
 ) -> Result<()> {
     let mut stack = with_defaults(&world).await?;
     // A process that has validated nothing yet meets what the one before it has created.
-    is_ready_after_a_cold_start(&world, &mut stack, "CreateLaunchTemplate").await?;
+    is_ready_after_a_cold_start(&world, &mut stack, "RunInstances").await?;
     runs_a_pod(&world, &mut stack).await
 }
 
