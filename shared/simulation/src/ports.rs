@@ -4,12 +4,13 @@ mod claim_store;
 mod cloud;
 mod cluster;
 mod clusters;
+mod instance;
 mod launch;
 mod shared_world;
 
-pub(crate) use cloud::{CLAIM_TAG, CLAIM_UID_TAG};
 pub(crate) use cluster::listing_of;
 pub use clusters::Worlds;
+pub(crate) use instance::{CLAIM_TAG, CLAIM_UID_TAG};
 pub use shared_world::SharedWorld;
 
 #[cfg(test)]

@@ -12,9 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use controllers::ports::cloud::{
-    Exhausted, Instance, InstanceState, LaunchCall, LaunchOutcome, Termination,
-};
+use controllers::ports::cloud::{Exhausted, Instance, InstanceState, LaunchCall, LaunchOutcome};
 use controllers::ports::{ErrorKind, PortError};
 use controllers::record::launch::{LaunchChoices, LaunchRequest};
 use domain::instance_type::CapacityType;
@@ -47,8 +45,8 @@ const CALLS_MAX: u32 = 3;
 /// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html>, which gives
 /// no bound; seconds are usual.
 const VISIBLE_AFTER: SignedDuration = SignedDuration::from_secs(90);
-/// Attempts to which EC2 may answer with neither an instance nor an error before that counts as want
-/// of capacity.
+/// Attempts to which EC2 may answer with neither an instance nor an error before that counts as
+/// want of capacity.
 const SILENCES_MAX: u32 = 1;
 const TOKEN_REUSED: &str = "IdempotentParameterMismatch";
 /// The code of offerings that no subnet or image of the node class fits.
@@ -216,7 +214,11 @@ impl Ec2 {
             };
             let answer = FleetAnswer::of(&output, &plan.class.status.subnets);
             let outcome = self.interpret(plan, &answer, &reserved);
-            self.end_extras(&answer).await;
+            if !answer.extras.is_empty() {
+                // They bear the claim's uid, and the claim has another: they end as orphans.
+                let extras = answer.extras.len();
+                tracing::warn!(extras, "EC2 launched more instances than asked for");
+            }
             if answer.launched.is_none() && is_repeat {
                 return self.earlier_launch(plan, outcome).await;
             }
@@ -228,20 +230,6 @@ impl Ec2 {
         self.release_addresses(&reserved, None);
         let unknown = || not_visible_yet(&plan.request.token);
         LaunchOutcome::Failed(last.unwrap_or_else(unknown))
-    }
-
-    /// Ends instances beyond the one that was asked for: EC2 may launch more.
-    async fn end_extras(&self, answer: &FleetAnswer) {
-        if answer.extras.is_empty() {
-            return;
-        }
-        tracing::warn!(extras = answer.extras.len(), "EC2 launched more instances than asked for");
-        for outcome in self.terminate_instances(&answer.extras).await {
-            if let Termination::Failed(error) = outcome {
-                // It bears the claim's uid, and the claim has another: it is ended as an orphan.
-                tracing::warn!(%error, "failed to end an instance that was not asked for");
-            }
-        }
     }
 
     async fn recreate_templates(&self, plan: &FleetPlan<'_>) {

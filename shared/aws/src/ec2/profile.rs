@@ -96,8 +96,8 @@ impl Ec2 {
             .role_name(&**role)
             .send();
         match self.calls.send(Bucket::Iam, iam("AddRoleToInstanceProfile"), call).await {
-            // The role is there: IAM is eventually consistent, and does not know the profile yet.
-            Err(error) if error.kind == ErrorKind::NotFound && !is_about_role(&error) => {
+            // IAM is eventually consistent, and does not know the profile everywhere yet.
+            Err(error) if error.kind == ErrorKind::NotFound && is_about_profile(&error) => {
                 Err(PortError { kind: ErrorKind::Unavailable, ..error })
             }
             // Another process has added one: the next run sees which.
@@ -150,9 +150,9 @@ impl Ec2 {
     }
 }
 
-/// Whether IAM misses the role, as its message says, rather than the profile.
-fn is_about_role(error: &PortError) -> bool {
-    error.message.to_ascii_lowercase().contains("role with name")
+/// Whether IAM misses the profile, as its message says, rather than the role.
+fn is_about_profile(error: &PortError) -> bool {
+    error.message.contains("Instance Profile")
 }
 
 fn has_role(profile: &InstanceProfile, role: &str) -> bool {
@@ -185,10 +185,14 @@ mod tests {
     fn only_a_missing_role_is_reported_as_one() {
         let missing = |message: &str| {
             let message = format!("NoSuchEntity: {message}");
-            is_about_role(&PortError::new(ErrorKind::NotFound, "AddRoleToInstanceProfile", message))
+            is_about_profile(&PortError::new(
+                ErrorKind::NotFound,
+                "AddRoleToInstanceProfile",
+                message,
+            ))
         };
-        assert!(missing("The role with name nodes cannot be found."));
-        assert!(!missing("Instance Profile prod_1 cannot be found."));
+        assert!(!missing("The role with name nodes cannot be found."));
+        assert!(missing("Instance Profile prod_1 cannot be found."));
     }
 
     #[test]

@@ -6,26 +6,19 @@ use std::sync::Arc;
 use controllers::ports::cloud::{
     InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
 };
-use controllers::ports::{Cloud, ErrorKind, Instance, InstanceState, PortError};
+use controllers::ports::{Cloud, ErrorKind, Instance, PortError};
 use controllers::record::launch::{LaunchChoices, LaunchRequest};
 use controllers::status::{ReservationStatus, ResolvedSecurityGroup};
 use domain::Text;
 use domain::instance_type::InstanceTypes;
-use domain::label;
 use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
 use domain::stamp::NODE_CLASS_RULES;
 
+use super::instance::{DEFAULT_IMAGE, described};
 use super::launch;
 use super::shared_world::SharedWorld;
 use crate::ec2;
 use crate::world::World;
-
-/// The tag that distinguishes claims of one name.
-pub(crate) const CLAIM_UID_TAG: &str = "outrigger.dev/claim-uid";
-/// The tag that names an instance's claim.
-pub(crate) const CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
-/// The image of a node class whose images nobody has resolved.
-pub(super) const DEFAULT_IMAGE: &str = "ami-0123456789abcdef0";
 
 impl Cloud for SharedWorld {
     async fn instance_types(
@@ -115,15 +108,6 @@ impl Cloud for SharedWorld {
     }
 }
 
-/// Instances that EC2 shows with their tags, except those that it shows as terminated.
-pub(super) fn described(world: &World) -> impl Iterator<Item = Instance> {
-    world
-        .ec2
-        .described(world.now)
-        .filter(|(_, state)| *state != ec2::InstanceState::Terminated)
-        .map(|(own, shown_as)| Instance { price: None, state: state(shown_as), ..shown(own) })
-}
-
 /// Selectors find what the status of the class says already; else one of each, a subnet in each
 /// zone.
 fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
@@ -181,33 +165,4 @@ fn subnets(world: &World) -> Vec<ResolvedSubnet> {
         zone_id: None,
     };
     zones.into_iter().map(subnet).collect()
-}
-
-/// An instance as it is, with its tags.
-pub(super) fn shown(instance: &ec2::Instance) -> Instance {
-    let tag = |key: &str| instance.tags.get(key).cloned();
-    Instance {
-        id: instance.id.clone(),
-        provider_id: instance.provider_id(),
-        instance_type: instance.pool.instance_type.clone(),
-        zone: instance.pool.zone.clone(),
-        capacity_type: instance.pool.capacity_type,
-        reservation_id: instance.reservation.clone(),
-        price: Some(instance.price),
-        image_id: instance.image.clone(),
-        launched: instance.launched,
-        state: state(instance.state),
-        claim: tag(CLAIM_TAG),
-        claim_uid: tag(CLAIM_UID_TAG),
-        node_pool: tag(label::NODE_POOL),
-    }
-}
-
-fn state(state: ec2::InstanceState) -> InstanceState {
-    match state {
-        ec2::InstanceState::Pending => InstanceState::Pending,
-        ec2::InstanceState::Running => InstanceState::Running,
-        ec2::InstanceState::ShuttingDown => InstanceState::ShuttingDown,
-        ec2::InstanceState::Terminated => InstanceState::Terminated,
-    }
 }

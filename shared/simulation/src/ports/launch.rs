@@ -13,7 +13,7 @@ use domain::node_class::Ec2NodeClass;
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 use domain::{SignedDuration, Text};
 
-use super::cloud::{CLAIM_TAG, CLAIM_UID_TAG, DEFAULT_IMAGE, described, shown};
+use super::instance::{CLAIM_TAG, CLAIM_UID_TAG, DEFAULT_IMAGE, described, shown};
 use crate::ec2::{
     FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError, Registration,
 };
