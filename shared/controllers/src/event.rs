@@ -88,8 +88,6 @@ reasons! {
     Unconsolidatable Normal,
     /// Validation found that a consolidation no longer holds.
     ConsolidationRejected Normal,
-    /// Validation confirmed a consolidation.
-    ConsolidationApproved Normal,
     /// No node or NodePool can host a pod.
     FailedScheduling Warning,
     /// A place on a node is reserved for a pod.
@@ -100,8 +98,6 @@ reasons! {
     Evicted Normal,
     /// A pod may not be evicted now.
     FailedDraining Warning,
-    /// A drain is about to reach its `terminationGracePeriod`.
-    TerminationGracePeriodExpiring Warning,
     /// An instance could not be terminated.
     FailedTermination Warning,
     /// A Node has less of a resource than its claim promised.
@@ -110,10 +106,6 @@ reasons! {
     WaitingOnNodeClaimTermination Normal,
     /// EC2 interrupts an instance in a capacity reservation.
     CapacityReservationInstanceInterrupted Warning,
-    /// Too many nodes of a pool are unhealthy to replace one of them.
-    NodeRepairBlocked Warning,
-    /// No instance type meets the requirements of a NodePool.
-    NoCompatibleInstanceTypes Warning,
     /// No offering of a claim has capacity.
     InsufficientCapacityError Warning,
     /// A Node joined without taint `karpenter.sh/unregistered`, which keeps pods off until it is

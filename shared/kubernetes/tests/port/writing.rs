@@ -165,7 +165,7 @@ async fn an_event_names_the_uid_that_kubectl_looks_for() {
     })
     .await;
     let about = Subject::NodePool("web".into());
-    let event = Event::new(about, EventReason::NoCompatibleInstanceTypes, "none");
+    let event = Event::new(about, EventReason::Unconsolidatable, "none");
     cluster(&server).await.record_events(&[event]).await.unwrap();
     let written = server.asked().pop().unwrap();
     assert_eq!(written.path, "/api/v1/namespaces/default/events");
