@@ -160,16 +160,17 @@ pub(crate) async fn launch<P: Ports>(
         let batch = begin_attempts(ports, batch, context, &mut report.problems).await;
         let outcomes = request_launches(ports.cloud(), &batch, context).await;
         let mut events = Vec::new();
-        for (Attempt { claim, number }, outcome) in batch.into_iter().zip(outcomes) {
+        for (Attempt { claim, number }, mut outcome) in batch.into_iter().zip(outcomes) {
+            if let LaunchOutcome::Refused { is_mended, .. } = &mut outcome {
+                // What keeps failing backs off, whatever was done about it.
+                *is_mended &= number < ATTEMPTS_MAX;
+            }
             let settled = settle(ports, claim, outcome, context, &mut report.problems).await;
-            match settled.again {
-                Some(claim) if number < ATTEMPTS_MAX => {
-                    rest.push_back(Attempt { claim, number: number + 1 });
-                }
-                _ => {
-                    events.extend(event_of(&settled.launch));
-                    report.launches.push(settled.launch);
-                }
+            if let Some(claim) = settled.again {
+                rest.push_back(Attempt { claim, number: number + 1 });
+            } else {
+                events.extend(event_of(&settled.launch));
+                report.launches.push(settled.launch);
             }
         }
         crate::run::record_events(ports.cluster(), &events, &mut report.problems).await;

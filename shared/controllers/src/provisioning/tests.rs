@@ -206,7 +206,11 @@ fn an_attempt_whose_fault_was_mended_is_followed_at_once_but_not_for_ever() {
     assert_eq!(*world.cloud.repeats.borrow(), [false; 3]);
     let [launch] = report.launched.launches.as_slice() else { panic!("one claim, one result") };
     assert!(matches!(launch.result, LaunchResult::WillRetry(_)));
+    assert_eq!(world.store.only_record().launch_failures, 1, "the third backs off");
     pass(&world, "run-2");
+    assert!(world.store.only_record().instance.is_none());
+    world.advance(1);
+    pass(&world, "run-3");
     assert!(world.store.only_record().instance.is_some());
 }
 
