@@ -3,7 +3,7 @@
 use controllers::disruption::CommandChange;
 use controllers::handback::HandBackReport;
 use controllers::interruption::{HealthReport, Unhealthy};
-use controllers::lifecycle::{Change, ClaimChange, LifecycleReport, Orphan};
+use controllers::lifecycle::{Change, ClaimChange, HeldOrphans, LifecycleReport, Orphan};
 use controllers::node_classes::NodeClassReport;
 use lambda::Telemetry;
 use lambda::metrics::Unit;
@@ -64,6 +64,13 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &LifecycleReport) {
         }
     }
     telemetry.record_done("orphans", report.orphans.len());
+    let held = report.held_orphans.as_ref();
+    if let Some(HeldOrphans { instances, why }) = held {
+        tracing::error!(count = instances.len(), %why, "instances without a claim are kept");
+    }
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    let held = held.map_or(0, |own| own.instances.len()) as f64;
+    telemetry.metrics().gauge("outrigger_orphans_held", &[], Unit::Count, held);
     for ((instance_type, capacity_type), count) in &report.instances {
         let labels =
             [("capacity_type", capacity_type.as_str()), ("instance_type", &**instance_type)];

@@ -125,6 +125,9 @@ reasons! {
     InstanceUnhealthy Warning,
     /// A node is drained because its instance is interrupted.
     TerminatingOnInterruption Warning,
+    /// Instances without a claim are not terminated, because there are suspiciously many. Not in
+    /// Karpenter.
+    OrphanedInstancesKept Warning,
     /// A schedule or CapacityBuffer is malformed. Not in Karpenter.
     InvalidSpecification Warning,
     /// The workload of a schedule does not exist in its namespace. Not in Karpenter.
@@ -141,6 +144,7 @@ impl EventReason {
         match self {
             Self::Unconsolidatable
             | Self::DisruptionBlocked
+            | Self::OrphanedInstancesKept
             | Self::InvalidSpecification
             | Self::ScaleTargetNotFound => SignedDuration::from_mins(15),
             Self::FailedScheduling => SignedDuration::from_mins(5),

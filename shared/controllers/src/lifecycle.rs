@@ -8,8 +8,10 @@ mod adoption;
 mod ending;
 mod joining;
 mod orphans;
+mod ownership;
 mod pools;
 mod report;
+mod restoration;
 mod tagging;
 
 use std::borrow::Cow;
@@ -36,7 +38,10 @@ use crate::steps::mirror::is_up_to_date;
 use crate::steps::reservation::is_expiring;
 use crate::steps::snapshot::ClusterState;
 
-pub use report::{Change, ClaimChange, LifecycleReport, Orphan};
+pub use report::{Change, ClaimChange, HeldOrphans, LifecycleReport, Orphan, WhyHeld};
+
+/// Requeue interval after records were rebuilt: their claims may have work waiting.
+const RESTORED_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 /// What to do about NodeClaims that this cluster's claims do not account for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +81,7 @@ pub(crate) async fn advance_under<P: Ports>(
         nodes: nodes_by_provider(&observed),
         objects: observed.listing.node_claims.iter().map(|own| (own.claim_uid(), own)).collect(),
         pods: observed.pods_by_node(),
+        unreadable: ports.store().unreadable_claims(),
         report: LifecycleReport { instances: census(&instances), ..LifecycleReport::default() },
         events: Vec::new(),
         to_drain: Vec::new(),
@@ -100,6 +106,7 @@ pub(crate) async fn advance_under<P: Ports>(
     if !is_over(ports, run) {
         match unmanaged {
             Unmanaged::Adopt => {
+                lifecycle.restore(lease).await;
                 lifecycle.adopt(lease, run.core).await;
                 lifecycle.remove_orphans().await;
             }
@@ -143,6 +150,8 @@ struct LifecycleRun<'a, P> {
     objects: BTreeMap<&'a Text, &'a NodeClaimObject>,
     /// Bound pods, by Node name.
     pods: BTreeMap<&'a Text, Vec<&'a Pod>>,
+    /// Names of claims whose records cannot be read.
+    unreadable: Vec<Text>,
     report: LifecycleReport,
     events: Vec<Event>,
     /// Claims whose Nodes are drained; the pods of all of them are evicted in one order.

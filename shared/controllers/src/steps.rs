@@ -18,6 +18,7 @@ pub mod node_class_status;
 pub mod pod_events;
 pub mod pool_status;
 pub mod reservation;
+pub mod restore;
 pub mod schedule;
 pub mod snapshot;
 pub mod tagging;

@@ -1,4 +1,7 @@
 //! Removing instances, NodeClaim objects and Nodes whose claim is gone.
+//!
+//! An instance that a NodeClaim object or a Node names is never one of them, and the others end a
+//! few at a time. Where there are suspiciously many, nothing ends until somebody confirms it.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +9,21 @@ use domain::label;
 use domain::node::Node;
 use domain::{SignedDuration, Text};
 
-use super::{LifecycleRun, Orphan};
+use super::ownership::Ownership;
+use super::{HeldOrphans, LifecycleRun, Orphan, WhyHeld};
+use crate::event::{Event, EventReason, Subject};
 use crate::ports::cloud::{Instance, Termination};
-use crate::ports::{ClaimStore, Cloud, Cluster, Ports};
+use crate::ports::cluster::NodeClaimObject;
+use crate::ports::{Cloud, Cluster, Ports};
 use crate::steps::end::INSTANCE_GRACE;
+
+/// Most orphaned instances terminated in one run.
+const ENDED_MAX: usize = 5;
+/// So many orphans are nothing unusual, whatever the size of the cluster: EC2 may launch more than
+/// it was asked for.
+const USUAL_MAX: usize = 5;
+/// Beyond this share of a cluster's instances, percent, orphans are taken for a lost table.
+const USUAL_SHARE_MAX: usize = 10;
 
 impl<'a, P: Ports> LifecycleRun<'a, P> {
     /// Removes what belongs to no claim. An instance is given a minute from its launch.
@@ -19,24 +33,14 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         self.release_nodes().await;
     }
 
-    /// Whether a claim has this instance, or may get it: a claim without one may have lost the
-    /// response to its launch.
-    fn belongs(&self, instance: &Instance) -> bool {
-        self.observed.claims.iter().any(|claim| match &claim.record.instance {
-            Some(own) => own.id == instance.id,
-            None => instance.claim_uid.as_ref() == Some(&claim.record.claim.uid),
-        })
-    }
-
     async fn end_instances(&mut self) {
-        let unreadable = self.ports.store().unreadable_claims();
+        let owners = Ownership::of(self);
         let orphans: Vec<&'a Instance> = self
             .instances
             .values()
             .copied()
-            .filter(|instance| instance.state.is_alive() && !self.belongs(instance))
-            .filter(|instance| !self.is_adoptable(instance))
-            .filter(|instance| !instance.claim.as_ref().is_some_and(|own| unreadable.contains(own)))
+            .filter(|instance| instance.state.is_alive() && !owners.is_recorded(instance))
+            .filter(|instance| !owners.has_object(instance) && !owners.has_node(instance))
             .collect();
         let (old, new): (Vec<&Instance>, Vec<&Instance>) = orphans
             .into_iter()
@@ -47,11 +51,18 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         if old.is_empty() {
             return;
         }
+        if let Some(why) = self.why_held(old.len()) {
+            return self.hold(&old, why);
+        }
+        if old.len() > ENDED_MAX {
+            self.requeue_after(INSTANCE_GRACE);
+        }
+        let old = &old[..old.len().min(ENDED_MAX)];
         let ids: Vec<Text> = old.iter().map(|instance| instance.id.clone()).collect();
         let operation = || format!("terminate {} orphaned instances", ids.len());
         let terminated = self.ports.cloud().terminate(&ids).await;
         let Some(outcomes) = self.report.problems.record(operation, terminated) else { return };
-        for (instance, outcome) in old.into_iter().zip(outcomes) {
+        for (instance, outcome) in old.iter().zip(outcomes) {
             match outcome {
                 Termination::ShuttingDown | Termination::Gone => {
                     self.report.orphans.push(Orphan::Instance(instance.id.clone()));
@@ -65,26 +76,45 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
     }
 
-    /// Whether a NodeClaim that we did not create names the instance: it is adopted rather than
-    /// terminated.
-    fn is_adoptable(&self, instance: &Instance) -> bool {
-        self.observed.listing.node_claims.iter().any(|object| {
-            object.mirror_of.is_none()
-                && object.claim.status.provider_id.as_ref() == Some(&instance.provider_id)
-        })
+    /// Why so many orphans are not believed to be ones.
+    fn why_held(&self, orphans: usize) -> Option<WhyHeld> {
+        let registered = |node: &&Node| node.labels.contains_key(label::REGISTERED);
+        let nodes = self.observed.listing.objects.nodes.iter().filter(registered).count();
+        if self.observed.claims.is_empty() && self.unreadable.is_empty() && nodes > 0 {
+            return Some(WhyHeld::NoRecords { nodes });
+        }
+        let instances = self.instances.values().filter(|own| own.state.is_alive()).count();
+        (orphans > USUAL_MAX && orphans * 100 > instances * USUAL_SHARE_MAX)
+            .then_some(WhyHeld::TooMany { orphans, instances })
+    }
+
+    fn hold(&mut self, orphans: &[&Instance], why: WhyHeld) {
+        let instances: Vec<Text> = orphans.iter().map(|instance| instance.id.clone()).collect();
+        let pools: BTreeSet<&Text> =
+            orphans.iter().filter_map(|instance| instance.node_pool.as_ref()).collect();
+        for pool in pools {
+            let message = format!("{why}: none of them is terminated until that is confirmed");
+            let about = Subject::NodePool(pool.clone());
+            self.events.push(Event::new(about, EventReason::OrphanedInstancesKept, message));
+        }
+        self.report.held_orphans = Some(HeldOrphans { instances, why });
     }
 
     /// Removes NodeClaim objects whose claim is gone: an earlier removal failed, or preceded their
     /// creation.
     pub(super) async fn remove_objects(&mut self) {
         let observed = self.observed;
-        let unreadable = self.ports.store().unreadable_claims();
-        for object in &observed.listing.node_claims {
+        let owners = Ownership::of(self);
+        let without: Vec<(&NodeClaimObject, bool)> = observed
+            .listing
+            .node_claims
+            .iter()
+            .filter(|object| owners.is_without_record(object))
+            .map(|object| (object, owners.instance_for(object).is_some()))
+            .collect();
+        for (object, has_instance) in without {
             let Some(uid) = &object.mirror_of else { continue };
-            if unreadable.contains(&object.claim.name) {
-                continue;
-            }
-            if observed.claims.iter().any(|claim| claim.record.claim.uid == *uid) {
+            if has_instance || self.may_be_in_use(object) {
                 continue;
             }
             let name = &object.claim.name;
@@ -94,6 +124,21 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
                 self.report.orphans.push(Orphan::NodeClaim(name.clone()));
             }
         }
+    }
+
+    /// Whether the node of an object without a claim may still be there, although EC2 lists no
+    /// instance: the Node is ready, or the object is so new that the list may lag.
+    fn may_be_in_use(&mut self, object: &NodeClaimObject) -> bool {
+        let is_new = object
+            .claim
+            .created
+            .is_some_and(|created| self.now.duration_since(created) <= INSTANCE_GRACE);
+        if is_new {
+            self.requeue_after(INSTANCE_GRACE);
+        }
+        let provider_id = object.claim.status.provider_id.as_ref();
+        let node = provider_id.and_then(|id| self.nodes.get(id));
+        is_new || node.is_some_and(|node| !node.is_not_ready())
     }
 
     /// Deletes registered Nodes that are not ready and have neither instance nor claim.

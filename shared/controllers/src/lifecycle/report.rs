@@ -18,6 +18,8 @@ pub struct LifecycleReport {
     pub changes: Vec<ClaimChange>,
     /// Objects and instances that belonged to no claim and were removed.
     pub orphans: Vec<Orphan>,
+    /// Instances that seem to belong to no claim, and were not terminated.
+    pub held_orphans: Option<HeldOrphans>,
     /// Instances of the cluster when the run began, by instance type and capacity type.
     pub instances: BTreeMap<(Text, CapacityType), usize>,
     /// When to run again; `None` when no work is in flight.
@@ -42,6 +44,8 @@ pub struct ClaimChange {
 pub enum Change {
     /// A NodeClaim that another controller or a user created was adopted.
     Adopted,
+    /// Its record was lost, and rebuilt from what the cluster says.
+    Restored,
     /// Its instance was found; the response to its launch had been lost.
     InstanceFound(Text),
     /// Its Node joined the cluster.
@@ -77,6 +81,35 @@ pub enum Orphan {
     NodeClaim(Text),
     /// A Node whose instance is gone.
     Node(Text),
+}
+
+/// Instances that seem to belong to no claim, and are left alone all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldOrphans {
+    /// Their ids, sorted.
+    pub instances: Vec<Text>,
+    /// Why.
+    pub why: WhyHeld,
+}
+
+/// Why orphaned instances are left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WhyHeld {
+    /// There is no record at all, and the cluster has nodes: the table is another one, or was
+    /// lost.
+    #[error("the table has no record of any claim, while the cluster has {nodes} nodes")]
+    NoRecords {
+        /// Nodes that claims launched.
+        nodes: usize,
+    },
+    /// So many cannot come from launches that went wrong: the table may be an older copy.
+    #[error("{orphans} of the cluster's {instances} instances have no claim")]
+    TooMany {
+        /// Instances without a claim.
+        orphans: usize,
+        /// Instances of the cluster.
+        instances: usize,
+    },
 }
 
 impl Report for LifecycleReport {

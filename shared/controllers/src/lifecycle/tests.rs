@@ -153,6 +153,112 @@ fn an_instance_without_a_claim_is_ended_after_a_minute() {
     assert!(!has_instance(&world));
 }
 
+/// The table is lost: no record of any claim is left.
+fn lose_the_table(world: &World) {
+    for record in world.store.records() {
+        world.store.delete(record.name());
+    }
+}
+
+fn restored(report: &LifecycleReport) -> usize {
+    report.changes.iter().filter(|change| change.what == Change::Restored).count()
+}
+
+#[test]
+fn a_lost_table_ends_no_node_and_its_claims_are_back_in_the_next_run() {
+    let world = initialized_world();
+    let before = world.store.only_record();
+    lose_the_table(&world);
+    world.advance(3600);
+    let report = run_once(&world);
+    assert_eq!((restored(&report), report.orphans.len()), (1, 0));
+    live(&world, 60);
+    let after = world.store.only_record();
+    assert!(has_instance(&world));
+    assert_eq!((after.claim.uid, after.instance), (before.claim.uid, before.instance));
+    assert_eq!(after.ending, None);
+    assert_eq!(world.node().deleted, None);
+}
+
+#[test]
+fn a_claim_whose_object_is_gone_too_is_rebuilt_from_its_node() {
+    let world = initialized_world();
+    world.cluster.change_node(|node| {
+        node.labels.insert(domain::label::NODE_CLASS.into(), "default".into());
+    });
+    lose_the_table(&world);
+    world.cluster.listing.borrow_mut().node_claims.clear();
+    world.advance(3600);
+    let report = run_once(&world);
+    assert_eq!((restored(&report), report.orphans.len()), (1, 0));
+    assert_eq!(world.store.only_record().phase(), ClaimPhase::Initialized);
+    assert_eq!(world.cluster.listing.borrow().node_claims.len(), 1, "it is mirrored again");
+}
+
+#[test]
+fn a_drain_that_was_under_way_goes_on_after_the_table_was_lost() {
+    let world = initialized_world();
+    delete_object(&world);
+    let _report = run_once(&world);
+    lose_the_table(&world);
+    assert_eq!(restored(&run_once(&world)), 1);
+    live(&world, 60);
+    assert!(!has_instance(&world) && world.store.records().is_empty());
+}
+
+#[test]
+fn an_instance_that_only_a_node_names_is_no_orphan() {
+    let world = initialized_world();
+    lose_the_table(&world);
+    world.cluster.listing.borrow_mut().node_claims.clear();
+    world.cluster.change_node(|node| node.labels.clear());
+    world.advance(3600);
+    let report = run_once(&world);
+    assert!(report.orphans.is_empty() && world.store.records().is_empty());
+    assert!(has_instance(&world));
+}
+
+/// Instances without claim, Node or object, beside those of the world.
+fn add_strangers(world: &World, count: usize) {
+    for index in 0..count {
+        let stranger = instance(&format!("i-{index:02}"), &record("gone"), at(0));
+        let stranger = Instance { claim_uid: None, ..stranger };
+        world.cloud.instances.borrow_mut().insert(format!("token-{index}").into(), stranger);
+    }
+}
+
+#[test]
+fn of_several_orphans_a_few_end_at_a_time() {
+    let world = initialized_world();
+    add_strangers(&world, 5);
+    world.advance(3600);
+    assert_eq!(run_once(&world).orphans.len(), 5);
+}
+
+#[test]
+fn suspiciously_many_orphans_stay_and_an_event_says_why() {
+    let world = initialized_world();
+    add_strangers(&world, 6);
+    world.advance(3600);
+    let report = run_once(&world);
+    assert!(report.orphans.is_empty());
+    let held = report.held_orphans.unwrap();
+    assert_eq!(held.instances.len(), 6);
+    assert_eq!(held.why, WhyHeld::TooMany { orphans: 6, instances: 7 });
+    assert!(world.cluster.has_event(EventReason::OrphanedInstancesKept));
+}
+
+#[test]
+fn without_any_record_nothing_ends_while_the_cluster_has_nodes() {
+    let world = initialized_world();
+    add_strangers(&world, 1);
+    lose_the_table(&world);
+    world.advance(3600);
+    let held = run_once(&world).held_orphans.unwrap();
+    assert_eq!(held.why, WhyHeld::NoRecords { nodes: 1 });
+    assert!(run_once(&world).held_orphans.is_none(), "its claim is back");
+}
+
 #[test]
 fn what_belongs_to_a_claim_that_cannot_be_read_is_no_orphan() {
     let world = World::new();
@@ -356,6 +462,9 @@ fn the_object_of_a_claim_that_is_gone_is_removed() {
     let claim = record("gone").claim;
     let object = NodeClaimObject { mirror_of: Some(claim.uid.clone()), claim };
     world.cluster.listing.borrow_mut().node_claims.push(object);
+    world.advance(60);
+    assert!(run_once(&world).orphans.is_empty(), "EC2's list may lack its instance");
+    world.advance(1);
     assert_eq!(run_once(&world).orphans, [Orphan::NodeClaim("gone".into())]);
     assert!(world.cluster.listing.borrow().node_claims.is_empty());
 }
