@@ -8,6 +8,7 @@
 //! `kube_client`, logs every refusal as an error, expected ones among them: leave it out of logs.
 
 mod attachment;
+mod authority;
 mod call;
 mod cluster;
 mod cluster_listing;
