@@ -1,5 +1,6 @@
 //! Reads that lag: a new instance is missing from lists, one that ended is still among them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,7 +52,7 @@ async fn an_instance_that_ec2_shows_after_its_end_serves_nobody(world: Arc<World
     world.control_plane.kubectl(&["delete", "replicaset", "web"]).await?;
     world.control_plane.kubectl(&["delete", "nodeclaims", "--all", "--wait=false"]).await?;
     let claims = async || node_claims(&world).await;
-    until(&mut stack, "the claim is gone", PATIENCE, claims, |found| found.is_empty()).await?;
+    until(&mut stack, "the claim is gone", PATIENCE, claims, BTreeSet::is_empty).await?;
     let shown = [("Filter.1.Name", "instance-state-name"), ("Filter.1.Value.1", "running")];
     let shown = Aws::at(world.aws_endpoint()).ask("DescribeInstances", &shown).await?;
     ensure!(shown.contains(&ended.id), "EC2 does not show {} as running any more", ended.id);
