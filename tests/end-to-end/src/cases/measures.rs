@@ -51,9 +51,9 @@ fn time_of(invocation: &Invocation) -> String {
 /// The reaction that is promised, for 95 of 100 pods.
 const REACTION: Duration = Duration::from_millis(2500);
 
-/// The same while EC2 is slow: a launch that fails is made again after a second or two, one whose
-/// launch template is not known yet after as long as that takes.
-const REACTION_OF_SLOW_EC2: Duration = Duration::from_secs(10);
+/// The same while EC2 is slow: a launch that fails is made again when the next pods come, and
+/// after ten seconds where none do.
+const REACTION_OF_SLOW_EC2: Duration = Duration::from_secs(15);
 
 /// Launches that EC2 refuses again and again back off.
 const MORE_PATIENCE: Duration = Duration::from_mins(4);
@@ -138,8 +138,9 @@ async fn make_bursts(world: &World, stack: &mut Stack) -> Result<BTreeMap<String
     made
 }
 
-/// Runs the functions until all pods run. Returns how long each waited for the launch of its node,
-/// shortest first; nothing, where the node was there before the pod.
+/// Runs the functions until all pods run. Returns how long each waited for the launch of a node with
+/// room for it, shortest first. Pods are alike and bound as the scheduler likes: the first that was
+/// made counts as waiting for the first room that was launched, and so on.
 async fn waits_for_instances(
     world: &World,
     stack: &mut Stack,
@@ -150,15 +151,21 @@ async fn waits_for_instances(
     let is_right = |found: &(usize, usize)| found.0 == found.1 && found.0 >= made.len() * 9 / 10;
     until(stack, "all pods run", MORE_PATIENCE, running, is_right).await?;
     let instances = world.cloud.instances().await?;
-    let mut waits = Vec::new();
+    let (mut launched, mut waiting) = (Vec::new(), Vec::new());
     for pod in world.pods().await? {
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
         let own = instances.iter().find(|own| Some(own.private_dns_name.as_str()) == node);
         let own = own.with_context(|| format!("the instance of {node:?}"))?;
-        let made = made.get(&pod.name_any()).context("a pod that was made")?;
-        let launched: Timestamp = own.launched.parse()?;
-        waits.push(Duration::try_from(launched.duration_since(made.time)).unwrap_or_default());
+        launched.push(own.launched.parse::<Timestamp>()?);
+        waiting.push(made.get(&pod.name_any()).context("a pod that was made")?.time);
     }
+    launched.sort_unstable();
+    waiting.sort_unstable();
+    let waits = launched.into_iter().zip(waiting).map(|(launched, made)| {
+        // None, where the room was there before the pod.
+        Duration::try_from(launched.duration_since(made)).unwrap_or_default()
+    });
+    let mut waits: Vec<_> = waits.collect();
     waits.sort_unstable();
     Ok(waits)
 }
