@@ -20,6 +20,7 @@
 """
 
 import json
+from datetime import timezone
 
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
@@ -75,6 +76,7 @@ class Administration:
             case ("PUT", "behaviour"):
                 if why := behaviour.change(request):
                     return 400, {"error": why}
+                refusals.BUCKETS_LEFT.forget()
                 self._set_network()
                 return 200, {}
             case ("POST", "others"):
@@ -151,7 +153,7 @@ def _instance(instance) -> dict:
         "capacityType": instance.lifecycle or "on-demand",
         "imageId": instance.image_id,
         "image": place.ec2().amis[instance.image_id].name,
-        "launched": instance.launch_time.isoformat(),
+        "launched": instance.launch_time.replace(tzinfo=timezone.utc).isoformat(),
         "privateDnsName": instance.private_dns_name,
         "privateIp": instance.private_ip,
         "tags": {tag["key"]: tag["value"] for tag in instance.get_tags()},

@@ -35,9 +35,13 @@ class Behaviour:
     stale_read_seconds: float = 0.0
     # Which of several unknown ids an error names.
     unknown_ids_named: str = "all"
+    # Who changes an instance that has vanished is denied that, as a policy that asks for tags has it.
+    vanished_is_denied: bool = False
     # CreateFleet's answer names the launch template beside its id; it tells zone and subnet of instances.
     answer_names_template: bool = False
     answer_places_instances: bool = False
+    # It repeats nothing of the request beside what was launched, or was not.
+    answer_omits_overrides: bool = False
     # What CreateFleet answers to the token of a fleet that launched nothing, and of one that did.
     failed_token: str = "sameAnswer"
     repeated_success: str = "sameInstances"
@@ -53,6 +57,10 @@ class Behaviour:
     call_failures: list = field(default_factory=list)
     # Requests and launches draw on EC2's token buckets.
     rate_buckets: bool = False
+    # What others in the account have left of those buckets at first: of each for requests that change something, and of
+    # that for launched instances. All of it, where it is not given.
+    requests_left: int | None = None
+    launches_left: int | None = None
     # Of the cluster's pods and services.
     ip_family: str = "ipv4"
 
@@ -88,10 +96,14 @@ def forget() -> None:
 
 
 def take(name: str, matches) -> dict | None:
-    """The first failure of a list that matches and has times left; it has one less from now on."""
+    """The first failure of a list that matches and has times left; it has one less from now on. One with `every` lets
+    so many pass, less one, before each time."""
     with LOCK:
         for failure in getattr(CURRENT, name):
             if failure.get("times", 1) > 0 and matches(failure):
+                failure["asked"] = failure.get("asked", 0) + 1
+                if failure["asked"] % failure.get("every", 1):
+                    continue
                 failure["times"] = failure.get("times", 1) - 1
                 return failure
     return None

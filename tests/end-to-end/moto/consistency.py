@@ -17,6 +17,7 @@ from moto.ec2.responses import EC2Response
 from moto.iam.models import IAMBackend
 
 import behaviour
+import fleet_failures
 
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_TerminateInstances.html
 MOST_IDS = 1000
@@ -76,6 +77,8 @@ def _refuse_unknown(self: EC2Response, ids: list[str], changes: bool) -> None:
         if is_shown(instance) and not (changes and has_vanished(instance.id))
     }
     if unknown := [own for own in ids if own not in shown]:
+        if changes and behaviour.CURRENT.vanished_is_denied and any(map(has_vanished, unknown)):
+            raise EC2ClientError("UnauthorizedOperation", fleet_failures.MESSAGES["UnauthorizedOperation"])
         raise unknown_instances(unknown)
 
 
@@ -125,7 +128,8 @@ def _describe_with_lag() -> None:
         answer = originally(self)
         asks_tags = any(name.startswith("tag") for name in filters)
         rows = (_seen(reservation, asks_tags) for reservation in answer.result["Reservations"])
-        answer.result["Reservations"] = [row for row in rows if row.instances]
+        # In no order that means anything.
+        answer.result["Reservations"] = sorted((row for row in rows if row.instances), key=lambda row: row.id[::-1])
         return answer
 
     EC2Response.describe_instances = describe_instances

@@ -117,7 +117,7 @@ class _Pool:
         return {
             "LaunchTemplateAndOverrides": {
                 "LaunchTemplateSpecification": self.specification,
-                "Overrides": self.override,
+                "Overrides": {} if behaviour.CURRENT.answer_omits_overrides else self.override,
             },
             "Lifecycle": self.capacity_type,
         }
@@ -239,12 +239,14 @@ class _Order:
             return why
         if why := validation.profile(pool.data.get("IamInstanceProfile")):
             return why
+        if why := validation.groups(self.backend, pool.data):
+            return why
         if pool.subnet.available_ip_address_count <= 0:
             return "InsufficientFreeAddressesInSubnet", (
                 f"There are not enough free addresses in subnet '{pool.subnet.id}' to satisfy the requested number of instances."
             )
         if code := market.SHORTAGE.code(kind, zone, pool.capacity_type):
-            return code, f"We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({zone})."
+            return code, fleet_failures.message(code, kind, zone)
         return None
 
     def _fleet(self) -> Fleet:

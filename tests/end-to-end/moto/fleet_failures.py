@@ -1,9 +1,9 @@
 """What goes wrong with the next fleets, by the knob `fleetFailures`: each
 
-    {"times": 1, "code": "RequestLimitExceeded", "message": "…", "instanceType": "m5.large", "zone": "…",
+    {"times": 1, "every": 1, "code": "RequestLimitExceeded", "message": "…", "instanceType": "m5.large", "zone": "…",
      "cheapestOnly": false, "fillers": false}
 
-Code and message stand in the answer, whose status is 200: beside every override, those of a type or zone, or (with
+With `every` only each such fleet fails. Code and message stand in the answer, whose status is 200: beside every override, those of a type or zone, or (with
 `cheapestOnly`) the one that would have been launched from. Other overrides launch, unless `fillers` asks that nothing
 does: then `UnfulfillableCapacity` stands beside each of them.
 """
@@ -39,6 +39,18 @@ MESSAGES = {
 }
 
 
+
+
+def message(code: str, instance_type: str, zone: str) -> str:
+    """What EC2 says beside a code about a pool."""
+    if code == "InsufficientInstanceCapacity":
+        return (
+            f"We currently do not have sufficient {instance_type} capacity in the Availability Zone you requested ({zone}). "
+            "Our system will be working on provisioning additional capacity."
+        )
+    return MESSAGES.get(code, f"{code} for {instance_type} in {zone}")
+
+
 @dataclass
 class Failing:
     """What becomes of the pools of one fleet."""
@@ -49,8 +61,7 @@ class Failing:
         """Why nothing is launched from a pool."""
         if self._is_about(pool, is_cheapest):
             code = self.failure["code"]
-            usual = MESSAGES.get(code, f"{code} for {pool.instance_type} in {pool.zone}")
-            return code, self.failure.get("message") or usual
+            return code, self.failure.get("message") or message(code, pool.instance_type, pool.zone)
         return FILLER if self.failure.get("fillers") else None
 
     def _is_about(self, pool, is_cheapest: bool) -> bool:

@@ -1,7 +1,8 @@
 """Smaller things that EC2 and IAM do and moto does not."""
 
 from moto.core.responses import ActionResult
-from moto.ec2.exceptions import EC2ClientError, InvalidInstanceIdError
+from moto.core.serialize import EC2Serializer
+from moto.ec2.exceptions import EC2ClientError, InvalidInstanceIdError, OperationNotPermitted4
 from moto.ec2.models import EC2Backend
 from moto.ec2.responses import EC2Response
 from moto.iam.responses import IamResponse
@@ -14,6 +15,16 @@ TYPES, OFFERINGS, PRICES = 100, 1000, 1000
 # What differs between questions that have the same answer.
 PASSING = {"NextToken", "MaxResults", "StartTime", "EndTime", "ClientToken"}
 
+# The HTTP status of errors of EC2; of all others it is 400.
+STATUSES = {
+    "AuthFailure": 401,
+    "UnauthorizedOperation": 403,
+    "DryRunOperation": 412,
+    "InternalError": 500,
+    "InsufficientInstanceCapacity": 500,
+    "RequestLimitExceeded": 503,
+}
+
 
 def install() -> None:
     EC2Response.describe_instance_types = _paged(EC2Response.describe_instance_types, "InstanceTypes", TYPES)
@@ -25,6 +36,8 @@ def install() -> None:
     EC2Response.describe_placement_groups = _describe_placement_groups
     IamResponse.list_instance_profiles = _list_instance_profiles
     _refuse_tags_of_what_is_gone()
+    _spare_zones_of_protected_instances()
+    _say_statuses()
 
 
 def _paged(originally, rows: str, most: int):
@@ -76,3 +89,34 @@ def _refuse_tags_of_what_is_gone() -> None:
         return originally(self, resource_ids, tags)
 
     EC2Backend.create_tags = create_tags
+
+
+def _spare_zones_of_protected_instances() -> None:
+    """One instance that is protected from termination spares all of its zone; the others end, and the call fails.
+
+    Source: https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_TerminateInstances.html
+    """
+    originally = EC2Backend.terminate_instances
+
+    def terminate_instances(self, instance_ids):
+        instances = self.get_multi_instances_by_id(instance_ids)
+        protected = [own for own in instances if str(own.disable_api_termination).lower() == "true"]
+        if not protected:
+            return originally(self, instance_ids)
+        spared = {own.availability_zone for own in protected}
+        if others := [own.id for own in instances if own.availability_zone not in spared]:
+            originally(self, others)
+        raise OperationNotPermitted4(protected[0].id)
+
+    EC2Backend.terminate_instances = terminate_instances
+
+
+def _say_statuses() -> None:
+    originally = EC2Serializer._serialized_error_to_response
+
+    def respond(self, resp, error, shape, serialized_error):
+        response = originally(self, resp, error, shape, serialized_error)
+        response["status_code"] = STATUSES.get(shape.error_code, response["status_code"])
+        return response
+
+    EC2Serializer._serialized_error_to_response = respond

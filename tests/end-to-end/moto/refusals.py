@@ -2,9 +2,10 @@
 
 The knob `callFailures` lists what becomes of the next calls of an action, each
 
-    {"times": 1, "action": "CreateFleet", "dryRun": false, "status": 503, "code": "RequestLimitExceeded", "message": "…"}
+    {"times": 1, "every": 1, "action": "CreateFleet", "dryRun": false, "status": 503, "code": "RequestLimitExceeded",
+     "message": "…"}
 
-where `dryRun` picks real calls or dry runs, and both where it is not given.
+where `dryRun` picks real calls or dry runs, and both where it is not given, and with `every` only each such call fails.
 
 Rates: https://docs.aws.amazon.com/AWSEC2/latest/DeveloperGuide/ec2-api-throttling.html
 """
@@ -41,17 +42,18 @@ LIMIT = "RequestLimitExceeded"
 
 
 class Buckets:
-    """Token buckets, each full at first."""
+    """Token buckets, each full at first but for what others have taken."""
 
     def __init__(self):
         self._lock = Lock()
         self._left: dict[str, tuple[float, float]] = {}
 
-    def draw(self, name: str, size: float, refill: float, tokens: int = 1) -> bool:
+    def draw(self, name: str, bucket: tuple[float, float], tokens: int = 1, at_first: int | None = None) -> bool:
         """Whether there were so many."""
         now = time.monotonic()
+        size, refill = bucket
         with self._lock:
-            left, at = self._left.get(name, (size, now))
+            left, at = self._left.get(name, (size if at_first is None else at_first, now))
             left = min(size, left + (now - at) * refill)
             has_enough = left >= tokens
             self._left[name] = (left - tokens if has_enough else left, now)
@@ -67,7 +69,8 @@ BUCKETS_LEFT = Buckets()
 
 def may_launch(instances: int) -> bool:
     """Fleets draw on the bucket of RunInstances; where it is empty, the error stands in a 200."""
-    return not behaviour.CURRENT.rate_buckets or BUCKETS_LEFT.draw("launched", *LAUNCHED, instances)
+    knobs = behaviour.CURRENT
+    return not knobs.rate_buckets or BUCKETS_LEFT.draw("launched", LAUNCHED, instances, knobs.launches_left)
 
 
 def answer(authorization: str, body: bytes) -> tuple[int, bytes] | None:
@@ -96,12 +99,13 @@ def _may_ask(action: str, form: dict) -> bool:
     bucket, name = BUCKETS.get(action, READING if is_read else MUTATING), action
     if is_unbounded:
         bucket, name = WITHOUT_BOUNDS, f"{action} without bounds"
-    if not BUCKETS_LEFT.draw(name, *bucket):
+    at_first = None if is_read else behaviour.CURRENT.requests_left
+    if not BUCKETS_LEFT.draw(name, bucket, at_first=at_first):
         return False
     if action != "TerminateInstances":
         return True
     ended = sum(key.startswith("InstanceId.") for key in form)
-    return BUCKETS_LEFT.draw("ended", *ENDED, ended)
+    return BUCKETS_LEFT.draw("ended", ENDED, ended)
 
 
 def _error(status: int, code: str, message: str) -> tuple[int, bytes]:

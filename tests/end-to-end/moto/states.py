@@ -79,6 +79,8 @@ def _tell_the_state_that_is() -> None:
         for row in answer.result["TerminatingInstances"]:
             name, code = truth(self.ec2_backend.get_instance(row["InstanceId"]))
             row["CurrentState"] = {"Code": code, "Name": name}
+        # Not in the order of the request.
+        answer.result["TerminatingInstances"].reverse()
         return answer
 
     EC2Response.terminate_instances = terminate_instances

@@ -23,6 +23,7 @@ TEMPLATE_NAME = re.compile(r"[a-zA-Z0-9().\-/_]{3,128}")
 TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 # With instance tags in metadata.
 METADATA_KEY = re.compile(r"[0-9a-zA-Z\-_+=,.@:]{1,255}")
+RESERVED_KEYS = {".", "..", "_index"}
 FLEET_TAGS = {"fleet", "instance", "volume", "network-interface"}
 LAUNCH_TAGS = {"instance", "volume", "network-interface", "spot-instances-request"}
 
@@ -54,6 +55,11 @@ def fleet(request, configs: list[dict]) -> None:
     token = request._get_param("ClientToken")
     if token and not TOKEN.fullmatch(token):
         raise _invalid("ClientToken is not valid.")
+    least = request._get_param("OnDemandOptions", {}) | request._get_param("SpotOptions", {})
+    if least.get("MinTargetCapacity") and not (least.get("SingleInstanceType") or least.get("SingleAvailabilityZone")):
+        raise _invalid("MinTargetCapacity needs SingleInstanceType or SingleAvailabilityZone.")
+    for override in (own for config in configs for own in config.get("Overrides") or []):
+        _override(override)
     if len(configs) > MOST_CONFIGS or sum(len(own.get("Overrides") or [{}]) for own in configs) > MOST_OVERRIDES:
         raise _invalid(f"A fleet has at most {MOST_OVERRIDES} launch template overrides.")
     for config in configs:
@@ -63,6 +69,16 @@ def fleet(request, configs: list[dict]) -> None:
         if not named.get("Version"):
             raise EC2ClientError("MissingParameter", "The request must contain a version of the launch template.")
     tags(request._get_param("TagSpecifications", []), FLEET_TAGS)
+
+
+def _override(own: dict) -> None:
+    for one, other in (("InstanceType", "InstanceRequirements"), ("AvailabilityZone", "AvailabilityZoneId")):
+        if own.get(one) and own.get(other):
+            raise EC2ClientError("InvalidParameterCombination", f"An override has either {one} or {other}.")
+    if "," in own.get("SubnetId", ""):
+        raise _invalid("An override of an instant fleet has one subnet.")
+    if float(own.get("Priority", 0)) < 0:
+        raise _invalid("The priority of an override is 0 or more.")
 
 
 def pools(all_pools: list) -> None:
@@ -93,7 +109,7 @@ def launch(data: dict, launch_tags: dict[str, dict], capacity_type: str) -> tupl
         return None
     keys = own.get("instance", {}) | launch_tags.get("instance", {})
     for key in keys:
-        if not METADATA_KEY.fullmatch(key):
+        if not METADATA_KEY.fullmatch(key) or key in RESERVED_KEYS:
             return (
                 "InvalidParameterValue",
                 f"'{key}' is not a valid tag key. Tag keys must match pattern ([0-9a-zA-Z\\\\-_+=,.@:]{{1,255}}), and must "
@@ -109,12 +125,23 @@ def profile(named: dict | None) -> tuple[str, str] | None:
     asked = named.get("Name") or named.get("Arn")
     for own in place.iam().instance_profiles.values():
         if asked in (own.name, own.arn) and consistency.is_profile_known(own):
-            return None
+            if own.roles:
+                return None
+            return "InvalidParameterValue", f'IAM Instance Profile "{own.arn}" has no associated IAM Roles'
     form = "name" if named.get("Name") else "arn"
     return (
         "InvalidParameterValue",
         f"Value ({asked}) for parameter iamInstanceProfile.{form} is invalid. Invalid IAM Instance Profile {form}",
     )
+
+
+def groups(backend, data: dict) -> tuple[str, str] | None:
+    """Why EC2 does not take the security groups of a launch template."""
+    interfaces = [own for nic in data.get("NetworkInterfaces", []) for own in nic.get("Groups", [])]
+    for group in data.get("SecurityGroupIds", []) + interfaces:
+        if backend.get_security_group_from_id(group) is None:
+            return "InvalidGroup.NotFound", f"The security group '{group}' does not exist"
+    return None
 
 
 def template(backend, named: dict):

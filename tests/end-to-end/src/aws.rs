@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 
+use crate::cloud::NODE_ROLE;
 use crate::http;
 
 /// EC2 behind an endpoint.
@@ -68,9 +69,11 @@ impl Aws {
     async fn make_profile(&self) -> Result<()> {
         let name = [("InstanceProfileName", PROFILE)];
         match self.call("iam", "2010-05-08", "CreateInstanceProfile", &name).await {
-            Err(error) if error.to_string().contains("EntityAlreadyExists") => Ok(()),
-            other => other.map(drop),
+            Err(error) if error.to_string().contains("EntityAlreadyExists") => return Ok(()),
+            other => other.map(drop)?,
         }
+        let role = [name[0], ("RoleName", NODE_ROLE)];
+        self.call("iam", "2010-05-08", "AddRoleToInstanceProfile", &role).await.map(drop)
     }
 
     /// Calls EC2; an answer that is not good is an error that holds it.

@@ -22,10 +22,14 @@ pub struct Behaviour {
     pub stale_read_seconds: f64,
     /// Which of several unknown ids an error names.
     pub unknown_ids_named: UnknownIds,
+    /// Who changes an instance that has vanished is denied that, rather than not finding it.
+    pub vanished_is_denied: bool,
     /// CreateFleet's answer names the launch template beside its id.
     pub answer_names_template: bool,
     /// CreateFleet's answer has zone and subnet of instances.
     pub answer_places_instances: bool,
+    /// CreateFleet's answer repeats nothing of the request beside what was launched, or was not.
+    pub answer_omits_overrides: bool,
     /// What CreateFleet answers to the token of a fleet that launched nothing.
     pub failed_token: FailedToken,
     /// What CreateFleet answers to the token of a fleet that launched something.
@@ -42,6 +46,10 @@ pub struct Behaviour {
     pub call_failures: Vec<CallFailure>,
     /// Requests and launches draw on EC2's token buckets.
     pub rate_buckets: bool,
+    /// What others have left at first of each bucket for requests that change something.
+    pub requests_left: Option<u32>,
+    /// What others have left at first of the bucket for launched instances.
+    pub launches_left: Option<u32>,
     /// The family of the cluster's addresses.
     pub ip_family: IpFamily,
 }
@@ -113,6 +121,9 @@ pub enum IpFamily {
 pub struct FleetFailure {
     /// Of how many fleets.
     pub times: u32,
+    /// Only each so many-th fleet fails; each, where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<u32>,
     /// EC2's error code.
     pub code: &'static str,
     /// Its message; a usual one where it is not given.
@@ -143,6 +154,9 @@ impl FleetFailure {
 pub struct CallFailure {
     /// Of how many calls.
     pub times: u32,
+    /// Only each so many-th call fails; each, where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<u32>,
     /// Such as `RunInstances`.
     pub action: &'static str,
     /// Only of dry runs, or only of others.

@@ -12,6 +12,7 @@ mod outages;
 mod permissions;
 mod provisioning;
 mod rig;
+mod slow;
 mod strict;
 mod validation;
 
@@ -21,7 +22,7 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 14] = [
+    let groups: [(&str, &[Case]); 19] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("provisioning", provisioning::CASES),
@@ -29,7 +30,12 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("interruption", interruption::CASES),
         ("adoption", adoption::CASES),
         ("migration", migration::CASES),
-        ("strict", strict::CASES),
+        ("strict", strict::attempts::CASES),
+        ("strict", strict::ending::CASES),
+        ("strict", strict::reading::CASES),
+        ("strict", strict::answers::CASES),
+        ("strict", strict::others::CASES),
+        ("strict", strict::nodes::CASES),
         ("validation", validation::CASES),
         ("outages", outages::CASES),
         ("capacity", capacity::CASES),

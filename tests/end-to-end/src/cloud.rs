@@ -84,6 +84,8 @@ pub struct Instance {
     pub zone: String,
     /// The zone's id.
     pub zone_id: String,
+    /// When it was launched, as in RFC 3339.
+    pub launched: String,
     /// `pending`, `running`, `shutting-down`, `terminated`.
     pub state: String,
     /// `spot` or `on-demand`.

@@ -219,7 +219,9 @@ impl Ec2 {
                 let extras = answer.extras.len();
                 tracing::warn!(extras, "EC2 launched more instances than asked for");
             }
-            if answer.launched.is_none() && is_repeat {
+            // An instance whose type or zone the answer leaves open: its description has them.
+            let is_named = output.instances().iter().any(|own| !own.instance_ids().is_empty());
+            if answer.launched.is_none() && (is_repeat || is_named) {
                 return self.earlier_launch(plan, outcome).await;
             }
             if answer.lacks_template() {

@@ -54,7 +54,7 @@ impl Ec2 {
                 }
                 // An instance that has vanished bears no tags any more, and a policy that asks for
                 // them denies it rather than not finding it.
-                Err(error) if error.kind == ErrorKind::Denied && batch.len() > 1 => {
+                Err(error) if error.kind == ErrorKind::Denied => {
                     outcomes.extend(self.terminate_what_is_allowed(batch, &error).await);
                 }
                 Err(error) => split(&batch, &error, &mut batches, &mut outcomes),

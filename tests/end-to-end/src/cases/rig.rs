@@ -226,6 +226,35 @@ async fn what_ec2_refuses_is_refused_here(world: Arc<World>) -> Result<()> {
     is_refused(create, &unnameable, "InvalidLaunchTemplateName.MalformedException").await?;
     let taken = [named, image, ("DryRun", "true")];
     is_refused(create, &taken, "InvalidLaunchTemplateName.AlreadyExistsException").await?;
+    let other = [("LaunchTemplateName", "other"), image, ("DryRun", "true")];
+    is_refused(create, &other, "DryRunOperation").await?;
+    let status =
+        world.traffic.calls_of("ec2:CreateLaunchTemplate").pop().and_then(|own| own.status);
+    ensure!(status == Some(412), "a dry run that would succeed has status {status:?}");
+    let template = "LaunchTemplateConfigs.1.LaunchTemplateSpecification";
+    let (named, version) =
+        (format!("{template}.LaunchTemplateName"), format!("{template}.Version"));
+    let fleet = |own: (&'static str, &'static str)| {
+        [
+            ("Type", "instant"),
+            ("TargetCapacitySpecification.TotalTargetCapacity", "1"),
+            (named.as_str(), "taken"),
+            (version.as_str(), "$Latest"),
+            own,
+        ]
+    };
+    for (parameter, value, code) in [
+        (
+            "LaunchTemplateConfigs.1.Overrides.1.SubnetId",
+            "subnet-1,subnet-2",
+            "InvalidParameterValue",
+        ),
+        ("LaunchTemplateConfigs.1.Overrides.1.Priority", "-1", "InvalidParameterValue"),
+        ("OnDemandOptions.MinTargetCapacity", "1", "InvalidParameterValue"),
+        ("TagSpecification.1.ResourceType", "spot-instances-request", "InvalidParameterValue"),
+    ] {
+        is_refused("CreateFleet", &fleet((parameter, value)), code).await?;
+    }
     let nowhere = [("ImageId", "ami-1"), ("MinCount", "1"), ("MaxCount", "1"), ("DryRun", "true")];
     is_refused("RunInstances", &nowhere, "VPCIdNotSpecified").await
 }

@@ -33,6 +33,8 @@ struct State {
     refused: BTreeMap<String, Refusal>,
     throttled: BTreeMap<String, u32>,
     lost: BTreeMap<String, u32>,
+    /// Of so many answers to changes one is lost; and how many there were.
+    lost_each: Option<(u32, u32)>,
     trap: Option<SetTrap>,
     expired_at: Option<Instant>,
     listed: BTreeMap<String, Instant>,
@@ -163,6 +165,11 @@ impl Traffic {
     /// connection ends, and the caller goes on without knowing.
     pub fn lose_answers(&self, action: &str, times: u32) {
         self.state().lost.insert(action.to_owned(), times);
+    }
+
+    /// Has of so many answers of EC2 to changes one lost, as [`Self::lose_answers`] does.
+    pub fn lose_answers_of_ec2(&self, one_in: u32) {
+        self.state().lost_each = Some((one_in, 0));
     }
 
     /// Allows what was denied.
@@ -324,8 +331,20 @@ impl State {
     }
 
     fn loses_answer(&mut self, head: &Head) -> bool {
-        let left = self.lost.get_mut(&head.action).filter(|left| **left > 0);
-        let Some(left) = left.filter(|_| head.is_change()) else { return false };
+        if !head.is_change() {
+            return false;
+        }
+        if let Some((one_in, count)) = &mut self.lost_each
+            && head.action.starts_with("ec2:")
+        {
+            *count += 1;
+            if count.is_multiple_of(*one_in) {
+                return true;
+            }
+        }
+        let Some(left) = self.lost.get_mut(&head.action).filter(|left| **left > 0) else {
+            return false;
+        };
         *left -= 1;
         true
     }
