@@ -7,6 +7,7 @@ use domain::label::{self, Labels};
 use domain::node_claim::ConditionType;
 use domain::{SignedDuration, Text, Timestamp};
 
+use super::backoff;
 use super::condition::{ConditionState, clear, set_condition, set_true, update_ready};
 use crate::ports::cloud::{Exhausted, Instance, LaunchOutcome};
 use crate::ports::error::{ErrorKind, PortError};
@@ -14,6 +15,8 @@ use crate::record::claim::{ClaimRecord, later};
 use crate::record::launch::{EFA, LaunchAttempt, LaunchChoices};
 use crate::record::unavailable::{ACCOUNT_TTL, ANY, UNAVAILABLE_TTL, UnavailableOffering};
 
+/// The shortest backoff between attempts to launch, without jitter.
+const PAUSE_FIRST: SignedDuration = SignedDuration::from_secs(1);
 /// The longest backoff between attempts to launch.
 const PAUSE_MAX: SignedDuration = SignedDuration::from_mins(1);
 
@@ -193,10 +196,11 @@ fn resolved_labels(
 }
 
 /// The record after a failed attempt: condition Launched has the error, and the next attempt backs
-/// off for 1 s, 2 s, 4 s … up to a minute.
+/// off for up to 1 s, 2 s, 4 s … up to a minute, at least half of it: claims that EC2 throttled
+/// together do not come back together.
 pub fn launch_failed(mut record: ClaimRecord, error: &PortError, now: Timestamp) -> ClaimRecord {
-    let pause = SignedDuration::from_secs(1_i64 << record.launch_failures.min(6)).min(PAUSE_MAX);
     record.launch_failures = record.launch_failures.saturating_add(1);
+    let pause = backoff::pause(PAUSE_FIRST, PAUSE_MAX, &record.claim.uid, record.launch_failures);
     record.launch_not_before = later(now, pause);
     let message = error.to_string();
     let state = ConditionState::unknown("LaunchFailed", &message);
@@ -291,16 +295,26 @@ mod tests {
     }
 
     #[test]
-    fn attempts_pause_twice_as_long_each_time_up_to_a_minute() {
+    fn attempts_pause_about_twice_as_long_each_time_up_to_a_minute() {
         let error = PortError::new(ErrorKind::Throttled, "CreateFleet", "slow down");
         let mut claim = record("web-1");
-        let mut pauses = Vec::new();
-        for _ in 0..8 {
+        for whole in [1, 2, 4, 8, 16, 32, 60, 60] {
             claim = launch_failed(claim, &error, at(0));
-            pauses.push(claim.launch_not_before.unwrap().duration_since(at(0)).as_secs());
+            let pause = claim.launch_not_before.unwrap().duration_since(at(0)).as_millis();
+            assert!((whole * 500..=whole * 1000).contains(&pause), "{pause} ms of {whole} s");
         }
-        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
         let launched = claim.claim.condition(ConditionType::Launched).unwrap();
         assert_eq!(&*launched.message, "CreateFleet: throttled: slow down");
+    }
+
+    #[test]
+    fn claims_that_were_throttled_together_do_not_come_back_together() {
+        let error = PortError::new(ErrorKind::Throttled, "CreateFleet", "slow down");
+        let due = |name: &str| launch_failed(record(name), &error, at(0)).launch_not_before;
+        let mut all: Vec<_> = (0..20).map(|index| due(&format!("web-{index}"))).collect();
+        all.sort();
+        all.dedup();
+        assert!(all.len() > 15, "{} different moments for twenty claims", all.len());
+        assert_eq!(due("web-1"), due("web-1"), "a run that is repeated decides the same");
     }
 }
