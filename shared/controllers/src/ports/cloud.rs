@@ -95,6 +95,8 @@ pub struct TagRequest {
 pub struct NodeClassResolution {
     /// Subnets, most free addresses first; at least one.
     pub subnets: Resolution<Vec<ResolvedSubnet>>,
+    /// Zones of those subnets that have no offerings, of which the class is told; it stays ready.
+    pub zones_without_offerings: Vec<Text>,
     /// Security groups, by id; at least one.
     pub security_groups: Resolution<Vec<ResolvedSecurityGroup>>,
     /// Images, in order of preference; at least one.
@@ -139,8 +141,8 @@ pub enum LaunchOutcome {
     },
     /// Every offering lacked capacity (`InsufficientInstanceCapacity`,
     /// `MaxSpotInstanceCountExceeded`, `VcpuLimitExceeded`, `UnfulfillableCapacity`, `Unsupported`,
-    /// `InsufficientFreeAddressesInSubnet`, `MaxFleetCountExceeded`,
-    /// `ReservationCapacityExceeded`), or EC2 returned neither an instance nor an error.
+    /// `InsufficientFreeAddressesInSubnet`, `ReservationCapacityExceeded`), or EC2 returned neither
+    /// an instance nor an error.
     OutOfCapacity {
         /// Those that failed.
         exhausted: Vec<Exhausted>,
