@@ -17,6 +17,7 @@ mod network;
 mod node_class;
 mod placement_group;
 mod profile;
+mod quota;
 mod reservation;
 mod status;
 mod tags;

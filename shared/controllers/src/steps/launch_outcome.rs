@@ -13,7 +13,9 @@ use crate::ports::cloud::{Exhausted, Instance, LaunchOutcome};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::{ClaimRecord, later};
 use crate::record::launch::{EFA, LaunchAttempt, LaunchChoices};
-use crate::record::unavailable::{ACCOUNT_TTL, ANY, UNAVAILABLE_TTL, UnavailableOffering};
+use crate::record::unavailable::{
+    ACCOUNT_TTL, ANY, NOT_OFFERED, NOT_OFFERED_TTL, UNAVAILABLE_TTL, UnavailableOffering,
+};
 
 /// The shortest backoff between attempts to launch, without jitter.
 const PAUSE_FIRST: SignedDuration = SignedDuration::from_secs(1);
@@ -101,7 +103,11 @@ fn unavailable(exhausted: Vec<Exhausted>, now: Timestamp) -> Vec<UnavailableOffe
     let mut all: Vec<UnavailableOffering> = exhausted
         .into_iter()
         .map(|one| {
-            let ttl = if &*one.instance_type == ANY { ACCOUNT_TTL } else { UNAVAILABLE_TTL };
+            let ttl = match (&*one.instance_type, &*one.code) {
+                (ANY, _) => ACCOUNT_TTL,
+                (_, NOT_OFFERED) => NOT_OFFERED_TTL,
+                _ => UNAVAILABLE_TTL,
+            };
             UnavailableOffering {
                 instance_type: one.instance_type,
                 zone: one.zone,
@@ -242,6 +248,21 @@ mod tests {
         assert_eq!(after.verdict, LaunchVerdict::GiveUp(GiveUp::NoCapacity(1)));
         assert_eq!(after.unavailable.len(), 1);
         assert_eq!(after.unavailable[0].until, at(180));
+    }
+
+    #[test]
+    fn how_long_an_offering_is_not_tried_follows_from_why() {
+        let record = record("web-1");
+        let until = |instance_type: &str, code: &str| {
+            let own = &record.launch.offerings[0];
+            let mut exhausted = Exhausted::of(own, code);
+            exhausted.instance_type = instance_type.into();
+            let outcome = LaunchOutcome::OutOfCapacity { exhausted: vec![exhausted] };
+            after_launch(&record, outcome, at(0)).unavailable[0].until
+        };
+        assert_eq!(until("m5.large", "InsufficientInstanceCapacity"), at(3 * 60));
+        assert_eq!(until(ANY, "MaxSpotInstanceCountExceeded"), at(10 * 60));
+        assert_eq!(until("m5.large", NOT_OFFERED), at(60 * 60));
     }
 
     #[test]
