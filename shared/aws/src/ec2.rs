@@ -9,6 +9,7 @@ mod client;
 mod filter;
 mod fleet;
 mod fleet_answer;
+mod fleet_call;
 mod image;
 mod image_alias;
 mod instance;
