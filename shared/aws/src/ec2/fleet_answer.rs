@@ -104,9 +104,8 @@ impl FleetAnswer {
         capacity_type: CapacityType,
         is_zone_full: impl Fn(&str) -> bool,
     ) -> Vec<Exhausted> {
-        let of_account = |own: &&Refusal| NO_SPOT_AT_ALL.contains(&own.code.as_str());
         if capacity_type == CapacityType::Spot
-            && let Some(own) = self.refusals.iter().find(of_account)
+            && let Some(own) = self.no_spot_at_all()
         {
             return vec![Exhausted {
                 instance_type: ANY.into(),
@@ -136,6 +135,11 @@ impl FleetAnswer {
         exhausted.sort();
         exhausted.dedup();
         exhausted
+    }
+
+    /// Why the account gets no spot instance at all now.
+    pub(super) fn no_spot_at_all(&self) -> Option<&Refusal> {
+        self.refusals.iter().find(|own| NO_SPOT_AT_ALL.contains(&own.code.as_str()))
     }
 
     /// Instance types for which the account has no vCPUs left.

@@ -34,6 +34,7 @@ use super::quota::share_quota;
 use super::tags;
 use super::templates::NeededTemplate;
 use crate::catalogue::Catalogue;
+use crate::error::redacted;
 
 /// The most CreateFleet calls in flight.
 const FLEET_CONCURRENCY_MAX: usize = 10;
@@ -281,10 +282,7 @@ impl Ec2 {
         let mut exhausted = beyond_quota(plan, answer, catalogue);
         exhausted.extend(answer.exhausted(plan.capacity_type(), is_zone_full));
         let exhausted: Vec<Exhausted> = exhausted.into_iter().collect();
-        if let Some(own) = answer.unsupported() {
-            let (class, message) = (&*plan.class.name, &*own.message);
-            tracing::warn!(class, message, "EC2 does not support what the EC2NodeClass asks for");
-        }
+        tell_operator(plan, answer);
         if let Some(own) = &answer.launched {
             return LaunchOutcome::Launched { instance: instance_of(plan, own), exhausted };
         }
@@ -341,7 +339,7 @@ impl Ec2 {
             Ok(None) if age < VISIBLE_AFTER => {
                 LaunchOutcome::Failed(not_visible_yet(&plan.request.token))
             }
-            Ok(None) => without,
+            Ok(None) => without.waited_for(),
             Err(error) => LaunchOutcome::Failed(error),
         }
     }
@@ -484,6 +482,18 @@ fn is_overlaid(plan: &FleetPlan<'_>, catalogue: &Catalogue) -> bool {
         && plan.choices.iter().any(|choice| {
             catalogue.price_of(choice.offering).is_some_and(|price| price != choice.offering.price)
         })
+}
+
+/// Logs what passes only once somebody changes something, though the launch goes on without it.
+fn tell_operator(plan: &FleetPlan<'_>, answer: &FleetAnswer) {
+    if let Some(own) = answer.unsupported() {
+        let (class, message) = (&*plan.class.name, redacted(&own.message));
+        tracing::warn!(class, %message, "EC2 does not support what the EC2NodeClass asks for");
+    }
+    if let Some(own) = answer.no_spot_at_all() {
+        let (code, message) = (&*own.code, redacted(&own.message));
+        tracing::warn!(code, %message, "EC2 gives this account no spot instances");
+    }
 }
 
 /// The offerings that draw on the same quota of vCPUs as one that the account has no more for, and

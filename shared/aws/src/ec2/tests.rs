@@ -223,7 +223,7 @@ async fn a_token_with_other_parameters_leads_to_the_instance_of_the_first_call()
     let gone =
         Script::default().refuses("CreateFleet", "IdempotentParameterMismatch", "other parameters");
     let outcome = repeat(&gone, 91).await;
-    assert!(matches!(outcome, LaunchOutcome::Refused { .. }), "{outcome:?}");
+    assert!(matches!(outcome, LaunchOutcome::Refused { is_mended: true, .. }), "{outcome:?}");
 }
 
 #[tokio::test]

@@ -158,12 +158,25 @@ pub enum LaunchOutcome {
         error: PortError,
         /// Offerings that lacked capacity.
         exhausted: Vec<Exhausted>,
-        /// What it failed for has been mended, so that another attempt may follow at once.
+        /// What it failed for has been mended, or time enough has passed, so that another attempt
+        /// may follow at once.
         is_mended: bool,
     },
     /// Any other failure. Whether an instance exists is unknown; a repeat with the same token
     /// returns it.
     Failed(PortError),
+}
+
+impl LaunchOutcome {
+    /// The outcome of an attempt whose instance was waited for in vain: that wait was its backoff.
+    pub fn waited_for(self) -> Self {
+        match self {
+            Self::Refused { error, exhausted, is_mended: _ } => {
+                Self::Refused { error, exhausted, is_mended: true }
+            }
+            other => other,
+        }
+    }
 }
 
 /// An offering that lacked capacity.

@@ -186,7 +186,7 @@ fn earlier_launch(
         return LaunchOutcome::Launched { instance, exhausted: Vec::new() };
     }
     if world.now.duration_since(request.attempt.since) >= VISIBLE_AFTER {
-        return without;
+        return without.waited_for();
     }
     let message = format!("EC2 may have an instance for {uid}, and does not show it yet");
     LaunchOutcome::Failed(PortError::new(ErrorKind::Unavailable, OPERATION, message))
