@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use aws_config::SdkConfig;
+use aws_config::retry::RetryConfig;
 use aws_smithy_async::future::pagination_stream::PaginationStream;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
@@ -17,6 +18,8 @@ use crate::error::{Action, port_error};
 #[derive(Clone, Debug)]
 pub struct Calls {
     pub(crate) ec2: aws_sdk_ec2::Client,
+    /// For CreateFleet alone: sends each call once.
+    pub(crate) launches: aws_sdk_ec2::Client,
     pub(crate) iam: aws_sdk_iam::Client,
     pub(crate) ssm: aws_sdk_ssm::Client,
     pub(crate) pricing: aws_sdk_pricing::Client,
@@ -36,7 +39,11 @@ impl Calls {
         let region = config.region().ok_or(NoRegion)?.as_ref().to_owned();
         let prices_from = aws_sdk_pricing::config::Region::from_static(pricing_region(&region));
         let pricing = aws_sdk_pricing::config::Builder::from(config).region(prices_from).build();
+        let once = aws_sdk_ec2::config::Builder::from(config)
+            .retry_config(RetryConfig::disabled())
+            .build();
         Ok(Self {
+            launches: aws_sdk_ec2::Client::from_conf(once),
             ec2: aws_sdk_ec2::Client::new(config),
             iam: aws_sdk_iam::Client::new(config),
             ssm: aws_sdk_ssm::Client::new(config),

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::error::Error;
 
 use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_runtime_api::http::Response as HttpResponse;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use aws_smithy_types::error::operation::BuildError;
 use controllers::ports::{ErrorKind, PortError};
@@ -34,8 +35,10 @@ pub struct Action {
 /// Suffixes of codes that mean that the resource does not exist.
 const NOT_FOUND_SUFFIXES: [&str; 3] = [".NotFound", ".NotFoundException", "NotFound"];
 const NOT_FOUND: [&str; 3] = ["NoSuchEntity", "ParameterNotFound", "ResourceNotFoundException"];
-const THROTTLED: [&str; 9] = [
+/// `MaxFleetCountExceeded` is a quota, but of fleets rather than of any pool: it passes as fleets end.
+const THROTTLED: [&str; 10] = [
     "RequestLimitExceeded",
+    "MaxFleetCountExceeded",
     "Throttling",
     "ThrottlingException",
     "ThrottledException",
@@ -75,18 +78,18 @@ const CONFLICT: [&str; 5] = [
     "ConditionalCheckFailedException",
     "InvalidLaunchTemplateName.AlreadyExistsException",
 ];
-/// Codes that mean that EC2 has no capacity left, or the account no quota. Karpenter treats the
-/// same codes as unfulfillable capacity.
+/// Codes that mean that EC2 has no capacity left, or the account no quota. Karpenter treats them as
+/// unfulfillable capacity.
 ///
 /// Source: <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html>.
 pub const NO_CAPACITY: [&str; 8] = [
     "InsufficientInstanceCapacity",
     "MaxSpotInstanceCountExceeded",
     "VcpuLimitExceeded",
+    "InstanceLimitExceeded",
     "UnfulfillableCapacity",
     "Unsupported",
     "InsufficientFreeAddressesInSubnet",
-    "MaxFleetCountExceeded",
     "ReservationCapacityExceeded",
 ];
 
@@ -129,6 +132,27 @@ where
         _ => ErrorKind::Unavailable,
     };
     from_code(action, kind, said)
+}
+
+/// Whether AWS has answered that it did nothing, or was never asked. `false` where the call may have
+/// taken effect: no answer came, none that could be read, or one that speaks of a failure inside.
+pub fn is_refusal<E, R>(error: &SdkError<E, HttpResponse<R>>) -> bool
+where
+    E: ProvideErrorMetadata + Error + 'static,
+    R: std::fmt::Debug + 'static,
+{
+    match error {
+        SdkError::ConstructionFailure(_) => true,
+        SdkError::ServiceError(context) => {
+            // RequestLimitExceeded comes with status 503.
+            match context.err().code().map(kind_of) {
+                Some(ErrorKind::Throttled) => true,
+                Some(ErrorKind::Unavailable) => false,
+                _ => context.raw().status().is_client_error(),
+            }
+        }
+        _ => false,
+    }
 }
 
 /// An error that EC2 reported inside a successful answer.
@@ -281,6 +305,7 @@ mod tests {
     fn codes_are_told_apart_by_what_can_be_done_about_them() {
         for (code, kind) in [
             ("RequestLimitExceeded", ErrorKind::Throttled),
+            ("MaxFleetCountExceeded", ErrorKind::Throttled),
             ("InvalidInstanceID.NotFound", ErrorKind::NotFound),
             ("InvalidLaunchTemplateName.NotFoundException", ErrorKind::NotFound),
             ("NoSuchEntity", ErrorKind::NotFound),
@@ -290,6 +315,16 @@ mod tests {
             ("InternalError", ErrorKind::Unavailable),
             ("IdempotentParameterMismatch", ErrorKind::Conflict),
             ("InvalidParameterValue", ErrorKind::Invalid),
+            ("InvalidInput", ErrorKind::Invalid),
+            ("InvalidFleetConfig", ErrorKind::Invalid),
+            ("InvalidBlockDeviceMapping", ErrorKind::Invalid),
+            ("InvalidUserData.Malformed", ErrorKind::Invalid),
+            ("InvalidAMIID.NotFound", ErrorKind::NotFound),
+            ("InvalidGroup.NotFound", ErrorKind::NotFound),
+            ("InvalidSubnetID.NotFound", ErrorKind::NotFound),
+            ("InstanceLimitExceeded", ErrorKind::NoCapacity),
+            ("OptInRequired", ErrorKind::Denied),
+            ("AuthFailure", ErrorKind::Denied),
             ("SomethingNew", ErrorKind::Unknown),
         ] {
             assert_eq!(kind_of(code), kind, "{code}");

@@ -3,6 +3,7 @@
 
 pub mod adopt;
 pub mod awaiting_capacity;
+pub mod backoff;
 pub mod buffer_status;
 pub mod command;
 pub mod condition;

@@ -16,7 +16,7 @@ pub use capacity_pool::CapacityPool;
 pub(crate) use cloud::Reclaim;
 pub use cloud::{Ec2, Faults, Supply};
 pub use fleet_request::{
-    FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError,
+    CallRefusal, FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError,
 };
 pub use instance::{Instance, InstanceState, Registration};
 

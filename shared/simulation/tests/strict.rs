@@ -18,7 +18,7 @@ use domain::node_pool::ConsolidationPolicy;
 use domain::settings::{FeatureGates, Settings};
 use report_text::report_text;
 use simulation::day::{MORNING, day};
-use simulation::ec2::{Ec2Behaviour, FailedToken, FleetErrorCode, RepeatedLaunch};
+use simulation::ec2::{CallRefusal, Ec2Behaviour, FailedToken, FleetErrorCode, RepeatedLaunch};
 use simulation::invariant::Violation;
 use simulation::report::{Happening, Report};
 use simulation::scenario::{CatalogChoice, Scenario};
@@ -292,6 +292,29 @@ fn rights_may_not_be_known_everywhere() {
     holds(refusing(FleetErrorCode::Denied));
 }
 
+/// Calls of CreateFleet are refused as a whole, for one reason.
+fn refusing_calls(refusal: CallRefusal, per_mille: u32) -> Ec2Behaviour {
+    Ec2Behaviour {
+        refused_calls_per_mille: per_mille,
+        call_refusal: Some(refusal),
+        ..Ec2Behaviour::default()
+    }
+}
+
+#[test]
+fn calls_may_be_refused_as_a_whole() {
+    for refusal in CallRefusal::ALL {
+        holds(refusing_calls(refusal, 300));
+    }
+    // Repetitions are refused too, while the instance of the first call is not shown yet.
+    holds(Ec2Behaviour {
+        described_after_max: SignedDuration::from_secs(30),
+        repeated_launch: RepeatedLaunch::Nothing,
+        failed_token: FailedToken::Mismatch,
+        ..refusing_calls(CallRefusal::Throttled, 500)
+    });
+}
+
 #[test]
 fn quotas_may_be_reached_and_other_pools_named_beside() {
     let has_fillers = true;
@@ -331,6 +354,8 @@ fn behaviours_are_really_taken_on() {
     assert!(said(&throttled, "RequestLimitExceeded inside"), "{}", report_text(&throttled));
     let empty = run(0, Ec2Behaviour { empty_answers_per_mille: 300, ..Ec2Behaviour::default() });
     assert!(said(&empty, "neither an instance nor an error"), "{}", report_text(&empty));
+    let calls = run(0, refusing_calls(CallRefusal::InvalidFleetConfig, 300));
+    assert!(said(&calls, "InvalidFleetConfig"), "{}", report_text(&calls));
     let refused = run(0, refusing_half(FailedToken::Mismatch, FleetErrorCode::Internal));
     assert!(said(&refused, "IdempotentParameterMismatch"), "{}", report_text(&refused));
 }

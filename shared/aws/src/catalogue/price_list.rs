@@ -52,7 +52,7 @@ impl OnDemandPrices {
 
 /// Whether the service has prices of the region.
 pub(super) fn is_listed(region: &str) -> bool {
-    !region.starts_with("us-gov-") && !region.contains("-iso")
+    !region.starts_with("us-gov-") && !region.starts_with("eusc-") && !region.contains("-iso")
 }
 
 /// The on-demand price of each instance type of the region, for Linux.
@@ -182,8 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn regions_of_the_government_and_isolated_ones_have_no_price_list() {
-        assert!(!is_listed("us-gov-west-1") && !is_listed("us-iso-east-1"));
-        assert!(is_listed("us-west-1"));
+    fn regions_of_other_partitions_than_the_chinese_have_no_price_list() {
+        for region in ["us-gov-west-1", "us-iso-east-1", "eu-isoe-west-1", "eusc-de-east-1"] {
+            assert!(!is_listed(region), "{region}");
+        }
+        for region in ["us-west-1", "cn-north-1", "me-central-1", "ap-southeast-7", "mx-central-1"]
+        {
+            assert!(is_listed(region), "{region}");
+        }
     }
 }

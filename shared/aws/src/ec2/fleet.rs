@@ -31,8 +31,13 @@ use crate::user_data::{self, Bootstrap, UserDataError, registered_labels, regist
 
 /// The most overrides of a fleet.
 ///
-/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/fleet-quotas.html>.
+/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/fleet-quotas.html>, which names them
+/// for other types of fleet.
 const OVERRIDES_MAX: usize = 300;
+/// Attempts that may have as many; the others have [`OVERRIDES_FEW`].
+const LARGE_ATTEMPTS_MAX: u32 = 2;
+/// As many instance types as Karpenter asks for.
+const OVERRIDES_FEW: usize = 60;
 /// The most launch templates of a fleet; see [`OVERRIDES_MAX`] for the source.
 const TEMPLATES_MAX: usize = 50;
 /// The version of a launch template to use: ours have a single one.
@@ -111,7 +116,7 @@ impl<'a> FleetPlan<'a> {
         let mut keys: Vec<TemplateKey<'a>> = Vec::new();
         let mut seen = BTreeSet::new();
         for offering in offerings {
-            if plan.choices.len() == OVERRIDES_MAX {
+            if plan.choices.len() == overrides_max(request.attempt.number) {
                 break;
             }
             let has_subnet = class.status.subnets.iter().any(|own| own.zone == offering.zone);
@@ -307,6 +312,12 @@ fn override_of(
         .availability_zone(&*offering.zone)
         .priority(offering.price.to_f64())
         .build()
+}
+
+/// The most overrides of an attempt: later ones ask for fewer, since EC2 refuses a body that is too
+/// large (`InvalidInput`) and names no bound. What is left out costs more than what is asked for.
+const fn overrides_max(attempt: u32) -> usize {
+    if attempt <= LARGE_ATTEMPTS_MAX { OVERRIDES_MAX } else { OVERRIDES_FEW }
 }
 
 /// What tells the launch templates of offerings apart.

@@ -4,7 +4,7 @@ use aws_sdk_ec2::operation::create_fleet::CreateFleetOutput;
 use aws_sdk_ec2::types::{CreateFleetError, LaunchTemplateAndOverridesResponse};
 use controllers::ports::cloud::Exhausted;
 use controllers::ports::{ErrorKind, PortError};
-use controllers::record::unavailable::ANY;
+use controllers::record::unavailable::{ANY, NOT_OFFERED};
 use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::node_class::ResolvedSubnet;
@@ -19,17 +19,23 @@ const NO_SPOT_ROLE: &str = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
 /// Codes that say of the account that it gets no spot instance now, whatever its type and zone.
 const NO_SPOT_AT_ALL: [&str; 2] = [NO_SPOT_ROLE, "MaxSpotInstanceCountExceeded"];
 /// The instance profile, or its role, is too new for EC2 to know it.
-pub(super) const PROFILE_UNKNOWN: [&str; 2] =
-    ["Invalid IAM Instance Profile", "has no associated IAM Roles"];
+const PROFILE_UNKNOWN: [&str; 2] = ["Invalid IAM Instance Profile", "has no associated IAM Roles"];
 /// What EC2 says of pools that were not the cause.
 const FILLER: &str = "UnfulfillableCapacity";
-/// The type is not sold in the zone.
-const NOT_OFFERED: &str = "InvalidFleetConfiguration";
+/// Of `Unsupported`: the type is not sold in the zone, rather than not as it was asked for.
+const NOT_IN_ZONE: &str = "is not supported in your requested Availability Zone";
+const UNSUPPORTED: &str = "Unsupported";
+/// The account has as many vCPUs of a kind of instance types as it may.
+pub(super) const VCPU_LIMIT: &str = "VcpuLimitExceeded";
+/// Of `InsufficientInstanceCapacity`: the placement group is full, and says nothing of the pool.
+const SPREAD_GROUP_FULL: &str = "spread placement group";
 
 /// An answer, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FleetAnswer {
     pub(super) launched: Option<LaunchedInstance>,
+    /// An instance of which the answer does not say where or what it is.
+    pub(super) undescribed: Option<Text>,
     /// Instances beyond the one that was asked for.
     pub(super) extras: Vec<Text>,
     pub(super) refusals: Vec<Refusal>,
@@ -69,10 +75,13 @@ impl FleetAnswer {
             })
         });
         let ids = output.instances().iter().flat_map(|own| own.instance_ids());
-        let is_extra = |id: &Text| launched.as_ref().is_some_and(|own| own.id != *id);
-        let extras = ids.map(|id| id.as_str().into()).filter(is_extra).collect();
+        let mut ids: Vec<Text> = ids.map(|id| id.as_str().into()).collect();
+        let is_launched = |id: &Text| launched.as_ref().is_some_and(|own| own.id == *id);
+        let own = ids.iter().position(is_launched).unwrap_or(0);
+        let own = (own < ids.len()).then(|| ids.remove(own));
+        let undescribed = own.filter(|_| launched.is_none());
         let refusals = output.errors().iter().map(|error| Refusal::of(error, subnets)).collect();
-        Self { launched, extras, refusals }
+        Self { launched, undescribed, extras: ids, refusals }
     }
 
     /// Subnets that had no address left.
@@ -95,9 +104,8 @@ impl FleetAnswer {
         capacity_type: CapacityType,
         is_zone_full: impl Fn(&str) -> bool,
     ) -> Vec<Exhausted> {
-        let of_account = |own: &&Refusal| NO_SPOT_AT_ALL.contains(&own.code.as_str());
         if capacity_type == CapacityType::Spot
-            && let Some(own) = self.refusals.iter().find(of_account)
+            && let Some(own) = self.no_spot_at_all()
         {
             return vec![Exhausted {
                 instance_type: ANY.into(),
@@ -120,7 +128,7 @@ impl FleetAnswer {
                     instance_type: own.instance_type.clone()?,
                     zone: own.zone.clone()?,
                     capacity_type,
-                    code: own.code.as_str().into(),
+                    code: own.exhausted_code().into(),
                 })
             })
             .collect();
@@ -129,7 +137,26 @@ impl FleetAnswer {
         exhausted
     }
 
-    /// A refusal that has nothing to do with capacity: what stands until somebody changes it before
+    /// Why the account gets no spot instance at all now.
+    pub(super) fn no_spot_at_all(&self) -> Option<&Refusal> {
+        self.refusals.iter().find(|own| NO_SPOT_AT_ALL.contains(&own.code.as_str()))
+    }
+
+    /// Instance types for which the account has no vCPUs left.
+    pub(super) fn beyond_quota(&self) -> impl Iterator<Item = &Text> {
+        self.refusals
+            .iter()
+            .filter(|own| own.code == VCPU_LIMIT)
+            .filter_map(|own| own.instance_type.as_ref())
+    }
+
+    /// Why pools do not support what was asked for, although their types are sold there: a fault of
+    /// the node class, for the operator.
+    pub(super) fn unsupported(&self) -> Option<&Refusal> {
+        self.refusals.iter().find(|own| own.code == UNSUPPORTED && !own.is_not_offered())
+    }
+
+    /// A refusal that has nothing to do with the capacity of a pool: what stands until somebody changes it before
     /// what passes by itself.
     pub(super) fn failure(&self) -> Option<PortError> {
         let others = self
@@ -138,7 +165,7 @@ impl FleetAnswer {
             .filter(|own| !own.is_for_want_of_capacity() && !is_template_missing(&own.code));
         let errors = others.map(|refusal| {
             let mut error = reported(ec2("CreateFleet"), &refusal.code, &refusal.message);
-            if PROFILE_UNKNOWN.iter().any(|text| refusal.message.contains(text)) {
+            if is_profile_unknown(&refusal.message) {
                 error.kind = ErrorKind::Unavailable;
             }
             error
@@ -160,10 +187,24 @@ impl Refusal {
     }
 
     fn is_for_want_of_capacity(&self) -> bool {
-        NO_CAPACITY.contains(&self.code.as_str())
+        (NO_CAPACITY.contains(&self.code.as_str()) && !self.message.contains(SPREAD_GROUP_FULL))
             || self.code == NO_SPOT_ROLE
             || (self.code == NOT_OFFERED && self.instance_type.is_some() && self.zone.is_some())
     }
+
+    /// Whether the type is not sold in the zone, which EC2 says in two ways.
+    fn is_not_offered(&self) -> bool {
+        self.code == NOT_OFFERED || (self.code == UNSUPPORTED && self.message.contains(NOT_IN_ZONE))
+    }
+
+    fn exhausted_code(&self) -> &str {
+        if self.is_not_offered() { NOT_OFFERED } else { &self.code }
+    }
+}
+
+/// Whether a refusal says that the instance profile, or its role, is too new for EC2 to know it.
+pub(super) fn is_profile_unknown(message: &str) -> bool {
+    PROFILE_UNKNOWN.iter().any(|text| message.contains(text))
 }
 
 /// Whether the code means that a launch template does not exist.
@@ -269,6 +310,63 @@ mod tests {
             assert_eq!(exhausted(&answer, true), [format!("m5.large a {code}")]);
             assert_eq!(answer.failure(), None, "{code}");
         }
+    }
+
+    fn error_with(code: &str, message: &str) -> CreateFleetError {
+        CreateFleetError::builder()
+            .error_code(code)
+            .error_message(message)
+            .launch_template_and_overrides(tried("m5.large", "subnet-1"))
+            .build()
+    }
+
+    #[test]
+    fn a_type_that_is_not_sold_in_a_zone_is_so_in_either_wording() {
+        let message = "Your requested instance type (m5.large) is not supported in your requested \
+                       Availability Zone (a). Please retry your request by not specifying one.";
+        for code in ["Unsupported", "InvalidFleetConfiguration"] {
+            let answer = read(vec![error_with(code, message)]);
+            assert_eq!(exhausted(&answer, false), ["m5.large a InvalidFleetConfiguration"]);
+            assert_eq!((answer.failure(), answer.unsupported()), (None, None), "{code}");
+        }
+        let message = "The requested configuration is currently not supported. Please check the \
+                       documentation for supported configurations.";
+        let answer = read(vec![error_with("Unsupported", message)]);
+        assert_eq!(exhausted(&answer, false), ["m5.large a Unsupported"]);
+        assert!(answer.unsupported().is_some(), "the operator is told");
+    }
+
+    #[test]
+    fn a_placement_group_that_is_full_says_nothing_of_its_pools() {
+        let full = "You've reached the limit of instances in this spread placement group. A spread \
+                    placement group can have up to seven instances per Availability Zone.";
+        let answer = read(vec![
+            error_with("InsufficientInstanceCapacity", full),
+            error("InsufficientInstanceCapacity", "m5.large", "subnet-2"),
+        ]);
+        assert_eq!(exhausted(&answer, false), ["m5.large b InsufficientInstanceCapacity"]);
+        assert!(answer.failure().unwrap().message.contains("spread placement group"));
+    }
+
+    #[test]
+    fn an_instance_of_which_the_answer_says_no_more_is_none_without_a_description() {
+        let known = CreateFleetInstance::builder()
+            .instance_ids("i-2")
+            .instance_type("m5.large".into())
+            .subnet_id("subnet-2")
+            .availability_zone("b")
+            .build();
+        let bare = CreateFleetInstance::builder().instance_ids("i-1").build();
+        let of = |instances| {
+            let output = CreateFleetOutput::builder().set_instances(Some(instances)).build();
+            FleetAnswer::of(&output, &subnets())
+        };
+        let answer = of(vec![bare.clone()]);
+        assert_eq!((answer.launched, answer.undescribed), (None, Some("i-1".into())));
+        let answer = of(vec![bare, known]);
+        assert_eq!(answer.launched.unwrap().id, "i-2".into());
+        assert_eq!((answer.undescribed, answer.extras), (None, vec!["i-1".into()]));
+        assert_eq!(of(Vec::new()), FleetAnswer::default());
     }
 
     #[test]

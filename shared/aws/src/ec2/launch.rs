@@ -2,13 +2,14 @@
 //!
 //! CreateFleet is called with the client token of the recorded attempt. EC2 keeps what it answered
 //! to a token: once it has answered without an instance the attempt is over, and the next one, with
-//! another token, is recorded before it is made. AWS does not say what a repeated call gets, so an
-//! answer to a repeat counts only where it names an instance: otherwise the instance is looked for
-//! by its tag, as long as EC2 may not show it yet.
+//! another token, is recorded before it is made. A first call that EC2 refused as a whole launched
+//! nothing, and ends its attempt likewise. AWS does not say what a repeated call gets, so an answer
+//! to a repeat counts only where it names an instance: otherwise the instance is looked for by its
+//! tag, as long as EC2 may not show it yet.
 //!
 //! Source: <https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html>.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,18 +27,18 @@ use catalog::CatalogOptions;
 use super::client::Ec2;
 use super::filter::filter;
 use super::fleet::{FleetPlan, LaunchContext, NotLaunchable};
-use super::fleet_answer::{FleetAnswer, LaunchedInstance, is_template_missing};
+use super::fleet_answer::{FleetAnswer, LaunchedInstance, VCPU_LIMIT, is_template_missing};
+use super::fleet_call::{FleetRefusal, FleetResponse};
 use super::instance::{not_visible_yet, provider_id};
+use super::quota::share_quota;
 use super::tags;
 use super::templates::NeededTemplate;
-use crate::budget::Bucket;
-use crate::calls::ec2;
 use crate::catalogue::Catalogue;
-use crate::error::{aws_error, port_error};
+use crate::error::redacted;
 
 /// The most CreateFleet calls in flight.
 const FLEET_CONCURRENCY_MAX: usize = 10;
-/// The most calls of one attempt: a call that EC2 refuses as a whole leaves its token unused.
+/// The most calls of one attempt whose launch template EC2 does not know: it leaves the token unused.
 const CALLS_MAX: u32 = 3;
 /// How long after its attempt was recorded an instance may be missing in descriptions, or lack its
 /// tags.
@@ -113,7 +114,7 @@ impl Ec2 {
                     };
                     let mut names = plan.templates.iter().map(|own| &own.template.name);
                     match names.find_map(|name| failed_templates.get(name)) {
-                        Some(error) => LaunchOutcome::Failed(error.clone()),
+                        Some(error) => not_asked(error.clone(), call.is_repeat),
                         None => self.launch_one(&plan, catalogue, call.is_repeat).await,
                     }
                 }
@@ -191,29 +192,31 @@ impl Ec2 {
             |zone| reserved.get(&Text::from(zone)).map(|(subnet, _)| subnet),
             is_overlaid,
         );
-        let mut last = None;
-        for _ in 0..CALLS_MAX {
-            let sent = call.clone().send_with(&self.calls.ec2);
-            let output = match self.calls.send_raw(Bucket::Launch, sent).await {
+        // An earlier run, or a try of this one that was not answered, may have launched it.
+        let mut is_repeat = is_repeat;
+        let mut calls = 0;
+        loop {
+            let FleetResponse { answer, is_unsure } = self.send_fleet(&call).await;
+            is_repeat |= is_unsure;
+            calls += 1;
+            let output = match answer {
                 Ok(output) => output,
-                Err(error) => {
-                    let code = aws_error(&error).code;
-                    let error = port_error(ec2("CreateFleet"), &error);
-                    if is_template_missing(&code) {
-                        // Such a call leaves nothing behind, so the token is still unused.
-                        last = Some(error);
-                        self.recreate_templates(plan).await;
-                        continue;
-                    }
+                // Such a call leaves nothing behind, so the token is still unused.
+                Err(own) if is_template_missing(&own.code) && calls < CALLS_MAX => {
+                    self.recreate_templates(plan).await;
+                    continue;
+                }
+                Err(own) => {
                     self.release_addresses(&reserved, None);
-                    if code == TOKEN_REUSED {
-                        return self.earlier_launch(plan, refused(error)).await;
-                    }
-                    return LaunchOutcome::Failed(error);
+                    return self.without_answer(plan, own, is_repeat).await;
                 }
             };
             let answer = FleetAnswer::of(&output, &plan.class.status.subnets);
-            let outcome = self.interpret(plan, &answer, &reserved);
+            if let Some(id) = &answer.undescribed {
+                self.release_addresses(&reserved, None);
+                return self.described_launch(plan, id).await;
+            }
+            let outcome = self.interpret(plan, &answer, &reserved, catalogue);
             if !answer.extras.is_empty() {
                 // They bear the claim's uid, and the claim has another: they end as orphans.
                 let extras = answer.extras.len();
@@ -229,9 +232,28 @@ impl Ec2 {
             }
             return outcome;
         }
-        self.release_addresses(&reserved, None);
-        let unknown = || not_visible_yet(&plan.request.token);
-        LaunchOutcome::Failed(last.unwrap_or_else(unknown))
+    }
+
+    /// The outcome of a call that EC2 refused as a whole or did not answer.
+    async fn without_answer(
+        &self,
+        plan: &FleetPlan<'_>,
+        own: FleetRefusal,
+        is_repeat: bool,
+    ) -> LaunchOutcome {
+        let FleetRefusal { code, error } = own;
+        let outcome = if error.kind == ErrorKind::NoCapacity {
+            LaunchOutcome::OutOfCapacity { exhausted: Vec::new() }
+        } else {
+            refused(error.clone())
+        };
+        if code == TOKEN_REUSED || (is_repeat && error.kind == ErrorKind::NoCapacity) {
+            self.earlier_launch(plan, outcome).await
+        } else if is_repeat {
+            LaunchOutcome::Failed(error)
+        } else {
+            outcome
+        }
     }
 
     async fn recreate_templates(&self, plan: &FleetPlan<'_>) {
@@ -248,6 +270,7 @@ impl Ec2 {
         plan: &FleetPlan<'_>,
         answer: &FleetAnswer,
         reserved: &ReservedSubnets<'_>,
+        catalogue: &Catalogue,
     ) -> LaunchOutcome {
         let now = Instant::now();
         let subnets = &plan.class.status.subnets;
@@ -258,7 +281,10 @@ impl Ec2 {
             addresses.mark_full(subnet, now);
         }
         let is_zone_full = |zone: &str| addresses.is_zone_full(subnets, zone, now);
-        let exhausted = answer.exhausted(plan.capacity_type(), is_zone_full);
+        let mut exhausted = beyond_quota(plan, answer, catalogue);
+        exhausted.extend(answer.exhausted(plan.capacity_type(), is_zone_full));
+        let exhausted: Vec<Exhausted> = exhausted.into_iter().collect();
+        tell_operator(plan, answer);
         if let Some(own) = &answer.launched {
             return LaunchOutcome::Launched { instance: instance_of(plan, own), exhausted };
         }
@@ -315,8 +341,16 @@ impl Ec2 {
             Ok(None) if age < VISIBLE_AFTER => {
                 LaunchOutcome::Failed(not_visible_yet(&plan.request.token))
             }
-            Ok(None) => without,
+            Ok(None) => without.waited_for(),
             Err(error) => LaunchOutcome::Failed(error),
+        }
+    }
+
+    /// The instance that an answer names without saying where or what it is.
+    async fn described_launch(&self, plan: &FleetPlan<'_>, id: &Text) -> LaunchOutcome {
+        match self.described(std::slice::from_ref(id)).await.remove(id) {
+            Some(instance) => LaunchOutcome::Launched { instance, exhausted: Vec::new() },
+            None => LaunchOutcome::Failed(not_visible_yet(&plan.request.token)),
         }
     }
 
@@ -367,6 +401,12 @@ impl Ec2 {
 /// An attempt that is over: the next one has another token.
 fn refused(error: PortError) -> LaunchOutcome {
     LaunchOutcome::Refused { error, exhausted: Vec::new(), is_mended: false }
+}
+
+/// The outcome where CreateFleet was not called. It is no proof that an earlier run's call launched
+/// nothing.
+fn not_asked(error: PortError, is_repeat: bool) -> LaunchOutcome {
+    if is_repeat { LaunchOutcome::Failed(error) } else { refused(error) }
 }
 
 fn unavailable(message: &str) -> PortError {
@@ -444,6 +484,34 @@ fn is_overlaid(plan: &FleetPlan<'_>, catalogue: &Catalogue) -> bool {
         && plan.choices.iter().any(|choice| {
             catalogue.price_of(choice.offering).is_some_and(|price| price != choice.offering.price)
         })
+}
+
+/// Logs what passes only once somebody changes something, though the launch goes on without it.
+fn tell_operator(plan: &FleetPlan<'_>, answer: &FleetAnswer) {
+    if let Some(own) = answer.unsupported() {
+        let (class, message) = (&*plan.class.name, redacted(&own.message));
+        tracing::warn!(class, %message, "EC2 does not support what the EC2NodeClass asks for");
+    }
+    if let Some(own) = answer.no_spot_at_all() {
+        let (code, message) = (&*own.code, redacted(&own.message));
+        tracing::warn!(code, %message, "EC2 gives this account no spot instances");
+    }
+}
+
+/// The offerings that draw on the same quota of vCPUs as one that the account has no more for, and
+/// that are as large: they would be tried in vain.
+fn beyond_quota(
+    plan: &FleetPlan<'_>,
+    answer: &FleetAnswer,
+    catalogue: &Catalogue,
+) -> BTreeSet<Exhausted> {
+    let vcpus = |name: &str| catalogue.catalog.find(name).map(|facts| facts.vcpus);
+    let is_beyond = |other: &Text| {
+        answer.beyond_quota().any(|own| share_quota(own, other) && vcpus(own) <= vcpus(other))
+    };
+    let offerings = plan.choices.iter().map(|choice| choice.offering);
+    let beyond = offerings.filter(|own| is_beyond(&own.instance_type));
+    beyond.map(|own| Exhausted::of(own, VCPU_LIMIT)).collect()
 }
 
 /// The instance, as far as the answer of CreateFleet describes it.

@@ -1,5 +1,8 @@
 //! Resolves a node class: the subnets, security groups, images and so on that it selects now.
 
+use std::collections::BTreeSet;
+
+use catalog::describe::region_of;
 use controllers::ports::cloud::{NodeClassResolution, Resolution};
 use controllers::ports::{ErrorKind, PortError};
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus, ResolvedAmi, ResolvedSubnet};
@@ -28,8 +31,20 @@ impl Ec2 {
             self.select_reservations(&class.spec.capacity_reservation_selector_terms, now),
             self.resolved_placement_group(class),
         );
+        let zones_without_offerings = subnets.as_deref().map(without_offerings).unwrap_or_default();
+        // Told once: from the next run on the class's status holds the subnets.
+        let is_news = |zone: &&Text| !class.status.subnets.iter().any(|own| own.zone == **zone);
+        for zone in zones_without_offerings.iter().filter(is_news) {
+            tracing::warn!(
+                class = &*class.name,
+                zone = &**zone,
+                "subnets in this zone have no offerings: Local Zones and Wavelength Zones are not \
+                 supported yet"
+            );
+        }
         let mut resolution = NodeClassResolution {
             subnets,
+            zones_without_offerings,
             security_groups,
             amis,
             instance_profile,
@@ -144,6 +159,13 @@ fn with_status(class: &Ec2NodeClass, resolution: &NodeClassResolution) -> Option
         ready: None,
     };
     Some(Ec2NodeClass { status, ..class.clone() })
+}
+
+/// The Local Zones and Wavelength Zones among those of subnets: the catalogue has none of their
+/// offerings, since the region's prices do not hold there.
+fn without_offerings(subnets: &[ResolvedSubnet]) -> Vec<Text> {
+    let zones: BTreeSet<&Text> = subnets.iter().map(|own| &own.zone).collect();
+    zones.into_iter().filter(|zone| region_of(zone).is_none()).cloned().collect()
 }
 
 /// What was found; unresolved where that is nothing.

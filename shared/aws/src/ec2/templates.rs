@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use aws_sdk_ec2::types::{Filter, LaunchTemplate, ResourceType};
+use aws_sdk_ec2::types::{Filter, LaunchTemplate, ResourceType, ValidationWarning};
 use controllers::ports::{ErrorKind, PortError};
 use domain::label::{self, Labels};
 use domain::node_class::Ec2NodeClass;
@@ -19,6 +19,7 @@ use super::tags;
 use super::template::Template;
 use crate::budget::Bucket;
 use crate::calls::{Calls, ec2, from_aws_time};
+use crate::error::redacted;
 
 /// The most names of a filter.
 const NAMES_A_CALL: usize = 200;
@@ -203,7 +204,21 @@ async fn create(calls: &Calls, own: NeededTemplate<'_>) -> Result<(), PortError>
     match calls.send(Bucket::Mutate, ec2("CreateLaunchTemplate"), call).await {
         // Another process created it: with the same content, since the name is its hash.
         Err(error) if error.kind == ErrorKind::Conflict => Ok(()),
-        outcome => outcome.map(drop),
+        Err(error) => Err(error),
+        Ok(output) => {
+            // It exists even so; launches from it will tell whether that matters.
+            let faults = output.warning().map(ValidationWarning::errors).unwrap_or_default();
+            for fault in faults {
+                let (code, message) = (fault.code(), fault.message().map(redacted));
+                tracing::warn!(
+                    name = &*own.template.name,
+                    code,
+                    message = message.as_deref(),
+                    "EC2 made a launch template with reservations"
+                );
+            }
+            Ok(())
+        }
     }
 }
 

@@ -128,6 +128,51 @@ async fn a_launch_tells_the_instance_and_what_had_none_left() {
 }
 
 #[tokio::test]
+async fn an_instance_that_the_answer_only_names_is_described() {
+    let bare = "<item><instanceIds><item>i-1</item></instanceIds></item>";
+    let script = Script::default()
+        .answers("CreateFleet", &fleet(bare, ""))
+        .answers("DescribeInstances", &described("i-1"));
+    let LaunchOutcome::Launched { instance, .. } = launch_one(&script).await else {
+        panic!("there is an instance")
+    };
+    assert_eq!((&*instance.id, &*instance.zone), ("i-1", B));
+    let hidden = Script::default().answers("CreateFleet", &fleet(bare, ""));
+    let outcome = launch_one(&hidden).await;
+    assert!(matches!(outcome, LaunchOutcome::Failed(_)), "another must not be risked: {outcome:?}");
+}
+
+#[tokio::test]
+async fn a_quota_is_that_of_every_type_as_large_that_draws_on_it() {
+    let on_demand = |name, zone| offering(name, zone, CapacityType::OnDemand, 96);
+    let mixed = LaunchRequest {
+        offerings: vec![
+            on_demand("m5.large", A),
+            on_demand("m5.large", B),
+            on_demand("r5.xlarge", B),
+            on_demand("t3.medium", A),
+            on_demand("m5.2xlarge", A),
+            on_demand("g4dn.2xlarge", A),
+            on_demand("t2.micro", A),
+        ],
+        ..recorded(0)
+    };
+    let script = Script::default()
+        .answers("CreateFleet", &fleet("", &fleet_error("VcpuLimitExceeded", A, "subnet-a1")));
+    let LaunchOutcome::OutOfCapacity { exhausted } = launch(&script, &[mixed]).await.remove(0)
+    else {
+        panic!("nothing was left")
+    };
+    let names: Vec<_> = exhausted
+        .iter()
+        .map(|own| format!("{} {}", own.instance_type, own.zone.trim_start_matches("us-east-1")))
+        .collect();
+    // Of two vCPUs or more, graphics apart; a smaller one may fit yet.
+    let expected = ["m5.2xlarge a", "m5.large a", "m5.large b", "r5.xlarge b", "t3.medium a"];
+    assert_eq!(names, expected);
+}
+
+#[tokio::test]
 async fn an_instance_that_ec2_does_not_describe_yet_is_known_from_the_fleet() {
     let script = Script::default().answers("CreateFleet", &fleet(&launched("i-1", B), ""));
     let LaunchOutcome::Launched { instance, .. } = launch_one(&script).await else {
@@ -147,13 +192,14 @@ async fn neither_instance_nor_error_means_that_nothing_was_left_the_second_time(
     second.attempt.number = 2;
     let outcome = launch(&nothing(), &[second]).await.remove(0);
     assert_eq!(outcome, LaunchOutcome::OutOfCapacity { exhausted: Vec::new() });
-    let errors = fleet_error("VcpuLimitExceeded", A, "subnet-a1")
-        + &fleet_error("MaxSpotInstanceCountExceeded", B, "subnet-b1");
+    let errors = fleet_error("InsufficientInstanceCapacity", A, "subnet-a1")
+        + &fleet_error("UnfulfillableCapacity", B, "subnet-b1");
     let refused = Script::default().answers("CreateFleet", &fleet("", &errors));
     let LaunchOutcome::OutOfCapacity { exhausted } = launch_one(&refused).await else {
         panic!("nothing was left")
     };
-    assert_eq!(exhausted.len(), 2);
+    let zones: Vec<&str> = exhausted.iter().map(|own| &*own.zone).collect();
+    assert_eq!(zones, [A], "what fills the answer up says nothing of its pool");
 }
 
 #[tokio::test]
@@ -177,7 +223,7 @@ async fn a_token_with_other_parameters_leads_to_the_instance_of_the_first_call()
     let gone =
         Script::default().refuses("CreateFleet", "IdempotentParameterMismatch", "other parameters");
     let outcome = repeat(&gone, 91).await;
-    assert!(matches!(outcome, LaunchOutcome::Refused { .. }), "{outcome:?}");
+    assert!(matches!(outcome, LaunchOutcome::Refused { is_mended: true, .. }), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -219,6 +265,121 @@ async fn an_attempt_that_ec2_refused_is_over() {
         assert_eq!((error.is_retryable(), is_mended), (is_passing, false), "{code}");
         assert_eq!(exhausted, [], "{code}: what fills an answer up says nothing of its pool");
     }
+}
+
+/// Codes of whole calls, with the status that EC2 gives them.
+const REFUSED_CALLS: [(&str, u16, ErrorKind); 9] = [
+    ("RequestLimitExceeded", 503, ErrorKind::Throttled),
+    ("MaxFleetCountExceeded", 400, ErrorKind::Throttled),
+    ("UnauthorizedOperation", 403, ErrorKind::Denied),
+    ("AuthFailure", 401, ErrorKind::Denied),
+    ("InvalidFleetConfig", 400, ErrorKind::Invalid),
+    ("InvalidInput", 400, ErrorKind::Invalid),
+    ("InvalidParameterValue", 400, ErrorKind::Invalid),
+    ("InvalidAMIID.NotFound", 400, ErrorKind::NotFound),
+    ("PendingVerification", 400, ErrorKind::Unknown),
+];
+
+/// An EC2 that refuses every try of a call.
+fn refusing(code: &str, status: u16) -> Script {
+    let refuse = |script: Script, _| script.fails("CreateFleet", status, code, "no");
+    (0..3).fold(Script::default(), refuse)
+}
+
+#[tokio::test]
+async fn a_first_call_that_ec2_refused_as_a_whole_launched_nothing_and_is_over() {
+    for (code, status, kind) in REFUSED_CALLS {
+        let script = refusing(code, status);
+        let LaunchOutcome::Refused { error, exhausted, is_mended } = launch_one(&script).await
+        else {
+            panic!("{code}: nothing was launched")
+        };
+        assert_eq!((error.kind, exhausted, is_mended), (kind, Vec::new(), false), "{code}");
+        let tries = if kind == ErrorKind::Throttled { 3 } else { 1 };
+        assert_eq!(script.asked("CreateFleet").len(), tries, "{code}");
+        assert!(script.asked("DescribeInstances").is_empty(), "{code}: there is none to look for");
+    }
+    let outcome = launch_one(&refusing("InsufficientInstanceCapacity", 400)).await;
+    assert_eq!(outcome, LaunchOutcome::OutOfCapacity { exhausted: Vec::new() });
+}
+
+#[tokio::test]
+async fn a_repeat_that_ec2_refused_as_a_whole_says_nothing_of_the_first_call() {
+    for (code, status, kind) in REFUSED_CALLS {
+        let LaunchOutcome::Failed(error) = repeat(&refusing(code, status), 91).await else {
+            panic!("{code}: the first call may have launched it")
+        };
+        assert_eq!(error.kind, kind, "{code}");
+    }
+    let script = refusing("InsufficientInstanceCapacity", 400)
+        .answers("DescribeInstances", &described("i-before"));
+    assert!(matches!(repeat(&script, 91).await, LaunchOutcome::Launched { .. }));
+}
+
+#[tokio::test]
+async fn a_call_of_which_a_try_was_not_answered_may_have_launched_an_instance() {
+    let lost = || Script::default().loses("CreateFleet");
+    let failing = |script: Script| script.fails("CreateFleet", 500, "InternalError", "inside");
+    let unavailable =
+        |script: Script| script.fails("CreateFleet", 503, "ServiceUnavailable", "come back");
+    for script in
+        [
+            lost().loses("CreateFleet").loses("CreateFleet"),
+            lost().refuses("CreateFleet", "UnauthorizedOperation", "no"),
+            failing(failing(failing(Script::default()))),
+            failing(Script::default()).refuses("CreateFleet", "InvalidFleetConfig", "no"),
+            unavailable(Script::default())
+                .refuses("CreateFleet", "RequestLimitExceeded", "no")
+                .fails("CreateFleet", 503, "RequestLimitExceeded", "no"),
+            lost().answers(
+                "CreateFleet",
+                &fleet("", &fleet_error("UnfulfillableCapacity", A, "subnet-a1")),
+            ),
+        ]
+    {
+        let outcome = launch_one(&script).await;
+        assert!(matches!(outcome, LaunchOutcome::Failed(_)), "{outcome:?}");
+    }
+    let script = lost().answers("CreateFleet", &fleet(&launched("i-1", B), ""));
+    assert!(matches!(launch_one(&script).await, LaunchOutcome::Launched { .. }));
+    let asked = script.asked("CreateFleet");
+    assert_eq!((asked.len(), &asked[0]), (2, &asked[1]), "the very same, under the same token");
+}
+
+#[tokio::test]
+async fn a_profile_that_ec2_does_not_know_yet_may_pass_though_the_whole_call_is_refused() {
+    let message = "Value (x) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance \
+                   Profile name";
+    let script = Script::default().refuses("CreateFleet", "InvalidParameterValue", message);
+    let LaunchOutcome::Refused { error, .. } = launch_one(&script).await else {
+        panic!("nothing was launched")
+    };
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert_eq!(script.asked("CreateFleet").len(), 1, "it takes minutes, not a pause");
+}
+
+#[tokio::test]
+async fn a_template_that_ec2_warns_of_is_used() {
+    let warning = "<warning><errorSet><item><code>InvalidAMIID.NotFound</code>\
+                   <message>The image id does not exist</message></item></errorSet></warning>";
+    let script = Script::default()
+        .answers("CreateLaunchTemplate", warning)
+        .answers("CreateFleet", &fleet(&launched("i-1", B), ""));
+    assert!(matches!(launch_one(&script).await, LaunchOutcome::Launched { .. }));
+}
+
+#[tokio::test]
+async fn without_its_launch_template_a_fleet_is_not_asked_for() {
+    let denied =
+        || Script::default().fails("CreateLaunchTemplate", 403, "UnauthorizedOperation", "no");
+    let script = denied();
+    let LaunchOutcome::Refused { error, is_mended, .. } = launch_one(&script).await else {
+        panic!("nothing was asked for")
+    };
+    assert_eq!((error.kind, is_mended), (ErrorKind::Denied, false));
+    assert!(script.asked("CreateFleet").is_empty());
+    let outcome = repeat(&denied(), 91).await;
+    assert!(matches!(outcome, LaunchOutcome::Failed(_)), "an earlier run asked: {outcome:?}");
 }
 
 #[tokio::test]
@@ -329,14 +490,14 @@ async fn the_subnet_with_most_free_addresses_is_used() {
 #[tokio::test]
 async fn one_launch_that_fails_spoils_no_other() {
     let script = Script::default()
-        .refuses("CreateFleet", "RequestLimitExceeded", "Request limit exceeded.")
+        .refuses("CreateFleet", "InvalidFleetConfig", "no such pool")
         .answers("CreateFleet", &fleet(&launched("i-2", B), ""));
     let other =
         LaunchRequest { token: "other".into(), claim: "default-2".into(), ..request(offerings()) };
     let without_class = LaunchRequest { node_class: "gone".into(), ..request(offerings()) };
     let outcomes = launch(&script, &[request(offerings()), without_class, other]).await;
-    let LaunchOutcome::Failed(error) = &outcomes[0] else { panic!("it was throttled") };
-    assert_eq!(error.kind, ErrorKind::Throttled);
+    let LaunchOutcome::Refused { error, .. } = &outcomes[0] else { panic!("it was refused") };
+    assert_eq!(error.kind, ErrorKind::Invalid);
     assert_eq!(
         outcomes[1],
         LaunchOutcome::NodeClassNotReady { message: "EC2NodeClass gone does not exist".into() }
@@ -362,7 +523,9 @@ async fn a_denial_names_the_action_and_no_account() {
                    arn:aws:sts::123456789012:assumed-role/x/y is not authorized to perform: \
                    ec2:CreateFleet on resource: arn:aws:ec2:us-east-1:123456789012:fleet/*";
     let script = Script::default().refuses("CreateFleet", "UnauthorizedOperation", message);
-    let LaunchOutcome::Failed(error) = launch_one(&script).await else { panic!("it is denied") };
+    let LaunchOutcome::Refused { error, .. } = launch_one(&script).await else {
+        panic!("it is denied")
+    };
     assert_eq!(error.kind, ErrorKind::Denied);
     let shown = format!("{error} {error:?}");
     assert!(shown.contains("ec2:CreateFleet") && !shown.contains("123456789012"), "{shown}");
@@ -471,6 +634,34 @@ async fn each_part_of_a_node_class_fails_by_itself() {
     let images = resolution.amis.unwrap_err();
     assert_eq!((&*images.reason, images.is_passing), ("AMINotFound", false));
     assert_eq!(resolution.instance_profile.as_deref(), Ok("nodes"));
+}
+
+#[tokio::test]
+async fn subnets_of_local_zones_are_resolved_and_said_to_have_no_offerings() {
+    let subnet = |id: &str, zone: &str| {
+        format!(
+            "<item><subnetId>{id}</subnetId><availabilityZone>{zone}</availabilityZone>\
+             <availableIpAddressCount>10</availableIpAddressCount></item>"
+        )
+    };
+    let subnets = [
+        subnet("subnet-1", "us-west-2-lax-1a"),
+        subnet("subnet-2", A),
+        subnet("subnet-3", "us-west-2-lax-1a"),
+        subnet("subnet-4", "us-east-1-wl1-bos-wlz-1"),
+    ];
+    let script = Script::default()
+        .answers("DescribeSubnets", &format!("<subnetSet>{}</subnetSet>", subnets.concat()));
+    let mut class = node_class("default");
+    let id = domain::node_class::SelectorTerm {
+        id: Some("subnet-1".into()),
+        ..domain::node_class::SelectorTerm::default()
+    };
+    class.spec.subnet_selector_terms = vec![id];
+    let resolution = ec2(&script).resolve_node_class(&class).await.unwrap();
+    assert_eq!(resolution.subnets.unwrap().len(), 4);
+    let zones = ["us-east-1-wl1-bos-wlz-1", "us-west-2-lax-1a"].map(Text::from);
+    assert_eq!(resolution.zones_without_offerings, zones);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::client::Ec2;
 use super::fleet::{FleetPlan, LaunchContext, NotLaunchable};
-use super::fleet_answer::PROFILE_UNKNOWN;
+use super::fleet_answer::is_profile_unknown;
 use super::tags;
 use super::templates::NeededTemplate;
 use super::unresolved::{call_failed, unresolved};
@@ -228,7 +228,7 @@ impl Rights {
             ErrorKind::NoCapacity => Ok(()),
             ErrorKind::Denied => Err(unresolved(reason, &text, self.is_fresh)),
             // IAM is eventually consistent: the profile may have been created a moment ago.
-            ErrorKind::Invalid if PROFILE_UNKNOWN.iter().any(|own| error.message.contains(own)) => {
+            ErrorKind::Invalid if is_profile_unknown(&error.message) => {
                 Err(unresolved("InstanceProfileNotKnownYet", &text, true))
             }
             _ => Err(call_failed(error)),

@@ -10,6 +10,7 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 
 /// What AWS answers to one call.
@@ -17,6 +18,8 @@ use aws_smithy_types::body::SdkBody;
 pub(crate) struct Answer {
     status: u16,
     body: String,
+    /// The connection ends before the answer.
+    is_lost: bool,
 }
 
 /// A call that was made: the action, and its parameters as they were sent.
@@ -40,16 +43,26 @@ impl Script {
     /// The next answer to an action: the inner XML of a success.
     pub(crate) fn answers(self, action: &str, inner: &str) -> Self {
         let body = format!("<{action}Response>{inner}</{action}Response>");
-        self.add(action, Answer { status: 200, body })
+        self.add(action, Answer { status: 200, body, is_lost: false })
+    }
+
+    /// The next answer to an action: an error of EC2 with status 400.
+    pub(crate) fn refuses(self, action: &str, code: &str, message: &str) -> Self {
+        self.fails(action, 400, code, message)
     }
 
     /// The next answer to an action: an error of EC2.
-    pub(crate) fn refuses(self, action: &str, code: &str, message: &str) -> Self {
+    pub(crate) fn fails(self, action: &str, status: u16, code: &str, message: &str) -> Self {
         let body = format!(
             "<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors>\
              <RequestID>1</RequestID></Response>"
         );
-        self.add(action, Answer { status: 400, body })
+        self.add(action, Answer { status, body, is_lost: false })
+    }
+
+    /// The next answer to an action is lost: the connection ends first.
+    pub(crate) fn loses(self, action: &str) -> Self {
+        self.add(action, Answer { status: 200, body: String::new(), is_lost: true })
     }
 
     fn add(self, action: &str, answer: Answer) -> Self {
@@ -94,8 +107,12 @@ impl HttpConnector for Connector {
             .unwrap()
             .push(Asked { action: action.clone(), body: body.into_owned() });
         let next = self.0.answers.lock().unwrap().get_mut(&action).and_then(VecDeque::pop_front);
-        let empty = || Answer { status: 200, body: format!("<{action}Response/>") };
-        let Answer { status, body } = next.unwrap_or_else(empty);
+        let empty = || Answer { status: 200, body: format!("<{action}Response/>"), is_lost: false };
+        let Answer { status, body, is_lost } = next.unwrap_or_else(empty);
+        if is_lost {
+            let error = ConnectorError::io("connection reset by peer".into());
+            return HttpConnectorFuture::ready(Err(error));
+        }
         let status = status.try_into().unwrap();
         HttpConnectorFuture::ready(Ok(HttpResponse::new(status, SdkBody::from(body))))
     }

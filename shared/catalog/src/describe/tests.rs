@@ -64,15 +64,66 @@ fn bandwidth_is_what_is_sustained() {
 }
 
 #[test]
+fn the_region_of_a_zone_is_known_in_every_partition_and_with_or_without_opt_in() {
+    for region in [
+        "us-east-1",
+        "eu-central-2",
+        "me-central-1",
+        "ap-southeast-7",
+        "ap-east-2",
+        "mx-central-1",
+        "ca-west-1",
+        "il-central-1",
+        "af-south-1",
+        "us-gov-west-1",
+        "us-gov-east-1",
+        "cn-north-1",
+        "cn-northwest-1",
+        "us-iso-east-1",
+        "us-isob-east-1",
+        "eu-isoe-west-1",
+        "eusc-de-east-1",
+    ] {
+        for letter in ["a", "c", "f"] {
+            assert_eq!(region_of(&format!("{region}{letter}")), Some(region));
+        }
+        assert_eq!(region_of(region), None, "it is no zone");
+    }
+    for zone in [
+        "us-west-2-lax-1a",
+        "us-west-2-lax-1b",
+        "us-east-1-dfw-2a",
+        "ap-southeast-1-mnl-1a",
+        "us-east-1-wl1-bos-wlz-1",
+        "eu-west-2-wl1-lon-wlz-1",
+        "",
+        "a",
+        "us-east-a",
+    ] {
+        assert_eq!(region_of(zone), None, "{zone}");
+    }
+}
+
+#[test]
 fn zones_are_grouped_by_region() {
     let offered = |zone: &str| serde_json::json!({"InstanceType": "x9gd.large", "Location": zone});
     let answer: Answer = serde_json::from_value(serde_json::json!({"InstanceTypeOfferings": [
         offered("us-west-2b"), offered("us-west-2a"), offered("us-west-2-lax-1a"), offered("eu-west-1c"),
-        offered("us-gov-west-1a"), offered("us-east-1-wl1-bos-wlz-1"),
+        offered("us-gov-west-1a"), offered("us-east-1-wl1-bos-wlz-1"), offered("cn-north-1b"),
+        offered("ap-southeast-7a"), offered("me-central-1c"),
     ]}))
     .unwrap();
     let regions = regions(&[answer], &[described("Low")]);
     let zones: Vec<_> =
         regions.values().flat_map(|region| region.zones_of(0)).map(|zone| &**zone).collect();
-    assert_eq!(zones, ["eu-west-1c", "us-gov-west-1a", "us-west-2a", "us-west-2b"]);
+    let known = [
+        "ap-southeast-7a",
+        "cn-north-1b",
+        "eu-west-1c",
+        "me-central-1c",
+        "us-gov-west-1a",
+        "us-west-2a",
+        "us-west-2b",
+    ];
+    assert_eq!(zones, known);
 }

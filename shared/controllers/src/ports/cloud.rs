@@ -95,6 +95,8 @@ pub struct TagRequest {
 pub struct NodeClassResolution {
     /// Subnets, most free addresses first; at least one.
     pub subnets: Resolution<Vec<ResolvedSubnet>>,
+    /// Zones of those subnets that have no offerings, of which the class is told; it stays ready.
+    pub zones_without_offerings: Vec<Text>,
     /// Security groups, by id; at least one.
     pub security_groups: Resolution<Vec<ResolvedSecurityGroup>>,
     /// Images, in order of preference; at least one.
@@ -139,8 +141,8 @@ pub enum LaunchOutcome {
     },
     /// Every offering lacked capacity (`InsufficientInstanceCapacity`,
     /// `MaxSpotInstanceCountExceeded`, `VcpuLimitExceeded`, `UnfulfillableCapacity`, `Unsupported`,
-    /// `InsufficientFreeAddressesInSubnet`, `MaxFleetCountExceeded`,
-    /// `ReservationCapacityExceeded`), or EC2 returned neither an instance nor an error.
+    /// `InsufficientFreeAddressesInSubnet`, `ReservationCapacityExceeded`), or EC2 returned neither
+    /// an instance nor an error.
     OutOfCapacity {
         /// Those that failed.
         exhausted: Vec<Exhausted>,
@@ -156,12 +158,25 @@ pub enum LaunchOutcome {
         error: PortError,
         /// Offerings that lacked capacity.
         exhausted: Vec<Exhausted>,
-        /// What it failed for has been mended, so that another attempt may follow at once.
+        /// What it failed for has been mended, or time enough has passed, so that another attempt
+        /// may follow at once.
         is_mended: bool,
     },
     /// Any other failure. Whether an instance exists is unknown; a repeat with the same token
     /// returns it.
     Failed(PortError),
+}
+
+impl LaunchOutcome {
+    /// The outcome of an attempt whose instance was waited for in vain: that wait was its backoff.
+    pub fn waited_for(self) -> Self {
+        match self {
+            Self::Refused { error, exhausted, is_mended: _ } => {
+                Self::Refused { error, exhausted, is_mended: true }
+            }
+            other => other,
+        }
+    }
 }
 
 /// An offering that lacked capacity.

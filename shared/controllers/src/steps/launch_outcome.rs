@@ -7,13 +7,18 @@ use domain::label::{self, Labels};
 use domain::node_claim::ConditionType;
 use domain::{SignedDuration, Text, Timestamp};
 
+use super::backoff;
 use super::condition::{ConditionState, clear, set_condition, set_true, update_ready};
 use crate::ports::cloud::{Exhausted, Instance, LaunchOutcome};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::{ClaimRecord, later};
 use crate::record::launch::{EFA, LaunchAttempt, LaunchChoices};
-use crate::record::unavailable::{ACCOUNT_TTL, ANY, UNAVAILABLE_TTL, UnavailableOffering};
+use crate::record::unavailable::{
+    ACCOUNT_TTL, ANY, NOT_OFFERED, NOT_OFFERED_TTL, UNAVAILABLE_TTL, UnavailableOffering,
+};
 
+/// The shortest backoff between attempts to launch, without jitter.
+const PAUSE_FIRST: SignedDuration = SignedDuration::from_secs(1);
 /// The longest backoff between attempts to launch.
 const PAUSE_MAX: SignedDuration = SignedDuration::from_mins(1);
 
@@ -98,7 +103,11 @@ fn unavailable(exhausted: Vec<Exhausted>, now: Timestamp) -> Vec<UnavailableOffe
     let mut all: Vec<UnavailableOffering> = exhausted
         .into_iter()
         .map(|one| {
-            let ttl = if &*one.instance_type == ANY { ACCOUNT_TTL } else { UNAVAILABLE_TTL };
+            let ttl = match (&*one.instance_type, &*one.code) {
+                (ANY, _) => ACCOUNT_TTL,
+                (_, NOT_OFFERED) => NOT_OFFERED_TTL,
+                _ => UNAVAILABLE_TTL,
+            };
             UnavailableOffering {
                 instance_type: one.instance_type,
                 zone: one.zone,
@@ -193,10 +202,11 @@ fn resolved_labels(
 }
 
 /// The record after a failed attempt: condition Launched has the error, and the next attempt backs
-/// off for 1 s, 2 s, 4 s … up to a minute.
+/// off for up to 1 s, 2 s, 4 s … up to a minute, at least half of it: claims that EC2 throttled
+/// together do not come back together.
 pub fn launch_failed(mut record: ClaimRecord, error: &PortError, now: Timestamp) -> ClaimRecord {
-    let pause = SignedDuration::from_secs(1_i64 << record.launch_failures.min(6)).min(PAUSE_MAX);
     record.launch_failures = record.launch_failures.saturating_add(1);
+    let pause = backoff::pause(PAUSE_FIRST, PAUSE_MAX, &record.claim.uid, record.launch_failures);
     record.launch_not_before = later(now, pause);
     let message = error.to_string();
     let state = ConditionState::unknown("LaunchFailed", &message);
@@ -238,6 +248,21 @@ mod tests {
         assert_eq!(after.verdict, LaunchVerdict::GiveUp(GiveUp::NoCapacity(1)));
         assert_eq!(after.unavailable.len(), 1);
         assert_eq!(after.unavailable[0].until, at(180));
+    }
+
+    #[test]
+    fn how_long_an_offering_is_not_tried_follows_from_why() {
+        let record = record("web-1");
+        let until = |instance_type: &str, code: &str| {
+            let own = &record.launch.offerings[0];
+            let mut exhausted = Exhausted::of(own, code);
+            exhausted.instance_type = instance_type.into();
+            let outcome = LaunchOutcome::OutOfCapacity { exhausted: vec![exhausted] };
+            after_launch(&record, outcome, at(0)).unavailable[0].until
+        };
+        assert_eq!(until("m5.large", "InsufficientInstanceCapacity"), at(3 * 60));
+        assert_eq!(until(ANY, "MaxSpotInstanceCountExceeded"), at(10 * 60));
+        assert_eq!(until("m5.large", NOT_OFFERED), at(60 * 60));
     }
 
     #[test]
@@ -291,16 +316,26 @@ mod tests {
     }
 
     #[test]
-    fn attempts_pause_twice_as_long_each_time_up_to_a_minute() {
+    fn attempts_pause_about_twice_as_long_each_time_up_to_a_minute() {
         let error = PortError::new(ErrorKind::Throttled, "CreateFleet", "slow down");
         let mut claim = record("web-1");
-        let mut pauses = Vec::new();
-        for _ in 0..8 {
+        for whole in [1, 2, 4, 8, 16, 32, 60, 60] {
             claim = launch_failed(claim, &error, at(0));
-            pauses.push(claim.launch_not_before.unwrap().duration_since(at(0)).as_secs());
+            let pause = claim.launch_not_before.unwrap().duration_since(at(0)).as_millis();
+            assert!((whole * 500..=whole * 1000).contains(&pause), "{pause} ms of {whole} s");
         }
-        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
         let launched = claim.claim.condition(ConditionType::Launched).unwrap();
         assert_eq!(&*launched.message, "CreateFleet: throttled: slow down");
+    }
+
+    #[test]
+    fn claims_that_were_throttled_together_do_not_come_back_together() {
+        let error = PortError::new(ErrorKind::Throttled, "CreateFleet", "slow down");
+        let due = |name: &str| launch_failed(record(name), &error, at(0)).launch_not_before;
+        let mut all: Vec<_> = (0..20).map(|index| due(&format!("web-{index}"))).collect();
+        all.sort();
+        all.dedup();
+        assert!(all.len() > 15, "{} different moments for twenty claims", all.len());
+        assert_eq!(due("web-1"), due("web-1"), "a run that is repeated decides the same");
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Source: <https://karpenter.sh/docs/concepts/nodeclasses/>.
 
-use domain::Timestamp;
 use domain::node_claim::ConditionStatus;
+
+use domain::{Text, Timestamp};
 
 use super::condition::{ConditionState, set_object_condition};
 use crate::ports::cloud::{NodeClassResolution, Resolution};
@@ -23,7 +24,7 @@ pub fn node_class_status(
     let mut update = |kind, outcome: Outcome| {
         let known = conditions.iter().any(|own| own.kind == kind);
         let state = match &outcome {
-            Outcome::Found => ConditionState::new(ConditionStatus::True, kind.as_str(), ""),
+            Outcome::Found(note) => ConditionState::new(ConditionStatus::True, kind.as_str(), note),
             Outcome::Missing(reason, message) => {
                 ConditionState::new(ConditionStatus::False, reason, message)
             }
@@ -34,6 +35,7 @@ pub fn node_class_status(
     };
     let NodeClassResolution {
         subnets,
+        zones_without_offerings,
         security_groups,
         amis,
         instance_profile,
@@ -42,7 +44,11 @@ pub fn node_class_status(
         validation,
         stamp: _,
     } = resolution;
-    update(NodeClassCondition::SubnetsReady, take(subnets, &mut status.subnets));
+    let subnets = match take(subnets, &mut status.subnets) {
+        Outcome::Found(_) => Outcome::Found(without_offerings(&zones_without_offerings)),
+        other => other,
+    };
+    update(NodeClassCondition::SubnetsReady, subnets);
     update(
         NodeClassCondition::SecurityGroupsReady,
         take(security_groups, &mut status.security_groups),
@@ -82,8 +88,21 @@ fn summary(conditions: &[ObjectCondition<NodeClassCondition>]) -> (ConditionStat
     }
 }
 
+/// What a class is told of zones in which nothing is launched; empty where there are none.
+fn without_offerings(zones: &[Text]) -> String {
+    let names: Vec<&str> = zones.iter().map(|zone| &**zone).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!(
+            "subnets in {} have no offerings: Local Zones and Wavelength Zones are not supported yet",
+            names.join(", ")
+        ),
+    }
+}
+
 enum Outcome {
-    Found,
+    /// With a note, which may be empty.
+    Found(String),
     Missing(String, String),
     Unknown(String, String),
 }
@@ -93,7 +112,7 @@ fn take<T: Default>(part: Resolution<T>, own: &mut T) -> Outcome {
     match part {
         Ok(found) => {
             *own = found;
-            Outcome::Found
+            Outcome::Found(String::new())
         }
         Err(why) if why.is_passing => {
             Outcome::Unknown(why.reason.to_string(), why.message.to_string())
@@ -128,6 +147,23 @@ mod tests {
         assert_eq!(status.subnets.len(), 1);
         assert_eq!(status.instance_profile.as_deref(), Some("profile"));
         assert_eq!(status.conditions.len(), NodeClassCondition::ALL.len());
+    }
+
+    #[test]
+    fn a_class_is_told_of_zones_without_offerings_and_stays_ready() {
+        let zones = vec!["us-west-2-lax-1a".into()];
+        let found = NodeClassResolution { zones_without_offerings: zones, ..resolution() };
+        let status = node_class_status(found, &Observed::default(), at(0));
+        let message = |status: &NodeClassStatus| {
+            let is_its = |own: &&ObjectCondition<NodeClassCondition>| {
+                own.kind == NodeClassCondition::SubnetsReady && own.status == ConditionStatus::True
+            };
+            status.conditions.iter().find(is_its).unwrap().message.clone()
+        };
+        assert!(message(&status).contains("subnets in us-west-2-lax-1a have no offerings"));
+        assert_eq!(of(&status, NodeClassCondition::Ready), ConditionStatus::True);
+        let before = Observed { status, ..Observed::default() };
+        assert_eq!(&*message(&node_class_status(resolution(), &before, at(60))), "");
     }
 
     #[test]

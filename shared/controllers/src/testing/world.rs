@@ -364,6 +364,7 @@ impl Cloud for FakeCloud {
 
 pub(crate) fn resolution() -> NodeClassResolution {
     NodeClassResolution {
+        zones_without_offerings: Vec::new(),
         subnets: Ok(vec![ResolvedSubnet {
             id: "subnet-1".into(),
             zone: "a".into(),

@@ -7,7 +7,7 @@
 
 use domain::SignedDuration;
 
-use super::fleet_request::FleetErrorCode;
+use super::fleet_request::{CallRefusal, FleetErrorCode};
 use crate::seed::{Draw, Seed};
 
 /// The longest that EC2 may not describe a new instance, where that is strict. AWS names no bound.
@@ -36,6 +36,10 @@ pub struct Ec2Behaviour {
     pub refusals_per_mille: u32,
     /// The reason; one of [`FleetErrorCode::REFUSALS`] is drawn where this is `None`.
     pub refusal: Option<FleetErrorCode>,
+    /// Calls of CreateFleet that are refused as a whole, of a thousand.
+    pub refused_calls_per_mille: u32,
+    /// With what; one of [`CallRefusal::ALL`] is drawn where this is `None`.
+    pub call_refusal: Option<CallRefusal>,
     /// Fleets with an instance and an error about another pool, of a thousand.
     pub errors_beside_success_per_mille: u32,
     /// Answers with neither an instance nor an error, of a thousand.
@@ -102,6 +106,8 @@ impl Ec2Behaviour {
             refusal: None,
             errors_beside_success_per_mille: share(200),
             empty_answers_per_mille: share(50),
+            refused_calls_per_mille: share(200),
+            call_refusal: None,
             has_fillers: rest % 2 == 1,
             lacks_spot_role: (rest / 2) % 2 == 1,
         }

@@ -8,7 +8,7 @@ use super::behaviour::{FailedToken, RepeatedLaunch};
 use super::capacity_pool::CapacityPool;
 use super::cloud::{Ec2, UsedToken};
 use super::fleet_request::{
-    FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError,
+    CallRefusal, FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError,
 };
 use super::instance::{Instance, InstanceState};
 use crate::seed::Draw;
@@ -39,7 +39,10 @@ impl Ec2 {
         now: Timestamp,
     ) -> Result<FleetAnswer, FleetError> {
         if self.is_throttled() {
-            return Err(FleetError::Throttled);
+            return Err(FleetError::Refused(CallRefusal::Throttled));
+        }
+        if let Some(refusal) = self.call_refusal(request, now) {
+            return Err(FleetError::Refused(refusal));
         }
         if let Some(answer) = self.answer_to_repetition(request) {
             return answer;
@@ -62,6 +65,18 @@ impl Ec2 {
             return Err(FleetError::AnswerLost);
         }
         Ok(answer)
+    }
+
+    /// A refusal of the whole call, whatever its token was used for: AWS does not say which of the
+    /// two is looked at first.
+    fn call_refusal(&self, request: &FleetRequest, now: Timestamp) -> Option<CallRefusal> {
+        let mut draw = self.seed.draw("refuse-call", &format!("{} {now}", request.client_token));
+        if !draw.happens(self.behaviour.refused_calls_per_mille) {
+            return None;
+        }
+        let index = draw.below(CallRefusal::ALL.len() as u64);
+        let drawn = usize::try_from(index).ok().and_then(|index| CallRefusal::ALL.get(index));
+        self.behaviour.call_refusal.or_else(|| drawn.copied())
     }
 
     /// The answer to a token that was used before; `None` where the request is carried out.

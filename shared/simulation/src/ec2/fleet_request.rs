@@ -117,12 +117,49 @@ impl FleetErrorCode {
     }
 }
 
+/// Codes with which a request is refused as a whole: nothing was launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallRefusal {
+    /// CreateFleet itself is throttled.
+    Throttled,
+    /// The account has as many fleets as it may.
+    FleetCount,
+    /// The right to CreateFleet is missing, or not known everywhere yet.
+    Denied,
+    /// A parameter is not valid, or not known everywhere yet.
+    InvalidParameter,
+    /// The pools do not go together.
+    InvalidFleetConfig,
+}
+
+impl CallRefusal {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Throttled,
+        Self::FleetCount,
+        Self::Denied,
+        Self::InvalidParameter,
+        Self::InvalidFleetConfig,
+    ];
+
+    /// `Code`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Throttled => "RequestLimitExceeded",
+            Self::FleetCount => "MaxFleetCountExceeded",
+            Self::Denied => "UnauthorizedOperation",
+            Self::InvalidParameter => "InvalidParameterValue",
+            Self::InvalidFleetConfig => "InvalidFleetConfig",
+        }
+    }
+}
+
 /// Why a request was not carried out, or so it seems to the caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FleetError {
-    /// Too many calls.
-    #[error("RequestLimitExceeded: request limit exceeded")]
-    Throttled,
+    /// The request was refused as a whole.
+    #[error("{}: the whole call is refused", .0.as_str())]
+    Refused(CallRefusal),
     /// Something went wrong inside.
     #[error("InternalError: an internal error has occurred")]
     Internal,

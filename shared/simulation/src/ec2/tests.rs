@@ -56,6 +56,33 @@ fn one_token_is_one_instance_even_when_the_answer_was_lost() {
 }
 
 #[test]
+fn a_call_that_is_refused_as_a_whole_launches_nothing_and_leaves_its_token_unused() {
+    let mut cloud = cloud();
+    let request = request("t", CapacityType::OnDemand);
+    let refusing = |call_refusal| Ec2Behaviour {
+        refused_calls_per_mille: 1000,
+        call_refusal,
+        ..Ec2Behaviour::default()
+    };
+    cloud.set_behaviour(refusing(Some(CallRefusal::InvalidFleetConfig)));
+    let refused = Err(FleetError::Refused(CallRefusal::InvalidFleetConfig));
+    assert_eq!(cloud.create_fleet(&request, start()), refused);
+    assert_eq!(cloud.instances().count(), 0);
+    let other = FleetRequest { image: "ami-2".into(), ..request };
+    cloud.set_behaviour(Ec2Behaviour::default());
+    assert!(cloud.create_fleet(&other, start()).unwrap().instance.is_some());
+    // Each is drawn at some time, and a token whose fleet has an instance is no exception.
+    cloud.set_behaviour(refusing(None));
+    let mut drawn: Vec<String> = (0..60)
+        .map(|second| start() + SignedDuration::from_secs(second))
+        .map(|now| cloud.create_fleet(&other, now).unwrap_err().to_string())
+        .collect();
+    drawn.sort();
+    drawn.dedup();
+    assert_eq!(drawn.len(), CallRefusal::ALL.len(), "{drawn:?}");
+}
+
+#[test]
 fn what_has_run_out_is_passed_over_and_named_and_returns_in_time() {
     let mut cloud = cloud();
     let cheapest = pool("m5.large", "a", CapacityType::OnDemand);

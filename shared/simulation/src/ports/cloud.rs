@@ -125,6 +125,7 @@ fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
     let group = |id: &Text| ResolvedSecurityGroup { id: id.clone(), name: None };
     let groups: Vec<_> = own.security_groups.iter().map(group).collect();
     NodeClassResolution {
+        zones_without_offerings: Vec::new(),
         subnets: Ok(or(&own.subnets)),
         security_groups: Ok(match groups.as_slice() {
             [] => vec![group(&"sg-0123456789abcdef0".into())],

@@ -15,7 +15,8 @@ use domain::{SignedDuration, Text};
 
 use super::instance::{CLAIM_TAG, CLAIM_UID_TAG, DEFAULT_IMAGE, described, shown};
 use crate::ec2::{
-    FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError, Registration,
+    CallRefusal, FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError,
+    Registration,
 };
 use crate::report::Happening;
 use crate::world::World;
@@ -65,13 +66,19 @@ pub(super) fn launch(
             earlier_launch(world, request, refused)
         }
         Err(error) => {
-            let kind = match error {
-                FleetError::Throttled => ErrorKind::Throttled,
-                _ => ErrorKind::Unavailable,
+            let refused = match error {
+                FleetError::Refused(refusal) => Some(kind_of_call(refusal)),
+                _ => None,
             };
             note_fault(world, &error.to_string());
-            let failed = PortError::new(kind, OPERATION, error.to_string()).because(error);
-            LaunchOutcome::Failed(failed)
+            let kind = refused.unwrap_or(ErrorKind::Unavailable);
+            let error = PortError::new(kind, OPERATION, error.to_string()).because(error);
+            // A first call that was refused launched nothing. Of a repeat, the first may have.
+            if refused.is_some() && !is_repeat {
+                LaunchOutcome::Refused { error, exhausted: Vec::new(), is_mended: false }
+            } else {
+                LaunchOutcome::Failed(error)
+            }
         }
     }
 }
@@ -125,6 +132,15 @@ fn kind(code: FleetErrorCode) -> Option<ErrorKind> {
     }
 }
 
+/// The kind of failure that the refusal of a whole call stands for.
+fn kind_of_call(refusal: CallRefusal) -> ErrorKind {
+    match refusal {
+        CallRefusal::Throttled | CallRefusal::FleetCount => ErrorKind::Throttled,
+        CallRefusal::Denied => ErrorKind::Denied,
+        CallRefusal::InvalidParameter | CallRefusal::InvalidFleetConfig => ErrorKind::Invalid,
+    }
+}
+
 /// What had none left. Zones have one subnet each, so that a full one speaks for its zone. What
 /// fills an answer up beside another error says nothing of its pool.
 fn exhausted(answer: &FleetAnswer) -> Vec<Exhausted> {
@@ -170,7 +186,7 @@ fn earlier_launch(
         return LaunchOutcome::Launched { instance, exhausted: Vec::new() };
     }
     if world.now.duration_since(request.attempt.since) >= VISIBLE_AFTER {
-        return without;
+        return without.waited_for();
     }
     let message = format!("EC2 may have an instance for {uid}, and does not show it yet");
     LaunchOutcome::Failed(PortError::new(ErrorKind::Unavailable, OPERATION, message))
