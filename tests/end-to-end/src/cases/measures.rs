@@ -138,9 +138,9 @@ async fn make_bursts(world: &World, stack: &mut Stack) -> Result<BTreeMap<String
     made
 }
 
-/// Runs the functions until all pods run. Returns how long each waited for the launch of a node with
-/// room for it, shortest first. Pods are alike and bound as the scheduler likes: the first that was
-/// made counts as waiting for the first room that was launched, and so on.
+/// Runs the functions until all pods run. Returns how long each waited for the launch of a node
+/// with room for it, shortest first. Pods are alike and bound as the scheduler likes: the first
+/// that was made counts as waiting for the first room that was launched, and so on.
 async fn waits_for_instances(
     world: &World,
     stack: &mut Stack,

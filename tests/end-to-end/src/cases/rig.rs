@@ -234,26 +234,25 @@ async fn what_ec2_refuses_is_refused_here(world: Arc<World>) -> Result<()> {
     let template = "LaunchTemplateConfigs.1.LaunchTemplateSpecification";
     let (named, version) =
         (format!("{template}.LaunchTemplateName"), format!("{template}.Version"));
-    let fleet = |own: (&'static str, &'static str)| {
-        [
+    let spot = [
+        ("TagSpecification.1.ResourceType", "spot-instances-request"),
+        ("TagSpecification.1.Tag.1.Key", "team"),
+        ("TagSpecification.1.Tag.1.Value", "web"),
+    ];
+    for wrong in [
+        &[("LaunchTemplateConfigs.1.Overrides.1.SubnetId", "subnet-1,subnet-2")][..],
+        &[("LaunchTemplateConfigs.1.Overrides.1.Priority", "-1")],
+        &[("OnDemandOptions.MinTargetCapacity", "1")],
+        &spot,
+    ] {
+        let mut fleet = vec![
             ("Type", "instant"),
             ("TargetCapacitySpecification.TotalTargetCapacity", "1"),
             (named.as_str(), "taken"),
             (version.as_str(), "$Latest"),
-            own,
-        ]
-    };
-    for (parameter, value, code) in [
-        (
-            "LaunchTemplateConfigs.1.Overrides.1.SubnetId",
-            "subnet-1,subnet-2",
-            "InvalidParameterValue",
-        ),
-        ("LaunchTemplateConfigs.1.Overrides.1.Priority", "-1", "InvalidParameterValue"),
-        ("OnDemandOptions.MinTargetCapacity", "1", "InvalidParameterValue"),
-        ("TagSpecification.1.ResourceType", "spot-instances-request", "InvalidParameterValue"),
-    ] {
-        is_refused("CreateFleet", &fleet((parameter, value)), code).await?;
+        ];
+        fleet.extend(wrong);
+        is_refused("CreateFleet", &fleet, "InvalidParameterValue").await?;
     }
     let nowhere = [("ImageId", "ami-1"), ("MinCount", "1"), ("MaxCount", "1"), ("DryRun", "true")];
     is_refused("RunInstances", &nowhere, "VPCIdNotSpecified").await
