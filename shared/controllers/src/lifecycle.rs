@@ -97,6 +97,7 @@ pub(crate) async fn advance_under<P: Ports>(
         to_drain: Vec::new(),
         to_terminate: Vec::new(),
         registrations: BTreeMap::new(),
+        installation: run.safeguards.installation.clone(),
         terminations_left: admission.fuses.terminations(&tally.recent, observed.now, alive),
         terminations: Vec::new(),
         held_back: Vec::new(),
@@ -179,6 +180,8 @@ struct LifecycleRun<'a, P> {
     to_terminate: Vec<Versioned<ClaimRecord>>,
     /// Whether Nodes registered or failed to in this run, by NodePool.
     registrations: BTreeMap<Text, Vec<bool>>,
+    /// The installation's id.
+    installation: Text,
     /// What the run may do.
     admission: &'a Admission,
     /// Nodes and instances whose end the fuse still lets this run begin.

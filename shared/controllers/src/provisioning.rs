@@ -20,7 +20,9 @@ use domain::{SignedDuration, Text, Timestamp};
 use crate::admission::{Admission, Scope};
 use crate::event::{Event, EventReason, Subject};
 use crate::fuses::{HeldBack, Share, hold_back_launches};
-use crate::launch::{LaunchContext, LaunchReport, choose, is_due, launch, write_claims};
+use crate::launch::{
+    LaunchContext, LaunchReport, LaunchResult, choose, is_due, launch, write_claims,
+};
 use crate::lease::with_lease;
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, FunctionName, Lease, Ports, Versioned};
@@ -37,6 +39,9 @@ use scheduled_scaling::scale_workloads;
 
 /// Requeue interval while pods are pending or nodes are ending.
 const PENDING_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
+
+/// Shortest requeue interval while a launch that was refused waits to be attempted again.
+const RETRY_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
 
 /// Runs provisioning once. An error means that nothing was planned; launches already begun are
 /// resumed by the next run.
@@ -104,12 +109,27 @@ pub(crate) async fn provision_for<P: Ports>(
         instance_types: &observed.instance_types,
     };
     report.launched = launch(ports, run, written, context).await;
+    requeue_retries(&mut report, &observed);
     let mut events = events(&report.plan, &observed);
     events.extend(held_back.iter().flat_map(HeldBack::events));
     report.held_back = held_back;
     record_events(ports.cluster(), &events, &mut report.problems).await;
     update_buffers(ports, run, &observed, &mut report).await;
     Ok(report)
+}
+
+/// Requeues when the first launch that was refused may be attempted again.
+fn requeue_retries(report: &mut ProvisioningReport, observed: &ClusterState) {
+    let claims = observed.claims.iter().map(|claim| &claim.record);
+    let waiting = claims.filter(|record| record.instance.is_none() && record.ending.is_none());
+    let due = waiting.filter_map(|record| record.launch_not_before).min();
+    if let Some(due) = due {
+        report.requeue_after(due.duration_since(observed.now).max(RETRY_REQUEUE_INTERVAL));
+    }
+    let launches = report.resumed.launches.iter().chain(&report.launched.launches);
+    if launches.into_iter().any(|own| matches!(own.result, LaunchResult::WillRetry(_))) {
+        report.requeue_after(RETRY_REQUEUE_INTERVAL);
+    }
 }
 
 /// Whether any pod is pending, with a place or without.

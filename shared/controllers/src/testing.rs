@@ -168,6 +168,7 @@ pub(crate) fn instance(id: &str, record: &ClaimRecord, launched: Timestamp) -> I
         state: InstanceState::Running,
         claim: Some(record.claim.name.clone()),
         claim_uid: Some(record.claim.uid.clone()),
+        installation: None,
         node_pool: Some("default".into()),
     }
 }

@@ -158,7 +158,8 @@ impl Process {
         let now = self.clock.now();
         Ok(Adapters {
             cluster: KubernetesCluster::new(connection, ListMode::WATCH),
-            cloud: Ec2::new(self.calls.clone(), facts.clone(), catalogue?, self.environment.ec2),
+            cloud: Ec2::new(self.calls.clone(), facts.clone(), catalogue?, self.environment.ec2)
+                .of_installation(&self.environment.safeguards.installation),
             store: DynamoStore::new(self.table.clone(), cluster),
             clock: SystemClock::default(),
             facts,

@@ -74,6 +74,7 @@ pub fn launched(record: ClaimRecord, instance_id: &str) -> ClaimRecord {
         state: InstanceState::Pending,
         claim: Some(record.claim.name.clone()),
         claim_uid: Some(record.claim.uid.clone()),
+        installation: Some("own/1".into()),
         node_pool: Some("default".into()),
     };
     ClaimRecord { instance: Some(instance), ..record }

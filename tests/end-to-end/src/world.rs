@@ -26,6 +26,8 @@ use crate::table;
 
 /// The cluster's name.
 pub const CLUSTER: &str = "rig";
+/// The id of the installation.
+pub const INSTALLATION: &str = "outrigger/00000000-0000-0000-0000-000000000001";
 
 /// The version that DescribeCluster tells.
 const VERSION: &str = "1.34";
@@ -144,6 +146,7 @@ impl World {
             ("AWS_ENDPOINT_URL", self.gates.aws.endpoint.clone()),
             ("AWS_ENDPOINT_URL_DYNAMODB", self.gates.dynamodb.endpoint.clone()),
             ("TABLE_NAME", TABLE.to_owned()),
+            ("INSTALLATION_ID", INSTALLATION.to_owned()),
             // Why nodes are kept is logged at level debug.
             ("LOG_LEVEL", "info,disruption=debug".to_owned()),
         ];

@@ -1,7 +1,5 @@
 //! Arguments of the commands that switch an installed cluster.
 
-use std::time::Duration;
-
 use clap::Args;
 
 /// Where a cluster's switches are.
@@ -64,15 +62,8 @@ pub(crate) struct EndOrphansArgs {
     pub(crate) place: SwitchPlace,
     /// For how many minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 60,
-          value_parser = clap::value_parser!(u64).range(1..=1440))]
-    pub(crate) minutes: u64,
-}
-
-impl EndOrphansArgs {
-    /// For how long.
-    pub(crate) fn term(&self) -> Duration {
-        Duration::from_mins(self.minutes)
-    }
+          value_parser = clap::value_parser!(u32).range(1..=1440))]
+    pub(crate) minutes: u32,
 }
 
 /// `outrigger take-over`.

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use catalog::CatalogOptions;
+use domain::Text;
 
 use super::addresses::Addresses;
 use super::cache::{CleanUpTimes, KnownProfiles, PassedValidations};
+use super::tags::Owner;
 use super::templates::Templates;
 use crate::calls::Calls;
 use crate::catalogue::Catalogue;
@@ -35,6 +37,7 @@ pub struct Ec2 {
     pub(super) calls: Calls,
     pub(super) cluster: ClusterFacts,
     pub(super) settings: Ec2Settings,
+    installation: Text,
     catalogue: Mutex<Arc<Catalogue>>,
     addresses: Mutex<Addresses>,
     pub(super) templates: Templates,
@@ -55,6 +58,7 @@ impl Ec2 {
             calls,
             cluster,
             settings,
+            installation: Text::default(),
             catalogue: Mutex::new(Arc::new(catalogue)),
             addresses: Mutex::default(),
             templates: Templates::default(),
@@ -62,6 +66,18 @@ impl Ec2 {
             profiles: KnownProfiles::default(),
             clean_ups: CleanUpTimes::default(),
         }
+    }
+
+    /// The same, for an installation whose id launched instances bear.
+    #[must_use]
+    pub fn of_installation(mut self, id: &Text) -> Self {
+        self.installation = id.clone();
+        self
+    }
+
+    /// Whose instances are.
+    pub(super) fn owner(&self) -> Owner<'_> {
+        Owner { cluster: &self.cluster.name, installation: &self.installation }
     }
 
     /// Replaces the catalogue, for a process that outlives the hour in which one is fresh.

@@ -24,7 +24,7 @@ use domain::resource::Resources;
 use domain::taint::Taint;
 
 use super::fleet_answer::LaunchedInstance;
-use super::tags;
+use super::tags::{self, Owner};
 use super::template::{Template, TemplateInput};
 use crate::cluster::ClusterFacts;
 use crate::user_data::{self, Bootstrap, UserDataError, registered_labels, registered_taints};
@@ -217,11 +217,11 @@ impl<'a> FleetPlan<'a> {
     pub(super) fn call<'s>(
         &self,
         token: &str,
-        cluster: &str,
+        owner: Owner<'_>,
         subnet_of: impl Fn(&str) -> Option<&'s ResolvedSubnet>,
         is_overlaid: bool,
     ) -> CreateFleetInputBuilder {
-        let tags = tags::of_launch(cluster, self.class, self.request);
+        let tags = tags::of_launch(owner, self.class, self.request);
         let configs = self.templates.iter().enumerate().filter_map(|(index, planned)| {
             let own = self.choices.iter().filter(|choice| choice.template == index);
             let overrides: Vec<_> = own

@@ -125,6 +125,7 @@ pub(super) fn instance(described: &Described) -> Option<Instance> {
             .map_or(InstanceState::Pending, state),
         claim: tag(tags::CLAIM),
         claim_uid: tag(tags::CLAIM_UID),
+        installation: tag(tags::INSTALLATION),
         node_pool: tag(label::NODE_POOL),
         id,
         zone,

@@ -188,7 +188,7 @@ impl Ec2 {
         };
         let call = plan.call(
             &plan.request.client_token(),
-            &self.cluster.name,
+            self.owner(),
             |zone| reserved.get(&Text::from(zone)).map(|(subnet, _)| subnet),
             is_overlaid,
         );
@@ -376,6 +376,7 @@ impl Ec2 {
                 *instance = Instance {
                     claim: known(own.claim.clone(), &instance.claim),
                     claim_uid: known(own.claim_uid.clone(), &instance.claim_uid),
+                    installation: known(own.installation.clone(), &instance.installation),
                     node_pool: known(own.node_pool.clone(), &instance.node_pool),
                     price: instance.price,
                     // What it was asked to be is certain; a fresh description may lack parts.
@@ -540,6 +541,8 @@ fn instance_of(plan: &FleetPlan<'_>, launched: &LaunchedInstance) -> Instance {
         state: InstanceState::Pending,
         claim: Some(request.claim.clone()),
         claim_uid: Some(request.token.clone()),
+        // Its description says.
+        installation: None,
         node_pool: pool
             .cloned()
             .or_else(|| (!request.node_pool.is_empty()).then(|| request.node_pool.clone())),

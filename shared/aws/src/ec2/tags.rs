@@ -17,6 +17,17 @@ pub(crate) const CLUSTER: &str = "eks:eks-cluster-name";
 /// the cluster would take the template for one of its own, and delete it.
 pub(crate) const TEMPLATE_OWNER: &str = "outrigger.dev/cluster";
 
+/// Tag: the installation that launched an instance, NAME/UUID of its stack.
+pub(crate) const INSTALLATION: &str = "outrigger.dev/installation";
+
+/// Whose an instance is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner<'a> {
+    pub(crate) cluster: &'a str,
+    /// The installation's id; empty where there is none.
+    pub(crate) installation: &'a str,
+}
+
 /// The tag that marks a resource as the cluster's; its value is `owned`.
 pub(crate) fn owned_by(cluster: &str) -> String {
     format!("kubernetes.io/cluster/{cluster}")
@@ -32,8 +43,11 @@ pub(crate) fn of_class(cluster: &str, class: &Ec2NodeClass) -> Labels {
 }
 
 /// Tags of an instance and its volumes.
-pub(crate) fn of_launch(cluster: &str, class: &Ec2NodeClass, request: &LaunchRequest) -> Labels {
-    let mut tags = of_class(cluster, class);
+pub(crate) fn of_launch(owner: Owner<'_>, class: &Ec2NodeClass, request: &LaunchRequest) -> Labels {
+    let mut tags = of_class(owner.cluster, class);
+    if !owner.installation.is_empty() {
+        tags.insert(INSTALLATION.into(), owner.installation.into());
+    }
     tags.insert(CLAIM.into(), request.claim.clone());
     tags.insert(CLAIM_UID.into(), request.token.clone());
     if !request.node_pool.is_empty() {

@@ -110,7 +110,7 @@ impl Ec2 {
         let subnets = &plan.class.status.subnets;
         let subnet_of = |zone: &str| subnets.iter().find(|own| &*own.zone == zone);
         let call = plan
-            .call(SAMPLE, &self.cluster.name, subnet_of, false)
+            .call(SAMPLE, self.owner(), subnet_of, false)
             // EC2 would remember a token.
             .set_client_token(None)
             .dry_run(true);
@@ -128,7 +128,7 @@ impl Ec2 {
             .launch_template_name(&planned.template.name)
             .version("$Latest")
             .build();
-        let tags = tags::of_launch(&self.cluster.name, plan.class, plan.request);
+        let tags = tags::of_launch(self.owner(), plan.class, plan.request);
         let of_zone = |zone: &Text| *zone == choice.offering.zone;
         let mut outcome = Ok(());
         for subnet in plan.class.status.subnets.iter().filter(|own| of_zone(&own.zone)) {

@@ -52,7 +52,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         if old.is_empty() {
             return;
         }
-        if let Some(why) = self.why_held(old.len()).filter(|_| !self.admission.ends_orphans) {
+        if let Some(why) = self.why_held(&old).filter(|_| !self.admission.ends_orphans) {
             return self.hold(&old, why);
         }
         let left = usize::try_from(self.terminations_left).unwrap_or(usize::MAX).min(ENDED_MAX);
@@ -87,12 +87,18 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     }
 
     /// Why so many orphans are not believed to be ones.
-    fn why_held(&self, orphans: usize) -> Option<WhyHeld> {
+    fn why_held(&self, orphans: &[&Instance]) -> Option<WhyHeld> {
         let registered = |node: &&Node| node.labels.contains_key(label::REGISTERED);
         let nodes = self.observed.listing.objects.nodes.iter().filter(registered).count();
         if self.observed.claims.is_empty() && self.unreadable.is_empty() && nodes > 0 {
             return Some(WhyHeld::NoRecords { nodes });
         }
+        let another = orphans.iter().filter_map(|instance| instance.installation.as_ref());
+        if let Some(installation) = another.into_iter().find(|own| **own != self.installation) {
+            let installation = installation.clone();
+            return Some(WhyHeld::OfAnother { installation });
+        }
+        let orphans = orphans.len();
         let instances = self.instances.values().filter(|own| own.state.is_alive()).count();
         (orphans > USUAL_MAX && orphans * 100 > instances * USUAL_SHARE_MAX)
             .then_some(WhyHeld::TooMany { orphans, instances })

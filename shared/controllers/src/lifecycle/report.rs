@@ -96,7 +96,7 @@ pub struct HeldOrphans {
 }
 
 /// Why orphaned instances are left alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WhyHeld {
     /// There is no record at all, and the cluster has nodes: the table is another one, or was
     /// lost.
@@ -104,6 +104,12 @@ pub enum WhyHeld {
     NoRecords {
         /// Nodes that claims launched.
         nodes: usize,
+    },
+    /// Another installation launched some of them.
+    #[error("installation {installation} launched them")]
+    OfAnother {
+        /// Its id.
+        installation: Text,
     },
     /// So many cannot come from launches that went wrong: the table may be an older copy.
     #[error("{orphans} of the cluster's {instances} instances have no claim")]

@@ -249,6 +249,34 @@ fn suspiciously_many_orphans_stay_and_an_event_says_why() {
 }
 
 #[test]
+fn what_another_installation_launched_stays() {
+    let world = initialized_world();
+    add_strangers(&world, 1);
+    let theirs = Some("theirs".into());
+    for instance in world.cloud.instances.borrow_mut().values_mut() {
+        instance.installation.clone_from(&theirs);
+    }
+    world.advance(3600);
+    let held = run_once(&world).held_orphans.unwrap();
+    assert_eq!(held.why, WhyHeld::OfAnother { installation: "theirs".into() });
+}
+
+#[test]
+fn orphans_that_an_operator_confirmed_end_a_few_at_a_time() {
+    let world = initialized_world();
+    add_strangers(&world, 9);
+    world.advance(3600);
+    assert!(run_once(&world).held_orphans.is_some());
+    let until = crate::ports::Clock::now(&world.clock) + SignedDuration::from_hours(1);
+    let key = crate::record::controls::END_ORPHANS_UNTIL;
+    world.store.controls.borrow_mut().insert(key.into(), until.to_string().into());
+    assert_eq!(run_once(&world).orphans.len(), 5);
+    assert!(run_once(&world).orphans.is_empty(), "the fuse holds the others back for a minute");
+    world.advance(60);
+    assert_eq!(run_once(&world).orphans.len(), 4);
+}
+
+#[test]
 fn without_any_record_nothing_ends_while_the_cluster_has_nodes() {
     let world = initialized_world();
     add_strangers(&world, 1);

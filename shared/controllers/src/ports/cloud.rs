@@ -231,6 +231,8 @@ pub struct Instance {
     pub claim: Option<Text>,
     /// Tag `outrigger.dev/claim-uid`: distinguishes claims of one name.
     pub claim_uid: Option<Text>,
+    /// Tag `outrigger.dev/installation`: the id of the installation that launched it.
+    pub installation: Option<Text>,
     /// Tag `karpenter.sh/nodepool`.
     pub node_pool: Option<Text>,
 }

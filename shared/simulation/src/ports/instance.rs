@@ -38,6 +38,7 @@ pub(super) fn shown(instance: &ec2::Instance) -> Instance {
         state: state(instance.state),
         claim: tag(CLAIM_TAG),
         claim_uid: tag(CLAIM_UID_TAG),
+        installation: None,
         node_pool: tag(label::NODE_POOL),
     }
 }

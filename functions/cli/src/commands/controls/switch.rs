@@ -8,7 +8,7 @@ use controllers::record::controls::{
     Controls, END_ORPHANS_UNTIL, INSTALLATION, MAX_HOURLY_USD, MAX_LAUNCHES_PER_HOUR,
     MAX_LAUNCHES_PER_TICK, MAX_TERMINATIONS_PER_TICK_PERCENT, MODE, Mode,
 };
-use domain::{Text, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::place::{Place, Values, block_on};
 use crate::args::controls::{
@@ -67,7 +67,7 @@ pub(crate) fn fuses(args: &FusesArgs) -> Result<Status, CommandError> {
 
 /// `outrigger end-orphans`.
 pub(crate) fn end_orphans(args: &EndOrphansArgs) -> Result<Status, CommandError> {
-    let until = Timestamp::now() + args.term();
+    let until = Timestamp::now() + SignedDuration::from_mins(args.minutes.into());
     let values = Values::from([(END_ORPHANS_UNTIL, Some(until.to_string().into()))]);
     set(&args.place, &values, &format!("instances without a claim are terminated until {until}"))
 }

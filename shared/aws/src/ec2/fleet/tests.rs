@@ -40,7 +40,8 @@ impl World {
 fn call(plan: &FleetPlan<'_>, is_overlaid: bool) -> CreateFleetInput {
     let subnets = &plan.class.status.subnets;
     let first = |zone: &str| subnets.iter().find(|own| &*own.zone == zone);
-    plan.call(&plan.request.token, "prod", first, is_overlaid).build().unwrap()
+    let owner = Owner { cluster: "prod", installation: "own/1" };
+    plan.call(&plan.request.token, owner, first, is_overlaid).build().unwrap()
 }
 
 /// Template index, type, zone and subnet of every override.

@@ -192,6 +192,7 @@ impl Draw {
             state: self.one_of(&states),
             claim: self.maybe(Self::text),
             claim_uid: self.maybe(Self::text),
+            installation: self.maybe(Self::text),
             node_pool: self.maybe(Self::text),
         }
     }

@@ -196,6 +196,8 @@ pub(super) struct InstanceDocument {
     state: StateWord,
     claim: Option<Text>,
     claim_uid: Option<Text>,
+    #[serde(default)]
+    installation: Option<Text>,
     node_pool: Option<Text>,
 }
 
@@ -214,6 +216,7 @@ impl From<&Instance> for InstanceDocument {
             state,
             claim,
             claim_uid,
+            installation,
             node_pool,
         } = instance;
         Self {
@@ -229,6 +232,7 @@ impl From<&Instance> for InstanceDocument {
             state: (*state).into(),
             claim: claim.clone(),
             claim_uid: claim_uid.clone(),
+            installation: installation.clone(),
             node_pool: node_pool.clone(),
         }
     }
@@ -249,6 +253,7 @@ impl From<InstanceDocument> for Instance {
             state: document.state.into(),
             claim: document.claim,
             claim_uid: document.claim_uid,
+            installation: document.installation,
             node_pool: document.node_pool,
         }
     }

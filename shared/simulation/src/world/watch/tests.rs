@@ -44,6 +44,7 @@ fn launched(world: &mut World, claim: &str) -> controllers::ports::Instance {
         state: controllers::ports::InstanceState::Running,
         claim: Some(claim.into()),
         claim_uid: Some(claim.into()),
+        installation: None,
         node_pool: Some(POOL.into()),
     }
 }
