@@ -162,7 +162,10 @@ pub enum LaunchOutcome {
         /// may follow at once.
         is_mended: bool,
     },
-    /// Any other failure. Whether an instance exists is unknown; a repeat with the same token
+    /// This call launched nothing, but an earlier one of its attempt may have: its instance may not
+    /// be shown yet.
+    NotShown(PortError),
+    /// Any other failure. This call may have launched an instance; a repeat with the same token
     /// returns it.
     Failed(PortError),
 }
