@@ -95,7 +95,7 @@ pub struct TagRequest {
 pub struct NodeClassResolution {
     /// Subnets, most free addresses first; at least one.
     pub subnets: Resolution<Vec<ResolvedSubnet>>,
-    /// Zones of those subnets that have no offerings, of which the class is told; it stays ready.
+    /// Zones of those subnets that have no offerings: condition SubnetsReady names them.
     pub zones_without_offerings: Vec<Text>,
     /// Security groups, by id; at least one.
     pub security_groups: Resolution<Vec<ResolvedSecurityGroup>>,
