@@ -19,8 +19,8 @@ use crate::record::claim::ClaimRecord;
 use crate::record::launch::LaunchRequest;
 use crate::run::{Problems, Run, change_claim, is_over};
 use crate::steps::launch_outcome::{
-    AfterLaunch, GiveUp, LaunchVerdict, after_launch, attempt_over, launch_failed, launched,
-    next_attempt,
+    AfterLaunch, GiveUp, LaunchVerdict, after_launch, attempt_over, attempt_unanswered,
+    launch_failed, launched, next_attempt,
 };
 
 /// Requests in one call, between two checks of the deadline.
@@ -299,10 +299,16 @@ async fn settle<P: Ports>(
             problems.record(|| format!("delete claim {name}"), deleted);
             LaunchResult::GaveUp(why)
         }
-        LaunchVerdict::Repeat(error) => {
-            let change = |record: ClaimRecord| match record.instance {
-                Some(_) => record,
-                None => launch_failed(record, &error, now),
+        LaunchVerdict::Repeat { error, is_answered } => {
+            let own = claim.record.launch.attempt.number;
+            let change = |record: ClaimRecord| {
+                if record.instance.is_some() {
+                    return record;
+                }
+                let is_its = record.launch.attempt.number == own;
+                let record =
+                    if is_answered || !is_its { record } else { attempt_unanswered(record, now) };
+                launch_failed(record, &error, now)
             };
             let changed = change_claim(ports.store(), claim, change).await;
             problems.record(|| format!("record the failed launch of claim {name}"), changed);

@@ -242,6 +242,12 @@ fn a_repeated_launch_may_be_answered_with_nothing_while_its_instance_is_not_show
     };
     holds(hidden);
     holds(Ec2Behaviour { failed_token: FailedToken::Mismatch, refusals_per_mille: 200, ..hidden });
+    // A repeat may launch what the first call did not, and its answer may be lost too.
+    let failed_token = FailedToken::NewAttempt;
+    let refused_calls_per_mille = 200;
+    let refusals_per_mille = 400;
+    holds(Ec2Behaviour { failed_token, refusals_per_mille, refused_calls_per_mille, ..hidden });
+    holds_for(159, Ec2Behaviour::strict(159));
 }
 
 #[test]

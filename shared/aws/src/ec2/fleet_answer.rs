@@ -333,7 +333,7 @@ mod tests {
                        documentation for supported configurations.";
         let answer = read(vec![error_with("Unsupported", message)]);
         assert_eq!(exhausted(&answer, false), ["m5.large a Unsupported"]);
-        assert!(answer.unsupported().is_some(), "the operator is told");
+        assert!(answer.unsupported().is_some(), "the operator learns of it");
     }
 
     #[test]

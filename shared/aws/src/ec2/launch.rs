@@ -40,8 +40,8 @@ use crate::error::redacted;
 const FLEET_CONCURRENCY_MAX: usize = 10;
 /// The most calls of one attempt whose launch template EC2 does not know: it leaves the token unused.
 const CALLS_MAX: u32 = 3;
-/// How long after its attempt was recorded an instance may be missing in descriptions, or lack its
-/// tags.
+/// How long an instance may be missing in descriptions, or lack its tags: counted from when its
+/// attempt was recorded, or from the last call that was left without an answer.
 ///
 /// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html>, which gives
 /// no bound; seconds are usual.
@@ -193,10 +193,11 @@ impl Ec2 {
             is_overlaid,
         );
         // An earlier run, or a try of this one that was not answered, may have launched it.
-        let mut is_repeat = is_repeat;
+        let (mut is_repeat, mut is_unsure) = (is_repeat, false);
         let mut calls = 0;
         loop {
-            let FleetResponse { answer, is_unsure } = self.send_fleet(&call).await;
+            let FleetResponse { answer, is_unsure: is_unanswered } = self.send_fleet(&call).await;
+            is_unsure |= is_unanswered;
             is_repeat |= is_unsure;
             calls += 1;
             let output = match answer {
@@ -208,7 +209,7 @@ impl Ec2 {
                 }
                 Err(own) => {
                     self.release_addresses(&reserved, None);
-                    return self.without_answer(plan, own, is_repeat).await;
+                    return self.without_answer(plan, own, is_repeat, is_unsure).await;
                 }
             };
             let answer = FleetAnswer::of(&output, &plan.class.status.subnets);
@@ -222,10 +223,8 @@ impl Ec2 {
                 let extras = answer.extras.len();
                 tracing::warn!(extras, "EC2 launched more instances than asked for");
             }
-            // An instance whose type or zone the answer leaves open: its description has them.
-            let is_named = output.instances().iter().any(|own| !own.instance_ids().is_empty());
-            if answer.launched.is_none() && (is_repeat || is_named) {
-                return self.earlier_launch(plan, outcome).await;
+            if answer.launched.is_none() && is_repeat {
+                return self.earlier_launch(plan, outcome, is_unsure).await;
             }
             if answer.lacks_template() {
                 self.recreate_templates(plan).await;
@@ -240,6 +239,7 @@ impl Ec2 {
         plan: &FleetPlan<'_>,
         own: FleetRefusal,
         is_repeat: bool,
+        is_unsure: bool,
     ) -> LaunchOutcome {
         let FleetRefusal { code, error } = own;
         let outcome = if error.kind == ErrorKind::NoCapacity {
@@ -248,9 +248,11 @@ impl Ec2 {
             refused(error.clone())
         };
         if code == TOKEN_REUSED || (is_repeat && error.kind == ErrorKind::NoCapacity) {
-            self.earlier_launch(plan, outcome).await
-        } else if is_repeat {
+            self.earlier_launch(plan, outcome, is_unsure).await
+        } else if is_unsure {
             LaunchOutcome::Failed(error)
+        } else if is_repeat {
+            LaunchOutcome::NotShown(error)
         } else {
             outcome
         }
@@ -332,17 +334,26 @@ impl Ec2 {
         }
     }
 
-    /// The instance of an earlier call for the same claim. Where EC2 shows none, the claim waits as
-    /// long as it may still appear, and then is as though that call had not been.
-    async fn earlier_launch(&self, plan: &FleetPlan<'_>, without: LaunchOutcome) -> LaunchOutcome {
+    /// The instance of an earlier call for the same claim, or of a try of this one to which no
+    /// answer came (`is_unsure`). Where EC2 shows none, the claim waits as long as it may still
+    /// appear, and then is as though that call had not been.
+    async fn earlier_launch(
+        &self,
+        plan: &FleetPlan<'_>,
+        without: LaunchOutcome,
+        is_unsure: bool,
+    ) -> LaunchOutcome {
+        let unknown = |error: PortError| {
+            if is_unsure { LaunchOutcome::Failed(error) } else { LaunchOutcome::NotShown(error) }
+        };
         let age = Timestamp::now().duration_since(plan.request.attempt.since);
         match self.instance_of_claim(&plan.request.token).await {
             Ok(Some(instance)) => LaunchOutcome::Launched { instance, exhausted: Vec::new() },
-            Ok(None) if age < VISIBLE_AFTER => {
-                LaunchOutcome::Failed(not_visible_yet(&plan.request.token))
+            Ok(None) if is_unsure || age < VISIBLE_AFTER => {
+                unknown(not_visible_yet(&plan.request.token))
             }
             Ok(None) => without.waited_for(),
-            Err(error) => LaunchOutcome::Failed(error),
+            Err(error) => unknown(error),
         }
     }
 
@@ -407,7 +418,7 @@ fn refused(error: PortError) -> LaunchOutcome {
 /// The outcome where CreateFleet was not called. It is no proof that an earlier run's call launched
 /// nothing.
 fn not_asked(error: PortError, is_repeat: bool) -> LaunchOutcome {
-    if is_repeat { LaunchOutcome::Failed(error) } else { refused(error) }
+    if is_repeat { LaunchOutcome::NotShown(error) } else { refused(error) }
 }
 
 fn unavailable(message: &str) -> PortError {

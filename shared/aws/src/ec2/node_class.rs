@@ -32,7 +32,7 @@ impl Ec2 {
             self.resolved_placement_group(class),
         );
         let zones_without_offerings = subnets.as_deref().map(without_offerings).unwrap_or_default();
-        // Told once: from the next run on the class's status holds the subnets.
+        // Logged once: from the next run on the class's status holds the subnets.
         let is_news = |zone: &&Text| !class.status.subnets.iter().any(|own| own.zone == **zone);
         for zone in zones_without_offerings.iter().filter(is_news) {
             tracing::warn!(

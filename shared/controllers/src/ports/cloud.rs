@@ -95,7 +95,7 @@ pub struct TagRequest {
 pub struct NodeClassResolution {
     /// Subnets, most free addresses first; at least one.
     pub subnets: Resolution<Vec<ResolvedSubnet>>,
-    /// Zones of those subnets that have no offerings, of which the class is told; it stays ready.
+    /// Zones of those subnets that have no offerings: condition SubnetsReady names them.
     pub zones_without_offerings: Vec<Text>,
     /// Security groups, by id; at least one.
     pub security_groups: Resolution<Vec<ResolvedSecurityGroup>>,
@@ -162,7 +162,10 @@ pub enum LaunchOutcome {
         /// may follow at once.
         is_mended: bool,
     },
-    /// Any other failure. Whether an instance exists is unknown; a repeat with the same token
+    /// This call launched nothing, but an earlier one of its attempt may have: its instance may not
+    /// be shown yet.
+    NotShown(PortError),
+    /// Any other failure. This call may have launched an instance; a repeat with the same token
     /// returns it.
     Failed(PortError),
 }

@@ -163,6 +163,26 @@ fn a_lost_response_is_requested_again_and_returns_the_same_instance() {
 }
 
 #[test]
+fn an_instance_is_waited_for_from_the_last_call_without_an_answer() {
+    let world = world_with_a_pending_pod();
+    let since = || world.store.only_record().launch.attempt.since;
+    world.cloud.next(Launch::Throttles);
+    pass(&world, "run-1");
+    world.advance(40);
+    world.cloud.next(Launch::Throttles);
+    pass(&world, "run-2");
+    assert_eq!(since(), at(40), "that call may have launched one");
+    world.advance(40);
+    world.cloud.next(Launch::IsNotShown);
+    pass(&world, "run-3");
+    assert_eq!(since(), at(40), "this one did not");
+    assert_eq!(world.store.only_record().launch_failures, 3);
+    assert_eq!(*world.cloud.repeats.borrow(), [false, true, true]);
+    let tokens = world.cloud.tokens.borrow();
+    assert!(tokens.iter().all(|own| *own == tokens[0]), "{tokens:?}");
+}
+
+#[test]
 fn a_throttled_launch_keeps_its_claim_and_backs_off() {
     let world = world_with_a_pending_pod();
     world.cloud.next(Launch::Throttles);

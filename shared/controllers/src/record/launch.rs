@@ -53,7 +53,8 @@ impl LaunchRequest {
 pub struct LaunchAttempt {
     /// Counted from 1.
     pub number: u32,
-    /// When it was recorded: EC2 has not been called earlier.
+    /// When it was recorded, or when a call for it was last left without an answer: an instance of
+    /// it has been launched by then, or never.
     pub since: Timestamp,
     /// What was chosen for it; `None` leaves the choice to the call.
     pub choices: Option<LaunchChoices>,

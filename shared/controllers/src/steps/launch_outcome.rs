@@ -39,7 +39,12 @@ pub enum LaunchVerdict {
     /// Delete it, so that its pods are scheduled again.
     GiveUp(GiveUp),
     /// Retry later with the same token: whether there is an instance is unknown.
-    Repeat(PortError),
+    Repeat {
+        /// Why it is unknown.
+        error: PortError,
+        /// EC2 has answered that this call launched nothing.
+        is_answered: bool,
+    },
     /// Attempt it anew with another token: there is no instance.
     AttemptAnew {
         /// Why the attempt failed.
@@ -83,9 +88,14 @@ pub fn after_launch(record: &ClaimRecord, outcome: LaunchOutcome, now: Timestamp
             verdict: LaunchVerdict::AttemptAnew { error, at_once: is_mended },
             unavailable: unavailable(exhausted, now),
         },
-        LaunchOutcome::Failed(error) => {
-            AfterLaunch { verdict: LaunchVerdict::Repeat(error), unavailable: Vec::new() }
-        }
+        LaunchOutcome::Failed(error) => AfterLaunch {
+            verdict: LaunchVerdict::Repeat { error, is_answered: false },
+            unavailable: Vec::new(),
+        },
+        LaunchOutcome::NotShown(error) => AfterLaunch {
+            verdict: LaunchVerdict::Repeat { error, is_answered: true },
+            unavailable: Vec::new(),
+        },
     }
 }
 
@@ -211,6 +221,13 @@ pub fn launch_failed(mut record: ClaimRecord, error: &PortError, now: Timestamp)
     let message = error.to_string();
     let state = ConditionState::unknown("LaunchFailed", &message);
     set_condition(&mut record.claim, ConditionType::Launched, state, now);
+    record
+}
+
+/// The record once a call of its attempt was left without an answer: it may have launched an instance
+/// up to now, which EC2 may not show for a while from now on.
+pub fn attempt_unanswered(mut record: ClaimRecord, now: Timestamp) -> ClaimRecord {
+    Arc::make_mut(&mut record.launch).attempt.since = now;
     record
 }
 

@@ -88,7 +88,7 @@ fn summary(conditions: &[ObjectCondition<NodeClassCondition>]) -> (ConditionStat
     }
 }
 
-/// What a class is told of zones in which nothing is launched; empty where there are none.
+/// The message of a class about zones in which nothing is launched; empty where there are none.
 fn without_offerings(zones: &[Text]) -> String {
     let names: Vec<&str> = zones.iter().map(|zone| &**zone).collect();
     match names.as_slice() {

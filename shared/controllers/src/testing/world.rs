@@ -225,6 +225,8 @@ pub(crate) enum Launch {
     LaunchesAndTimesOut,
     /// Too many requests.
     Throttles,
+    /// Answers a repeat without an instance.
+    IsNotShown,
     /// Answers without an instance, and for good.
     Refuses { is_mended: bool },
     /// Lacks capacity.
@@ -312,6 +314,9 @@ impl Cloud for FakeCloud {
                 Some(Launch::LaunchesAndTimesOut) => {
                     self.instance_for(request);
                     LaunchOutcome::Failed(failure(ErrorKind::Unavailable))
+                }
+                Some(Launch::IsNotShown) => {
+                    LaunchOutcome::NotShown(failure(ErrorKind::Unavailable))
                 }
                 Some(Launch::Throttles) => LaunchOutcome::Failed(failure(ErrorKind::Throttled)),
                 Some(Launch::Refuses { is_mended }) => LaunchOutcome::Refused {

@@ -76,6 +76,8 @@ pub(super) fn launch(
             // A first call that was refused launched nothing. Of a repeat, the first may have.
             if refused.is_some() && !is_repeat {
                 LaunchOutcome::Refused { error, exhausted: Vec::new(), is_mended: false }
+            } else if refused.is_some() {
+                LaunchOutcome::NotShown(error)
             } else {
                 LaunchOutcome::Failed(error)
             }
@@ -189,7 +191,7 @@ fn earlier_launch(
         return without.waited_for();
     }
     let message = format!("EC2 may have an instance for {uid}, and does not show it yet");
-    LaunchOutcome::Failed(PortError::new(ErrorKind::Unavailable, OPERATION, message))
+    LaunchOutcome::NotShown(PortError::new(ErrorKind::Unavailable, OPERATION, message))
 }
 
 fn note_fault(world: &mut World, what: &str) {

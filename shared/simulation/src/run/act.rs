@@ -11,6 +11,7 @@ use super::Simulation;
 use crate::ec2::CapacityPool;
 use crate::report::Happening;
 use crate::scenario::{Action, Announcement, InstanceFilter, ScenarioError, Step};
+use crate::store::Store;
 use crate::world::World;
 
 impl Simulation {
@@ -70,6 +71,10 @@ impl Simulation {
                     return Err(not_there(format!("offering{}", filter.shown()).into()));
                 }
                 world.run_out(&pools, *lasts);
+            }
+            Action::LoseRecords => {
+                world.store = Store::default();
+                world.journal.add(now, Happening::Fault("the table is empty".into()));
             }
             Action::Mark(mark) => {
                 let hourly = world.ec2().hourly();

@@ -169,6 +169,8 @@ pub enum Action {
         /// For how long.
         lasts: SignedDuration,
     },
+    /// The functions' table is emptied: every record is lost.
+    LoseRecords,
     /// Names the moment.
     Mark(Text),
 }

@@ -313,6 +313,10 @@ fn action(kind: &str, body: Field<'_>, folder: &mut Folder<'_>) -> Option<Action
                 lasts: body.get("for").required().parsed(duration)?,
             })
         }
+        "loseRecords" => {
+            body.only(&[]);
+            Some(Action::LoseRecords)
+        }
         "mark" => Some(Action::Mark(body.text()?)),
         _ => {
             body.note(Problem::UnknownField(None));

@@ -1,0 +1,102 @@
+//! The functions' table is lost while a hundred nodes run: no instance ends and no pod is evicted
+//! for it, and the functions go on as if nothing had happened.
+
+#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
+
+use domain::settings::Settings;
+use domain::{SignedDuration, Timestamp};
+use report_text::report_text;
+use simulation::report::{Entry, Happening, Report};
+use simulation::scenario::Scenario;
+
+mod report_text;
+
+/// As in the command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A hundred pods, each of which fills a node, from ten o'clock on. At noon the table is emptied;
+/// three ticks later half of the pods go.
+const SCENARIO: &str = r#"apiVersion: outrigger.dev/v1alpha1
+kind: Scenario
+metadata: {name: lost-records}
+spec:
+  start: 2026-01-05T11:30:00Z
+  duration: 60m
+  timeline:
+  - apply:
+    - apiVersion: karpenter.k8s.aws/v1
+      kind: EC2NodeClass
+      metadata: {name: default}
+      spec:
+        amiSelectorTerms: [{alias: al2023@latest}]
+        role: nodes
+        subnetSelectorTerms: [{tags: {a: b}}]
+        securityGroupSelectorTerms: [{tags: {a: b}}]
+    - apiVersion: karpenter.sh/v1
+      kind: NodePool
+      metadata: {name: default}
+      spec:
+        template:
+          spec:
+            nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+            requirements:
+            - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}
+        disruption: {consolidateAfter: 30s, budgets: [{nodes: "100%"}]}
+    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: web}
+      spec:
+        replicas: 100
+        selector: {matchLabels: {app: web}}
+        template:
+          metadata: {labels: {app: web}}
+          spec:
+            containers:
+            - {name: c, image: x, resources: {requests: {cpu: 1500m, memory: 1Gi}}}
+  - at: 30m
+    loseRecords: {}
+  - at: 33m
+    scale: {kind: Deployment, name: web, replicas: 50}
+  expect:
+  - {at: 30m, nodes: {count: 100}}
+  - {at: 33m, nodes: {count: 100}}
+  - {at: 33m, pods: {running: 100, pending: 0}}
+  - {nodes: {count: 50}}
+  - pods: {running: 50, pending: 0}
+"#;
+
+fn run() -> Report {
+    let scenario = Scenario::read("lost-records.yaml", SCENARIO).unwrap();
+    simulation::run(scenario, &Settings::default()).unwrap()
+}
+
+/// What happened between two moments, counted from the start.
+fn between(report: &Report, from: i64, to: i64) -> impl Iterator<Item = &Entry> {
+    let moment = |minutes| -> Timestamp { report.started + SignedDuration::from_mins(minutes) };
+    let (from, to) = (moment(from), moment(to));
+    report.timeline.iter().filter(move |entry| entry.at >= from && entry.at < to)
+}
+
+#[test]
+fn a_hundred_nodes_outlive_the_table_and_are_managed_as_before() {
+    let report = run();
+    assert!(report.is_as_expected(), "{}", report_text(&report));
+    let is_for_it = |entry: &&Entry| {
+        matches!(
+            entry.what,
+            Happening::Launched { .. }
+                | Happening::Disrupting { .. }
+                | Happening::Draining(_)
+                | Happening::PodsEvicted { .. }
+                | Happening::PodsLost { .. }
+                | Happening::NodeRemoved { .. }
+                | Happening::InstanceEnded { .. }
+        )
+    };
+    assert_eq!(between(&report, 30, 33).filter(is_for_it).count(), 0, "{}", report_text(&report));
+    let launched = |entry: &&Entry| {
+        matches!(entry.what, Happening::Launched { .. } | Happening::PodsEvicted { .. })
+    };
+    assert_eq!(between(&report, 33, 60).filter(launched).count(), 0, "{}", report_text(&report));
+}
