@@ -61,7 +61,7 @@ spec:
   expect:
   - {at: 30m, nodes: {count: 100}}
   - {at: 33m, nodes: {count: 100}}
-  - {at: 33m, pods: {running: 100, pending: 0}}
+  - {at: 32m, pods: {running: 100, pending: 0}}
   - {nodes: {count: 50}}
   - pods: {running: 50, pending: 0}
 "#;
