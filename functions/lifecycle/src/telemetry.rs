@@ -63,6 +63,9 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &LifecycleReport) {
             Orphan::Node(name) => tracing::info!(%name, "orphaned Node released"),
         }
     }
+    for (claim, end) in &report.gone {
+        tracing::warn!(%claim, why = %end, "instance is gone");
+    }
     telemetry.record_held_back(report.held_back.as_ref());
     telemetry.record_done("orphans", report.orphans.len());
     let held = report.held_orphans.as_ref();

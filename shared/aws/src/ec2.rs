@@ -28,12 +28,13 @@ mod termination;
 mod unresolved;
 mod validation;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use controllers::ports::PortError;
 use controllers::ports::cloud::{
-    Cloud, Instance, InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution, TagRequest,
-    Termination,
+    Cloud, Instance, InstanceEnd, InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution,
+    TagRequest, Termination,
 };
 use controllers::record::launch::{LaunchChoices, LaunchRequest};
 use domain::Text;
@@ -87,6 +88,10 @@ impl Cloud for Ec2 {
 
     async fn instance_statuses(&self) -> Result<Vec<InstanceStatus>, PortError> {
         self.failing_statuses().await
+    }
+
+    async fn ends(&self, instance_ids: &[Text]) -> Result<BTreeMap<Text, InstanceEnd>, PortError> {
+        self.describe_ends(instance_ids).await
     }
 
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError> {

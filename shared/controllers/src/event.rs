@@ -121,6 +121,8 @@ reasons! {
     InstanceStopping Warning,
     /// An instance is terminating.
     InstanceTerminating Warning,
+    /// An instance is gone although nobody asked for it. Not in Karpenter.
+    InstanceTerminated Warning,
     /// EC2 scheduled a maintenance event for an instance, or its status checks fail.
     InstanceUnhealthy Warning,
     /// A node is drained because its instance is interrupted.

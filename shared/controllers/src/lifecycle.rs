@@ -6,6 +6,7 @@
 
 mod adoption;
 mod ending;
+mod gone;
 mod joining;
 mod orphans;
 mod ownership;
@@ -41,6 +42,7 @@ use crate::steps::mirror::is_up_to_date;
 use crate::steps::reservation::is_expiring;
 use crate::steps::snapshot::ClusterState;
 
+use gone::{GoneInstance, instance_of};
 pub use report::{Change, ClaimChange, HeldOrphans, LifecycleReport, Orphan, WhyHeld};
 
 /// Requeue interval after records were rebuilt: their claims may have work waiting.
@@ -101,6 +103,7 @@ pub(crate) async fn advance_under<P: Ports>(
         terminations_left: admission.fuses.terminations(&tally.recent, observed.now, alive),
         terminations: Vec::new(),
         held_back: Vec::new(),
+        gone: BTreeMap::new(),
         admission,
     };
     let mut claims: Vec<&Versioned<ClaimRecord>> =
@@ -119,6 +122,7 @@ pub(crate) async fn advance_under<P: Ports>(
     lifecycle.report.left += total - done;
     lifecycle.terminate().await;
     lifecycle.report_held_back();
+    lifecycle.say_why_gone().await;
     if admission.scope == Scope::All {
         lifecycle.update_pools().await;
         lifecycle.tag(run.cluster).await;
@@ -180,6 +184,8 @@ struct LifecycleRun<'a, P> {
     to_terminate: Vec<Versioned<ClaimRecord>>,
     /// Whether Nodes registered or failed to in this run, by NodePool.
     registrations: BTreeMap<Text, Vec<bool>>,
+    /// Claims whose instances are found to be gone, by the id of the instance.
+    gone: BTreeMap<Text, GoneInstance>,
     /// The installation's id.
     installation: Text,
     /// What the run may do.
@@ -209,6 +215,9 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
                 if let Some(claim) = self.save(claim.into_owned(), record).await {
                     if matches!(reason, EndReason::LaunchTimeout | EndReason::RegistrationTimeout) {
                         self.record_registration(&claim.record, false);
+                    }
+                    if reason == EndReason::InstanceGone {
+                        self.gone.extend(instance_of(&claim.record));
                     }
                     self.record_change(&claim.record, Change::Ending(reason));
                     self.end(claim).await;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_ec2::types::{Filter, Instance as Described, InstanceLifecycleType, InstanceStateName};
-use controllers::ports::cloud::{Instance, InstanceState};
+use controllers::ports::cloud::{Instance, InstanceEnd, InstanceState};
 use controllers::ports::{ErrorKind, PortError};
 use domain::instance_type::CapacityType;
 use domain::label;
@@ -21,6 +21,8 @@ const INSTANCES_A_PAGE: i32 = 1000;
 const FILTER_VALUES_MAX: usize = 200;
 /// All instance states but `terminated`.
 const STATES: [&str; 5] = ["pending", "running", "stopping", "stopped", "shutting-down"];
+/// States of instances that have ended or are about to.
+const ENDED: [&str; 2] = ["shutting-down", "terminated"];
 /// Every instance that Karpenter or Outrigger launched has one of these tags. Those of managed node
 /// groups, which bear the cluster's name too, have none.
 const LAUNCHED_BY_US: [&str; 3] = [tags::CLAIM, label::NODE_POOL, label::NODE_CLASS];
@@ -48,7 +50,35 @@ impl Ec2 {
         Ok(found.into_iter().min_by(|a, b| (a.launched, &a.id).cmp(&(b.launched, &b.id))))
     }
 
+    /// Why instances ended, as long as EC2 shows them: about an hour.
+    pub(super) async fn describe_ends(
+        &self,
+        ids: &[Text],
+    ) -> Result<BTreeMap<Text, InstanceEnd>, PortError> {
+        let mut ends = BTreeMap::new();
+        for ids in ids.chunks(FILTER_VALUES_MAX) {
+            let ids = filter("instance-id", ids.iter().map(ToString::to_string));
+            let found = self.describe(vec![ids, filter("instance-state-name", ENDED)]).await?;
+            ends.extend(found.iter().filter_map(|own| {
+                let reason = own.state_reason()?;
+                let end = InstanceEnd {
+                    code: reason.code().unwrap_or("unknown").into(),
+                    message: reason.message().unwrap_or_default().into(),
+                };
+                Some((own.instance_id()?.into(), end))
+            }));
+        }
+        Ok(ends)
+    }
+
     async fn find_instances(&self, filters: Vec<Filter>) -> Result<Vec<Instance>, PortError> {
+        let described = self.describe(filters).await?;
+        let mut instances: Vec<Instance> = described.iter().filter_map(instance).collect();
+        instances.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(instances)
+    }
+
+    async fn describe(&self, filters: Vec<Filter>) -> Result<Vec<Described>, PortError> {
         let pages = self
             .calls
             .ec2
@@ -62,9 +92,7 @@ impl Ec2 {
             .iter()
             .flat_map(|page| page.reservations())
             .flat_map(|reservation| reservation.instances());
-        let mut instances: Vec<Instance> = described.filter_map(instance).collect();
-        instances.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(instances)
+        Ok(described.cloned().collect())
     }
 
     /// Those of the ids that EC2 shows and that are not terminated.

@@ -35,6 +35,13 @@ const WOULD_SUCCEED: &str = "DryRunOperation";
 /// The claim and token of a launch that is only a dry run.
 const SAMPLE: &str = "validation";
 
+/// The most tags of a resource.
+///
+/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions>.
+const TAGS_MAX: usize = 50;
+/// A tag that an instance gets once its Node has joined, unless its class gives it one.
+const NAME: &str = "Name";
+
 impl Ec2 {
     /// Whether instances can be launched from the class, whose status holds what was just resolved.
     pub(super) async fn validated(&self, class: &Ec2NodeClass) -> Resolution<()> {
@@ -57,6 +64,15 @@ impl Ec2 {
             };
             unresolved(reason, &error.to_string(), false)
         })?;
+        let own = tags::of_launch(self.owner(), class, &request);
+        let count = own.len() + usize::from(!own.contains_key(NAME));
+        if count > TAGS_MAX {
+            let message = format!(
+                "spec.tags has too many: an instance would have {count} tags, and EC2 takes \
+                 {TAGS_MAX}"
+            );
+            return Err(unresolved("TagValidationFailed", &message, false));
+        }
         let tags = tags::of_template(&self.cluster.name, class);
         let needed: Vec<NeededTemplate<'_>> = plan
             .templates

@@ -8,6 +8,7 @@ use domain::{SignedDuration, Text};
 
 use crate::fuses::HeldBack;
 use crate::lease::Report;
+use crate::ports::cloud::InstanceEnd;
 use crate::record::claim::EndReason;
 use crate::run::Problems;
 
@@ -21,6 +22,8 @@ pub struct LifecycleReport {
     pub orphans: Vec<Orphan>,
     /// Instances that seem to belong to no claim, and were not terminated.
     pub held_orphans: Option<HeldOrphans>,
+    /// Claims whose instances are gone although nobody asked for it, and why.
+    pub gone: Vec<(Text, InstanceEnd)>,
     /// Claims whose end a fuse holds back.
     pub held_back: Option<HeldBack>,
     /// Instances of the cluster when the run began, by instance type and capacity type.

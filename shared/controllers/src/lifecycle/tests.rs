@@ -9,7 +9,7 @@ use pollster::block_on;
 
 use super::*;
 use crate::event::EventReason;
-use crate::ports::cloud::InstanceState;
+use crate::ports::cloud::{InstanceEnd, InstanceState};
 use crate::ports::cluster::{NodeClaimObject, VolumeAttachment};
 use crate::provisioning::provision;
 use crate::record::claim::ClaimPhase;
@@ -450,6 +450,23 @@ fn a_claim_whose_instance_is_gone_ends_at_once_when_its_node_is_not_ready() {
     assert!(world.store.records().is_empty());
     assert!(world.cluster.listing.borrow().objects.nodes.is_empty());
     assert!(world.cluster.evicted.borrow().is_empty(), "no kubelet is left to end pods");
+}
+
+#[test]
+fn an_instance_that_died_early_says_why_and_its_offering_is_left_alone() {
+    let world = launched_world();
+    let instance = world.store.only_record().instance.unwrap();
+    world.cloud.instances.borrow_mut().clear();
+    let code = "Server.InsufficientInstanceCapacity";
+    let end = InstanceEnd { code: code.into(), message: "no room".into() };
+    world.cloud.ends.borrow_mut().insert(instance.id.clone(), end.clone());
+    world.advance(61);
+    let report = run_once(&world);
+    assert_eq!(report.gone.iter().map(|(_, end)| end).collect::<Vec<_>>(), [&end]);
+    assert!(world.cluster.has_event(EventReason::InstanceTerminated));
+    let unavailable = world.store.unavailable.borrow();
+    assert_eq!(unavailable.len(), 1);
+    assert_eq!((&*unavailable[0].code, &unavailable[0].zone), (code, &instance.zone));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The cloud: instance types, instances and node classes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::instance_type::{CapacityType, InstanceTypes};
@@ -54,6 +55,10 @@ pub trait Cloud {
     /// Terminates instances. Returns one outcome an id, in order.
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError>;
 
+    /// Why instances ended, by id, as far as EC2 still knows: those that it terminated, or that
+    /// ended by themselves.
+    async fn ends(&self, instance_ids: &[Text]) -> Result<BTreeMap<Text, InstanceEnd>, PortError>;
+
     /// Adds tags to instances. Returns one outcome a request, in order: `NotFound` when the
     /// instance is gone.
     async fn tag(&self, requests: &[TagRequest]) -> Result<Vec<Result<(), PortError>>, PortError>;
@@ -79,6 +84,18 @@ pub struct LaunchCall {
     /// An earlier run may have asked for the same: an answer without an instance is no proof that
     /// there is none.
     pub is_repeat: bool,
+}
+
+/// Why an instance ended.
+///
+/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html>.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct InstanceEnd {
+    /// Such as `Client.InternalError` or `Server.SpotInstanceTermination`.
+    pub code: Text,
+    /// EC2's words.
+    pub message: Text,
 }
 
 /// Tags to add to an instance.

@@ -24,8 +24,8 @@ use crate::event::{Event, EventReason};
 use crate::fuses::Urgency;
 use crate::interruption::{Clusters, Terms};
 use crate::ports::cloud::{
-    Cloud, Instance, InstanceState, InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution,
-    TagRequest, Termination,
+    Cloud, Instance, InstanceEnd, InstanceState, InstanceStatus, LaunchCall, LaunchOutcome,
+    NodeClassResolution, TagRequest, Termination,
 };
 use crate::ports::cluster::{
     Cluster, ClusterListing, ControlsObject, Demand, Eviction, FinalizerChange, NamespacedRef,
@@ -235,6 +235,8 @@ pub(crate) enum Launch {
 
 #[derive(Default)]
 pub(crate) struct FakeCloud {
+    /// Why instances ended, by id.
+    pub(crate) ends: RefCell<BTreeMap<Text, InstanceEnd>>,
     pub(crate) types: InstanceTypes,
     /// By token.
     pub(crate) instances: RefCell<BTreeMap<Text, Instance>>,
@@ -336,6 +338,12 @@ impl Cloud for FakeCloud {
 
     async fn instance_statuses(&self) -> Result<Vec<InstanceStatus>, PortError> {
         Ok(self.statuses.borrow().clone())
+    }
+
+    async fn ends(&self, instance_ids: &[Text]) -> Result<BTreeMap<Text, InstanceEnd>, PortError> {
+        let ends = self.ends.borrow();
+        let known = |id: &Text| Some((id.clone(), ends.get(id)?.clone()));
+        Ok(instance_ids.iter().filter_map(known).collect())
     }
 
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError> {

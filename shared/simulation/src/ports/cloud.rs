@@ -1,10 +1,11 @@
 //! Port `Cloud` over the world's EC2.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use controllers::ports::cloud::{
-    InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution, TagRequest, Termination,
+    InstanceEnd, InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution, TagRequest,
+    Termination,
 };
 use controllers::ports::{Cloud, ErrorKind, Instance, PortError};
 use controllers::record::launch::{LaunchChoices, LaunchRequest};
@@ -58,6 +59,11 @@ impl Cloud for SharedWorld {
 
     async fn instance_statuses(&self) -> Result<Vec<InstanceStatus>, PortError> {
         Ok(self.call("DescribeInstanceStatus").await?.statuses.values().cloned().collect())
+    }
+
+    async fn ends(&self, _: &[Text]) -> Result<BTreeMap<Text, InstanceEnd>, PortError> {
+        // What ended is not described any more.
+        Ok(BTreeMap::new())
     }
 
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError> {

@@ -119,6 +119,7 @@ fn instance_volume_and_fleet_say_whose_they_are() {
                 "karpenter.sh/nodepool=default",
                 "kubernetes.io/cluster/prod=owned",
                 "outrigger.dev/claim-uid=9bf4c6ae-4a5e-5b3c-9d2e-0c6f5f0f9a11",
+                "outrigger.dev/installation=own/1",
                 "team=blue",
             ]
         );
