@@ -228,9 +228,21 @@ fn every_tick_names_its_cluster() {
         assert_eq!(input, json!({"cluster": "${ClusterName}", "mode": "${ReactionMode}"}));
         let arn = tick.properties["Target"]["Arn"]["Fn::Sub"].as_str().unwrap();
         woken.insert(arn.rsplit_once("${Installation}-").unwrap().1.to_owned());
-        assert_eq!(tick.properties["State"], json!({"Ref": "SchedulesState"}));
+        // A parameter that was saved once must not stop ticks, or start them, in a later deployment.
+        assert_eq!(tick.properties["State"], "ENABLED");
     }
     assert_eq!(woken, ["disruption", "lifecycle", "provisioning"].map(str::to_owned).into());
+}
+
+#[test]
+fn an_installation_is_identified_by_its_stack() {
+    let template = installation();
+    let id = json!({"Fn::Sub": ["${AWS::StackName}/${Uuid}", {
+        "Uuid": {"Fn::Select": [2, {"Fn::Split": ["/", {"Ref": "AWS::StackId"}]}]}
+    }]});
+    let variables = &template.body["Globals"]["Function"]["Environment"]["Variables"];
+    assert_eq!(variables["INSTALLATION_ID"], id);
+    assert_eq!(template.body["Outputs"]["InstallationId"]["Value"], id);
 }
 
 #[test]
