@@ -57,6 +57,8 @@ fn what_the_code_calls_is_allowed_and_nothing_else_is() {
     let implied = [
         "iam:PassRole",
         "iam:TagInstanceProfile",
+        "kms:Decrypt",
+        "kms:DescribeKey",
         "lambda:InvokeFunction",
         "logs:CreateLogStream",
         "logs:PutLogEvents",
@@ -109,10 +111,33 @@ fn what_changes_instances_is_bound_to_the_clusters_by_tags() {
 
 #[test]
 fn records_are_kept_apart_by_partition() {
+    let mut bound = 0;
     for (holder, statement) in installation().statements() {
+        let resource = &statement["Resource"]["Fn::If"];
         let on_table = strings(&statement["Action"]).iter().any(|own| own.starts_with("dynamodb:"))
-            && statement["Resource"] == json!({"Fn::GetAtt": ["Table", "Arn"]});
+            && resource[1] == json!({"Fn::GetAtt": ["Table", "Arn"]});
         let keys = &statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
         assert!(!on_table || !keys.is_null(), "{holder} {} sees all partitions", statement["Sid"]);
+        bound += usize::from(on_table);
     }
+    assert_eq!(bound, 4, "a statement about the table is written in another way");
+}
+
+#[test]
+fn rights_to_a_table_are_the_same_whoever_made_it() {
+    let template = installation();
+    let named = "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/${ExistingTableName}";
+    let mut about = 0;
+    for (holder, statement) in template.statements() {
+        if !strings(&statement["Action"]).iter().any(|own| own.starts_with("dynamodb:")) {
+            continue;
+        }
+        let choice = &statement["Resource"]["Fn::If"];
+        assert_eq!(choice[0], "MakesTable", "{holder} {}", statement["Sid"]);
+        let (own, existing) = (choice[1].to_string(), choice[2]["Fn::Sub"].as_str().unwrap());
+        assert_eq!(own.contains("/index/instance"), existing.ends_with("/index/instance"));
+        assert!(existing.starts_with(named), "{holder} {}", statement["Sid"]);
+        about += 1;
+    }
+    assert_eq!(about, 5);
 }

@@ -457,7 +457,15 @@ fn the_table_is_laid_out_as_the_code_has_it() {
     assert_eq!(index["IndexName"], named("INSTANCE_INDEX"));
     assert_eq!(index["KeySchema"][0]["AttributeName"], named("INSTANCE"));
     assert_eq!(table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"], true);
-    assert_eq!(template.body["Resources"]["Table"]["DeletionPolicy"], "Retain");
+    assert_eq!(table["SSESpecification"]["SSEEnabled"], true);
+    let resource = &template.body["Resources"]["Table"];
+    for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
+        assert_eq!(resource[policy], "Retain", "{policy}: the table outlives its stack");
+    }
+    let name = json!({"Fn::If": ["MakesTable", {"Ref": "Table"}, {"Ref": "ExistingTableName"}]});
+    let variables = &template.body["Globals"]["Function"]["Environment"]["Variables"];
+    assert_eq!(variables["TABLE_NAME"], name);
+    assert_eq!(template.body["Outputs"]["TableName"]["Value"], name);
 }
 
 #[test]
