@@ -74,7 +74,7 @@ fn what_the_code_calls_is_allowed_and_nothing_else_is() {
 
 #[test]
 fn rights_over_everything_are_rights_to_look() {
-    for path in ["template.yaml", "infra/cluster.yaml"] {
+    for path in ["template.yaml", "infra/cluster.yaml", "infra/nodes.yaml"] {
         let template = Template::read(path).unwrap();
         for (holder, statement) in template.statements() {
             let sid = statement["Sid"].as_str().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What holds for `template.yaml` and `infra/cluster.yaml`, against the code that they install.
+//! What holds for `template.yaml`, `infra/cluster.yaml` and `infra/nodes.yaml`, against the code that
+//! they install.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,7 +7,7 @@
     reason = "helpers of tests, which clippy does not exempt as it does tests"
 )]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use outrigger_tests::template::{Resource, Template, strings};
 use outrigger_tests::workspace::{Package, Source, production, root};
@@ -20,8 +21,12 @@ fn cluster() -> Template {
     Template::read("infra/cluster.yaml").unwrap()
 }
 
-fn both() -> [Template; 2] {
-    [installation(), cluster()]
+fn nodes() -> Template {
+    Template::read("infra/nodes.yaml").unwrap()
+}
+
+fn all() -> [Template; 3] {
+    [installation(), cluster(), nodes()]
 }
 
 fn source(path: &str) -> String {
@@ -193,7 +198,7 @@ fn what_cannot_be_handled_is_kept_by_a_dead_letter_queue() {
             property(&template, "AWS::SQS::Queue", dead);
         }
     }
-    for template in both() {
+    for template in all() {
         for schedule in template.resources("AWS::Scheduler::Schedule") {
             let dead = &schedule.properties["Target"]["DeadLetterConfig"]["Arn"];
             assert!(dead.is_object(), "{} loses ticks", schedule.id);
@@ -302,7 +307,7 @@ fn every_alarm_is_about_a_metric_that_somebody_emits() {
         ("AWS/SQS", "ApproximateAgeOfOldestMessage"),
         ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
     ];
-    for template in both() {
+    for template in all() {
         for alarm in template.resources("AWS::CloudWatch::Alarm") {
             for metric in metrics_of(&alarm) {
                 let name = metric["MetricName"].as_str().unwrap();
@@ -381,7 +386,7 @@ fn the_dashboard_shows_metrics_that_somebody_emits() {
 
 #[test]
 fn every_parameter_says_what_it_is_for_and_what_it_takes() {
-    for template in both() {
+    for template in all() {
         let references = template.references();
         let groups =
             &template.body["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"];
@@ -410,21 +415,50 @@ fn every_parameter_says_what_it_is_for_and_what_it_takes() {
     }
 }
 
+/// What the output `AddCluster` gives the stack of a cluster, by parameter.
+fn added_parameters() -> BTreeMap<String, String> {
+    let installation = installation();
+    let command = installation.body["Outputs"]["AddCluster"]["Value"]["Fn::Sub"][0].as_str();
+    let (_, given) = command.unwrap().split_once("--parameter-overrides ").unwrap();
+    let pairs = given.split_whitespace().map(|own| own.split_once('=').unwrap());
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
 #[test]
-fn the_installation_gives_its_first_cluster_everything_that_it_asks_for() {
-    let (installation, cluster) = both().into();
-    let nested = property(&installation, "AWS::CloudFormation::Stack", "Cluster");
-    assert_eq!(nested["TemplateURL"], "infra/cluster.yaml");
-    let given: BTreeSet<_> = nested["Parameters"].as_object().unwrap().keys().cloned().collect();
-    let asked: BTreeSet<_> = cluster.parameters().map(|(name, _)| name.to_owned()).collect();
-    assert_eq!(given, asked);
-    // Where both have a parameter, it takes the same and has the same default.
+fn a_cluster_is_added_with_all_that_the_installation_knows() {
+    let (installation, cluster) = (installation(), cluster());
+    let mut given = added_parameters();
     for (name, theirs) in cluster.parameters() {
+        let value = given.remove(name);
         let ours = &installation.body["Parameters"][name];
+        let is_asked_for = theirs.get("Default").is_none() || !ours.is_null();
+        assert_eq!(value.is_some(), is_asked_for, "AddCluster and {name}");
+        // Where both have a parameter, it takes the same, has the same default and is handed on.
         for field in ["Type", "Default", "AllowedPattern", "AllowedValues", "MinValue", "MaxValue"]
         {
             assert!(ours.is_null() || ours[field] == theirs[field], "{name}: {field}");
         }
+        if !ours.is_null() {
+            assert_eq!(value, Some(format!("${{{name}}}")), "AddCluster hands {name} on");
+        }
+    }
+    assert!(given.is_empty(), "infra/cluster.yaml does not take {given:?}");
+}
+
+#[test]
+fn no_cluster_is_part_of_the_installation() {
+    // Else the order of ClusterNames would count, and that cluster could not be retired alone.
+    let installation = installation();
+    for kind in ["AWS::CloudFormation::Stack", "AWS::EKS::AccessEntry"] {
+        assert_eq!(installation.resources(kind).count(), 0, "{kind}");
+    }
+    for function in functions(&installation) {
+        let variables = &function.properties["Environment"]["Variables"];
+        let first = json!({"Fn::Select": [0, {"Ref": "ClusterNames"}]});
+        let ahead = json!({"Fn::If": ["FirstIsAName", first, ""]});
+        // The catalogue is of a region: its figures are of no cluster.
+        let expected = if function.id == "CatalogFunction" { Value::Null } else { ahead };
+        assert_eq!(variables["CLUSTER_NAME"], expected, "{}", function.id);
     }
 }
 
@@ -432,13 +466,47 @@ fn the_installation_gives_its_first_cluster_everything_that_it_asks_for() {
 fn functions_enter_a_cluster_as_the_group_that_has_rights() {
     let template = cluster();
     let entries: Vec<_> = template.resources("AWS::EKS::AccessEntry").collect();
-    let of_functions = entries.iter().filter(|entry| entry.properties.get("Type").is_none());
-    let groups: Vec<_> = of_functions.map(|entry| &entry.properties["KubernetesGroups"]).collect();
+    let groups: Vec<_> =
+        entries.iter().map(|entry| &entry.properties["KubernetesGroups"]).collect();
     assert_eq!(groups, [&json!(["outrigger"]); 4]);
     assert!(source("infra/kubernetes/rbac.yaml").contains("kind: Group\n  name: outrigger\n"));
-    let nodes: Vec<_> =
-        entries.iter().filter(|entry| entry.properties["Type"] == "EC2_LINUX").collect();
-    assert_eq!(nodes.len(), 1);
+}
+
+#[test]
+fn nodes_keep_what_they_need_when_the_installation_goes() {
+    let template = nodes();
+    let kinds = ["AWS::IAM::Role", "AWS::IAM::InstanceProfile", "AWS::EKS::AccessEntry"];
+    for kind in kinds {
+        assert_eq!(template.resources(kind).count(), 1, "{kind}");
+    }
+    assert_eq!(template.body["Resources"].as_object().unwrap().len(), kinds.len());
+    for template in [installation(), cluster()] {
+        assert_eq!(template.resources("AWS::IAM::InstanceProfile").count(), 0);
+        for entry in template.resources("AWS::EKS::AccessEntry") {
+            assert!(entry.properties.get("Type").is_none(), "{} lets nodes in", entry.id);
+        }
+        for role in template.resources("AWS::IAM::Role") {
+            let trusted = role.properties["AssumeRolePolicyDocument"].to_string();
+            assert!(!trusted.contains("ec2."), "{} is a role of nodes", role.id);
+        }
+        // A stack whose output another imports could not be deleted before that one.
+        assert!(!template.body.to_string().contains("Fn::ImportValue"));
+    }
+}
+
+#[test]
+fn the_role_of_nodes_is_one_that_functions_may_lend() {
+    let template = nodes();
+    let role = property(&template, "AWS::IAM::Role", "NodeRole");
+    assert_eq!(role["Path"]["Fn::Sub"], "/outrigger/${Installation}/");
+    let installation = installation();
+    let (_, lends) = *installation
+        .statements()
+        .iter()
+        .find(|(_, statement)| statement["Sid"] == "LendNodesTheirRole")
+        .unwrap();
+    let lent = lends["Resource"]["Fn::If"][2][0]["Fn::Sub"].as_str().unwrap();
+    assert!(lent.ends_with(":role/outrigger/${AWS::StackName}/*"), "{lent}");
 }
 
 #[test]
@@ -470,7 +538,7 @@ fn the_table_is_laid_out_as_the_code_has_it() {
 
 #[test]
 fn no_account_is_named() {
-    for template in both() {
+    for template in all() {
         let text = source(&template.path);
         let mut digits = 0;
         for character in text.chars() {

@@ -57,7 +57,9 @@ const pass = (service) => ({ 'iam:PassedToService': service })
 allow(SERVES, 'iam:PassRole', 'NODE_ROLE', pass('ec2.amazonaws.com'))
 allow(SERVES, 'iam:PassRole', 'arn:aws:iam::ACCOUNT:role/KarpenterNodeRole-shop', pass('ec2.amazonaws.com'))
 allow(SERVES, 'iam:PassRole', 'NODE_ROLE', pass('ec2.amazonaws.com.cn'))
+allow(SERVES, 'iam:PassRole', 'arn:aws:iam::ACCOUNT:role/outrigger/outrigger/of-another-cluster', pass('ec2.amazonaws.com'))
 deny('iam:PassRole', 'NODE_ROLE', pass('lambda.amazonaws.com'))
+deny('iam:PassRole', 'arn:aws:iam::ACCOUNT:role/outrigger/another-installation/nodes', pass('ec2.amazonaws.com'))
 deny('iam:PassRole', 'arn:aws:iam::ACCOUNT:role/Administrator', pass('ec2.amazonaws.com'))
 
 // --- What is looked at.
@@ -122,6 +124,14 @@ for (const action of ['iam:AddRoleToInstanceProfile', 'iam:RemoveRoleFromInstanc
 deny('iam:CreateRole', 'arn:aws:iam::ACCOUNT:role/any')
 
 // --- Records.
+const through = (service) => ({ 'kms:ViaService': service })
+for (const action of ['kms:Decrypt', 'kms:DescribeKey']) {
+  allow(FUNCTIONS, action, 'KMS_KEY', through('dynamodb.REGION.amazonaws.com'))
+  deny(action, 'KMS_KEY', through('ec2.REGION.amazonaws.com'))
+  deny(action, 'KMS_KEY', {})
+  deny(action, 'arn:aws:kms:REGION:ACCOUNT:key/another', through('dynamodb.REGION.amazonaws.com'))
+}
+deny('kms:Encrypt', 'KMS_KEY', through('dynamodb.REGION.amazonaws.com'))
 for (const action of ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem', 'BatchWriteItem']) {
   allow(SERVES, `dynamodb:${action}`, 'TABLE', keys(CLUSTER))
   deny(`dynamodb:${action}`, 'TABLE', keys('other'))

@@ -20,6 +20,9 @@ const named = (text) => Object.entries(names).reduce((whole, [name, value]) => w
 const owned = (arn) => arn.replace(/^(arn:[^:]+:ssm:[^:]+)::/, `$1:${'0'.repeat(12)}:`)
 const put = (value) => (Array.isArray(value) ? value.map(named) : named(value))
 
+// A key's own policy has the last word; that of AWS's default leaves it to the policies of roles.
+const KEY_POLICY = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Principal: { AWS: `arn:aws:iam::${names.ACCOUNT}:root` }, Action: 'kms:*', Resource: '*' }] }
+
 async function isAllowed(role, statements, { action, resource, context }) {
   const simulation = {
     request: {
@@ -31,6 +34,7 @@ async function isAllowed(role, statements, { action, resource, context }) {
     identityPolicies: [{ name: role, policy: { Version: '2012-10-17', Statement: statements } }],
     serviceControlPolicies: [],
     resourceControlPolicies: [],
+    ...(action.startsWith('kms:') ? { resourcePolicy: KEY_POLICY } : {}),
   }
   const answer = await runSimulation(simulation, {})
   if (answer.resultType === 'error' || answer.errors) throw new Error(`${action} on ${named(resource)}: ${JSON.stringify(answer.errors)}`)
