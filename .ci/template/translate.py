@@ -44,6 +44,7 @@ PARAMETERS = {
     "ClusterNames": f"team-*,{CLUSTER}",
     "OtherNodeRoleArns": f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:role/KarpenterNodeRole-shop",
     "AlarmTopicArn": f"arn:aws:sns:eu-west-1:{DEFAULT_ACCOUNT_ID}:operators",
+    "VpcId": "vpc-0123456789abcdef0",
     "TableKmsKeyArn": f"arn:aws:kms:eu-west-1:{DEFAULT_ACCOUNT_ID}:key/1234abcd-12ab-34cd-56ef-1234567890ab",
 }
 # What moto takes note of without making it.
@@ -201,6 +202,7 @@ def names_of(made, nodes):
         "QUEUE": queue + made["InterruptionQueue"].rsplit("/", 1)[-1],
         "TABLE": f"arn:aws:dynamodb:eu-west-1:{DEFAULT_ACCOUNT_ID}:table/{made['Table']}",
         "NODE_ROLE": boto3.client("iam").get_role(RoleName=nodes["NodeRole"])["Role"]["Arn"],
+        "VPC": PARAMETERS["VpcId"],
         "KMS_KEY": PARAMETERS["TableKmsKeyArn"],
         "ACCOUNT": DEFAULT_ACCOUNT_ID,
         "REGION": "eu-west-1",

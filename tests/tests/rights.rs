@@ -94,19 +94,48 @@ fn rights_over_everything_are_rights_to_look() {
 fn what_changes_instances_is_bound_to_the_clusters_by_tags() {
     let template = installation();
     let bound = json!({"Ref": "ClusterNames"});
-    let unconditional = ["LaunchIntoWhatIsThere"];
+    // Networks, images and the like have no tags of ours: what may be launched is bound by the
+    // launch template, which has.
+    let unbound = ["LaunchIntoNetworks", "LaunchWhatLaunchTemplatesName", "AskForFleetsOfThat"];
     for (holder, statement) in template.statements() {
         let sid = statement["Sid"].as_str().unwrap();
         let changes = strings(&statement["Action"])
             .into_iter()
             .any(|action| action.starts_with("ec2:") && !action.starts_with("ec2:Describe"));
-        if !changes || unconditional.contains(&sid) {
+        if !changes || unbound.contains(&sid) {
             continue;
         }
         let tags = statement["Condition"]["StringLike"].as_object().into_iter().flatten();
         let is_bound = tags.into_iter().any(|(key, value)| key.contains("Tag/") && *value == bound);
         assert!(is_bound, "{holder} {sid} is not bound to clusters");
     }
+}
+
+#[test]
+fn nothing_is_launched_but_from_a_launch_template_into_the_vpc_that_was_named() {
+    let template = installation();
+    let statements = template.statements();
+    let launches = |kind: &str, action: &str| {
+        let of_kind = statements.iter().filter(|(_, statement)| {
+            statement["Resource"].to_string().contains(&format!("{kind}/*"))
+                && strings(&statement["Action"]).contains(&action)
+        });
+        of_kind.map(|(_, statement)| &statement["Condition"]["Fn::If"]).collect::<Vec<_>>()
+    };
+    let from_template = json!({"Bool": {"ec2:IsLaunchTemplateResource": "true"}});
+    for kind in ["image", "snapshot", "capacity-reservation", "placement-group"] {
+        let conditions = launches(kind, "ec2:RunInstances");
+        assert_eq!(conditions.len(), 1, "{kind}");
+        assert_eq!(conditions[0][0], "AreLaunchTemplatesAsked", "{kind}");
+        assert_eq!(conditions[0][1], from_template, "{kind}");
+    }
+    for kind in ["subnet", "security-group"] {
+        let conditions = launches(kind, "ec2:RunInstances");
+        assert_eq!(conditions.len(), 1, "{kind}");
+        assert_eq!(conditions[0][0], "HasVpc", "{kind}");
+        assert!(conditions[0][1]["ArnLike"]["ec2:Vpc"].is_object(), "{kind}");
+    }
+    assert_eq!(launches("subnet", "ec2:CreateFleet"), launches("subnet", "ec2:RunInstances"));
 }
 
 #[test]
