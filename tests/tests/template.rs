@@ -384,6 +384,86 @@ fn the_dashboard_shows_metrics_that_somebody_emits() {
     }
 }
 
+/// The expressions of the dashboard that search for metrics.
+fn searches(template: &Template) -> Vec<String> {
+    let dashboard = property(template, "AWS::CloudWatch::Dashboard", "Dashboard");
+    let body = dashboard["DashboardBody"]["Fn::Sub"].as_str().unwrap();
+    let body: Value = serde_json::from_str(&body.replace("${PodWaitSecondsMax}", "600")).unwrap();
+    let widgets = body["widgets"].as_array().unwrap();
+    let metrics = widgets.iter().flat_map(|own| own["properties"]["metrics"].as_array().unwrap());
+    metrics.filter_map(|metric| Some(metric[0]["expression"].as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn searches_quote_names_that_are_not_letters_and_digits() {
+    // Without, CloudWatch reads such a namespace or dimension as something else and finds nothing.
+    let searches = searches(&cluster());
+    assert!(searches.len() > 5);
+    for search in searches {
+        let schema = search.split_once("('{").unwrap().1;
+        let (namespace, dimensions) = schema.split_once("\"${MetricsNamespace}\",").unwrap();
+        assert_eq!(namespace, "", "{search}");
+        for name in dimensions.split_once("} ").unwrap().0.split(',') {
+            let is_plain = name.chars().all(|own| own.is_ascii_alphanumeric());
+            let is_quoted = name.starts_with('"') && name.ends_with('"');
+            assert!(is_plain || is_quoted, "{name} in {search}");
+        }
+    }
+}
+
+/// The schedules that `rate(…)` may give, as the pattern of a parameter has it.
+fn schedule_pattern(template: &Template, parameter: &str) -> String {
+    template.body["Parameters"][parameter]["AllowedPattern"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn alarms_look_back_as_far_as_the_schedule_of_their_function() {
+    // An alarm that looks back for ten minutes would be raised between two ticks of an hour.
+    let mut derived = 0;
+    for template in all() {
+        for alarm in template.resources("AWS::CloudWatch::Alarm") {
+            let own = |metric: &&Value| metric["Namespace"] == json!({"Ref": "MetricsNamespace"});
+            // A count is not missed when it comes late; a level, and silence, are.
+            let is_counted = alarm.properties["Statistic"] == "Sum";
+            if is_counted || !metrics_of(&alarm).iter().any(own) {
+                continue;
+            }
+            let times = &alarm.properties["EvaluationPeriods"]["Fn::Select"];
+            let schedule = times[1]["Fn::Split"][1]["Fn::Select"][1]["Fn::Split"][1]["Ref"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{} looks back the same whatever runs", alarm.id));
+            let hourly = format!("Is{}Hourly", schedule.strip_suffix("Schedule").unwrap());
+            let period = json!({"Fn::If": [hourly, 10_800, 600]});
+            let one = alarm.properties.get("Period").into_iter();
+            let several = alarm.properties["Metrics"].as_array().into_iter().flatten();
+            let several = several.filter_map(|own| own["MetricStat"].get("Period"));
+            for own in one.chain(several) {
+                assert_eq!(*own, period, "{}", alarm.id);
+            }
+            // CloudWatch: a day at most with periods below an hour, seven days with longer ones.
+            let pattern = schedule_pattern(&template, schedule);
+            assert_eq!(
+                pattern,
+                r"^rate\((1 minute|([2-9]|[1-5][0-9]) minutes|1 hour|([2-9]|1[0-9]|2[0-4]) hours)\)$"
+            );
+            derived += 1;
+        }
+    }
+    assert_eq!(derived, 9);
+}
+
+#[test]
+fn a_level_that_was_bad_once_raises_its_alarm() {
+    let template = cluster();
+    for id in ["PodsWait", "PodsUnhostable", "OrphansHeld", "HeldBack", "NotActing"] {
+        let alarm = property(&template, "AWS::CloudWatch::Alarm", &format!("{id}Alarm"));
+        assert_eq!(alarm["Statistic"], "Maximum", "{id}");
+        assert_eq!(alarm["DatapointsToAlarm"], 1, "{id}");
+        let notifies = alarm.get("AlarmActions").is_some();
+        assert_eq!(notifies, id != "PodsUnhostable", "{id}");
+    }
+}
+
 #[test]
 fn every_parameter_says_what_it_is_for_and_what_it_takes() {
     for template in all() {
