@@ -1,8 +1,13 @@
 //! The command line as users type it. What a flag means is decided where it is used.
 
+pub(crate) mod controls;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use controls::{
+    DiffArgs, EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, UninstallArgs,
+};
 use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
 
@@ -31,6 +36,24 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Show the nodes of a live cluster: what they hold, and what they cost
     Top(TopArgs),
+    /// Stop all functions for a cluster; nodes stay as they are
+    Pause(PauseArgs),
+    /// Let the functions plan for a cluster, and change nothing in it
+    Observe(SwitchArgs),
+    /// End a pause, or let the functions do more than observe
+    Resume(SwitchArgs),
+    /// Show how a cluster is switched, and whose it is
+    Status(SwitchArgs),
+    /// Set how much the functions may do in a cluster
+    Fuses(FusesArgs),
+    /// Confirm that instances without a claim are to be terminated, however many there are
+    EndOrphans(EndOrphansArgs),
+    /// Give a cluster to another installation
+    TakeOver(TakeOverArgs),
+    /// Let go of a cluster's nodes, or end them, before the stacks go
+    Uninstall(UninstallArgs),
+    /// Show what functions that only observe would have done
+    Diff(DiffArgs),
 }
 
 /// `outrigger plan`.

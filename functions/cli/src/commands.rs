@@ -1,6 +1,7 @@
 //! One command a file: read the input, ask the shared crates, render, and return the exit status.
 
 pub(crate) mod catalog;
+pub(crate) mod controls;
 pub(crate) mod convert;
 mod error;
 pub(crate) mod explain;

@@ -49,5 +49,14 @@ fn run(command: Option<Command>) -> Result<Status, CommandError> {
         Some(Command::Catalog(args)) => commands::catalog::run(&args),
         Some(Command::Convert(args)) => commands::convert::run(&args),
         Some(Command::Top(args)) => commands::top::run(&args),
+        Some(Command::Pause(args)) => commands::controls::pause(&args),
+        Some(Command::Observe(args)) => commands::controls::observe(&args),
+        Some(Command::Resume(args)) => commands::controls::resume(&args),
+        Some(Command::Status(args)) => commands::controls::status(&args),
+        Some(Command::Fuses(args)) => commands::controls::fuses(&args),
+        Some(Command::EndOrphans(args)) => commands::controls::end_orphans(&args),
+        Some(Command::TakeOver(args)) => commands::controls::take_over(&args),
+        Some(Command::Uninstall(args)) => commands::controls::uninstall(&args),
+        Some(Command::Diff(args)) => commands::controls::diff(&args),
     }
 }

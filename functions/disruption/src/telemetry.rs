@@ -18,6 +18,7 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &DisruptionReport) {
     for node in &report.untainted {
         tracing::info!(%node, "stale disruption taint removed");
     }
+    telemetry.record_held_back(report.held_back.as_ref());
     telemetry.record_refused_plan(&report.refused);
     telemetry.record_launches(&report.launched, "disruption");
     telemetry.record_problems(&report.problems);

@@ -76,6 +76,9 @@ fn record_cluster(telemetry: &Telemetry, report: &ClusterReport) {
     for node in &report.tainted {
         tracing::info!(%cluster, %node, "node tainted");
     }
+    if let Some(why) = &report.stopped {
+        telemetry.record_stopped(why);
+    }
     telemetry.record_problems(&report.problems);
     if let Some(provisioning) = &report.provisioning {
         telemetry.record_launches(&provisioning.resumed, "resumed");

@@ -4,11 +4,15 @@
 mod hand_back;
 mod telemetry;
 
+use controllers::admission::{Scope, admit};
+use controllers::fuses::Urgency;
 use controllers::handback::is_handed_back;
 use controllers::interruption::check_health;
 use controllers::lifecycle::advance;
 use controllers::node_classes::resolve;
 use controllers::requeue::reconcile_until_idle;
+use controllers::run::Run;
+use lambda::process::Adapters;
 use lambda::{Failure, Invocation, Reaction};
 
 use hand_back::{hand_over, take_back};
@@ -34,13 +38,12 @@ pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
         }
         None => {}
     }
-    match Box::pin(resolve(&*ports, &terms)).await {
-        Ok(report) => record_node_classes(telemetry, &report),
-        Err(error) => telemetry.record_problem("resolve node classes", &error),
-    }
-    match Box::pin(check_health(&*ports, &terms)).await {
-        Ok(report) => record_health(telemetry, &report),
-        Err(error) => telemetry.record_problem("check instance statuses", &error),
+    match admit(&*ports, &terms).await? {
+        Ok(admission) => prepare(invocation, &ports, &terms, admission.scope).await,
+        Err(stopped) => {
+            telemetry.record_stopped(&stopped);
+            return Ok(());
+        }
     }
     let record = |result| telemetry.record_run(result, |report| record_report(telemetry, report));
     match invocation.reaction {
@@ -48,4 +51,22 @@ pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
         Reaction::Poll => record(Box::pin(advance(&*ports, &terms)).await),
     }
     Ok(())
+}
+
+/// What comes before the claims, and needs no lease.
+async fn prepare(invocation: &Invocation<'_>, ports: &Adapters, terms: &Run<'_>, scope: Scope) {
+    let telemetry = invocation.telemetry;
+    if scope == Scope::All {
+        match Box::pin(resolve(ports, terms)).await {
+            Ok(report) => record_node_classes(telemetry, &report),
+            Err(error) => telemetry.record_problem("resolve node classes", &error),
+        }
+    }
+    if scope != Scope::Nothing {
+        let terms = Run { urgency: Urgency::Interruption, ..*terms };
+        match Box::pin(check_health(ports, &terms)).await {
+            Ok(report) => record_health(telemetry, &report),
+            Err(error) => telemetry.record_problem("check instance statuses", &error),
+        }
+    }
 }

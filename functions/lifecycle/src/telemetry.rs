@@ -63,6 +63,7 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &LifecycleReport) {
             Orphan::Node(name) => tracing::info!(%name, "orphaned Node released"),
         }
     }
+    telemetry.record_held_back(report.held_back.as_ref());
     telemetry.record_done("orphans", report.orphans.len());
     let held = report.held_orphans.as_ref();
     if let Some(HeldOrphans { instances, why }) = held {
@@ -89,6 +90,7 @@ fn record_change(telemetry: &Telemetry, ClaimChange { claim, what }: &ClaimChang
     let metrics = telemetry.metrics();
     let count = |name| metrics.count(name, &[], 1);
     match what {
+        Change::Restored => telemetry.record_done("restored", 1),
         Change::Registered(_) => {
             count("karpenter_nodes_created_total");
             telemetry.record_done("registered", 1);

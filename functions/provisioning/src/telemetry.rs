@@ -21,6 +21,7 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &ProvisioningReport) 
         let reasons: Vec<String> = pod.reasons.iter().map(ToString::to_string).collect();
         tracing::info!(pod = %pod.pod, reasons = reasons.join("; "), "pod is unschedulable");
     }
+    telemetry.record_held_back(report.held_back.as_ref());
     telemetry.record_refused_plan(&report.refused);
     for (claim, why) in &report.not_created {
         tracing::warn!(%claim, %why, "planned claim not created");

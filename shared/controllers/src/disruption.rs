@@ -14,14 +14,16 @@ mod report;
 mod run_state;
 mod start;
 mod wait;
+mod watch_only;
 
 use domain::SignedDuration;
 
+use crate::admission::Scope;
 use crate::lease::{HeldLeases, acquire, with_lease};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports, Versioned};
 use crate::record::command::{CommandPhase, CommandRecord};
-use crate::run::{Run, RunOutcome, after, is_over, observe, record_events};
+use crate::run::{Problems, Run, RunOutcome, after, is_over, observe, record_events};
 use crate::steps::command::{Proposal, proposal};
 use crate::steps::snapshot::snapshot;
 
@@ -42,6 +44,13 @@ pub async fn disrupt<P: Ports>(
     run: &Run<'_>,
 ) -> Result<RunOutcome<DisruptionReport>, PortError> {
     with_lease(ports, run, FunctionName::Disruption, async |leases| {
+        match leases.admission().scope {
+            Scope::All => {}
+            Scope::Interruptions => return Ok(DisruptionReport::default()),
+            Scope::Nothing => {
+                return watch_only::observe_candidates(ports, run, leases.own()).await;
+            }
+        }
         leases.hold_for_launch(launch_lease(ports, run).await?);
         disrupt_under(ports, run, leases).await
     })
@@ -83,9 +92,13 @@ async fn disrupt_under<P: Ports>(
     run: &Run<'_>,
     leases: &HeldLeases,
 ) -> Result<DisruptionReport, PortError> {
-    let observed = observe(ports, leases.own()).await?;
+    let mut observed = observe(ports, leases.own()).await?;
+    let mut problems = Problems::default();
+    watch_only::leave_out(ports, run, &mut observed, &mut problems).await;
     let snapshot = snapshot(&observed, run.settings);
-    let mut disruption = DisruptionRun::new(ports, run, &observed, &snapshot, leases.launch());
+    let mut disruption = DisruptionRun::new(ports, run, &observed, &snapshot, leases.admission());
+    disruption.launch_lease = leases.launch();
+    disruption.report.problems = problems;
     disruption.clean_up().await;
     disruption.update_drift().await;
     for command in &observed.commands {

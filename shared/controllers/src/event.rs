@@ -125,6 +125,8 @@ reasons! {
     InstanceUnhealthy Warning,
     /// A node is drained because its instance is interrupted.
     TerminatingOnInterruption Warning,
+    /// A fuse holds launches or terminations back. Not in Karpenter.
+    HeldBackByFuse Warning,
     /// Instances without a claim are not terminated, because there are suspiciously many. Not in
     /// Karpenter.
     OrphanedInstancesKept Warning,
@@ -144,6 +146,7 @@ impl EventReason {
         match self {
             Self::Unconsolidatable
             | Self::DisruptionBlocked
+            | Self::HeldBackByFuse
             | Self::OrphanedInstancesKept
             | Self::InvalidSpecification
             | Self::ScaleTargetNotFound => SignedDuration::from_mins(15),

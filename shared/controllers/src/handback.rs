@@ -14,8 +14,9 @@ mod report;
 
 use domain::SignedDuration;
 
+use crate::admission::{Admission, Scope, Stopped, admit};
 use crate::disruption::cancel_all;
-use crate::lease::with_lease;
+use crate::lease::under_lease;
 use crate::lifecycle::{Unmanaged, advance_under};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports};
@@ -43,18 +44,29 @@ pub async fn hand_back<P: Ports>(
     ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<HandBackReport>, PortError> {
-    let outcome = with_lease(ports, run, FunctionName::HandBack, async |_| {
-        hand_back_guarded(ports, run).await
+    // Somebody asked for it, so that it is paused does not matter; whose it is does.
+    let admission = match admit(ports, run).await? {
+        Err(stopped @ Stopped::OwnedByAnother { .. }) => return Ok(RunOutcome::Stopped(stopped)),
+        Ok(admission) => Admission { scope: Scope::All, ..admission },
+        Err(_) => {
+            let fuses = run.safeguards.fuses.clone();
+            Admission { scope: Scope::All, fuses, ends_orphans: false }
+        }
+    };
+    let outcome = under_lease(ports, run, FunctionName::HandBack, admission, async |leases| {
+        hand_back_guarded(ports, run, leases.admission()).await
     });
     Ok(match outcome.await? {
         RunOutcome::Ran(outcome) => outcome,
         RunOutcome::Held(lease) => RunOutcome::Held(lease),
+        RunOutcome::Stopped(stopped) => RunOutcome::Stopped(stopped),
     })
 }
 
 async fn hand_back_guarded<P: Ports>(
     ports: &P,
     run: &Run<'_>,
+    admission: &Admission,
 ) -> Result<RunOutcome<HandBackReport>, PortError> {
     let mut leases = Vec::new();
     for function in FUNCTIONS {
@@ -72,10 +84,11 @@ async fn hand_back_guarded<P: Ports>(
     for lease in &leases {
         match lease.function {
             FunctionName::Disruption => {
-                report.disruption = cancel_all(ports, run, lease).await?;
+                report.disruption = cancel_all(ports, run, lease, admission).await?;
             }
             FunctionName::Lifecycle => {
-                report.lifecycle = advance_under(ports, run, lease, Unmanaged::Leave).await?;
+                report.lifecycle =
+                    advance_under(ports, run, lease, admission, Unmanaged::Leave).await?;
                 claims::hand_over(ports, run, lease, &mut report).await?;
             }
             FunctionName::Provisioning | FunctionName::HandBack => {}

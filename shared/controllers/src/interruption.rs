@@ -22,8 +22,10 @@ use domain::settings::Settings;
 use domain::{Text, Timestamp};
 use futures_util::future::join_all;
 
+use crate::admission::Safeguards;
 use crate::core::Core;
 use crate::event::Event;
+use crate::fuses::Urgency;
 use crate::ports::ClaimPlace;
 use crate::ports::error::{ErrorKind, PortError};
 use crate::run::Run;
@@ -41,6 +43,8 @@ use react::act;
 pub struct Terms<'a> {
     /// Settings.
     pub settings: &'a Settings,
+    /// What holds unless an operator has said something else of a cluster.
+    pub safeguards: &'a Safeguards,
     /// The planner and checker, or a test's own.
     pub core: Core,
     /// Id of the run, unique to it; holder of its leases.
@@ -155,6 +159,8 @@ async fn in_cluster<C: Clusters>(
         let run = Run {
             cluster,
             settings: terms.settings,
+            safeguards: terms.safeguards,
+            urgency: Urgency::Interruption,
             core: terms.core,
             id: terms.id,
             deadline: terms.deadline,

@@ -2,6 +2,7 @@
 
 use domain::SignedDuration;
 
+use crate::admission::{Admission, admit};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports};
 use crate::run::{Problems, Run, RunOutcome};
@@ -20,7 +21,7 @@ impl<R: Report> Report for RunOutcome<R> {
     fn problems_mut(&mut self) -> Option<&mut Problems> {
         match self {
             Self::Ran(report) => report.problems_mut(),
-            Self::Held(_) => None,
+            Self::Held(_) | Self::Stopped(_) => None,
         }
     }
 }
@@ -30,12 +31,18 @@ impl<R: Report> Report for RunOutcome<R> {
 pub(crate) struct HeldLeases {
     own: Lease,
     launch: Option<Lease>,
+    admission: Admission,
 }
 
 impl HeldLeases {
     /// The lease of the function that runs.
     pub(crate) const fn own(&self) -> &Lease {
         &self.own
+    }
+
+    /// What the run may do.
+    pub(crate) const fn admission(&self) -> &Admission {
+        &self.admission
     }
 
     /// Provisioning's lease, which whoever creates claims holds as well.
@@ -71,18 +78,32 @@ pub(crate) async fn acquire<P: Ports>(
     ports.store().acquire_lease(function, run.id, now, term).await
 }
 
-/// Runs `body` under the lease of a function and releases the lease, whatever came of `body`.
-///
-/// That the lease could not be released is a problem of the report and no more: it expires by
-/// itself. An error of `body` is passed on.
+/// Runs `body` under the lease of a function where something may be done in the cluster.
 pub(crate) async fn with_lease<P: Ports, R: Report>(
     ports: &P,
     run: &Run<'_>,
     function: FunctionName,
     body: impl AsyncFnOnce(&mut HeldLeases) -> Result<R, PortError>,
 ) -> Result<RunOutcome<R>, PortError> {
+    match admit(ports, run).await? {
+        Ok(admission) => under_lease(ports, run, function, admission, body).await,
+        Err(stopped) => Ok(RunOutcome::Stopped(stopped)),
+    }
+}
+
+/// Runs `body` under the lease of a function and releases the lease, whatever came of `body`.
+///
+/// That the lease could not be released is a problem of the report and no more: it expires by
+/// itself. An error of `body` is passed on.
+pub(crate) async fn under_lease<P: Ports, R: Report>(
+    ports: &P,
+    run: &Run<'_>,
+    function: FunctionName,
+    admission: Admission,
+    body: impl AsyncFnOnce(&mut HeldLeases) -> Result<R, PortError>,
+) -> Result<RunOutcome<R>, PortError> {
     let mut leases = match acquire(ports, run, function).await? {
-        LeaseAnswer::Acquired(own) => HeldLeases { own, launch: None },
+        LeaseAnswer::Acquired(own) => HeldLeases { own, launch: None, admission },
         LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
     };
     let result = body(&mut leases).await;

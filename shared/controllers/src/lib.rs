@@ -4,9 +4,11 @@
 //! [`steps`]; the modules here read and write. State lives in the [`ports::ClaimStore`] and in the
 //! cluster, never in the process, so that any run can resume the work of another.
 
+pub mod admission;
 pub mod core;
 pub mod disruption;
 pub mod event;
+pub mod fuses;
 pub mod handback;
 pub mod interruption;
 pub mod launch;

@@ -13,6 +13,7 @@ mod pools;
 mod report;
 mod restoration;
 mod tagging;
+mod terminations;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,7 +26,9 @@ use domain::pod::Pod;
 use domain::reason::DisruptionReason;
 use domain::{SignedDuration, Text, Timestamp};
 
+use crate::admission::{Admission, Scope};
 use crate::event::Event;
+use crate::fuses::{Counted, Tally};
 use crate::lease::with_lease;
 use crate::ports::cloud::Instance;
 use crate::ports::cluster::NodeClaimObject;
@@ -58,7 +61,7 @@ pub async fn advance<P: Ports>(
     run: &Run<'_>,
 ) -> Result<RunOutcome<LifecycleReport>, PortError> {
     with_lease(ports, run, FunctionName::Lifecycle, async |leases| {
-        advance_under(ports, run, leases.own(), Unmanaged::Adopt).await
+        advance_under(ports, run, leases.own(), leases.admission(), Unmanaged::Adopt).await
     })
     .await
 }
@@ -68,11 +71,18 @@ pub(crate) async fn advance_under<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     lease: &Lease,
+    admission: &Admission,
     unmanaged: Unmanaged,
 ) -> Result<LifecycleReport, PortError> {
     // Before the claims: the claim of each listed instance was created before the instance.
     let instances = ports.cloud().instances().await?;
-    let observed = observe(ports, lease).await?;
+    if admission.scope == Scope::Nothing {
+        return Ok(LifecycleReport { instances: census(&instances), ..Default::default() });
+    }
+    let mut observed = observe(ports, lease).await?;
+    observed.listing.objects.node_pools.retain(|pool| !pool.is_only_observed());
+    let mut tally = Tally::read(ports.store(), Counted::Terminations).await?;
+    let alive = instances.iter().filter(|instance| instance.state.is_alive()).count();
     let mut lifecycle = LifecycleRun {
         ports,
         now: observed.now,
@@ -87,8 +97,13 @@ pub(crate) async fn advance_under<P: Ports>(
         to_drain: Vec::new(),
         to_terminate: Vec::new(),
         registrations: BTreeMap::new(),
+        terminations_left: admission.fuses.terminations(&tally.recent, observed.now, alive),
+        terminations: Vec::new(),
+        held_back: Vec::new(),
+        admission,
     };
-    let mut claims: Vec<&Versioned<ClaimRecord>> = observed.claims.iter().collect();
+    let mut claims: Vec<&Versioned<ClaimRecord>> =
+        observed.claims.iter().filter(|claim| lifecycle.is_in_scope(&claim.record)).collect();
     claims.sort_by_key(|claim| (claim.record.ending.is_none(), &claim.record.claim.name));
     let total = claims.len();
     let mut done = 0;
@@ -97,18 +112,22 @@ pub(crate) async fn advance_under<P: Ports>(
             lifecycle.step(claim).await;
             done += 1;
         }
+        lifecycle.count_terminations(&mut tally).await;
         lifecycle.drain(run).await;
     }
     lifecycle.report.left += total - done;
     lifecycle.terminate().await;
-    lifecycle.update_pools().await;
-    lifecycle.tag(run.cluster).await;
-    if !is_over(ports, run) {
+    lifecycle.report_held_back();
+    if admission.scope == Scope::All {
+        lifecycle.update_pools().await;
+        lifecycle.tag(run.cluster).await;
+    }
+    if admission.scope == Scope::All && !is_over(ports, run) {
         match unmanaged {
             Unmanaged::Adopt => {
                 lifecycle.restore(lease).await;
                 lifecycle.adopt(lease, run.core).await;
-                lifecycle.remove_orphans().await;
+                lifecycle.remove_orphans(&mut tally).await;
             }
             // Instances and Nodes without a claim may belong to the controller that manages the
             // cluster next.
@@ -160,6 +179,14 @@ struct LifecycleRun<'a, P> {
     to_terminate: Vec<Versioned<ClaimRecord>>,
     /// Whether Nodes registered or failed to in this run, by NodePool.
     registrations: BTreeMap<Text, Vec<bool>>,
+    /// What the run may do.
+    admission: &'a Admission,
+    /// Nodes and instances whose end the fuse still lets this run begin.
+    terminations_left: u32,
+    /// Names of claims whose end this run has begun, and that were not counted yet.
+    terminations: Vec<Text>,
+    /// NodePools of claims whose end the fuse holds back, one for each claim.
+    held_back: Vec<Text>,
 }
 
 impl<'a, P: Ports> LifecycleRun<'a, P> {

@@ -9,6 +9,7 @@ mod buffer_status;
 mod report;
 mod scheduled_scaling;
 pub mod watch;
+mod watch_only;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,9 @@ use domain::plan::Plan;
 use domain::pod::PodKey;
 use domain::{SignedDuration, Text, Timestamp};
 
+use crate::admission::{Admission, Scope};
 use crate::event::{Event, EventReason, Subject};
+use crate::fuses::{HeldBack, Share, hold_back_launches};
 use crate::launch::{LaunchContext, LaunchReport, choose, is_due, launch, write_claims};
 use crate::lease::with_lease;
 use crate::ports::error::PortError;
@@ -43,7 +46,7 @@ pub async fn provision<P: Ports>(
 ) -> Result<RunOutcome<ProvisioningReport>, PortError> {
     with_lease(ports, run, FunctionName::Provisioning, async |leases| {
         let observed = observe(ports, leases.own()).await?;
-        provision_for(ports, run, leases.own(), observed).await
+        provision_for(ports, run, leases.own(), leases.admission(), observed).await
     })
     .await
 }
@@ -53,15 +56,23 @@ pub(crate) async fn provision_for<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     lease: &Lease,
+    admission: &Admission,
     mut observed: ClusterState,
 ) -> Result<ProvisioningReport, PortError> {
+    if admission.scope == Scope::Nothing {
+        return watch_only::observe_pending(ports, run, &observed).await;
+    }
     let mut report = ProvisioningReport {
         resumed: resume(ports, run, &observed).await,
         ..ProvisioningReport::default()
     };
+    if !admission.launches(run.urgency) {
+        return Ok(report);
+    }
     if !report.resumed.launches.is_empty() {
         observed = observe(ports, lease).await?;
     }
+    watch_only::leave_out(ports, run, &mut observed, &mut report).await;
     scale_workloads(ports, &observed, &mut report).await;
     let snapshot = snapshot(&observed, run.settings);
     report.plan = (run.core.schedule)(&snapshot);
@@ -83,6 +94,8 @@ pub(crate) async fn provision_for<P: Ports>(
         }
     }
     choose(ports.cloud(), &mut records, &observed.listing.objects.node_classes).await;
+    let (records, held_back) =
+        hold_back_launches(ports, run, (&admission.fuses, Share::Some), records, &observed).await?;
     let written = write_claims(ports.store(), records, lease, &mut report.problems).await?;
     nominate(ports, &report.plan, &written, observed.now, &mut report.problems).await;
     let context = LaunchContext {
@@ -91,7 +104,9 @@ pub(crate) async fn provision_for<P: Ports>(
         instance_types: &observed.instance_types,
     };
     report.launched = launch(ports, run, written, context).await;
-    let events = events(&report.plan, &observed);
+    let mut events = events(&report.plan, &observed);
+    events.extend(held_back.iter().flat_map(HeldBack::events));
+    report.held_back = held_back;
     record_events(ports.cluster(), &events, &mut report.problems).await;
     update_buffers(ports, run, &observed, &mut report).await;
     Ok(report)

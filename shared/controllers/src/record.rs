@@ -2,7 +2,9 @@
 
 pub mod claim;
 pub mod command;
+pub mod controls;
 pub mod launch;
 pub mod nomination;
+pub mod observation;
 pub mod pool;
 pub mod unavailable;

@@ -62,6 +62,7 @@ fn pause_after<R: Requeue>(result: &Result<RunOutcome<R>, PortError>) -> Option<
     match result {
         Ok(RunOutcome::Ran(report)) => report.requeue_after(),
         Ok(RunOutcome::Held(_)) | Err(_) => Some(RETRY_INTERVAL),
+        Ok(RunOutcome::Stopped(_)) => None,
     }
 }
 

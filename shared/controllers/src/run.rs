@@ -3,8 +3,10 @@
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
 
+use crate::admission::{Safeguards, Stopped};
 use crate::core::Core;
 use crate::event::Event;
+use crate::fuses::Urgency;
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, later};
@@ -20,6 +22,10 @@ pub struct Run<'a> {
     pub cluster: &'a str,
     /// Settings.
     pub settings: &'a Settings,
+    /// What holds unless an operator has said something else of this cluster.
+    pub safeguards: &'a Safeguards,
+    /// Whether the run replaces nodes that EC2 interrupts.
+    pub urgency: Urgency,
     /// The planner and checker, or a test's own.
     pub core: Core,
     /// Id of the run, unique to it; holder of its leases.
@@ -38,6 +44,8 @@ pub enum RunOutcome<R> {
     Ran(R),
     /// Another run holds the lease.
     Held(Lease),
+    /// Nothing may be done in the cluster now.
+    Stopped(Stopped),
 }
 
 impl<R> RunOutcome<R> {
@@ -45,7 +53,7 @@ impl<R> RunOutcome<R> {
     pub fn ran(self) -> Option<R> {
         match self {
             Self::Ran(report) => Some(report),
-            Self::Held(_) => None,
+            Self::Held(_) | Self::Stopped(_) => None,
         }
     }
 }

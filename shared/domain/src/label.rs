@@ -56,6 +56,8 @@ pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 /// Annotation of a NodeClaim: when EC2 recommended to replace its spot instance, RFC 3339.
 pub const REBALANCE_RECOMMENDED: &str = "outrigger.dev/rebalance-recommended";
+/// Annotation of a NodePool: with `observe`, what would be done with it is planned and never done.
+pub const MODE: &str = "outrigger.dev/mode";
 /// Annotation of a NodePool: what becomes of nodes whose instances EC2 recommends to replace,
 /// `ignore` (the default) or `replace`.
 pub const ON_REBALANCE_RECOMMENDATION: &str = "outrigger.dev/on-rebalance-recommendation";

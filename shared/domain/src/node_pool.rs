@@ -5,7 +5,7 @@ use std::sync::Arc;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::budget::Budget;
-use crate::label::{Labels, ON_REBALANCE_RECOMMENDATION};
+use crate::label::{Labels, MODE, ON_REBALANCE_RECOMMENDATION};
 use crate::reason::DisruptionReason;
 use crate::requirement::Requirement;
 use crate::resource::Resources;
@@ -48,6 +48,11 @@ impl NodePool {
     /// `outrigger.dev/on-rebalance-recommendation: replace`.
     pub fn replaces_on_rebalance(&self) -> bool {
         self.annotations.get(ON_REBALANCE_RECOMMENDATION).is_some_and(|own| &**own == "replace")
+    }
+
+    /// Whether what it would do is planned and never done: annotation `outrigger.dev/mode: observe`.
+    pub fn is_only_observed(&self) -> bool {
+        self.annotations.get(MODE).is_some_and(|own| &**own == "observe")
     }
 
     /// The smallest number of nodes, of a total, that its budgets let go for a reason at a moment;

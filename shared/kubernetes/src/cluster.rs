@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::event::Event;
 use controllers::ports::cluster::{
-    NamespacedRef, NodeClassUpdate, NodePatch, NodePoolUpdate, VolumeAttachment, WorkloadRef,
+    ControlsObject, NamespacedRef, NodeClassUpdate, NodePatch, NodePoolUpdate, VolumeAttachment,
+    WorkloadRef,
 };
 use controllers::ports::{
     Cluster, ClusterListing, Demand, Eviction, NodeRef, ObjectRef, PodRef, PortError,
@@ -128,6 +129,18 @@ impl Cluster for KubernetesCluster {
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {
         let mut demand = self.demand.lock().await;
         demand.changed(&self.connection, &self.interner, until).await
+    }
+
+    async fn controls(&self) -> Result<Option<ControlsObject>, PortError> {
+        self.connection.controls().await
+    }
+
+    async fn mark_owner(&self, installation: &str, seen: &ControlsObject) -> Result<(), PortError> {
+        self.connection.mark_owner(installation, seen).await
+    }
+
+    async fn karpenter_renewed(&self) -> Result<Option<Timestamp>, PortError> {
+        self.connection.karpenter_renewed().await
     }
 
     async fn volume_attachments(&self, node: &str) -> Result<Vec<VolumeAttachment>, PortError> {

@@ -120,6 +120,8 @@ static CSI_NODE: Kind = Kind::of("CSINode", "storage.k8s.io", &["v1"], "csinodes
 static NAMESPACE: Kind = Kind::of("Namespace", "", &["v1"], "namespaces");
 static PRIORITY_CLASS: Kind =
     Kind::of("PriorityClass", "scheduling.k8s.io", &["v1"], "priorityclasses");
+pub(crate) static CONFIG_MAP: Kind = Kind::of("ConfigMap", "", &["v1"], "configmaps");
+pub(crate) static LEASE: Kind = Kind::of("Lease", "coordination.k8s.io", &["v1"], "leases");
 static DEPLOYMENT: Kind = Kind::of("Deployment", "apps", &["v1"], "deployments");
 static STATEFUL_SET: Kind = Kind::of("StatefulSet", "apps", &["v1"], "statefulsets");
 static REPLICA_SET: Kind = Kind::of("ReplicaSet", "apps", &["v1"], "replicasets");

@@ -8,6 +8,7 @@
 //! `kube_client`, logs every refusal as an error, expected ones among them: leave it out of logs.
 
 mod attachment;
+mod authority;
 mod call;
 mod cluster;
 mod cluster_listing;
@@ -23,6 +24,7 @@ mod reflector;
 mod send;
 mod state;
 mod token;
+mod uninstall;
 mod watch;
 mod wire;
 mod write;
@@ -32,3 +34,4 @@ pub use connection::{Connection, Endpoint};
 pub use item::ObjectProblem;
 pub use list_cluster::{ListMode, ListedCluster};
 pub use token::{Token, TokenSource};
+pub use uninstall::Leftovers;

@@ -53,7 +53,11 @@ impl Connection {
         self.get_at(kind, &Target::of(kind, name)).await
     }
 
-    async fn get_at(&self, kind: &Kind, target: &Target) -> Result<Option<Json>, PortError> {
+    pub(crate) async fn get_at(
+        &self,
+        kind: &Kind,
+        target: &Target,
+    ) -> Result<Option<Json>, PortError> {
         let call = Call::new(Verb::Get, kind.resource(), &target.path).on(&target.shown);
         match self.call(&call).await {
             Ok(body) => parsed(&body, &call).map(Some),
@@ -134,7 +138,7 @@ impl Connection {
         self.patch(call, &patch).await.map(drop)
     }
 
-    async fn patch(&self, call: Call, body: &Json) -> Result<Json, PortError> {
+    pub(crate) async fn patch(&self, call: Call, body: &Json) -> Result<Json, PortError> {
         let call = call.query(&[("fieldManager", FIELD_MANAGER)]).body(body);
         match self.call(&call).await {
             Ok(body) => parsed(&body, &call),

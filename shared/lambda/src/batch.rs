@@ -36,6 +36,7 @@ impl<'a> Batch<'a> {
     pub fn terms(&self) -> Terms<'a> {
         Terms {
             settings: &self.process.environment().settings,
+            safeguards: &self.process.environment().safeguards,
             core: Core::standard(),
             id: self.id,
             deadline: self.times.deadline,

@@ -9,7 +9,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use aws::ec2::Ec2Settings;
+use controllers::admission::Safeguards;
+use controllers::fuses::Fuses;
+use controllers::record::controls::{Mode, usd};
 use domain::Text;
+use domain::money::UsdPerHour;
 use domain::settings::{MinValuesPolicy, PreferencePolicy, Settings};
 
 /// A variable and what it is for.
@@ -43,6 +47,18 @@ pub const MIN_VALUES_POLICY: &str = "MIN_VALUES_POLICY";
 pub const VM_MEMORY_OVERHEAD_PERCENT: &str = "VM_MEMORY_OVERHEAD_PERCENT";
 /// Network interfaces that pods get no addresses from.
 pub const RESERVED_ENIS: &str = "RESERVED_ENIS";
+/// The installation's id.
+pub const INSTALLATION_ID: &str = "INSTALLATION_ID";
+/// Whether functions act.
+pub const MODE: &str = "MODE";
+/// Launches in a minute.
+pub const MAX_LAUNCHES_PER_TICK: &str = "MAX_LAUNCHES_PER_TICK";
+/// Launches in an hour.
+pub const MAX_LAUNCHES_PER_HOUR: &str = "MAX_LAUNCHES_PER_HOUR";
+/// Nodes that begin to end in a minute.
+pub const MAX_TERMINATIONS_PER_TICK_PERCENT: &str = "MAX_TERMINATIONS_PER_TICK_PERCENT";
+/// What a cluster may cost.
+pub const MAX_HOURLY_USD: &str = "MAX_HOURLY_USD";
 /// Whether node classes count as ready without a dry run.
 pub const DISABLE_DRY_RUN: &str = "DISABLE_DRY_RUN";
 
@@ -59,6 +75,41 @@ pub const VARIABLES: &[Variable] = &[
         default: None,
         meaning: "The EKS cluster of events that name no cluster. Connections to it are opened \
                   before the first event.",
+    },
+    Variable {
+        name: INSTALLATION_ID,
+        default: None,
+        meaning: "The installation's id, as NAME/UUID of its stack: clusters and instances bear it. \
+                  Required.",
+    },
+    Variable {
+        name: MODE,
+        default: Some("Active"),
+        meaning: "`Active`, or `Observe`: functions plan, and write events, metrics and the plan; \
+                  nothing else changes. The table and ConfigMap `kube-system/outrigger` take \
+                  precedence.",
+    },
+    Variable {
+        name: MAX_LAUNCHES_PER_TICK,
+        default: Some("100"),
+        meaning: "The most launches in a calendar minute in a cluster.",
+    },
+    Variable {
+        name: MAX_LAUNCHES_PER_HOUR,
+        default: Some("500"),
+        meaning: "The most launches in an hour in a cluster; a fifth is kept for replacements of \
+                  interrupted nodes.",
+    },
+    Variable {
+        name: MAX_TERMINATIONS_PER_TICK_PERCENT,
+        default: Some("20"),
+        meaning: "Of a cluster's instances, the share that may begin to end in a calendar minute; \
+                  five always may.",
+    },
+    Variable {
+        name: MAX_HOURLY_USD,
+        default: Some("1000"),
+        meaning: "What a cluster's instances may cost together, dollars an hour; `0` for no bound.",
     },
     Variable {
         name: REACTION_MODE,
@@ -146,6 +197,8 @@ pub struct Environment {
     pub metrics_namespace: String,
     /// [`FEATURE_GATES`], [`PREFERENCE_POLICY`], [`MIN_VALUES_POLICY`].
     pub settings: Settings,
+    /// [`INSTALLATION_ID`], [`MODE`] and the fuses.
+    pub safeguards: Safeguards,
     /// [`VM_MEMORY_OVERHEAD_PERCENT`], [`RESERVED_ENIS`], [`DISABLE_DRY_RUN`].
     pub ec2: Ec2Settings,
 }
@@ -185,6 +238,7 @@ impl Environment {
             log_level: reader.text(LOG_LEVEL),
             metrics_namespace: reader.text(METRICS_NAMESPACE),
             settings: reader.settings(),
+            safeguards: reader.safeguards(),
             ec2: reader.ec2(),
         };
         match reader.problems {
@@ -259,6 +313,30 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         }
     }
 
+    fn safeguards(&mut self) -> Safeguards {
+        let default = Fuses::default();
+        let percent = |text: &str| match text.parse() {
+            Ok(percent) if percent <= 100 => Ok(percent),
+            _ => Err(format!("{text:?} is no number from 0 to 100")),
+        };
+        let no_more_than =
+            |text: &str| usd(text).map(|most| (most > UsdPerHour::ZERO).then_some(most));
+        Safeguards {
+            installation: self.required(INSTALLATION_ID).into(),
+            mode: self.parsed(MODE, str::parse, Mode::Paused),
+            fuses: Fuses {
+                launches_per_tick: self.parsed(MAX_LAUNCHES_PER_TICK, str::parse, 0),
+                launches_per_hour: self.parsed(MAX_LAUNCHES_PER_HOUR, str::parse, 0),
+                terminations_per_tick_percent: self.parsed(
+                    MAX_TERMINATIONS_PER_TICK_PERCENT,
+                    percent,
+                    0,
+                ),
+                hourly_usd: self.parsed(MAX_HOURLY_USD, no_more_than, default.hourly_usd),
+            },
+        }
+    }
+
     fn ec2(&mut self) -> Ec2Settings {
         let default = Ec2Settings::default();
         Ec2Settings {
@@ -292,6 +370,8 @@ fn millionths(text: &str) -> Result<u32, String> {
 mod tests {
     use super::*;
 
+    const ID: (&str, &str) = ("INSTALLATION_ID", "own/1");
+
     fn read(variables: &[(&str, &str)]) -> Result<Environment, EnvironmentError> {
         Environment::read(|name| {
             variables.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned())
@@ -299,13 +379,16 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_all_that_must_be_said() {
-        let environment = read(&[("TABLE_NAME", "outrigger")]).unwrap();
+    fn the_table_and_the_installation_are_all_that_must_be_said() {
+        let environment = read(&[("TABLE_NAME", "outrigger"), ID]).unwrap();
         assert_eq!(environment.table_name, "outrigger");
         assert_eq!(environment.reaction, Reaction::Watch);
         assert_eq!(environment.log_level, "info");
         assert_eq!(environment.settings, Settings::default());
         assert_eq!(environment.ec2, Ec2Settings::default());
+        let fuses = Fuses::default();
+        let safeguards = Safeguards { installation: "own/1".into(), mode: Mode::Active, fuses };
+        assert_eq!(environment.safeguards, safeguards);
         assert_eq!(environment.cluster, None);
     }
 
@@ -316,6 +399,7 @@ mod tests {
             ("FEATURE_GATES", "Nonsense=true"),
             ("VM_MEMORY_OVERHEAD_PERCENT", "7.5"),
             ("PREFERENCE_POLICY", "respect"),
+            ("MAX_HOURLY_USD", "-1"),
         ])
         .unwrap_err();
         let names: Vec<_> = error.problems.iter().map(|(name, _)| *name).collect();
@@ -324,6 +408,8 @@ mod tests {
             "REACTION_MODE",
             "FEATURE_GATES",
             "PREFERENCE_POLICY",
+            "INSTALLATION_ID",
+            "MAX_HOURLY_USD",
             "VM_MEMORY_OVERHEAD_PERCENT",
         ];
         assert_eq!(names, wrong);
@@ -334,6 +420,9 @@ mod tests {
     fn what_is_set_counts() {
         let environment = read(&[
             ("TABLE_NAME", "t"),
+            ID,
+            ("MAX_HOURLY_USD", "0"),
+            ("MODE", "Observe"),
             ("CLUSTER_NAME", "prod"),
             ("REACTION_MODE", "poll"),
             ("FEATURE_GATES", "NodeRepair=true"),
@@ -350,6 +439,8 @@ mod tests {
         assert_eq!(environment.settings.min_values_policy, MinValuesPolicy::BestEffort);
         assert_eq!(environment.ec2.vm_memory_overhead_ppm, 50_000);
         assert_eq!((environment.ec2.reserved_enis, environment.ec2.dry_runs), (1, false));
+        assert_eq!(environment.safeguards.mode, Mode::Observe);
+        assert_eq!(environment.safeguards.fuses.hourly_usd, None);
         assert_eq!(environment.log_level, "info", "an empty variable is not set");
     }
 
@@ -357,8 +448,8 @@ mod tests {
     fn defaults_that_are_written_down_are_those_that_hold() {
         for variable in VARIABLES.iter().filter(|own| own.default.is_some()) {
             let default = variable.default.unwrap();
-            let with_default = read(&[("TABLE_NAME", "t"), (variable.name, default)]);
-            assert_eq!(with_default, read(&[("TABLE_NAME", "t")]), "{}", variable.name);
+            let with_default = read(&[("TABLE_NAME", "t"), ID, (variable.name, default)]);
+            assert_eq!(with_default, read(&[("TABLE_NAME", "t"), ID]), "{}", variable.name);
         }
     }
 }

@@ -34,6 +34,13 @@ impl HandBackAnswer {
     pub fn of(outcome: &RunOutcome<HandBackReport>) -> Self {
         match outcome {
             RunOutcome::Ran(report) => Self::of_report(report),
+            RunOutcome::Stopped(why) => Self {
+                complete: false,
+                handed_back: Vec::new(),
+                left: Vec::new(),
+                commands: Vec::new(),
+                next: format!("nothing was handed back: {why}"),
+            },
             RunOutcome::Held(lease) => Self {
                 complete: false,
                 handed_back: Vec::new(),

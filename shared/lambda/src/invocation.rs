@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use controllers::core::Core;
+use controllers::fuses::Urgency;
 use controllers::run::Run;
 use domain::{SignedDuration, Text, Timestamp};
 
@@ -94,6 +95,8 @@ impl<'a> Invocation<'a> {
         Ok(Run {
             cluster: self.cluster()?,
             settings: &self.process.environment().settings,
+            safeguards: &self.process.environment().safeguards,
+            urgency: Urgency::Routine,
             core: Core::standard(),
             id: self.id,
             deadline: self.times.deadline,

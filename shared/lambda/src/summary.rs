@@ -19,6 +19,9 @@ pub struct Summary {
     pub failed: usize,
     /// What was done, by kind.
     pub done: BTreeMap<&'static str, usize>,
+    /// Why nothing was done in the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
     /// Nothing was done, because the cluster was handed back to Karpenter.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_handed_back: bool,

@@ -5,6 +5,8 @@
 
 use std::cell::RefCell;
 
+use controllers::admission::Stopped;
+use controllers::fuses::HeldBack;
 use controllers::handback::is_of_hand_back;
 use controllers::launch::{ClaimLaunch, LaunchReport, LaunchResult};
 use controllers::ports::{ErrorKind, PortError};
@@ -14,7 +16,7 @@ use tracing::field::display;
 
 use crate::failure::Failure;
 use crate::hand_back::HandBackAnswer;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Unit};
 use crate::summary::Summary;
 
 /// Logs, metrics and summary of one invocation, as far as they concern one cluster.
@@ -64,6 +66,7 @@ impl Telemetry {
             Ok(RunOutcome::Ran(report)) => {
                 self.ledger.borrow_mut().summary.runs += 1;
                 self.metrics.count("outrigger_rounds_total", &[], 1);
+                self.not_acting(false);
                 record_report(&report);
             }
             Ok(RunOutcome::Held(lease)) if is_of_hand_back(&lease) => self.record_handed_back(),
@@ -76,6 +79,7 @@ impl Telemetry {
                     "skipping run: another run holds the lease"
                 );
             }
+            Ok(RunOutcome::Stopped(why)) => self.record_stopped(&why),
             Err(error) => {
                 tracing::error!(%error, kind = %error.kind, "run failed");
                 self.count_error(&error);
@@ -85,6 +89,37 @@ impl Telemetry {
                 ledger.run_error = Some(error);
             }
         }
+    }
+
+    /// Records that nothing is done in the cluster, and why. A pause is no trouble: alarms take it
+    /// for a run that succeeded.
+    pub fn record_stopped(&self, why: &Stopped) {
+        let cluster = self.logged_cluster.as_ref().map(display);
+        self.ledger.borrow_mut().summary.stopped = Some(why.to_string());
+        if why.is_wanted() {
+            self.metrics.count("outrigger_rounds_total", &[], 1);
+            tracing::info!(cluster, %why, "skipping run");
+        } else {
+            tracing::error!(cluster, %why, "skipping run");
+        }
+        self.not_acting(!why.is_wanted());
+    }
+
+    /// Whether something keeps functions from acting that an operator has to know of.
+    fn not_acting(&self, is_so: bool) {
+        let value = if is_so { 1.0 } else { 0.0 };
+        self.metrics.gauge("outrigger_not_acting", &[], Unit::Count, value);
+    }
+
+    /// Records what fuses hold back.
+    pub fn record_held_back(&self, held: Option<&HeldBack>) {
+        let cluster = self.logged_cluster.as_ref().map(display);
+        if let Some(held) = held {
+            tracing::warn!(cluster, what = %held.what, count = held.count, fuse = %held.fuse, "held back by a fuse");
+        }
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let count = held.map_or(0, |own| own.count) as f64;
+        self.metrics.gauge("outrigger_held_back", &[], Unit::Count, count);
     }
 
     /// Records that nothing is done, because the cluster was handed back to Karpenter.

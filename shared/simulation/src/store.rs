@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use controllers::fuses::{Counted, RecentActions};
 use controllers::ports::{FunctionName, Lease, LeaseAnswer, Version, Versioned};
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
 use controllers::record::nomination::Nomination;
+use controllers::record::observation::Observation;
 use controllers::record::pool::PoolRecord;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::instance_type::CapacityType;
@@ -93,6 +95,10 @@ pub struct Store {
     pub(crate) pools: Records<PoolRecord>,
     unavailable: BTreeMap<(Text, Text, CapacityType), UnavailableOffering>,
     nominations: BTreeMap<Text, Nomination>,
+    /// What functions did in the last hour.
+    pub(crate) recent: BTreeMap<Counted, Versioned<RecentActions>>,
+    /// Plans that were not carried out.
+    pub(crate) observations: BTreeMap<FunctionName, Observation>,
     leases: BTreeMap<FunctionName, Lease>,
 }
 

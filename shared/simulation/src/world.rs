@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::interruption::NoticeKind;
 use controllers::ports::cloud::InstanceStatus;
+use controllers::ports::cluster::ControlsObject;
 use controllers::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
@@ -120,6 +121,8 @@ pub struct World {
     pub(crate) disrupting: BTreeMap<Text, Timestamp>,
     /// Instances without a claim, and since when.
     pub(crate) orphans: BTreeMap<Text, Timestamp>,
+    /// ConfigMap `kube-system/outrigger`.
+    pub(crate) controls: ControlsObject,
     /// The longest wait of pods that were bound, by when they were made.
     pub(crate) waits: BTreeMap<Timestamp, SignedDuration>,
     /// How long pods waited so far.
@@ -168,6 +171,7 @@ impl World {
             pod_events: pod_events::PodEvents::default(),
             disrupting: BTreeMap::new(),
             orphans: BTreeMap::new(),
+            controls: ControlsObject::default(),
             waits: BTreeMap::new(),
             waiting: Waiting::default(),
             moved: BTreeMap::new(),

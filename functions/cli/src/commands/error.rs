@@ -13,6 +13,17 @@ pub(crate) enum CommandError {
     /// There is no snapshot to plan on.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
+    /// Built without the clients.
+    #[cfg(not(feature = "live"))]
+    #[error(
+        "this command needs a build with clients of Kubernetes and AWS: \
+         `cargo install --path functions/cli --features live`"
+    )]
+    NotBuiltIn,
+    /// The cluster or AWS does not answer, or denies it.
+    #[cfg(feature = "live")]
+    #[error(transparent)]
+    Remote(controllers::ports::PortError),
     /// A file cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),

@@ -6,7 +6,9 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use controllers::admission::Safeguards;
 use controllers::core::Core;
+use controllers::fuses::Urgency;
 use controllers::interruption::{Clusters, NoticeOutcome, Terms};
 use controllers::ports::{ClaimPlace, ClaimStore, ErrorKind, PortError};
 use controllers::record::claim::{ClaimPhase, ClaimRecord};
@@ -55,6 +57,7 @@ pub(crate) struct Sent {
 pub(crate) struct Region {
     seed: Seed,
     settings: Settings,
+    safeguards: Safeguards,
     clusters: Vec<(Text, SharedWorld)>,
     said: Timestamp,
     fates: BTreeMap<String, Kind>,
@@ -139,6 +142,7 @@ impl Region {
         let mut region = Self {
             seed: Seed::new(seed),
             settings: Settings::default(),
+            safeguards: Safeguards { installation: "soak".into(), ..Safeguards::default() },
             clusters,
             said: scenario.start,
             fates: BTreeMap::new(),
@@ -297,8 +301,9 @@ impl Region {
         let id = format!("{}-{batch:?}", self.now());
         let deadline = self.now() + SignedDuration::from_secs(35);
         let process_ends = deadline + SignedDuration::from_secs(5);
-        let (settings, core) = (&self.settings, Core::standard());
-        let terms = Terms { settings, core, id: &id, deadline, process_ends };
+        let (settings, safeguards) = (&self.settings, &self.safeguards);
+        let core = Core::standard();
+        let terms = Terms { settings, safeguards, core, id: &id, deadline, process_ends };
         let mut future = pin!(handle_batch(&clusters, &terms, &event));
         loop {
             for (_, handle) in &handles {
@@ -325,6 +330,8 @@ impl Region {
                 let run = Run {
                     cluster: name,
                     settings: &self.settings,
+                    safeguards: &self.safeguards,
+                    urgency: Urgency::Routine,
                     core: Core::standard(),
                     id: &id,
                     deadline: self.now() + SignedDuration::from_secs(50),

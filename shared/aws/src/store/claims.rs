@@ -1,24 +1,30 @@
 //! The port `ClaimStore` on the table.
 
+use std::collections::BTreeMap;
+
+use controllers::fuses::{Counted, RecentActions};
 use controllers::ports::{
     ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, Version, Versioned,
 };
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
+use controllers::record::controls::KEYS;
 use controllers::record::nomination::Nomination;
+use controllers::record::observation::Observation;
 use controllers::record::pool::PoolRecord;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::{SignedDuration, Text, Timestamp};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::DynamoStore;
-use super::attribute::{Attributes, Place, key_of, number, string};
+use super::attribute::{Attributes, Place, key_of, number, string, text};
 use super::error::DocumentError;
 use super::expression::Condition;
 use super::item::{Stored, item, record};
 use super::lease::{self, LeaseRequest};
 use super::schema::{self, CLUSTER, WRITE};
 use super::table::Written;
+use super::wire::CountedActions;
 
 /// The most writes in flight.
 const WRITE_CONCURRENCY_MAX: usize = 16;
@@ -70,6 +76,50 @@ impl DynamoStore {
         let item = item(&self.cluster, new, version, &write)?;
         let written = self.table.put(item, is_version(expected)).await?;
         settled("update", &new.key(), &write, written).map(|()| version)
+    }
+
+    /// Creates a record that needs no lease, or updates it.
+    async fn put_or_update<R: Stored>(
+        &self,
+        record: &R,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError> {
+        let Some(expected) = expected else {
+            let write = new_write();
+            let item = item(&self.cluster, record, Version(1), &write)?;
+            let written = self.table.put(item, Condition::absent()).await?;
+            return settled("create", &record.key(), &write, written).map(|()| Version(1));
+        };
+        self.update(record, expected).await
+    }
+
+    /// Sets what an operator has said, by the keys of `controllers::record::controls`; `None`
+    /// takes it back. Other keys stay.
+    pub async fn set_controls(
+        &self,
+        values: &BTreeMap<&'static str, Option<Text>>,
+    ) -> Result<(), PortError> {
+        let (mut sets, mut removes) = (Vec::new(), Vec::new());
+        let mut always =
+            Condition::new("attribute_exists(#record) OR attribute_not_exists(#record)");
+        for (index, (key, value)) in values.iter().enumerate() {
+            match value {
+                Some(value) => {
+                    let name = format!(":v{index}");
+                    sets.push(format!("#{key} = {name}"));
+                    always = always.with(&name, text(&**value));
+                }
+                None => removes.push(format!("#{key}")),
+            }
+        }
+        let clause = |word: &str, parts: &[String]| match parts {
+            [] => String::new(),
+            parts => format!("{word} {} ", parts.join(", ")),
+        };
+        let expression = clause("SET", &sets) + &clause("REMOVE", &removes);
+        let (Written::Done(_) | Written::Refused(_)) =
+            self.table.update(self.place(schema::CONTROLS), expression.trim(), always).await?;
+        Ok(())
     }
 
     async fn delete(&self, key: &str, expected: Version) -> Result<(), PortError> {
@@ -195,17 +245,45 @@ impl ClaimStore for DynamoStore {
         record: &PoolRecord,
         expected: Option<Version>,
     ) -> Result<Version, PortError> {
-        let Some(expected) = expected else {
-            let write = new_write();
-            let item = item(&self.cluster, record, Version(1), &write)?;
-            let written = self.table.put(item, Condition::absent()).await?;
-            return settled("create", &record.key(), &write, written).map(|()| Version(1));
-        };
-        self.update(record, expected).await
+        self.put_or_update(record, expected).await
     }
 
     async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError> {
         self.delete(&schema::pool(node_pool), expected).await
+    }
+
+    async fn controls(&self) -> Result<BTreeMap<Text, Text>, PortError> {
+        let item = self.table.get(self.place(schema::CONTROLS)).await?.unwrap_or_default();
+        let said =
+            KEYS.into_iter().filter_map(|key| Some((key.into(), string(&item, key)?.into())));
+        Ok(said.collect())
+    }
+
+    async fn recent_actions(
+        &self,
+        what: Counted,
+    ) -> Result<Option<Versioned<RecentActions>>, PortError> {
+        let stored = self.one::<CountedActions>(&schema::recent(what)).await?;
+        Ok(stored
+            .map(|Versioned { record, version }| Versioned { record: record.actions, version }))
+    }
+
+    async fn put_recent_actions(
+        &self,
+        what: Counted,
+        actions: &RecentActions,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError> {
+        self.put_or_update(&CountedActions { what, actions: actions.clone() }, expected).await
+    }
+
+    async fn observations(&self) -> Result<Vec<Observation>, PortError> {
+        Ok(self.all().await?.into_iter().map(|own| own.record).collect())
+    }
+
+    async fn put_observation(&self, observation: &Observation) -> Result<(), PortError> {
+        let item = item(&self.cluster, observation, Version(1), &new_write())?;
+        self.table.put_all(vec![item]).await
     }
 
     async fn acquire_lease(

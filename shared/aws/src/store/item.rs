@@ -14,6 +14,7 @@ use controllers::ports::{ErrorKind, PortError, Version, Versioned};
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
 use controllers::record::nomination::Nomination;
+use controllers::record::observation::Observation;
 use controllers::record::pool::PoolRecord;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::Timestamp;
@@ -27,7 +28,8 @@ use super::attribute::{Attributes, Place, integer, number, text};
 use super::error::{DocumentError, FORMAT as OUR_FORMAT};
 use super::schema::{self, BODY, EXPIRES, FORMAT, INSTANCE, UNTIL, VERSION, WRITE};
 use super::wire::{
-    ClaimDocument, CommandDocument, NominationDocument, PoolDocument, UnavailableDocument,
+    ClaimDocument, CommandDocument, CountedActions, CountedDocument, NominationDocument,
+    ObservationDocument, PoolDocument, UnavailableDocument,
 };
 
 /// The largest item that DynamoDB stores, including the names of its attributes.
@@ -130,6 +132,40 @@ impl Stored for PoolRecord {
     }
 
     fn from_document(document: PoolDocument) -> Result<Self, DocumentError> {
+        Ok(document.into())
+    }
+}
+
+impl Stored for Observation {
+    type Document = ObservationDocument;
+    const PREFIX: &'static str = schema::OBSERVATIONS;
+
+    fn key(&self) -> String {
+        schema::observation(self.function)
+    }
+
+    fn document(&self) -> ObservationDocument {
+        self.into()
+    }
+
+    fn from_document(document: ObservationDocument) -> Result<Self, DocumentError> {
+        Ok(document.into())
+    }
+}
+
+impl Stored for CountedActions {
+    type Document = CountedDocument;
+    const PREFIX: &'static str = schema::RECENT;
+
+    fn key(&self) -> String {
+        schema::recent(self.what)
+    }
+
+    fn document(&self) -> CountedDocument {
+        self.into()
+    }
+
+    fn from_document(document: CountedDocument) -> Result<Self, DocumentError> {
         Ok(document.into())
     }
 }

@@ -11,6 +11,7 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection,
     ProjectionType, ScalarAttributeType, TimeToLiveSpecification,
 };
+use controllers::fuses::Counted;
 use controllers::ports::{FunctionName, PortError};
 use domain::instance_type::CapacityType;
 
@@ -50,6 +51,10 @@ pub(super) const COMMANDS: &str = "command#";
 pub(super) const NOMINATIONS: &str = "nomination#";
 pub(super) const POOLS: &str = "pool#";
 pub(super) const UNAVAILABLE: &str = "unavailable#";
+pub(super) const OBSERVATIONS: &str = "observation#";
+pub(super) const RECENT: &str = "recent#";
+/// The item with what an operator has said: attributes of text.
+pub(super) const CONTROLS: &str = "controls";
 pub(super) const LEASES: &str = "lease#";
 pub(super) const BLOBS: &str = "catalog#";
 pub(crate) const THROTTLES: &str = "throttle#";
@@ -68,6 +73,14 @@ pub(super) fn nomination(node: &str) -> String {
 
 pub(super) fn pool(node_pool: &str) -> String {
     format!("{POOLS}{node_pool}")
+}
+
+pub(super) fn observation(function: FunctionName) -> String {
+    format!("{OBSERVATIONS}{function}")
+}
+
+pub(super) fn recent(what: Counted) -> String {
+    format!("{RECENT}{what}")
 }
 
 pub(super) fn lease(function: FunctionName) -> String {

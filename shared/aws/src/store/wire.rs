@@ -9,10 +9,12 @@ mod claim;
 mod command;
 mod launch;
 mod node_claim;
+mod observation;
 mod records;
 mod scalar;
 mod words;
 
 pub(super) use claim::ClaimDocument;
 pub(super) use command::CommandDocument;
+pub(super) use observation::{CountedActions, CountedDocument, ObservationDocument};
 pub(super) use records::{NominationDocument, PoolDocument, UnavailableDocument};

@@ -4,6 +4,7 @@ use domain::Text;
 
 use super::report::{CommandEvent, DisruptionReport};
 use super::run_state::DisruptionRun;
+use crate::admission::Admission;
 use crate::ports::error::PortError;
 use crate::ports::{Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
@@ -22,10 +23,11 @@ pub(crate) async fn cancel_all<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     lease: &Lease,
+    admission: &Admission,
 ) -> Result<DisruptionReport, PortError> {
     let observed = observe(ports, lease).await?;
     let snapshot = snapshot(&observed, run.settings);
-    let mut disruption = DisruptionRun::new(ports, run, &observed, &snapshot, None);
+    let mut disruption = DisruptionRun::new(ports, run, &observed, &snapshot, admission);
     disruption.clean_up().await;
     for command in &observed.commands {
         if is_over(ports, run) {

@@ -4,6 +4,7 @@ use domain::plan::BlockedNode;
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::{SignedDuration, Text};
 
+use crate::fuses::HeldBack;
 use crate::launch::LaunchReport;
 use crate::lease::Report;
 use crate::run::Problems;
@@ -20,6 +21,8 @@ pub struct DisruptionReport {
     pub blocked: Vec<BlockedNode>,
     /// Nodes from which a leftover taint `karpenter.sh/disrupted` was removed.
     pub untainted: Vec<Text>,
+    /// Replacements that a fuse holds back; their commands were cancelled.
+    pub held_back: Option<HeldBack>,
     /// Launches of replacements.
     pub launched: LaunchReport,
     /// When to run again; `None` when no command is in flight and no node is about to become

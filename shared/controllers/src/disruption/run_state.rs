@@ -5,6 +5,7 @@ use domain::node_claim::{ConditionType, NodeClaim};
 use domain::snapshot::ClusterSnapshot;
 
 use super::report::{CommandChange, CommandEvent, DisruptionReport};
+use crate::admission::Admission;
 use crate::event::Event;
 use crate::ports::error::ErrorKind;
 use crate::ports::{ClaimStore, Lease, Ports, Versioned};
@@ -21,6 +22,8 @@ pub(super) struct DisruptionRun<'a, P> {
     pub(super) snapshot: &'a ClusterSnapshot,
     /// Provisioning's lease, held where a command is about to start.
     pub(super) launch_lease: Option<&'a Lease>,
+    /// What the run may do.
+    pub(super) admission: &'a Admission,
     pub(super) report: DisruptionReport,
     pub(super) events: Vec<Event>,
     /// A proposal awaits validation; nothing else is proposed until it is settled.
@@ -36,14 +39,15 @@ impl<'a, P: Ports> DisruptionRun<'a, P> {
         run: &'a Run<'a>,
         observed: &'a ClusterState,
         snapshot: &'a ClusterSnapshot,
-        launch_lease: Option<&'a Lease>,
+        admission: &'a Admission,
     ) -> Self {
         Self {
             ports,
             run,
             observed,
             snapshot,
-            launch_lease,
+            launch_lease: None,
+            admission,
             report: DisruptionReport::default(),
             events: Vec::new(),
             is_proposal_open: false,

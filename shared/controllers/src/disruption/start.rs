@@ -11,6 +11,7 @@ use super::report::CommandEvent;
 use super::run_state::DisruptionRun;
 use super::wait::REPLACEMENT_REQUEUE_INTERVAL;
 use crate::event::{Event, EventReason, Subject};
+use crate::fuses::{HeldBack, Share, hold_back_launches};
 use crate::launch::{LaunchContext, choose, is_due, launch, write_claims};
 use crate::ports::cluster::NodePatch;
 use crate::ports::error::found;
@@ -33,6 +34,8 @@ struct Replacements {
     written: Vec<Versioned<ClaimRecord>>,
     /// A replacement that nothing can be launched for, and why.
     not_creatable: Option<(Text, NotCreatable)>,
+    /// What keeps all of them from being launched now.
+    held_back: Option<HeldBack>,
 }
 
 impl<P: Ports> DisruptionRun<'_, P> {
@@ -100,13 +103,21 @@ impl<P: Ports> DisruptionRun<'_, P> {
             return self.requeue_after(SignedDuration::from_secs(1));
         };
         let expected = command.record.disruption.replacements.len();
-        let Replacements { written: replacements, not_creatable } = replacements;
+        let Replacements { written: replacements, not_creatable, held_back } = replacements;
         if replacements.len() < expected {
             self.withdraw(replacements).await;
-            let why = not_creatable.map_or_else(
-                || "the claim of a replacement could not be created".to_owned(),
-                |(name, why)| format!("replacement {name} can no longer be launched: {why}"),
-            );
+            let why = match (not_creatable, held_back) {
+                (Some((name, why)), _) => {
+                    format!("replacement {name} can no longer be launched: {why}")
+                }
+                (None, Some(held_back)) => {
+                    self.events.extend(held_back.events());
+                    let why = held_back.to_string();
+                    self.report.held_back = Some(held_back);
+                    why
+                }
+                (None, None) => "the claim of a replacement could not be created".to_owned(),
+            };
             return self.cancel(command, &why).await;
         }
         let missing = self.taint(&command.record).await;
@@ -168,6 +179,12 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
         let store = self.ports.store();
         choose(self.ports.cloud(), &mut records, &self.observed.listing.objects.node_classes).await;
+        // Fewer than all of them would only be ended again.
+        let bounds = (&self.admission.fuses, Share::All);
+        let held = hold_back_launches(self.ports, self.run, bounds, records, self.observed).await;
+        let operation = || format!("count replacements of command {}", command.id);
+        let (records, held_back) = self.report.problems.record(operation, held)?;
+        replacements.held_back = held_back;
         let new = write_claims(store, records, lease, &mut self.report.problems).await;
         let operation = || format!("write replacements of command {}", command.id);
         replacements.written.extend(self.report.problems.record(operation, new)?);

@@ -6,6 +6,7 @@ use domain::{SignedDuration, Text};
 use futures_util::future::join_all;
 
 use super::report::ClusterReport;
+use crate::admission::{Admission, admit};
 use crate::event::Event;
 use crate::lease::acquire;
 use crate::lifecycle::advance;
@@ -45,7 +46,20 @@ async fn react<P: Ports>(
     claims: &BTreeSet<Text>,
     report: &mut ClusterReport,
 ) {
-    let planned = plan(ports, run, claims, report).await;
+    let admitted = admit(ports, run).await;
+    let operation = || "ask whether to act".to_owned();
+    let admission = match report.problems.record(operation, admitted) {
+        Some(Ok(admission)) => admission,
+        Some(Err(stopped)) => {
+            report.stopped = Some(stopped);
+            return;
+        }
+        None => return,
+    };
+    if !admission.launches(run.urgency) {
+        return;
+    }
+    let planned = plan(ports, run, &admission, claims, report).await;
     report.provisioning =
         report.problems.record(|| "launch replacements".to_owned(), planned).flatten();
     if is_over(ports, run) {
@@ -60,6 +74,7 @@ async fn react<P: Ports>(
 async fn plan<P: Ports>(
     ports: &P,
     run: &Run<'_>,
+    admission: &Admission,
     claims: &BTreeSet<Text>,
     report: &mut ClusterReport,
 ) -> Result<Option<ProvisioningReport>, PortError> {
@@ -70,26 +85,27 @@ async fn plan<P: Ports>(
             taint(ports, &observed, claims, report).await;
             let Some(lease) = await_lease(ports, run).await? else { return Ok(None) };
             let listed = observe(ports, &lease).await;
-            return provision_and_release(ports, run, &lease, listed, report).await.map(Some);
+            let held = (&lease, admission);
+            return provision_and_release(ports, run, held, listed, report).await.map(Some);
         }
     };
     let listed = observe(ports, &lease).await;
     if let Ok(observed) = &listed {
         taint(ports, observed, claims, report).await;
     }
-    provision_and_release(ports, run, &lease, listed, report).await.map(Some)
+    provision_and_release(ports, run, (&lease, admission), listed, report).await.map(Some)
 }
 
 /// Provisions from a list under a lease, and releases the lease.
 async fn provision_and_release<P: Ports>(
     ports: &P,
     run: &Run<'_>,
-    lease: &Lease,
+    (lease, admission): (&Lease, &Admission),
     listed: Result<ClusterState, PortError>,
     report: &mut ClusterReport,
 ) -> Result<ProvisioningReport, PortError> {
     let result = match listed {
-        Ok(observed) => provision_for(ports, run, lease, observed).await,
+        Ok(observed) => provision_for(ports, run, lease, admission, observed).await,
         Err(error) => Err(error),
     };
     let released = ports.store().release_lease(lease).await;

@@ -2,6 +2,7 @@
 
 use domain::{Text, Timestamp};
 
+use crate::admission::Stopped;
 use crate::lifecycle::LifecycleReport;
 use crate::ports::ClaimPlace;
 use crate::ports::error::PortError;
@@ -46,6 +47,8 @@ pub enum NoticeOutcome {
 pub struct ClusterReport {
     /// The cluster.
     pub cluster: Text,
+    /// Why nothing was done in it, although notices were stored.
+    pub stopped: Option<Stopped>,
     /// Nodes that were tainted and taken out of load balancers.
     pub tainted: Vec<Text>,
     /// What was planned and launched; `None` when another run held the lease throughout and plans

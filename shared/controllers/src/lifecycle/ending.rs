@@ -53,6 +53,9 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         if record.instance.is_none() {
             return self.finish(claim).await;
         }
+        if !self.may_begin_to_end(record) {
+            return self.requeue_after(DRAIN_REQUEUE_INTERVAL);
+        }
         let is_registered = record.claim.is(ConditionType::Registered);
         let Some(node) = self.node(record).filter(|_| is_registered) else {
             self.to_terminate.push(claim);

@@ -12,6 +12,7 @@ use domain::{SignedDuration, Text};
 use super::ownership::Ownership;
 use super::{HeldOrphans, LifecycleRun, Orphan, WhyHeld};
 use crate::event::{Event, EventReason, Subject};
+use crate::fuses::Tally;
 use crate::ports::cloud::{Instance, Termination};
 use crate::ports::cluster::NodeClaimObject;
 use crate::ports::{Cloud, Cluster, Ports};
@@ -27,13 +28,13 @@ const USUAL_SHARE_MAX: usize = 10;
 
 impl<'a, P: Ports> LifecycleRun<'a, P> {
     /// Removes what belongs to no claim. An instance is given a minute from its launch.
-    pub(super) async fn remove_orphans(&mut self) {
-        self.end_instances().await;
+    pub(super) async fn remove_orphans(&mut self, tally: &mut Tally) {
+        self.end_instances(tally).await;
         self.remove_objects().await;
         self.release_nodes().await;
     }
 
-    async fn end_instances(&mut self) {
+    async fn end_instances(&mut self, tally: &mut Tally) {
         let owners = Ownership::of(self);
         let orphans: Vec<&'a Instance> = self
             .instances
@@ -51,13 +52,22 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         if old.is_empty() {
             return;
         }
-        if let Some(why) = self.why_held(old.len()) {
+        if let Some(why) = self.why_held(old.len()).filter(|_| !self.admission.ends_orphans) {
             return self.hold(&old, why);
         }
-        if old.len() > ENDED_MAX {
+        let left = usize::try_from(self.terminations_left).unwrap_or(usize::MAX).min(ENDED_MAX);
+        if old.len() > left {
             self.requeue_after(INSTANCE_GRACE);
         }
-        let old = &old[..old.len().min(ENDED_MAX)];
+        let old = &old[..old.len().min(left)];
+        if old.is_empty() {
+            return;
+        }
+        let counted = tally.count(self.ports, old.len()).await;
+        let operation = || format!("count {} terminations", old.len());
+        if self.report.problems.record(operation, counted).is_none() {
+            return;
+        }
         let ids: Vec<Text> = old.iter().map(|instance| instance.id.clone()).collect();
         let operation = || format!("terminate {} orphaned instances", ids.len());
         let terminated = self.ports.cloud().terminate(&ids).await;

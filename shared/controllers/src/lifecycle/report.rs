@@ -6,6 +6,7 @@ use domain::instance_type::CapacityType;
 use domain::pod::PodKey;
 use domain::{SignedDuration, Text};
 
+use crate::fuses::HeldBack;
 use crate::lease::Report;
 use crate::record::claim::EndReason;
 use crate::run::Problems;
@@ -20,6 +21,8 @@ pub struct LifecycleReport {
     pub orphans: Vec<Orphan>,
     /// Instances that seem to belong to no claim, and were not terminated.
     pub held_orphans: Option<HeldOrphans>,
+    /// Claims whose end a fuse holds back.
+    pub held_back: Option<HeldBack>,
     /// Instances of the cluster when the run began, by instance type and capacity type.
     pub instances: BTreeMap<(Text, CapacityType), usize>,
     /// When to run again; `None` when no work is in flight.

@@ -1,14 +1,17 @@
 //! The claim store, with DynamoDB's semantics: every write is conditional, on absence or on the
 //! version that was read.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::error::PortError;
+use crate::fuses::{Counted, RecentActions};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::CommandRecord;
 use crate::record::nomination::Nomination;
+use crate::record::observation::Observation;
 use crate::record::pool::PoolRecord;
 use crate::record::unavailable::UnavailableOffering;
 
@@ -129,6 +132,34 @@ pub trait ClaimStore {
     ///
     /// `Conflict` when it has another version.
     async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError>;
+
+    /// What an operator has said of the cluster, by the keys of [`crate::record::controls`]; empty
+    /// where nothing was said.
+    async fn controls(&self) -> Result<BTreeMap<Text, Text>, PortError>;
+
+    /// What was done in the last hour; `None` where nothing was counted yet.
+    async fn recent_actions(
+        &self,
+        what: Counted,
+    ) -> Result<Option<Versioned<RecentActions>>, PortError>;
+
+    /// Writes what was done; `expected` is `None` where nothing was counted yet.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it has another version.
+    async fn put_recent_actions(
+        &self,
+        what: Counted,
+        actions: &RecentActions,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError>;
+
+    /// Plans that were not carried out, by function.
+    async fn observations(&self) -> Result<Vec<Observation>, PortError>;
+
+    /// Replaces the latest plan of a function that was not carried out.
+    async fn put_observation(&self, observation: &Observation) -> Result<(), PortError>;
 
     /// Acquires the lease of a function, if nobody holds it or its term is over, with the next
     /// fencing token. A holder that asks again has its term extended and keeps its token.

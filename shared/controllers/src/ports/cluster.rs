@@ -43,6 +43,20 @@ pub trait Cluster {
     /// When changes cannot be watched: the caller lists again.
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError>;
 
+    /// ConfigMap `kube-system/outrigger`; `None` where it does not exist.
+    async fn controls(&self) -> Result<Option<ControlsObject>, PortError>;
+
+    /// Writes an installation's id into that ConfigMap.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it has changed since it was read.
+    async fn mark_owner(&self, installation: &str, seen: &ControlsObject) -> Result<(), PortError>;
+
+    /// When a Karpenter in the cluster last renewed the lease of its leader; `None` where nobody
+    /// holds that.
+    async fn karpenter_renewed(&self) -> Result<Option<Timestamp>, PortError>;
+
     /// VolumeAttachments (`storage.k8s.io/v1`) of a Node, in any order.
     async fn volume_attachments(&self, node: &str) -> Result<Vec<VolumeAttachment>, PortError>;
 
@@ -155,6 +169,22 @@ pub struct UnreadableSource {
     pub uid: Text,
     /// What is wrong, with the field.
     pub problem: Text,
+}
+
+/// ConfigMap `kube-system/outrigger`: whose cluster it is, and what an operator has said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControlsObject {
+    /// `metadata.resourceVersion`.
+    pub resource_version: Text,
+    /// `data`.
+    pub data: BTreeMap<Text, Text>,
+}
+
+impl ControlsObject {
+    /// The value of a key.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.data.get(key).map(|value| &**value)
+    }
 }
 
 /// Whether what provisioning acts on changed.

@@ -3,6 +3,7 @@
 use domain::plan::Plan;
 use domain::{SignedDuration, Text};
 
+use crate::fuses::HeldBack;
 use crate::launch::LaunchReport;
 use crate::lease::Report;
 use crate::run::Problems;
@@ -23,6 +24,8 @@ pub struct ProvisioningReport {
     pub refused: Vec<Text>,
     /// Planned claims that were not created, and why.
     pub not_created: Vec<(Text, NotCreatable)>,
+    /// Planned claims that a fuse holds back; their pods are planned for again.
+    pub held_back: Option<HeldBack>,
     /// Launches of this plan.
     pub launched: LaunchReport,
     /// When to run again: pods are pending, nodes are ending, or a schedule is about to scale a

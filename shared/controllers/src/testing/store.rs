@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::failure;
+use crate::fuses::{Counted, RecentActions};
 use crate::ports::claim_store::{ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::CommandRecord;
 use crate::record::nomination::Nomination;
+use crate::record::observation::Observation;
 use crate::record::pool::PoolRecord;
 use crate::record::unavailable::UnavailableOffering;
 
@@ -23,6 +25,9 @@ pub(crate) struct FakeStore {
     pools: Rows<PoolRecord>,
     pub(crate) unavailable: RefCell<Vec<UnavailableOffering>>,
     pub(crate) nominations: RefCell<Vec<Nomination>>,
+    pub(crate) controls: RefCell<BTreeMap<Text, Text>>,
+    recent: RefCell<BTreeMap<Counted, Versioned<RecentActions>>>,
+    pub(crate) observations: RefCell<Vec<Observation>>,
     leases: RefCell<BTreeMap<FunctionName, Lease>>,
     /// Names of claims that cannot be read.
     pub(crate) unreadable: RefCell<Vec<Text>>,
@@ -212,6 +217,43 @@ impl ClaimStore for FakeStore {
 
     async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError> {
         delete(&self.pools, node_pool, expected)
+    }
+
+    async fn controls(&self) -> Result<BTreeMap<Text, Text>, PortError> {
+        Ok(self.controls.borrow().clone())
+    }
+
+    async fn recent_actions(
+        &self,
+        what: Counted,
+    ) -> Result<Option<Versioned<RecentActions>>, PortError> {
+        Ok(self.recent.borrow().get(&what).cloned())
+    }
+
+    async fn put_recent_actions(
+        &self,
+        what: Counted,
+        actions: &RecentActions,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError> {
+        let mut recent = self.recent.borrow_mut();
+        if recent.get(&what).map(|own| own.version) != expected {
+            return Err(failure(ErrorKind::Conflict));
+        }
+        let version = Version(expected.map_or(1, |own| own.0 + 1));
+        recent.insert(what, Versioned { record: actions.clone(), version });
+        Ok(version)
+    }
+
+    async fn observations(&self) -> Result<Vec<Observation>, PortError> {
+        Ok(self.observations.borrow().clone())
+    }
+
+    async fn put_observation(&self, observation: &Observation) -> Result<(), PortError> {
+        let mut all = self.observations.borrow_mut();
+        all.retain(|own| own.function != observation.function);
+        all.push(observation.clone());
+        Ok(())
     }
 
     async fn acquire_lease(

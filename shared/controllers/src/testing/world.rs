@@ -19,15 +19,18 @@ use domain::workload::Workload;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::{at, failure, instance, instance_type, node_pool, offering};
+use crate::admission::Safeguards;
 use crate::event::{Event, EventReason};
+use crate::fuses::Urgency;
 use crate::interruption::{Clusters, Terms};
 use crate::ports::cloud::{
     Cloud, Instance, InstanceState, InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution,
     TagRequest, Termination,
 };
 use crate::ports::cluster::{
-    Cluster, ClusterListing, Demand, Eviction, FinalizerChange, NamespacedRef, NodeClaimObject,
-    NodeClassUpdate, NodePatch, NodePoolUpdate, ObjectRef, VolumeAttachment, WorkloadRef,
+    Cluster, ClusterListing, ControlsObject, Demand, Eviction, FinalizerChange, NamespacedRef,
+    NodeClaimObject, NodeClassUpdate, NodePatch, NodePoolUpdate, ObjectRef, VolumeAttachment,
+    WorkloadRef,
 };
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, PodRef, Ports};
@@ -45,6 +48,7 @@ pub(crate) struct World {
     /// The cluster cannot be reached.
     pub(crate) is_closed: Cell<bool>,
     settings: Settings,
+    pub(crate) safeguards: Safeguards,
 }
 
 impl Ports for World {
@@ -82,7 +86,11 @@ impl World {
             ..FakeCloud::default()
         };
         let time = Rc::new(Cell::new(at(0)));
-        let cluster = FakeCluster { time: Some(Rc::clone(&time)), ..FakeCluster::default() };
+        let cluster = FakeCluster {
+            time: Some(Rc::clone(&time)),
+            controls: RefCell::new(Some(ControlsObject::default())),
+            ..FakeCluster::default()
+        };
         cluster.listing.borrow_mut().objects.node_pools.push(node_pool("default"));
         Self {
             cluster,
@@ -91,13 +99,14 @@ impl World {
             clock: FakeClock(time),
             is_closed: Cell::new(false),
             settings: Settings::default(),
+            safeguards: Safeguards { installation: "own".into(), ..Safeguards::default() },
         }
     }
 
     /// Parameters of a one-minute run for several clusters.
     pub(crate) fn terms<'a>(&'a self, id: &'a str) -> Terms<'a> {
-        let Run { settings, core, id, deadline, process_ends, .. } = self.run(id);
-        Terms { settings, core, id, deadline, process_ends }
+        let Run { settings, safeguards, core, id, deadline, process_ends, .. } = self.run(id);
+        Terms { settings, safeguards, core, id, deadline, process_ends }
     }
 
     /// Parameters of a one-minute run.
@@ -105,6 +114,8 @@ impl World {
         Run {
             cluster: "test",
             settings: &self.settings,
+            safeguards: &self.safeguards,
+            urgency: Urgency::Routine,
             core: super::core::core(),
             id,
             deadline: self.clock.now() + SignedDuration::from_mins(1),
@@ -377,6 +388,8 @@ pub(crate) fn resolution() -> NodeClassResolution {
 pub(crate) struct FakeCluster {
     pub(crate) listing: RefCell<ClusterListing>,
     pub(crate) finalizers: RefCell<Vec<Text>>,
+    pub(crate) controls: RefCell<Option<ControlsObject>>,
+    pub(crate) karpenter_renewed: Cell<Option<Timestamp>>,
     pub(crate) events: RefCell<Vec<Event>>,
     /// The Eviction API answers 429.
     pub(crate) blocks_evictions: Cell<bool>,
@@ -444,6 +457,22 @@ impl Cluster for FakeCluster {
             time.set(time.get().max(moment));
         }
         Ok(answer)
+    }
+
+    async fn controls(&self) -> Result<Option<ControlsObject>, PortError> {
+        Ok(self.controls.borrow().clone())
+    }
+
+    async fn mark_owner(&self, installation: &str, seen: &ControlsObject) -> Result<(), PortError> {
+        let mut controls = self.controls.borrow_mut();
+        let own = controls.as_mut().filter(|own| **own == *seen);
+        let own = own.ok_or_else(|| failure(ErrorKind::Conflict))?;
+        own.data.insert("installation".into(), installation.into());
+        Ok(())
+    }
+
+    async fn karpenter_renewed(&self) -> Result<Option<Timestamp>, PortError> {
+        Ok(self.karpenter_renewed.get())
     }
 
     async fn volume_attachments(&self, _: &str) -> Result<Vec<VolumeAttachment>, PortError> {

@@ -1,14 +1,18 @@
 //! Port `ClaimStore` over the world's table.
 
+use std::collections::BTreeMap;
+
+use controllers::fuses::{Counted, RecentActions};
 use controllers::ports::{
     ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, Version, Versioned,
 };
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
 use controllers::record::nomination::Nomination;
+use controllers::record::observation::Observation;
 use controllers::record::pool::PoolRecord;
 use controllers::record::unavailable::UnavailableOffering;
-use domain::{SignedDuration, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::shared_world::SharedWorld;
 use crate::store::ConditionFailed;
@@ -147,6 +151,46 @@ impl ClaimStore for SharedWorld {
     async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError> {
         let mut world = self.call("DeleteItem pool").await?;
         world.store.pools.delete(node_pool, expected).map_err(refused("DeleteItem pool"))
+    }
+
+    // What comes before every run takes no time here, and is no call after which one may die: what
+    // it costs does not depend on what the run does.
+    async fn controls(&self) -> Result<BTreeMap<Text, Text>, PortError> {
+        Ok(BTreeMap::new())
+    }
+
+    async fn recent_actions(
+        &self,
+        what: Counted,
+    ) -> Result<Option<Versioned<RecentActions>>, PortError> {
+        Ok(self.read().store.recent.get(&what).cloned())
+    }
+
+    async fn put_recent_actions(
+        &self,
+        what: Counted,
+        actions: &RecentActions,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError> {
+        let mut world = self.change();
+        let recent = &mut world.store.recent;
+        if recent.get(&what).map(|own| own.version) != expected {
+            let why = "it was counted concurrently";
+            return Err(PortError::new(ErrorKind::Conflict, "PutItem recent", why));
+        }
+        let version = Version(expected.map_or(1, |own| own.0 + 1));
+        recent.insert(what, Versioned { record: actions.clone(), version });
+        Ok(version)
+    }
+
+    async fn observations(&self) -> Result<Vec<Observation>, PortError> {
+        Ok(self.read().store.observations.values().cloned().collect())
+    }
+
+    async fn put_observation(&self, observation: &Observation) -> Result<(), PortError> {
+        let mut world = self.call("PutItem observation").await?;
+        world.store.observations.insert(observation.function, observation.clone());
+        Ok(())
     }
 
     async fn acquire_lease(

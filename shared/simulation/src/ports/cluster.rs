@@ -5,12 +5,13 @@ use std::task::Poll;
 
 use controllers::event::Event;
 use controllers::ports::cluster::{
-    ClusterListing, FinalizerChange, NamespacedRef, NodeClaimObject, NodeClassUpdate, NodePatch,
-    NodePoolUpdate, VolumeAttachment, WorkloadRef,
+    ClusterListing, ControlsObject, FinalizerChange, NamespacedRef, NodeClaimObject,
+    NodeClassUpdate, NodePatch, NodePoolUpdate, VolumeAttachment, WorkloadRef,
 };
 use controllers::ports::{
     Cluster, Demand, ErrorKind, Eviction, NodeRef, ObjectRef, PodRef, PortError,
 };
+use controllers::record::controls::INSTALLATION;
 use controllers::status::CapacityBufferStatus;
 use domain::buffer::CapacityBuffer;
 use domain::node::Node;
@@ -99,6 +100,24 @@ impl Cluster for SharedWorld {
         world.settle();
         *self.demand.borrow_mut() = pending_demand(&world);
         Ok(listing_of(&world))
+    }
+
+    async fn controls(&self) -> Result<Option<ControlsObject>, PortError> {
+        Ok(Some(self.read().controls.clone()))
+    }
+
+    async fn mark_owner(&self, installation: &str, seen: &ControlsObject) -> Result<(), PortError> {
+        let mut world = self.change();
+        if world.controls != *seen {
+            let why = "it was changed concurrently";
+            return Err(PortError::new(ErrorKind::Conflict, "patch ConfigMap", why));
+        }
+        world.controls.data.insert(INSTALLATION.into(), installation.into());
+        Ok(())
+    }
+
+    async fn karpenter_renewed(&self) -> Result<Option<Timestamp>, PortError> {
+        Ok(None)
     }
 
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {

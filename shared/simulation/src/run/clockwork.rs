@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use controllers::admission::Safeguards;
 use controllers::core::Core;
+use controllers::fuses::Urgency;
 use controllers::interruption::{self, Notice, Terms, check_health};
 use controllers::ports::FunctionName;
 use controllers::record::claim::ClaimPhase;
@@ -42,6 +44,7 @@ const CLUSTER: &str = "simulated";
 pub(super) struct Clockwork {
     world: SharedWorld,
     settings: Rc<Settings>,
+    safeguards: Rc<Safeguards>,
     core: Core,
     mode: ProvisioningMode,
     schedule: Vec<Scheduled>,
@@ -97,6 +100,10 @@ impl Clockwork {
         Self {
             world: world.clone(),
             settings: Rc::new(settings),
+            safeguards: Rc::new(Safeguards {
+                installation: CLUSTER.into(),
+                ..Safeguards::default()
+            }),
             core,
             mode,
             schedule: functions.into_iter().map(scheduled).collect(),
@@ -207,11 +214,14 @@ impl Clockwork {
         let deadline = self.now() + RUN_MAX;
         let process_ends = deadline + DEADLINE_MARGIN;
         let (settings, core, mode) = (Rc::clone(&self.settings), self.core, self.mode);
+        let safeguards = Rc::clone(&self.safeguards);
         let process = Process::start(&self.world, |handle| async move {
             let ports = &*handle;
             let run = Run {
                 cluster: CLUSTER,
                 settings: &settings,
+                safeguards: &safeguards,
+                urgency: Urgency::Routine,
                 core,
                 id: &id,
                 deadline,
@@ -247,11 +257,13 @@ impl Clockwork {
         let deadline = self.now() + RUN_MAX;
         let process_ends = deadline + DEADLINE_MARGIN;
         let (settings, core) = (Rc::clone(&self.settings), self.core);
+        let safeguards = Rc::clone(&self.safeguards);
         let are_handled = Rc::new(RefCell::new(Vec::new()));
         let (own, handled) = (notices.clone(), Rc::clone(&are_handled));
         let process = Process::start(&self.world, |handle| async move {
             let worlds = Worlds::new([(CLUSTER.into(), Rc::clone(&handle))]);
-            let terms = Terms { settings: &settings, core, id: &id, deadline, process_ends };
+            let (settings, safeguards) = (&*settings, &*safeguards);
+            let terms = Terms { settings, safeguards, core, id: &id, deadline, process_ends };
             let report = interruption::handle(&worlds, &terms, &own).await;
             handled.borrow_mut().extend(report.outcomes.iter().map(Result::is_ok));
             record::interruption(&handle, &report);

@@ -68,6 +68,16 @@ words! {
     }
 }
 words! {
+    /// A function.
+    FunctionWord for FunctionName of controllers::ports {
+        Provisioning, Lifecycle, Disruption, HandBack,
+    }
+}
+words! {
+    /// What fuses count.
+    CountedWord for Counted of controllers::fuses { Launches, Terminations }
+}
+words! {
     /// An instance state.
     StateWord for InstanceState of controllers::ports::cloud {
         Pending, Running, Stopping, Stopped, ShuttingDown, Terminated,
