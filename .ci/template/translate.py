@@ -1,6 +1,6 @@
-"""Translates template.yaml as SAM does on deployment, and has moto's CloudFormation create the result.
+"""Translates template.yaml as SAM does on deployment, and has moto's CloudFormation create the result, with the stacks of one cluster.
 
-    translate.py TEMPLATE NESTED OUT_FOLDER
+    translate.py TEMPLATE CLUSTER NODES OUT_FOLDER
 
 Writes OUT_FOLDER/template.json, the translated template, and OUT_FOLDER/policies.json, which holds the policies of every
 function's role with all references resolved, and the names of what they are about. Fails where a resource is not created, or created other than it was asked for.
@@ -11,6 +11,7 @@ import io
 import json
 import logging
 import os
+import shlex
 import sys
 import time
 import zipfile
@@ -33,16 +34,18 @@ from samtranslator.translator.translator import Translator
 
 BUCKET = "artefacts"
 CODE = f"s3://{BUCKET}/bootstrap.zip"
-NESTED = f"https://s3.amazonaws.com/{BUCKET}/cluster.json"
 # What it does not make it says at length; see NOT_MADE_BY_MOTO.
 logging.getLogger("moto").setLevel(logging.ERROR)
 
 STACK = "outrigger"
+CLUSTER = "shop"
 FUNCTIONS = ["provisioning", "lifecycle", "disruption", "interruption", "catalog"]
 PARAMETERS = {
-    "ClusterNames": "shop,team-*",
+    "ClusterNames": f"team-*,{CLUSTER}",
     "OtherNodeRoleArns": f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:role/KarpenterNodeRole-shop",
     "AlarmTopicArn": f"arn:aws:sns:eu-west-1:{DEFAULT_ACCOUNT_ID}:operators",
+    "VpcId": "vpc-0123456789abcdef0",
+    "TableKmsKeyArn": f"arn:aws:kms:eu-west-1:{DEFAULT_ACCOUNT_ID}:key/1234abcd-12ab-34cd-56ef-1234567890ab",
 }
 # What moto takes note of without making it.
 NOT_MADE_BY_MOTO = {
@@ -64,11 +67,7 @@ def translated(path):
         name: PARAMETERS.get(name, declared.get("Default", ""))
         for name, declared in template["Parameters"].items()
     }
-    template = Translator({}, Parser()).translate(template, parameters)
-    for resource in template["Resources"].values():
-        if resource["Type"] == "AWS::CloudFormation::Stack":
-            resource["Properties"]["TemplateURL"] = NESTED
-    return template
+    return Translator({}, Parser()).translate(template, parameters)
 
 
 def archive():
@@ -78,19 +77,31 @@ def archive():
     return held.getvalue()
 
 
-def create(template, nested):
+def upload_code():
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
     s3.put_object(Bucket=BUCKET, Key="bootstrap.zip", Body=archive())
-    s3.put_object(Bucket=BUCKET, Key="cluster.json", Body=json.dumps(yaml_parse(nested.read_text())))
-    stacks = boto3.client("cloudformation")
+
+
+def create(stacks, name, template, parameters):
     stacks.create_stack(
-        StackName=STACK,
+        StackName=name,
         TemplateBody=json.dumps(template),
-        Parameters=[{"ParameterKey": k, "ParameterValue": v} for k, v in PARAMETERS.items()],
-        Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+        Parameters=[{"ParameterKey": k, "ParameterValue": v} for k, v in parameters.items()],
+        Capabilities=["CAPABILITY_IAM"],
     )
-    return stacks
+
+
+def outputs(stacks, name):
+    described = stacks.describe_stacks(StackName=name)["Stacks"][0]
+    return {own["OutputKey"]: own["OutputValue"] for own in described["Outputs"]}
+
+
+def added(command):
+    """What the output AddCluster makes of a cluster: its stack's name and parameters."""
+    words = shlex.split(command.replace("NAME", CLUSTER))
+    given = words[words.index("--parameter-overrides") + 1 :]
+    return words[words.index("--stack-name") + 1], dict(own.split("=", 1) for own in given)
 
 
 def resources(stacks, stack):
@@ -104,12 +115,13 @@ class Problems(list):
             self.append(what)
 
 
-def check_stack(stacks, name, declared, problems):
+def check_stack(stacks, name, template, problems):
     """Whether every declared resource stands; the physical ids by logical id."""
     described = stacks.describe_stacks(StackName=name)["Stacks"][0]
     problems.unless(described["StackStatus"] == "CREATE_COMPLETE", f"{name}: {described['StackStatus']}")
     made = {own["LogicalResourceId"]: own.get("PhysicalResourceId") for own in resources(stacks, name)}
-    for logical_id, resource in declared.items():
+    # Whatever depends on a condition, the parameters here ask for.
+    for logical_id, resource in template["Resources"].items():
         if resource["Type"] not in NOT_MADE_BY_MOTO:
             problems.unless(made.get(logical_id), f"{name}: {logical_id} ({resource['Type']}) was not made")
     return made
@@ -152,7 +164,7 @@ def check_notices_arrive(made, problems):
 
 def check_dashboard(problems):
     cloudwatch = boto3.client("cloudwatch")
-    body = json.loads(cloudwatch.get_dashboard(DashboardName=f"{STACK}-shop")["DashboardBody"])
+    body = json.loads(cloudwatch.get_dashboard(DashboardName=f"{STACK}-{CLUSTER}")["DashboardBody"])
     unresolved = [own["properties"]["title"] for own in body["widgets"] if "${M" in json.dumps(own)]
     problems.unless(body["widgets"] and not unresolved, f"widgets with names that stand for nothing: {unresolved}")
 
@@ -182,35 +194,46 @@ def policies_of(functions):
     return found
 
 
-def names_of(made):
+def names_of(made, nodes):
     """What the resources that policies are about are called here; see judge/cases.mjs."""
     queue = f"arn:aws:sqs:eu-west-1:{DEFAULT_ACCOUNT_ID}:"
     return {
         "FAILED_EVENTS": queue + made["FailedEvents"].rsplit("/", 1)[-1],
         "QUEUE": queue + made["InterruptionQueue"].rsplit("/", 1)[-1],
         "TABLE": f"arn:aws:dynamodb:eu-west-1:{DEFAULT_ACCOUNT_ID}:table/{made['Table']}",
-        "NODE_ROLE": boto3.client("iam").get_role(RoleName=made["NodeRole"])["Role"]["Arn"],
+        "NODE_ROLE": boto3.client("iam").get_role(RoleName=nodes["NodeRole"])["Role"]["Arn"],
+        "VPC": PARAMETERS["VpcId"],
+        "KMS_KEY": PARAMETERS["TableKmsKeyArn"],
         "ACCOUNT": DEFAULT_ACCOUNT_ID,
         "REGION": "eu-west-1",
     }
 
 
 def main():
-    source, nested, out = (Path(argument) for argument in sys.argv[1:4])
+    source, cluster, nodes, out = (Path(argument) for argument in sys.argv[1:5])
     out.mkdir(parents=True, exist_ok=True)
     template = translated(source)
     (out / "template.json").write_text(json.dumps(template, indent=1, sort_keys=True))
     started, problems = time.monotonic(), Problems()
     with mock_aws(config={"lambda": {"use_docker": False}}):
-        stacks = create(template, nested)
-        made = check_stack(stacks, STACK, template["Resources"], problems)
-        check_stack(stacks, made["Cluster"], yaml_parse(nested.read_text())["Resources"], problems)
+        upload_code()
+        stacks = boto3.client("cloudformation")
+
+        def stack(name, body, parameters):
+            create(stacks, name, body, parameters)
+            return check_stack(stacks, name, body, problems)
+
+        # In the order of docs/install.md.
+        made_nodes = stack(f"{STACK}-nodes-{CLUSTER}", yaml_parse(nodes.read_text()), {"ClusterName": CLUSTER, "Installation": STACK})
+        made = stack(STACK, template, PARAMETERS)
+        stack_name, parameters = added(outputs(stacks, STACK)["AddCluster"])
+        stack(stack_name, yaml_parse(cluster.read_text()), parameters)
         check_functions(problems)
         check_dashboard(problems)
         check_queues(made, problems)
         check_notices_arrive(made, problems)
         policies = policies_of(FUNCTIONS)
-        names = names_of(made)
+        names = names_of(made, made_nodes)
     (out / "policies.json").write_text(json.dumps({"policies": policies, "names": names}, indent=1, sort_keys=True))
     for name, own in policies.items():
         problems.unless(own, f"{name}: its role has no policy")

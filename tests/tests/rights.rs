@@ -57,6 +57,8 @@ fn what_the_code_calls_is_allowed_and_nothing_else_is() {
     let implied = [
         "iam:PassRole",
         "iam:TagInstanceProfile",
+        "kms:Decrypt",
+        "kms:DescribeKey",
         "lambda:InvokeFunction",
         "logs:CreateLogStream",
         "logs:PutLogEvents",
@@ -72,7 +74,7 @@ fn what_the_code_calls_is_allowed_and_nothing_else_is() {
 
 #[test]
 fn rights_over_everything_are_rights_to_look() {
-    for path in ["template.yaml", "infra/cluster.yaml"] {
+    for path in ["template.yaml", "infra/cluster.yaml", "infra/nodes.yaml"] {
         let template = Template::read(path).unwrap();
         for (holder, statement) in template.statements() {
             let sid = statement["Sid"].as_str().unwrap_or_default();
@@ -92,13 +94,15 @@ fn rights_over_everything_are_rights_to_look() {
 fn what_changes_instances_is_bound_to_the_clusters_by_tags() {
     let template = installation();
     let bound = json!({"Ref": "ClusterNames"});
-    let unconditional = ["LaunchIntoWhatIsThere"];
+    // Networks, images and the like have no tags of ours: what may be launched is bound by the
+    // launch template, which has.
+    let unbound = ["LaunchIntoNetworks", "LaunchWhatLaunchTemplatesName", "AskForFleetsOfThat"];
     for (holder, statement) in template.statements() {
         let sid = statement["Sid"].as_str().unwrap();
         let changes = strings(&statement["Action"])
             .into_iter()
             .any(|action| action.starts_with("ec2:") && !action.starts_with("ec2:Describe"));
-        if !changes || unconditional.contains(&sid) {
+        if !changes || unbound.contains(&sid) {
             continue;
         }
         let tags = statement["Condition"]["StringLike"].as_object().into_iter().flatten();
@@ -108,11 +112,61 @@ fn what_changes_instances_is_bound_to_the_clusters_by_tags() {
 }
 
 #[test]
+fn nothing_is_launched_but_from_a_launch_template_into_the_vpc_that_was_named() {
+    let template = installation();
+    let statements = template.statements();
+    let launches = |kind: &str, action: &str| {
+        let of_kind = statements.iter().filter(|(_, statement)| {
+            statement["Resource"].to_string().contains(&format!("{kind}/*"))
+                && strings(&statement["Action"]).contains(&action)
+        });
+        of_kind.map(|(_, statement)| &statement["Condition"]["Fn::If"]).collect::<Vec<_>>()
+    };
+    let from_template = json!({"Bool": {"ec2:IsLaunchTemplateResource": "true"}});
+    for kind in ["image", "snapshot", "capacity-reservation", "placement-group"] {
+        let conditions = launches(kind, "ec2:RunInstances");
+        assert_eq!(conditions.len(), 1, "{kind}");
+        assert_eq!(conditions[0][0], "AreLaunchTemplatesAsked", "{kind}");
+        assert_eq!(conditions[0][1], from_template, "{kind}");
+    }
+    for kind in ["subnet", "security-group"] {
+        let conditions = launches(kind, "ec2:RunInstances");
+        assert_eq!(conditions.len(), 1, "{kind}");
+        assert_eq!(conditions[0][0], "HasVpc", "{kind}");
+        assert!(conditions[0][1]["ArnLike"]["ec2:Vpc"].is_object(), "{kind}");
+    }
+    assert_eq!(launches("subnet", "ec2:CreateFleet"), launches("subnet", "ec2:RunInstances"));
+}
+
+#[test]
 fn records_are_kept_apart_by_partition() {
+    let mut bound = 0;
     for (holder, statement) in installation().statements() {
+        let resource = &statement["Resource"]["Fn::If"];
         let on_table = strings(&statement["Action"]).iter().any(|own| own.starts_with("dynamodb:"))
-            && statement["Resource"] == json!({"Fn::GetAtt": ["Table", "Arn"]});
+            && resource[1] == json!({"Fn::GetAtt": ["Table", "Arn"]});
         let keys = &statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
         assert!(!on_table || !keys.is_null(), "{holder} {} sees all partitions", statement["Sid"]);
+        bound += usize::from(on_table);
     }
+    assert_eq!(bound, 4, "a statement about the table is written in another way");
+}
+
+#[test]
+fn rights_to_a_table_are_the_same_whoever_made_it() {
+    let template = installation();
+    let named = "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/${ExistingTableName}";
+    let mut about = 0;
+    for (holder, statement) in template.statements() {
+        if !strings(&statement["Action"]).iter().any(|own| own.starts_with("dynamodb:")) {
+            continue;
+        }
+        let choice = &statement["Resource"]["Fn::If"];
+        assert_eq!(choice[0], "MakesTable", "{holder} {}", statement["Sid"]);
+        let (own, existing) = (choice[1].to_string(), choice[2]["Fn::Sub"].as_str().unwrap());
+        assert_eq!(own.contains("/index/instance"), existing.ends_with("/index/instance"));
+        assert!(existing.starts_with(named), "{holder} {}", statement["Sid"]);
+        about += 1;
+    }
+    assert_eq!(about, 5);
 }

@@ -1,4 +1,5 @@
-//! What holds for `template.yaml` and `infra/cluster.yaml`, against the code that they install.
+//! What holds for `template.yaml`, `infra/cluster.yaml` and `infra/nodes.yaml`, against the code
+//! that they install.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,7 +7,7 @@
     reason = "helpers of tests, which clippy does not exempt as it does tests"
 )]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use outrigger_tests::template::{Resource, Template, strings};
 use outrigger_tests::workspace::{Package, Source, production, root};
@@ -20,8 +21,12 @@ fn cluster() -> Template {
     Template::read("infra/cluster.yaml").unwrap()
 }
 
-fn both() -> [Template; 2] {
-    [installation(), cluster()]
+fn nodes() -> Template {
+    Template::read("infra/nodes.yaml").unwrap()
+}
+
+fn all() -> [Template; 3] {
+    [installation(), cluster(), nodes()]
 }
 
 fn source(path: &str) -> String {
@@ -193,7 +198,7 @@ fn what_cannot_be_handled_is_kept_by_a_dead_letter_queue() {
             property(&template, "AWS::SQS::Queue", dead);
         }
     }
-    for template in both() {
+    for template in all() {
         for schedule in template.resources("AWS::Scheduler::Schedule") {
             let dead = &schedule.properties["Target"]["DeadLetterConfig"]["Arn"];
             assert!(dead.is_object(), "{} loses ticks", schedule.id);
@@ -228,9 +233,21 @@ fn every_tick_names_its_cluster() {
         assert_eq!(input, json!({"cluster": "${ClusterName}", "mode": "${ReactionMode}"}));
         let arn = tick.properties["Target"]["Arn"]["Fn::Sub"].as_str().unwrap();
         woken.insert(arn.rsplit_once("${Installation}-").unwrap().1.to_owned());
-        assert_eq!(tick.properties["State"], json!({"Ref": "SchedulesState"}));
+        // A parameter that was saved once must not stop or start ticks with a later deployment.
+        assert_eq!(tick.properties["State"], "ENABLED");
     }
     assert_eq!(woken, ["disruption", "lifecycle", "provisioning"].map(str::to_owned).into());
+}
+
+#[test]
+fn an_installation_is_identified_by_its_stack() {
+    let template = installation();
+    let id = json!({"Fn::Sub": ["${AWS::StackName}/${Uuid}", {
+        "Uuid": {"Fn::Select": [2, {"Fn::Split": ["/", {"Ref": "AWS::StackId"}]}]}
+    }]});
+    let variables = &template.body["Globals"]["Function"]["Environment"]["Variables"];
+    assert_eq!(variables["INSTALLATION_ID"], id);
+    assert_eq!(template.body["Outputs"]["InstallationId"]["Value"], id);
 }
 
 #[test]
@@ -290,7 +307,7 @@ fn every_alarm_is_about_a_metric_that_somebody_emits() {
         ("AWS/SQS", "ApproximateAgeOfOldestMessage"),
         ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
     ];
-    for template in both() {
+    for template in all() {
         for alarm in template.resources("AWS::CloudWatch::Alarm") {
             for metric in metrics_of(&alarm) {
                 let name = metric["MetricName"].as_str().unwrap();
@@ -302,7 +319,9 @@ fn every_alarm_is_about_a_metric_that_somebody_emits() {
                 }
             }
             let missing = alarm.properties["TreatMissingData"].as_str().unwrap();
-            let is_about_silence = alarm.id.starts_with("No");
+            // `NoLifecycle`, but not `NotActing`.
+            let rest = alarm.id.strip_prefix("No");
+            let is_about_silence = rest.is_some_and(|rest| rest.starts_with(char::is_uppercase));
             assert_eq!(missing == "breaching", is_about_silence, "{}", alarm.id);
         }
     }
@@ -367,9 +386,89 @@ fn the_dashboard_shows_metrics_that_somebody_emits() {
     }
 }
 
+/// The expressions of the dashboard that search for metrics.
+fn searches(template: &Template) -> Vec<String> {
+    let dashboard = property(template, "AWS::CloudWatch::Dashboard", "Dashboard");
+    let body = dashboard["DashboardBody"]["Fn::Sub"].as_str().unwrap();
+    let body: Value = serde_json::from_str(&body.replace("${PodWaitSecondsMax}", "600")).unwrap();
+    let widgets = body["widgets"].as_array().unwrap();
+    let metrics = widgets.iter().flat_map(|own| own["properties"]["metrics"].as_array().unwrap());
+    metrics.filter_map(|metric| Some(metric[0]["expression"].as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn searches_quote_names_that_are_not_letters_and_digits() {
+    // Without, CloudWatch reads such a namespace or dimension as something else and finds nothing.
+    let searches = searches(&cluster());
+    assert!(searches.len() > 5);
+    for search in searches {
+        let schema = search.split_once("('{").unwrap().1;
+        let (namespace, dimensions) = schema.split_once("\"${MetricsNamespace}\",").unwrap();
+        assert_eq!(namespace, "", "{search}");
+        for name in dimensions.split_once("} ").unwrap().0.split(',') {
+            let is_plain = name.chars().all(|own| own.is_ascii_alphanumeric());
+            let is_quoted = name.starts_with('"') && name.ends_with('"');
+            assert!(is_plain || is_quoted, "{name} in {search}");
+        }
+    }
+}
+
+/// The schedules that `rate(…)` may give, as the pattern of a parameter has it.
+fn schedule_pattern(template: &Template, parameter: &str) -> String {
+    template.body["Parameters"][parameter]["AllowedPattern"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn alarms_look_back_as_far_as_the_schedule_of_their_function() {
+    // An alarm that looks back for ten minutes would be raised between two ticks of an hour.
+    let mut derived = 0;
+    for template in all() {
+        for alarm in template.resources("AWS::CloudWatch::Alarm") {
+            let own = |metric: &&Value| metric["Namespace"] == json!({"Ref": "MetricsNamespace"});
+            // A count is not missed when it comes late; a level, and silence, are.
+            let is_counted = alarm.properties["Statistic"] == "Sum";
+            if is_counted || !metrics_of(&alarm).iter().any(own) {
+                continue;
+            }
+            let times = &alarm.properties["EvaluationPeriods"]["Fn::Select"];
+            let schedule = times[1]["Fn::Split"][1]["Fn::Select"][1]["Fn::Split"][1]["Ref"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{} looks back the same whatever runs", alarm.id));
+            let hourly = format!("Is{}Hourly", schedule.strip_suffix("Schedule").unwrap());
+            let period = json!({"Fn::If": [hourly, 10_800, 600]});
+            let one = alarm.properties.get("Period").into_iter();
+            let several = alarm.properties["Metrics"].as_array().into_iter().flatten();
+            let several = several.filter_map(|own| own["MetricStat"].get("Period"));
+            for own in one.chain(several) {
+                assert_eq!(*own, period, "{}", alarm.id);
+            }
+            // CloudWatch: a day at most with periods below an hour, seven days with longer ones.
+            let pattern = schedule_pattern(&template, schedule);
+            assert_eq!(
+                pattern,
+                r"^rate\((1 minute|([2-9]|[1-5][0-9]) minutes|1 hour|([2-9]|1[0-9]|2[0-4]) hours)\)$"
+            );
+            derived += 1;
+        }
+    }
+    assert_eq!(derived, 9);
+}
+
+#[test]
+fn a_level_that_was_bad_once_raises_its_alarm() {
+    let template = cluster();
+    for id in ["PodsWait", "PodsUnhostable", "OrphansHeld", "HeldBack", "NotActing"] {
+        let alarm = property(&template, "AWS::CloudWatch::Alarm", &format!("{id}Alarm"));
+        assert_eq!(alarm["Statistic"], "Maximum", "{id}");
+        assert_eq!(alarm["DatapointsToAlarm"], 1, "{id}");
+        let notifies = alarm.get("AlarmActions").is_some();
+        assert_eq!(notifies, id != "PodsUnhostable", "{id}");
+    }
+}
+
 #[test]
 fn every_parameter_says_what_it_is_for_and_what_it_takes() {
-    for template in both() {
+    for template in all() {
         let references = template.references();
         let groups =
             &template.body["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"];
@@ -398,21 +497,50 @@ fn every_parameter_says_what_it_is_for_and_what_it_takes() {
     }
 }
 
+/// What the output `AddCluster` gives the stack of a cluster, by parameter.
+fn added_parameters() -> BTreeMap<String, String> {
+    let installation = installation();
+    let command = installation.body["Outputs"]["AddCluster"]["Value"]["Fn::Sub"][0].as_str();
+    let (_, given) = command.unwrap().split_once("--parameter-overrides ").unwrap();
+    let pairs = given.split_whitespace().map(|own| own.split_once('=').unwrap());
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
 #[test]
-fn the_installation_gives_its_first_cluster_everything_that_it_asks_for() {
-    let (installation, cluster) = both().into();
-    let nested = property(&installation, "AWS::CloudFormation::Stack", "Cluster");
-    assert_eq!(nested["TemplateURL"], "infra/cluster.yaml");
-    let given: BTreeSet<_> = nested["Parameters"].as_object().unwrap().keys().cloned().collect();
-    let asked: BTreeSet<_> = cluster.parameters().map(|(name, _)| name.to_owned()).collect();
-    assert_eq!(given, asked);
-    // Where both have a parameter, it takes the same and has the same default.
+fn a_cluster_is_added_with_all_that_the_installation_knows() {
+    let (installation, cluster) = (installation(), cluster());
+    let mut given = added_parameters();
     for (name, theirs) in cluster.parameters() {
+        let value = given.remove(name);
         let ours = &installation.body["Parameters"][name];
+        let is_asked_for = theirs.get("Default").is_none() || !ours.is_null();
+        assert_eq!(value.is_some(), is_asked_for, "AddCluster and {name}");
+        // Where both have a parameter, it takes the same, has the same default and is handed on.
         for field in ["Type", "Default", "AllowedPattern", "AllowedValues", "MinValue", "MaxValue"]
         {
             assert!(ours.is_null() || ours[field] == theirs[field], "{name}: {field}");
         }
+        if !ours.is_null() {
+            assert_eq!(value, Some(format!("${{{name}}}")), "AddCluster hands {name} on");
+        }
+    }
+    assert!(given.is_empty(), "infra/cluster.yaml does not take {given:?}");
+}
+
+#[test]
+fn no_cluster_is_part_of_the_installation() {
+    // Else the order of ClusterNames would count, and that cluster could not be retired alone.
+    let installation = installation();
+    for kind in ["AWS::CloudFormation::Stack", "AWS::EKS::AccessEntry"] {
+        assert_eq!(installation.resources(kind).count(), 0, "{kind}");
+    }
+    for function in functions(&installation) {
+        let variables = &function.properties["Environment"]["Variables"];
+        let first = json!({"Fn::Select": [0, {"Ref": "ClusterNames"}]});
+        let ahead = json!({"Fn::If": ["FirstIsAName", first, ""]});
+        // The catalogue is of a region: its figures are of no cluster.
+        let expected = if function.id == "CatalogFunction" { Value::Null } else { ahead };
+        assert_eq!(variables["CLUSTER_NAME"], expected, "{}", function.id);
     }
 }
 
@@ -420,13 +548,47 @@ fn the_installation_gives_its_first_cluster_everything_that_it_asks_for() {
 fn functions_enter_a_cluster_as_the_group_that_has_rights() {
     let template = cluster();
     let entries: Vec<_> = template.resources("AWS::EKS::AccessEntry").collect();
-    let of_functions = entries.iter().filter(|entry| entry.properties.get("Type").is_none());
-    let groups: Vec<_> = of_functions.map(|entry| &entry.properties["KubernetesGroups"]).collect();
+    let groups: Vec<_> =
+        entries.iter().map(|entry| &entry.properties["KubernetesGroups"]).collect();
     assert_eq!(groups, [&json!(["outrigger"]); 4]);
     assert!(source("infra/kubernetes/rbac.yaml").contains("kind: Group\n  name: outrigger\n"));
-    let nodes: Vec<_> =
-        entries.iter().filter(|entry| entry.properties["Type"] == "EC2_LINUX").collect();
-    assert_eq!(nodes.len(), 1);
+}
+
+#[test]
+fn nodes_keep_what_they_need_when_the_installation_goes() {
+    let template = nodes();
+    let kinds = ["AWS::IAM::Role", "AWS::IAM::InstanceProfile", "AWS::EKS::AccessEntry"];
+    for kind in kinds {
+        assert_eq!(template.resources(kind).count(), 1, "{kind}");
+    }
+    assert_eq!(template.body["Resources"].as_object().unwrap().len(), kinds.len());
+    for template in [installation(), cluster()] {
+        assert_eq!(template.resources("AWS::IAM::InstanceProfile").count(), 0);
+        for entry in template.resources("AWS::EKS::AccessEntry") {
+            assert!(entry.properties.get("Type").is_none(), "{} lets nodes in", entry.id);
+        }
+        for role in template.resources("AWS::IAM::Role") {
+            let trusted = role.properties["AssumeRolePolicyDocument"].to_string();
+            assert!(!trusted.contains("ec2."), "{} is a role of nodes", role.id);
+        }
+        // A stack whose output another imports could not be deleted before that one.
+        assert!(!template.body.to_string().contains("Fn::ImportValue"));
+    }
+}
+
+#[test]
+fn the_role_of_nodes_is_one_that_functions_may_lend() {
+    let template = nodes();
+    let role = property(&template, "AWS::IAM::Role", "NodeRole");
+    assert_eq!(role["Path"]["Fn::Sub"], "/outrigger/${Installation}/");
+    let installation = installation();
+    let (_, lends) = *installation
+        .statements()
+        .iter()
+        .find(|(_, statement)| statement["Sid"] == "LendNodesTheirRole")
+        .unwrap();
+    let lent = lends["Resource"]["Fn::If"][2][0]["Fn::Sub"].as_str().unwrap();
+    assert!(lent.ends_with(":role/outrigger/${AWS::StackName}/*"), "{lent}");
 }
 
 #[test]
@@ -445,12 +607,20 @@ fn the_table_is_laid_out_as_the_code_has_it() {
     assert_eq!(index["IndexName"], named("INSTANCE_INDEX"));
     assert_eq!(index["KeySchema"][0]["AttributeName"], named("INSTANCE"));
     assert_eq!(table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"], true);
-    assert_eq!(template.body["Resources"]["Table"]["DeletionPolicy"], "Retain");
+    assert_eq!(table["SSESpecification"]["SSEEnabled"], true);
+    let resource = &template.body["Resources"]["Table"];
+    for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
+        assert_eq!(resource[policy], "Retain", "{policy}: the table outlives its stack");
+    }
+    let name = json!({"Fn::If": ["MakesTable", {"Ref": "Table"}, {"Ref": "ExistingTableName"}]});
+    let variables = &template.body["Globals"]["Function"]["Environment"]["Variables"];
+    assert_eq!(variables["TABLE_NAME"], name);
+    assert_eq!(template.body["Outputs"]["TableName"]["Value"], name);
 }
 
 #[test]
 fn no_account_is_named() {
-    for template in both() {
+    for template in all() {
         let text = source(&template.path);
         let mut digits = 0;
         for character in text.chars() {

@@ -19,16 +19,13 @@ const allow = (may, action, resource, context = {}) => cases.push({ may, action,
 const deny = (action, resource, context = {}) => cases.push({ may: [], action, resource, context })
 
 // --- Launches, and the dry runs of them.
+// A subnet or group of the VPC that nodes may be in; what a launch template names, rather than the request.
+export const IN_VPC = { 'ec2:Vpc': 'arn:aws:ec2:REGION:ACCOUNT:vpc/VPC' }
+export const OF_TEMPLATE = { 'ec2:IsLaunchTemplateResource': 'true' }
 const MADE = ['fleet/fleet-1', 'instance/*', 'volume/*', 'network-interface/*', 'spot-instances-request/*']
-const USED = [
-  [ec2('subnet/subnet-1', 'SHARER')],
-  [ec2('security-group/sg-1')],
-  [ec2('image/ami-1', '')],
-  [ec2('snapshot/snap-1', '')],
-  [ec2('placement-group/near')],
-  [ec2('capacity-reservation/cr-1', 'SHARER')],
-]
-const NOT_OF_FLEETS = ['network-interface', 'security-group', 'snapshot', 'capacity-reservation', 'spot-instances-request']
+const NETWORKS = [ec2('subnet/subnet-1', 'SHARER'), ec2('security-group/sg-1')]
+const NAMED = [ec2('image/ami-1', ''), ec2('snapshot/snap-1', ''), ec2('placement-group/near'), ec2('capacity-reservation/cr-1', 'SHARER')]
+const NOT_OF_FLEETS = ['network-interface', 'security-group', 'snapshot', 'spot-instances-request']
 for (const action of ['ec2:CreateFleet', 'ec2:RunInstances']) {
   const knows = (resource) => action === 'ec2:RunInstances' ? !resource.includes(':fleet/') : !NOT_OF_FLEETS.some((own) => resource.includes(`:${own}/`))
   for (const resource of MADE.map((path) => ec2(path)).filter(knows)) {
@@ -37,10 +34,23 @@ for (const action of ['ec2:CreateFleet', 'ec2:RunInstances']) {
     deny(action, resource, tags('Request', { ...NODE, 'eks:eks-cluster-name': 'other' }))
     deny(action, resource, tags('Request', { 'eks:eks-cluster-name': CLUSTER }))
   }
-  for (const [resource] of USED.filter(([resource]) => knows(resource))) allow(SERVES, action, resource)
+  for (const resource of NETWORKS.filter(knows)) {
+    allow(SERVES, action, resource, IN_VPC)
+    deny(action, resource, { 'ec2:Vpc': 'arn:aws:ec2:REGION:ACCOUNT:vpc/vpc-another' })
+    deny(action, resource, {})
+  }
+  for (const resource of NAMED.filter(knows)) {
+    // Whose they are, EC2 says of launches only.
+    allow(SERVES, action, resource, action === 'ec2:RunInstances' ? OF_TEMPLATE : {})
+  }
   allow(SERVES, action, ec2('launch-template/lt-1'), tags('Resource', TEMPLATE))
   deny(action, ec2('launch-template/lt-1'), tags('Resource', { 'outrigger.dev/cluster': 'other' }))
 }
+for (const resource of NAMED) {
+  deny('ec2:RunInstances', resource, { 'ec2:IsLaunchTemplateResource': 'false' })
+  deny('ec2:RunInstances', resource, {})
+}
+allow(SERVES, 'ec2:RunInstances', ec2('subnet/subnet-1'), { ...IN_VPC, 'ec2:IsLaunchTemplateResource': 'false' })
 allow(SERVES, 'ec2:CreateLaunchTemplate', ec2('launch-template/*'), tags('Request', TEMPLATE))
 deny('ec2:CreateLaunchTemplate', ec2('launch-template/*'), tags('Request', { 'outrigger.dev/cluster': 'other' }))
 for (const action of ['CreateFleet', 'RunInstances']) {
@@ -57,7 +67,9 @@ const pass = (service) => ({ 'iam:PassedToService': service })
 allow(SERVES, 'iam:PassRole', 'NODE_ROLE', pass('ec2.amazonaws.com'))
 allow(SERVES, 'iam:PassRole', 'arn:aws:iam::ACCOUNT:role/KarpenterNodeRole-shop', pass('ec2.amazonaws.com'))
 allow(SERVES, 'iam:PassRole', 'NODE_ROLE', pass('ec2.amazonaws.com.cn'))
+allow(SERVES, 'iam:PassRole', 'arn:aws:iam::ACCOUNT:role/outrigger/outrigger/of-another-cluster', pass('ec2.amazonaws.com'))
 deny('iam:PassRole', 'NODE_ROLE', pass('lambda.amazonaws.com'))
+deny('iam:PassRole', 'arn:aws:iam::ACCOUNT:role/outrigger/another-installation/nodes', pass('ec2.amazonaws.com'))
 deny('iam:PassRole', 'arn:aws:iam::ACCOUNT:role/Administrator', pass('ec2.amazonaws.com'))
 
 // --- What is looked at.
@@ -122,6 +134,14 @@ for (const action of ['iam:AddRoleToInstanceProfile', 'iam:RemoveRoleFromInstanc
 deny('iam:CreateRole', 'arn:aws:iam::ACCOUNT:role/any')
 
 // --- Records.
+const through = (service) => ({ 'kms:ViaService': service })
+for (const action of ['kms:Decrypt', 'kms:DescribeKey']) {
+  allow(FUNCTIONS, action, 'KMS_KEY', through('dynamodb.REGION.amazonaws.com'))
+  deny(action, 'KMS_KEY', through('ec2.REGION.amazonaws.com'))
+  deny(action, 'KMS_KEY', {})
+  deny(action, 'arn:aws:kms:REGION:ACCOUNT:key/another', through('dynamodb.REGION.amazonaws.com'))
+}
+deny('kms:Encrypt', 'KMS_KEY', through('dynamodb.REGION.amazonaws.com'))
 for (const action of ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem', 'BatchWriteItem']) {
   allow(SERVES, `dynamodb:${action}`, 'TABLE', keys(CLUSTER))
   deny(`dynamodb:${action}`, 'TABLE', keys('other'))

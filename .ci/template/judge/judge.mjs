@@ -3,7 +3,7 @@
 //
 // What a function asks for is allowed, everything else is denied; and every part of a policy is needed: taking away a statement, an
 // action or a resource makes some case fail, taking away a condition lets something through. What functions needed while the rig ran is
-// allowed. Where the whole rig ran, some call of it needed every statement, but for those that Lambda itself makes use of.
+// allowed. Where the whole rig ran, some call of it needed every statement, but for those that AWS itself makes use of.
 
 import { readFileSync } from 'node:fs'
 import { runSimulation } from '@cloud-copilot/iam-simulate'
@@ -20,6 +20,9 @@ const named = (text) => Object.entries(names).reduce((whole, [name, value]) => w
 const owned = (arn) => arn.replace(/^(arn:[^:]+:ssm:[^:]+)::/, `$1:${'0'.repeat(12)}:`)
 const put = (value) => (Array.isArray(value) ? value.map(named) : named(value))
 
+// A key's own policy has the last word; that of AWS's default leaves it to the policies of roles.
+const KEY_POLICY = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Principal: { AWS: `arn:aws:iam::${names.ACCOUNT}:root` }, Action: 'kms:*', Resource: '*' }] }
+
 async function isAllowed(role, statements, { action, resource, context }) {
   const simulation = {
     request: {
@@ -31,6 +34,7 @@ async function isAllowed(role, statements, { action, resource, context }) {
     identityPolicies: [{ name: role, policy: { Version: '2012-10-17', Statement: statements } }],
     serviceControlPolicies: [],
     resourceControlPolicies: [],
+    ...(action.startsWith('kms:') ? { resourcePolicy: KEY_POLICY } : {}),
   }
   const answer = await runSimulation(simulation, {})
   if (answer.resultType === 'error' || answer.errors) throw new Error(`${action} on ${named(resource)}: ${JSON.stringify(answer.errors)}`)
@@ -93,11 +97,12 @@ for (const name of FUNCTIONS) {
   }
 }
 
-// What Lambda itself does with a function's role: no call of a function shows that it is needed.
-const OF_LAMBDA = {
+// What AWS itself does with a function's role: no call of a function shows that it is needed.
+const OF_AWS = {
   WriteOwnLogs: 'Lambda writes what a function prints to its log group',
   KeepEventsThatFailed: 'Lambda sends the event of a failed invocation to the destination on failure',
   TakeNotices: 'Lambda polls the queue, and deletes what was handled',
+  UseTheKeyOfTheTable: 'DynamoDB decrypts the key of a table in the name of whoever reads or writes it',
 }
 
 // What nobody needed while the rig ran: only cases of ours say that it is needed.
@@ -124,7 +129,7 @@ if (record) {
     }
     if (!complete) continue
     for (const sid of await unused(name, seen)) {
-      if (sid in OF_LAMBDA) console.log(`${name}: no call needs ${sid}, which stays: ${OF_LAMBDA[sid]}`)
+      if (sid in OF_AWS) console.log(`${name}: no call needs ${sid}, which stays: ${OF_AWS[sid]}`)
       else problems.push(`${name}: no call of the whole rig needs ${sid}`)
     }
   }

@@ -2,9 +2,16 @@
 // names of the template's stack.
 
 import { readFileSync } from 'node:fs'
-import { CLUSTER } from './cases.mjs'
+import { CLUSTER, IN_VPC, OF_TEMPLATE } from './cases.mjs'
 
 const mapped = (value, change) => (Array.isArray(value) ? value.map(change) : change(value))
+
+// What EC2 tells of a launch and the rig does not: it has one VPC, and every launch of it takes its image from a launch template.
+function toldByEc2({ action, resource }) {
+  if (/:(subnet|security-group)\//.test(resource)) return IN_VPC
+  if (action === 'ec2:RunInstances' && /:(image|snapshot|placement-group|capacity-reservation)\//.test(resource)) return OF_TEMPLATE
+  return {}
+}
 
 export function recorded(path, names) {
   const { permissions, names: rig, complete } = JSON.parse(readFileSync(path, 'utf8'))
@@ -15,7 +22,7 @@ export function recorded(path, names) {
     function: own.function,
     action: own.action,
     resource: resource(own.resource),
-    context: Object.fromEntries(Object.entries(own.context).map(([key, value]) => [key, mapped(value, fact)])),
+    context: { ...toldByEc2(own), ...Object.fromEntries(Object.entries(own.context).map(([key, value]) => [key, mapped(value, fact)])) },
   }))
   return { cases, complete }
 }

@@ -2,6 +2,7 @@
 
 use controllers::provisioning::ProvisioningReport;
 use controllers::steps::schedule::Scaling;
+use domain::SignedDuration;
 use domain::plan::Totals;
 use lambda::Telemetry;
 use lambda::metrics::Unit;
@@ -46,9 +47,23 @@ fn record_gauges(telemetry: &Telemetry, report: &ProvisioningReport) {
     count("karpenter_scheduler_unschedulable_pods_count", plan.unschedulable.len());
     let pending = usize::try_from(plan.totals.pending_pods).unwrap_or(usize::MAX);
     count("karpenter_scheduler_queue_depth", pending);
-    let wait = report.longest_wait.unwrap_or_default().as_secs_f64();
+    let unhostable = plan.unschedulable.iter().filter(|pod| pod.is_unhostable()).count();
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    let unhostable = unhostable as f64;
+    metrics.gauge("outrigger_pods_unhostable_count", &[], Unit::Count, unhostable);
+    let wait = longest_wait(report).unwrap_or_default().as_secs_f64();
     metrics.gauge("outrigger_pods_wait_longest_seconds", &[], Unit::Seconds, wait);
     record_costs(telemetry, &plan.totals);
+}
+
+/// The longest wait of a pod for capacity. Pods that no NodePool can host wait for somebody to
+/// change them: where there are no others, nobody waits.
+fn longest_wait(report: &ProvisioningReport) -> Option<SignedDuration> {
+    let plan = &report.plan;
+    let is_any_hosted =
+        !plan.placements.is_empty() || plan.node_claims.iter().any(|claim| !claim.pods.is_empty());
+    let is_any_waiting = is_any_hosted || plan.unschedulable.iter().any(|pod| !pod.is_unhostable());
+    report.longest_wait.filter(|_| is_any_waiting)
 }
 
 fn record_costs(telemetry: &Telemetry, totals: &Totals) {
@@ -58,5 +73,60 @@ fn record_costs(telemetry: &Telemetry, totals: &Totals) {
     gauge("outrigger_launch_hourly_usd", (after - before).max(0.0));
     if let Some(bound) = totals.lower_bound {
         gauge("outrigger_launch_lower_bound_hourly_usd", bound.to_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Timestamp;
+    use domain::plan::{Placement, UnschedulablePod};
+    use domain::pod::PodKey;
+    use domain::reason::{NodePoolUnfit, PodUnschedulable};
+    use lambda::metrics::Metrics;
+
+    use super::*;
+
+    fn unschedulable(name: &str, reasons: Vec<NodePoolUnfit>) -> UnschedulablePod {
+        let of_pool = |reason| PodUnschedulable::NodePool { node_pool: "default".into(), reason };
+        let reasons = reasons.into_iter().map(of_pool).collect();
+        UnschedulablePod { pod: PodKey::new("default", name), reasons }
+    }
+
+    /// What is recorded of pods that have waited for an hour: the longest wait, and how many are
+    /// unhostable.
+    fn recorded(unschedulable: Vec<UnschedulablePod>, placements: Vec<Placement>) -> (f64, f64) {
+        let telemetry = Telemetry::new(Metrics::new("Outrigger", "prod"));
+        let mut report = ProvisioningReport::default();
+        report.plan.unschedulable = unschedulable;
+        report.plan.placements = placements;
+        report.longest_wait = Some(SignedDuration::from_hours(1));
+        record_gauges(&telemetry, &report);
+        let line = telemetry.metrics().lines(Timestamp::UNIX_EPOCH).remove(0);
+        let of = |name: &str| line[name].as_f64().unwrap();
+        (of("outrigger_pods_wait_longest_seconds"), of("outrigger_pods_unhostable_count"))
+    }
+
+    fn is_close(found: (f64, f64), expected: (f64, f64)) -> bool {
+        (found.0 - expected.0).abs() < 1e-9 && (found.1 - expected.1).abs() < 1e-9
+    }
+
+    #[test]
+    fn a_pod_that_no_node_pool_can_ever_host_does_not_wait() {
+        let pod = unschedulable("a", vec![NodePoolUnfit::NoDomain("rack".into())]);
+        assert!(is_close(recorded(vec![pod], Vec::new()), (0.0, 1.0)));
+    }
+
+    #[test]
+    fn a_pod_that_one_node_pool_could_host_with_more_capacity_waits() {
+        let reasons = vec![NodePoolUnfit::Static, NodePoolUnfit::NoOffering];
+        let pod = unschedulable("a", reasons);
+        assert!(is_close(recorded(vec![pod], Vec::new()), (3_600.0, 0.0)));
+    }
+
+    #[test]
+    fn a_pod_on_its_way_to_a_node_waits_beside_one_that_nothing_can_host() {
+        let pod = unschedulable("a", vec![NodePoolUnfit::Static]);
+        let placed = Placement { pod: PodKey::new("default", "b"), node: "n".into() };
+        assert!(is_close(recorded(vec![pod], vec![placed]), (3_600.0, 1.0)));
     }
 }

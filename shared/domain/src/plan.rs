@@ -111,6 +111,14 @@ pub struct UnschedulablePod {
     pub reasons: Vec<PodUnschedulable>,
 }
 
+impl UnschedulablePod {
+    /// Whether no NodePool can ever host it as it is and as they are: every reason is a lasting one
+    /// ([`PodUnschedulable::is_lasting`]). Such a pod does not wait for capacity.
+    pub fn is_unhostable(&self) -> bool {
+        !self.reasons.is_empty() && self.reasons.iter().all(PodUnschedulable::is_lasting)
+    }
+}
+
 /// Nodes to take away together, with what replaces them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedDisruption {

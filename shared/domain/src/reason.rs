@@ -120,6 +120,39 @@ pub enum PodUnschedulable {
     },
 }
 
+impl PodUnschedulable {
+    /// Whether it holds until somebody changes the pod, what the pod refers to, or a NodePool:
+    /// neither time nor capacity mends it. `false` in doubt.
+    pub const fn is_lasting(&self) -> bool {
+        match self {
+            Self::RefusesManagedNodes
+            | Self::RestrictedLabel { .. }
+            | Self::DeviceClaim { .. }
+            | Self::NodeByField { .. }
+            | Self::NotSupportedYet { .. } => true,
+            Self::Volume { problem, .. } => problem.is_lasting(),
+            Self::NodePool { reason, .. } => reason.is_lasting(),
+            // Whoever runs the cluster has to see to it, not whoever wrote the pod.
+            Self::NoNodePool => false,
+        }
+    }
+}
+
+impl VolumeProblem {
+    const fn is_lasting(&self) -> bool {
+        match self {
+            Self::Missing
+            | Self::Deleting
+            | Self::Lost
+            | Self::NoVolume(_)
+            | Self::NoStorageClass
+            | Self::UnknownStorageClass(_)
+            | Self::Incompatible => true,
+            Self::Binding | Self::UnboundImmediate | Self::InUse => false,
+        }
+    }
+}
+
 /// What is wrong with a volume claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum VolumeProblem {
@@ -326,6 +359,31 @@ impl fmt::Display for NodePoolUnfit {
 }
 
 impl NodePoolUnfit {
+    const fn is_lasting(&self) -> bool {
+        match self {
+            Self::Static
+            | Self::Taint(_)
+            | Self::UndefinedLabel { .. }
+            | Self::Label { .. }
+            | Self::NoSubnet { .. }
+            | Self::NoInstanceType { .. }
+            | Self::TooSmall { .. }
+            | Self::HostPort(_)
+            | Self::NoDomain(_) => true,
+            // Pools become ready, offerings come back, nodes and pods go.
+            Self::Deleting
+            | Self::NotReady
+            | Self::NoOffering
+            | Self::Limit { .. }
+            | Self::MinValues { .. }
+            | Self::TopologySpread { .. }
+            | Self::PodAffinity { .. }
+            | Self::PodAntiAffinity { .. }
+            | Self::TopologyTogether(_)
+            | Self::VolumeTopology => false,
+        }
+    }
+
     fn fmt_topology(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TopologySpread { key, max_skew, min_domains, domains } => {
