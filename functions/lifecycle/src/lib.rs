@@ -4,14 +4,15 @@
 mod hand_back;
 mod telemetry;
 
-use controllers::admission::{Scope, admit};
-use controllers::fuses::Urgency;
+use controllers::admission::admit;
 use controllers::handback::is_handed_back;
 use controllers::interruption::check_health;
 use controllers::lifecycle::advance;
 use controllers::node_classes::resolve;
+use controllers::record::fuses::Urgency;
 use controllers::requeue::reconcile_until_idle;
 use controllers::run::Run;
+use controllers::safeguards::Scope;
 use lambda::process::Adapters;
 use lambda::{Failure, Invocation, Reaction};
 

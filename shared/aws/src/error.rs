@@ -35,7 +35,8 @@ pub struct Action {
 /// Suffixes of codes that mean that the resource does not exist.
 const NOT_FOUND_SUFFIXES: [&str; 3] = [".NotFound", ".NotFoundException", "NotFound"];
 const NOT_FOUND: [&str; 3] = ["NoSuchEntity", "ParameterNotFound", "ResourceNotFoundException"];
-/// `MaxFleetCountExceeded` is a quota, but of fleets rather than of any pool: it passes as fleets end.
+/// `MaxFleetCountExceeded` is a quota, but of fleets rather than of any pool: it passes as fleets
+/// end.
 const THROTTLED: [&str; 10] = [
     "RequestLimitExceeded",
     "MaxFleetCountExceeded",
@@ -134,8 +135,9 @@ where
     from_code(action, kind, said)
 }
 
-/// Whether AWS has answered that it did nothing, or was never asked. `false` where the call may have
-/// taken effect: no answer came, none that could be read, or one that speaks of a failure inside.
+/// Whether AWS has answered that it did nothing, or was never asked. `false` where the call may
+/// have taken effect: no answer came, none that could be read, or one that speaks of a failure
+/// inside.
 pub fn is_refusal<E, R>(error: &SdkError<E, HttpResponse<R>>) -> bool
 where
     E: ProvideErrorMetadata + Error + 'static,

@@ -68,10 +68,11 @@ pub fn regions(answers: &[Answer], facts: &[InstanceTypeFacts]) -> BTreeMap<Text
 }
 
 /// The region of an availability zone: `us-gov-west-1` of `us-gov-west-1a`. `None` for Local Zones
-/// and Wavelength Zones (`us-west-2-lax-1a`, `us-east-1-wl1-bos-wlz-1`), which have a second number:
-/// the region's prices do not hold there, so that the catalogue has no offerings of them.
+/// and Wavelength Zones (`us-west-2-lax-1a`, `us-east-1-wl1-bos-wlz-1`), which have a second
+/// number: the region's prices do not hold there, so that the catalogue has no offerings of them.
 ///
-/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-regions-availability-zones.html>.
+/// Source:
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-regions-availability-zones.html>.
 pub fn region_of(zone: &str) -> Option<&str> {
     let region = zone.trim_end_matches(|c: char| c.is_ascii_lowercase());
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

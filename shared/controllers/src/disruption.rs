@@ -18,12 +18,12 @@ mod watch_only;
 
 use domain::SignedDuration;
 
-use crate::admission::Scope;
 use crate::lease::{HeldLeases, acquire, with_lease};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports, Versioned};
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::{Problems, Run, RunOutcome, after, is_over, observe, record_events};
+use crate::safeguards::Scope;
 use crate::steps::command::{Proposal, proposal};
 use crate::steps::snapshot::snapshot;
 

@@ -14,13 +14,14 @@ mod report;
 
 use domain::SignedDuration;
 
-use crate::admission::{Admission, Scope, Stopped, admit};
+use crate::admission::admit;
 use crate::disruption::cancel_all;
 use crate::lease::under_lease;
 use crate::lifecycle::{Unmanaged, advance_under};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports};
 use crate::run::{Run, RunOutcome, after, is_over};
+use crate::safeguards::{Admission, Scope, Stopped};
 
 pub use report::{HandBackReport, LeftClaim};
 

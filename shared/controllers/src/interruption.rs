@@ -22,13 +22,13 @@ use domain::settings::Settings;
 use domain::{Text, Timestamp};
 use futures_util::future::join_all;
 
-use crate::admission::Safeguards;
 use crate::core::Core;
 use crate::event::Event;
-use crate::fuses::Urgency;
 use crate::ports::ClaimPlace;
 use crate::ports::error::{ErrorKind, PortError};
+use crate::record::fuses::Urgency;
 use crate::run::Run;
+use crate::safeguards::Safeguards;
 
 pub use clusters::Clusters;
 pub use health::{HealthReport, Unhealthy, check_health};

@@ -2,10 +2,11 @@
 
 use domain::SignedDuration;
 
-use crate::admission::{Admission, admit};
+use crate::admission::admit;
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports};
 use crate::run::{Problems, Run, RunOutcome};
+use crate::safeguards::Admission;
 
 /// How long a lease outlives the process that holds it: clocks differ, and a last call may still be
 /// on its way.

@@ -8,8 +8,8 @@ pub mod admission;
 pub mod core;
 pub mod disruption;
 pub mod event;
-pub mod fuses;
 pub mod handback;
+mod holding_back;
 pub mod interruption;
 pub mod launch;
 mod lease;
@@ -20,6 +20,7 @@ pub mod provisioning;
 pub mod record;
 pub mod requeue;
 pub mod run;
+pub mod safeguards;
 pub mod status;
 
 pub mod steps;

@@ -17,9 +17,8 @@ use domain::plan::Plan;
 use domain::pod::PodKey;
 use domain::{SignedDuration, Text, Timestamp};
 
-use crate::admission::{Admission, Scope};
 use crate::event::{Event, EventReason, Subject};
-use crate::fuses::{HeldBack, Share, hold_back_launches};
+use crate::holding_back::{Share, hold_back_launches};
 use crate::launch::{
     LaunchContext, LaunchReport, LaunchResult, choose, is_due, launch, write_claims,
 };
@@ -27,8 +26,10 @@ use crate::lease::with_lease;
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, FunctionName, Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
+use crate::record::fuses::HeldBack;
 use crate::record::nomination::{NOMINATION_TTL, Nomination};
 use crate::run::{Problems, Run, RunOutcome, after, observe, record_events};
+use crate::safeguards::{Admission, Scope};
 use crate::steps::create::{Identity, claim_record};
 use crate::steps::snapshot::{ClusterState, snapshot};
 
@@ -140,7 +141,8 @@ fn is_any_pod_pending(plan: &Plan) -> bool {
 fn longest_wait(plan: &Plan, observed: &ClusterState) -> Option<SignedDuration> {
     let placed = plan.placements.iter().map(|placement| &placement.pod);
     let launched_for = plan.node_claims.iter().flat_map(|claim| &claim.pods);
-    let without = plan.unschedulable.iter().map(|unschedulable| &unschedulable.pod);
+    // Pods that no NodePool can host wait for somebody to change them, not for a node.
+    let without = plan.unschedulable.iter().filter(|own| !own.is_unhostable()).map(|own| &own.pod);
     let waiting: BTreeSet<&PodKey> = placed.chain(launched_for).chain(without).collect();
     let pods = observed.listing.objects.pods.iter().filter(|pod| waiting.contains(&pod.key));
     let oldest = pods.filter_map(|pod| pod.created).min()?;

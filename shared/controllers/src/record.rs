@@ -3,6 +3,7 @@
 pub mod claim;
 pub mod command;
 pub mod controls;
+pub mod fuses;
 pub mod launch;
 pub mod nomination;
 pub mod observation;

@@ -3,13 +3,13 @@
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
 
-use crate::admission::{Safeguards, Stopped};
 use crate::core::Core;
 use crate::event::Event;
-use crate::fuses::Urgency;
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, later};
+use crate::record::fuses::Urgency;
+use crate::safeguards::{Safeguards, Stopped};
 use crate::steps::snapshot::ClusterState;
 
 /// Attempts to change a record that others change as well.

@@ -50,7 +50,8 @@ impl NodePool {
         self.annotations.get(ON_REBALANCE_RECOMMENDATION).is_some_and(|own| &**own == "replace")
     }
 
-    /// Whether what it would do is planned and never done: annotation `outrigger.dev/mode: observe`.
+    /// Whether what it would do is planned and never done: annotation `outrigger.dev/mode:
+    /// observe`.
     pub fn is_only_observed(&self) -> bool {
         self.annotations.get(MODE).is_some_and(|own| &**own == "observe")
     }

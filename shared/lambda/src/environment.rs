@@ -9,9 +9,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use aws::ec2::Ec2Settings;
-use controllers::admission::Safeguards;
-use controllers::fuses::Fuses;
 use controllers::record::controls::{Mode, usd};
+use controllers::record::fuses::Fuses;
+use controllers::safeguards::Safeguards;
 use domain::Text;
 use domain::money::UsdPerHour;
 use domain::settings::{MinValuesPolicy, PreferencePolicy, Settings};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use controllers::core::Core;
-use controllers::fuses::Urgency;
+use controllers::record::fuses::Urgency;
 use controllers::run::Run;
 use domain::{SignedDuration, Text, Timestamp};
 

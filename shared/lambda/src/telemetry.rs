@@ -5,12 +5,12 @@
 
 use std::cell::RefCell;
 
-use controllers::admission::Stopped;
-use controllers::fuses::HeldBack;
 use controllers::handback::is_of_hand_back;
 use controllers::launch::{ClaimLaunch, LaunchReport, LaunchResult};
 use controllers::ports::{ErrorKind, PortError};
+use controllers::record::fuses::HeldBack;
 use controllers::run::{Problems, RunOutcome};
+use controllers::safeguards::Stopped;
 use domain::Text;
 use tracing::field::display;
 

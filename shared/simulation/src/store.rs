@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use controllers::fuses::{Counted, RecentActions};
 use controllers::ports::{FunctionName, Lease, LeaseAnswer, Version, Versioned};
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
+use controllers::record::fuses::{Counted, RecentActions};
 use controllers::record::nomination::Nomination;
-use controllers::record::observation::Observation;
+use controllers::record::observation::{Observation, Observer};
 use controllers::record::pool::PoolRecord;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::instance_type::CapacityType;
@@ -98,7 +98,7 @@ pub struct Store {
     /// What functions did in the last hour.
     pub(crate) recent: BTreeMap<Counted, Versioned<RecentActions>>,
     /// Plans that were not carried out.
-    pub(crate) observations: BTreeMap<FunctionName, Observation>,
+    pub(crate) observations: BTreeMap<Observer, Observation>,
     leases: BTreeMap<FunctionName, Lease>,
 }
 

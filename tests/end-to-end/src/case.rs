@@ -25,7 +25,7 @@ pub(crate) struct Case {
 #[macro_export]
 macro_rules! cases {
     ($($name:ident),* $(,)? $(; alone: $($alone:ident),+ $(,)?)?) => {
-        pub(in $crate::cases) const CASES: &[$crate::case::Case] = &[
+        pub(crate) const CASES: &[$crate::case::Case] = &[
             $($crate::case::Case {
                 name: stringify!($name),
                 steps: |world| Box::pin($name(world)),

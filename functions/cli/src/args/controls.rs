@@ -8,7 +8,8 @@ pub(crate) struct SwitchPlace {
     /// The context of the kubeconfig; the current one without it
     #[arg(long, value_name = "NAME", conflicts_with = "table")]
     pub(crate) context: Option<String>,
-    /// The installation's DynamoDB table, instead of the cluster: works while its API server does not
+    /// The installation's DynamoDB table, instead of the cluster: works while its API server does
+    /// not
     #[arg(long, value_name = "NAME", requires = "cluster")]
     pub(crate) table: Option<String>,
     /// The cluster, with --table

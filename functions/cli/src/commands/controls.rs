@@ -1,8 +1,8 @@
 //! Commands that switch an installed cluster, or show how it is switched: `pause`, `observe`,
 //! `resume`, `fuses`, `end-orphans`, `take-over`, `status`, `uninstall` and `diff --observed`.
 //!
-//! Switches are values in ConfigMap `kube-system/outrigger` of the cluster, or in the installation's
-//! table. Only with the feature `live`, which brings the clients.
+//! Switches are values in ConfigMap `kube-system/outrigger` of the cluster, or in the
+//! installation's table. Only with the feature `live`, which brings the clients.
 
 #[cfg(feature = "live")]
 mod observed;

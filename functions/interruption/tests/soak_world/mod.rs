@@ -6,13 +6,13 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use controllers::admission::Safeguards;
 use controllers::core::Core;
-use controllers::fuses::Urgency;
 use controllers::interruption::{Clusters, NoticeOutcome, Terms};
 use controllers::ports::{ClaimPlace, ClaimStore, ErrorKind, PortError};
 use controllers::record::claim::{ClaimPhase, ClaimRecord};
+use controllers::record::fuses::Urgency;
 use controllers::run::Run;
+use controllers::safeguards::Safeguards;
 use controllers::{lifecycle, provisioning};
 use domain::pod::Pod;
 use domain::settings::Settings;

@@ -68,7 +68,7 @@ impl Ec2 {
         }
     }
 
-    /// The same, for an installation whose id launched instances bear.
+    /// Has launched instances bear the id of an installation.
     #[must_use]
     pub fn of_installation(mut self, id: &Text) -> Self {
         self.installation = id.clone();

@@ -31,8 +31,8 @@ use crate::user_data::{self, Bootstrap, UserDataError, registered_labels, regist
 
 /// The most overrides of a fleet.
 ///
-/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/fleet-quotas.html>, which names them
-/// for other types of fleet.
+/// Source: <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/fleet-quotas.html>, which names
+/// them for other types of fleet.
 const OVERRIDES_MAX: usize = 300;
 /// Attempts that may have as many; the others have [`OVERRIDES_FEW`].
 const LARGE_ATTEMPTS_MAX: u32 = 2;

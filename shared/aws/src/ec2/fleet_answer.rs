@@ -156,8 +156,8 @@ impl FleetAnswer {
         self.refusals.iter().find(|own| own.code == UNSUPPORTED && !own.is_not_offered())
     }
 
-    /// A refusal that has nothing to do with the capacity of a pool: what stands until somebody changes it before
-    /// what passes by itself.
+    /// A refusal that has nothing to do with the capacity of a pool: what stands until somebody
+    /// changes it before what passes by itself.
     pub(super) fn failure(&self) -> Option<PortError> {
         let others = self
             .refusals

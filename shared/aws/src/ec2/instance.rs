@@ -176,8 +176,8 @@ pub(super) fn state(name: &InstanceStateName) -> InstanceState {
     }
 }
 
-/// The error of a claim that an earlier call may have launched, and whose instance EC2 does not show
-/// yet.
+/// The error of a claim that an earlier call may have launched, and whose instance EC2 does not
+/// show yet.
 pub(super) fn not_visible_yet(uid: &str) -> PortError {
     let message = format!("EC2 may have an instance for token {uid}, and does not show it yet");
     PortError::new(ErrorKind::Unavailable, "CreateFleet", message)

@@ -38,7 +38,8 @@ use crate::error::redacted;
 
 /// The most CreateFleet calls in flight.
 const FLEET_CONCURRENCY_MAX: usize = 10;
-/// The most calls of one attempt whose launch template EC2 does not know: it leaves the token unused.
+/// The most calls of one attempt whose launch template EC2 does not know: it leaves the token
+/// unused.
 const CALLS_MAX: u32 = 3;
 /// How long an instance may be missing in descriptions, or lack its tags: counted from when its
 /// attempt was recorded, or from the last call that was left without an answer.

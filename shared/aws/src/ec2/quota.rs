@@ -7,9 +7,9 @@ const STANDARD: [&str; 11] = ["a", "c", "d", "h", "i", "im", "is", "m", "r", "t"
 /// Families of graphics instances, which share a quota.
 const GRAPHICS: [&str; 3] = ["g", "gr", "vt"];
 
-/// Whether two instance types draw on the same quota, for on-demand and for spot alike. Where one of
-/// the two tells families apart and the other does not, they count as apart: a type that is passed
-/// over for nothing costs more than one that is tried in vain.
+/// Whether two instance types draw on the same quota, for on-demand and for spot alike. Where one
+/// of the two tells families apart and the other does not, they count as apart: a type that is
+/// passed over for nothing costs more than one that is tried in vain.
 pub(super) fn share_quota(one: &str, other: &str) -> bool {
     quota(one) == quota(other)
 }

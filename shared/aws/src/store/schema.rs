@@ -11,8 +11,9 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection,
     ProjectionType, ScalarAttributeType, TimeToLiveSpecification,
 };
-use controllers::fuses::Counted;
 use controllers::ports::{FunctionName, PortError};
+use controllers::record::fuses::Counted;
+use controllers::record::observation::Observer;
 use domain::instance_type::CapacityType;
 
 use crate::calls::dynamodb;
@@ -75,7 +76,7 @@ pub(super) fn pool(node_pool: &str) -> String {
     format!("{POOLS}{node_pool}")
 }
 
-pub(super) fn observation(function: FunctionName) -> String {
+pub(super) fn observation(function: Observer) -> String {
     format!("{OBSERVATIONS}{function}")
 }
 

@@ -4,12 +4,12 @@ use domain::Text;
 
 use super::report::{CommandEvent, DisruptionReport};
 use super::run_state::DisruptionRun;
-use crate::admission::Admission;
 use crate::ports::error::PortError;
 use crate::ports::{Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::{Run, is_over, observe, record_events};
+use crate::safeguards::Admission;
 use crate::steps::snapshot::snapshot;
 
 const WHY: &str = "the cluster is handed back";

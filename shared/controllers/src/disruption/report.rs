@@ -4,9 +4,9 @@ use domain::plan::BlockedNode;
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::{SignedDuration, Text};
 
-use crate::fuses::HeldBack;
 use crate::launch::LaunchReport;
 use crate::lease::Report;
+use crate::record::fuses::HeldBack;
 use crate::run::Problems;
 
 /// What a disruption run did.

@@ -5,12 +5,12 @@ use domain::node_claim::{ConditionType, NodeClaim};
 use domain::snapshot::ClusterSnapshot;
 
 use super::report::{CommandChange, CommandEvent, DisruptionReport};
-use crate::admission::Admission;
 use crate::event::Event;
 use crate::ports::error::ErrorKind;
 use crate::ports::{ClaimStore, Lease, Ports, Versioned};
 use crate::record::command::CommandRecord;
 use crate::run::Run;
+use crate::safeguards::Admission;
 use crate::steps::pod_events::consolidatable_in;
 use crate::steps::snapshot::ClusterState;
 

@@ -5,8 +5,8 @@ use domain::plan::Plan;
 
 use super::DisruptionReport;
 use crate::ports::error::PortError;
-use crate::ports::{ClaimStore, FunctionName, Lease, Ports};
-use crate::record::observation::Observation;
+use crate::ports::{ClaimStore, Lease, Ports};
+use crate::record::observation::{Observation, Observer};
 use crate::run::{Problems, Run, observe};
 use crate::steps::command::checked;
 use crate::steps::snapshot::{ClusterState, snapshot};
@@ -33,7 +33,7 @@ async fn store<P: Ports>(
     let snapshot = snapshot(observed, run.settings);
     let plan = (run.core.propose)(&snapshot);
     let refused = checked(&run.core, &snapshot, plan.disruptions.clone());
-    let observation = Observation::of(FunctionName::Disruption, &plan, refused, observed.now);
+    let observation = Observation::of(Observer::Disruption, &plan, refused, observed.now);
     let stored = ports.store().put_observation(&observation).await;
     problems.record(|| "store the observed plan".to_owned(), stored);
     plan

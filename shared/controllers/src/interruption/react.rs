@@ -6,7 +6,7 @@ use domain::{SignedDuration, Text};
 use futures_util::future::join_all;
 
 use super::report::ClusterReport;
-use crate::admission::{Admission, admit};
+use crate::admission::admit;
 use crate::event::Event;
 use crate::lease::acquire;
 use crate::lifecycle::advance;
@@ -14,6 +14,7 @@ use crate::ports::error::{PortError, found};
 use crate::ports::{ClaimStore, Clock, Cluster, FunctionName, Lease, LeaseAnswer, NodeRef, Ports};
 use crate::provisioning::{ProvisioningReport, provision_for};
 use crate::run::{Run, after, is_over, observe, record_events};
+use crate::safeguards::Admission;
 use crate::steps::drain::leaving;
 use crate::steps::snapshot::ClusterState;
 

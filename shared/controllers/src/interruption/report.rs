@@ -2,12 +2,12 @@
 
 use domain::{Text, Timestamp};
 
-use crate::admission::Stopped;
 use crate::lifecycle::LifecycleReport;
 use crate::ports::ClaimPlace;
 use crate::ports::error::PortError;
 use crate::provisioning::ProvisioningReport;
 use crate::run::Problems;
+use crate::safeguards::Stopped;
 
 /// The result of handling notices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use domain::{SignedDuration, Text};
 use super::ownership::Ownership;
 use super::{HeldOrphans, LifecycleRun, Orphan, WhyHeld};
 use crate::event::{Event, EventReason, Subject};
-use crate::fuses::Tally;
+use crate::holding_back::Tally;
 use crate::ports::cloud::{Instance, Termination};
 use crate::ports::cluster::NodeClaimObject;
 use crate::ports::{Cloud, Cluster, Ports};

@@ -6,10 +6,10 @@ use domain::instance_type::CapacityType;
 use domain::pod::PodKey;
 use domain::{SignedDuration, Text};
 
-use crate::fuses::HeldBack;
 use crate::lease::Report;
 use crate::ports::cloud::InstanceEnd;
 use crate::record::claim::EndReason;
+use crate::record::fuses::HeldBack;
 use crate::run::Problems;
 
 /// What a lifecycle run did.

@@ -4,10 +4,11 @@ use domain::node_claim::ConditionType;
 use domain::reason::DisruptionReason;
 
 use super::LifecycleRun;
-use crate::admission::Scope;
-use crate::fuses::{Counted, Fuse, HeldBack, Tally};
+use crate::holding_back::Tally;
 use crate::ports::Ports;
 use crate::record::claim::{ClaimRecord, EndReason};
+use crate::record::fuses::{Counted, Fuse, HeldBack};
+use crate::safeguards::Scope;
 
 impl<P: Ports> LifecycleRun<'_, P> {
     /// Whether the run may do anything about a claim. Where only interruptions are handled, these

@@ -7,9 +7,9 @@ use std::fmt;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::error::PortError;
-use crate::fuses::{Counted, RecentActions};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::CommandRecord;
+use crate::record::fuses::{Counted, RecentActions};
 use crate::record::nomination::Nomination;
 use crate::record::observation::Observation;
 use crate::record::pool::PoolRecord;

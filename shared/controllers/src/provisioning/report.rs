@@ -3,9 +3,9 @@
 use domain::plan::Plan;
 use domain::{SignedDuration, Text};
 
-use crate::fuses::HeldBack;
 use crate::launch::LaunchReport;
 use crate::lease::Report;
+use crate::record::fuses::HeldBack;
 use crate::run::Problems;
 use crate::steps::create::NotCreatable;
 use crate::steps::schedule::Scaling;

@@ -323,3 +323,28 @@ fn a_stream_of_pods_is_acted_on_after_ten_seconds() {
 fn while_pods_are_pending_a_watching_invocation_runs_every_ten_seconds() {
     assert_eq!(runs(&world_with_a_pending_pod(), &[]), [0, 10, 20, 30, 40, 50]);
 }
+
+#[test]
+fn a_pod_that_no_node_pool_can_ever_host_does_not_count_as_waiting() {
+    use domain::plan::UnschedulablePod;
+    use domain::reason::{NodePoolUnfit, PodUnschedulable};
+
+    let world = World::new();
+    world.cluster.add_pods([pending_pod("web-0")]);
+    world.advance(60);
+    let lease = crate::ports::Lease {
+        function: FunctionName::Provisioning,
+        holder: "run".into(),
+        token: 1,
+        until: at(120),
+    };
+    let observed = block_on(observe(&world, &lease)).unwrap();
+    let wait = |reason| {
+        let pod = observed.listing.objects.pods[0].key.clone();
+        let reason = PodUnschedulable::NodePool { node_pool: "default".into(), reason };
+        let unschedulable = vec![UnschedulablePod { pod, reasons: vec![reason] }];
+        longest_wait(&Plan { unschedulable, ..Plan::default() }, &observed)
+    };
+    assert_eq!(wait(NodePoolUnfit::Static), None);
+    assert!(wait(NodePoolUnfit::NoOffering).is_some());
+}

@@ -4,8 +4,8 @@ use domain::node_pool::NodePool;
 
 use super::{ProvisioningReport, events, longest_wait};
 use crate::ports::error::PortError;
-use crate::ports::{ClaimStore, FunctionName, Ports};
-use crate::record::observation::Observation;
+use crate::ports::{ClaimStore, Ports};
+use crate::record::observation::{Observation, Observer};
 use crate::run::{Run, record_events};
 use crate::steps::snapshot::{ClusterState, snapshot};
 
@@ -34,7 +34,7 @@ pub(super) async fn observe_pending<P: Ports>(
 
 async fn store<P: Ports>(ports: &P, report: &mut ProvisioningReport, observed: &ClusterState) {
     let (plan, refused) = (&report.plan, report.refused.clone());
-    let observation = Observation::of(FunctionName::Provisioning, plan, refused, observed.now);
+    let observation = Observation::of(Observer::Provisioning, plan, refused, observed.now);
     let stored = ports.store().put_observation(&observation).await;
     report.problems.record(|| "store the observed plan".to_owned(), stored);
 }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use domain::money::UsdPerHour;
 use domain::{Text, Timestamp};
 
-use crate::fuses::Fuses;
+use crate::record::fuses::Fuses;
 
 /// Key of [`Controls::mode`].
 pub const MODE: &str = "mode";

@@ -1,5 +1,7 @@
 //! What a function would have done, stored where it only observes.
 
+use std::fmt;
+
 use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim};
@@ -7,13 +9,36 @@ use domain::pod::PodKey;
 use domain::reason::DisruptionReason;
 use domain::{Text, Timestamp};
 
-use crate::ports::FunctionName;
+/// A function that plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Observer {
+    /// It plans nodes for pending pods.
+    Provisioning,
+    /// It looks for nodes to disrupt.
+    Disruption,
+}
+
+impl Observer {
+    /// The word in keys and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Provisioning => "provisioning",
+            Self::Disruption => "disruption",
+        }
+    }
+}
+
+impl fmt::Display for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 /// The latest plan of a function that was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// Whose plan it is: provisioning's or disruption's.
-    pub function: FunctionName,
+    /// Whose plan it is.
+    pub function: Observer,
     /// When the cluster was listed.
     pub at: Timestamp,
     /// Nodes that would have been launched, by name.
@@ -60,7 +85,7 @@ pub struct ObservedDisruption {
 
 impl Observation {
     /// The observation of a plan.
-    pub fn of(function: FunctionName, plan: &Plan, refused: Vec<Text>, at: Timestamp) -> Self {
+    pub fn of(function: Observer, plan: &Plan, refused: Vec<Text>, at: Timestamp) -> Self {
         let placements = plan.placements.iter();
         let unschedulable = plan.unschedulable.iter().map(|pod| {
             let reasons: Vec<String> = pod.reasons.iter().map(ToString::to_string).collect();

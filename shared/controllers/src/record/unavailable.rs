@@ -14,8 +14,8 @@ pub const ACCOUNT_TTL: SignedDuration = SignedDuration::from_mins(10);
 /// EC2's code of a type that is not sold in a zone.
 pub const NOT_OFFERED: &str = "InvalidFleetConfiguration";
 
-/// How long an offering is not tried again that EC2 does not sell, whatever its catalogue says. It is
-/// fetched anew every hour.
+/// How long an offering is not tried again that EC2 does not sell, whatever its catalogue says. It
+/// is fetched anew every hour.
 pub const NOT_OFFERED_TTL: SignedDuration = SignedDuration::from_hours(1);
 
 /// Stands for every instance type and every zone.

@@ -1,9 +1,9 @@
 //! Pauses before something is tried again: twice as long each time, and never the same for two who
 //! try together.
 //!
-//! Claims that EC2 throttled in one moment would otherwise all come back in one moment. Half of each
-//! pause is certain and half is jitter ("equal jitter"). The jitter is no random number but follows
-//! from who waits and how often: a run that is repeated decides the same.
+//! Claims that EC2 throttled in one moment would otherwise all come back in one moment. Half of
+//! each pause is certain and half is jitter ("equal jitter"). The jitter is no random number but
+//! follows from who waits and how often: a run that is repeated decides the same.
 //!
 //! Source: <https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/>.
 
@@ -26,8 +26,8 @@ pub fn pause(
     SignedDuration::from_millis(i64::try_from(half + jitter).unwrap_or(i64::MAX))
 }
 
-/// A number that differs from one text, and from one count, to the next as if it were drawn: FNV-1a,
-/// whose upper bits [`mixed`] makes depend on every byte.
+/// A number that differs from one text, and from one count, to the next as if it were drawn:
+/// FNV-1a, whose upper bits [`mixed`] makes depend on every byte.
 ///
 /// Source: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>.
 fn spread(who: &str, failures: u32) -> u32 {

@@ -224,8 +224,8 @@ pub fn launch_failed(mut record: ClaimRecord, error: &PortError, now: Timestamp)
     record
 }
 
-/// The record once a call of its attempt was left without an answer: it may have launched an instance
-/// up to now, which EC2 may not show for a while from now on.
+/// The record once a call of its attempt was left without an answer: it may have launched an
+/// instance up to now, which EC2 may not show for a while from now on.
 pub fn attempt_unanswered(mut record: ClaimRecord, now: Timestamp) -> ClaimRecord {
     Arc::make_mut(&mut record.launch).attempt.since = now;
     record

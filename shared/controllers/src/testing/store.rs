@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::failure;
-use crate::fuses::{Counted, RecentActions};
 use crate::ports::claim_store::{ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::CommandRecord;
+use crate::record::fuses::{Counted, RecentActions};
 use crate::record::nomination::Nomination;
 use crate::record::observation::Observation;
 use crate::record::pool::PoolRecord;

@@ -19,9 +19,7 @@ use domain::workload::Workload;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::{at, failure, instance, instance_type, node_pool, offering};
-use crate::admission::Safeguards;
 use crate::event::{Event, EventReason};
-use crate::fuses::Urgency;
 use crate::interruption::{Clusters, Terms};
 use crate::ports::cloud::{
     Cloud, Instance, InstanceEnd, InstanceState, InstanceStatus, LaunchCall, LaunchOutcome,
@@ -34,8 +32,10 @@ use crate::ports::cluster::{
 };
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, PodRef, Ports};
+use crate::record::fuses::Urgency;
 use crate::record::launch::{LaunchChoices, LaunchRequest};
 use crate::run::Run;
+use crate::safeguards::Safeguards;
 use crate::status::{CapacityBufferStatus, ResolvedSecurityGroup};
 use crate::testing::store::FakeStore;
 

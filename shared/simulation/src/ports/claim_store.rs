@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use controllers::fuses::{Counted, RecentActions};
 use controllers::ports::{
     ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, Version, Versioned,
 };
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
+use controllers::record::fuses::{Counted, RecentActions};
 use controllers::record::nomination::Nomination;
 use controllers::record::observation::Observation;
 use controllers::record::pool::PoolRecord;

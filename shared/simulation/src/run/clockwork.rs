@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use controllers::admission::Safeguards;
 use controllers::core::Core;
-use controllers::fuses::Urgency;
 use controllers::interruption::{self, Notice, Terms, check_health};
 use controllers::ports::FunctionName;
 use controllers::record::claim::ClaimPhase;
+use controllers::record::fuses::Urgency;
 use controllers::requeue::reconcile_until_idle;
 use controllers::run::Run;
+use controllers::safeguards::Safeguards;
 use controllers::{disruption, lifecycle, provisioning};
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};

@@ -85,7 +85,7 @@ fn pods(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use controllers::ports::FunctionName;
+    use controllers::record::observation::Observer;
     use domain::instance_type::CapacityType;
     use domain::pod::PodKey;
     use domain::reason::DisruptionReason;
@@ -107,7 +107,7 @@ mod tests {
             savings: UsdPerHour::from_nanos(96_000_000),
         };
         let observation = Observation {
-            function: FunctionName::Provisioning,
+            function: Observer::Provisioning,
             at: domain::Timestamp::UNIX_EPOCH,
             launches: vec![launch],
             placements: Vec::new(),

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use controllers::fuses::{Counted, RecentActions};
+use controllers::record::fuses::{Counted, RecentActions};
 use controllers::record::observation::{Observation, ObservedDisruption, ObservedLaunch};
 use domain::Text;
 use domain::money::UsdPerHour;
 use serde::{Deserialize, Serialize};
 
 use super::scalar::{Moment, Pod, pod_keys, pods};
-use super::words::{CapacityWord, CountedWord, DisruptionWord, FunctionWord};
+use super::words::{CapacityWord, CountedWord, DisruptionWord, ObserverWord};
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ObservationDocument {
-    function: FunctionWord,
+    function: ObserverWord,
     at: Moment,
     launches: Vec<LaunchDocument>,
     placements: Vec<(Pod, Text)>,

@@ -68,14 +68,12 @@ words! {
     }
 }
 words! {
-    /// A function.
-    FunctionWord for FunctionName of controllers::ports {
-        Provisioning, Lifecycle, Disruption, HandBack,
-    }
+    /// A function that plans.
+    ObserverWord for Observer of controllers::record::observation { Provisioning, Disruption }
 }
 words! {
     /// What fuses count.
-    CountedWord for Counted of controllers::fuses { Launches, Terminations }
+    CountedWord for Counted of controllers::record::fuses { Launches, Terminations }
 }
 words! {
     /// An instance state.

@@ -4,15 +4,11 @@
 //! goes on. They are no budget for disruption: NodePools have those, and these bound what a fault
 //! of ours, or a mistake in a manifest, can cost.
 
-mod holding_back;
-
 use std::collections::BTreeMap;
 use std::fmt;
 
 use domain::money::UsdPerHour;
 use domain::{Text, Timestamp};
-
-pub(crate) use holding_back::{Share, Tally, hold_back_launches};
 
 /// Seconds of a tick: functions are invoked every minute.
 const TICK_SECONDS: i64 = 60;

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use domain::Text;
 use domain::money::UsdPerHour;
 
-use super::{Counted, Fuses, HeldBack, RecentActions};
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, Ports, Version, Versioned};
 use crate::record::claim::ClaimRecord;
+use crate::record::fuses::{Counted, Fuses, HeldBack, RecentActions};
 use crate::run::Run;
 use crate::steps::snapshot::ClusterState;
 
