@@ -57,21 +57,18 @@ pub async fn admit<P: Ports>(
         paused @ Mode::Paused => return Ok(Err(Stopped::Paused(paused))),
     };
     let Some(object) = object else { return Ok(Err(Stopped::NoConfigMap)) };
-    match owner {
-        Some(owner) if owner != run.safeguards.installation => {
-            return Ok(Err(Stopped::OwnedByAnother { owner }));
-        }
-        Some(_) => {}
-        None => {
-            if let Some(stopped) = mark(ports, run, &object).await? {
-                return Ok(Err(stopped));
-            }
-        }
+    if let Some(owner) = owner.clone().filter(|own| *own != run.safeguards.installation) {
+        return Ok(Err(Stopped::OwnedByAnother { owner }));
     }
     if let Some(renewed) =
         karpenter.filter(|own| now.duration_since(*own) < KARPENTER_LEASE_AGE_MAX)
     {
         return Ok(Err(Stopped::KarpenterRuns { renewed }));
+    }
+    if owner.is_none()
+        && let Some(stopped) = mark(ports, run, &object).await?
+    {
+        return Ok(Err(stopped));
     }
     Ok(Ok(admission(scope)))
 }

@@ -79,7 +79,10 @@ pub(crate) async fn provision_for<P: Ports>(
         observed = observe(ports, lease).await?;
     }
     watch_only::leave_out(ports, run, &mut observed, &mut report).await;
-    scale_workloads(ports, &observed, &mut report).await;
+    match admission.scope {
+        Scope::Interruptions => leave_out_what_waits(&mut observed),
+        Scope::All | Scope::Nothing => scale_workloads(ports, &observed, &mut report).await,
+    }
     let snapshot = snapshot(&observed, run.settings);
     report.plan = (run.core.schedule)(&snapshot);
     if is_any_pod_pending(&report.plan) || is_any_claim_ending(&observed) {
@@ -117,6 +120,15 @@ pub(crate) async fn provision_for<P: Ports>(
     record_events(ports.cluster(), &events, &mut report.problems).await;
     update_buffers(ports, run, &observed, &mut report).await;
     Ok(report)
+}
+
+/// Leaves no pods to plan for but those of nodes that are ending: where only interruptions are
+/// handled, pods that wait go on waiting, and nothing is launched or scaled ahead of demand.
+fn leave_out_what_waits(observed: &mut ClusterState) {
+    let objects = &mut observed.listing.objects;
+    objects.pods.retain(|pod| pod.node_name.is_some());
+    objects.capacity_buffers.clear();
+    objects.prewarm_schedules.clear();
 }
 
 /// Requeues when the first launch that was refused may be attempted again.

@@ -64,6 +64,9 @@ fn nothing_happens_while_karpenter_runs() {
     world.advance(3600);
     world.cluster.karpenter_renewed.set(Some(at(3550)));
     assert_eq!(stopped(&world), Stopped::KarpenterRuns { renewed: at(3550) });
+    let is_marked =
+        world.cluster.controls.borrow().as_ref().unwrap().data.contains_key(INSTALLATION);
+    assert!(!is_marked, "it is Karpenter's cluster");
     world.cluster.karpenter_renewed.set(Some(at(3500)));
     assert!(provisioned(&world).ran().is_some(), "it has stopped");
 }

@@ -22,7 +22,8 @@ use crate::steps::snapshot::ClusterState;
 const LEASE_WAIT_MAX: SignedDuration = SignedDuration::from_secs(5);
 const LEASE_RETRY_INTERVAL: SignedDuration = SignedDuration::from_millis(250);
 
-/// Reacts to claims that were marked as urgent, if any, and records the events.
+/// Reacts to claims that were marked as urgent, if any, and records the events. Where functions may
+/// not act in the cluster, neither is done.
 pub(super) async fn act<P: Ports>(
     ports: &P,
     run: &Run<'_>,
@@ -30,8 +31,20 @@ pub(super) async fn act<P: Ports>(
     events: &[Event],
     report: &mut ClusterReport,
 ) {
-    if !urgent.is_empty() && !is_over(ports, run) {
-        react(ports, run, urgent, report).await;
+    let admitted = admit(ports, run).await;
+    let operation = || "ask whether to act".to_owned();
+    match report.problems.record(operation, admitted) {
+        Some(Ok(admission)) => {
+            let acts = admission.launches(run.urgency) && !urgent.is_empty();
+            if acts && !is_over(ports, run) {
+                react(ports, run, &admission, urgent, report).await;
+            }
+        }
+        Some(Err(stopped)) => {
+            report.stopped = Some(stopped);
+            return;
+        }
+        None => {}
     }
     record_events(ports.cluster(), events, &mut report.problems).await;
 }
@@ -44,23 +57,11 @@ pub(super) async fn act<P: Ports>(
 async fn react<P: Ports>(
     ports: &P,
     run: &Run<'_>,
+    admission: &Admission,
     claims: &BTreeSet<Text>,
     report: &mut ClusterReport,
 ) {
-    let admitted = admit(ports, run).await;
-    let operation = || "ask whether to act".to_owned();
-    let admission = match report.problems.record(operation, admitted) {
-        Some(Ok(admission)) => admission,
-        Some(Err(stopped)) => {
-            report.stopped = Some(stopped);
-            return;
-        }
-        None => return,
-    };
-    if !admission.launches(run.urgency) {
-        return;
-    }
-    let planned = plan(ports, run, &admission, claims, report).await;
+    let planned = plan(ports, run, admission, claims, report).await;
     report.provisioning =
         report.problems.record(|| "launch replacements".to_owned(), planned).flatten();
     if is_over(ports, run) {

@@ -9,10 +9,12 @@ use crate::event::EventReason;
 use crate::lifecycle::advance;
 use crate::ports::cloud::{InstanceStatus, StatusCheck};
 use crate::ports::{ClaimStore as _, Clock as _, FunctionName};
+use crate::provisioning::provision;
+use crate::record::controls::{INSTALLATION, MODE};
 use crate::run::Problems;
 use crate::testing::world::{World, Worlds, crash};
-use crate::testing::{at, initialized_record, node_of, pod_on};
-use domain::{SignedDuration, node::Node};
+use crate::testing::{at, initialized_record, node_of, pending_pod, pod_on};
+use domain::{SignedDuration, node::Node, pod::PodKey};
 
 /// A cluster with these claims, their Nodes, and a pod on each Node.
 fn world_with(claims: &[&str]) -> Rc<World> {
@@ -187,6 +189,38 @@ fn notices_about_instances_without_a_claim_are_ignored() {
     let world = world_with(&["web-1"]);
     assert_eq!(handled(&world, &notice_of("i-other", SPOT)), NoticeOutcome::NotOurs);
     assert!(world.cluster.events.borrow().is_empty());
+}
+
+fn say(world: &World, key: &str, value: &str) {
+    let mut controls = world.cluster.controls.borrow_mut();
+    controls.as_mut().unwrap().data.insert(key.into(), value.into());
+}
+
+#[test]
+fn in_a_cluster_of_another_installation_nothing_is_written_not_even_an_event() {
+    let world = world_with(&["web-1"]);
+    say(&world, INSTALLATION, "theirs");
+    for kind in [NoticeKind::RebalanceRecommendation, SPOT] {
+        let report = all_handled(&one(&world), &[notice(kind)]);
+        assert!(report.clusters[0].stopped.is_some());
+    }
+    assert!(world.cluster.events.borrow().is_empty());
+    assert!(world.node().taints.iter().all(|taint| &*taint.key != DISRUPTED));
+    assert_eq!(world.store.records().len(), 1, "nothing was launched");
+}
+
+#[test]
+fn while_all_else_is_paused_a_pod_that_waits_gets_no_node_beside_the_replacement() {
+    let world = world_with(&["web-1"]);
+    world.cluster.add_pods([pending_pod("waits")]);
+    say(&world, MODE, "paused-except-interruptions");
+    let _report = all_handled(&one(&world), &[notice(SPOT)]);
+    let records = world.store.records();
+    let waits = |pod: &PodKey| &*pod.name == "waits";
+    assert!(records.iter().all(|own| !own.pods.iter().any(waits)), "{records:?}");
+    say(&world, MODE, "active");
+    let _report = block_on(provision(&*world, &world.run("provisioning"))).unwrap();
+    assert!(world.store.records().iter().any(|own| own.pods.iter().any(waits)));
 }
 
 #[test]
