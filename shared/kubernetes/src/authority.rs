@@ -102,7 +102,7 @@ impl Connection {
     }
 
     /// When Karpenter's leader last renewed its lease; `None` where nobody holds one.
-    pub(crate) async fn karpenter_renewed(&self) -> Result<Option<Timestamp>, PortError> {
+    pub async fn karpenter_renewed(&self) -> Result<Option<Timestamp>, PortError> {
         let query = [("fieldSelector", KARPENTER_LEASE)];
         let call =
             Call::new(Verb::List, LEASE.resource(), LEASE.path(LEASE.version())).query(&query);

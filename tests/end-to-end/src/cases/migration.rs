@@ -9,20 +9,18 @@ use end_to_end::aws::Aws;
 use end_to_end::cache::repository;
 use end_to_end::gate::Call;
 use end_to_end::objects::{deployment, disruption_budget};
-use end_to_end::stack::{Stack, is_consistent, node_claims, poll};
+use end_to_end::stack::{Stack, is_consistent, poll};
 use end_to_end::world::{CLUSTER, World, eventually};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::adoption::{instance_ids, pod_uids, with_nodes_of_karpenter};
 use super::permissions::write_of;
-use super::provisioning::{start_pod, wait_for_pods, with_defaults};
+use super::provisioning::{start_pod, with_defaults};
 use super::rig::user_data;
 
 crate::cases![
     a_cluster_is_handed_back_untouched_and_taken_back,
-    nodes_outlive_an_uninstall_that_leaves_them,
-    an_uninstall_can_take_the_nodes_along,
     pods_move_from_a_node_group_to_our_nodes_within_their_budget,
 ];
 
@@ -183,57 +181,6 @@ async fn facts(world: &World, kind: &str) -> Result<BTreeMap<String, Value>> {
     Ok(facts)
 }
 
-async fn nodes_outlive_an_uninstall_that_leaves_them(world: Arc<World>) -> Result<()> {
-    let mut stack = with_defaults(&world).await?;
-    world.apply(&deployment("web", 2, "1200m", "1Gi")).await?;
-    wait_for_pods(&world, 2).await?;
-    stack.until_running(&world, 2).await?;
-    stack.tick().await?;
-    let nodes: BTreeSet<_> =
-        world.nodes().await?.iter().filter_map(kube::ResourceExt::uid).collect();
-    let (instances, pods) = (instance_ids(&world).await?, pod_uids(&world).await?);
-    // No schedule from here on.
-    stack.cool().await?;
-    let script = commands_of("docs/install.md", "--cascade=orphan")?;
-    world.control_plane.shell(&script).await.context(script)?;
-    for kind in ["nodeclaims", "nodepools", "ec2nodeclasses"] {
-        let left = world.control_plane.kubectl(&["get", kind, "-o", "name"]).await?;
-        ensure!(left.is_empty(), "{kind} are left: {left}");
-    }
-    // The garbage collector visits what was owned within seconds.
-    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
-    let left = world.nodes().await?;
-    ensure!(left.iter().all(|node| node.finalizers().is_empty()), "finalizers are left");
-    ensure!(left.iter().all(|node| node.metadata.deletion_timestamp.is_none()), "nodes are going");
-    let left: BTreeSet<_> = left.iter().filter_map(kube::ResourceExt::uid).collect();
-    ensure!(left == nodes, "nodes came or went");
-    ensure!(instance_ids(&world).await? == instances, "instances came or went");
-    ensure!(pod_uids(&world).await? == pods, "pods came or went");
-    ensure!(world.running().await? == (2, 2), "pods do not run");
-    // A node that nobody manages any more goes when a person wants it to.
-    let name = world.nodes().await?.first().context("a node")?.name_any();
-    world.control_plane.kubectl(&["delete", "node", &name, "--timeout=30s"]).await.map(drop)
-}
-
-async fn an_uninstall_can_take_the_nodes_along(world: Arc<World>) -> Result<()> {
-    let mut stack = with_defaults(&world).await?;
-    world.apply(&deployment("web", 2, "1", "1Gi")).await?;
-    wait_for_pods(&world, 2).await?;
-    stack.until_running(&world, 2).await?;
-    let script = commands_of("docs/install.md", "kubectl delete nodepools --all")?;
-    world.control_plane.shell(&script).await.context(script)?;
-    let left = async || {
-        let claims = node_claims(&world).await?.len();
-        Ok((claims, world.nodes().await?.len(), world.cloud.alive().await?.len()))
-    };
-    stack
-        .until("no NodeClaim, node and instance is left", left, |found| *found == (0, 0, 0))
-        .await?;
-    ensure!(world.pods().await?.len() == 2, "pods went with their nodes");
-    ensure!(world.running().await?.0 == 0, "a pod runs on no node");
-    Ok(())
-}
-
 /// Cluster Autoscaler has been stopped. Nodes of a managed node group are drained by hand, and end
 /// as its size shrinks.
 async fn pods_move_from_a_node_group_to_our_nodes_within_their_budget(
@@ -328,9 +275,8 @@ mod tests {
 
     #[test]
     fn commands_of_pages_are_found() {
-        let orphan = commands_of("docs/install.md", "--cascade=orphan").unwrap();
-        assert!(orphan.starts_with("for kind in"), "{orphan}");
-        assert!(commands_of("docs/install.md", "kubectl delete nodepools --all").is_ok());
+        let uninstall = commands_of("docs/install.md", "outrigger uninstall --keep-nodes").unwrap();
+        assert!(uninstall.starts_with("outrigger "), "{uninstall}");
         assert!(commands_of("docs/migrate.md", "kubectl drain").is_ok());
         let event = event_of("docs/migrate.md", r#""handBack": true"#).unwrap();
         assert_eq!(event, json!({"cluster": CLUSTER, "handBack": true}));

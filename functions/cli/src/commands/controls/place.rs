@@ -5,7 +5,7 @@ use std::future::Future;
 
 use aws::store::{DynamoStore, Table};
 use controllers::ports::{ClaimStore as _, ErrorKind, PortError};
-use domain::Text;
+use domain::{Text, Timestamp};
 use kubernetes::Connection;
 
 use crate::args::controls::SwitchPlace;
@@ -53,6 +53,14 @@ impl Place {
             },
             Self::Table(store) => store.controls().await,
         }
+    }
+
+    /// When a Karpenter in the cluster last renewed its lease, and how many NodeClaims there are;
+    /// `None` where only the table is looked at.
+    pub(super) async fn neighbours(&self) -> Result<Option<(Option<Timestamp>, usize)>, PortError> {
+        let Self::Cluster(connection) = self else { return Ok(None) };
+        let claims = connection.node_claims_left().await?;
+        Ok(Some((connection.karpenter_renewed().await?, claims)))
     }
 
     /// Changes values.

@@ -92,13 +92,13 @@ fn set(place: &SwitchPlace, values: &Values, what: &str) -> Result<Status, Comma
 
 /// `outrigger status`.
 pub(crate) fn status(args: &SwitchArgs) -> Result<Status, CommandError> {
-    let (name, values) = block_on(async {
+    let (name, values, neighbours) = block_on(async {
         let place = Place::open(&args.place).await?;
-        Ok((place.name(), place.values().await?))
+        Ok((place.name(), place.values().await?, place.neighbours().await?))
     })?;
     let controls = Controls::read(|key| values.get(key).map(|value| &**value));
     let text = match controls {
-        Ok(controls) => shown(name, &controls, &values),
+        Ok(controls) => shown(name, &controls, &values) + &beside(neighbours),
         Err(error) => {
             console::write(&format!("{name}: {error}: functions do nothing until it is mended\n"))?;
             return Ok(Status::Unmet);
@@ -132,6 +132,18 @@ fn shown(place: &str, controls: &Controls, values: &BTreeMap<Text, Text>) -> Str
         line("orphans are terminated until", &until.to_string());
     }
     text
+}
+
+/// What else there is in the cluster.
+fn beside(neighbours: Option<(Option<Timestamp>, usize)>) -> String {
+    let Some((karpenter, claims)) = neighbours else { return String::new() };
+    let karpenter = karpenter.map_or_else(
+        || "holds no lease".to_owned(),
+        |renewed| {
+            format!("renewed its lease at {renewed}: nothing is done within a minute of that")
+        },
+    );
+    format!("  {:<34}{claims}\n  {:<34}{karpenter}\n", "NodeClaims", "Karpenter")
 }
 
 #[cfg(test)]

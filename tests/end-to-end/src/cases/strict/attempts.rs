@@ -27,8 +27,8 @@ crate::cases![
     a_launch_whose_failed_token_counts_as_new_is_made_again,
     a_launch_that_was_answered_with_nothing_is_made_again,
     a_call_that_fails_inside_ec2_is_repeated_with_its_token,
-    a_call_that_is_throttled_is_repeated_with_its_token,
-    a_call_that_is_not_authorized_is_repeated_with_its_token,
+    a_call_that_is_throttled_is_made_anew_with_another_token,
+    a_call_that_is_not_authorized_is_made_anew_with_another_token,
     a_lost_answer_is_made_good_where_a_repeat_names_the_instance,
     a_lost_answer_is_made_good_where_a_repeat_is_answered_with_nothing,
     a_lost_answer_is_made_good_where_a_repeat_is_refused,
@@ -123,10 +123,10 @@ async fn a_call_that_fails_inside_ec2_is_repeated_with_its_token(world: Arc<Worl
         message: "An internal error has occurred",
         ..of_launches()
     };
-    is_repeated_with_its_token(&world, failure).await
+    is_made_again(&world, failure, |tokens| tokens == 1).await
 }
 
-async fn a_call_that_is_throttled_is_repeated_with_its_token(world: Arc<World>) -> Result<()> {
+async fn a_call_that_is_throttled_is_made_anew_with_another_token(world: Arc<World>) -> Result<()> {
     let failure = CallFailure {
         times: ATTEMPTS_OF_SDK + 1,
         status: 503,
@@ -135,10 +135,12 @@ async fn a_call_that_is_throttled_is_repeated_with_its_token(world: Arc<World>) 
                   because it exceeded its request rate limit.",
         ..of_launches()
     };
-    is_repeated_with_its_token(&world, failure).await
+    is_made_again(&world, failure, |tokens| tokens > 1).await
 }
 
-async fn a_call_that_is_not_authorized_is_repeated_with_its_token(world: Arc<World>) -> Result<()> {
+async fn a_call_that_is_not_authorized_is_made_anew_with_another_token(
+    world: Arc<World>,
+) -> Result<()> {
     let failure = CallFailure {
         times: 2,
         status: 403,
@@ -148,7 +150,7 @@ async fn a_call_that_is_not_authorized_is_repeated_with_its_token(world: Arc<Wor
                   the ec2:CreateFleet action. Encoded authorization failure message: AQAB",
         ..of_launches()
     };
-    is_repeated_with_its_token(&world, failure).await
+    is_made_again(&world, failure, |tokens| tokens > 1).await
 }
 
 /// The next calls of CreateFleet fail, but for dry runs.
@@ -156,8 +158,13 @@ fn of_launches() -> CallFailure {
     CallFailure { action: "CreateFleet", dry_run: Some(false), ..CallFailure::default() }
 }
 
-/// A call that is refused as a whole leaves its token unused: the next one is the same.
-async fn is_repeated_with_its_token(world: &World, failure: CallFailure) -> Result<()> {
+/// A call that fails as a whole is made again, with as many tokens as `holds` says. Only one that
+/// EC2 did not refuse may have launched an instance, and is repeated with its own.
+async fn is_made_again(
+    world: &World,
+    failure: CallFailure,
+    holds: impl Fn(usize) -> bool,
+) -> Result<()> {
     let failures = failure.times as usize;
     let mut stack = settled(world).await?;
     let behaviour = Behaviour { call_failures: vec![failure], ..Behaviour::default() };
@@ -171,7 +178,7 @@ async fn is_repeated_with_its_token(world: &World, failure: CallFailure) -> Resu
     let is_token = |pair: &&str| pair.starts_with("ClientToken=");
     let tokens: BTreeSet<_> =
         fleets.iter().filter_map(|call| call.detail.split('&').find(is_token)).collect();
-    ensure!(tokens.len() == 1, "the launch was asked for with {tokens:?}");
+    ensure!(holds(tokens.len()), "the launch was asked for with {tokens:?}");
     until_running(&mut stack, world, 1).await?;
     is_launched_once(world).await?;
     is_consistent(world).await
