@@ -14,13 +14,14 @@
 | `PUT /rig/behaviour` | sets all knobs of `behaviour.py`, those that are not named to their defaults; one that nobody knows is refused, and nothing is changed |
 | `POST /rig/others` | an instance that somebody else runs in the cluster: see `others.py`; answers with its id |
 | `GET /rig/instances` | all instances with what they were launched with |
+| `POST /rig/instances/age` | all instances were launched so many seconds earlier: `{"seconds": 60}` |
 | `POST /rig/instances/ID/end` | an instance ends by itself |
 | `POST /rig/instances/ID/vanish` | an instance is gone: who changes it does not find it, reads show it for `staleReadSeconds` |
 | `POST /rig/clean` | no instance, launch template, instance profile, shortage or client token is left; knobs have their defaults |
 """
 
 import json
-from datetime import timezone
+from datetime import timedelta, timezone
 
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
@@ -89,6 +90,10 @@ class Administration:
                 return 200, {}
             case ("POST", "instances", instance_id, "vanish"):
                 consistency.vanish(place.ec2().get_instance(instance_id))
+                return 200, {}
+            case ("POST", "instances", "age"):
+                for instance in place.ec2().all_instances():
+                    instance.launch_time -= timedelta(seconds=request["seconds"])
                 return 200, {}
             case ("POST", "clean"):
                 _clean()

@@ -12,6 +12,7 @@ mod outages;
 mod permissions;
 mod provisioning;
 mod rig;
+mod safety;
 mod slow;
 mod strict;
 mod validation;
@@ -22,9 +23,15 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 19] = [
+    let groups: [(&str, &[Case]); 25] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
+        ("safety", safety::fuses::CASES),
+        ("safety", safety::pausing::CASES),
+        ("safety", safety::restoring::CASES),
+        ("safety", safety::ownership::CASES),
+        ("safety", safety::observing::CASES),
+        ("safety", safety::uninstalling::CASES),
         ("provisioning", provisioning::CASES),
         ("permissions", permissions::CASES),
         ("interruption", interruption::CASES),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use hyper::Method;
@@ -295,6 +296,12 @@ impl Cloud {
     /// as long as [`Behaviour::stale_read_seconds`] says.
     pub async fn vanish(&self, instance_id: &str) -> Result<()> {
         self.ask(Method::POST, &format!("instances/{instance_id}/vanish"), None).await.map(drop)
+    }
+
+    /// Sets back the launch of every instance: what time does to those that nothing happens to.
+    pub async fn age(&self, by: Duration) -> Result<()> {
+        let request = json!({"seconds": by.as_secs()});
+        self.ask(Method::POST, "instances/age", Some(request)).await.map(drop)
     }
 
     /// Leaves no instance, launch template, instance profile, shortage and client token, and every

@@ -88,6 +88,11 @@ impl ControlPlane {
         })
     }
 
+    /// The kubeconfig of somebody who may do everything.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// A client that may do everything.
     pub async fn administrator(&self) -> Result<Client> {
         client(&self.kubeconfig).await

@@ -11,7 +11,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::lambda::{Function, Invocation, Outcome};
-use crate::world::{CLUSTER, PATIENCE, World};
+use crate::world::{CLUSTER, Installation, OTHERS, OURS, PATIENCE, World};
 
 /// So long after a tick in which nothing was done the next one comes: machines boot, pods end, and
 /// nobody is served by functions that list it all the time.
@@ -46,17 +46,39 @@ impl Stack {
     /// The functions, cold; the catalogue has been looked up once, as an hourly schedule has long
     /// done.
     pub async fn deploy(world: &World) -> Result<Self> {
-        let mut stack = Self {
-            provisioning: world.function("provisioning")?,
-            lifecycle: world.function("lifecycle")?,
-            disruption: world.function("disruption")?,
-            catalog: world.function("catalog")?,
-        };
+        let mut stack = Self::of(world, &OURS)?;
         let catalog = &mut stack.catalog;
         world
             .store_catalogue(async move || catalog.invoke(&poll()).await?.answer().map(drop))
             .await?;
         Ok(stack)
+    }
+
+    /// The functions of another installation, cold, with a new table that holds the catalogue and
+    /// nothing else. Ours were deployed before.
+    pub async fn deploy_another(world: &World) -> Result<Self> {
+        world.make_table(&OTHERS).await?;
+        Self::of(world, &OTHERS)
+    }
+
+    fn of(world: &World, installation: &Installation) -> Result<Self> {
+        Ok(Self {
+            provisioning: world.function_of(installation, "provisioning")?,
+            lifecycle: world.function_of(installation, "lifecycle")?,
+            disruption: world.function_of(installation, "disruption")?,
+            catalog: world.function_of(installation, "catalog")?,
+        })
+    }
+
+    /// Sets a variable of all functions, which start cold with it.
+    pub async fn set(&mut self, variable: &str, value: &str) -> Result<()> {
+        self.cool().await?;
+        let Self { provisioning, lifecycle, disruption, catalog } = self;
+        for function in [provisioning, lifecycle, disruption, catalog] {
+            let environment = &mut function.deployment().environment;
+            environment.insert(variable.to_owned(), value.to_owned());
+        }
+        Ok(())
     }
 
     /// Ends all processes, so that the next invocations start cold.

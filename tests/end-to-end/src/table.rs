@@ -102,8 +102,21 @@ pub async fn age_proposals(endpoint: &str, name: &str, by: Duration) -> Result<(
     rewrite(endpoint, name, "command#", age).await
 }
 
+/// The documents of all records of a kind, in the order of their keys.
+pub async fn documents(endpoint: &str, name: &str, kind: &str) -> Result<Vec<Value>> {
+    let mut found = std::collections::BTreeMap::new();
+    for item in scan(endpoint, name).await? {
+        let key = item["record"]["S"].as_str().unwrap_or_default();
+        if key.starts_with(kind) {
+            let body = item["body"]["B"].as_str().context("a record's body")?;
+            found.insert(key.to_owned(), unpack(body)?);
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
 /// Changes the documents of all records of a kind.
-async fn rewrite(
+pub async fn rewrite(
     endpoint: &str,
     name: &str,
     kind: &str,

@@ -1,5 +1,11 @@
 //! Everything at once: one cluster in one account, and the functions that manage it.
 
+mod controls;
+mod installation;
+
+pub use controls::KarpenterLease;
+pub use installation::{Installation, OTHERS, OURS, access_key, access_key_of};
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::cache::{Cache, repository};
-use crate::cloud::{ACCOUNT, AccessEntry, Cloud, REGION, Session};
+use crate::cloud::{Cloud, Session};
 use crate::control_plane::ControlPlane;
 use crate::dynamodb::DynamoDb;
 use crate::gate::{Gate, Side, Traffic, Usage};
@@ -23,11 +29,10 @@ use crate::kubelet::Kubelets;
 use crate::lambda::{Deployment, Function};
 use crate::process::{Workplace, free_port};
 use crate::table;
+use installation::{entry, session};
 
 /// The cluster's name.
 pub const CLUSTER: &str = "rig";
-/// The id of the installation.
-pub const INSTALLATION: &str = "outrigger/00000000-0000-0000-0000-000000000001";
 
 /// The version that DescribeCluster tells.
 const VERSION: &str = "1.34";
@@ -99,9 +104,13 @@ impl World {
         };
         let endpoint = gates.kubernetes.endpoint.clone();
         cloud.know_cluster(CLUSTER, &endpoint, &control_plane.authority, VERSION).await?;
-        cloud.admit(&FUNCTIONS.map(|name| (access_key(name), entry(name))).into()).await?;
+        let entries = [&OURS, &OTHERS].into_iter().flat_map(|installation| {
+            FUNCTIONS
+                .map(|name| (session(installation, name).access_key, entry(installation, name)))
+        });
+        cloud.admit(&entries.collect()).await?;
         let actions =
-            cloud.assume_roles(&FUNCTIONS.map(|name| (name, session(name))).into()).await?;
+            cloud.assume_roles(&FUNCTIONS.map(|name| (name, session(&OURS, name))).into()).await?;
         for (function, actions) in &actions {
             traffic.permit(&access_key(function), actions.clone());
         }
@@ -134,19 +143,24 @@ impl World {
 
     /// A function of the stack, not running yet.
     pub fn function(&self, name: &str) -> Result<Function> {
+        self.function_of(&OURS, name)
+    }
+
+    /// A function of an installation, not running yet.
+    pub fn function_of(&self, installation: &Installation, name: &str) -> Result<Function> {
         let binary = binary();
         if !binary.exists() {
             bail!("{} is not built: tests/end-to-end/run builds it", binary.display());
         }
-        let Session { access_key, secret, session_token } = session(name);
+        let Session { access_key, secret, session_token } = session(installation, name);
         let environment = [
             ("AWS_ACCESS_KEY_ID", access_key),
             ("AWS_SECRET_ACCESS_KEY", secret),
             ("AWS_SESSION_TOKEN", session_token),
             ("AWS_ENDPOINT_URL", self.gates.aws.endpoint.clone()),
             ("AWS_ENDPOINT_URL_DYNAMODB", self.gates.dynamodb.endpoint.clone()),
-            ("TABLE_NAME", TABLE.to_owned()),
-            ("INSTALLATION_ID", INSTALLATION.to_owned()),
+            ("TABLE_NAME", installation.table.to_owned()),
+            ("INSTALLATION_ID", installation.id.to_owned()),
             // Why nodes are kept is logged at level debug.
             ("LOG_LEVEL", "info,disruption=debug".to_owned()),
         ];
@@ -156,7 +170,7 @@ impl World {
             environment.insert("CLUSTER_NAME".to_owned(), CLUSTER.to_owned());
         }
         let deployment = Deployment {
-            name: name.to_owned(),
+            name: format!("{name}{}", installation.mark),
             handler: name.to_owned(),
             binary,
             environment,
@@ -224,6 +238,8 @@ impl World {
         for function in self.actions.keys() {
             self.without_right(function, None).await?;
         }
+        self.forget_controls().await?;
+        self.set_karpenter_lease(None).await?;
         self.cloud.clean().await?;
         table::create(&self.dynamodb.endpoint, TABLE).await?;
         self.traffic.reset();
@@ -324,9 +340,43 @@ impl World {
     /// Empties the table of all but the catalogue: as in a cluster that somebody else has
     /// managed so far.
     pub async fn forget_records(&self) -> Result<()> {
-        table::create(&self.dynamodb.endpoint, TABLE).await?;
+        self.make_table(&OURS).await
+    }
+
+    /// Makes an installation's table, with the catalogue that was stored in ours and nothing else.
+    pub async fn make_table(&self, installation: &Installation) -> Result<()> {
+        table::create(&self.dynamodb.endpoint, installation.table).await?;
         let catalogue = self.catalogue.get().context("no catalogue was stored")?;
-        table::put(&self.dynamodb.endpoint, TABLE, catalogue).await
+        table::put(&self.dynamodb.endpoint, installation.table, catalogue).await
+    }
+
+    /// Puts another table of the same name in the table's place, with these items: what restoring a
+    /// backup comes to.
+    pub async fn replace_records(&self, items: &[Value]) -> Result<()> {
+        table::create(&self.dynamodb.endpoint, TABLE).await?;
+        table::put(&self.dynamodb.endpoint, TABLE, items).await
+    }
+
+    /// Documents of the records of a kind, such as `claim#`, in an installation's table.
+    pub async fn documents(&self, installation: &Installation, kind: &str) -> Result<Vec<Value>> {
+        table::documents(&self.dynamodb.endpoint, installation.table, kind).await
+    }
+
+    /// Changes the documents of all records of a kind.
+    pub async fn change_documents(&self, kind: &str, change: impl Fn(&mut Value)) -> Result<()> {
+        table::rewrite(&self.dynamodb.endpoint, TABLE, kind, change).await
+    }
+
+    /// Has minutes pass for what was counted of launches and terminations.
+    pub async fn age_counts(&self, minutes: i64) -> Result<()> {
+        let age = |document: &mut Value| {
+            for counted in document["minutes"].as_array_mut().into_iter().flatten() {
+                if let Some(minute) = counted[0].as_i64() {
+                    counted[0] = (minute - minutes).into();
+                }
+            }
+        };
+        self.change_documents("recent#", age).await
     }
 
     /// What was called since the start, and what IAM had to permit for that at all services but
@@ -373,28 +423,6 @@ where
     match api.delete(name, &DeleteParams::default().grace_period(0)).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         other => Ok(other.map(drop)?),
-    }
-}
-
-/// The access key of a function: tells in the record of calls who made them.
-pub fn access_key(function: &str) -> String {
-    session(function).access_key
-}
-
-/// The keys of a function's role.
-fn session(function: &str) -> Session {
-    Session {
-        access_key: format!("ASIARIG{}", function.to_uppercase()),
-        secret: format!("secret-of-{function}-in-{REGION}"),
-        session_token: format!("session-of-{function}"),
-    }
-}
-
-fn entry(function: &str) -> AccessEntry {
-    AccessEntry {
-        secret: session(function).secret,
-        username: format!("arn:aws:sts::{ACCOUNT}:assumed-role/outrigger-{function}/rig"),
-        groups: vec!["outrigger".to_owned()],
     }
 }
 

@@ -19,6 +19,8 @@ crate::cases![
 
 /// The annotation and the tag by which our own are recognised.
 const OURS: &str = "outrigger.dev/claim-uid";
+/// The tag that names the installation.
+pub(super) const INSTALLATION: &str = "outrigger.dev/installation";
 
 /// So many ticks pass without a word to EC2 that changes anything.
 const QUIET_TICKS: usize = 5;
@@ -101,7 +103,8 @@ pub(super) async fn with_nodes_of_karpenter(world: &World) -> Result<Stack> {
         world.control_plane.kubectl(&["annotate", "nodeclaim", &claim, &without]).await?;
     }
     for id in instance_ids(world).await? {
-        aws.ask("DeleteTags", &[("ResourceId.1", id.as_str()), ("Tag.1.Key", OURS)]).await?;
+        let tags = [("Tag.1.Key", OURS), ("Tag.2.Key", INSTALLATION)];
+        aws.ask("DeleteTags", &[("ResourceId.1", id.as_str()), tags[0], tags[1]]).await?;
     }
     Ok(stack)
 }

@@ -144,7 +144,7 @@ pub(super) fn warning(instance: &str) -> String {
 }
 
 /// So many pods, each on a node of its own.
-async fn with_nodes(world: &World, count: u32) -> Result<Stack> {
+pub(super) async fn with_nodes(world: &World, count: u32) -> Result<Stack> {
     let mut stack = with_defaults(world).await?;
     let pool = node_pool().requiring("node.kubernetes.io/instance-type", &["m5.large"]);
     world.apply(&pool.object()).await?;

@@ -32,6 +32,28 @@ pub struct Call {
     pub status: Option<u16>,
 }
 
+impl Call {
+    /// Whether it may leave a trace on the other side that outlasts its time.
+    pub fn is_change(&self) -> bool {
+        is_change(self.side, &self.action, &self.detail)
+    }
+}
+
+/// Whether a call may leave a trace on the other side that outlasts its time: leases run out, and
+/// budgets of calls fill up again.
+fn is_change(side: Side, action: &str, detail: &str) -> bool {
+    if side == Side::Kubernetes {
+        return !action.starts_with("GET ");
+    }
+    let name = action.split_once(':').map_or("", |(_, name)| name);
+    let is_read = ["Describe", "Get", "List", "Query", "Scan", "BatchGet", "TransactGet"]
+        .into_iter()
+        .any(|prefix| name.starts_with(prefix));
+    let passes = action == "dynamodb:UpdateItem"
+        && ["\"lease#", "\"throttle#"].iter().any(|key| detail.contains(key));
+    !is_read && !passes && !detail.contains("DryRun=true")
+}
+
 /// A call that is being made.
 pub(super) struct Head {
     pub(super) side: Side,
@@ -77,19 +99,9 @@ impl Head {
             && self.detail.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
     }
 
-    /// Whether it may leave a trace on the other side that outlasts its time: leases run out, and
-    /// budgets of calls fill up again.
+    /// See [`is_change`].
     pub(super) fn is_change(&self) -> bool {
-        if self.side == Side::Kubernetes {
-            return !self.action.starts_with("GET ");
-        }
-        let name = self.action.split_once(':').map_or("", |(_, name)| name);
-        let is_read = ["Describe", "Get", "List", "Query", "Scan", "BatchGet", "TransactGet"]
-            .into_iter()
-            .any(|prefix| name.starts_with(prefix));
-        let passes = self.action == "dynamodb:UpdateItem"
-            && ["\"lease#", "\"throttle#"].iter().any(|key| self.detail.contains(key));
-        !is_read && !passes && !self.detail.contains("DryRun=true")
+        is_change(self.side, &self.action, &self.detail)
     }
 
     pub(super) fn call(&self) -> Call {

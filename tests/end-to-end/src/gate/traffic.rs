@@ -49,13 +49,23 @@ pub enum Moment {
     After,
 }
 
+/// The calls that a trap counts.
+#[derive(Debug)]
+enum Counted {
+    All,
+    /// Those that may leave a trace.
+    Changes,
+    /// Those of an action that do, such as `ec2:CreateFleet`.
+    ChangesOf(String),
+}
+
 #[derive(Debug)]
 struct SetTrap {
     caller: String,
     /// Calls of the caller still to let pass.
     left: u32,
-    /// Only calls that may leave a trace count.
-    changes_only: bool,
+    /// Which calls count.
+    counted: Counted,
     moment: Moment,
     sprung: oneshot::Sender<Call>,
     released: oneshot::Receiver<()>,
@@ -63,7 +73,12 @@ struct SetTrap {
 
 impl SetTrap {
     fn is_for(&self, head: &Head) -> bool {
-        self.caller == head.caller && (!self.changes_only || head.is_change())
+        let is_counted = match &self.counted {
+            Counted::All => true,
+            Counted::Changes => head.is_change(),
+            Counted::ChangesOf(action) => head.action == *action && head.is_change(),
+        };
+        self.caller == head.caller && is_counted
     }
 }
 
@@ -207,13 +222,18 @@ impl Traffic {
 
     /// Sets a trap for the call number `nth` (from 1) that a caller makes from now on.
     pub fn trap(&self, caller: &str, nth: u32, moment: Moment) -> Trap {
-        self.set_trap(caller, nth, moment, false)
+        self.set_trap(caller, nth, moment, Counted::All)
     }
 
     /// Kills the caller at the change number `nth`: who dies after a read leaves the world as after
     /// the change before it.
     pub fn trap_change(&self, caller: &str, nth: u32, moment: Moment) -> Trap {
-        self.set_trap(caller, nth, moment, true)
+        self.set_trap(caller, nth, moment, Counted::Changes)
+    }
+
+    /// Kills the caller in its first call of an action that is not a dry run.
+    pub fn trap_action(&self, caller: &str, action: &str, moment: Moment) -> Trap {
+        self.set_trap(caller, 1, moment, Counted::ChangesOf(action.to_owned()))
     }
 
     /// Takes away the trap that was set and not sprung.
@@ -221,13 +241,13 @@ impl Traffic {
         self.state().trap = None;
     }
 
-    fn set_trap(&self, caller: &str, nth: u32, moment: Moment, changes_only: bool) -> Trap {
+    fn set_trap(&self, caller: &str, nth: u32, moment: Moment, counted: Counted) -> Trap {
         let (sprung, sprung_receiver) = oneshot::channel();
         let (released, released_receiver) = oneshot::channel();
         self.state().trap = Some(SetTrap {
             caller: caller.to_owned(),
             left: nth,
-            changes_only,
+            counted,
             moment,
             sprung,
             released: released_receiver,
