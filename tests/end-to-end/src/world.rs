@@ -1,10 +1,9 @@
 //! Everything at once: one cluster in one account, and the functions that manage it.
 
-mod controls;
+pub mod controls;
 mod installation;
 
-pub use controls::KarpenterLease;
-pub use installation::{Installation, OTHERS, OURS, access_key, access_key_of};
+pub use installation::{Installation, OTHERS, OURS, TABLE, access_key, access_key_of};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -36,9 +35,6 @@ pub const CLUSTER: &str = "rig";
 
 /// The version that DescribeCluster tells.
 const VERSION: &str = "1.34";
-
-/// The table of the stack.
-pub const TABLE: &str = "outrigger";
 
 /// How long anything that has to happen may take, on a machine that does other things as well.
 pub const PATIENCE: Duration = Duration::from_mins(2);

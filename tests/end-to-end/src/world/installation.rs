@@ -1,7 +1,9 @@
 //! Stacks with the functions, and the keys of their roles.
 
-use super::TABLE;
 use crate::cloud::{ACCOUNT, AccessEntry, REGION, Session};
+
+/// The table of the stack.
+pub const TABLE: &str = "outrigger";
 
 /// A stack with the functions: clusters and instances bear its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use end_to_end::objects::{node_class, node_pool};
 use end_to_end::stack::{Stack, is_consistent};
-use end_to_end::world::{KarpenterLease, OTHERS, OURS, World};
+use end_to_end::world::controls::KarpenterLease;
+use end_to_end::world::{OTHERS, OURS, World};
 
 use super::restoring::ticks_until_restored;
 use super::{Running, changes_of, scales_down, takings, tick_stopped};
@@ -51,7 +52,7 @@ async fn a_second_installation_does_nothing_until_it_takes_the_cluster_over(
     let mut interruption = world.function("interruption")?;
     interruption.invoke(&notice).await?.answer()?;
     let changes = changes_of(&world, &OURS);
-    // What it was told of it notes down in its own table.
+    // The notice it notes down in its own table.
     let elsewhere: Vec<_> =
         changes.iter().filter(|call| !call.action.starts_with("dynamodb:")).collect();
     ensure!(elsewhere.is_empty(), "the first installation asked for changes: {elsewhere:?}");
