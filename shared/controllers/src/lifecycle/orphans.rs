@@ -41,7 +41,10 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             .values()
             .copied()
             .filter(|instance| instance.state.is_alive() && !owners.is_recorded(instance))
-            .filter(|instance| !owners.has_object(instance) && !owners.has_node(instance))
+            .filter(|instance| {
+                owners.is_surplus(instance)
+                    || !owners.has_object(instance) && !owners.has_node(instance)
+            })
             .collect();
         let (old, new): (Vec<&Instance>, Vec<&Instance>) = orphans
             .into_iter()

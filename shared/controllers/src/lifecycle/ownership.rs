@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::Text;
 use domain::node::Node;
+use domain::{Text, label};
 
 use super::LifecycleRun;
 use crate::ports::cloud::Instance;
@@ -21,7 +21,7 @@ pub(super) struct Ownership<'a> {
     unreadable: &'a [Text],
     /// Provider ids that NodeClaim objects name.
     objects: BTreeSet<&'a Text>,
-    /// Uids of the claims that objects mirror.
+    /// Uids of the claims that objects mirror which do not know their instance yet.
     mirrored: BTreeSet<&'a Text>,
     nodes: &'a BTreeMap<&'a Text, &'a Node>,
     by_provider: BTreeMap<&'a Text, &'a Instance>,
@@ -45,7 +45,11 @@ impl<'a> Ownership<'a> {
                 .iter()
                 .filter_map(|object| object.claim.status.provider_id.as_ref())
                 .collect(),
-            mirrored: objects.iter().filter_map(|object| object.mirror_of.as_ref()).collect(),
+            mirrored: objects
+                .iter()
+                .filter(|object| object.claim.status.provider_id.is_none())
+                .filter_map(|object| object.mirror_of.as_ref())
+                .collect(),
             nodes: &run.nodes,
             by_provider: alive().map(|own| (&own.provider_id, own)).collect(),
             by_uid: alive().filter_map(|own| Some((own.claim_uid.as_ref()?, own))).collect(),
@@ -57,6 +61,16 @@ impl<'a> Ownership<'a> {
         self.recorded.contains(&instance.id)
             || instance.claim_uid.as_ref().is_some_and(|uid| self.launching.contains(uid))
             || instance.claim.as_ref().is_some_and(|name| self.unreadable.contains(name))
+    }
+
+    /// Whether its claim has another instance: EC2 launched more than it was asked for. Its Node, if
+    /// there is one, was never registered.
+    pub(super) fn is_surplus(&self, instance: &Instance) -> bool {
+        let node = self.nodes.get(&instance.provider_id);
+        let is_registered = node.is_some_and(|own| own.labels.contains_key(label::REGISTERED));
+        !self.is_recorded(instance)
+            && !is_registered
+            && instance.claim_uid.as_ref().is_some_and(|uid| self.claims.contains(uid))
     }
 
     /// Whether a NodeClaim object names this instance, whoever made that.

@@ -228,6 +228,21 @@ fn add_strangers(world: &World, count: usize) {
 }
 
 #[test]
+fn of_two_instances_of_a_claim_one_ends_although_its_node_has_come() {
+    let world = initialized_world();
+    let record = world.store.only_record();
+    let surplus = instance("i-surplus", &record, at(0));
+    let mut node = node_of(&record);
+    (node.name, node.uid) = ("surplus".into(), "surplus".into());
+    node.provider_id = Some(surplus.provider_id.clone());
+    world.cluster.listing.borrow_mut().objects.nodes.push(node);
+    world.cloud.instances.borrow_mut().insert("surplus".into(), surplus);
+    world.advance(3600);
+    assert_eq!(run_once(&world).orphans, [Orphan::Instance("i-surplus".into())]);
+    assert_eq!(world.store.only_record().ending, None);
+}
+
+#[test]
 fn of_several_orphans_a_few_end_at_a_time() {
     let world = initialized_world();
     add_strangers(&world, 5);
