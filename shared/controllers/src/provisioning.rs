@@ -26,7 +26,7 @@ use crate::lease::with_lease;
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, FunctionName, Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
-use crate::record::fuses::HeldBack;
+use crate::record::fuses::{HeldBack, Urgency};
 use crate::record::nomination::{NOMINATION_TTL, Nomination};
 use crate::run::{Problems, Run, RunOutcome, after, observe, record_events};
 use crate::safeguards::{Admission, Scope};
@@ -103,6 +103,9 @@ pub(crate) async fn provision_for<P: Ports>(
         }
     }
     choose(ports.cloud(), &mut records, &observed.listing.objects.node_classes).await;
+    if run.urgency == Urgency::Interruption {
+        replacements_first(&mut records, &observed);
+    }
     let (records, held_back) =
         hold_back_launches(ports, run, (&admission.fuses, Share::Some), records, &observed).await?;
     let written = write_claims(ports.store(), records, lease, &mut report.problems).await?;
@@ -120,6 +123,15 @@ pub(crate) async fn provision_for<P: Ports>(
     record_events(ports.cluster(), &events, &mut report.problems).await;
     update_buffers(ports, run, &observed, &mut report).await;
     Ok(report)
+}
+
+/// Puts claims for pods that lose their nodes before those for pods that wait: a fuse lets the
+/// first ones through.
+fn replacements_first(records: &mut [ClaimRecord], observed: &ClusterState) {
+    let pods = &observed.listing.objects.pods;
+    let bound: BTreeSet<&PodKey> =
+        pods.iter().filter(|pod| pod.node_name.is_some()).map(|pod| &pod.key).collect();
+    records.sort_by_key(|record| !record.pods.iter().any(|pod| bound.contains(pod)));
 }
 
 /// Leaves no pods to plan for but those of nodes that are ending: where only interruptions are
