@@ -117,7 +117,7 @@ fn large_nodes() -> Value {
         .labelled("example.com/size", "large")
         .settled();
     let mut object = pool.object();
-    object["metadata"]["name"] = "large".into();
+    object["metadata"]["name"] = "a-large".into();
     object["spec"]["template"]["spec"]["taints"] =
         json!([{"key": "example.com/size", "value": "large", "effect": "NoSchedule"}]);
     object
