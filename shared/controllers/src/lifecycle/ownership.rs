@@ -63,8 +63,8 @@ impl<'a> Ownership<'a> {
             || instance.claim.as_ref().is_some_and(|name| self.unreadable.contains(name))
     }
 
-    /// Whether its claim has another instance: EC2 launched more than it was asked for. Its Node, if
-    /// there is one, was never registered.
+    /// Whether its claim has another instance: EC2 launched more than it was asked for. Its Node,
+    /// if there is one, was never registered.
     pub(super) fn is_surplus(&self, instance: &Instance) -> bool {
         let node = self.nodes.get(&instance.provider_id);
         let is_registered = node.is_some_and(|own| own.labels.contains_key(label::REGISTERED));
