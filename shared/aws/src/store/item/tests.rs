@@ -19,6 +19,7 @@ use domain::resource::Resources;
 use domain::taint::{Taint, TaintEffect};
 use domain::{SignedDuration, Text};
 use proptest::prelude::*;
+use serde_json::Value as Json;
 
 use super::*;
 use crate::store::attribute::key_of;
@@ -465,4 +466,48 @@ fn only_what_ends_by_itself_has_a_time_to_live() {
     let item = item("prod", &nomination, Version(1), "w").unwrap();
     let expires: i64 = integer(&item, EXPIRES).unwrap();
     assert!(expires > until.as_second(), "never before its end");
+}
+
+/// A claim and a command in which every field has a value, as the version before this one stored
+/// them.
+const EARLIER: &str = include_str!("earlier.json");
+
+/// What keeps the version before from reading a document: it passes over fields that it does not
+/// know, and wants those that it knows to be there and to mean what they meant.
+fn changes(before: &Json, now: &Json, path: &str) -> Vec<String> {
+    match (before, now) {
+        (Json::Object(before), Json::Object(now)) => before
+            .iter()
+            .flat_map(|(key, value)| {
+                let path = format!("{path}.{key}");
+                match now.get(key) {
+                    Some(now) => changes(value, now, &path),
+                    None => vec![format!("{path} is gone")],
+                }
+            })
+            .collect(),
+        (Json::Array(before), Json::Array(now)) if before.len() == now.len() => {
+            let pairs = before.iter().zip(now).enumerate();
+            pairs.flat_map(|(at, (a, b))| changes(a, b, &format!("{path}[{at}]"))).collect()
+        }
+        _ if before == now => Vec::new(),
+        _ => vec![format!("{path} was {before} and is {now}")],
+    }
+}
+
+#[test]
+fn the_version_before_reads_what_this_one_writes_and_the_other_way_round() {
+    let full = || Draw(vec![1; 1_000].into_iter());
+    let (claim, command) = (full().claim(), full().command());
+    let now = serde_json::json!({ "claim": claim.document(), "command": command.document() });
+    let earlier: Json = serde_json::from_str(EARLIER).unwrap();
+    assert_eq!(changes(&earlier, &now, "$"), Vec::<String>::new());
+
+    let read = serde_json::from_value(earlier["claim"].clone()).unwrap();
+    let mut read = ClaimRecord::from_document(read).unwrap();
+    assert_eq!(read.instance.as_ref().unwrap().installation, None, "it is newer");
+    read.instance.as_mut().unwrap().installation = claim.instance.clone().unwrap().installation;
+    assert_eq!(read, claim);
+    let read = serde_json::from_value(earlier["command"].clone()).unwrap();
+    assert_eq!(CommandRecord::from_document(read).unwrap(), command);
 }
