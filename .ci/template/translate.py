@@ -1,4 +1,4 @@
-"""Translates template.yaml as SAM does on deployment, and has moto's CloudFormation create the result, with the stacks of one cluster.
+"""Translates template.yaml as SAM does on deployment, and has moto's CloudFormation create the result, with the stacks of one cluster, and delete it.
 
     translate.py TEMPLATE CLUSTER NODES OUT_FOLDER
 
@@ -194,6 +194,28 @@ def policies_of(functions):
     return found
 
 
+def check_deletion(stacks, cluster_stack, made, nodes, problems):
+    """Whether the stacks go in the order of docs/install.md, and what nodes run on stays until the last of them."""
+    iam, tables = boto3.client("iam"), boto3.client("dynamodb")
+
+    def delete(stack):
+        stacks.delete_stack(StackName=stack)
+        left = [own["StackName"] for own in stacks.describe_stacks()["Stacks"]]
+        problems.unless(stack not in left, f"{stack} cannot be deleted")
+
+    def roles():
+        return {own["RoleName"] for page in iam.get_paginator("list_roles").paginate() for own in page["Roles"]}
+
+    delete(cluster_stack)
+    delete(STACK)
+    problems.unless(roles() == {nodes["NodeRole"]}, f"once the functions are deleted, the nodes' role is to be left, and no other: {roles()}")
+    functions = boto3.client("lambda").list_functions()["Functions"]
+    problems.unless(not functions, f"functions outlive their stack: {[own['FunctionName'] for own in functions]}")
+    problems.unless(tables.list_tables()["TableNames"] == [made["Table"]], "the table went with the functions")
+    delete(f"{STACK}-nodes-{CLUSTER}")
+    problems.unless(not roles(), "the nodes' role outlives its stack")
+
+
 def names_of(made, nodes):
     """What the resources that policies are about are called here; see judge/cases.mjs."""
     queue = f"arn:aws:sqs:eu-west-1:{DEFAULT_ACCOUNT_ID}:"
@@ -234,13 +256,14 @@ def main():
         check_notices_arrive(made, problems)
         policies = policies_of(FUNCTIONS)
         names = names_of(made, made_nodes)
+        check_deletion(stacks, stack_name, made, made_nodes, problems)
     (out / "policies.json").write_text(json.dumps({"policies": policies, "names": names}, indent=1, sort_keys=True))
     for name, own in policies.items():
         problems.unless(own, f"{name}: its role has no policy")
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     count = len(template["Resources"])
-    print(f"moto created {count} resources, and those of one cluster, in {time.monotonic() - started:.1f} s")
+    print(f"moto created and deleted {count} resources, and those of one cluster, in {time.monotonic() - started:.1f} s")
     return bool(problems)
 
 
