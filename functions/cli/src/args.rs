@@ -64,7 +64,7 @@ pub(crate) struct PlanArgs {
     /// How to print the plan
     #[arg(short, long, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output: OutputFormat,
-    /// Exit with status 1 when a pod has no place or the plan breaks a rule
+    /// Exit with status 1 when a pod has no place too, as for a plan that breaks a rule
     #[arg(long)]
     pub(crate) strict: bool,
 }

@@ -215,6 +215,14 @@ impl<'v> Field<'v> {
         self.reader.warnings.borrow_mut().push(warning);
     }
 
+    /// Notes a warning about an object that a controller wrote, which is kept: it says which object
+    /// and field, since a line of a dump says nothing.
+    pub fn remark(self, what: impl fmt::Display) {
+        let Place { object, field, .. } = self.place();
+        let what = format!("{}, {}: {what}", object.unwrap_or_default(), field.unwrap_or_default());
+        self.reader.warnings.borrow_mut().push(Warning { what, place: None });
+    }
+
     /// Notes every member that is not among those named, as the API server's strict decoding does.
     pub fn only(self, known: &[&str]) {
         for (key, field) in self.entries() {

@@ -25,16 +25,25 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Status, CommandError> {
         planning::plan(&loaded.snapshot)
     };
     let violations = violations(&loaded.snapshot, &plan);
-    let is_met = plan.unschedulable.is_empty() && violations.is_empty();
-    console::write(&rendered(args, &loaded, &plan, violations)?)?;
-    let status = match (loaded.has_bad_input, args.strict && !is_met) {
-        (true, _) => Status::BadInput,
-        (false, true) => Status::Unmet,
-        (false, false) => Status::Done,
+    let status = if loaded.has_bad_input {
+        Status::BadInput
+    } else {
+        status(args.strict, &plan, &violations)
     };
+    console::write(&rendered(args, &loaded, &plan, violations)?)?;
     // The process ends next: freeing a thousand pods one by one would only delay it.
     std::mem::forget((loaded, plan));
     Ok(status)
+}
+
+/// A plan that breaks a rule must not be carried out, whoever asked for it; that a pod has no place
+/// is wrong only where somebody says so.
+fn status(strict: bool, plan: &Plan, violations: &[String]) -> Status {
+    if !violations.is_empty() || (strict && !plan.unschedulable.is_empty()) {
+        Status::Unmet
+    } else {
+        Status::Done
+    }
 }
 
 /// Rules that the plan breaks, printed to standard error: each is a defect of the planner.
@@ -57,10 +66,27 @@ fn rendered(
     let cluster = args.source.settings.cluster.clone();
     match args.output {
         OutputFormat::Text => Ok(text::plan::plan(snapshot, plan, Canvas::of_stdout())),
-        OutputFormat::Html => Ok(html::plan::plan(snapshot, plan, cluster.as_deref())),
+        OutputFormat::Html => Ok(html::plan::plan(snapshot, plan, cluster.as_deref(), &violations)),
         OutputFormat::Json => {
             let remarks = Remarks { cluster, warnings: warnings.clone(), violations };
             json(&PlanDocument::new(plan, remarks))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_plan_that_breaks_a_rule_is_never_done() {
+        let mut plan = testing::plan();
+        assert!(!plan.unschedulable.is_empty());
+        assert_eq!(status(false, &plan, &[]), Status::Done);
+        assert_eq!(status(true, &plan, &[]), Status::Unmet);
+        plan.unschedulable.clear();
+        assert_eq!(status(true, &plan, &[]), Status::Done);
+        assert_eq!(status(false, &plan, &["limits: too many nodes".to_owned()]), Status::Unmet);
     }
 }

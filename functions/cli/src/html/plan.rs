@@ -15,8 +15,14 @@ use crate::view::pod_names::{PodNames, counted};
 use crate::view::unschedulable::groups;
 use crate::view::virtual_pods::{VirtualPodPlacements, VirtualPods, listed, share, sum};
 
-/// The whole plan; `cluster` is its name, where one was given.
-pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, cluster: Option<&str>) -> String {
+/// The whole plan; `cluster` is its name, where one was given. Rules that the plan breaks come
+/// first.
+pub(crate) fn plan(
+    snapshot: &ClusterSnapshot,
+    plan: &Plan,
+    cluster: Option<&str>,
+    violations: &[String],
+) -> String {
     let Plan {
         node_claims,
         placements,
@@ -32,6 +38,11 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, cluster: Option<&str
     let body = html! {
         h1 { (title) }
         p.about { "What one tick would do at " (snapshot.now) "." }
+        @if !violations.is_empty() {
+            h2 { "Broken rules" }
+            p { "This plan is wrong, and the functions would not carry it out." }
+            ul { @for violation in violations { li { (violation) } } }
+        }
         (figures(plan, totals))
         @if !rows.is_empty() { h2 { "Nodes" } (node_table(&rows)) }
         (launches(node_claims, &virtual_pods))
@@ -182,15 +193,24 @@ mod tests {
     fn every_name_is_escaped() {
         let mut hostile = testing::plan();
         hostile.blocked[0].node = "<script>alert(1)</script>".into();
-        let page = plan(&testing::snapshot(), &hostile, Some("a & b"));
+        let page = plan(&testing::snapshot(), &hostile, Some("a & b"), &[]);
         assert!(!page.contains("<script>"));
         assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
         assert!(page.contains("Plan for a &amp; b"));
     }
 
     #[test]
+    fn rules_that_the_plan_breaks_come_first() {
+        let broken = ["limits: too many nodes".to_owned()];
+        let page = plan(&testing::snapshot(), &testing::plan(), None, &broken);
+        let place = |text: &str| page.find(text).unwrap();
+        assert!(place("limits: too many nodes") < place("a month before"));
+        assert!(!plan(&testing::snapshot(), &testing::plan(), None, &[]).contains("Broken rules"));
+    }
+
+    #[test]
     fn the_page_needs_nothing_from_elsewhere() {
-        let page = plan(&testing::snapshot(), &testing::plan(), None);
+        let page = plan(&testing::snapshot(), &testing::plan(), None, &[]);
         for outside in ["http://", "https://", "src=", "href=", "@import", "url("] {
             assert!(!page.contains(outside), "{outside}");
         }
@@ -198,7 +218,7 @@ mod tests {
 
     #[test]
     fn virtual_pods_are_shown_apart() {
-        let page = plan(&testing::snapshot(), &testing::plan_with_virtual_pods(), None);
+        let page = plan(&testing::snapshot(), &testing::plan_with_virtual_pods(), None, &[]);
         for part in [
             "4 pods, of which 3 virtual, for CapacityBuffer default/spare and ScaledObject default/evening",
             "1 virtual pod of ScaledObject default/evening",
@@ -210,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_page_shows_every_part_of_the_plan() {
-        let page = plan(&testing::snapshot(), &testing::plan(), None);
+        let page = plan(&testing::snapshot(), &testing::plan(), None, &[]);
         for part in ["default-x7k2p", "default-b2c3d", "ip-10-0-0-7", "default/huge", "$147.17"] {
             assert!(page.contains(part), "{part}");
         }

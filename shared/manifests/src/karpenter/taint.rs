@@ -3,6 +3,7 @@
 use domain::taint::{Taint, TaintEffect};
 
 use super::label_rule::{check_key, check_value};
+use super::requirement::RequirementsOf;
 use crate::field::Field;
 
 /// Two taints that a node cannot have both.
@@ -13,21 +14,30 @@ struct DuplicateTaint {
     effect: TaintEffect,
 }
 
-/// Reads both lists of a template; key and effect are unique over the two.
-pub(crate) fn read_taints(spec: Field<'_>) -> (Vec<Taint>, Vec<Taint>) {
+/// Reads both lists of a template; key and effect are unique over the two. Of a NodeClaim that is
+/// no more than a warning: API servers hold such objects, and their nodes run.
+pub(crate) fn read_taints(spec: Field<'_>, of: RequirementsOf) -> (Vec<Taint>, Vec<Taint>) {
     let mut seen = Vec::new();
-    let taints = read_list(spec.get("taints"), &mut seen);
-    let startup_taints = read_list(spec.get("startupTaints"), &mut seen);
+    let taints = read_list(spec.get("taints"), of, &mut seen);
+    let startup_taints = read_list(spec.get("startupTaints"), of, &mut seen);
     (taints, startup_taints)
 }
 
-fn read_list(list: Field<'_>, seen: &mut Vec<(domain::Text, TaintEffect)>) -> Vec<Taint> {
+fn read_list(
+    list: Field<'_>,
+    of: RequirementsOf,
+    seen: &mut Vec<(domain::Text, TaintEffect)>,
+) -> Vec<Taint> {
     let mut taints = Vec::new();
     for item in list.items() {
         let Some(taint) = read(item) else { continue };
         let identity = (taint.key.clone(), taint.effect);
         if seen.contains(&identity) {
-            item.note_rule(DuplicateTaint { key: taint.key.to_string(), effect: taint.effect });
+            let twice = DuplicateTaint { key: taint.key.to_string(), effect: taint.effect };
+            match of {
+                RequirementsOf::NodeClaim => item.remark(twice),
+                _ => item.note_rule(twice),
+            }
         }
         seen.push(identity);
         taints.push(taint);

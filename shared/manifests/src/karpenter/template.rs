@@ -32,7 +32,7 @@ pub(crate) struct NodeSpec {
 
 /// Reads the common fields.
 pub(crate) fn read_node_spec(spec: Field<'_>, of: RequirementsOf) -> NodeSpec {
-    let (taints, startup_taints) = read_taints(spec);
+    let (taints, startup_taints) = read_taints(spec, of);
     NodeSpec {
         taints,
         startup_taints,

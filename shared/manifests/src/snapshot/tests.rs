@@ -188,6 +188,27 @@ fn of_an_object_given_twice_the_later_counts_with_a_warning() {
 }
 
 #[test]
+fn a_node_claim_that_has_a_taint_twice_is_kept_with_a_warning() {
+    let text = "\
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: claim-1}
+spec:
+  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+  requirements: []
+  taints: [{key: agent, effect: NoSchedule}]
+  startupTaints: [{key: agent, effect: NoSchedule}]
+";
+    let objects = read(&[Source::new("in.yaml", text)]);
+    assert!(objects.errors.is_empty(), "{:?}", objects.errors);
+    assert_eq!(
+        objects.warnings[0].to_string(),
+        "claim-1, spec.startupTaints[0]: taint agent:NoSchedule is given twice: key and effect must \
+         be unique over taints and startupTaints"
+    );
+}
+
+#[test]
 fn pods_of_one_shape_share_specification_and_labels() {
     let mut text = "{\"kind\": \"List\", \"items\": [\n".to_owned();
     for index in 0..2000 {

@@ -2,7 +2,7 @@
 
 use domain::drift::DriftReason;
 use domain::label::{self, Labels};
-use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
+use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
 use domain::pod::Pod;
 use domain::reason::{DisruptionReason, NotDisruptable};
@@ -12,11 +12,11 @@ use domain::{SignedDuration, Text, Timestamp};
 use super::consolidate_after::is_within_consolidate_after;
 use super::cost::eviction_cost;
 use super::drift;
-use super::repair::Repair;
 use super::static_capacity::is_static;
 use crate::ids::NodeIx;
 use crate::model::Model;
 use crate::model::node::NodeView;
+use crate::model::repair::Repair;
 
 /// A managed node, and what speaks for and against disrupting it.
 pub(super) struct Candidate {
@@ -68,10 +68,7 @@ impl Candidate {
             pods.iter().copied().filter(|pod| pod.is_reschedulable()).collect();
         let reschedule_cost =
             1.0 + to_move.iter().map(|pod| eviction_cost(pod).max(0.0)).sum::<f64>();
-        // A claim in flight is given up by its time-outs, not replaced.
-        let is_expired =
-            node.node.is_some() && node.claim.is_some_and(|claim| is_expired(claim, now));
-        let forced = if is_expired {
+        let forced = if node.is_expired(now) {
             Some(DisruptionReason::Expired)
         } else {
             (repair == Repair::Due).then_some(DisruptionReason::Unhealthy)
@@ -154,13 +151,6 @@ impl Candidate {
             .or_else(|| self.pod_block.clone())
             .or_else(by_policy)
             .or(keeps_room.then_some(NotDisruptable::Nominated))
-    }
-}
-
-fn is_expired(claim: &NodeClaim, now: Timestamp) -> bool {
-    match (claim.expire_after, claim.created) {
-        (NeverOr::After(lifetime), Some(created)) => now.duration_since(created) >= lifetime,
-        _ => false,
     }
 }
 

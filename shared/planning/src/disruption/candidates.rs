@@ -3,10 +3,10 @@
 use domain::reason::DisruptionReason;
 
 use super::candidate::{Candidate, Expected};
-use super::repair::repairs;
 use super::static_capacity::surplus::surplus;
 use crate::ids::{IndexVec, NodeIx};
 use crate::model::Model;
+use crate::model::repair::repairs;
 use crate::scheduling::Scheduling;
 
 /// The managed nodes of a model, and claims in flight that are surplus of their static NodePool, in

@@ -17,7 +17,6 @@ mod evaluation;
 mod figures;
 mod host_order;
 mod methods;
-mod repair;
 mod replacement;
 mod score;
 mod static_capacity;

@@ -56,7 +56,7 @@ pub(crate) fn launchable_domains(
     let label = Label { key, requests: &model.shape(shape).requests };
     let mut domains: Vec<Text> = fits
         .iter()
-        .flat_map(|fit| &fit.pools)
+        .flat_map(|fit| fit.pools.iter().chain(&fit.avoided))
         .flat_map(|fit| pool_domains(model, memo, &model.pools[fit.pool], &fit.compatible, label))
         .collect();
     domains.sort();

@@ -31,6 +31,11 @@ pub(crate) struct Fit {
     /// Pools, heaviest first; one with a `PreferNoSchedule` taint that the pod does not tolerate
     /// only where there is no other.
     pub(crate) pools: Vec<PoolFit>,
+    /// Pools with such a taint that are not among `pools`: what is required between pods may need
+    /// their zones all the same.
+    pub(crate) avoided: Vec<PoolFit>,
+    /// Whether `pools` are such pools, for want of others.
+    pub(crate) is_avoided: bool,
 }
 
 impl Fit {
@@ -57,7 +62,10 @@ pub(crate) fn fit(model: &Model, memo: &Memo, shape: &Shape, conjunction: Conjun
         let fit = PoolFit { pool: index, compatible, value };
         if is_avoided(pool, shape) { avoided.push(fit) } else { pools.push(fit) }
     }
-    Fit { pools: if pools.is_empty() { avoided } else { pools } }
+    if pools.is_empty() {
+        return Fit { is_avoided: !avoided.is_empty(), pools: avoided, avoided: Vec::new() };
+    }
+    Fit { pools, avoided, is_avoided: false }
 }
 
 fn is_avoided(pool: &Pool, shape: &Shape) -> bool {

@@ -12,6 +12,8 @@ use super::constraint::{Constraint, Counted};
 use super::topology::{Rule, Topology};
 use crate::ids::{GroupIx, Idx, IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
+use crate::model::node::NodeView;
+use crate::model::repair::{Repair, repairs};
 
 /// How many pods a group counts, by domain.
 #[derive(Clone, Debug, Default)]
@@ -102,7 +104,7 @@ impl State {
             .collect();
         let mut state = Self {
             free: model.nodes.iter().flat_map(|node| node.free.iter().copied()).collect(),
-            closed: model.nodes.iter().map(crate::model::node::NodeView::is_leaving).collect(),
+            closed: closed(model),
             matched: IndexVec::filled(Counts::default(), topology.groups.len()),
             owners: IndexVec::filled(Counts::default(), topology.groups.len()),
             ports: FxHashMap::default(),
@@ -271,4 +273,14 @@ pub(crate) fn room_for(room: &[i64], requests: &[i64]) -> u32 {
         }
     }
     u32::try_from(most).unwrap_or(u32::MAX)
+}
+/// Nodes that take no more pods: they are leaving, or are disrupted next whatever budgets say,
+/// since they are expired or unhealthy.
+fn closed(model: &Model) -> IndexVec<NodeIx, bool> {
+    let (now, repairs) = (model.snapshot.now, repairs(model));
+    let is_closed = |(index, node): (NodeIx, &NodeView)| {
+        let is_expired = node.is_managed && node.is_expired(now);
+        node.is_leaving() || is_expired || repairs[index] == Repair::Due
+    };
+    model.nodes.iter_enumerated().map(is_closed).collect()
 }

@@ -10,6 +10,7 @@ pub(crate) mod memo;
 pub(crate) mod node;
 mod overlay;
 pub(crate) mod pool;
+pub(crate) mod repair;
 pub(crate) mod resources;
 pub(crate) mod shape;
 mod volume;

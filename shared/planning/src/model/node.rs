@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use domain::Text;
 use domain::instance_type::{CapacityType, InstanceType, Offering};
 use domain::label::{self, Labels};
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim};
-use domain::node_pool::NodePool;
+use domain::node_pool::{NeverOr, NodePool};
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::Taint;
+use domain::{Text, Timestamp};
 
 use super::daemon::Daemons;
 use super::resources::ResourceNames;
@@ -54,6 +54,16 @@ impl NodeView<'_> {
     /// there.
     pub(crate) fn is_leaving(&self) -> bool {
         self.is_deleting || self.node.is_some_and(Node::is_disrupted)
+    }
+
+    /// Whether its claim has outlived `expireAfter`. A claim in flight is given up by its
+    /// time-outs, not replaced.
+    pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
+        let Some(claim) = self.claim.filter(|_| self.node.is_some()) else { return false };
+        match (claim.expire_after, claim.created) {
+            (NeverOr::After(lifetime), Some(created)) => now.duration_since(created) >= lifetime,
+            _ => false,
+        }
     }
 
     /// Its capacity type, by the label.

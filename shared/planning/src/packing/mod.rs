@@ -22,10 +22,15 @@ pub(crate) mod relaxed;
 mod runs;
 mod setup;
 
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::feasibility::fit::Fit;
+use crate::feasibility::host::host_affinity;
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
-use crate::ids::{IndexVec, ItemIx};
+use crate::ids::{IndexVec, ItemIx, PodIx};
 use crate::packing::merge::{dissolve, merge};
 use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::setup::Setup;
@@ -58,6 +63,50 @@ pub(crate) fn pack(scope: Scope, state: &State, limits: &mut Limits, items: &[It
 /// packing of all rounds counts, so the answer is never dearer than the first. Rounds are bounded
 /// by work, not by time: the same input, the same answer.
 pub(crate) fn pack_for_less(
+    scope: Scope,
+    state: &State,
+    limits: &mut Limits,
+    items: &[Item],
+    search: Search,
+) -> Packing {
+    let Packing { mut nodes, left } = pack_in_pools(scope, state, limits, items, search);
+    let rest = for_avoided_pools(scope, items, &left);
+    if rest.is_empty() {
+        return Packing { nodes, left };
+    }
+    let late = pack_in_pools(scope, state, limits, &rest, Search::Quick);
+    nodes.extend(late.nodes);
+    let is_tried: BTreeSet<PodIx> =
+        rest.iter().flat_map(|item| item.pods.iter().copied()).collect();
+    let left = left.into_iter().filter(|pod| !is_tried.contains(pod)).chain(late.left).collect();
+    Packing { nodes, left }
+}
+
+/// Items of pods that are left, for the pools whose `PreferNoSchedule` taint they would rather
+/// avoid. Pods that must share a node with others are left out: these have their node.
+fn for_avoided_pools(scope: Scope, items: &[Item], left: &[PodIx]) -> Vec<Item> {
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let left: BTreeSet<PodIx> = left.iter().copied().collect();
+    let is_free = |item: &&Item| {
+        !item.fit.avoided.is_empty() && host_affinity(scope.topology, item.shape).next().is_none()
+    };
+    items
+        .iter()
+        .filter(is_free)
+        .map(|item| {
+            let pods = item.pods.iter().copied().filter(|pod| left.contains(pod)).collect();
+            let pools = item.fit.avoided.clone();
+            let fit = Rc::new(Fit { pools, avoided: Vec::new(), is_avoided: true });
+            Item { fit, pods, ..*item }
+        })
+        .filter(|item| !item.pods.is_empty())
+        .collect()
+}
+
+/// Packs items into new nodes of the pools that they prefer.
+fn pack_in_pools(
     scope: Scope,
     state: &State,
     limits: &mut Limits,

@@ -31,6 +31,9 @@ pub(super) struct Choice {
 /// How well one more pod would stand somewhere; the least is best.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PinScore {
+    /// Only pools with a `PreferNoSchedule` taint could launch the node: upstream gives up every
+    /// other preference first.
+    is_avoided: bool,
     /// The weight of broken preferences.
     penalty: i64,
 }
@@ -42,9 +45,10 @@ struct KeyOptions {
 }
 
 impl Placer<'_, '_> {
-    /// Pins a domain of each key: allowed by every requirement, breaking the fewest preferences,
-    /// then in the heaviest and cheapest pool, then by name. A spread is not kept more even than
-    /// its `maxSkew` requires: the next plan would merge nodes that only evenness keeps apart.
+    /// Pins a domain of each key: allowed by every requirement, in a pool without a taint that the
+    /// pod would rather avoid, breaking the fewest preferences, then in the heaviest and cheapest
+    /// pool, then by name. A spread is not kept more even than its `maxSkew` requires: the next
+    /// plan would merge nodes that only evenness keeps apart.
     pub(super) fn choose(&mut self, shape: ShapeIx, keys: &[Text]) -> Option<Choice> {
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         if exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
@@ -115,6 +119,7 @@ impl Placer<'_, '_> {
         }
         let Preferred { conjunction, fit, penalty } = self.with_preferences(shape, conjunction)?;
         score.penalty += penalty;
+        score.is_avoided = fit.is_avoided;
         Some(Choice { conjunction, pins, fit, score })
     }
 

@@ -171,8 +171,9 @@ impl Placer<'_, '_> {
     fn launchable_in(&mut self, shape: ShapeIx, pool: PoolIx, key: &Text) -> Vec<Text> {
         let ways = self.model.shape(shape).alternatives.clone();
         let of_pool = |fit: Rc<Fit>| {
-            let pools = fit.pools.iter().filter(|fit| fit.pool == pool).cloned().collect();
-            Rc::new(Fit { pools })
+            let all = fit.pools.iter().chain(&fit.avoided);
+            let pools = all.filter(|fit| fit.pool == pool).cloned().collect();
+            Rc::new(Fit { pools, ..Fit::default() })
         };
         let fits: Vec<Rc<Fit>> = ways.iter().map(|way| of_pool(self.fit(shape, *way))).collect();
         launchable_domains(self.model, self.memo, shape, key, &fits)

@@ -89,7 +89,7 @@ fn narrowed(model: &Model, memo: &Memo, item: &Item) -> Option<Item> {
             Some(PoolFit { pool: fit.pool, compatible: Rc::new(compatible), value: fit.value })
         })
         .collect();
-    let fit = Rc::new(Fit { pools: fits });
+    let fit = Rc::new(Fit { pools: fits, ..Fit::default() });
     (!fit.pools.is_empty()).then(|| Item { fit, ..item.clone() })
 }
 

@@ -118,3 +118,12 @@ fn nothing_is_repaired_if_the_gate_is_off() {
         .plan();
     assert!(disrupted_for(&plan, DisruptionReason::Unhealthy).is_empty());
 }
+
+#[test]
+fn a_pod_that_waits_goes_to_no_node_that_expires() {
+    let world = blocking_everything().node(expiring("n1", 24)).pod(pod("new"));
+    let plan = world.plan();
+    assert_eq!(disrupted_for(&plan, DisruptionReason::Expired), ["n1"]);
+    assert!(plan.placements.is_empty(), "it fits on n1, which goes");
+    assert_eq!(plan.node_claims.len(), 1);
+}

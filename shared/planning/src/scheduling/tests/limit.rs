@@ -2,8 +2,11 @@
 
 use domain::reason::NodePoolUnfit;
 use domain::resource::{CPU, NODES, Resources};
+use domain::taint::TaintEffect;
 
-use crate::testing::{Cluster, claim_of, cluster, node, pod, unfit};
+use crate::testing::{
+    Cluster, claim_of, cluster, node, node_pool, node_pool_with, pod, taint, unfit,
+};
 
 fn limited(resource: &str, amount: i64) -> Cluster {
     cluster().default_pool(|pool| pool.limits = Resources::new().with(resource, amount))
@@ -71,4 +74,18 @@ fn a_node_that_is_being_deleted_does_not_count() {
     let deleted = node("n1").with(|node| node.deleted = Some(crate::testing::now()));
     let plan = limited(CPU, 4000).node(deleted).pod(pod("a").cpu(3000)).plan();
     claim_of(&plan, "a");
+}
+
+#[test]
+fn past_the_limit_of_a_pool_pods_take_one_that_they_would_rather_avoid() {
+    let mut first = node_pool("first");
+    first.limits = Resources::new().with(NODES, 1);
+    let avoided = node_pool_with("default", |template| {
+        template.taints = vec![taint("rather-not", TaintEffect::PreferNoSchedule)];
+    });
+    let plan = cluster().pool(first).pool(avoided).pods(2, &pod("a").cpu(6000)).plan();
+    assert!(plan.unschedulable.is_empty());
+    let mut pools: Vec<&str> = plan.node_claims.iter().map(|own| &*own.node_pool).collect();
+    pools.sort_unstable();
+    assert_eq!(pools, ["default", "first"]);
 }

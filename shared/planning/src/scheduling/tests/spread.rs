@@ -131,3 +131,23 @@ fn the_emptiest_existing_domain_is_filled_first() {
     let plan = world.pool(three).pod(web(ZONE)).plan();
     assert_eq!(place_of(&plan, "web"), Some("n2"));
 }
+
+/// A pool for zone `a`, and a lighter one for the others whose taint keeps away who can go
+/// elsewhere.
+fn zone_a_and_avoided_others() -> crate::testing::Cluster {
+    let mut near = node_pool_of("near", &[requirement(ZONE, Operator::In, &["a"])]);
+    near.weight = 10;
+    let far = node_pool_with("default", |template| {
+        template.requirements = vec![requirement(ZONE, Operator::In, &["b", "c"])];
+        template.taints = vec![taint("rather-not", TaintEffect::PreferNoSchedule)];
+    });
+    cluster().pool(near).pool(far)
+}
+
+#[test]
+fn zones_of_a_pool_that_pods_would_rather_avoid_count_and_are_used() {
+    let plan = zone_a_and_avoided_others().pods(6, &web(ZONE)).plan();
+    assert_eq!(pods_by_zone(&plan), [2, 2, 2]);
+    let plan = zone_a_and_avoided_others().pods(6, &pod("web")).plan();
+    assert_eq!(pods_by_zone(&plan), [6], "nothing asks for the others");
+}

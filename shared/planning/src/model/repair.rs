@@ -5,17 +5,16 @@ use domain::node_claim::ConditionStatus;
 use domain::reason::NotDisruptable;
 use domain::{SignedDuration, Timestamp};
 
-use super::figures::count;
+use super::Model;
+use super::node::NodeView;
 use crate::ids::{IndexVec, NodeIx};
-use crate::model::Model;
-use crate::model::node::NodeView;
 
 /// No node is repaired while more than this percentage of its peers is unhealthy.
 const UNHEALTHY_PERCENT_MAX: u32 = 20;
 
 /// Whether a node is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Repair {
+pub(crate) enum Repair {
     /// It is healthy, or has not been unhealthy for long enough.
     NotNeeded,
     /// It is unhealthy and replaced.
@@ -31,7 +30,7 @@ pub(super) enum Repair {
 
 impl Repair {
     /// Why an unhealthy node is not repaired.
-    pub(super) fn held(self) -> Option<NotDisruptable> {
+    pub(crate) fn held(self) -> Option<NotDisruptable> {
         match self {
             Self::NotNeeded | Self::Due => None,
             Self::Held { unhealthy, total } => {
@@ -43,7 +42,7 @@ impl Repair {
 
 /// Nodes that have been unhealthy for longer than their condition is tolerated are repaired, unless
 /// more than a fifth of their pool is unhealthy; of the cluster, for nodes of no pool.
-pub(super) fn repairs(model: &Model) -> IndexVec<NodeIx, Repair> {
+pub(crate) fn repairs(model: &Model) -> IndexVec<NodeIx, Repair> {
     let mut repairs = IndexVec::filled(Repair::NotNeeded, model.nodes.len());
     if !model.snapshot.settings.feature_gates.node_repair {
         return repairs;
@@ -58,6 +57,7 @@ pub(super) fn repairs(model: &Model) -> IndexVec<NodeIx, Repair> {
                 && pool.is_none_or(|pool| other.labels.get(label::NODE_POOL) == Some(pool))
         };
         let peers = || model.nodes.iter().zip(&unhealthy).filter(|(other, _)| is_peer(other));
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let total = count(peers().count());
         let unhealthy = count(peers().filter(|(_, is_unhealthy)| **is_unhealthy).count());
         let is_held = unhealthy > (total * UNHEALTHY_PERCENT_MAX).div_ceil(100);
