@@ -1,4 +1,7 @@
-//! `spec.limits` of NodePools: how much more each may launch.
+//! How much more may be launched: `spec.limits` of NodePools, and capacity reservations, which
+//! several NodePools may draw on.
+
+use std::collections::BTreeMap;
 
 use domain::Text;
 use domain::label;
@@ -12,6 +15,8 @@ use crate::model::pool::Pool;
 #[derive(Clone)]
 pub(crate) struct Limits {
     left: IndexVec<PoolIx, Vec<(Text, i64)>>,
+    /// Instances that new nodes use of each reservation.
+    reserved: BTreeMap<Text, u32>,
 }
 
 impl Limits {
@@ -37,12 +42,22 @@ impl Limits {
                 limits.iter().map(|(name, limit)| (name.clone(), limit - used.get(name))).collect()
             })
             .collect();
-        Self { left }
+        Self { left, reserved: BTreeMap::new() }
     }
 
     /// No limits at all.
     pub(crate) const fn none() -> Self {
-        Self { left: IndexVec::new() }
+        Self { left: IndexVec::new(), reserved: BTreeMap::new() }
+    }
+
+    /// Instances that new nodes use of a reservation.
+    pub(crate) fn reserved(&self, reservation: &str) -> u32 {
+        self.reserved.get(reservation).copied().unwrap_or(0)
+    }
+
+    /// Counts instances of a reservation in.
+    pub(crate) fn reserve(&mut self, reservation: &Text, instances: u32) {
+        *self.reserved.entry(reservation.clone()).or_default() += instances;
     }
 
     /// How many nodes of this capacity the pool may still launch.

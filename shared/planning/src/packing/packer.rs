@@ -1,6 +1,6 @@
 //! One packing while it is made: what is left to place, and the nodes chosen so far.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::bin::Bin;
 use super::outcome::{Outcome, Packing};
@@ -25,8 +25,6 @@ pub(super) struct Packer<'s, 'p, 'm, 'a> {
     pub(super) values: &'s IndexVec<ItemIx, f64>,
     /// Affinity by host that new nodes of this packing serve.
     pub(super) served: FxHashSet<GroupIx>,
-    /// Instances used of each reservation.
-    pub(super) used: FxHashMap<domain::Text, u32>,
     pub(super) nodes: Vec<NewNode>,
     pub(super) cost: f64,
     /// By item, what its pods cost together, and how many there are.
@@ -57,7 +55,6 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
             order,
             values,
             served: FxHashSet::default(),
-            used: FxHashMap::default(),
             nodes: Vec::new(),
             cost: 0.0,
             paid: IndexVec::filled((0.0, 0), items.len()),
@@ -114,7 +111,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
         let purchase = &self.setup.model.pools[bin.pool].purchases[bin.purchase];
         match (&purchase.reservation, purchase.remaining) {
             (Some(reservation), Some(remaining)) => {
-                remaining.saturating_sub(self.used.get(reservation).copied().unwrap_or(0))
+                remaining.saturating_sub(self.limits.reserved(reservation))
             }
             _ => u32::MAX,
         }
@@ -144,7 +141,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
         let purchase = &pool.purchases[bin.purchase];
         let Some(mut compatible) = self.joint_of(bin, pattern) else { return };
         let reservation = purchase.reservation.as_ref().map(|reservation| {
-            *self.used.entry(reservation.clone()).or_default() += times;
+            self.limits.reserve(reservation, times);
             bin.purchase
         });
         compatible.purchases = bought(pool, compatible.purchases, reservation);

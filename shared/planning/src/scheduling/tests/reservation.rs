@@ -1,8 +1,12 @@
 //! Capacity reservations: paid for already, so they come first, and never more than there are.
 
 use domain::instance_type::CapacityType;
+use domain::resource::{NODES, Resources};
+use domain::taint::TaintEffect;
 
-use crate::testing::{Cluster, cluster, instance_type, pod, reserved, with_spot};
+use crate::testing::{
+    Cluster, cluster, instance_type, node_pool, node_pool_with, pod, reserved, taint, with_spot,
+};
 
 fn reserving(count: u32) -> Cluster {
     let mut large = with_spot(instance_type("m.large", 2, 0.10), 0.03);
@@ -39,4 +43,15 @@ fn reservations_are_left_alone_where_the_gate_is_off() {
     let world =
         reserving(1).with(|snapshot| snapshot.settings.feature_gates.reserved_capacity = false);
     assert_eq!(bought(&world.pod(pod("a"))), [CapacityType::Spot]);
+}
+
+#[test]
+fn two_pools_of_which_pods_avoid_one_share_a_reservation() {
+    let mut first = node_pool("first");
+    first.limits = Resources::new().with(NODES, 1);
+    let avoided = node_pool_with("default", |template| {
+        template.taints = vec![taint("rather-not", TaintEffect::PreferNoSchedule)];
+    });
+    let world = reserving(1).pool(first).pool(avoided).pods(2, &pod("a").cpu(1900));
+    assert_eq!(bought(&world), [CapacityType::Reserved, CapacityType::Spot]);
 }
