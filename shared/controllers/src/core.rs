@@ -1,6 +1,6 @@
 //! The pure core that controllers call: what to do, and whether a plan is sound.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use domain::Text;
@@ -8,6 +8,7 @@ use domain::drift::DriftReason;
 use domain::instance_type::InstanceTypes;
 use domain::node_claim::NodeClaim;
 use domain::plan::{LaunchOffering, Plan, PlannedDisruption};
+use domain::pod::PodKey;
 use domain::reason::NotDisruptable;
 use domain::snapshot::ClusterSnapshot;
 
@@ -28,6 +29,9 @@ pub struct Core {
     /// Whether a disruption proposed earlier still holds, with the pods' places computed anew.
     pub validate:
         fn(&ClusterSnapshot, &PlannedDisruption) -> Result<PlannedDisruption, NotDisruptable>,
+    /// Of pods about to be evicted in an order, those for whose successors another node has room
+    /// when it is their turn.
+    pub evictable: fn(&ClusterSnapshot, &[PodKey]) -> BTreeSet<PodKey>,
     /// Violations of a plan, as sentences; empty for a sound plan.
     pub check: fn(&ClusterSnapshot, &Plan) -> Vec<Text>,
 }
@@ -41,6 +45,7 @@ impl Core {
             offerings_of_claim: planning::scheduling::offerings_of_claim,
             drift: planning::disruption::drifted,
             validate: planning::disruption::validate,
+            evictable: planning::disruption::evictable,
             check,
         }
     }

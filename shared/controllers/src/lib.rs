@@ -15,6 +15,7 @@ pub mod launch;
 mod lease;
 pub mod lifecycle;
 pub mod node_classes;
+mod nomination;
 pub mod ports;
 pub mod provisioning;
 pub mod record;

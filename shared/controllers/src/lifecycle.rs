@@ -97,6 +97,7 @@ pub(crate) async fn advance_under<P: Ports>(
         unreadable: ports.store().unreadable_claims(),
         report: LifecycleReport { instances: census(&instances), ..LifecycleReport::default() },
         events: Vec::new(),
+        to_register: Vec::new(),
         to_drain: Vec::new(),
         to_terminate: Vec::new(),
         registrations: BTreeMap::new(),
@@ -117,6 +118,7 @@ pub(crate) async fn advance_under<P: Ports>(
             lifecycle.step(claim).await;
             done += 1;
         }
+        lifecycle.register_joined(run).await;
         lifecycle.count_terminations(&mut tally).await;
         lifecycle.drain(run).await;
     }
@@ -179,6 +181,8 @@ struct LifecycleRun<'a, P> {
     unreadable: Vec<Text>,
     report: LifecycleReport,
     events: Vec<Event>,
+    /// Claims whose Nodes are registered together.
+    to_register: Vec<(Versioned<ClaimRecord>, &'a Node)>,
     /// Claims whose Nodes are drained; the pods of all of them are evicted in one order.
     to_drain: Vec<(Versioned<ClaimRecord>, &'a Node)>,
     /// Claims whose instances are terminated together at the end of the run.

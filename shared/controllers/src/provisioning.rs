@@ -13,9 +13,11 @@ mod watch_only;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::node::Node;
 use domain::plan::Plan;
 use domain::pod::PodKey;
-use domain::{SignedDuration, Text, Timestamp};
+use domain::taint::UNREGISTERED;
+use domain::{SignedDuration, Text};
 
 use crate::event::{Event, EventReason, Subject};
 use crate::holding_back::{Share, hold_back_launches};
@@ -23,6 +25,7 @@ use crate::launch::{
     LaunchContext, LaunchReport, LaunchResult, choose, is_due, launch, write_claims,
 };
 use crate::lease::with_lease;
+use crate::nomination::nominate_pods;
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, FunctionName, Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
@@ -31,7 +34,7 @@ use crate::record::nomination::{NOMINATION_TTL, Nomination};
 use crate::run::{Problems, Run, RunOutcome, after, observe, record_events};
 use crate::safeguards::{Admission, Scope};
 use crate::steps::create::{Identity, claim_record};
-use crate::steps::snapshot::{ClusterState, snapshot};
+use crate::steps::snapshot::{ClusterState, forget_ending_pods, snapshot};
 
 pub use report::ProvisioningReport;
 
@@ -83,7 +86,8 @@ pub(crate) async fn provision_for<P: Ports>(
         Scope::Interruptions => leave_out_what_waits(&mut observed),
         Scope::All | Scope::Nothing => scale_workloads(ports, &observed, &mut report).await,
     }
-    let snapshot = snapshot(&observed, run.settings);
+    let mut snapshot = snapshot(&observed, run.settings);
+    forget_ending_pods(&mut snapshot);
     report.plan = (run.core.schedule)(&snapshot);
     if is_any_pod_pending(&report.plan) || is_any_claim_ending(&observed) {
         report.requeue_after(PENDING_REQUEUE_INTERVAL);
@@ -109,7 +113,8 @@ pub(crate) async fn provision_for<P: Ports>(
     let (records, held_back) =
         hold_back_launches(ports, run, (&admission.fuses, Share::Some), records, &observed).await?;
     let written = write_claims(ports.store(), records, lease, &mut report.problems).await?;
-    nominate(ports, &report.plan, &written, observed.now, &mut report.problems).await;
+    let problems = nominate(ports, run, &report.plan, &written, &observed).await;
+    report.problems.0.extend(problems.0);
     let context = LaunchContext {
         now: observed.now,
         node_classes: &observed.listing.objects.node_classes,
@@ -196,33 +201,43 @@ async fn resume<P: Ports>(ports: &P, run: &Run<'_>, observed: &ClusterState) -> 
 }
 
 /// Records which pods are expected on which nodes, so that these nodes are not disrupted before the
-/// pods arrive.
+/// pods arrive, and then nominates the pods: what the records do not say counts as nominated by
+/// kube-scheduler. Returns the calls that failed.
 async fn nominate<P: Ports>(
     ports: &P,
+    run: &Run<'_>,
     plan: &Plan,
     written: &[Versioned<ClaimRecord>],
-    now: Timestamp,
-    problems: &mut Problems,
-) {
-    let mut pods_of: BTreeMap<&Text, Vec<PodKey>> = BTreeMap::new();
+    observed: &ClusterState,
+) -> Problems {
+    let mut problems = Problems::default();
+    let mut pods_of: BTreeMap<Text, Vec<PodKey>> = BTreeMap::new();
     for placement in &plan.placements {
-        pods_of.entry(&placement.node).or_default().push(placement.pod.clone());
+        pods_of.entry(placement.node.clone()).or_default().push(placement.pod.clone());
     }
     for claim in written {
-        pods_of.entry(&claim.record.claim.name).or_default().extend(claim.record.pods.clone());
+        let name = claim.record.claim.name.clone();
+        pods_of.entry(name).or_default().extend(claim.record.pods.clone());
     }
-    let nominations: Vec<Nomination> = pods_of
-        .into_iter()
-        .filter(|(_, pods)| !pods.is_empty())
-        .map(|(node, mut pods)| {
-            pods.sort();
-            Nomination { node: node.clone(), pods, until: after(now, NOMINATION_TTL) }
-        })
-        .collect();
-    if !nominations.is_empty() {
-        let operation = || format!("nominate {} nodes", nominations.len());
-        problems.record(operation, ports.store().nominate(&nominations).await);
+    pods_of.retain(|_, pods| !pods.is_empty());
+    if pods_of.is_empty() {
+        return problems;
     }
+    let until = after(observed.now, NOMINATION_TTL);
+    let nomination = |(node, pods): (&Text, &Vec<PodKey>)| {
+        let mut pods = pods.clone();
+        pods.sort();
+        Nomination { node: node.clone(), pods, until }
+    };
+    let nominations: Vec<Nomination> = pods_of.iter().map(nomination).collect();
+    let operation = || format!("nominate {} nodes", nominations.len());
+    if problems.record(operation, ports.store().nominate(&nominations).await).is_some() {
+        // Lifecycle nominates when it registers a Node.
+        let takes_pods = |node: &Node| !node.taints.iter().any(|own| &*own.key == UNREGISTERED);
+        let own = nominate_pods(ports, run, observed, &pods_of, takes_pods).await;
+        problems.0.extend(own.0);
+    }
+    problems
 }
 
 fn events(plan: &Plan, observed: &ClusterState) -> Vec<Event> {

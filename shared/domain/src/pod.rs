@@ -106,7 +106,8 @@ impl Pod {
         self.is_mirror || self.owner_kind() == Some(OwnerKind::Node)
     }
 
-    fn owner_kind(&self) -> Option<OwnerKind> {
+    /// The kind of its owner.
+    pub fn owner_kind(&self) -> Option<OwnerKind> {
         self.owner.as_ref().map(|owner| owner.kind)
     }
 

@@ -67,6 +67,9 @@ pub struct FeatureGates {
     pub static_capacity: bool,
     /// `CapacityBuffer`.
     pub capacity_buffer: bool,
+    /// `PodNomination`: pods are nominated to the nodes that were planned for them. Karpenter has
+    /// no such gate.
+    pub pod_nomination: bool,
 }
 
 impl Default for FeatureGates {
@@ -78,6 +81,7 @@ impl Default for FeatureGates {
             node_overlay: true,
             static_capacity: true,
             capacity_buffer: true,
+            pod_nomination: true,
         }
     }
 }
@@ -87,7 +91,7 @@ impl Default for FeatureGates {
 pub enum FeatureGateError {
     /// No feature has this name.
     #[error(
-        "{0:?} is no feature gate: they are SpotToSpotConsolidation, NodeRepair, ReservedCapacity, NodeOverlay, StaticCapacity, CapacityBuffer"
+        "{0:?} is no feature gate: they are SpotToSpotConsolidation, NodeRepair, ReservedCapacity, NodeOverlay, StaticCapacity, CapacityBuffer, PodNomination"
     )]
     Unknown(String),
     /// The value is neither true nor false.
@@ -108,6 +112,7 @@ impl FeatureGates {
                 "NodeOverlay" => &mut self.node_overlay,
                 "StaticCapacity" => &mut self.static_capacity,
                 "CapacityBuffer" => &mut self.capacity_buffer,
+                "PodNomination" => &mut self.pod_nomination,
                 other => return Err(FeatureGateError::Unknown(other.to_owned())),
             };
             *gate = value

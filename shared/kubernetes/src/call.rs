@@ -49,10 +49,10 @@ impl Verb {
         }
     }
 
-    const fn content_type(self) -> HeaderValue {
+    const fn content_type(self) -> &'static str {
         match self {
-            Self::Patch => HeaderValue::from_static("application/merge-patch+json"),
-            _ => HeaderValue::from_static("application/json"),
+            Self::Patch => "application/merge-patch+json",
+            _ => "application/json",
         }
     }
 
@@ -75,6 +75,7 @@ pub(crate) struct Call {
     /// `NAMESPACE/NAME`, or `NAME`; empty for lists.
     pub(crate) object: String,
     target: String,
+    content_type: &'static str,
     body: Vec<u8>,
     /// Refusals that are an answer to this call, not a reason to retry.
     pub(crate) is_answer: fn(&Refusal) -> bool,
@@ -87,6 +88,7 @@ impl Call {
             resource: resource.into(),
             object: String::new(),
             target: path.into(),
+            content_type: verb.content_type(),
             body: Vec::new(),
             is_answer: |_| false,
         }
@@ -111,6 +113,12 @@ impl Call {
         self
     }
 
+    /// Sets a body of operations that are done together or not at all (JSON Patch, RFC 6902).
+    pub(crate) fn operations(mut self, operations: &Json) -> Self {
+        self.content_type = "application/json-patch+json";
+        self.body(operations)
+    }
+
     /// Accepts some refusals as an answer: one by a PodDisruptionBudget must not be retried.
     pub(crate) fn once_answered(mut self, is_answer: fn(&Refusal) -> bool) -> Self {
         self.is_answer = is_answer;
@@ -121,7 +129,7 @@ impl Call {
         let mut request = Request::builder()
             .method(self.verb.method())
             .uri(&self.target)
-            .header(CONTENT_TYPE, self.verb.content_type());
+            .header(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         if let Some(token) = token {
             let bearer = format!("Bearer {}", token.secret);
             let mut value = HeaderValue::try_from(bearer)

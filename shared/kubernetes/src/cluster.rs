@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::event::Event;
 use controllers::ports::cluster::{
-    ControlsObject, NamespacedRef, NodeClassUpdate, NodePatch, NodePoolUpdate, VolumeAttachment,
-    WorkloadRef,
+    ControlsObject, NamespacedRef, NodeClassUpdate, NodePatch, NodePoolUpdate, PodNomination,
+    VolumeAttachment, WorkloadRef,
 };
 use controllers::ports::{
     Cluster, ClusterListing, Demand, Eviction, NodeRef, ObjectRef, PodRef, PortError,
@@ -157,6 +157,10 @@ impl Cluster for KubernetesCluster {
 
     async fn evict_pod(&self, pod: &PodRef) -> Result<Eviction, PortError> {
         self.connection.evict_pod(pod).await
+    }
+
+    async fn nominate_pod(&self, nomination: &PodNomination) -> Result<(), PortError> {
+        self.connection.nominate_pod(nomination).await
     }
 
     async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError> {

@@ -185,7 +185,11 @@ fn node_of(item: &Item) -> Option<&Node> {
 
 /// Whether a pod waits for a node that only provisioning can launch.
 fn is_waiting(pod: &Pod) -> bool {
-    pod.node_name.is_none() && pod.marked_unschedulable && pod.is_active() && !pod.is_daemon()
+    pod.node_name.is_none()
+        && pod.nominated_node_name.is_none()
+        && pod.marked_unschedulable
+        && pod.is_active()
+        && !pod.is_daemon()
 }
 
 /// Why a stream cannot be resumed.

@@ -1,7 +1,10 @@
 //! A stand-in for kube-scheduler: filters and scores with its default plugins and weights.
 //!
 //! One cycle takes the pending pods by priority and age and binds each to the best node that passes
-//! every filter, seeing the pods bound before it. Not here: preemption, volume count limits, image
+//! every filter, seeing the pods bound before it. A pod that is nominated to a node
+//! (`status.nominatedNodeName`) tries that one first, and until it is bound the node keeps its
+//! resources and ports from pods of the same or lower priority; where it fits nowhere, it loses the
+//! nomination. Not here: preemption, volume count limits, image
 //! locality (no node has images), dynamic resource allocation. Where kube-scheduler draws among
 //! equally good nodes, the first by name is taken.
 //!
@@ -64,7 +67,9 @@ pub(crate) fn cycle(api: &ApiServer, scoring: Scoring) -> Cycle {
     let mut failures = Failures::default();
     for pod in waiting {
         let pod = SchedulingPod::of(pod);
-        if let Some(message) = failures.known(&pod) {
+        if pod.nominated.is_none()
+            && let Some(message) = failures.known(&pod)
+        {
             cycle.unschedulable.push((pod.key, message));
             continue;
         }
@@ -75,6 +80,7 @@ pub(crate) fn cycle(api: &ApiServer, scoring: Scoring) -> Cycle {
                 failures.forget_topology();
             }
             Err(message) => {
+                view.forget_nomination(&pod);
                 failures.learn(&pod, &message);
                 cycle.unschedulable.push((pod.key, message));
             }
@@ -89,6 +95,11 @@ fn place(view: &ClusterView, pod: &SchedulingPod, scoring: Scoring) -> Result<us
         Text::from(format!("0/{} nodes are available: {problem}.", view.nodes().len()))
     })?;
     let checks = filter::Checks::new(view, pod, &volumes);
+    if let Some(index) = view.nominated_to(pod)
+        && checks.fit(index).is_ok()
+    {
+        return Ok(index);
+    }
     let mut feasible = Vec::new();
     let mut reasons: BTreeMap<Unfit, usize> = BTreeMap::new();
     for index in 0..view.nodes().len() {

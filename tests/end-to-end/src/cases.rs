@@ -5,6 +5,7 @@ mod capacity;
 mod crashes;
 mod interruption;
 mod lambda;
+mod landing;
 mod lifecycle;
 mod measures;
 mod migration;
@@ -23,7 +24,7 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 25] = [
+    let groups: [(&str, &[Case]); 26] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("safety", safety::fuses::CASES),
@@ -32,6 +33,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("safety", safety::ownership::CASES),
         ("safety", safety::observing::CASES),
         ("safety", safety::uninstalling::CASES),
+        ("landing", landing::CASES),
         ("provisioning", provisioning::CASES),
         ("permissions", permissions::CASES),
         ("interruption", interruption::CASES),

@@ -32,6 +32,8 @@ const RENEW_EVERY: Duration = Duration::from_secs(10);
 pub struct Habits {
     /// From a running instance to a Node.
     pub boot: Duration,
+    /// How much longer each further machine takes to boot, in the order in which they came.
+    pub stagger: Duration,
     /// From a Node to a ready one.
     pub ready: Duration,
     /// How long a pod needs to end once it is asked to, unless its grace period is shorter.
@@ -46,6 +48,7 @@ impl Default for Habits {
     fn default() -> Self {
         Self {
             boot: Duration::from_millis(500),
+            stagger: Duration::ZERO,
             ready: Duration::from_millis(300),
             pod_ends: Duration::from_millis(300),
             never_joins: false,
@@ -137,6 +140,8 @@ struct Fleet {
 struct Machine {
     /// When it was first seen running.
     since: Instant,
+    /// How long it takes from then to a Node.
+    boot: Duration,
     node: String,
     stage: Stage,
     renewed: Instant,
@@ -192,14 +197,16 @@ impl Fleet {
 
     async fn run(&mut self, instance: &Instance, habits: &Habits) {
         let now = Instant::now();
+        let earlier = u32::try_from(self.machines.len()).unwrap_or(u32::MAX);
         let machine = self.machines.entry(instance.id.clone()).or_insert_with(|| Machine {
             since: now,
+            boot: habits.boot + habits.stagger * earlier,
             node: instance.private_dns_name.clone(),
             stage: Stage::Booting,
             renewed: now,
         });
         match machine.stage {
-            Stage::Booting if machine.since.elapsed() >= habits.boot && !habits.never_joins => {
+            Stage::Booting if machine.since.elapsed() >= machine.boot && !habits.never_joins => {
                 let joined = join(instance, &self.expected, &self.control_plane).await;
                 let machine = self.machines.get_mut(&instance.id);
                 let stage = match joined {

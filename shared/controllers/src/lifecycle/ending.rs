@@ -4,10 +4,11 @@
 //! Source: <https://karpenter.sh/docs/concepts/disruption/#termination-controller>.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::node::Node;
 use domain::node_claim::ConditionType;
+use domain::pod::PodKey;
 use domain::{SignedDuration, Text};
 use futures_util::future::join_all;
 
@@ -19,16 +20,18 @@ use crate::ports::error::{PortError, found};
 use crate::ports::{ClaimStore, Cloud, Cluster, NodeRef, PodRef, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, EndReason};
 use crate::run::{Run, is_over};
-use crate::steps::awaiting_capacity::drain_terms;
+use crate::steps::awaiting_capacity::{awaits_room, drain_terms};
 use crate::steps::condition::{ConditionState, set_condition, set_true};
 use crate::steps::drain::{
-    DrainStep, Size, awaited_attachments, drain_step, drained_status, is_drain_over, leaving,
+    DrainStep, DrainTerms, Size, awaited_attachments, drain_step, drained_status, is_drain_over,
+    leaving,
 };
+use crate::steps::snapshot::snapshot;
 
 /// Requeue interval while pods leave or volumes detach.
 const DRAIN_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
 /// Requeue interval while all remaining pods await capacity elsewhere and the deadline is far off.
-const CAPACITY_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
+const CAPACITY_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 /// How far off a deadline must be for the longer requeue interval.
 const DEADLINE_FAR: SignedDuration = SignedDuration::from_mins(10);
 /// Requeue interval while an instance shuts down.
@@ -42,7 +45,15 @@ const TERMINATIONS_MAX: usize = 500;
 struct Drain<'a> {
     claim: Versioned<ClaimRecord>,
     node: &'a Node,
+    terms: DrainTerms,
     step: DrainStep,
+}
+
+/// An eviction that is due.
+struct PodEviction<'d> {
+    record: &'d ClaimRecord,
+    pod: &'d PodRef,
+    size: Option<Size>,
 }
 
 impl<'a, P: Ports> LifecycleRun<'a, P> {
@@ -102,14 +113,15 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
 
     /// One step of every drain, until the deadline of the run; the rest is left to the next run.
     pub(super) async fn drain(&mut self, run: &Run<'_>) {
-        let drains: Vec<Drain<'a>> = std::mem::take(&mut self.to_drain)
+        let mut drains: Vec<Drain<'a>> = std::mem::take(&mut self.to_drain)
             .into_iter()
             .map(|(claim, node)| {
                 let pods = self.pods_of(node);
                 let terms = drain_terms(self.observed, &claim.record, pods);
-                Drain { node, step: drain_step(pods, &terms, self.now), claim }
+                Drain { node, step: drain_step(pods, &terms, self.now), terms, claim }
             })
             .collect();
+        self.keep_pods_without_room(&mut drains, run);
         let ports = self.ports;
         for Drain { claim, step, .. } in drains.iter().take_while(|_| !is_over(ports, run)) {
             self.force(&claim.record, step).await;
@@ -126,7 +138,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
 
     /// Records the progress of a drain, and moves on to volumes and the instance once it is
     /// complete.
-    async fn record_progress(&mut self, Drain { claim, node, step }: Drain<'a>) {
+    async fn record_progress(&mut self, Drain { claim, node, step, .. }: Drain<'a>) {
         let mut record = claim.record.clone();
         let deadline = record.ending.as_ref().and_then(|ending| ending.deadline);
         let was_drained = record.claim.is(ConditionType::Drained);
@@ -202,29 +214,56 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
     }
 
-    /// Evicts the pods of all drains, the largest first across nodes: planning assumes that large
-    /// pods are rescheduled before smaller ones take their places.
-    async fn evict(&mut self, drains: &[Drain<'a>], run: &Run<'_>) {
-        let mut evictions: Vec<(&ClaimRecord, &PodRef)> = drains
-            .iter()
-            .flat_map(|drain| drain.step.evict.iter().map(|pod| (&drain.claim.record, pod)))
-            .collect();
+    /// Has pods stay, of nodes that go by choice, that no other node has room for yet. Provisioning
+    /// launches what they need, if it is not on its way.
+    fn keep_pods_without_room(&self, drains: &mut [Drain<'a>], run: &Run<'_>) {
+        if !drains.iter().any(|own| awaits_room(&own.claim.record) && !own.step.evict.is_empty()) {
+            return;
+        }
+        let pods = self.evictions(drains).into_iter().map(|own| own.pod.key.clone());
+        let pods: Vec<PodKey> = pods.collect();
+        let evictable = (run.core.evictable)(&snapshot(self.observed, run.settings), &pods);
+        for drain in drains.iter_mut().filter(|own| awaits_room(&own.claim.record)) {
+            let due = drain.step.evict.iter().map(|pod| &pod.key);
+            let without: BTreeSet<PodKey> =
+                due.filter(|pod| !evictable.contains(pod)).cloned().collect();
+            if !without.is_empty() {
+                drain.terms.awaiting_capacity = without;
+                drain.step = drain_step(self.pods_of(drain.node), &drain.terms, self.now);
+            }
+        }
+    }
+
+    /// What the drains evict now, in order: the largest first across nodes, since planning assumes
+    /// that large pods are rescheduled before smaller ones take their places.
+    fn evictions<'d>(&self, drains: &'d [Drain<'a>]) -> Vec<PodEviction<'d>> {
         let sizes: BTreeMap<&Text, Size> = drains
             .iter()
             .flat_map(|drain| self.pods_of(drain.node))
             .map(|pod| (&pod.uid, Size::of(pod)))
             .collect();
-        let size = |pod: &PodRef| sizes.get(&pod.uid);
-        evictions.sort_by_key(|(_, pod)| (Reverse(size(pod)), &pod.key));
+        let mut evictions = Vec::new();
+        for drain in drains {
+            let record = &drain.claim.record;
+            let of =
+                |pod: &'d PodRef| PodEviction { record, pod, size: sizes.get(&pod.uid).copied() };
+            evictions.extend(drain.step.evict.iter().map(of));
+        }
+        evictions.sort_by_key(|own| (Reverse(own.size), &own.pod.key));
+        evictions
+    }
+
+    async fn evict(&mut self, drains: &[Drain<'a>], run: &Run<'_>) {
+        let evictions = self.evictions(drains);
         let cluster = self.ports.cluster();
-        let equal = evictions.chunk_by(|a, b| size(a.1) == size(b.1));
+        let equal = evictions.chunk_by(|a, b| a.size == b.size);
         for batch in equal.flat_map(|equal| equal.chunks(EVICTIONS_CONCURRENCY_MAX)) {
             if is_over(self.ports, run) {
                 return;
             }
-            let answers = join_all(batch.iter().map(|(_, pod)| cluster.evict_pod(pod))).await;
-            for ((record, pod), answer) in batch.iter().zip(answers) {
-                self.record_eviction(record, pod, answer);
+            let answers = join_all(batch.iter().map(|own| cluster.evict_pod(own.pod))).await;
+            for (own, answer) in batch.iter().zip(answers) {
+                self.record_eviction(own.record, own.pod, answer);
             }
         }
     }

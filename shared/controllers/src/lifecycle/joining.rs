@@ -2,28 +2,41 @@
 //! afterwards.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
-use domain::SignedDuration;
 use domain::node::Node;
 use domain::node_claim::ConditionType;
+use domain::pod::PodKey;
+use domain::{SignedDuration, Text};
+use futures_util::future::join_all;
 
 use super::{Change, LifecycleRun};
 use crate::event::{Event, EventReason, Subject};
+use crate::nomination::nominate_pods;
 use crate::ports::error::found;
 use crate::ports::{ClaimStore, Cluster, NodeRef, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::nomination::{NOMINATION_TTL, Nomination};
-use crate::run::after;
+use crate::run::{Run, after};
 use crate::steps::consistency::check_consistency;
-use crate::steps::join::{Registration, ambiguous, initialize, initialized_patch, register};
+use crate::steps::join::{
+    Registration, ambiguous, initialize, initialized_patch, register, takes_pods_soon,
+};
 use crate::steps::launch_outcome::launched;
 use crate::steps::pod_events::{consolidatable_in, record_pod_events, update_consolidatable};
 use crate::steps::reservation::demoted;
+use crate::steps::snapshot::expected_pods;
 
 /// Requeue interval while a node starts.
 const STARTUP_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
-impl<P: Ports> LifecycleRun<'_, P> {
+/// Requeue interval while a Node has joined and is not registered: pods wait for it.
+const JOINING_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
+
+/// The most Nodes that are registered at once.
+const REGISTRATIONS_CONCURRENCY_MAX: usize = 20;
+
+impl<'a, P: Ports> LifecycleRun<'a, P> {
     /// Records the instance of a claim whose launch response was lost, if an instance is tagged
     /// with the claim's uid.
     pub(super) async fn find_lost_instance(
@@ -59,8 +72,19 @@ impl<P: Ports> LifecycleRun<'_, P> {
             // Provisioning launches it.
             self.requeue_after(STARTUP_REQUEUE_INTERVAL);
         } else if !record.claim.is(ConditionType::Registered) {
-            record = Cow::Owned(self.try_register(record.into_owned()).await);
             self.requeue_after(STARTUP_REQUEUE_INTERVAL);
+            match self.joined_nodes(&record).as_slice() {
+                [] => {}
+                [node] if takes_pods_soon(node, self.now) => {
+                    self.to_register.push((claim.clone(), node));
+                    return;
+                }
+                [_] => self.requeue_after(JOINING_REQUEUE_INTERVAL),
+                several => {
+                    let record_now = record.into_owned();
+                    record = Cow::Owned(ambiguous(record_now, several.len(), self.now));
+                }
+            }
         } else if let Some(node) = self.node(&record) {
             if !record.claim.is(ConditionType::Initialized) {
                 record = Cow::Owned(self.try_initialize(record.into_owned(), node).await);
@@ -79,38 +103,83 @@ impl<P: Ports> LifecycleRun<'_, P> {
         }
     }
 
-    async fn try_register(&mut self, record: ClaimRecord) -> ClaimRecord {
-        let provider_id = record.claim.status.provider_id.as_ref();
-        let nodes: Vec<&Node> = self
-            .observed
-            .listing
-            .objects
-            .nodes
-            .iter()
-            .filter(|node| node.provider_id.is_some() && node.provider_id.as_ref() == provider_id)
-            .collect();
-        let node = match nodes.as_slice() {
-            [] => return record,
-            [node] => *node,
-            several => return ambiguous(record, several.len(), self.now),
-        };
-        let Registration { patch, record: registered, taint_was_missing } =
-            register(record.clone(), node, self.object(&record), self.now);
-        let patched = self.ports.cluster().patch_node(&NodeRef::from(node), &patch).await;
-        let operation = || format!("register Node {}", node.name);
-        // A Node that is gone again has not joined.
-        if !matches!(self.report.problems.record(operation, found(patched)), Some(Some(()))) {
-            return record;
+    /// Registers the Nodes that `join` found, once the pods that are planned on any of them are
+    /// nominated: what a node has to spare goes to whichever pod comes first, and kube-scheduler
+    /// clears the field of a pod that it finds no room for, such as while its node still bears the
+    /// taint.
+    pub(super) async fn register_joined(&mut self, run: &Run<'_>) {
+        let joined = std::mem::take(&mut self.to_register);
+        if joined.is_empty() {
+            return;
         }
+        let places = self.places_on(&joined);
+        let problems = nominate_pods(self.ports, run, self.observed, &places, |_| true).await;
+        self.report.problems.0.extend(problems.0);
+        for batch in joined.chunks(REGISTRATIONS_CONCURRENCY_MAX) {
+            let registrations: Vec<Registration> = batch
+                .iter()
+                .map(|(claim, node)| {
+                    let record = claim.record.clone();
+                    register(record, node, self.object(&claim.record), self.now)
+                })
+                .collect();
+            let cluster = self.ports.cluster();
+            let nodes: Vec<NodeRef> = batch.iter().map(|(_, node)| NodeRef::from(*node)).collect();
+            let patches = nodes.iter().zip(&registrations);
+            let patched =
+                join_all(patches.map(|(node, own)| cluster.patch_node(node, &own.patch))).await;
+            for (((claim, node), registration), patched) in
+                batch.iter().zip(registrations).zip(patched)
+            {
+                let operation = || format!("register Node {}", node.name);
+                // A Node that is gone again has not joined.
+                let done = self.report.problems.record(operation, found(patched));
+                if matches!(done, Some(Some(()))) {
+                    self.registered(claim, node, registration).await;
+                }
+            }
+        }
+    }
+
+    async fn registered(
+        &mut self,
+        claim: &Versioned<ClaimRecord>,
+        node: &Node,
+        Registration { record, taint_was_missing, .. }: Registration,
+    ) {
         if taint_was_missing {
             let about = Subject::Node(node.name.clone(), node.uid.clone());
             let message = "it joined without taint karpenter.sh/unregistered, so pods may have been \
                            scheduled before its labels and taints were complete";
             self.events.push(Event::new(about, EventReason::UnregisteredTaintMissing, message));
         }
-        self.record_registration(&registered, true);
-        self.record_change(&registered, Change::Registered(node.name.clone()));
-        registered
+        self.record_registration(&record, true);
+        self.record_change(&record, Change::Registered(node.name.clone()));
+        self.save(claim.clone(), record).await;
+    }
+
+    /// Pods by the Node that they are planned on: by the latest plan for them, or the one that
+    /// launched the Node.
+    fn places_on(&self, joined: &[(Versioned<ClaimRecord>, &Node)]) -> BTreeMap<Text, Vec<PodKey>> {
+        let expected = expected_pods(self.observed);
+        let planned: BTreeSet<&PodKey> = expected.values().flatten().collect();
+        let pods_of = |(claim, node): &(Versioned<ClaimRecord>, &Node)| {
+            let record = &claim.record;
+            let latest = expected.get(&node.name).or_else(|| expected.get(&record.claim.name));
+            let first = record.pods.iter().filter(|pod| !planned.contains(pod));
+            let pods = latest.into_iter().flatten().chain(first).cloned().collect();
+            (node.name.clone(), pods)
+        };
+        joined.iter().map(pods_of).collect()
+    }
+
+    /// Nodes with the provider id of a claim's instance; more than one is a mistake.
+    fn joined_nodes(&self, record: &ClaimRecord) -> Vec<&'a Node> {
+        let provider_id = record.claim.status.provider_id.as_ref();
+        let nodes = self.observed.listing.objects.nodes.iter();
+        nodes
+            .filter(|node| node.provider_id.is_some() && node.provider_id.as_ref() == provider_id)
+            .collect()
     }
 
     async fn try_initialize(&mut self, record: ClaimRecord, node: &Node) -> ClaimRecord {

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::node_claim::{ConditionStatus, ConditionType};
@@ -8,6 +9,7 @@ use domain::taint::DISRUPTED;
 use pollster::block_on;
 
 use super::*;
+use crate::core::Core;
 use crate::event::EventReason;
 use crate::ports::cloud::{InstanceEnd, InstanceState};
 use crate::ports::cluster::{NodeClaimObject, VolumeAttachment};
@@ -405,6 +407,25 @@ fn the_largest_pods_of_all_drains_are_evicted_first() {
     let world = two_drains();
     let _report = run_once(&world);
     assert_eq!(*world.cluster.evicted.borrow(), ["large", "middle", "small"].map(Text::from));
+}
+
+#[test]
+fn a_pod_stays_on_a_node_that_goes_by_choice_until_another_has_room_for_it() {
+    let evicted_for = |reason: EndReason, minutes: i64| {
+        let world = initialized_world();
+        let mut record = world.store.records().remove(0);
+        record = record.ended(at(0), reason, None);
+        world.store.put(record);
+        world.advance(60 * minutes);
+        let core = Core { evictable: |_, _| BTreeSet::new(), ..crate::testing::core::core() };
+        let run = Run { core, ..world.run("r") };
+        let _report = block_on(advance(&world, &run)).unwrap();
+        world.cluster.evicted.borrow().len()
+    };
+    let by_choice = EndReason::Disrupted(DisruptionReason::Underutilized);
+    assert_eq!(evicted_for(by_choice, 1), 0);
+    assert_eq!(evicted_for(by_choice, 11), 1, "not for good");
+    assert_eq!(evicted_for(EndReason::NodeClaimDeleted, 1), 1, "a user wants it gone");
 }
 
 #[test]

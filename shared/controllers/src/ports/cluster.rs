@@ -74,6 +74,17 @@ pub trait Cluster {
     /// Evicts a pod through the Eviction API (`policy/v1`), with its own grace period.
     async fn evict_pod(&self, pod: &PodRef) -> Result<Eviction, PortError>;
 
+    /// Writes `status.nominatedNodeName` of a pod: kube-scheduler tries that node first, and keeps
+    /// its room from other pods of the same or lower priority.
+    ///
+    /// Source: <https://github.com/kubernetes/enhancements/tree/master/keps/sig-scheduling/5278-nominated-node-name-for-expectation>.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when the pod is bound by now, or another node stands in the field than was seen;
+    /// `NotFound` when there is no pod of that name and uid.
+    async fn nominate_pod(&self, nomination: &PodNomination) -> Result<(), PortError>;
+
     /// Deletes a pod regardless of PodDisruptionBudgets, with a grace period of at least 1 s. A pod
     /// that is gone counts as deleted.
     async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError>;
@@ -312,6 +323,17 @@ impl From<&Pod> for PodRef {
     fn from(pod: &Pod) -> Self {
         Self { key: pod.key.clone(), uid: pod.uid.clone() }
     }
+}
+
+/// A change of the node that a pod is nominated to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodNomination {
+    /// The pod.
+    pub pod: PodRef,
+    /// The node that it was nominated to when it was listed.
+    pub seen: Option<Text>,
+    /// The node to nominate it to; `None` takes the nomination back.
+    pub node: Option<Text>,
 }
 
 /// Changes of a Node. Empty fields change nothing.

@@ -1,6 +1,7 @@
-//! Which pods of an interrupted node have a ready place elsewhere, and which await capacity.
+//! How long pods of a node that is ending stay while nothing else has room for them.
 //!
-//! Provisioning plans for the pods of a node as soon as it is ending, and the result is stored: new
+//! Where the node goes by choice, the room that kube-scheduler would find at that moment decides.
+//! Where EC2 takes it, nothing may have room yet: provisioning plans for the pods of a node as soon as it is ending, and the result is stored: new
 //! claims name their pods, and existing nodes are nominated. So a drain knows which pods it would
 //! leave without a node, without planning itself.
 
@@ -18,19 +19,40 @@ use crate::record::claim::{ClaimPhase, ClaimRecord, EndReason, Ending, later};
 /// pods that nothing can host must not block the drain forever.
 const REPLACEMENT_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 
-/// The terms of draining a claim's node. Pods stay until they have a ready place elsewhere only
-/// when EC2 interrupts the instance: other disruptions launch replacements first, or are a user's
-/// decision.
+/// The terms of draining a claim's node. Pods of an interrupted instance stay until they have a
+/// ready place elsewhere; those of a node that goes by choice until [`awaits_room`] says so. What
+/// users end themselves is drained at once.
 pub fn drain_terms(observed: &ClusterState, record: &ClaimRecord, pods: &[&Pod]) -> DrainTerms {
     let Some(ending) = &record.ending else { return DrainTerms::default() };
-    let terms = DrainTerms { deadline: ending.deadline, ..DrainTerms::default() };
-    if ending.reason != EndReason::Disrupted(DisruptionReason::Interrupted) {
-        return terms;
-    }
+    let is_interrupted = ending.reason == EndReason::Disrupted(DisruptionReason::Interrupted);
+    let is_awaited = is_interrupted || awaits_room(record);
+    let until = || ending.deadline.or_else(|| later(ending.since, REPLACEMENT_TIMEOUT));
     DrainTerms {
-        awaiting_capacity: awaiting_capacity(observed, ending, pods),
-        await_capacity_until: ending.deadline.or_else(|| later(ending.since, REPLACEMENT_TIMEOUT)),
-        ..terms
+        deadline: ending.deadline,
+        awaiting_capacity: if is_interrupted {
+            awaiting_capacity(observed, ending, pods)
+        } else {
+            BTreeSet::new()
+        },
+        await_capacity_until: if is_awaited { until() } else { None },
+    }
+}
+
+/// Whether a claim's node goes by choice, so that each of its pods stays until another node has
+/// room for it.
+pub fn awaits_room(record: &ClaimRecord) -> bool {
+    let Some(EndReason::Disrupted(reason)) = record.ending.as_ref().map(|own| own.reason) else {
+        return false;
+    };
+    match reason {
+        DisruptionReason::Empty
+        | DisruptionReason::Underutilized
+        | DisruptionReason::Drifted
+        | DisruptionReason::Expired => true,
+        // Users scale a NodePool down, whether or not others have room.
+        DisruptionReason::ScaledDown
+        | DisruptionReason::Unhealthy
+        | DisruptionReason::Interrupted => false,
     }
 }
 

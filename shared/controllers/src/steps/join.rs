@@ -32,6 +32,21 @@ pub fn overdue(record: &ClaimRecord, now: Timestamp) -> Option<EndReason> {
         .then_some(EndReason::RegistrationTimeout)
 }
 
+/// How long a Node that is not ready keeps taint `karpenter.sh/unregistered`: a network plugin that
+/// does not tolerate it makes no node ready.
+const REGISTERED_UNREADY_AFTER: SignedDuration = SignedDuration::from_secs(20);
+
+/// Whether a Node that joined may be registered: it is ready, or has been there for a while.
+///
+/// While it bears the taint no pod can be scheduled to it, and its pods lose their nomination each
+/// time kube-scheduler tries them. Karpenter removes the taint at once.
+pub fn takes_pods_soon(node: &Node, now: Timestamp) -> bool {
+    let is_ready = node.condition("Ready").is_some_and(|own| own.status == ConditionStatus::True);
+    let is_tainted = node.taints.iter().any(|taint| &*taint.key == UNREGISTERED);
+    let age = node.created.map(|created| now.duration_since(created));
+    is_ready || !is_tainted || age.is_none_or(|age| age >= REGISTERED_UNREADY_AFTER)
+}
+
 /// The registration of a Node: what to write on it, and the claim afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {

@@ -9,14 +9,15 @@ use domain::label;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::plan::PlannedDisruption;
-use domain::pod::{Pod, PodKey};
+use domain::pod::{OwnerKind, Pod, PodKey};
 use domain::resource::Resources;
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::Taint;
-use domain::{Text, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::pod_events::record_pod_events;
+use super::pod_nomination::OwnNominations;
 use crate::ports::claim_store::Versioned;
 use crate::ports::cluster::{ClusterListing, NodeClaimObject};
 use crate::record::claim::ClaimRecord;
@@ -83,6 +84,24 @@ impl ClusterState {
         by_node
     }
 
+    /// What plans call the nodes of claims, by claim name: the Node's name from when it has joined,
+    /// registered or not, and the claim's before.
+    pub fn names_in_plans(&self) -> BTreeMap<&Text, &Text> {
+        let nodes = &self.listing.objects.nodes;
+        let joined: BTreeMap<&Text, &Text> = nodes
+            .iter()
+            .filter_map(|node| Some((node.provider_id.as_ref()?, &node.name)))
+            .collect();
+        let name = |record: &'_ ClaimRecord| {
+            let provider_id = record.claim.status.provider_id.as_ref();
+            provider_id.and_then(|id| joined.get(id).copied())
+        };
+        let claims = self.claims.iter().map(|claim| &claim.record);
+        claims
+            .map(|own| (&own.claim.name, name(own).unwrap_or_else(|| own.node_or_claim_name())))
+            .collect()
+    }
+
     /// The claim that plans refer to by a name: its Node's, or its own.
     pub fn claim_of_node(&self, node_or_claim: &str) -> Option<&Versioned<ClaimRecord>> {
         self.claims.iter().find(|claim| **claim.record.node_or_claim_name() == *node_or_claim)
@@ -94,10 +113,12 @@ impl ClusterState {
 /// Claims come from the store, with annotations and deletion of their objects in the cluster; one
 /// without an instance has the room that every type offered for it has. Nodes of claims that are
 /// ending, and of commands under way, wear the taint `karpenter.sh/disrupted` whether it was
-/// written yet or not. Offerings marked unavailable are not available.
+/// written yet or not. Offerings marked unavailable are not available. A pod that is nominated to a
+/// node waits like any other, unless kube-scheduler preempts pods there for it.
 pub fn snapshot(observed: &ClusterState, settings: &Settings) -> ClusterSnapshot {
     let mut objects = observed.listing.objects.clone();
     taint_leaving_nodes(observed, &mut objects.nodes);
+    forget_own_nominations(observed, &mut objects.pods);
     ClusterSnapshot {
         now: observed.now,
         seed: observed.seed,
@@ -109,8 +130,36 @@ pub fn snapshot(observed: &ClusterState, settings: &Settings) -> ClusterSnapshot
             &observed.unavailable,
             observed.now,
         ),
-        nominations: nominations(observed),
+        nominations: expected_pods(observed),
     }
+}
+
+/// How long before its end a pod is left out by [`forget_ending_pods`]: a new node takes longer
+/// than this until it is ready.
+const ENDS_SOON: SignedDuration = SignedDuration::from_secs(30);
+
+/// Leaves out pods whose room on a node is free before that of a new node could be: pods that wait
+/// are planned for that room. A pod that is there past its time counts again.
+///
+/// Those of a StatefulSet stay: their successors are not made before they are gone, and want the
+/// room. So do pods on leaving nodes, which nobody gets the room of.
+pub fn forget_ending_pods(snapshot: &mut ClusterSnapshot) {
+    let now = snapshot.now;
+    let nodes = &snapshot.objects.nodes;
+    let staying: BTreeSet<Text> = nodes
+        .iter()
+        .filter(|node| !node.is_disrupted() && node.deleted.is_none() && !node.is_not_ready())
+        .map(|node| node.name.clone())
+        .collect();
+    snapshot.objects.pods.retain(|pod| {
+        let ends_soon = pod.deleted.is_some_and(|ends| {
+            let left = ends.duration_since(now);
+            left >= SignedDuration::ZERO && left <= ENDS_SOON
+        });
+        let has_successor_waiting = pod.owner_kind() == Some(OwnerKind::StatefulSet);
+        let is_on_staying = pod.node_name.as_ref().is_some_and(|node| staying.contains(node));
+        !(ends_soon && is_on_staying && !has_successor_waiting)
+    });
 }
 
 fn node_claims(observed: &ClusterState) -> Vec<NodeClaim> {
@@ -228,6 +277,23 @@ fn taint_leaving_nodes(observed: &ClusterState, nodes: &mut [Node]) {
     }
 }
 
+/// Clears `status.nominatedNodeName` of pods that no other pod makes way for: this installation
+/// wrote it, or it is out of date.
+fn forget_own_nominations(observed: &ClusterState, pods: &mut [Pod]) {
+    if pods.iter().all(|pod| pod.nominated_node_name.is_none()) {
+        return;
+    }
+    let own = OwnNominations::of(observed);
+    let ending = observed.listing.objects.pods.iter().filter(|pod| pod.is_terminating());
+    let making_way: BTreeSet<&Text> = ending.filter_map(|pod| pod.node_name.as_ref()).collect();
+    for pod in pods {
+        let is_by_preemption = |node: &Text| making_way.contains(node) && !own.includes(pod);
+        if !pod.nominated_node_name.as_ref().is_some_and(is_by_preemption) {
+            pod.nominated_node_name = None;
+        }
+    }
+}
+
 /// Claims whose nodes are ending, by themselves or because of a command in flight.
 fn leaving_claims(observed: &ClusterState) -> BTreeSet<&Text> {
     let ending = observed
@@ -264,17 +330,16 @@ fn places_of_moves(observed: &ClusterState) -> Vec<(&Text, &PodKey)> {
 
 /// Pods expected on nodes: unexpired nominations, and destinations of commands in flight for pods
 /// that have not moved yet. A nomination of a claim counts for its Node once that has joined.
-fn nominations(observed: &ClusterState) -> BTreeMap<Text, Vec<PodKey>> {
+pub(crate) fn expected_pods(observed: &ClusterState) -> BTreeMap<Text, Vec<PodKey>> {
+    let names = observed.names_in_plans();
+    let name = |node| Text::clone(names.get(node).copied().unwrap_or(node));
     let mut pods_of: BTreeMap<Text, BTreeSet<PodKey>> = BTreeMap::new();
     for nomination in observed.nominations.iter().filter(|one| one.until > observed.now) {
-        let claim = observed.claim(&nomination.node);
-        let node = claim.map_or(&nomination.node, |claim| claim.record.node_or_claim_name());
-        pods_of.entry(node.clone()).or_default().extend(nomination.pods.iter().cloned());
+        let pods = nomination.pods.iter().cloned();
+        pods_of.entry(name(&nomination.node)).or_default().extend(pods);
     }
     for (node, pod) in places_of_moves(observed) {
-        let claim = observed.claim(node);
-        let node = claim.map_or(node, |claim| claim.record.node_or_claim_name());
-        pods_of.entry(node.clone()).or_default().insert(pod.clone());
+        pods_of.entry(name(node)).or_default().insert(pod.clone());
     }
     pods_of.into_iter().map(|(node, pods)| (node, pods.into_iter().collect())).collect()
 }

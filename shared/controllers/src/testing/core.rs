@@ -29,6 +29,7 @@ pub(crate) fn core() -> Core {
         propose,
         drift,
         validate,
+        evictable: |_, pods| pods.iter().cloned().collect(),
         check: |_, _| Vec::new(),
     }
 }

@@ -27,8 +27,8 @@ use crate::ports::cloud::{
 };
 use crate::ports::cluster::{
     Cluster, ClusterListing, ControlsObject, Demand, Eviction, FinalizerChange, NamespacedRef,
-    NodeClaimObject, NodeClassUpdate, NodePatch, NodePoolUpdate, ObjectRef, VolumeAttachment,
-    WorkloadRef,
+    NodeClaimObject, NodeClassUpdate, NodePatch, NodePoolUpdate, ObjectRef, PodNomination,
+    VolumeAttachment, WorkloadRef,
 };
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, PodRef, Ports};
@@ -543,6 +543,20 @@ impl Cluster for FakeCluster {
         own.deleted = Some(self.now() + SignedDuration::from_secs(30));
         self.evicted.borrow_mut().push(pod.key.name.clone());
         Ok(Eviction::Accepted)
+    }
+
+    async fn nominate_pod(&self, nomination: &PodNomination) -> Result<(), PortError> {
+        let PodNomination { pod, seen, node } = nomination;
+        let mut listing = self.listing.borrow_mut();
+        let own = listing.objects.pods.iter_mut().find(|own| PodRef::from(&**own) == *pod);
+        let Some(own) = own.filter(|own| own.node_name.is_none()) else {
+            return Err(PortError::new(ErrorKind::NotFound, "nominate", "it is not there"));
+        };
+        if own.nominated_node_name != *seen {
+            return Err(PortError::new(ErrorKind::Conflict, "nominate", "it has changed"));
+        }
+        own.nominated_node_name.clone_from(node);
+        Ok(())
     }
 
     async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError> {

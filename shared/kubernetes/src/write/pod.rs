@@ -1,12 +1,13 @@
-//! Evictions of pods, and deletions that bypass PodDisruptionBudgets.
+//! Evictions of pods, deletions that bypass PodDisruptionBudgets, and nominations to nodes.
 //!
 //! Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/>.
 
-use controllers::ports::{Eviction, PodRef, PortError};
+use controllers::ports::cluster::PodNomination;
+use controllers::ports::{ErrorKind, Eviction, PodRef, PortError};
 use http::StatusCode;
 use serde_json::json;
 
-use super::{Target, is_gone};
+use super::{FIELD_MANAGER, Target, is_gone};
 use crate::call::{Call, Verb};
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -37,6 +38,39 @@ impl Connection {
             Err(failure) if is_gone(&failure) => Ok(Eviction::Gone),
             Err(Failure::Refused(refusal)) if is_answer(&refusal) => {
                 Ok(Eviction::Blocked { message: refusal.message.into() })
+            }
+            Err(failure) => Err(failure.into_port_error(&call)),
+        }
+    }
+
+    /// Writes `status.nominatedNodeName`, provided that the pod is not bound and that nobody else
+    /// has written the field since it was read.
+    pub(crate) async fn nominate_pod(&self, nomination: &PodNomination) -> Result<(), PortError> {
+        let PodNomination { pod, seen, node } = nomination;
+        let path = format!("{}/status", POD.path_in(&pod.key.namespace, &pod.key.name));
+        let field = "/status/nominatedNodeName";
+        // A test against null holds where the field is not there.
+        let mut operations = vec![
+            json!({ "op": "test", "path": "/metadata/uid", "value": &*pod.uid }),
+            json!({ "op": "test", "path": "/spec/nodeName", "value": null }),
+            json!({ "op": "test", "path": field, "value": seen.as_deref() }),
+        ];
+        match (seen, node) {
+            (_, Some(node)) => {
+                operations.push(json!({ "op": "add", "path": field, "value": &**node }));
+            }
+            (Some(_), None) => operations.push(json!({ "op": "remove", "path": field })),
+            (None, None) => return Ok(()),
+        }
+        let call = Call::new(Verb::Patch, POD.subresource("status"), path)
+            .on(&pod.key)
+            .query(&[("fieldManager", FIELD_MANAGER)])
+            .operations(&operations.into());
+        match self.call(&call).await {
+            Ok(_) => Ok(()),
+            Err(failure) if failure.is(StatusCode::UNPROCESSABLE_ENTITY) => {
+                let cause = "it is bound by now, or nominated by somebody else";
+                Err(PortError::new(ErrorKind::Conflict, call.to_string(), cause))
             }
             Err(failure) => Err(failure.into_port_error(&call)),
         }

@@ -160,8 +160,8 @@ impl State {
         room_for(free, requests)
     }
 
-    /// Counts pods of a shape in or out on an existing node.
-    fn count(&mut self, model: &Model, topology: &Topology, pods: PodsOn) {
+    /// Counts pods of a shape in or out on an existing node, where constraints between pods look.
+    pub(crate) fn count(&mut self, model: &Model, topology: &Topology, pods: PodsOn) {
         let PodsOn { shape, node, count: by } = pods;
         let view = &model.nodes[node];
         let constraints = &topology.constraints[shape];

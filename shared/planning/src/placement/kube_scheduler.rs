@@ -139,6 +139,13 @@ impl Placer<'_, '_> {
         scored
     }
 
+    /// Puts one pod where kube-scheduler would; returns whether there is such a node.
+    pub(crate) fn place_where_scheduled(&mut self, shape: ShapeIx) -> bool {
+        let Some(Host::Existing(node)) = self.best_by_score(shape, &[]) else { return false };
+        self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
+        true
+    }
+
     fn best_by_score(&mut self, shape: ShapeIx, new: &[UpcomingNode]) -> Option<Host> {
         let own = self.model.shape(shape);
         let has_preferences = !own.preferences.is_empty()

@@ -6,7 +6,7 @@
 
 use super::placer::{Placements, Placer};
 use crate::feasibility::state::PodsOn;
-use crate::ids::{PodIx, ShapeIx};
+use crate::ids::{NodeIx, PodIx, ShapeIx};
 
 impl Placer<'_, '_> {
     /// Puts those of a shape's pods where they are expected that may go there; the others are left.
@@ -21,14 +21,20 @@ impl Placer<'_, '_> {
         if self.nominations.is_empty() || self.model.shape(shape).is_never_schedulable() {
             return;
         }
-        pods.retain(|pod| {
-            let Some(node) = self.nominations.node_of(*pod) else { return true };
-            if self.check_node(shape, node).is_err() {
-                return true;
+        pods.retain(|pod| match self.place_where_expected(*pod, shape) {
+            Some(node) => {
+                placements.placed.push((*pod, node));
+                false
             }
-            self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
-            placements.placed.push((*pod, node));
-            false
+            None => true,
         });
+    }
+
+    /// Puts a pod where it is expected, if it may go there; returns the node.
+    pub(crate) fn place_where_expected(&mut self, pod: PodIx, shape: ShapeIx) -> Option<NodeIx> {
+        let node = self.nominations.node_of(pod)?;
+        self.check_node(shape, node).ok()?;
+        self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
+        Some(node)
     }
 }

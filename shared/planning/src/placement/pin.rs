@@ -11,7 +11,7 @@ use crate::feasibility::constraint::Constraint;
 use crate::feasibility::domains::{launchable_domains, tainted_domains};
 use crate::feasibility::fit::Fit;
 use crate::feasibility::topology::{Rule, Topology};
-use crate::ids::{GroupIx, ShapeIx};
+use crate::ids::{GroupIx, NodeIx, ShapeIx};
 use crate::model::intern::ConjunctionId;
 
 /// Combinations of domains tried where several keys are pinned at once.
@@ -164,7 +164,7 @@ impl Placer<'_, '_> {
         let Rule::Spread { min_domains, .. } = own.rule else { return 0 };
         if own.is_by_host() {
             // A node that is not there yet holds none.
-            return 0;
+            return if self.launches_nodes { 0 } else { self.least_of_nodes(shape, group) };
         }
         let eligible = self.eligible_domains(shape, group);
         if min_domains
@@ -180,6 +180,17 @@ impl Placer<'_, '_> {
             .unwrap_or(0)
     }
 
+    /// Selected pods on the emptiest node that the constraint counts.
+    fn least_of_nodes(&self, shape: ShapeIx, group: GroupIx) -> i64 {
+        let own = &self.topology.groups[group];
+        let spec = self.model.shape(shape).spec;
+        let counts = &self.state.matched[group].by_node;
+        let nodes = self.model.nodes.iter_enumerated();
+        let counted = nodes.filter(|(_, node)| node.node.is_some() && own.counts_node(node, spec));
+        let on = |node: &NodeIx| i64::from(counts.get(node).copied().unwrap_or(0));
+        counted.map(|(node, _)| on(&node)).min().unwrap_or(0)
+    }
+
     /// Domains of nodes that are there, and of those that could be launched for the shape.
     pub(super) fn eligible_domains(&mut self, shape: ShapeIx, group: GroupIx) -> Rc<Vec<Text>> {
         if let Some(known) = self.eligible.get(&(shape, group)) {
@@ -191,11 +202,14 @@ impl Placer<'_, '_> {
             .model
             .nodes
             .iter()
-            .filter(|node| !node.is_leaving() && own.counts_node(node, spec))
+            .filter(|node| !(self.launches_nodes && node.is_leaving()))
+            .filter(|node| own.counts_node(node, spec))
             .filter_map(|node| node.labels.get(&own.key).cloned())
             .collect();
-        domains.extend(self.launchable(shape, &own.key).iter().cloned());
-        if !own.honors_taints() {
+        if self.launches_nodes {
+            domains.extend(self.launchable(shape, &own.key).iter().cloned());
+        }
+        if self.launches_nodes && !own.honors_taints() {
             domains.extend(tainted_domains(self.model, self.memo, shape, &own.key));
         }
         domains.sort();

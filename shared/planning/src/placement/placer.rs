@@ -55,6 +55,9 @@ pub(crate) struct Placer<'m, 'a> {
     pub(super) allowed: FxHashMap<AllowedKey, Rc<Vec<NodeIx>>>,
     /// By node, its place in the order in which pods try nodes; empty for the model's order.
     pub(super) rank: IndexVec<NodeIx, usize>,
+    /// Whether nodes may be launched and leaving ones are as good as gone. If not, topology spread
+    /// looks at the nodes that are there now, as kube-scheduler does.
+    pub(crate) launches_nodes: bool,
     /// Pods that an earlier plan placed on a node that is there.
     pub(super) nominations: Nominations,
     /// By node, what its score for a pod is worked out from.
@@ -76,6 +79,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             topology,
             memo,
             soft_spread: SoftSpread::Required,
+            launches_nodes: true,
             state,
             fits: FxHashMap::default(),
             allowed: FxHashMap::default(),

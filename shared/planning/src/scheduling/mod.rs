@@ -148,16 +148,17 @@ fn bound_shapes(model: &Model) -> impl Iterator<Item = ShapeIx> {
 
 /// Pods that need a place: pending ones, successors of those on leaving nodes, and virtual ones.
 pub(crate) fn waiting_pods(model: &Model) -> Vec<PodIx> {
-    let mut waiting: Vec<PodIx> = Vec::new();
-    for (index, pod) in model.shapes.pods.iter_enumerated() {
-        if is_pending(pod) {
-            waiting.push(index);
-        }
-    }
+    let mut waiting = pending_pods(model);
     for node in model.nodes.iter().filter(|node| node.is_leaving()) {
         waiting.extend(node.bound.iter().copied().filter(|pod| needs_successor(model, *pod)));
     }
     waiting
+}
+
+/// Pods that wait for a place themselves.
+pub(crate) fn pending_pods(model: &Model) -> Vec<PodIx> {
+    let pods = model.shapes.pods.iter_enumerated();
+    pods.filter(|(_, pod)| is_pending(pod)).map(|(index, _)| index).collect()
 }
 
 /// Waits for a place: not bound, nominated, gated, ending, or of a DaemonSet or a kubelet.

@@ -6,7 +6,7 @@ use std::task::Poll;
 use controllers::event::Event;
 use controllers::ports::cluster::{
     ClusterListing, ControlsObject, FinalizerChange, NamespacedRef, NodeClaimObject,
-    NodeClassUpdate, NodePatch, NodePoolUpdate, VolumeAttachment, WorkloadRef,
+    NodeClassUpdate, NodePatch, NodePoolUpdate, PodNomination, VolumeAttachment, WorkloadRef,
 };
 use controllers::ports::{
     Cluster, Demand, ErrorKind, Eviction, NodeRef, ObjectRef, PodRef, PortError,
@@ -182,6 +182,26 @@ impl Cluster for SharedWorld {
                 Eviction::Blocked { message: error.to_string().into() }
             }
         })
+    }
+
+    async fn nominate_pod(&self, nomination: &PodNomination) -> Result<(), PortError> {
+        let mut world = self.call("nominate pod").await?;
+        world.settle();
+        let PodNomination { pod, seen, node } = nomination;
+        let operation = || format!("patch pods/status {}", pod.key);
+        match world.api.get::<Pod>(&pod.key) {
+            Some(own) if own.uid == pod.uid => {
+                if own.node_name.is_some() || own.nominated_node_name != *seen {
+                    let cause = "it is bound by now, or nominated by somebody else";
+                    return Err(PortError::new(ErrorKind::Conflict, operation(), cause));
+                }
+            }
+            _ => return Err(PortError::new(ErrorKind::NotFound, operation(), "it is not there")),
+        }
+        // kube-scheduler does not try a pod again for a change of its status.
+        let nominate = |own: &mut Pod| own.nominated_node_name.clone_from(node);
+        world.api.alter_unheard::<Pod>(&pod.key, nominate);
+        Ok(())
     }
 
     async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError> {

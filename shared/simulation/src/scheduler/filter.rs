@@ -50,7 +50,9 @@ impl<'a> Checks<'a> {
             return Err(vec![Unfit::NodeAffinity]);
         }
         let opened = &self.pod.spec.host_ports;
-        if opened.iter().any(|port| target.host_ports.iter().any(|own| own.conflicts_with(port))) {
+        let kept = target.ahead_of(self.pod).flat_map(|own| &own.spec.host_ports);
+        let taken: Vec<_> = target.host_ports.iter().chain(kept).collect();
+        if opened.iter().any(|port| taken.iter().any(|own| own.conflicts_with(port))) {
             return Err(vec![Unfit::HostPorts]);
         }
         let short = self.short_of(index);
@@ -66,7 +68,11 @@ impl<'a> Checks<'a> {
 
     fn short_of(&self, index: usize) -> Vec<Unfit> {
         let target = &self.view.nodes()[index];
-        let room = |name: &str| target.node.allocatable.get(name) - target.used.get(name);
+        let kept = |name: &str| -> i64 {
+            target.ahead_of(self.pod).map(|own| own.spec.requests.get(name)).sum()
+        };
+        let room =
+            |name: &str| target.node.allocatable.get(name) - target.used.get(name) - kept(name);
         self.pod
             .spec
             .requests

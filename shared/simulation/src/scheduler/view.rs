@@ -24,6 +24,8 @@ pub(crate) struct SchedulingPod {
     pub(crate) labels: Arc<Labels>,
     pub(crate) spec: Arc<PodSpec>,
     pub(crate) is_terminating: bool,
+    /// `status.nominatedNodeName`.
+    pub(crate) nominated: Option<Text>,
 }
 
 impl SchedulingPod {
@@ -33,6 +35,7 @@ impl SchedulingPod {
             labels: pod.labels.clone(),
             spec: pod.spec.clone(),
             is_terminating: pod.is_terminating(),
+            nominated: pod.nominated_node_name.clone(),
         }
     }
 
@@ -63,6 +66,8 @@ pub(crate) struct NodeView<'a> {
     pub(crate) host_ports: Vec<HostPort>,
     /// Indices of pods with terms about other pods.
     pub(crate) with_pod_terms: Vec<usize>,
+    /// Pods that wait for the node: it keeps their room from others of the same or lower priority.
+    nominated: Vec<SchedulingPod>,
 }
 
 impl NodeView<'_> {
@@ -75,6 +80,16 @@ impl NodeView<'_> {
             self.with_pod_terms.push(self.pods.len());
         }
         self.pods.push(pod);
+    }
+
+    /// Pods whose room another one must leave.
+    pub(super) fn ahead_of<'p>(
+        &'p self,
+        pod: &'p SchedulingPod,
+    ) -> impl Iterator<Item = &'p SchedulingPod> {
+        self.nominated
+            .iter()
+            .filter(|own| own.spec.priority >= pod.spec.priority && own.key != pod.key)
     }
 
     pub(crate) fn pods_with_terms(&self) -> impl Iterator<Item = &SchedulingPod> {
@@ -101,6 +116,7 @@ impl<'a> ClusterView<'a> {
                 counted: (0, 0),
                 host_ports: Vec::new(),
                 with_pod_terms: Vec::new(),
+                nominated: Vec::new(),
             })
             .collect();
         let index: BTreeMap<Text, usize> =
@@ -108,6 +124,10 @@ impl<'a> ClusterView<'a> {
         for pod in api.list::<Pod>().filter(|pod| !pod.is_terminal()) {
             if let Some(index) = pod.node_name.as_ref().and_then(|name| index.get(name)) {
                 nodes[*index].add(SchedulingPod::of(pod));
+            } else if let Some(index) = pod.nominated_node_name.as_ref().and_then(|n| index.get(n))
+                && pod.is_active()
+            {
+                nodes[*index].nominated.push(SchedulingPod::of(pod));
             }
         }
         let namespaces = api
@@ -125,8 +145,31 @@ impl<'a> ClusterView<'a> {
         &self.nodes
     }
 
+    /// Takes a pod as one that is being deleted: topology spread no longer counts it.
+    pub(crate) fn let_end(&mut self, key: &ObjectKey) {
+        let pods = self.nodes.iter_mut().flat_map(|node| &mut node.pods);
+        for pod in pods.filter(|pod| pod.key == *key) {
+            pod.is_terminating = true;
+        }
+    }
+
     pub(crate) fn bind(&mut self, index: usize, pod: SchedulingPod) {
+        self.forget_nomination(&pod);
         self.nodes[index].add(pod);
+    }
+
+    /// Frees the room that a node keeps for a pod.
+    pub(super) fn forget_nomination(&mut self, pod: &SchedulingPod) {
+        if let Some(index) = self.nominated_to(pod) {
+            self.nodes[index].nominated.retain(|own| own.key != pod.key);
+        }
+    }
+
+    /// The node that a pod is nominated to.
+    pub(super) fn nominated_to(&self, pod: &SchedulingPod) -> Option<usize> {
+        let name = pod.nominated.as_ref()?;
+        // By name, as the API server lists them.
+        self.nodes.binary_search_by(|own| own.node.name.cmp(name)).ok()
     }
 
     /// Whether a term about pods is about this one.

@@ -56,6 +56,7 @@ fn step(world: &World, object: &DaemonSetObject, pods: &[&Pod]) -> Step {
         labels: set.template.labels.clone(),
         spec: set.template.spec.clone(),
         is_terminating: false,
+        nominated: None,
     };
     let nodes: BTreeMap<&Text, &Node> =
         world.api.list::<Node>().map(|node| (&node.name, node)).collect();

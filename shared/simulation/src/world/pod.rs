@@ -70,6 +70,10 @@ impl World {
         }
         for (key, why) in cycle.unschedulable {
             let Some(pod) = self.api.get::<Pod>(&key) else { continue };
+            if pod.nominated_node_name.is_some() {
+                self.api.alter::<Pod>(&key, |pod| pod.nominated_node_name = None);
+            }
+            let Some(pod) = self.api.get::<Pod>(&key) else { continue };
             if pod.marked_unschedulable {
                 continue;
             }

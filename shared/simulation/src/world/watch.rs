@@ -428,7 +428,8 @@ impl World {
         if self.has_new_demand(&node) {
             return;
         }
-        let view = ClusterView::new(&self.api);
+        let mut view = ClusterView::new(&self.api);
+        view.let_end(key);
         let except = BTreeSet::from([node.clone()]);
         if !scheduler::has_room(&view, &SchedulingPod::of(pod), &except) {
             let pod = key.clone();

@@ -197,3 +197,38 @@ fn a_pod_that_left_since_the_last_lifecycle_run_is_a_pod_event() {
     observed.listing.objects.pods.clear();
     assert_eq!(last_event(&observed), Some(at(100)));
 }
+
+#[test]
+fn what_is_expected_on_a_claim_is_expected_on_its_node_before_that_is_registered() {
+    let booted = crate::testing::launched_record("web-1", at(0));
+    let node = node_of(&booted).name;
+    let mut observed = observation([booted]);
+    assert_eq!(observed.claims[0].record.claim.status.node_name, None);
+    let pods = vec![PodKey::new("default", "a")];
+    observed.nominations.push(Nomination { node: "web-1".into(), pods, until: at(110) });
+    let expected = snapshot_of(&observed).nominations;
+    assert_eq!(expected.keys().collect::<Vec<_>>(), [&node]);
+}
+
+#[test]
+fn room_of_pods_that_end_before_a_new_node_could_be_there_is_free() {
+    let record = initialized_record("web-1", at(0));
+    let node = node_of(&record);
+    let left = |change: &dyn Fn(&mut Pod)| {
+        let mut pod = pod_on("a", &node);
+        pod.deleted = Some(at(120));
+        change(&mut pod);
+        let mut observed = observation([record.clone()]);
+        observed.listing.objects.pods = vec![pod];
+        let mut snapshot = snapshot_of(&observed);
+        forget_ending_pods(&mut snapshot);
+        snapshot.objects.pods.len()
+    };
+    assert_eq!(left(&|_| ()), 0);
+    assert_eq!(left(&|pod| pod.deleted = None), 1);
+    assert_eq!(left(&|pod| pod.deleted = Some(at(131))), 1, "a new node is there as soon");
+    assert_eq!(left(&|pod| pod.deleted = Some(at(99))), 1, "it is late, and may stay for good");
+    let owner =
+        domain::pod::Owner { kind: OwnerKind::StatefulSet, name: "db".into(), uid: "u".into() };
+    assert_eq!(left(&|pod| pod.owner = Some(owner.clone())), 1, "its successor wants the room");
+}

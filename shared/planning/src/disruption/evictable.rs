@@ -1,0 +1,148 @@
+//! Which pods may be evicted now: those whose successors would find room on another node at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::pod::PodKey;
+use domain::snapshot::ClusterSnapshot;
+
+use crate::feasibility::scope::Scope;
+use crate::feasibility::state::{PodsOn, State};
+use crate::feasibility::topology::Topology;
+use crate::ids::{IndexVec, NodeIx, ShapeIx};
+use crate::model::Model;
+use crate::model::memo::Memo;
+use crate::placement::Placer;
+use crate::scheduling::pending_pods;
+
+/// Of bound pods that are about to be evicted one after the other, those for which some other node
+/// has room at that moment, wherever kube-scheduler has put the successors of those before them.
+///
+/// Pods that wait already come first: they have the places that they are nominated to, and the room
+/// that kube-scheduler would give them. No room counts on nodes that are leaving or still starting.
+/// Work grows with the number of pods in question times that of nodes.
+pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey> {
+    let model = Model::new(snapshot, &[]);
+    let wanted: BTreeSet<&PodKey> = pods.iter().collect();
+    let mut bound: BTreeMap<&PodKey, Bound> = BTreeMap::new();
+    for (node, view) in model.nodes.iter_enumerated() {
+        for pod in &view.bound {
+            let key = &model.pod(*pod).key;
+            if let (true, Some(shape)) = (wanted.contains(key), model.shapes.of_pod[*pod]) {
+                bound.insert(key, Bound { node, shape });
+            }
+        }
+    }
+    let pending = pending_pods(&model);
+    let mut to_place = IndexVec::filled(false, model.shapes.list.len());
+    let waiting = pending.iter().filter_map(|pod| model.shapes.of_pod[*pod]);
+    for shape in waiting.chain(bound.values().map(|own| own.shape)) {
+        to_place[shape] = true;
+    }
+    let topology = Topology::of(&model, &to_place, &to_place);
+    let memo = Memo::of(&model);
+    let scope = Scope { model: &model, topology: &topology, memo: &memo };
+    let mut placer = Placer::new(scope, state_now(&model, &topology));
+    placer.launches_nodes = false;
+    for pod in pending {
+        let Some(shape) = model.shapes.of_pod[pod] else { continue };
+        if placer.place_where_expected(pod, shape).is_none() {
+            placer.place_where_scheduled(shape);
+        }
+    }
+    let mut evictable = BTreeSet::new();
+    for key in pods {
+        let Some(Bound { node, shape }) = bound.get(key) else { continue };
+        let own = PodsOn { shape: *shape, node: *node, count: 1 };
+        // kube-scheduler does not count a pod that is ending.
+        placer.state.count(&model, &topology, PodsOn { count: -1, ..own });
+        if placer.place_where_scheduled(*shape) {
+            evictable.insert(key.clone());
+        } else {
+            placer.state.count(&model, &topology, own);
+        }
+    }
+    evictable
+}
+
+/// Where a pod is, and what it is like.
+struct Bound {
+    node: NodeIx,
+    shape: ShapeIx,
+}
+
+/// What kube-scheduler goes by: pods on leaving nodes count until they end, and nodes that are
+/// still starting take none.
+fn state_now(model: &Model, topology: &Topology) -> State {
+    let mut state = State::of(model, topology);
+    for (node, view) in model.nodes.iter_enumerated() {
+        state.closed[node] |= view.is_managed && !view.is_initialized;
+        let leaving = view.bound.iter().filter(|_| view.is_leaving());
+        for pod in leaving.filter(|pod| model.pod(**pod).is_active()) {
+            if let Some(shape) = model.shapes.of_pod[*pod] {
+                state.count(model, topology, PodsOn { shape, node, count: 1 });
+            }
+        }
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Cluster, NodeMaker, cluster, node, pod, spread_over};
+    use domain::label;
+    use domain::taint::Taint;
+
+    fn evicted(world: &Cluster, pods: &[&str]) -> Vec<String> {
+        let pods: Vec<PodKey> = pods.iter().map(|name| PodKey::new("default", *name)).collect();
+        let evictable = evictable(&world.0, &pods);
+        evictable.iter().map(|key| key.name.to_string()).collect()
+    }
+
+    fn leaving(name: &str) -> NodeMaker {
+        node(name).with(|own| own.taints.push(Taint::disrupted()))
+    }
+
+    /// `old` is drained; `new` has room for one of its two pods.
+    fn drained() -> Cluster {
+        cluster()
+            .node(leaving("old"))
+            .node(node("new"))
+            .pod(pod("a").cpu(2000).on("old"))
+            .pod(pod("b").cpu(2000).on("old"))
+            .pod(pod("c").cpu(1500).on("new"))
+    }
+
+    #[test]
+    fn as_many_pods_leave_as_others_have_room_for() {
+        assert_eq!(evicted(&drained(), &["b", "a"]), ["b"], "the first one takes the room");
+        assert_eq!(evicted(&drained().node(node("more")), &["b", "a"]), ["a", "b"]);
+    }
+
+    #[test]
+    fn pods_that_wait_already_take_their_room_first() {
+        let world = drained().pod(pod("d").cpu(2000));
+        assert_eq!(evicted(&world, &["a"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_node_that_is_still_starting_has_no_room_yet() {
+        let world = drained().pod(pod("d").cpu(2000).on("new")).node(node("next").starting());
+        assert_eq!(evicted(&world, &["a"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_pod_that_leaves_no_longer_counts_against_its_own_spread() {
+        let in_zone = |name: &str, zone| {
+            let spread = spread_over(label::ZONE, ("app", "x"));
+            (pod(name).label("app", "x").spread(spread).cpu(100), zone)
+        };
+        let world = cluster()
+            .node(leaving("old").in_zone("a"))
+            .node(node("near").in_zone("a"))
+            .node(node("far").in_zone("b"));
+        let pods = [in_zone("a", "old"), in_zone("b", "old"), in_zone("c", "far")];
+        let world = pods.into_iter().fold(world, |world, (pod, node)| world.pod(pod.on(node)));
+        assert_eq!(evicted(&world, &["a", "b"]), ["a", "b"]);
+    }
+}
