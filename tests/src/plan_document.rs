@@ -17,6 +17,8 @@ pub fn document(plan: &Plan) -> Value {
         unschedulable,
         disruptions,
         blocked,
+        awaiting_budget: _,
+        candidates: _,
         virtual_pods: _,
         totals,
     } = plan;

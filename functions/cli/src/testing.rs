@@ -151,6 +151,8 @@ pub(crate) fn plan() -> Plan {
             node: "ip-10-0-0-1".into(),
             reason: NotDisruptable::PodDoNotDisrupt(key("web-0")),
         }],
+        awaiting_budget: Vec::new(),
+        candidates: Vec::new(),
         virtual_pods: Vec::new(),
         totals: Totals {
             pending_pods: 3,

@@ -7,6 +7,7 @@
 //! command nor an ending claim accounts for are removed.
 
 mod cancel_all;
+mod candidates;
 mod cleanup;
 mod drift;
 mod propose;
@@ -22,7 +23,9 @@ use crate::lease::{HeldLeases, acquire, with_lease};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports, Versioned};
 use crate::record::command::{CommandPhase, CommandRecord};
-use crate::run::{Problems, Run, RunOutcome, after, is_over, observe, record_events};
+use crate::run::{
+    Problems, Run, RunOutcome, after, is_over, note_pod_events, observe, record_events,
+};
 use crate::safeguards::Scope;
 use crate::steps::command::{Proposal, proposal};
 use crate::steps::snapshot::snapshot;
@@ -94,6 +97,7 @@ async fn disrupt_under<P: Ports>(
 ) -> Result<DisruptionReport, PortError> {
     let mut observed = observe(ports, leases.own()).await?;
     let mut problems = Problems::default();
+    note_pod_events(ports.store(), &mut observed, &mut problems).await;
     watch_only::leave_out(ports, run, &mut observed, &mut problems).await;
     let snapshot = snapshot(&observed, run.settings);
     let mut disruption = DisruptionRun::new(ports, run, &observed, &snapshot, leases.admission());
@@ -110,6 +114,9 @@ async fn disrupt_under<P: Ports>(
     }
     // A run that has started or ended a command leaves proposing to the next one, with a fresh
     // snapshot.
+    if disruption.has_started {
+        disruption.requeue_after(SignedDuration::ZERO);
+    }
     if !disruption.is_proposal_open && !disruption.has_started && !is_over(ports, run) {
         disruption.propose(leases.own()).await;
         disruption.requeue_when_consolidatable();

@@ -31,7 +31,7 @@ use crate::ports::{ClaimStore, FunctionName, Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::fuses::{HeldBack, Urgency};
 use crate::record::nomination::{NOMINATION_TTL, Nomination};
-use crate::run::{Problems, Run, RunOutcome, after, observe, record_events};
+use crate::run::{Problems, Run, RunOutcome, after, note_pod_events, observe, record_events};
 use crate::safeguards::{Admission, Scope};
 use crate::steps::create::{Identity, claim_record};
 use crate::steps::snapshot::{ClusterState, forget_ending_pods, snapshot};
@@ -126,6 +126,7 @@ pub(crate) async fn provision_for<P: Ports>(
     events.extend(held_back.iter().flat_map(HeldBack::events));
     report.held_back = held_back;
     record_events(ports.cluster(), &events, &mut report.problems).await;
+    note_pod_events(ports.store(), &mut observed, &mut report.problems).await;
     update_buffers(ports, run, &observed, &mut report).await;
     Ok(report)
 }

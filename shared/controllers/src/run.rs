@@ -1,7 +1,11 @@
 //! What runs of all controllers share: their parameters, listing, and changes of records.
 
+use std::borrow::Cow;
+
+use domain::node_claim::ConditionType;
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
+use futures_util::future::join_all;
 
 use crate::core::Core;
 use crate::event::Event;
@@ -10,6 +14,7 @@ use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::{ClaimRecord, later};
 use crate::record::fuses::Urgency;
 use crate::safeguards::{Safeguards, Stopped};
+use crate::steps::pod_events::record_pod_events;
 use crate::steps::snapshot::ClusterState;
 
 /// Attempts to change a record that others change as well.
@@ -159,6 +164,51 @@ pub(crate) async fn change_claim<S: ClaimStore>(
             "it was changed concurrently on every attempt",
         )
     }))
+}
+
+/// The most claims that are written at once.
+const CLAIMS_CONCURRENCY_MAX: usize = 20;
+
+/// Stores which pods came to and left nodes, as this list of the cluster has it: `consolidateAfter`
+/// counts from when any function saw the change first. A claim that another run has written
+/// meanwhile stays as it is.
+pub(crate) async fn note_pod_events<S: ClaimStore>(
+    store: &S,
+    observed: &mut ClusterState,
+    problems: &mut Problems,
+) {
+    let pods = observed.pods_by_node();
+    let mut changed: Vec<(usize, ClaimRecord)> = Vec::new();
+    for (index, claim) in observed.claims.iter().enumerate() {
+        let own = &claim.record.claim;
+        let is_watched = own.is(ConditionType::Initialized) && claim.record.ending.is_none();
+        let Some(node) = own.status.node_name.as_ref().filter(|_| is_watched) else { continue };
+        let mut record = Cow::Borrowed(&claim.record);
+        let on_node = pods.get(node).map(Vec::as_slice).unwrap_or_default();
+        record_pod_events(&mut record, on_node, observed.now);
+        if let Cow::Owned(record) = record {
+            changed.push((index, record));
+        }
+    }
+    for batch in changed.chunks(CLAIMS_CONCURRENCY_MAX) {
+        let versions = batch.iter().map(|(index, _)| observed.claims[*index].version);
+        let writes = batch
+            .iter()
+            .zip(versions)
+            .map(|((_, record), version)| store.update_claim(record, version));
+        for ((index, record), written) in batch.iter().zip(join_all(writes).await) {
+            match written {
+                Ok(version) => {
+                    observed.claims[*index] = Versioned { record: record.clone(), version };
+                }
+                Err(error) if error.kind == ErrorKind::Conflict => {}
+                Err(error) => {
+                    let operation = || format!("write claim {}", record.claim.name);
+                    problems.record(operation, Err::<(), _>(error));
+                }
+            }
+        }
+    }
 }
 
 /// Records events. A failure is a problem of the run and no more.

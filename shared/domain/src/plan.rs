@@ -1,7 +1,6 @@
 //! A plan: what one tick wants done, complete, with its reasons. Nothing is left to decide while
 //! acting.
 
-use crate::Text;
 use crate::instance_type::CapacityType;
 use crate::label::Labels;
 use crate::money::UsdPerHour;
@@ -10,6 +9,11 @@ use crate::reason::{DisruptionReason, NotDisruptable, PodUnschedulable};
 use crate::requirement::Requirement;
 use crate::resource::Resources;
 use crate::taint::Taint;
+use crate::{SignedDuration, Text};
+
+/// Time from the proposal of a consolidation to its validation, as Karpenter has it. A node whose
+/// `consolidateAfter` ends within it may be proposed already.
+pub const VALIDATION_WAIT: SignedDuration = SignedDuration::from_secs(15);
 
 /// What one tick wants done. Every list is sorted, so that the same snapshot gives the same bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +29,11 @@ pub struct Plan {
     pub disruptions: Vec<PlannedDisruption>,
     /// Nodes that something keeps from being disrupted, by node.
     pub blocked: Vec<BlockedNode>,
+    /// Disruptions that budgets will allow once those under way are over. Only proposals have any.
+    pub awaiting_budget: Vec<PlannedDisruption>,
+    /// Nodes that later disruptions are going to remove, as things stand, by name. Only proposals
+    /// have any.
+    pub candidates: Vec<Text>,
     /// Pods that are planned for before they are there, and where room is kept for them, by pod.
     pub virtual_pods: Vec<PlannedVirtualPod>,
     /// What it comes to.

@@ -10,6 +10,9 @@ use crate::Text;
 
 /// `karpenter.sh/disrupted`: the node is going away.
 pub const DISRUPTED: &str = "karpenter.sh/disrupted";
+/// `outrigger.dev/disruption-candidate`: later disruptions are going to remove the node, as things
+/// stand. Only a preference: kube-scheduler puts pods elsewhere while others have room.
+pub const CANDIDATE: &str = "outrigger.dev/disruption-candidate";
 /// `karpenter.sh/unregistered`: the node has joined but its NodeClaim has not been matched to it.
 pub const UNREGISTERED: &str = "karpenter.sh/unregistered";
 /// `node.kubernetes.io/unschedulable`: what a cordoned node means to the scheduler.
@@ -65,6 +68,11 @@ impl Taint {
     /// The taint that marks a node as going away.
     pub fn disrupted() -> Self {
         Self { key: DISRUPTED.into(), value: "".into(), effect: TaintEffect::NoSchedule }
+    }
+
+    /// The taint that marks a node as one of the next to go.
+    pub fn candidate() -> Self {
+        Self { key: CANDIDATE.into(), value: "".into(), effect: TaintEffect::PreferNoSchedule }
     }
 
     /// Whether pods without a toleration are kept off (a preference keeps nobody off).

@@ -29,6 +29,8 @@ pub(crate) fn plan(
         unschedulable,
         disruptions,
         blocked,
+        awaiting_budget: _,
+        candidates: _,
         virtual_pods: _,
         totals,
     } = plan;

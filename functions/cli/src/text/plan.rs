@@ -32,6 +32,8 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> S
         unschedulable,
         disruptions,
         blocked,
+        awaiting_budget: _,
+        candidates: _,
         virtual_pods: _,
         totals,
     } = plan;

@@ -50,6 +50,8 @@ impl PlanDocument {
             unschedulable,
             disruptions,
             blocked,
+            awaiting_budget: _,
+            candidates: _,
             virtual_pods,
             totals,
         } = plan;

@@ -29,6 +29,7 @@ pub(crate) async fn cancel_all<P: Ports>(
     let snapshot = snapshot(&observed, run.settings);
     let mut disruption = DisruptionRun::new(ports, run, &observed, &snapshot, admission);
     disruption.clean_up().await;
+    disruption.mark_candidates(&[]).await;
     for command in &observed.commands {
         if is_over(ports, run) {
             break;

@@ -17,39 +17,48 @@ use crate::steps::command::{checked, validation_wait};
 const BLOCKED_EVENTS_MAX: usize = 100;
 
 impl<P: Ports> DisruptionRun<'_, P> {
-    /// Proposes disruptions. What needs neither replacement, budget nor validation is ended at
-    /// once; the rest is stored.
+    /// Proposes disruptions, and marks the nodes that go next. What needs neither replacement,
+    /// budget nor validation is ended at once; the rest is stored. Where budgets allow nothing now,
+    /// what they will allow next is proposed ahead: it is validated once they do.
     pub(super) async fn propose(&mut self, lease: &Lease) {
         let plan = (self.run.core.propose)(self.snapshot);
         self.report.blocked.clone_from(&plan.blocked);
         self.blocked_events(&plan.blocked);
         if plan.disruptions.is_empty() {
+            self.mark_candidates(&plan.candidates).await;
+            for (number, disruption) in plan.awaiting_budget.iter().enumerate() {
+                if let Some(command) = self.proposed(number, disruption) {
+                    self.store(&command, lease).await;
+                }
+            }
             return;
         }
         self.report.refused = checked(&self.run.core, self.snapshot, plan.disruptions.clone());
         if !self.report.refused.is_empty() {
             return;
         }
+        self.mark_candidates(&plan.candidates).await;
         for (number, disruption) in plan.disruptions.iter().enumerate() {
-            let Some(candidates) = self.candidates(disruption) else {
-                // A node that another controller manages, or one without a record yet: lifecycle
-                // adopts it first.
-                continue;
-            };
-            let now = self.observed.now;
-            let command = CommandRecord {
-                id: format!("{now}-{number}").into(),
-                disruption: disruption.clone(),
-                candidates,
-                proposed: now,
-                phase: CommandPhase::Proposed,
-            };
+            let Some(command) = self.proposed(number, disruption) else { continue };
             if ends_without_validation(disruption) {
                 self.end_at_once(&command).await;
             } else {
                 self.store(&command, lease).await;
             }
         }
+    }
+
+    /// The record of a proposal. `None` where a node is managed by another controller, or has no
+    /// record yet: lifecycle adopts it first.
+    fn proposed(&self, number: usize, disruption: &PlannedDisruption) -> Option<CommandRecord> {
+        let now = self.observed.now;
+        Some(CommandRecord {
+            id: format!("{now}-{number}").into(),
+            disruption: disruption.clone(),
+            candidates: self.candidates(disruption)?,
+            proposed: now,
+            phase: CommandPhase::Proposed,
+        })
     }
 
     async fn store(&mut self, command: &CommandRecord, lease: &Lease) {

@@ -2,6 +2,7 @@
 
 use domain::SignedDuration;
 use domain::node_claim::{ConditionType, NodeClaim};
+use domain::plan::VALIDATION_WAIT;
 use domain::snapshot::ClusterSnapshot;
 
 use super::report::{CommandChange, CommandEvent, DisruptionReport};
@@ -84,7 +85,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
             })
             .min();
         if let Some(pause) = next {
-            self.requeue_after(pause);
+            // It is proposed as long before as its validation takes.
+            self.requeue_after((pause - VALIDATION_WAIT).max(SignedDuration::from_secs(1)));
         }
     }
 

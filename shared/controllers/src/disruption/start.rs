@@ -4,6 +4,8 @@
 //! pods as well if their replacement did not exist yet.
 
 use domain::node_claim::{ConditionStatus, ConditionType};
+use domain::plan::VALIDATION_WAIT;
+use domain::reason::NotDisruptable;
 use domain::taint::Taint;
 use domain::{SignedDuration, Text, Timestamp};
 
@@ -27,6 +29,12 @@ use crate::steps::create::{Identity, NotCreatable, claim_record};
 
 /// Requeue interval while another run holds the lease.
 const LEASE_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+
+/// Requeue interval while budgets do not allow what was proposed.
+const BUDGET_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+
+/// Requeue interval while `consolidateAfter` of a proposed node is about to pass.
+const WINDOW_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
 
 /// The claims of a command's replacements.
 #[derive(Default)]
@@ -55,6 +63,16 @@ impl<P: Ports> DisruptionRun<'_, P> {
         let disruption = match validated(&self.run.core, self.snapshot, &command.record.disruption)
         {
             Ok(disruption) => disruption,
+            Err(NotDisruptable::Budget { .. }) if self.is_any_node_leaving() => {
+                // It was proposed ahead, or another command was faster.
+                self.is_proposal_open = true;
+                return self.requeue_after(BUDGET_REQUEUE_INTERVAL);
+            }
+            Err(NotDisruptable::ConsolidateAfter(_)) if self.is_young(&command.record) => {
+                // It was proposed while `consolidateAfter` had almost passed.
+                self.is_proposal_open = true;
+                return self.requeue_after(WINDOW_REQUEUE_INTERVAL);
+            }
             Err(refusal) => {
                 self.reject(&command, EventReason::ConsolidationRejected, &refusal.to_string());
                 self.record_change(&command.record, CommandEvent::Rejected(refusal));
@@ -84,6 +102,15 @@ impl<P: Ports> DisruptionRun<'_, P> {
         if let Some(command) = self.save(command, record).await {
             self.start(command, since).await;
         }
+    }
+
+    fn is_young(&self, command: &CommandRecord) -> bool {
+        self.observed.now.duration_since(command.proposed) < VALIDATION_WAIT * 2
+    }
+
+    fn is_any_node_leaving(&self) -> bool {
+        let nodes = &self.snapshot.objects.nodes;
+        nodes.iter().any(|node| node.is_disrupted() || node.deleted.is_some())
     }
 
     fn reject(&mut self, command: &Versioned<CommandRecord>, reason: EventReason, why: &str) {

@@ -1,17 +1,20 @@
 use domain::instance_type::CapacityType;
 use domain::node_claim::ConditionType;
+use domain::plan::{Plan, PlannedDisruption, VALIDATION_WAIT};
 use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::snapshot::ClusterSnapshot;
 use domain::stamp::{NODE_POOL_RULES, Stamp};
+use domain::taint::Taint;
 use domain::{SignedDuration, Timestamp};
 use pollster::block_on;
 
 use super::*;
+use crate::core::Core;
 use crate::lifecycle::advance;
 use crate::ports::{ClaimStore, Clock};
 use crate::record::claim::EndReason;
 use crate::record::nomination::Nomination;
 use crate::record::unavailable::UnavailableOffering;
-use crate::steps::command::VALIDATION_WAIT;
 use crate::testing::core::{DRIFTED, REPLACE};
 use crate::testing::world::{Launch, World, crash};
 use crate::testing::{at, initialized_record, instance, node_of, pod_on};
@@ -330,4 +333,57 @@ fn hashes_by_older_rules_are_renewed_and_a_drifted_claim_stays_drifted() {
     assert_eq!(stamp_of("old"), Some(stamp("1", NODE_POOL_RULES)));
     assert_eq!(stamp_of("other"), Some(stamp("9", NODE_POOL_RULES)));
     assert!(old(&world).claim.is(ConditionType::Drifted));
+}
+
+/// A core that proposes nothing now, `old` once budgets allow it, and names it as a candidate.
+fn looking_ahead() -> Core {
+    let propose = |snapshot: &ClusterSnapshot| {
+        let now = (crate::testing::core::core().propose)(snapshot);
+        let candidates = now.disruptions.iter().flat_map(|own| own.nodes.clone()).collect();
+        Plan { awaiting_budget: now.disruptions, candidates, ..Plan::default() }
+    };
+    Core { propose, ..crate::testing::core::core() }
+}
+
+#[test]
+fn nodes_that_go_next_are_marked_and_those_that_do_not_are_unmarked() {
+    let world = world_with_an_empty_node();
+    let marked = |world: &World| world.node().taints.iter().any(|own| *own == Taint::candidate());
+    let run = Run { core: looking_ahead(), ..world.run("run-1") };
+    let report = block_on(disrupt(&world, &run)).unwrap().ran().unwrap();
+    assert_eq!(what(&report), [&CommandEvent::Proposed], "ahead of the budget");
+    assert!(marked(&world));
+    let nothing = Core { propose: |_| Plan::default(), ..crate::testing::core::core() };
+    world.advance(601);
+    let run = Run { core: nothing, ..world.run("run-2") };
+    let _report = block_on(disrupt(&world, &run)).unwrap();
+    assert!(!marked(&world));
+}
+
+#[test]
+fn a_proposal_waits_for_its_budget_as_long_as_other_nodes_are_leaving() {
+    let blocked = |_: &ClusterSnapshot, own: &PlannedDisruption| {
+        let node_pool = "default".into();
+        Err(NotDisruptable::Budget { node_pool, reason: own.reason, allowed: 0 })
+    };
+    let events_with = |other_leaves: bool| {
+        let world = world_with_an_empty_node();
+        let _report = run_once(&world, "run-1");
+        if other_leaves {
+            add_node(&world, "other");
+            let nodes = &mut world.cluster.listing.borrow_mut().objects.nodes;
+            nodes[1].taints.push(Taint::disrupted());
+        }
+        world.advance(15);
+        let core = Core {
+            validate: blocked,
+            propose: |_| Plan::default(),
+            ..crate::testing::core::core()
+        };
+        let run = Run { core, ..world.run("run-2") };
+        let report = block_on(disrupt(&world, &run)).unwrap().ran().unwrap();
+        (report.changes.len(), block_on(world.store.commands()).unwrap().len())
+    };
+    assert_eq!(events_with(true), (0, 1));
+    assert_eq!(events_with(false), (1, 0), "no budget will be freed: it is rejected");
 }

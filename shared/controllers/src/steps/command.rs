@@ -1,7 +1,7 @@
 //! The steps of a disruption command: validated 15 s after its proposal, started, and ended once
 //! its replacements are initialized.
 
-use domain::plan::{Plan, PlannedDisruption};
+use domain::plan::{Plan, PlannedDisruption, VALIDATION_WAIT};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text, Timestamp};
@@ -11,8 +11,6 @@ use crate::core::Core;
 use crate::record::claim::ClaimPhase;
 use crate::record::command::CommandRecord;
 
-/// Time from a proposal to its validation.
-pub const VALIDATION_WAIT: SignedDuration = SignedDuration::from_secs(15);
 /// Age at which a proposal that was not validated is dropped.
 pub const PROPOSAL_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 /// Time from the start of a command within which its replacements must be initialized.

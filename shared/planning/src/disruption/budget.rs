@@ -9,6 +9,7 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 use super::figures::count;
 use crate::ids::NodeIx;
 use crate::model::Model;
+use crate::model::node::NodeView;
 
 /// How many more nodes budgets allow, by NodePool and reason.
 pub(super) struct Allowance {
@@ -24,6 +25,20 @@ const VOLUNTARY: [DisruptionReason; 3] =
 impl Allowance {
     /// Budgets of the pools' initialized nodes, less those already being disrupted or not ready.
     pub(super) fn of(model: &Model) -> Self {
+        Self::of_members(model, |_| true)
+    }
+
+    /// What budgets will allow once the disruptions under way are over.
+    pub(super) fn once_free(model: &Model) -> Self {
+        Self::of_members(model, |node| !node.is_leaving())
+    }
+
+    /// As if there were no budgets.
+    pub(super) const fn unlimited() -> Self {
+        Self { left: BTreeMap::new(), taken: BTreeMap::new() }
+    }
+
+    fn of_members(model: &Model, is_member: impl Fn(&NodeView) -> bool) -> Self {
         let mut left = BTreeMap::new();
         for pool in &model.snapshot.objects.node_pools {
             let members: Vec<_> = model
@@ -32,6 +47,7 @@ impl Allowance {
                 .filter(|node| {
                     node.is_managed
                         && node.is_initialized
+                        && is_member(node)
                         && node.labels.get(label::NODE_POOL) == Some(&pool.name)
                         && !node.claim.is_some_and(|claim| {
                             claim.is(domain::node_claim::ConditionType::InstanceTerminating)

@@ -61,7 +61,14 @@ pub(super) struct Expected {
 
 impl Candidate {
     /// What speaks for and against disrupting a managed node.
-    pub(super) fn of(model: &Model, index: NodeIx, expected: Expected, repair: Repair) -> Self {
+    /// `acts_at` is when its `consolidateAfter` has to be over.
+    pub(super) fn of(
+        model: &Model,
+        index: NodeIx,
+        expected: Expected,
+        repair: Repair,
+        acts_at: Timestamp,
+    ) -> Self {
         let (node, now) = (&model.nodes[index], model.snapshot.now);
         let pods: Vec<&Pod> = node.bound.iter().map(|pod| model.pod(*pod)).collect();
         let to_move: Vec<&Pod> =
@@ -96,7 +103,7 @@ impl Candidate {
             reschedulable_pods: to_move.len(),
             drifted,
             drifted_since,
-            waited: waited(node, now),
+            waited: waited(node, acts_at),
             empty_only: pool
                 .filter(|pool| {
                     pool.disruption.consolidation_policy == ConsolidationPolicy::WhenEmpty
@@ -124,6 +131,13 @@ impl Candidate {
     /// consolidated.
     pub(super) fn is_consolidatable(&self) -> bool {
         self.is_graceful() && !self.is_empty && self.consolidatable().is_ok()
+    }
+
+    /// Whether nothing but budgets, its price and `consolidateAfter` can keep it from being
+    /// consolidated with its pods.
+    pub(super) fn is_consolidatable_soon(&self) -> bool {
+        let waits = matches!(self.waited, Ok(()) | Err(NotDisruptable::ConsolidateAfter(_)));
+        self.is_graceful() && !self.is_empty && waits && self.empty_only.is_none()
     }
 
     /// Whether `consolidateAfter` has passed and its pool consolidates such nodes: one with pods

@@ -1,5 +1,6 @@
 //! Which nodes are candidates for disruption.
 
+use domain::Timestamp;
 use domain::reason::DisruptionReason;
 
 use super::candidate::{Candidate, Expected};
@@ -10,8 +11,13 @@ use crate::model::repair::repairs;
 use crate::scheduling::Scheduling;
 
 /// The managed nodes of a model, and claims in flight that are surplus of their static NodePool, in
-/// the model's order. Nodes that are being deleted are none.
-pub(super) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidate> {
+/// the model's order. Nodes that are being deleted are none. What waits for `consolidateAfter` is
+/// told apart by whether that is over at `acts_at`.
+pub(super) fn candidates(
+    model: &Model,
+    scheduling: &Scheduling,
+    acts_at: Timestamp,
+) -> Vec<Candidate> {
     let mut expected = IndexVec::filled(Expected::default(), model.nodes.len());
     for (pod, node) in &scheduling.placed {
         let is_virtual = model.pod(*pod).virtual_of.is_some();
@@ -23,7 +29,7 @@ pub(super) fn candidates(model: &Model, scheduling: &Scheduling) -> Vec<Candidat
         .nodes
         .iter_enumerated()
         .filter(|(_, node)| node.is_managed && !node.is_leaving())
-        .map(|(index, _)| Candidate::of(model, index, expected[index], repairs[index]))
+        .map(|(index, _)| Candidate::of(model, index, expected[index], repairs[index], acts_at))
         .collect();
     for node in surplus(model, &candidates, &expected) {
         for own in candidates.iter_mut().filter(|own| own.node == node) {

@@ -12,7 +12,7 @@
 //! Work grows with candidates, not with their combinations. Nodes of one command are bounded: a
 //! larger command would be hard to follow, and the next run continues where it ended.
 
-mod search;
+pub(super) mod search;
 mod sets;
 
 use std::collections::BTreeMap;

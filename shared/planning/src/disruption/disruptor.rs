@@ -26,7 +26,10 @@ pub(super) struct Disruptor<'m, 'a> {
     pub(super) candidates: Vec<Candidate>,
     pub(super) names: Names,
     pub(super) disruptions: Vec<PlannedDisruption>,
-    blocked: Vec<BlockedNode>,
+    pub(super) blocked: Vec<BlockedNode>,
+    pub(super) awaiting_budget: Vec<PlannedDisruption>,
+    /// Names of nodes that later disruptions remove.
+    pub(super) to_come: BTreeSet<Text>,
 }
 
 /// A drifted node that may be replaced.
@@ -57,6 +60,8 @@ impl<'m, 'a> Disruptor<'m, 'a> {
             names,
             disruptions: Vec::new(),
             blocked: Vec::new(),
+            awaiting_budget: Vec::new(),
+            to_come: BTreeSet::new(),
         }
     }
 
@@ -120,6 +125,8 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         }
         plan.disruptions = self.disruptions;
         plan.blocked = self.blocked;
+        plan.awaiting_budget = self.awaiting_budget;
+        plan.candidates = self.to_come.into_iter().collect();
         plan
     }
 }

@@ -17,6 +17,7 @@ mod evaluation;
 mod evictable;
 mod figures;
 mod host_order;
+mod look_ahead;
 mod methods;
 mod replacement;
 mod score;
@@ -28,11 +29,11 @@ mod validation;
 
 use std::collections::BTreeMap;
 
-use domain::Text;
 use domain::drift::DriftReason;
-use domain::plan::{Plan, PlannedDisruption};
+use domain::plan::{Plan, PlannedDisruption, VALIDATION_WAIT};
 use domain::reason::NotDisruptable;
 use domain::snapshot::ClusterSnapshot;
+use domain::{Text, Timestamp};
 
 use crate::model::Model;
 use crate::model::node::nodes;
@@ -45,9 +46,11 @@ use host_order::prefer_remaining_nodes;
 use score::Scores;
 use trial::Trials;
 
-/// What one run would remove or replace, nothing else.
+/// What one run would remove or replace once that is validated, and what later ones would, nothing
+/// else.
 pub fn propose(snapshot: &ClusterSnapshot) -> Plan {
-    let whole = plan(snapshot);
+    let acts_at = snapshot.now.checked_add(VALIDATION_WAIT).unwrap_or(snapshot.now);
+    let whole = decide(snapshot, Horizon { acts_at, looks_ahead: true });
     Plan { node_claims: Vec::new(), placements: Vec::new(), unschedulable: Vec::new(), ..whole }
 }
 
@@ -80,15 +83,32 @@ pub fn drifted(snapshot: &ClusterSnapshot) -> BTreeMap<Text, DriftReason> {
 
 /// Places for pending pods, then disruptions on top of that.
 pub(crate) fn plan(snapshot: &ClusterSnapshot) -> Plan {
+    decide(snapshot, Horizon { acts_at: snapshot.now, looks_ahead: false })
+}
+
+/// What a plan of disruptions is for.
+#[derive(Clone, Copy)]
+struct Horizon {
+    /// When it is carried out.
+    acts_at: Timestamp,
+    /// Whether later disruptions are worked out too.
+    looks_ahead: bool,
+}
+
+fn decide(snapshot: &ClusterSnapshot, horizon: Horizon) -> Plan {
+    let Horizon { acts_at, looks_ahead } = horizon;
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
     let scheduling = Scheduling::of(&model, SchedulingPurpose::Disruption);
-    let candidates = candidates(&model, &scheduling);
+    let candidates = candidates(&model, &scheduling, acts_at);
     let scores = Scores::of(&model);
-    let mut trials = Trials::of(&model, &scheduling);
+    let mut trials = Trials::of(&model, &scheduling, acts_at);
     prefer_remaining_nodes(&mut trials, &candidates, &scores);
     let mut disruptor = Disruptor::new(&model, candidates, scores, &scheduling.plan);
     disruptor.run(&mut trials, &scheduling);
+    if looks_ahead {
+        disruptor.look_ahead(&scheduling, acts_at);
+    }
     let relocated = std::mem::take(&mut trials.relocated);
     disruptor.finish(scheduling.plan, &relocated)
 }

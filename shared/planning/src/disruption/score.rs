@@ -9,8 +9,10 @@
 use std::collections::BTreeMap;
 
 use domain::Text;
+use domain::Timestamp;
 use domain::label;
 use domain::money::UsdPerHour;
+use domain::node_claim::NodeClaim;
 use domain::node_pool::ConsolidationPolicy;
 use domain::reason::Unconsolidatable;
 
@@ -28,12 +30,22 @@ const EVICTION_NANOS: f64 = 100_000.0;
 /// Hours for which a new node is paid for beside the nodes that it replaces: five minutes.
 const OVERLAP_HOURS: f64 = 5.0 / 60.0;
 
-/// Hours within which a move must pay for itself.
+/// Hours within which a move must pay for itself at the latest.
 const PAYBACK_HOURS: f64 = 24.0;
 
-/// Hours within which a move to several new nodes must pay for itself: with enough pods there is
-/// always one that saves a little.
+/// Hours within which a move to several new nodes must pay for itself at the latest: with enough
+/// pods there is always one that saves a little.
 const PAYBACK_OF_SEVERAL_HOURS: f64 = 2.0;
+
+/// Hours without a change after which nodes are taken to stay as they are. Until then a move must
+/// pay for itself within the time for which pods have neither come to nor left its nodes: what has
+/// just changed is likely to change again soon.
+const SETTLED_HOURS: f64 = 0.5;
+
+/// Hours that every move has to pay for itself.
+const PAYBACK_LEAST_HOURS: f64 = 0.1;
+
+const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// Prices and disruption of all nodes, with their sums by pool.
 pub(super) struct Scores<'a> {
@@ -49,6 +61,8 @@ struct NodeShare {
     evictions: f64,
     /// (1 + evictions) × remaining lifetime fraction.
     disruption: f64,
+    /// Hours since a pod came or went; infinite where that is not known.
+    unchanged_hours: f64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -92,8 +106,8 @@ impl<'a> Scores<'a> {
     }
 
     /// The least that a move must save per hour: what its evictions cost, and new nodes beside the
-    /// old ones while they start, over the time within which it must pay for itself. Always
-    /// positive. `price` is that of the new nodes, `launches` their number.
+    /// old ones while they start, over the time within which it must pay for itself, which is
+    /// longer for nodes on which nothing has changed for long. Always positive. `price` is that of the new nodes, `launches` their number.
     pub(super) fn required_savings(
         &self,
         nodes: &[NodeIx],
@@ -103,7 +117,11 @@ impl<'a> Scores<'a> {
         let evictions: f64 = nodes.iter().map(|node| self.by_node[*node].evictions).sum();
         let overlap = price.to_f64() * 1e9 * OVERLAP_HOURS;
         let once = evictions.mul_add(EVICTION_NANOS, overlap);
-        let hours = if launches > 1 { PAYBACK_OF_SEVERAL_HOURS } else { PAYBACK_HOURS };
+        let most = if launches > 1 { PAYBACK_OF_SEVERAL_HOURS } else { PAYBACK_HOURS };
+        let unchanged = nodes.iter().map(|node| self.by_node[*node].unchanged_hours);
+        let unchanged = unchanged.fold(f64::INFINITY, f64::min);
+        let is_settled = unchanged >= SETTLED_HOURS;
+        let hours = if is_settled { most } else { unchanged.max(PAYBACK_LEAST_HOURS) };
         UsdPerHour::from_f64(once / hours / 1e9)
             .unwrap_or(UsdPerHour::MAX)
             .max(UsdPerHour::from_nanos(1))
@@ -165,6 +183,12 @@ impl NodeShare {
             price: view.price().map_or(0.0, |price| price.nanos() as f64),
             evictions,
             disruption: (1.0 + evictions) * lifetime_remaining(view.claim, model.snapshot.now),
+            unchanged_hours: unchanged_hours(view.claim, model.snapshot.now),
         }
     }
+}
+
+fn unchanged_hours(claim: Option<&NodeClaim>, now: Timestamp) -> f64 {
+    let last = claim.and_then(|claim| claim.status.last_pod_event);
+    last.map_or(f64::INFINITY, |last| now.duration_since(last).as_secs_f64() / SECONDS_PER_HOUR)
 }

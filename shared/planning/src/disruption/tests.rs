@@ -9,6 +9,7 @@ mod drift;
 mod drift_of_instances;
 mod empty;
 mod forced;
+mod look_ahead;
 mod static_capacity;
 mod validation;
 mod worth;

@@ -7,11 +7,11 @@ mod waste;
 
 use std::collections::BTreeMap;
 
-use domain::Text;
 use domain::money::UsdPerHour;
 use domain::node_pool::NeverOr;
 use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim};
 use domain::reason::DisruptionReason;
+use domain::{Text, Timestamp};
 
 use super::consolidate_after::is_within_consolidate_after;
 use crate::feasibility::limits::Limits;
@@ -20,6 +20,7 @@ use crate::feasibility::state::State;
 use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
+use crate::model::node::NodeView;
 use crate::packing::pack;
 use crate::placement::Placer;
 use crate::scheduling::{Launched, Scheduling, needs_successor};
@@ -83,20 +84,34 @@ pub(super) struct Trials<'s, 'a> {
 
 impl<'s, 'a> Trials<'s, 'a> {
     /// Starts where scheduling left off. Pods do not move to nodes that are still starting, nor to
-    /// nodes within their own `consolidateAfter`: those may be removed next.
-    pub(super) fn of(model: &'s Model<'a>, scheduling: &'s Scheduling) -> Self {
+    /// nodes within their own `consolidateAfter` at `acts_at`: those may be removed next. Where some
+    /// nodes are marked as the next to go, the others stay, and take pods.
+    pub(super) fn of(model: &'s Model<'a>, scheduling: &'s Scheduling, acts_at: Timestamp) -> Self {
+        let are_known = model.nodes.iter().any(NodeView::is_candidate);
+        let may_go_next = |node: &NodeView| {
+            let wait = node.node_pool.map(|pool| pool.disruption.consolidate_after);
+            (!are_known || node.is_candidate())
+                && matches!(wait, Some(NeverOr::After(wait)) if is_within_consolidate_after(node, wait, acts_at))
+        };
+        Self::closing(model, scheduling, may_go_next)
+    }
+
+    /// As if `consolidateAfter` kept no node from taking pods.
+    pub(super) fn beyond_windows(model: &'s Model<'a>, scheduling: &'s Scheduling) -> Self {
+        Self::closing(model, scheduling, |_| false)
+    }
+
+    /// Closes nodes that are still starting and those that `may_go_next`.
+    fn closing(
+        model: &'s Model<'a>,
+        scheduling: &'s Scheduling,
+        may_go_next: impl Fn(&NodeView) -> bool,
+    ) -> Self {
         let mut state = scheduling.state.clone();
         let mut unschedulable = state.closed.clone();
         for (index, node) in model.nodes.iter_enumerated() {
-            let consolidate_after = node.node_pool.map(|pool| pool.disruption.consolidate_after);
-            let is_in_window = match consolidate_after {
-                Some(NeverOr::After(wait)) => {
-                    is_within_consolidate_after(node, wait, model.snapshot.now)
-                }
-                _ => false,
-            };
             let is_starting = node.is_managed && !node.is_initialized;
-            state.closed[index] |= is_starting || is_in_window;
+            state.closed[index] |= is_starting || may_go_next(node);
             unschedulable[index] |= is_starting;
         }
         Self {

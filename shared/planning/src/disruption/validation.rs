@@ -34,7 +34,8 @@ pub(super) fn validate(
     scheduling: &Scheduling,
     disruption: &PlannedDisruption,
 ) -> Result<PlannedDisruption, NotDisruptable> {
-    let candidates = candidates(model, scheduling);
+    let now = model.snapshot.now;
+    let candidates = candidates(model, scheduling, now);
     let mut nodes = Vec::with_capacity(disruption.nodes.len());
     for name in &disruption.nodes {
         let candidate = candidates
@@ -53,7 +54,7 @@ pub(super) fn validate(
         return still_one_for_one(model, scheduling, candidate, disruption);
     }
     let scores = Scores::of(model);
-    let mut trials = Trials::of(model, scheduling);
+    let mut trials = Trials::of(model, scheduling, now);
     prefer_remaining_nodes(&mut trials, &candidates, &scores);
     remove_forced(&mut trials, &candidates, &nodes, disruption.reason);
     let trial = trial(&mut trials, &scores, &nodes, disruption.reason)?;

@@ -11,7 +11,7 @@ use domain::node_claim::{ConditionType, NodeClaim};
 use domain::node_pool::{NeverOr, NodePool};
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
-use domain::taint::Taint;
+use domain::taint::{CANDIDATE, Taint};
 use domain::{Text, Timestamp};
 
 use super::daemon::Daemons;
@@ -50,6 +50,11 @@ pub(crate) struct NodeView<'a> {
 }
 
 impl NodeView<'_> {
+    /// Marked as one of the next to go.
+    pub(crate) fn is_candidate(&self) -> bool {
+        self.taints.iter().any(|taint| &*taint.key == CANDIDATE)
+    }
+
     /// Going away: being deleted, or tainted for it. Its pods need another place, and no pod goes
     /// there.
     pub(crate) fn is_leaving(&self) -> bool {

@@ -12,6 +12,7 @@ use crate::feasibility::node_constraint::{NodeConstraint, broken_requirement, br
 use crate::feasibility::state::PodsOn;
 use crate::ids::{NodeIx, PodIx, ShapeIx};
 use crate::model::node::NodeView;
+use crate::model::shape::Shape;
 
 impl Placer<'_, '_> {
     /// Puts as many pods as fit on existing nodes; returns the rest.
@@ -81,12 +82,6 @@ impl Placer<'_, '_> {
         if let Some(known) = self.allowed.get(&key) {
             return known.clone();
         }
-        let is_avoided = |node: &NodeView| {
-            node.taints.iter().any(|taint| {
-                taint.effect == TaintEffect::PreferNoSchedule
-                    && !tolerated(&own.spec.tolerations, taint)
-            })
-        };
         let mut nodes: Vec<NodeIx> = self
             .model
             .nodes
@@ -97,7 +92,7 @@ impl Placer<'_, '_> {
             })
             .collect();
         let rank = |node: &NodeIx| self.rank.get(*node).copied().unwrap_or(0);
-        nodes.sort_by_cached_key(|node| (is_avoided(&self.model.nodes[*node]), rank(node)));
+        nodes.sort_by_cached_key(|node| (is_avoided(own, &self.model.nodes[*node]), rank(node)));
         let nodes = Rc::new(nodes);
         self.allowed.insert(key, nodes.clone());
         nodes
@@ -192,4 +187,11 @@ impl Placer<'_, '_> {
         let unmet: i64 = unmet.map(|(weight, _)| i64::from(*weight)).sum();
         unmet + broken_weight(constraints, self.topology, &self.state, node)
     }
+}
+
+/// Whether a node has a `PreferNoSchedule` taint that the shape does not tolerate.
+pub(super) fn is_avoided(shape: &Shape, node: &NodeView) -> bool {
+    node.taints.iter().any(|taint| {
+        taint.effect == TaintEffect::PreferNoSchedule && !tolerated(&shape.spec.tolerations, taint)
+    })
 }

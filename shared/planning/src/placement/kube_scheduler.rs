@@ -10,6 +10,7 @@ use domain::Text;
 use domain::label;
 use domain::resource::{CPU, MEMORY, Resources};
 
+use super::existing::is_avoided;
 use super::placer::Placer;
 use crate::feasibility::host::HostCounts;
 use crate::feasibility::state::{PodsOn, TopologyDomain, room_for};
@@ -23,6 +24,9 @@ const SCORED: usize = 2;
 
 /// kube-scheduler gives preferences twice the weight of room.
 const PREFERENCE_WEIGHT: i64 = 2;
+
+/// What a `PreferNoSchedule` taint costs a node, with kube-scheduler's threefold weight.
+const AVOIDED: i64 = 300;
 
 /// A node that is about to be launched, empty.
 #[derive(Clone)]
@@ -159,8 +163,10 @@ impl Placer<'_, '_> {
             }
             let penalty =
                 if has_preferences { self.penalty_on(shape, &constraints, node) } else { 0 };
+            let avoided = if is_avoided(own, &self.model.nodes[node]) { AVOIDED } else { 0 };
             let score = score(self.state.free(self.model, node), &own.requests, all[node])
-                - PREFERENCE_WEIGHT * penalty;
+                - PREFERENCE_WEIGHT * penalty
+                - avoided;
             if best.is_none_or(|(most, _)| score > most) && self.keeps_required(&constraints, node)
             {
                 best = Some((score, Host::Existing(node)));

@@ -254,6 +254,8 @@ fn plan(
         unschedulable,
         disruptions: Vec::new(),
         blocked: Vec::new(),
+        awaiting_budget: Vec::new(),
+        candidates: Vec::new(),
         virtual_pods: virtual_pods(model, &outcome.placed, &launched_for, &failed),
     };
     (plan, counted)

@@ -26,7 +26,7 @@ const RUN_MAX: usize = 6;
 const EXTENDED_MAX: usize = 8;
 
 /// What removing one node alone saves.
-pub(super) struct Single {
+pub(in crate::disruption) struct Single {
     pub(super) node: NodeIx,
     /// What it saves, or why it is not consolidated.
     pub(super) outcome: Result<UsdPerHour, Unconsolidatable>,
@@ -35,9 +35,9 @@ pub(super) struct Single {
 }
 
 /// What a search found.
-pub(super) struct SearchOutcome {
+pub(in crate::disruption) struct SearchOutcome {
     /// The best move of each kind, the highest score first.
-    pub(super) moves: Vec<Move>,
+    pub(in crate::disruption) moves: Vec<Move>,
     /// Each candidate, removed alone as planned.
     pub(super) singles: Vec<Single>,
     /// Candidates whose removal is not worth it where kube-scheduler places their pods, as far as
@@ -46,7 +46,7 @@ pub(super) struct SearchOutcome {
 }
 
 /// The search for one run's command.
-pub(super) struct Search<'t, 's, 'a> {
+pub(in crate::disruption) struct Search<'t, 's, 'a> {
     model: &'t Model<'a>,
     scores: &'t Scores<'a>,
     allowance: &'t Allowance,
@@ -64,13 +64,15 @@ struct Ranked {
     node: NodeIx,
     /// It cannot be removed alone.
     is_stuck: bool,
+    /// It is marked as one of the next to go, so that pods have gone elsewhere.
+    is_candidate: bool,
     /// Savings per disruption.
     rank: f64,
 }
 
 impl<'t, 's, 'a> Search<'t, 's, 'a> {
     /// A search that has not begun.
-    pub(super) fn new(
+    pub(in crate::disruption) fn new(
         trials: &'t mut Trials<'s, 'a>,
         scores: &'t Scores<'a>,
         allowance: &'t Allowance,
@@ -88,7 +90,7 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
     }
 
     /// Evaluates each candidate alone, then sets of them.
-    pub(super) fn run(mut self, candidates: Vec<NodeIx>) -> SearchOutcome {
+    pub(in crate::disruption) fn run(mut self, candidates: Vec<NodeIx>) -> SearchOutcome {
         self.evaluate_singles(candidates);
         let moves = self.moves();
         SearchOutcome { moves, singles: self.singles, diverging: self.diverging }
@@ -106,13 +108,15 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
             let outcome = found.map(|found| found.savings);
             let saving = outcome.as_ref().copied().unwrap_or(price);
             let rank = self.scores.rank(&[node], saving);
-            ranked.push(Ranked { node, is_stuck: outcome.is_err(), rank });
+            let is_candidate = self.model.nodes[node].is_candidate();
+            ranked.push(Ranked { node, is_stuck: outcome.is_err(), is_candidate, rank });
             self.singles.push(Single { node, outcome, residual_waste });
         }
         let name = |own: &Ranked| self.model.nodes[own.node].name;
         ranked.sort_by(|a, b| {
             a.is_stuck
                 .cmp(&b.is_stuck)
+                .then_with(|| b.is_candidate.cmp(&a.is_candidate))
                 .then_with(|| b.rank.total_cmp(&a.rank))
                 .then_with(|| name(a).cmp(name(b)))
         });
@@ -160,6 +164,26 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
     /// As many as can be removed together without anything new, in order. A node that has received
     /// pods of another is kept.
     pub(super) fn deletions(&mut self) -> Option<Move> {
+        let mut chosen = self.removable_together();
+        // Together, pods may find places in another order: where not all nodes can be removed, the
+        // first half of them is tried.
+        while chosen.len() > 1 {
+            if let Some(found) = self.try_set(&chosen) {
+                return Some(found);
+            }
+            chosen.truncate(chosen.len() / 2);
+        }
+        None
+    }
+
+    /// The nodes that can be removed one after the other without anything new, wherever their pods
+    /// are planned to go.
+    pub(in crate::disruption) fn go_later(mut self, candidates: Vec<NodeIx>) -> Vec<NodeIx> {
+        self.evaluate_singles(candidates);
+        self.removable_together()
+    }
+
+    fn removable_together(&mut self) -> Vec<NodeIx> {
         let mut removal = self.trials.incremental_removal();
         let mut chosen: Vec<NodeIx> = Vec::new();
         for index in 0..self.removable {
@@ -175,15 +199,7 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
                 chosen.pop();
             }
         }
-        // Together, pods may find places in another order: where not all nodes can be removed, the
-        // first half of them is tried.
-        while chosen.len() > 1 {
-            if let Some(found) = self.try_set(&chosen) {
-                return Some(found);
-            }
-            chosen.truncate(chosen.len() / 2);
-        }
-        None
+        chosen
     }
 
     /// Nodes whose pods fit on new ones that cost less: of those with the highest waste, by either

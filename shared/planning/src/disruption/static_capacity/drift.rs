@@ -162,7 +162,7 @@ pub(crate) fn with_pool_serving<R>(
     let snapshot = with_only_pool(model.snapshot, pool, &placed);
     let model = Model::new(&snapshot, &[]);
     let own = Scheduling::of(&model, SchedulingPurpose::Disruption);
-    let mut trials = Trials::of(&model, &own);
+    let mut trials = Trials::of(&model, &own, model.snapshot.now);
     trials.launched.clone_from(&scheduling.launched);
     work(&mut trials)
 }

@@ -54,6 +54,21 @@ fn savings_below_the_cost_of_moving_are_not_taken() {
     assert_eq!(priced(0.199).disruption().savings, usd(0.001));
 }
 
+#[test]
+fn a_move_pays_for_itself_within_the_time_for_which_nothing_has_changed() {
+    let changed = |minutes: i64| {
+        let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("n.xlarge", 4, 0.15)];
+        let event = crate::testing::now() - domain::SignedDuration::from_mins(minutes);
+        let claim = |claim: &mut domain::node_claim::NodeClaim| {
+            claim.status.last_pod_event = Some(event);
+        };
+        let world = cluster().selling(sold).node(node("n1").with_claim(claim));
+        world.pod(pod("a").cpu(3000).on("n1")).plan().disruptions.len()
+    };
+    // Both nodes for five minutes cost 1.25 cents, which saving 5 cents an hour pays back in 15.
+    assert_eq!((changed(14), changed(16)), (0, 1));
+}
+
 /// Nodes of four CPUs with two pods each that no other node has room for, and larger nodes on sale
 /// that cost a little less per CPU.
 fn full(nodes: usize) -> Cluster {
