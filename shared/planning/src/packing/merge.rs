@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use domain::money::UsdPerHour;
 
 use crate::feasibility::fit::fit;
-use crate::feasibility::host::HostCounts;
+use crate::feasibility::host::{HostCounts, host_affinity};
 use crate::feasibility::scope::Scope;
 use crate::feasibility::topology::Topology;
 use crate::ids::{PodIx, PoolIx, TypeIx};
@@ -73,12 +73,13 @@ pub(crate) fn dissolve(scope: Scope, mut nodes: Vec<NewNode>) -> Vec<NewNode> {
     nodes
 }
 
-/// The nodes without one of them, its pods on the others; `None` where some pod fits on none.
+/// The nodes without one of them, its pods on the others; `None` where some pod fits on none, or
+/// must share its host with others of the node.
 fn without(scope: Scope, nodes: &[NewNode], index: usize) -> Option<Vec<NewNode>> {
     let Scope { model, memo, .. } = scope;
     let going = &nodes[index];
     let pods: usize = going.members.iter().map(|member| member.pods.len()).sum();
-    if pods > PODS_MAX || is_reserved(model, going) {
+    if pods > PODS_MAX || is_reserved(model, going) || shares_by_affinity(scope, going) {
         return None;
     }
     let mut rest: Vec<NewNode> = nodes.to_vec();
@@ -97,6 +98,13 @@ fn without(scope: Scope, nodes: &[NewNode], index: usize) -> Option<Vec<NewNode>
         }
     }
     Some(rest)
+}
+
+/// Whether a pod of the node requires another on its host.
+fn shares_by_affinity(Scope { model, topology, .. }: Scope, node: &NewNode) -> bool {
+    let shapes = node.members.iter().filter_map(|member| member.pods.first());
+    let mut shapes = shapes.filter_map(|pod| model.shapes.of_pod[*pod]);
+    shapes.any(|shape| host_affinity(topology, shape).next().is_some())
 }
 
 /// One pod of a node as a node of its own.

@@ -1,9 +1,12 @@
 //! Pod affinity and anti-affinity, in both directions.
 
 use domain::label::{HOSTNAME, ZONE};
+use domain::plan::PlannedNodeClaim;
 use domain::pod::PreferredPodTerm;
 
-use crate::testing::{claim_of, cluster, listed, near, node, place_of, pod, pods_by_zone, unfit};
+use crate::testing::{
+    claim_of, cluster, instance_type, listed, near, node, place_of, pod, pods_by_zone, unfit,
+};
 
 const DB: (&str, &str) = ("app", "db");
 
@@ -108,4 +111,16 @@ fn a_wish_to_be_near_is_kept_where_it_can_be() {
     assert_eq!(place_of(&world.pod(wish(pod("web"))).plan(), "web"), Some("n2"));
     let alone = cluster().node(node("n1")).pod(wish(pod("web"))).plan();
     assert_eq!(place_of(&alone, "web"), Some("n1"));
+}
+
+#[test]
+fn pods_that_must_share_a_host_are_not_taken_apart_to_save_a_node() {
+    let together = pod("db").label(DB.0, DB.1).cpu(500).affinity(near(HOSTNAME, DB));
+    // Each of the others leaves room for one of them.
+    let world = cluster().selling(vec![instance_type("m.large", 2, 0.10)]);
+    let plan = world.pods(3, &together).pods(3, &pod("web").cpu(1300)).plan();
+    assert!(plan.unschedulable.is_empty());
+    let with_db =
+        |claim: &&PlannedNodeClaim| claim.pods.iter().any(|pod| pod.name.starts_with("db"));
+    assert_eq!(plan.node_claims.iter().filter(with_db).count(), 1);
 }
