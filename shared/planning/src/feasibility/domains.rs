@@ -3,11 +3,10 @@
 use std::rc::Rc;
 
 use domain::Text;
-use domain::taint::first_untolerated;
 
 use super::fit::Fit;
 use super::topology::SoftSpread;
-use super::topology::{Rule, Topology};
+use super::topology::{Group, Rule, Topology};
 use crate::ids::{PurchaseSet, ShapeIx, ZoneSet};
 use crate::model::Model;
 use crate::model::intern::KeyKind;
@@ -64,14 +63,24 @@ pub(crate) fn launchable_domains(
     domains
 }
 
-/// Values of the key that nodes of pools have whose taints the shape does not tolerate.
-pub(crate) fn tainted_domains(model: &Model, memo: &Memo, shape: ShapeIx, key: &Text) -> Vec<Text> {
+/// Values of a spread's key that new nodes could have which the spread counts, whoever they are
+/// launched for: also nodes that the shape's pods do not fit on or, as the constraint says, do not
+/// tolerate or may not go to.
+pub(crate) fn counted_domains(
+    model: &Model,
+    memo: &Memo,
+    shape: ShapeIx,
+    group: &Group,
+) -> Vec<Text> {
     let own = model.shape(shape);
-    let label = Label { key, requests: &own.requests };
+    let label = Label { key: &group.key, requests: &[] };
     let mut domains = Vec::new();
-    for pool in &model.pools {
-        let taints = &pool.node_pool.template.taints;
-        if first_untolerated(&own.spec.tolerations, taints).is_none() {
+    for pool in model.pools.iter().filter(|pool| pool.unfit.is_none()) {
+        if !group.counts_nodes_with(&pool.node_pool.template.taints) {
+            continue;
+        }
+        if !group.honors_affinity() {
+            domains.extend(pool_domains(model, memo, pool, &pool.everything(), label));
             continue;
         }
         for way in &own.node_alternatives {
@@ -158,7 +167,7 @@ fn pool_domains(
                 .open
                 .iter()
                 .find(|rule| rule.key == *key)
-                .map(|rule| sets.get(rule.set).as_list().unwrap_or_default().to_vec())
+                .map(|rule| model.label_values(key, &sets.get(rule.set)))
                 .unwrap_or_default()
         }
     }

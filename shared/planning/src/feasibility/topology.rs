@@ -115,9 +115,9 @@ impl Group {
             .is_none_or(|tolerations| first_untolerated(tolerations, taints).is_none())
     }
 
-    /// Whether pools whose taints the pod does not tolerate are left out of its domains.
-    pub(crate) fn honors_taints(&self) -> bool {
-        self.filter.as_ref().is_some_and(|filter| filter.tolerations.is_some())
+    /// Whether nodes that the pod may not go to are left out of its domains.
+    pub(crate) fn honors_affinity(&self) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.affinity_of.is_some())
     }
 }
 

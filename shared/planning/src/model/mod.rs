@@ -15,11 +15,12 @@ pub(crate) mod resources;
 pub(crate) mod shape;
 mod volume;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
 use domain::label;
 use domain::pod::Pod;
+use domain::requirement::{Operator, ValueSet};
 use domain::snapshot::ClusterSnapshot;
 
 use intern::{KeyKind, Sets};
@@ -49,6 +50,8 @@ pub(crate) struct Model<'a> {
     pub(crate) key_kinds: BTreeMap<Text, KeyKind>,
     /// Zone names by index.
     pub(crate) zones: IndexVec<ZoneIx, Text>,
+    /// Values of labels that some pool leaves open, as nodes and other pools have them.
+    open_labels: BTreeMap<Text, BTreeSet<Text>>,
 }
 
 impl<'a> Model<'a> {
@@ -61,7 +64,20 @@ impl<'a> Model<'a> {
         let pools = pool::pools(snapshot, &resources, &key_kinds, &zones, &mut sets);
         let nodes = node::nodes(snapshot, &resources);
         let shapes = Shapes::of(snapshot, virtual_pods, &resources, &mut sets);
-        Self { snapshot, resources, pools, nodes, shapes, sets, key_kinds, zones }
+        let open_labels = open_labels(&pools, &nodes, &shapes);
+        Self { snapshot, resources, pools, nodes, shapes, sets, key_kinds, zones, open_labels }
+    }
+
+    /// Values that a label of the user's own may get on new nodes, sorted: those that a list names.
+    /// Where any value would do, those that nodes or other pools have or pods name: a value of its
+    /// own would be a topology domain that no pod is in. Without any, one that is always the same.
+    pub(crate) fn label_values(&self, key: &Text, allowed: &ValueSet) -> Vec<Text> {
+        if let Some(list) = allowed.as_list() {
+            return list.to_vec();
+        }
+        let known = self.open_labels.get(key).into_iter().flatten();
+        let values: Vec<Text> = known.filter(|value| allowed.contains(value)).cloned().collect();
+        if values.is_empty() { allowed.representative().into_iter().collect() } else { values }
     }
 
     /// A shape by index.
@@ -73,6 +89,44 @@ impl<'a> Model<'a> {
     pub(crate) fn pod(&self, pod: PodIx) -> &'a Pod {
         self.shapes.pods[pod]
     }
+}
+
+/// Values that nodes and pools have, and pods name, of each label for which some pool names no list
+/// of values.
+fn open_labels(
+    pools: &IndexVec<PoolIx, Pool>,
+    nodes: &IndexVec<NodeIx, NodeView>,
+    shapes: &Shapes,
+) -> BTreeMap<Text, BTreeSet<Text>> {
+    let mut values: BTreeMap<Text, BTreeSet<Text>> = pools
+        .iter()
+        .flat_map(|pool| pool.own.iter())
+        .filter(|(_, rule)| rule.values.as_list().is_none())
+        .map(|(key, _)| (key.clone(), BTreeSet::new()))
+        .collect();
+    for (key, known) in &mut values {
+        let stays = nodes.iter().filter(|node| !node.is_leaving());
+        known.extend(stays.filter_map(|node| node.labels.get(key).cloned()));
+        for pool in pools {
+            let listed = pool.own.get(key).and_then(|rule| rule.values.as_list());
+            known.extend(listed.unwrap_or_default().iter().cloned());
+            known.extend(pool.fixed_label(key).cloned());
+        }
+        known.extend(shapes.list.iter().flat_map(|shape| values_named(shape, key)));
+    }
+    values
+}
+
+/// Values of a label that a shape requires.
+fn values_named(shape: &Shape, key: &Text) -> impl Iterator<Item = Text> {
+    let spec = shape.spec;
+    let selected = spec.node_selector.iter().filter(move |(own, _)| own == key);
+    let terms = spec.required_node_terms.iter().flatten();
+    let named = terms
+        .flat_map(|term| &term.expressions)
+        .filter(move |own| own.operator == Operator::In && own.key == *key);
+    let named = named.flat_map(|own| own.values.iter().cloned());
+    selected.map(|(_, value)| value.clone()).chain(named)
 }
 
 /// What decides each label key that a launch decides.

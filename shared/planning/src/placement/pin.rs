@@ -8,7 +8,7 @@ use domain::Text;
 use super::placer::Placer;
 use super::preference::Preferred;
 use crate::feasibility::constraint::Constraint;
-use crate::feasibility::domains::{launchable_domains, tainted_domains};
+use crate::feasibility::domains::{counted_domains, launchable_domains};
 use crate::feasibility::fit::Fit;
 use crate::feasibility::topology::{Rule, Topology};
 use crate::ids::{GroupIx, NodeIx, ShapeIx};
@@ -208,9 +208,7 @@ impl Placer<'_, '_> {
             .collect();
         if self.launches_nodes {
             domains.extend(self.launchable(shape, &own.key).iter().cloned());
-        }
-        if self.launches_nodes && !own.honors_taints() {
-            domains.extend(tainted_domains(self.model, self.memo, shape, &own.key));
+            domains.extend(counted_domains(self.model, self.memo, shape, own));
         }
         domains.sort();
         domains.dedup();

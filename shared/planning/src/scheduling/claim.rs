@@ -292,7 +292,7 @@ fn requirements_and_labels(
             continue;
         }
         // A label of the user's own gets one value, always the same.
-        if let Some(value) = set.representative() {
+        if let Some(value) = model.label_values(&rule.key, &set).into_iter().next() {
             labels.insert(rule.key.clone(), value.clone());
             all.add_label(&rule.key, &value);
         }

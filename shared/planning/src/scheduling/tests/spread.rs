@@ -1,14 +1,15 @@
 //! Topology spread constraints.
 
-use domain::label::{HOSTNAME, ZONE};
+use domain::label::{CAPACITY_TYPE, HOSTNAME, NODE_POOL, ZONE};
 use domain::pod::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
 use domain::requirement::Operator;
+use domain::resource::{NODES, Resources};
 use domain::settings::PreferencePolicy;
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    PodMaker, cluster, node, node_pool_of, node_pool_with, place_of, pod, pods_by_zone,
-    requirement, spread_over, taint, unfit,
+    PodMaker, claim_of, cluster, listed, node, node_pool_of, node_pool_with, place_of, pod,
+    pods_by_zone, requirement, spread_over, taint, unfit,
 };
 
 const WEB: (&str, &str) = ("app", "web");
@@ -150,4 +151,62 @@ fn zones_of_a_pool_that_pods_would_rather_avoid_count_and_are_used() {
     assert_eq!(pods_by_zone(&plan), [2, 2, 2]);
     let plan = zone_a_and_avoided_others().pods(6, &pod("web")).plan();
     assert_eq!(pods_by_zone(&plan), [6], "nothing asks for the others");
+}
+
+const TEAM: &str = "team";
+
+#[test]
+fn a_node_that_may_have_any_value_of_a_label_opens_no_empty_domain() {
+    let open = node_pool_of("default", &[requirement(TEAM, Operator::Exists, &[])]);
+    let teams = node_pool_of("teams", &[requirement(TEAM, Operator::In, &["blue", "red"])]);
+    let other = pod("other").on_nodes_with(NODE_POOL, "default");
+    let plan = cluster().pool(open).pool(teams).pods(4, &web(TEAM)).pod(other).plan();
+    assert!(plan.unschedulable.is_empty());
+    assert_eq!(listed(claim_of(&plan, "other"), TEAM), "blue");
+}
+
+#[test]
+fn a_spread_over_a_label_that_may_have_any_value_takes_those_that_nodes_have() {
+    let open = node_pool_of("default", &[requirement(TEAM, Operator::Exists, &[])]);
+    let world = cluster()
+        .pool(open)
+        .node(node("n1").label(TEAM, "blue"))
+        .node(node("n2").label(TEAM, "red"))
+        .pod(pod("a").cpu(3800).on("n1"))
+        .pod(pod("b").cpu(3800).on("n2"));
+    let plan = world.pods(2, &web(TEAM).cpu(1000)).plan();
+    let mut teams: Vec<String> = plan.node_claims.iter().map(|own| listed(own, TEAM)).collect();
+    teams.sort_unstable();
+    assert_eq!(teams, ["blue", "red"]);
+}
+
+#[test]
+fn zones_that_others_nodes_could_be_in_count_where_affinity_is_ignored() {
+    let constraint = TopologySpreadConstraint {
+        node_affinity_policy: NodeInclusionPolicy::Ignore,
+        ..spread_over(ZONE, WEB)
+    };
+    let web = web_with(constraint).requiring(requirement(ZONE, Operator::In, &["a"]));
+    // A node of the other, in zone b or c, would be one that has none.
+    let other = pod("other").requiring(requirement(ZONE, Operator::NotIn, &["a"]));
+    let plan = cluster().pods(3, &web).pod(other).plan();
+    assert_eq!(pods_by_zone(&plan), [1, 1]);
+    assert_eq!(plan.unschedulable.len(), 2);
+}
+
+#[test]
+fn pods_count_in_a_zone_only_once_they_have_a_node_there() {
+    let limited = node_pool_with("default", |template| {
+        template.requirements = vec![requirement(ZONE, Operator::In, &["a", "b"])];
+    });
+    let both = web(ZONE).spread(spread_over(CAPACITY_TYPE, WEB)).cpu(1500);
+    let plan = cluster()
+        .pool(limited)
+        .default_pool(|pool| pool.limits = Resources::new().with(NODES, 1))
+        .node(node("n1").in_zone("b"))
+        .pods(20, &both)
+        .plan();
+    // The pool has no node left for zone a.
+    assert_eq!(plan.node_claims.len(), 0);
+    assert_eq!(plan.placements.len(), 1);
 }
