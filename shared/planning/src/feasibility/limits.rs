@@ -72,6 +72,19 @@ impl Limits {
         u32::try_from(most).unwrap_or(u32::MAX)
     }
 
+    /// The largest share that a node of this capacity takes of anything that the pool's limits
+    /// leave; 0 where nothing is limited.
+    #[expect(clippy::cast_precision_loss, reason = "only ranks")]
+    pub(crate) fn share(&self, pool: PoolIx, capacity: &Resources) -> f64 {
+        let left = self.left.get(pool).map(Vec::as_slice).unwrap_or_default();
+        left.iter()
+            .map(|(name, left)| {
+                let amount = if &**name == NODES { 1 } else { capacity.get(name) };
+                amount as f64 / (*left).max(1) as f64
+            })
+            .fold(0.0, f64::max)
+    }
+
     /// Leaves types of which the pool may still launch one.
     pub(crate) fn keep_allowed(&self, index: PoolIx, pool: &Pool, types: &mut TypeSet) {
         if self.left.get(index).is_none_or(Vec::is_empty) {

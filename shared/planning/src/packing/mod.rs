@@ -139,7 +139,16 @@ fn pack_in_pools(
             best = next;
         }
     }
+    if !best.packing.left.is_empty() {
+        for scarce in setup.under_scarcity(limits) {
+            let next = scarce.pack(limits.clone(), items.to_vec(), &scarce.values);
+            if next.is_better_than(&best) {
+                best = next;
+            }
+        }
+    }
     if matches!(search, Search::Quick) {
+        *limits = best.limits;
         return best.packing;
     }
     for bin in setup.first_moves(items, &values, first_moves_within_budget(items.len(), &best)) {

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::bin::{Bin, bins};
 use crate::feasibility::host::host_affinity;
+use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
 use crate::feasibility::topology::Topology;
@@ -16,6 +17,7 @@ use crate::model::pool::Compatible;
 use crate::work::Item;
 
 /// What all rounds share.
+#[derive(Clone)]
 pub(super) struct Setup<'p, 'm, 'a> {
     pub(super) model: &'m Model<'a>,
     pub(super) topology: &'m Topology,
@@ -70,4 +72,32 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
             class_of,
         }
     }
+    /// What is packed by where limits leave pods out: the price of a node rises with its share of
+    /// what is left of its pool's limits. By what pods are worth, a little and above all, and then
+    /// with one pod worth hardly more than another, the smaller ones more.
+    pub(super) fn under_scarcity(&self, limits: &Limits) -> Vec<Self> {
+        let is_limited = |bin: &Bin| {
+            limits.share(bin.pool, &self.model.pools[bin.pool].types[bin.type_index].capacity)
+        };
+        let limited = self.bins.iter().flatten().any(|bin| is_limited(bin) > 0.0);
+        if !limited {
+            return Vec::new();
+        }
+        let least = self.values.iter().copied().filter(|value| *value > 0.0);
+        let least = least.fold(f64::INFINITY, f64::min);
+        let alike = self.values.iter().map(|value| 1.0 + least / value.max(least)).collect();
+        let dearest = self.bins.iter().flatten().map(|bin| bin.price).fold(0.0, f64::max);
+        [(1.0, &self.values), (SCARCE, &self.values), (SCARCE, &alike)]
+            .map(|(scarcity, values)| {
+                let mut bins = self.bins.clone();
+                for bin in bins.iter_mut().flatten() {
+                    bin.price += is_limited(bin) * dearest * scarcity;
+                }
+                Self { bins, values: values.clone(), ..self.clone() }
+            })
+            .into()
+    }
 }
+
+/// What all of a limit is worth at the most, in nodes of the dearest kind.
+const SCARCE: f64 = 1000.0;

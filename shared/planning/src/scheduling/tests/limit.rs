@@ -1,11 +1,12 @@
 //! `spec.limits` of NodePools.
 
+use domain::label::NODE_POOL;
 use domain::reason::NodePoolUnfit;
 use domain::resource::{CPU, NODES, Resources};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    Cluster, claim_of, cluster, node, node_pool, node_pool_with, pod, taint, unfit,
+    Cluster, claim_of, cluster, instance_type, node, node_pool, node_pool_with, pod, taint, unfit,
 };
 
 fn limited(resource: &str, amount: i64) -> Cluster {
@@ -88,4 +89,20 @@ fn past_the_limit_of_a_pool_pods_take_one_that_they_would_rather_avoid() {
     let mut pools: Vec<&str> = plan.node_claims.iter().map(|own| &*own.node_pool).collect();
     pools.sort_unstable();
     assert_eq!(pools, ["default", "first"]);
+}
+
+#[test]
+fn under_a_limit_on_nodes_pods_get_larger_ones_rather_than_none() {
+    let types = vec![instance_type("m.large", 2, 0.05), instance_type("m.2xlarge", 8, 0.40)];
+    let plan = limited(NODES, 2).selling(types).pods(24, &pod("a").cpu(500)).plan();
+    assert!(plan.unschedulable.is_empty());
+    assert_eq!(plan.node_claims.len(), 2);
+}
+
+#[test]
+fn a_limited_pool_is_left_to_pods_that_no_other_hosts() {
+    let world = limited(NODES, 1).pool(node_pool("other")).pods(3, &pod("any").cpu(7000));
+    let plan = world.pod(pod("only").cpu(6900).on_nodes_with(NODE_POOL, "default")).plan();
+    assert!(plan.unschedulable.is_empty());
+    assert_eq!(&*claim_of(&plan, "only").node_pool, "default");
 }
