@@ -22,7 +22,7 @@ use crate::ids::{IndexVec, PodIx, ShapeIx};
 use crate::work::Item;
 pub(crate) use kube_scheduler::{Scored, UpcomingNode};
 use pin::Choice;
-pub(crate) use placer::{Placements, Placer};
+pub(crate) use placer::{Cap, Placements, Placer};
 use preference::Preferred;
 
 /// An item that gets the next pod of its shape too is searched among this many of the latest.
@@ -83,13 +83,16 @@ impl Placer<'_, '_> {
         placements
     }
 
-    /// Priority first, then the larger, so that what is hard to place is placed while there is
-    /// room.
+    /// Priority first, then shapes that are put first, then the larger, so that what is hard to
+    /// place is placed while there is room.
     fn order(&self, a: ShapeIx, b: ShapeIx) -> Ordering {
+        let is_first = |shape: ShapeIx| self.first.contains(&shape);
+        let (a_is_first, b_is_first) = (is_first(a), is_first(b));
         let (a, b) = (self.model.shape(a), self.model.shape(b));
         b.spec
             .priority
             .cmp(&a.spec.priority)
+            .then_with(|| b_is_first.cmp(&a_is_first))
             .then_with(|| b.requests[..2].cmp(&a.requests[..2]))
             .then_with(|| b.requests.cmp(&a.requests))
     }

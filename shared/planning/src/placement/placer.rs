@@ -39,6 +39,17 @@ impl Placements {
     }
 }
 
+/// How many pods may be pinned where a packing left some of them.
+#[derive(Clone, Copy)]
+pub(crate) enum Cap {
+    /// As many as found a node.
+    Found,
+    /// No more on nodes of the kind.
+    NoneOfKind,
+    /// No more on new nodes.
+    NoneOfShape,
+}
+
 /// What decides which nodes admit a shape: ways of meeting its requirements, and tolerations.
 type AllowedKey = (Vec<ConjunctionId>, Vec<Toleration>);
 
@@ -66,6 +77,10 @@ pub(crate) struct Placer<'m, 'a> {
     pub(super) domains: FxHashMap<(ShapeIx, Text), Rc<Vec<Text>>>,
     /// Upper bound of pods of a shape for new nodes of one kind: more could not be launched.
     pub(super) caps: FxHashMap<(ShapeIx, ConjunctionId), usize>,
+    /// Shapes of which no more pods are planned for new nodes.
+    barred: BTreeSet<ShapeIx>,
+    /// Shapes whose pods come before others of their priority.
+    pub(super) first: BTreeSet<ShapeIx>,
     /// How many pods are items already, by shape and kind of node.
     pub(super) assigned: FxHashMap<(ShapeIx, ConjunctionId), usize>,
 }
@@ -89,6 +104,8 @@ impl<'m, 'a> Placer<'m, 'a> {
             eligible: FxHashMap::default(),
             domains: FxHashMap::default(),
             caps: FxHashMap::default(),
+            barred: BTreeSet::new(),
+            first: BTreeSet::new(),
             assigned: FxHashMap::default(),
         }
     }
@@ -114,6 +131,23 @@ impl<'m, 'a> Placer<'m, 'a> {
         self.allowed.clear();
     }
 
+    /// Has pods of these shapes come before others of their priority.
+    pub(crate) fn put_first(&mut self, shapes: BTreeSet<ShapeIx>) {
+        self.first = shapes;
+    }
+
+    /// Whether some node that is there, or that could be launched, admits pods of the shape,
+    /// whatever else is on it.
+    pub(crate) fn has_any_host(&mut self, shape: ShapeIx) -> bool {
+        let own = self.model.shape(shape);
+        if own.is_never_schedulable() {
+            return false;
+        }
+        let nodes = self.allowed_nodes(shape);
+        nodes.iter().any(|node| !self.state.closed[*node])
+            || own.unschedulable.is_none() && self.unpinned(shape).is_some()
+    }
+
     /// The least that a pod of the shape costs on a new node, in nano-USD an hour; 0 where none
     /// hosts it.
     pub(crate) fn value(&mut self, shape: ShapeIx) -> f64 {
@@ -126,25 +160,33 @@ impl<'m, 'a> Placer<'m, 'a> {
     pub(crate) fn reset_with(&mut self, soft_spread: SoftSpread, state: State) {
         self.reset(state);
         self.caps.clear();
+        self.barred.clear();
         self.soft_spread = soft_spread;
     }
 
-    /// Learns from a packing that left pods of pinned items: next time no more are pinned there
-    /// than found a node. Returns whether there was anything to learn.
-    pub(crate) fn cap(&mut self, items: &[Item], left: &[PodIx]) -> bool {
+    /// Learns from a packing that left pods of pinned items: next time fewer are pinned there.
+    /// Returns whether there was anything to learn.
+    pub(crate) fn cap(&mut self, items: &[Item], left: &[PodIx], cap: Cap) -> bool {
         let left: BTreeSet<PodIx> = left.iter().copied().collect();
         let mut has_learnt = false;
         for item in items {
             if pinned_keys(self.topology, item.shape, self.soft_spread).is_empty() {
                 continue;
             }
-            let key = (item.shape, item.conjunction);
             let missing = item.pods.iter().filter(|pod| left.contains(pod)).count();
-            if missing > 0 {
-                let assigned = self.assigned.get(&key).copied().unwrap_or(0);
-                let cap = self.caps.entry(key).or_insert(assigned);
-                *cap = cap.saturating_sub(missing);
-                has_learnt = true;
+            if missing == 0 {
+                continue;
+            }
+            has_learnt = true;
+            let key = (item.shape, item.conjunction);
+            let assigned = self.assigned.get(&key).copied().unwrap_or(0);
+            let most = self.caps.entry(key).or_insert(assigned);
+            match cap {
+                Cap::Found => *most = most.saturating_sub(missing),
+                Cap::NoneOfKind => *most = 0,
+                Cap::NoneOfShape => {
+                    self.barred.insert(item.shape);
+                }
             }
         }
         has_learnt
@@ -153,7 +195,11 @@ impl<'m, 'a> Placer<'m, 'a> {
     /// Whether one more pod of the shape may be planned for a new node of the kind.
     pub(super) fn may_add_pod(&self, shape: ShapeIx, conjunction: ConjunctionId) -> bool {
         let key = (shape, conjunction);
-        self.caps.get(&key).is_none_or(|cap| self.assigned.get(&key).copied().unwrap_or(0) < *cap)
+        !self.barred.contains(&shape)
+            && self
+                .caps
+                .get(&key)
+                .is_none_or(|cap| self.assigned.get(&key).copied().unwrap_or(0) < *cap)
     }
 
     /// Where a new node could come from; worked out once.

@@ -16,7 +16,7 @@ use crate::ids::{PodIx, ShapeIx};
 use crate::model::Model;
 use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::{Packing, Search, pack_for_less};
-use crate::placement::{Placements, Placer};
+use crate::placement::{Cap, Placements, Placer};
 use crate::relaxation::Budget;
 use crate::work::Item;
 use crate::work::NewNode;
@@ -42,9 +42,23 @@ pub(super) struct Attempt {
     pub(super) relaxation: Option<PackingRelaxation>,
 }
 
+/// How hard a cheap plan is sought.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// One packing, to know who is left.
+    Quick,
+    /// As far as the search budget goes.
+    Full,
+}
+
 /// Finds places twice where pods carry a soft spread over zones: with the spread required, and
 /// relaxed. The price decides between the two.
-pub(super) fn attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]) -> Attempt {
+pub(super) fn attempt(
+    placer: &mut Placer,
+    state: &State,
+    waiting: &[PodIx],
+    effort: Effort,
+) -> Attempt {
     let scope = placer.scope();
     let Scope { model, topology, memo } = scope;
     let mut first: BTreeMap<ShapeIx, &PodKey> = BTreeMap::new();
@@ -64,7 +78,7 @@ pub(super) fn attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]) -> 
     }
     let solved: OnceCell<Option<PackingRelaxation>> = OnceCell::new();
     let relaxation = |items: &[Item]| {
-        if items.is_empty() {
+        if items.is_empty() || effort == Effort::Quick {
             return Search::Quick;
         }
         let solve = || PackingRelaxation::solve(scope, &pods, budget(model, &pods));
@@ -122,10 +136,12 @@ fn fitted<'r>(
     let mut outcome = placer.place(waiting);
     let known = search(&outcome.items);
     let mut packing = pack_for_less(scope, &placer.state, &mut limits, &outcome.items, known);
-    for _ in 0..REPLACEMENTS_MAX {
-        // Pods that were counted in a domain and found no node there hold others back, or let too
-        // many in: count them out and place all again.
-        if packing.left.is_empty() || !placer.cap(&outcome.items, &packing.left) {
+    // Pods that were counted in a domain and found no node there hold others back, or let too many
+    // in: count them out and place all again, until each that is counted has a node.
+    let mut caps = CAPS.iter().flat_map(|(cap, times)| std::iter::repeat_n(*cap, *times));
+    while !packing.left.is_empty() {
+        let cap = caps.next().unwrap_or(Cap::NoneOfShape);
+        if !placer.cap(&outcome.items, &packing.left, cap) {
             break;
         }
         placer.reset(state.clone());
@@ -164,6 +180,7 @@ pub(super) fn demand(
     counted(model, launched.chain(outcome.placed.iter().map(|(pod, _)| pod))).into_iter().collect()
 }
 
-/// Placements are made again at most so often; each time fewer pods are counted where none is
-/// launched.
-const REPLACEMENTS_MAX: usize = 16;
+/// How pods are counted out, and how often so: if leaving out those that found no node does not
+/// settle it, nodes of these kinds are given up, and then new nodes for the shapes. In the end no
+/// shape is left that was counted in vain.
+const CAPS: [(Cap, usize); 2] = [(Cap::Found, 16), (Cap::NoneOfKind, 8)];

@@ -8,6 +8,7 @@ mod attempt;
 pub(crate) mod claim;
 mod offerings;
 mod priority;
+mod retry;
 mod soft_spread;
 pub(crate) mod static_capacity;
 pub(crate) mod unschedulable;
@@ -36,7 +37,7 @@ use crate::model::memo::Memo;
 use crate::model::node::NodeView;
 use crate::placement::{Placements, Placer};
 use crate::work::NewNode;
-use attempt::{Attempt, attempt, budget, demand};
+use attempt::{Attempt, budget, demand};
 use claim::Names;
 pub use offerings::offerings_of_claim;
 
@@ -92,7 +93,7 @@ impl Scheduling {
         let scope = Scope { model, topology: &topology, memo: &memo };
         let mut placer = Placer::new(scope, state.clone());
         let Attempt { mut outcome, packing, mut limits, mut relaxation } =
-            attempt(&mut placer, &state, &waiting);
+            retry::best_attempt(&mut placer, &state, &waiting);
         let packing = priority::enforce_priorities(
             scope,
             &placer.state,

@@ -5,7 +5,9 @@ use domain::label::ZONE;
 use domain::reason::NodePoolUnfit;
 use domain::resource::{CPU, NODES, Resources};
 
-use crate::testing::{claim_of, cluster, near, node, place_of, pod, pods_by_zone, unfit};
+use crate::testing::{
+    PodMaker, claim_of, cluster, is, near, node, node_pool_of, place_of, pod, pods_by_zone, unfit,
+};
 
 const DB: (&str, &str) = ("app", "db");
 
@@ -71,4 +73,17 @@ fn zones_that_running_pods_have_are_left_to_them() {
     let plan = world.pods(2, &apart).plan();
     assert_eq!(place_of(&plan, "db-0"), None);
     assert_eq!(pods_by_zone(&plan), [1, 1]);
+}
+
+#[test]
+fn a_pod_that_could_have_a_node_of_its_own_leaves_room_to_one_that_could_not() {
+    let in_b = |maker: PodMaker| maker.requiring(is(ZONE, "b"));
+    let plan = cluster()
+        .pool(node_pool_of("default", &[is(ZONE, "a")]))
+        .node(node("n1").in_zone("b"))
+        .pod(pod("large").cpu(3000))
+        .pod(in_b(pod("small")).cpu(2000))
+        .plan();
+    assert_eq!(place_of(&plan, "small"), Some("n1"));
+    claim_of(&plan, "large");
 }

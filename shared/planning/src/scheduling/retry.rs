@@ -1,0 +1,89 @@
+//! Further attempts where pods are left: they choose first.
+//!
+//! Pods are placed largest first. A pod that could have a node of its own then may take room that
+//! another needs, which only nodes that are there or a limited NodePool can host.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::attempt::{Attempt, Effort, attempt};
+use crate::feasibility::state::State;
+use crate::feasibility::topology::SoftSpread;
+use crate::ids::{PodIx, ShapeIx};
+use crate::model::Model;
+use crate::placement::Placer;
+
+/// Attempts beyond the first, at most.
+const RETRIES_MAX: usize = 3;
+
+/// An attempt, and where it left the placer.
+struct Reached {
+    attempt: Attempt,
+    soft_spread: SoftSpread,
+    state: State,
+}
+
+/// The attempt that leaves the fewest pods of the highest priorities. Another is made as long as it
+/// leaves fewer than the one before.
+pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]) -> Attempt {
+    let model = placer.scope().model;
+    let known = attempt(placer, state, waiting, Effort::Full);
+    let mut first = shapes_to_retry(placer, &known);
+    if first.is_empty() {
+        return known;
+    }
+    let mut best = reached(placer, known);
+    for _ in 0..RETRIES_MAX {
+        placer.put_first(first.clone());
+        let quick = attempt_anew(placer, state, waiting, Effort::Quick);
+        if !leaves_fewer(model, &quick.attempt, &best.attempt) {
+            break;
+        }
+        let full = attempt_anew(placer, state, waiting, Effort::Full);
+        let solved = best.attempt.relaxation;
+        best = if leaves_fewer(model, &quick.attempt, &full.attempt) { quick } else { full };
+        best.attempt.relaxation = best.attempt.relaxation.or(solved);
+        let count = first.len();
+        first.extend(shapes_to_retry(placer, &best.attempt));
+        if first.len() == count {
+            break;
+        }
+    }
+    placer.put_first(BTreeSet::new());
+    placer.reset_with(best.soft_spread, best.state);
+    best.attempt
+}
+
+fn attempt_anew(placer: &mut Placer, state: &State, waiting: &[PodIx], effort: Effort) -> Reached {
+    placer.reset_with(SoftSpread::Required, state.clone());
+    let next = attempt(placer, state, waiting, effort);
+    reached(placer, next)
+}
+
+fn reached(placer: &Placer, attempt: Attempt) -> Reached {
+    Reached { attempt, soft_spread: placer.soft_spread, state: placer.state.clone() }
+}
+
+fn left(attempt: &Attempt) -> impl Iterator<Item = PodIx> {
+    attempt.outcome.failed.iter().chain(&attempt.packing.left).copied()
+}
+
+/// Shapes of pods that are left although something could host one of them.
+fn shapes_to_retry(placer: &mut Placer, attempt: &Attempt) -> BTreeSet<ShapeIx> {
+    let model = placer.scope().model;
+    let shapes: BTreeSet<ShapeIx> =
+        left(attempt).filter_map(|pod| model.shapes.of_pod[pod]).collect();
+    shapes.into_iter().filter(|shape| placer.has_any_host(*shape)).collect()
+}
+
+/// Whether the first attempt leaves fewer pods of the highest priority of which they do not leave
+/// the same number.
+fn leaves_fewer(model: &Model, a: &Attempt, b: &Attempt) -> bool {
+    let mut difference: BTreeMap<Reverse<i32>, i64> = BTreeMap::new();
+    for (attempt, by) in [(a, 1), (b, -1)] {
+        for pod in left(attempt) {
+            *difference.entry(Reverse(model.pod(pod).spec.priority)).or_default() += by;
+        }
+    }
+    difference.into_values().find(|difference| *difference != 0).is_some_and(|own| own < 0)
+}
