@@ -17,12 +17,13 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::feasibility::domains::pinned_keys;
+use crate::feasibility::host::host_affinity;
 use crate::feasibility::state::{PodsOn, TopologyDomain};
-use crate::ids::{IndexVec, PodIx, ShapeIx};
+use crate::ids::{GroupIx, IndexVec, PodIx, ShapeIx};
 use crate::work::Item;
 pub(crate) use kube_scheduler::{Scored, UpcomingNode};
 use pin::Choice;
-pub(crate) use placer::{Cap, Placements, Placer};
+pub(crate) use placer::{Cap, Placements, Placer, Precedence};
 use preference::Preferred;
 
 /// An item that gets the next pod of its shape too is searched among this many of the latest.
@@ -83,18 +84,39 @@ impl Placer<'_, '_> {
         placements
     }
 
-    /// Priority first, then shapes that are put first, then the larger, so that what is hard to
-    /// place is placed while there is room.
+    /// Priority first, then what takes precedence, then the larger, so that what is hard to place is
+    /// placed while there is room.
     fn order(&self, a: ShapeIx, b: ShapeIx) -> Ordering {
-        let is_first = |shape: ShapeIx| self.first.contains(&shape);
-        let (a_is_first, b_is_first) = (is_first(a), is_first(b));
-        let (a, b) = (self.model.shape(a), self.model.shape(b));
-        b.spec
+        let Precedence { shapes, smaller_first } = &self.precedence;
+        let (own_a, own_b) = (self.model.shape(a), self.model.shape(b));
+        let by_size = own_b.requests[..2]
+            .cmp(&own_a.requests[..2])
+            .then_with(|| own_b.requests.cmp(&own_a.requests));
+        own_b
+            .spec
             .priority
-            .cmp(&a.spec.priority)
-            .then_with(|| b_is_first.cmp(&a_is_first))
-            .then_with(|| b.requests[..2].cmp(&a.requests[..2]))
-            .then_with(|| b.requests.cmp(&a.requests))
+            .cmp(&own_a.spec.priority)
+            .then_with(|| shapes.contains(&b).cmp(&shapes.contains(&a)))
+            .then(if *smaller_first { by_size.reverse() } else { by_size })
+    }
+
+    /// Whether pods that must share a host had better have a node of their own: they take
+    /// precedence, none has a place, and no node has room for all of them.
+    fn wants_host_of_its_own(&mut self, shape: ShapeIx, pods: usize) -> bool {
+        if !self.precedence.shapes.contains(&shape) {
+            return false;
+        }
+        let mut groups = host_affinity(self.topology, shape);
+        let is_first = |(group, selects_itself): (GroupIx, bool)| {
+            selects_itself && self.state.matched[group].is_empty()
+        };
+        if !groups.any(is_first) {
+            return false;
+        }
+        let requests = &self.model.shape(shape).requests;
+        let nodes = self.allowed_nodes(shape);
+        let mut open = nodes.iter().copied().filter(|node| !self.state.closed[*node]);
+        !open.any(|node| self.state.room_for(self.model, node, requests) as usize >= pods)
     }
 
     /// Returns the pods that found no place.
@@ -108,7 +130,11 @@ impl Placer<'_, '_> {
         if own.is_never_schedulable() {
             return pods;
         }
-        let rest = self.fill_existing(shape, pods, placements);
+        let rest = if self.wants_host_of_its_own(shape, pods.len()) {
+            pods
+        } else {
+            self.fill_existing(shape, pods, placements)
+        };
         if rest.is_empty() || own.unschedulable.is_some() {
             return rest;
         }

@@ -39,6 +39,15 @@ impl Placements {
     }
 }
 
+/// Which pods of one priority come first; without any, the larger.
+#[derive(Clone, Default)]
+pub(crate) struct Precedence {
+    /// Pods of these shapes. Those that must share a host do not take what little room a node has.
+    pub(crate) shapes: BTreeSet<ShapeIx>,
+    /// Smaller pods before larger ones.
+    pub(crate) smaller_first: bool,
+}
+
 /// How many pods may be pinned where a packing left some of them.
 #[derive(Clone, Copy)]
 pub(crate) enum Cap {
@@ -58,6 +67,8 @@ pub(crate) struct Placer<'m, 'a> {
     pub(super) model: &'m Model<'a>,
     pub(super) topology: &'m Topology,
     pub(super) memo: &'m Memo,
+    /// Which pods of one priority come first.
+    pub(crate) precedence: Precedence,
     /// Whether soft spreads settle where nodes are launched.
     pub(crate) soft_spread: SoftSpread,
     /// What has changed so far: pods placed count.
@@ -79,8 +90,6 @@ pub(crate) struct Placer<'m, 'a> {
     pub(super) caps: FxHashMap<(ShapeIx, ConjunctionId), usize>,
     /// Shapes of which no more pods are planned for new nodes.
     barred: BTreeSet<ShapeIx>,
-    /// Shapes whose pods come before others of their priority.
-    pub(super) first: BTreeSet<ShapeIx>,
     /// How many pods are items already, by shape and kind of node.
     pub(super) assigned: FxHashMap<(ShapeIx, ConjunctionId), usize>,
 }
@@ -105,7 +114,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             domains: FxHashMap::default(),
             caps: FxHashMap::default(),
             barred: BTreeSet::new(),
-            first: BTreeSet::new(),
+            precedence: Precedence::default(),
             assigned: FxHashMap::default(),
         }
     }
@@ -129,11 +138,6 @@ impl<'m, 'a> Placer<'m, 'a> {
         }
         self.rank = rank;
         self.allowed.clear();
-    }
-
-    /// Has pods of these shapes come before others of their priority.
-    pub(crate) fn put_first(&mut self, shapes: BTreeSet<ShapeIx>) {
-        self.first = shapes;
     }
 
     /// Whether some node that is there, or that could be launched, admits pods of the shape,

@@ -11,9 +11,9 @@ use crate::feasibility::state::State;
 use crate::feasibility::topology::SoftSpread;
 use crate::ids::{PodIx, ShapeIx};
 use crate::model::Model;
-use crate::placement::Placer;
+use crate::placement::{Placer, Precedence};
 
-/// Attempts beyond the first, at most.
+/// Attempts that are kept beyond the first, at most.
 const RETRIES_MAX: usize = 3;
 
 /// An attempt, and where it left the placer.
@@ -23,33 +23,34 @@ struct Reached {
     state: State,
 }
 
-/// The attempt that leaves the fewest pods of the highest priorities. Another is made as long as it
-/// leaves fewer than the one before.
+/// The attempt that leaves the fewest pods of the highest priorities. As long as one leaves fewer
+/// than the one before, others are made: with the shapes that are left first, or the smaller pods.
 pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]) -> Attempt {
     let model = placer.scope().model;
     let known = attempt(placer, state, waiting, Effort::Full);
-    let mut first = shapes_to_retry(placer, &known);
-    if first.is_empty() {
+    let mut shapes = shapes_to_retry(placer, &known);
+    if shapes.is_empty() {
         return known;
     }
     let mut best = reached(placer, known);
     for _ in 0..RETRIES_MAX {
-        placer.put_first(first.clone());
-        let quick = attempt_anew(placer, state, waiting, Effort::Quick);
-        if !leaves_fewer(model, &quick.attempt, &best.attempt) {
-            break;
-        }
+        let orders = [
+            Precedence { shapes: shapes.clone(), smaller_first: false },
+            Precedence { shapes: BTreeSet::new(), smaller_first: true },
+        ];
+        let better = orders.into_iter().find_map(|order| {
+            placer.precedence = order;
+            let quick = attempt_anew(placer, state, waiting, Effort::Quick);
+            leaves_fewer(model, &quick.attempt, &best.attempt).then_some(quick)
+        });
+        let Some(quick) = better else { break };
         let full = attempt_anew(placer, state, waiting, Effort::Full);
         let solved = best.attempt.relaxation;
         best = if leaves_fewer(model, &quick.attempt, &full.attempt) { quick } else { full };
         best.attempt.relaxation = best.attempt.relaxation.or(solved);
-        let count = first.len();
-        first.extend(shapes_to_retry(placer, &best.attempt));
-        if first.len() == count {
-            break;
-        }
+        shapes.extend(shapes_to_retry(placer, &best.attempt));
     }
-    placer.put_first(BTreeSet::new());
+    placer.precedence = Precedence::default();
     placer.reset_with(best.soft_spread, best.state);
     best.attempt
 }

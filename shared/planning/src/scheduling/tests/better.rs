@@ -1,7 +1,7 @@
 //! Where Outrigger does better than Karpenter on purpose; each is a row of the differences in
 //! README.md.
 
-use domain::label::ZONE;
+use domain::label::{HOSTNAME, ZONE};
 use domain::reason::NodePoolUnfit;
 use domain::resource::{CPU, NODES, Resources};
 
@@ -86,4 +86,23 @@ fn a_pod_that_could_have_a_node_of_its_own_leaves_room_to_one_that_could_not() {
         .plan();
     assert_eq!(place_of(&plan, "small"), Some("n1"));
     claim_of(&plan, "large");
+}
+
+#[test]
+fn pods_that_must_share_a_host_do_not_take_what_room_a_node_has_for_one_of_them() {
+    let together = pod("db").label(DB.0, DB.1).cpu(1500).affinity(near(HOSTNAME, DB));
+    let world = cluster().node(node("n1")).pod(pod("old").cpu(2000).on("n1"));
+    let plan = world.pods(3, &together).plan();
+    assert!(plan.unschedulable.is_empty());
+    assert_eq!(claim_of(&plan, "db-0").pods.len(), 3);
+}
+
+#[test]
+fn where_all_room_is_taken_more_small_pods_are_placed_rather_than_fewer_large_ones() {
+    let limited = cluster().default_pool(|pool| pool.limits = Resources::new().with(NODES, 1));
+    let plan =
+        limited.node(node("n1")).pod(pod("large").cpu(3000)).pods(3, &pod("small").cpu(1200));
+    let plan = plan.plan();
+    assert_eq!(plan.placements.len(), 3);
+    assert_eq!(plan.unschedulable.len(), 1);
 }
