@@ -41,10 +41,13 @@ def planner():
                 spots[name].closed = True
             for placement in plan["placements"]:
                 spots[placement["node"]].put(pods[placement["pod"]])
-            for claim in plan["nodeClaims"] + [claim for own in plan["disruptions"] for claim in own["replacements"]]:
+            replacements = [claim for own in plan["disruptions"] for claim in own["replacements"]]
+            for claim in plan["nodeClaims"] + replacements:
                 self.spots.append(self.launched(claim))
                 for key in claim["pods"]:
                     self.spots[-1].put(pods[key])
+                # Replacements are planned last, for the pods of what they replace.
+                self.spots[-1].closed = claim in replacements
 
         def launched(self, claim: dict):
             """A claim on the offering that it is planned for; the most that it may turn out to be counts for limits."""

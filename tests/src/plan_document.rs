@@ -21,6 +21,7 @@ pub fn document(plan: &Plan) -> Value {
         candidates: _,
         virtual_pods: _,
         totals,
+        figures: _,
     } = plan;
     json!({
         "apiVersion": "outrigger.dev/v1alpha1",

@@ -7,7 +7,7 @@ use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::plan::{
-    BlockedNode, LaunchOffering, Placement, Plan, PlannedDisruption, PlannedNodeClaim,
+    BlockedNode, LaunchOffering, Placement, Plan, PlanFigures, PlannedDisruption, PlannedNodeClaim,
     PlannedVirtualPod, Totals, UnschedulablePod,
 };
 use domain::pod::{Pod, PodKey, PodPhase, VirtualPodSource};
@@ -160,6 +160,7 @@ pub(crate) fn plan() -> Plan {
             hourly_after: usd(0.1722),
             lower_bound: Some(usd(0.0357)),
         },
+        figures: PlanFigures::default(),
     }
 }
 

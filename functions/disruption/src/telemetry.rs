@@ -1,6 +1,7 @@
 //! Logs and metrics of a disruption run.
 
 use controllers::disruption::{CommandChange, CommandEvent, DisruptionReport};
+use domain::plan::PlanFigures;
 use lambda::Telemetry;
 use lambda::metrics::Unit;
 
@@ -15,6 +16,9 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &DisruptionReport) {
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     let blocked = report.blocked.len() as f64;
     telemetry.metrics().gauge("outrigger_blocked_nodes_count", &[], Unit::Count, blocked);
+    if let Some(figures) = &report.figures {
+        record_figures(telemetry, figures);
+    }
     for node in &report.untainted {
         tracing::info!(%node, "stale disruption taint removed");
     }
@@ -22,6 +26,21 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &DisruptionReport) {
     telemetry.record_refused_plan(&report.refused);
     telemetry.record_launches(&report.launched, "disruption");
     telemetry.record_problems(&report.problems);
+}
+
+/// Gauges of what budgets allow and what could go, named and labelled as Karpenter's.
+fn record_figures(telemetry: &Telemetry, figures: &PlanFigures) {
+    let gauge = |name, labels: &[(&'static str, &str)], count: u32| {
+        telemetry.metrics().gauge(name, labels, Unit::Count, f64::from(count));
+    };
+    for ((pool, reason), allowed) in &figures.allowed_disruptions {
+        let labels = [("nodepool", &**pool), ("reason", reason.as_str())];
+        gauge("karpenter_nodepools_allowed_disruptions", &labels, *allowed);
+    }
+    for (reason, nodes) in &figures.eligible_nodes {
+        let labels = [("reason", reason.as_str())];
+        gauge("karpenter_voluntary_disruption_eligible_nodes", &labels, *nodes);
+    }
 }
 
 fn record_change(telemetry: &Telemetry, change: &CommandChange) {
@@ -46,5 +65,37 @@ fn record_change(telemetry: &Telemetry, change: &CommandChange) {
         }
         CommandEvent::Ended => telemetry.record_done("ended", 1),
         CommandEvent::Forgotten | CommandEvent::StartDelayed | CommandEvent::Waiting(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Timestamp;
+    use domain::reason::DisruptionReason;
+    use lambda::metrics::Metrics;
+
+    use super::*;
+
+    #[test]
+    fn figures_have_karpenters_names_and_labels() {
+        let telemetry = Telemetry::new(Metrics::new("Outrigger", "prod"));
+        let reason = DisruptionReason::Empty;
+        let figures = PlanFigures {
+            allowed_disruptions: [(("default".into(), reason), 2)].into(),
+            eligible_nodes: [(reason, 5)].into(),
+            ..PlanFigures::default()
+        };
+        record_figures(&telemetry, &figures);
+        let lines = telemetry.metrics().lines(Timestamp::UNIX_EPOCH);
+        let line = |name: &str| lines.iter().find(|line| line.get(name).is_some()).unwrap();
+        let allowed = line("karpenter_nodepools_allowed_disruptions");
+        assert_eq!(allowed["karpenter_nodepools_allowed_disruptions"], 2.0);
+        assert_eq!(
+            (&allowed["nodepool"], &allowed["reason"]),
+            (&"default".into(), &"Empty".into())
+        );
+        let eligible = line("karpenter_voluntary_disruption_eligible_nodes");
+        assert_eq!(eligible["karpenter_voluntary_disruption_eligible_nodes"], 5.0);
+        assert_eq!(eligible["reason"], "Empty");
     }
 }

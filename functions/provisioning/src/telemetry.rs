@@ -46,6 +46,10 @@ fn record_gauges(telemetry: &Telemetry, report: &ProvisioningReport) {
     count("karpenter_scheduler_unschedulable_pods_count", plan.unschedulable.len());
     let pending = usize::try_from(plan.totals.pending_pods).unwrap_or(usize::MAX);
     count("karpenter_scheduler_queue_depth", pending);
+    for (zone, pods) in &plan.figures.pending_by_zone {
+        let name = "karpenter_scheduler_pending_pods_by_effective_zone_count";
+        metrics.gauge(name, &[("zone", zone)], Unit::Count, f64::from(*pods));
+    }
     let unhostable = plan.unschedulable.iter().filter(|pod| pod.is_unhostable()).count();
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     let unhostable = unhostable as f64;

@@ -86,6 +86,8 @@ reasons! {
     DisruptionWaitingReadiness Normal,
     /// Consolidation would not reduce the cost.
     Unconsolidatable Normal,
+    /// The `Balanced` policy finds that a move saves enough for what it disrupts.
+    ConsolidationApproved Normal,
     /// Validation found that a consolidation no longer holds.
     ConsolidationRejected Normal,
     /// No node or NodePool can host a pod.

@@ -1,6 +1,8 @@
 //! A plan: what one tick wants done, complete, with its reasons. Nothing is left to decide while
 //! acting.
 
+use std::collections::BTreeMap;
+
 use crate::instance_type::CapacityType;
 use crate::label::Labels;
 use crate::money::UsdPerHour;
@@ -38,6 +40,42 @@ pub struct Plan {
     pub virtual_pods: Vec<PlannedVirtualPod>,
     /// What it comes to.
     pub totals: Totals,
+    /// What it was chosen from.
+    pub figures: PlanFigures,
+}
+
+/// What a plan was chosen from, and what it approved: for metrics and events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanFigures {
+    /// Pending pods by the zone that they may go to, whatever NodePools launch there; those that
+    /// may go to several or to none, by [`SEVERAL_ZONES`] and [`NO_ZONE`].
+    pub pending_by_zone: BTreeMap<Text, u32>,
+    /// How many more nodes of each NodePool may go for each voluntary reason before this plan; all
+    /// of them where no budget applies.
+    pub allowed_disruptions: BTreeMap<(Text, DisruptionReason), u32>,
+    /// Nodes that could go for each voluntary reason if budgets, and their pods' new places, let
+    /// them.
+    pub eligible_nodes: BTreeMap<DisruptionReason, u32>,
+    /// Moves that the `Balanced` policy of their NodePools approved.
+    pub approved: Vec<ApprovedMove>,
+}
+
+/// Of [`PlanFigures::pending_by_zone`], in Karpenter's word: more zones than one.
+pub const SEVERAL_ZONES: &str = "flexible";
+
+/// Of [`PlanFigures::pending_by_zone`], in Karpenter's word: requirements, volumes and other pods
+/// leave no zone.
+pub const NO_ZONE: &str = "none";
+
+/// A move that a `Balanced` NodePool approved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovedMove {
+    /// The NodePool.
+    pub node_pool: Text,
+    /// All nodes of the move.
+    pub nodes: Vec<Text>,
+    /// The score with what it is made of.
+    pub score: Text,
 }
 
 /// A NodeClaim to launch.

@@ -33,6 +33,7 @@ pub(crate) fn plan(
         candidates: _,
         virtual_pods: _,
         totals,
+        figures: _,
     } = plan;
     let title = cluster.map_or_else(|| "Plan".to_owned(), |name| format!("Plan for {name}"));
     let rows = node_row::rows(snapshot, plan);

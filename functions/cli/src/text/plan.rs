@@ -36,6 +36,7 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> S
         candidates: _,
         virtual_pods: _,
         totals,
+        figures: _,
     } = plan;
     let mut page = Page::new(canvas);
     let virtual_pods = VirtualPodPlacements::of(plan);

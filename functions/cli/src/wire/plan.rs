@@ -54,6 +54,7 @@ impl PlanDocument {
             candidates: _,
             virtual_pods,
             totals,
+            figures: _,
         } = plan;
         let Remarks { cluster, warnings, violations } = remarks;
         Self {

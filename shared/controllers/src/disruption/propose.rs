@@ -1,7 +1,7 @@
 //! Proposing disruptions, which a later run validates.
 
 use domain::SignedDuration;
-use domain::plan::{BlockedNode, PlannedDisruption};
+use domain::plan::{ApprovedMove, BlockedNode, PlannedDisruption};
 use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
 
 use super::report::CommandEvent;
@@ -24,6 +24,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         let plan = (self.run.core.propose)(self.snapshot);
         self.report.blocked.clone_from(&plan.blocked);
         self.blocked_events(&plan.blocked);
+        self.report.figures = Some(plan.figures.clone());
         if plan.disruptions.is_empty() {
             self.mark_candidates(&plan.candidates).await;
             for (number, disruption) in plan.awaiting_budget.iter().enumerate() {
@@ -40,6 +41,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         self.mark_candidates(&plan.candidates).await;
         for (number, disruption) in plan.disruptions.iter().enumerate() {
             let Some(command) = self.proposed(number, disruption) else { continue };
+            self.approval_events(disruption, &plan.figures.approved);
             if ends_without_validation(disruption) {
                 self.end_at_once(&command).await;
             } else {
@@ -97,6 +99,24 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 Some(claim.record.claim.name.clone())
             })
             .collect()
+    }
+
+    /// Events about a move that `Balanced` NodePools approved, as Karpenter's: on the NodeClaim of
+    /// a single node, otherwise on each NodePool.
+    fn approval_events(&mut self, disruption: &PlannedDisruption, approved: &[ApprovedMove]) {
+        for ApprovedMove { node_pool, nodes, score } in approved {
+            if *nodes != disruption.nodes {
+                continue;
+            }
+            let about = match nodes.as_slice() {
+                [node] => self.observed.claim_of_node(node).map_or_else(
+                    || Subject::NodePool(node_pool.clone()),
+                    |claim| Subject::NodeClaim(claim.record.claim.name.clone()),
+                ),
+                _ => Subject::NodePool(node_pool.clone()),
+            };
+            self.events.push(Event::new(about, EventReason::ConsolidationApproved, score));
+        }
     }
 
     fn blocked_events(&mut self, blocked: &[BlockedNode]) {

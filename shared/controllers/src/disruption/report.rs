@@ -1,6 +1,6 @@
 //! What a disruption run did.
 
-use domain::plan::BlockedNode;
+use domain::plan::{BlockedNode, PlanFigures};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::{SignedDuration, Text};
 
@@ -19,6 +19,8 @@ pub struct DisruptionReport {
     pub refused: Vec<Text>,
     /// Nodes that are not disrupted, with the reason, as far as planning looked for one.
     pub blocked: Vec<BlockedNode>,
+    /// What planning had to choose from; `None` where it proposed nothing.
+    pub figures: Option<PlanFigures>,
     /// Nodes from which a leftover taint `karpenter.sh/disrupted` was removed.
     pub untainted: Vec<Text>,
     /// Replacements that a fuse holds back; their commands were cancelled.

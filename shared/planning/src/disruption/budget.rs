@@ -15,11 +15,14 @@ use crate::model::node::NodeView;
 pub(super) struct Allowance {
     /// `None` where no budget applies.
     left: BTreeMap<(Text, DisruptionReason), Option<u32>>,
+    /// By NodePool, its nodes that could be disrupted at all.
+    available: BTreeMap<Text, u32>,
     /// Nodes disrupted by this plan, by pool, whatever the reason.
     taken: BTreeMap<Text, u32>,
 }
 
-const VOLUNTARY: [DisruptionReason; 3] =
+/// Reasons that budgets apply to.
+pub(super) const VOLUNTARY: [DisruptionReason; 3] =
     [DisruptionReason::Empty, DisruptionReason::Underutilized, DisruptionReason::Drifted];
 
 impl Allowance {
@@ -35,11 +38,12 @@ impl Allowance {
 
     /// As if there were no budgets.
     pub(super) const fn unlimited() -> Self {
-        Self { left: BTreeMap::new(), taken: BTreeMap::new() }
+        Self { left: BTreeMap::new(), available: BTreeMap::new(), taken: BTreeMap::new() }
     }
 
     fn of_members(model: &Model, is_member: impl Fn(&NodeView) -> bool) -> Self {
         let mut left = BTreeMap::new();
+        let mut available = BTreeMap::new();
         for pool in &model.snapshot.objects.node_pools {
             let members: Vec<_> = model
                 .nodes
@@ -60,6 +64,7 @@ impl Allowance {
                     node.is_leaving() || node.node.is_some_and(domain::node::Node::is_not_ready)
                 })
                 .count();
+            available.insert(pool.name.clone(), count(members.len() - unavailable));
             for reason in VOLUNTARY {
                 let allowed = pool
                     .allowed_disruptions(reason, count(members.len()), model.snapshot.now)
@@ -67,7 +72,15 @@ impl Allowance {
                 left.insert((pool.name.clone(), reason), allowed);
             }
         }
-        Self { left, taken: BTreeMap::new() }
+        Self { left, available, taken: BTreeMap::new() }
+    }
+
+    /// How many nodes of each pool could go for each reason before any of this plan.
+    pub(super) fn figures(&self) -> BTreeMap<(Text, DisruptionReason), u32> {
+        let all = |pool| self.available.get(pool).copied().unwrap_or(0);
+        let figures =
+            self.left.iter().map(|(key, left)| (key.clone(), left.unwrap_or(all(&key.0))));
+        figures.collect()
     }
 
     /// Whether budgets allow one more node for the reason.

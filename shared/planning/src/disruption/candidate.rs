@@ -140,6 +140,22 @@ impl Candidate {
         self.is_graceful() && !self.is_empty && waits && self.empty_only.is_none()
     }
 
+    /// Whether only budgets, its price and its pods' new places can keep it from going for a
+    /// voluntary reason.
+    pub(super) fn is_eligible_for(&self, reason: DisruptionReason) -> bool {
+        match reason {
+            DisruptionReason::Drifted => self.is_eventual() && self.drifted.is_some(),
+            DisruptionReason::Empty => {
+                self.is_empty
+                    && self.is_graceful()
+                    && self.consolidatable().is_ok()
+                    && !self.keeps_virtual_pods
+            }
+            DisruptionReason::Underutilized => self.is_consolidatable(),
+            _ => false,
+        }
+    }
+
     /// Whether `consolidateAfter` has passed and its pool consolidates such nodes: one with pods
     /// goes only where the pool consolidates more than empty ones.
     pub(super) fn consolidatable(&self) -> Result<(), NotDisruptable> {

@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::Text;
 use domain::drift::DriftReason;
 use domain::money::UsdPerHour;
-use domain::plan::{BlockedNode, Plan, PlannedDisruption, PlannedVirtualPod};
-use domain::reason::NotDisruptable;
+use domain::plan::{
+    ApprovedMove, BlockedNode, Plan, PlanFigures, PlannedDisruption, PlannedVirtualPod,
+};
+use domain::reason::{DisruptionReason, NotDisruptable};
 
-use super::budget::Allowance;
+use super::budget::{Allowance, VOLUNTARY};
 use super::candidate::Candidate;
+use super::figures::count;
 use super::score::Scores;
 use super::trial::{Decision, Trials};
 use crate::ids::{NodeIx, PodIx};
@@ -30,6 +33,7 @@ pub(super) struct Disruptor<'m, 'a> {
     pub(super) awaiting_budget: Vec<PlannedDisruption>,
     /// Names of nodes that later disruptions remove.
     pub(super) to_come: BTreeSet<Text>,
+    figures: PlanFigures,
 }
 
 /// A drifted node that may be replaced.
@@ -52,9 +56,18 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         for claim in &plan.node_claims {
             names.take(&claim.name);
         }
+        let allowance = Allowance::of(model);
+        let eligible =
+            |reason| count(candidates.iter().filter(|own| own.is_eligible_for(reason)).count());
+        let figures = PlanFigures {
+            allowed_disruptions: allowance.figures(),
+            eligible_nodes: VOLUNTARY.map(|reason| (reason, eligible(reason))).into(),
+            ..PlanFigures::default()
+        };
         Self {
             model,
-            allowance: Allowance::of(model),
+            allowance,
+            figures,
             scores,
             candidates,
             names,
@@ -67,7 +80,18 @@ impl<'m, 'a> Disruptor<'m, 'a> {
 
     /// Commits a decision and adds it to the plan.
     pub(super) fn push(&mut self, trials: &mut Trials, decision: Decision) {
-        self.disruptions.push(trials.decide(decision));
+        let nodes = decision.nodes.clone();
+        let disruption = trials.decide(decision);
+        if disruption.reason == DisruptionReason::Underutilized {
+            let scores = self.scores.balanced(self.model, &nodes, disruption.savings);
+            let approved = scores.into_iter().map(|(node_pool, score)| ApprovedMove {
+                node_pool,
+                nodes: disruption.nodes.clone(),
+                score: score.to_string().into(),
+            });
+            self.figures.approved.extend(approved);
+        }
+        self.disruptions.push(disruption);
     }
 
     /// Reports why a node is not disrupted.
@@ -127,6 +151,8 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         plan.blocked = self.blocked;
         plan.awaiting_budget = self.awaiting_budget;
         plan.candidates = self.to_come.into_iter().collect();
+        let pending_by_zone = plan.figures.pending_by_zone;
+        plan.figures = PlanFigures { pending_by_zone, ..self.figures };
         plan
     }
 }

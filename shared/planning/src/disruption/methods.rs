@@ -28,12 +28,7 @@ impl Disruptor<'_, '_> {
         let chosen: Vec<NodeIx> = self
             .candidates
             .iter()
-            .filter(|candidate| {
-                candidate.is_empty
-                    && candidate.is_graceful()
-                    && candidate.consolidatable().is_ok()
-                    && !candidate.keeps_virtual_pods
-            })
+            .filter(|candidate| candidate.is_eligible_for(DisruptionReason::Empty))
             .map(|candidate| candidate.node)
             .collect();
         let reason = DisruptionReason::Empty;

@@ -7,6 +7,7 @@
 //! Source: Karpenter `pkg/controllers/disruption/balanced.go`, with k = 2.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use domain::Text;
 use domain::Timestamp;
@@ -72,6 +73,36 @@ struct PoolTotal {
     is_balanced: bool,
 }
 
+/// What a `Balanced` pool thinks of a move.
+pub(super) struct PoolScore {
+    /// The share of the cost that it saves, over the share of all disruption that it is.
+    score: f64,
+    /// The share of the pool's cost that it saves.
+    saved: f64,
+    /// The share of the pool's disruption that it is.
+    disrupted: f64,
+}
+
+impl PoolScore {
+    /// Whether the pool does not approve.
+    fn is_low(&self) -> bool {
+        self.score < SCORE_MIN
+    }
+}
+
+impl fmt::Display for PoolScore {
+    /// In the words of Karpenter's event `ConsolidationApproved`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { score, saved, disrupted } = self;
+        let (saved, disrupted) = (saved * 100.0, disrupted * 100.0);
+        write!(
+            f,
+            "score {score:.2} >= threshold {SCORE_MIN:.2} (savings {saved:.1}%, disruption \
+             {disrupted:.1}%)"
+        )
+    }
+}
+
 impl<'a> Scores<'a> {
     /// Of all nodes of a model.
     pub(super) fn of(model: &Model<'a>) -> Self {
@@ -128,13 +159,31 @@ impl<'a> Scores<'a> {
     }
 
     /// Whether every `Balanced` pool of the nodes approves a move with such a saving.
-    #[expect(clippy::cast_precision_loss, reason = "scores are ratios")]
     pub(super) fn approve(
         &self,
         model: &Model,
         nodes: &[NodeIx],
         saving: UsdPerHour,
     ) -> Result<(), Unconsolidatable> {
+        let low = self.balanced(model, nodes, saving).into_iter().find(|own| own.1.is_low());
+        let Some((_, PoolScore { score, .. })) = low else { return Ok(()) };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 50"
+        )]
+        let score_percent = (score * 100.0) as u32;
+        Err(Unconsolidatable::Unbalanced { saving, score_percent })
+    }
+
+    /// The score of a move in each `Balanced` pool of its nodes.
+    #[expect(clippy::cast_precision_loss, reason = "scores are ratios")]
+    pub(super) fn balanced(
+        &self,
+        model: &Model,
+        nodes: &[NodeIx],
+        saving: UsdPerHour,
+    ) -> Vec<(Text, PoolScore)> {
         let total: f64 = nodes.iter().map(|node| self.by_node[*node].price).sum();
         let mut own: BTreeMap<&Text, (f64, f64)> = BTreeMap::new();
         for node in nodes {
@@ -144,27 +193,19 @@ impl<'a> Scores<'a> {
                 *disruption += self.by_node[*node].disruption;
             }
         }
-        for (name, (price, disruption)) in own {
-            let Some(pool) = self.pools.get(name).filter(|pool| pool.is_balanced) else { continue };
-            let share = saving.nanos() as f64 * price / total / pool.price;
+        let of_pool = |(name, (price, disruption)): (&Text, (f64, f64))| {
+            let pool = self.pools.get(name).filter(|pool| pool.is_balanced)?;
+            let saved = saving.nanos() as f64 * price / total / pool.price;
             let disrupted = disruption / pool.disruption;
             let score = match () {
                 () if pool.price <= 0.0 || pool.disruption <= 0.0 || total <= 0.0 => 0.0,
-                () if share <= 0.0 => 0.0,
+                () if saved <= 0.0 => 0.0,
                 () if disrupted <= 0.0 => f64::INFINITY,
-                () => share / disrupted,
+                () => saved / disrupted,
             };
-            if score < SCORE_MIN {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "between 0 and 50"
-                )]
-                let score_percent = (score * 100.0) as u32;
-                return Err(Unconsolidatable::Unbalanced { saving, score_percent });
-            }
-        }
-        Ok(())
+            Some((name.clone(), PoolScore { score, saved, disrupted }))
+        };
+        own.into_iter().filter_map(of_pool).collect()
     }
 }
 

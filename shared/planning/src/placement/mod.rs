@@ -84,8 +84,8 @@ impl Placer<'_, '_> {
         placements
     }
 
-    /// Priority first, then what takes precedence, then the larger, so that what is hard to place is
-    /// placed while there is room.
+    /// Priority first, then what takes precedence, then the larger, so that what is hard to place
+    /// is placed while there is room.
     fn order(&self, a: ShapeIx, b: ShapeIx) -> Ordering {
         let Precedence { shapes, smaller_first } = &self.precedence;
         let (own_a, own_b) = (self.model.shape(a), self.model.shape(b));

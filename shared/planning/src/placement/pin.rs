@@ -135,6 +135,12 @@ impl Placer<'_, '_> {
             .is_lt()
     }
 
+    /// Whether what is required between pods lets one more pod into a domain.
+    pub(crate) fn may_be_in(&mut self, shape: ShapeIx, key: &Text, domain: &Text) -> bool {
+        let constraints = self.constraints_of(shape);
+        self.domain_score(&constraints, key, domain).is_some()
+    }
+
     /// How well one more pod would do on a new node in the domain; `None` where a requirement
     /// between pods keeps it out.
     pub(super) fn domain_score(

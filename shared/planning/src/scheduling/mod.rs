@@ -12,6 +12,7 @@ mod retry;
 mod soft_spread;
 pub(crate) mod static_capacity;
 pub(crate) mod unschedulable;
+mod zones;
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ mod tests;
 use domain::Text;
 use domain::money::UsdPerHour;
 use domain::plan::{
-    Placement, Plan, PlannedNodeClaim, PlannedVirtualPod, Totals, UnschedulablePod,
+    Placement, Plan, PlanFigures, PlannedNodeClaim, PlannedVirtualPod, Totals, UnschedulablePod,
 };
 
 use domain::pod::Pod;
@@ -109,6 +110,7 @@ impl Scheduling {
         let (mut plan, launched) =
             plan(&mut placer, &mut limits, &outcome, &packing.nodes, &waiting);
         plan.totals.lower_bound = Some(lower_bound);
+        plan.figures.pending_by_zone = zones::pending_by_zone(&mut placer, state, &waiting);
         let state = placer.state;
         Self { plan, topology, memo, state, launched, placed: outcome.placed }
     }
@@ -258,6 +260,7 @@ fn plan(
         awaiting_budget: Vec::new(),
         candidates: Vec::new(),
         virtual_pods: virtual_pods(model, &outcome.placed, &launched_for, &failed),
+        figures: PlanFigures::default(),
     };
     (plan, counted)
 }

@@ -28,3 +28,14 @@ fn savings_that_are_small_for_their_disruption_are_not_taken() {
 fn savings_that_are_worth_their_disruption_are_taken() {
     assert!(is_disrupted(&crowded(ConsolidationPolicy::Balanced, 1).plan(), "n0"));
 }
+
+#[test]
+fn a_move_that_is_approved_shows_its_score() {
+    let approved = crowded(ConsolidationPolicy::Balanced, 1).plan().figures.approved;
+    let [only] = approved.as_slice() else { panic!("{approved:?}") };
+    assert_eq!((&*only.node_pool, only.nodes.as_slice()), ("default", &["n0".into()][..]));
+    // Half of one node's price of ten, for one node and pod of ten.
+    assert_eq!(&*only.score, "score 0.50 >= threshold 0.50 (savings 5.0%, disruption 10.0%)");
+    let without = crowded(ConsolidationPolicy::WhenEmptyOrUnderutilized, 1).plan().figures;
+    assert_eq!(without.approved, [], "other policies score nothing");
+}

@@ -6,7 +6,7 @@ use domain::pdb::CountOrPercent::{Count, Percent};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::taint::Taint;
 
-use crate::testing::{Cluster, budget, cluster, disrupted_for, node};
+use crate::testing::{Cluster, budget, cluster, disrupted_for, node, pod};
 
 /// `count` empty nodes.
 fn empty_nodes(count: usize, budgets: &[Budget]) -> Cluster {
@@ -83,4 +83,17 @@ fn what_a_budget_blocks_is_reported() {
             allowed: 1
         }
     );
+}
+
+#[test]
+fn what_budgets_allow_and_what_could_go_is_counted_before_the_plan() {
+    let of_empty = Budget { reasons: Some(vec![DisruptionReason::Empty]), ..budget(Count(2)) };
+    let busy = pod("p").cpu(3900).on("busy");
+    let figures = empty_nodes(5, &[of_empty]).node(node("busy")).pod(busy).plan().figures;
+    let allowed = |reason| figures.allowed_disruptions[&("default".into(), reason)];
+    assert_eq!(allowed(DisruptionReason::Empty), 2);
+    assert_eq!(allowed(DisruptionReason::Drifted), 6, "no budget applies: all nodes of the pool");
+    assert_eq!(figures.eligible_nodes[&DisruptionReason::Empty], 5);
+    assert_eq!(figures.eligible_nodes[&DisruptionReason::Underutilized], 1);
+    assert_eq!(figures.eligible_nodes[&DisruptionReason::Drifted], 0);
 }

@@ -9,8 +9,8 @@ use domain::resource::{CPU, Resources};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    Cluster, PodMaker, cluster, instance_type, is, node_pool_of, node_pool_with, offering, pod,
-    reasons, requirement, taint, unfit,
+    Cluster, PodMaker, cluster, instance_type, is, near, node, node_pool_of, node_pool_with,
+    offering, pod, reasons, requirement, taint, unfit,
 };
 
 /// Why pool `default` cannot host the pod.
@@ -133,4 +133,20 @@ fn each_pool_gives_its_own_reason() {
     let plan = cluster().pool(tainted).pod(pod("a").on_nodes_with(HOSTNAME, "n1")).plan();
     assert!(matches!(unfit(&plan, "a", "other"), NodePoolUnfit::Taint(_)));
     assert!(matches!(unfit(&plan, "a", "default"), NodePoolUnfit::Label { .. }));
+}
+
+#[test]
+fn pending_pods_are_counted_by_the_zone_that_they_may_go_to() {
+    let db = pod("db").label("app", "db").on("n1");
+    let plan = cluster()
+        .node(node("n1").in_zone("c"))
+        .pod(db)
+        .pod(pod("free"))
+        .pods(2, &pod("pinned").requiring(is(ZONE, "a")))
+        .pod(pod("near").affinity(near(ZONE, ("app", "db"))))
+        .pod(pod("torn").requiring(is(ZONE, "a")).affinity(near(ZONE, ("app", "db"))))
+        .plan();
+    let pending: Vec<(&str, u32)> =
+        plan.figures.pending_by_zone.iter().map(|(zone, pods)| (&**zone, *pods)).collect();
+    assert_eq!(pending, [("a", 2), ("c", 1), ("flexible", 1), ("none", 1)]);
 }
