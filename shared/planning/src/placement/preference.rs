@@ -56,7 +56,8 @@ impl Placer<'_, '_> {
             return None;
         }
         let mut preferred = Preferred { conjunction: way, fit, penalty: 0 };
-        if self.model.snapshot.settings.preference_policy == PreferencePolicy::Ignore {
+        let is_ignored = self.model.snapshot.settings.preference_policy == PreferencePolicy::Ignore;
+        if is_ignored || self.precedence.shapes.contains(&shape) {
             return Some(preferred);
         }
         for (weight, preference) in &self.model.shape(shape).preferences {

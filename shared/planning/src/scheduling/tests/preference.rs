@@ -1,11 +1,13 @@
 //! Preferences: kept where they can be, given up where they cannot.
 
 use domain::label::{ARCH, ZONE};
+use domain::resource::{NODES, Resources};
 use domain::settings::PreferencePolicy;
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    claim_of, cluster, is, listed, node, node_pool, node_pool_with, place_of, pod, taint,
+    claim_of, cluster, is, listed, node, node_pool, node_pool_of, node_pool_with, place_of, pod,
+    taint,
 };
 
 #[test]
@@ -67,4 +69,14 @@ fn a_node_that_would_rather_not_is_tried_last() {
     let plan = cluster().node(reluctant.clone()).node(node("n2")).pod(pod("a")).plan();
     assert_eq!(place_of(&plan, "a"), Some("n2"));
     assert_eq!(place_of(&cluster().node(reluctant).pod(pod("a")).plan(), "a"), Some("n1"));
+}
+
+#[test]
+fn a_preference_that_a_limit_leaves_no_node_for_is_given_up() {
+    let mut near = node_pool_of("near", &[is(ZONE, "a")]);
+    near.limits = Resources::new().with(NODES, 1);
+    let far = node_pool_of("default", &[is(ZONE, "b")]);
+    let large = pod("a").cpu(6000).preferring(10, is(ZONE, "a"));
+    let plan = cluster().pool(near).pool(far).pods(2, &large).plan();
+    assert!(plan.unschedulable.is_empty());
 }
