@@ -50,6 +50,11 @@ impl Limits {
         Self { left: IndexVec::new(), reserved: BTreeMap::new() }
     }
 
+    /// What the pool may still launch, by the resources that it limits.
+    pub(crate) fn left(&self, pool: PoolIx) -> &[(Text, i64)] {
+        &self.left[pool]
+    }
+
     /// Instances that new nodes use of a reservation.
     pub(crate) fn reserved(&self, reservation: &str) -> u32 {
         self.reserved.get(reservation).copied().unwrap_or(0)

@@ -6,6 +6,7 @@
 
 mod existing;
 mod kube_scheduler;
+mod least_by_zone;
 mod nominated;
 mod nominations;
 mod pin;

@@ -5,6 +5,11 @@ use domain::settings::SearchEffort;
 
 /// Limits on the work of solving a relaxation and proving its bound.
 pub(crate) struct Budget {
+    /// Steps of one round of dual ascent, at most.
+    pub(super) ascent_steps: usize,
+    /// Evaluations of a row on an offer in dual ascent, in all; with many rows there are fewer
+    /// steps.
+    pub(super) ascent_work: usize,
     /// With more rows than this, no patterns are generated.
     pub(super) rows_max: usize,
     /// Rows × rows × pivots, at most.
@@ -30,10 +35,12 @@ pub(crate) struct Budget {
 impl Budget {
     /// For plans that are carried out.
     const FULL: Self = Self {
+        ascent_steps: 400,
+        ascent_work: 16_000_000,
         rows_max: 256,
         pivot_work: 40_000_000,
-        rounds: 10,
-        passes: 5,
+        rounds: 5,
+        passes: 12,
         pricing_nodes: 60,
         pricing_nodes_max: 300,
         repair_passes: 3,
@@ -45,12 +52,17 @@ impl Budget {
     /// Dual prices without patterns: for what is only ranked by them, and for more copies than
     /// [`Self::COPIES_MAX`], where speed counts and patterns change nothing about the answer.
     pub(crate) const WITHOUT_PATTERNS: Self =
-        Self { rows_max: 0, repair_passes: 1, proof_rows_max: 0, ..Self::FULL };
+        Self { rows_max: 0, repair_passes: 1, proof_rows_max: 0, ..Self::QUICK };
 
     /// For a quick answer: patterns among many rows take longer to find than everything else.
-    const QUICK: Self = Self { rows_max: Self::QUICK_ROWS_MAX, ..Self::FULL };
+    const QUICK: Self = Self {
+        rows_max: Self::QUICK_ROWS_MAX,
+        ascent_steps: 200,
+        ascent_work: 8_000_000,
+        ..Self::FULL
+    };
 
-    const COPIES_MAX: u32 = 5_000;
+    const COPIES_MAX: u32 = 50_000;
 
     const QUICK_ROWS_MAX: usize = 64;
 

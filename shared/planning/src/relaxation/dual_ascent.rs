@@ -10,6 +10,7 @@
 //!
 //! Nothing here has to be exact: [`super::repair`] lowers whatever dual prices come out too high.
 
+use super::budget::Budget;
 use super::knapsack::Knapsack;
 use super::offer::{Offer, OfferIx};
 use super::row::{Duals, RowIx, Rows};
@@ -17,12 +18,8 @@ use crate::ids::{Idx, IndexVec};
 
 /// Rounds of ascent, each with more nodes than the one before.
 const ROUNDS: usize = 8;
-/// Steps of a round.
-const STEPS: usize = 200;
 /// Steps of later rounds are as short as if there had been this many before.
 const STEPS_BEHIND: usize = 60;
-/// Evaluations of a row on a node, in all; with many rows there are fewer steps.
-const WORK_MAX: usize = 8_000_000;
 /// With fewer steps than this, dual prices say less than a guess.
 const STEPS_MIN: usize = 30;
 
@@ -55,16 +52,20 @@ const JOINING_MAX: usize = 16;
 ///
 /// Of offers that are much alike, each would have to be raised by itself. So few take part at
 /// first, and those whose patterns turn out to exceed their prices by the most join.
-pub(super) fn duals(rows: &Rows, offers: &mut IndexVec<OfferIx, Offer>) -> Option<Duals> {
+pub(super) fn duals(
+    rows: &Rows,
+    offers: &mut IndexVec<OfferIx, Offer>,
+    budget: &Budget,
+) -> Option<Duals> {
     let counts: IndexVec<RowIx, f32> = rows.iter().map(|row| float(row.count)).collect();
     let mut nodes = efficient(offers, &counts);
-    let mut work = WORK_MAX;
+    let mut work = budget.ascent_work;
     let mut splits: Option<PriceSplits> = None;
     let mut duals = None;
     for round in 0..ROUNDS {
         let evaluations = (counts.len() * nodes.len()).max(1);
         // Half of what is left, so that those that join get their turn.
-        let steps = (work / 2 / evaluations).min(STEPS);
+        let steps = (work / 2 / evaluations).min(budget.ascent_steps);
         if steps < STEPS_MIN {
             break;
         }

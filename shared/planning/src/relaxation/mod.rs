@@ -15,7 +15,9 @@
 //! taken off with [`ROUNDING`].
 //!
 //! Capacity that is free, or that exists only a limited number of times, is not in the program: the
-//! most that it can hold is subtracted from the bound.
+//! most that it can hold is subtracted from the bound. Of offers that share a limit, dual prices
+//! may make patterns worth more than the offers cost, if the most that the limit allows of such
+//! excess is subtracted as well (Lagrangian relaxation of the limit, at its best multiplier).
 
 mod branch_and_bound;
 mod budget;
@@ -24,6 +26,7 @@ mod dual_ascent;
 mod dynamic_program;
 mod greedy;
 mod knapsack;
+mod limit;
 mod master;
 mod offer;
 mod pricing;
@@ -36,7 +39,8 @@ mod tests;
 use crate::ids::IndexVec;
 pub(crate) use budget::Budget;
 pub(crate) use column_generation::ColumnUse;
-pub(crate) use offer::{Capacity, Offer, OfferIx, undominated};
+use limit::LimitExcess;
+pub(crate) use offer::{Capacity, LimitIx, Offer, OfferIx, undominated};
 use row::{Duals, dual_value};
 pub(crate) use row::{Row, RowIx, Rows};
 
@@ -49,6 +53,10 @@ const ROUNDING: f64 = 1e-6;
 /// this allows: the lower the threshold, the longer each offer is examined.
 const PRICE_RATIO_MIN: f64 = 0.99;
 
+/// With limits, dual prices are scaled up by at most this factor, in so many steps.
+const LIMIT_SCALE_MAX: f64 = 16.0;
+const LIMIT_STEPS: u32 = 64;
+
 /// An offer is well used if a pattern on it can be worth this fraction of its price.
 const WELL_USED: f64 = 0.93;
 
@@ -58,6 +66,8 @@ pub(crate) struct Relaxation {
     offers: IndexVec<OfferIx, Offer>,
     /// Offers that can be had only a limited number of times.
     limited: Vec<Offer>,
+    /// By limit, how much there is of each of its amounts.
+    limits: IndexVec<LimitIx, Vec<i64>>,
     /// What one more copy of each row costs, in the unit of the offers' prices.
     duals: Duals,
     /// Whether the dual prices come from the program rather than from shares of single offers.
@@ -72,18 +82,20 @@ impl Relaxation {
         rows: &Rows,
         offers: IndexVec<OfferIx, Offer>,
         limited: Vec<Offer>,
+        limits: IndexVec<LimitIx, Vec<i64>>,
         budget: &Budget,
     ) -> Self {
         let mut relaxation = Self {
             offers,
             limited,
+            limits,
             duals: Duals::default(),
             is_solved: false,
             fractional: Vec::new(),
             well_used: Vec::new(),
         };
         let offers = &mut relaxation.offers;
-        let Some(mut start) = dual_ascent::duals(rows, offers) else {
+        let Some(mut start) = dual_ascent::duals(rows, offers, budget) else {
             relaxation.duals = cheapest_shares(rows, offers);
             return relaxation;
         };
@@ -147,20 +159,42 @@ impl Relaxation {
         }
         // The largest ratio of what a pattern can be worth to what its offer costs.
         let mut ratio = PRICE_RATIO_MIN;
-        for Offer { knapsack, .. } in
+        let mut without_limits = 0.0_f64;
+        let mut excess = LimitExcess::new(&self.limits);
+        for Offer { knapsack, limit, .. } in
             self.offers.iter_mut().filter(|offer| offer.knapsack.price > 0.0)
         {
-            let cutoff = knapsack.price * ratio;
+            let cutoff = knapsack.price * if limit.is_some() { 0.0 } else { ratio };
             let bound = knapsack.dual_value_bound(&self.duals, cutoff, budget);
             ratio = ratio.max(bound / knapsack.price);
+            match limit {
+                Some((limit, taken)) => excess.add(*limit, bound, knapsack.price, taken),
+                None => without_limits = without_limits.max(bound / knapsack.price),
+            }
         }
         let scale = (1.0 - ROUNDING) / ratio;
-        let duals: Duals = self.duals.iter().map(|dual| dual * scale).collect();
-        let mut total = dual_value(&duals, rows);
+        let value = dual_value(&self.duals, rows);
+        let scale_max = (1.0 - ROUNDING) / without_limits.max(ratio / LIMIT_SCALE_MAX);
+        let mut supplies: Vec<Supply> = Vec::new();
         for offer in self.limited.iter_mut().chain(&mut *free) {
             let price = offer.knapsack.price;
-            let bound = offer.knapsack.dual_value_bound(&duals, price, budget) * (1.0 + ROUNDING);
-            total -= (bound - price).max(0.0) * f64::from(offer.available);
+            let cutoff = price / if self.limits.is_empty() { scale } else { scale_max };
+            let bound = offer.knapsack.dual_value_bound(&self.duals, cutoff, budget);
+            supplies.push(Supply { bound, price, available: offer.available });
+        }
+        let total_at = |scale: f64| {
+            let most: f64 = supplies.iter().map(|supply| supply.excess(scale)).sum();
+            scale.mul_add(value, -most) - excess.at(scale)
+        };
+        let mut total = total_at(scale);
+        if !self.limits.is_empty() {
+            // The larger dual prices are, the more of what limits allow is subtracted.
+            let step = (scale_max / scale).max(1.0).powf(1.0 / f64::from(LIMIT_STEPS));
+            let mut scale = scale;
+            for _ in 0..LIMIT_STEPS {
+                scale = (scale * step).min(scale_max);
+                total = total.max(total_at(scale));
+            }
         }
         let proven = total.max(self.dearest_single(rows, free)) * (1.0 - ROUNDING);
         proven.max(0.0)
@@ -187,17 +221,28 @@ impl Relaxation {
     }
 }
 
+/// Capacity that exists a limited number of times.
+struct Supply {
+    /// The most that copies on one node can be worth.
+    bound: f64,
+    price: f64,
+    available: u32,
+}
+
+impl Supply {
+    /// The most by which copies on all of it can be worth more than it costs, at dual prices scaled
+    /// by a factor.
+    fn excess(&self, scale: f64) -> f64 {
+        let each = (self.bound * scale * (1.0 + ROUNDING) - self.price).max(0.0);
+        each * f64::from(self.available)
+    }
+}
+
 /// For each row, the least that a copy costs by the share of an offer that it takes.
 fn cheapest_shares(rows: &Rows, offers: &IndexVec<OfferIx, Offer>) -> Duals {
     let mut least: Duals = IndexVec::filled(f64::INFINITY, rows.len());
-    for Offer { knapsack, .. } in offers {
-        for (item, shares) in
-            knapsack.items.iter().zip(knapsack.shares.chunks_exact(knapsack.amounts.len()))
-        {
-            let share = shares.iter().copied().fold(0.0, f64::max) * knapsack.price;
-            let own = &mut least[item.row];
-            *own = own.min(share);
-        }
+    for offer in offers {
+        offer.lower_to_shares(&mut least);
     }
     least.into_iter().map(|least| if least.is_finite() { least } else { 0.0 }).collect()
 }

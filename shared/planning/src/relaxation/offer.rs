@@ -2,7 +2,7 @@
 
 use super::knapsack::{Item, Knapsack, copies_that_fit};
 use super::row::{RowIx, Rows};
-use crate::ids::idx;
+use crate::ids::{IndexVec, idx};
 
 idx! {
     /// An offer that can be had any number of times.
@@ -28,9 +28,22 @@ pub(crate) struct Offer {
     pub(super) knapsack: Knapsack,
     /// How many such nodes there are.
     pub(super) available: u32,
+    /// The limit that such nodes count against together with others, and how much of each of its
+    /// amounts one of them takes.
+    pub(super) limit: Option<(LimitIx, Vec<i64>)>,
+}
+
+idx! {
+    /// A limit that several offers share.
+    LimitIx
 }
 
 impl Offer {
+    /// The offer, counted against a limit: one node takes so much of each of its amounts.
+    pub(crate) fn within(self, limit: LimitIx, taken: Vec<i64>) -> Self {
+        Self { limit: Some((limit, taken)), ..self }
+    }
+
     /// The offer for those rows that fit and are accepted; `None` where there are none. `accepts`
     /// is asked about rows that fit only.
     pub(crate) fn new(
@@ -76,19 +89,44 @@ impl Offer {
         Some(Self {
             knapsack: Knapsack { price, items, resources, shares, requests, amounts, weights },
             available: capacity.available,
+            limit: None,
         })
     }
 }
 
+impl Offer {
+    /// For each row that fits, the price of the share that one copy takes.
+    fn share_prices(&self) -> impl Iterator<Item = (RowIx, f64)> {
+        let Knapsack { price, items, shares, amounts, .. } = &self.knapsack;
+        items.iter().zip(shares.chunks_exact(amounts.len())).map(move |(item, shares)| {
+            (item.row, shares.iter().copied().fold(0.0, f64::max) * price)
+        })
+    }
+
+    /// Lowers, by row, the least price of a share to this offer's.
+    pub(crate) fn lower_to_shares(&self, least: &mut IndexVec<RowIx, f64>) {
+        for (row, price) in self.share_prices() {
+            least[row] = least[row].min(price);
+        }
+    }
+
+    /// Whether a copy of some row takes a share whose price is at most so many times the least.
+    pub(crate) fn has_share_within(&self, least: &IndexVec<RowIx, f64>, times: f64) -> bool {
+        self.share_prices().any(|(row, price)| price <= least[row] * times)
+    }
+}
+
 /// Leaves out offers that another dominates: no dearer, no smaller, and open to the same rows. The
-/// rest comes cheapest first; of equal prices, the least key first.
+/// rest comes cheapest first; of equal prices, the least key first. What counts against a limit
+/// dominates nothing, as there may be too little of it.
 pub(crate) fn undominated<K: Ord>(mut offers: Vec<(K, Offer)>) -> Vec<(K, Offer)> {
     offers.sort_by(|(a_key, a), (b_key, b)| {
         a.knapsack.price.total_cmp(&b.knapsack.price).then_with(|| a_key.cmp(b_key))
     });
     let mut kept: Vec<(K, Offer)> = Vec::new();
     for (key, offer) in offers {
-        if !kept.iter().any(|(_, other)| other.knapsack.holds_all_of(&offer.knapsack)) {
+        let mut unlimited = kept.iter().filter(|(_, other)| other.limit.is_none());
+        if !unlimited.any(|(_, other)| other.knapsack.holds_all_of(&offer.knapsack)) {
             kept.push((key, offer));
         }
     }

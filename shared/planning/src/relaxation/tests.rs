@@ -22,7 +22,7 @@ fn budget() -> &'static Budget {
 
 fn solved(rows: &Rows, price: f64, amounts: [i64; 2]) -> Relaxation {
     let offers = vec![offer(rows, price, amounts, u32::MAX)];
-    Relaxation::solve(rows, offers.into(), Vec::new(), budget())
+    Relaxation::solve(rows, offers.into(), Vec::new(), IndexVec::new(), budget())
 }
 
 /// The bound is at most the price, and at least 99 % of it.
@@ -70,7 +70,8 @@ fn limited_capacity_counts_as_often_as_it_is_available() {
     let rows: Rows = vec![row(20, [5, 1])].into();
     let offers = vec![offer(&rows, 100.0, [10, 10], u32::MAX)];
     let limited = vec![offer(&rows, 1.0, [10, 10], 3)];
-    let mut relaxation = Relaxation::solve(&rows, offers.into(), limited, budget());
+    let mut relaxation =
+        Relaxation::solve(&rows, offers.into(), limited, IndexVec::new(), budget());
     assert_near(relaxation.lower_bound(&rows, &mut [], budget()), 703.0);
 }
 
@@ -101,4 +102,27 @@ fn an_offer_that_accepts_no_row_is_none() {
     let rows: Rows = vec![row(1, [5, 1])].into();
     let capacity = Capacity { price: 1.0, amounts: &[4, 4], available: 1, resource_order: &[0, 1] };
     assert!(Offer::new(&rows, &capacity, |_| true).is_none());
+}
+
+#[test]
+fn what_a_limit_leaves_over_is_bought_where_it_is_dearer() {
+    let rows: Rows = vec![row(20, [5, 5])].into();
+    let limit = LimitIx::new(0);
+    let offers = vec![
+        offer(&rows, 100.0, [10, 10], u32::MAX).within(limit, vec![10]),
+        offer(&rows, 200.0, [10, 10], u32::MAX),
+    ];
+    let limits = vec![vec![40]].into();
+    let mut relaxation = Relaxation::solve(&rows, offers.into(), Vec::new(), limits, budget());
+    // Four nodes within the limit, six beside it.
+    assert_near(relaxation.lower_bound(&rows, &mut [], budget()), 1600.0);
+}
+
+#[test]
+fn a_limit_that_leaves_enough_changes_nothing() {
+    let rows: Rows = vec![row(20, [5, 5])].into();
+    let offers = vec![offer(&rows, 100.0, [10, 10], u32::MAX).within(LimitIx::new(0), vec![10])];
+    let limits = vec![vec![1000]].into();
+    let mut relaxation = Relaxation::solve(&rows, offers.into(), Vec::new(), limits, budget());
+    assert_near(relaxation.lower_bound(&rows, &mut [], budget()), 1000.0);
 }

@@ -61,29 +61,31 @@ pub(super) fn attempt(
 ) -> Attempt {
     let scope = placer.scope();
     let Scope { model, topology, memo } = scope;
-    let mut first: BTreeMap<ShapeIx, &PodKey> = BTreeMap::new();
-    for pod in waiting {
-        if let Some(shape) = model.shapes.of_pod[*pod] {
-            let own = first.entry(shape).or_insert(&model.pod(*pod).key);
-            *own = (*own).min(&model.pod(*pod).key);
-        }
-    }
-    let mut pods: Vec<(ShapeIx, u32)> = counted(model, waiting.iter()).into_iter().collect();
-    // Shapes are numbered as the snapshot lists pods.
-    pods.sort_by_key(|(shape, _)| first.get(shape).copied());
+    let pods = pods_by_shape(model, waiting);
     let has_soft_spread =
         soft_spread::has_soft_zone_spread(topology, pods.iter().map(|(shape, _)| *shape));
     if has_soft_spread {
         placer.reset_with(SoftSpread::Relaxed, state.clone());
     }
+    let is_quick = model.snapshot.settings.search_effort == SearchEffort::Quick;
+    let least_by_zone = if is_quick { Vec::new() } else { placer.least_by_zone(&pods) };
     let solved: OnceCell<Option<PackingRelaxation>> = OnceCell::new();
+    let of_items: OnceCell<Option<PackingRelaxation>> = OnceCell::new();
     let relaxation = |items: &[Item]| {
         if items.is_empty() || effort == Effort::Quick {
             return Search::Quick;
         }
-        let solve = || PackingRelaxation::solve(scope, &pods, budget(model, &pods));
-        let relaxation = solved.get_or_init(solve).as_ref();
-        relaxation.filter(|own| own.is_solved()).map_or(Search::Alone, Search::With)
+        let budget = budget(model, &pods);
+        let solve = || PackingRelaxation::solve(scope, &pods, &least_by_zone, budget);
+        let known = solved.get_or_init(solve).as_ref().filter(|own| own.is_solved());
+        let is_enough = is_quick || known.is_some_and(|own| own.tells_apart(model, items));
+        let own = if is_enough {
+            known
+        } else {
+            let solve_items = || PackingRelaxation::solve_items(scope, items, budget);
+            of_items.get_or_init(solve_items).as_ref().filter(|own| own.is_solved())
+        };
+        own.map_or(Search::Alone, Search::With)
     };
     let (outcome, mut packing, limits) = fitted(placer, state, waiting, relaxation);
     if !has_soft_spread || packing.nodes.is_empty() {
@@ -150,6 +152,21 @@ fn fitted<'r>(
         packing = pack_for_less(scope, &placer.state, &mut limits, &outcome.items, known);
     }
     (outcome, packing, limits)
+}
+
+/// How many pods of each shape someone waits for, in the order of the pods' names.
+fn pods_by_shape(model: &Model, waiting: &[PodIx]) -> Vec<(ShapeIx, u32)> {
+    let mut first: BTreeMap<ShapeIx, &PodKey> = BTreeMap::new();
+    for pod in waiting {
+        if let Some(shape) = model.shapes.of_pod[*pod] {
+            let own = first.entry(shape).or_insert(&model.pod(*pod).key);
+            *own = (*own).min(&model.pod(*pod).key);
+        }
+    }
+    let mut pods: Vec<(ShapeIx, u32)> = counted(model, waiting.iter()).into_iter().collect();
+    // Shapes are numbered as the snapshot lists pods.
+    pods.sort_by_key(|(shape, _)| first.get(shape).copied());
+    pods
 }
 
 /// By shape, how many of the pods someone waits for.

@@ -2,7 +2,9 @@
 //! them.
 
 mod item;
+mod least_by_zone;
 mod new_node;
 
 pub(crate) use item::Item;
+pub(crate) use least_by_zone::LeastByZone;
 pub(crate) use new_node::{Member, NewNode};

@@ -52,10 +52,11 @@ impl Trials<'_, '_> {
             *counts.entry(shape).or_default() += 1;
         }
         let pods: Vec<(ShapeIx, u32)> = counts.into_iter().collect();
-        let relaxation = PackingRelaxation::solve(self.scope, &pods, &Budget::WITHOUT_PATTERNS);
+        let relaxation =
+            PackingRelaxation::solve(self.scope, &pods, &[], &Budget::WITHOUT_PATTERNS);
         let mut dual_prices = IndexVec::filled(0.0, model.shapes.list.len());
         for (shape, _) in pods {
-            let solved = relaxation.as_ref().and_then(|own| own.dual_price(shape));
+            let solved = relaxation.as_ref().and_then(|own| own.least_dual_price(shape));
             dual_prices[shape] = solved.unwrap_or_else(|| self.placer.value(shape));
         }
         dual_prices

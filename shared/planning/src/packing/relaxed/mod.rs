@@ -2,10 +2,13 @@
 //! [`crate::relaxation`], and its answers in terms of shapes and instance types.
 //!
 //! The relaxation keeps what a node must have for its pods: room beside the DaemonSets, labels,
-//! taints, one pod per host where pods repel their like. It drops everything else: limits, spreads,
-//! affinity, soft constraints, `minValues`, whole numbers of nodes. Fewer constraints never cost
-//! more, so its bound holds for every plan.
+//! taints, and no more pods than may share a host ([`host_groups`]). Of a shape that must be spread
+//! over zones, it keeps how many pods each zone has at the least, and of limits of NodePools what
+//! all nodes of a pool take together. It drops everything else: affinity, soft constraints,
+//! `minValues`, whole numbers of nodes. Fewer constraints never cost more, so its bound holds for
+//! every plan.
 
+mod host_groups;
 mod offers;
 mod rows;
 
@@ -16,9 +19,13 @@ use crate::feasibility::scope::Scope;
 use crate::ids::{IndexVec, ShapeIx};
 use crate::model::Model;
 use crate::packing::bin::NodeKind;
+use crate::packing::relaxed::host_groups::HostGroups;
 use crate::packing::relaxed::offers::{Sold, free_capacity, sold};
-use crate::packing::relaxed::rows::{DemandRows, RowPods, demand_rows};
+use crate::packing::relaxed::rows::{
+    Demand, DemandRows, RowPods, ShapeRows, demand_rows, demands_of_items, demands_of_pods,
+};
 use crate::relaxation::{Budget, OfferIx, Relaxation, RowIx, Rows};
+use crate::work::{Item, LeastByZone};
 
 /// A pattern of the fractional solution.
 pub(crate) struct ColumnUse {
@@ -35,7 +42,8 @@ pub(crate) struct PackingRelaxation {
     relaxation: Relaxation,
     rows: Rows,
     pods_of_row: IndexVec<RowIx, RowPods>,
-    row_of_shape: IndexVec<ShapeIx, Option<RowIx>>,
+    rows_of_shape: IndexVec<ShapeIx, ShapeRows>,
+    host_groups: HostGroups,
     /// Most used first.
     fractional: Vec<ColumnUse>,
     /// Types on which pods can be worth nearly the price, each with the most that they can be
@@ -44,22 +52,66 @@ pub(crate) struct PackingRelaxation {
 }
 
 impl PackingRelaxation {
-    /// Solves the relaxation for pods, by shape, as far as the budget goes. `None` where no new
-    /// node could host any of them.
-    pub(crate) fn solve(scope: Scope, pods: &[(ShapeIx, u32)], budget: &Budget) -> Option<Self> {
-        let DemandRows { rows, pods_of_row, row_of_shape, classes } = demand_rows(scope, pods);
-        let Sold { nodes, offers, limited } = sold(scope.model, &rows, &pods_of_row, &classes);
+    /// Solves the relaxation for pods, by shape, as far as the budget goes: what it says holds for
+    /// any plan. `None` where no new node could host any of them.
+    ///
+    /// Of the shapes in `least_by_zone`, so many pods will be in each of these zones, whatever the
+    /// plan.
+    pub(crate) fn solve(
+        scope: Scope,
+        pods: &[(ShapeIx, u32)],
+        least_by_zone: &[LeastByZone],
+        budget: &Budget,
+    ) -> Option<Self> {
+        let demands = demands_of_pods(scope, pods, least_by_zone);
+        Self::of(scope, &demands, budget)
+    }
+
+    /// Solves the relaxation for items, as far as the budget goes: what it says holds for nodes in
+    /// the domains that placement has chosen. `None` where no new node could host any of them.
+    pub(crate) fn solve_items(scope: Scope, items: &[Item], budget: &Budget) -> Option<Self> {
+        Self::of(scope, &demands_of_items(items), budget)
+    }
+
+    fn of(scope: Scope, demands: &[Demand], budget: &Budget) -> Option<Self> {
+        let DemandRows { rows, pods_of_row, rows_of_shape, classes, host_groups } =
+            demand_rows(scope, demands);
+        let Sold { nodes, offers, limited, limits } =
+            sold(scope.model, &rows, &pods_of_row, &classes, &host_groups);
         if rows.is_empty() || offers.is_empty() {
             return None;
         }
-        let relaxation = Relaxation::solve(&rows, offers, limited, budget);
+        let relaxation = Relaxation::solve(&rows, offers, limited, limits, budget);
         let fractional = fractional_solution(&relaxation, &nodes);
         let mut well_used = FxHashMap::default();
         for (offer, bound) in relaxation.well_used() {
             let own = well_used.entry(nodes[*offer]).or_insert(*bound);
             *own = bound.max(*own);
         }
-        Some(Self { relaxation, rows, pods_of_row, row_of_shape, fractional, well_used })
+        Some(Self {
+            relaxation,
+            rows,
+            pods_of_row,
+            rows_of_shape,
+            host_groups,
+            fractional,
+            well_used,
+        })
+    }
+
+    /// How many rows there are.
+    pub(crate) fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether every item has a row of its own kind of node; otherwise the rows leave open what
+    /// placement has settled.
+    pub(crate) fn tells_apart(&self, model: &Model, items: &[Item]) -> bool {
+        items.iter().all(|item| {
+            let mut parts = self.rows_of_shape[item.shape].parts.iter();
+            parts.any(|part| part.pinned.contains(&item.conjunction))
+                || model.shape(item.shape).alternatives.contains(&item.conjunction)
+        })
     }
 
     /// Whether dual prices come from the program; otherwise they are a guess.
@@ -67,14 +119,39 @@ impl PackingRelaxation {
         self.relaxation.is_solved()
     }
 
-    /// The row that pods of a shape are part of; `None` where no new node could host them.
-    pub(crate) fn row(&self, shape: ShapeIx) -> Option<RowIx> {
-        self.row_of_shape[shape]
+    /// The row that pods of an item are part of; `None` where no new node could host them.
+    pub(crate) fn row(&self, item: &Item) -> Option<RowIx> {
+        let parts = &self.rows_of_shape[item.shape].parts;
+        let own = parts.iter().find(|part| part.pinned.contains(&item.conjunction));
+        own.or(parts.last()).map(|part| part.row)
     }
 
-    /// What one more pod of the shape costs, in nano-USD per hour; `None` for shapes without a row.
-    pub(crate) fn dual_price(&self, shape: ShapeIx) -> Option<f64> {
-        self.row(shape).map(|row| self.relaxation.dual_price(row))
+    /// What a pod of a row requests: resources, then one of each group by host that it is in.
+    pub(crate) fn requests(&self, row: RowIx) -> &[i64] {
+        &self.rows[row].requests
+    }
+
+    /// How many pods of a row a node holds at most, whatever room it has.
+    pub(crate) fn per_node(&self, row: RowIx) -> u32 {
+        self.rows[row].per_node.max(1)
+    }
+
+    /// What a node with so much room has for pods of rows: resources, then groups by host.
+    pub(crate) fn amounts(&self, room: &[i64]) -> Vec<i64> {
+        self.host_groups.amounts(room)
+    }
+
+    /// What one more pod of an item costs, in nano-USD per hour; `None` for items without a row.
+    pub(crate) fn dual_price(&self, item: &Item) -> Option<f64> {
+        self.row(item).map(|row| self.relaxation.dual_price(row))
+    }
+
+    /// What one more pod of the shape costs where that is the cheapest, in nano-USD per hour;
+    /// `None` for shapes without a row.
+    pub(crate) fn least_dual_price(&self, shape: ShapeIx) -> Option<f64> {
+        let duals =
+            self.rows_of_shape[shape].parts.iter().map(|part| self.relaxation.dual_price(part.row));
+        duals.reduce(f64::min)
     }
 
     /// Nodes that would cost the least if fractions of nodes could be launched, most used first.
@@ -102,11 +179,15 @@ impl PackingRelaxation {
             row.count = 0;
         }
         for (shape, count) in pods {
-            if let Some(row) = self.row(*shape) {
-                self.rows[row].count += count;
+            // Of fewer pods, fewer are known to be in each zone: those that are missing are taken
+            // off each.
+            let ShapeRows { count: solved, parts } = &self.rows_of_shape[*shape];
+            let missing = solved.saturating_sub(*count);
+            for part in parts {
+                self.rows[part.row].count += part.count.saturating_sub(missing);
             }
         }
-        let mut free = free_capacity(model, &self.rows, &self.pods_of_row);
+        let mut free = free_capacity(model, &self.rows, &self.pods_of_row, &self.host_groups);
         let nanos = self.relaxation.lower_bound(&self.rows, &mut free, budget);
         #[expect(
             clippy::cast_possible_truncation,

@@ -1,14 +1,22 @@
 //! Nodes as offers: those that could be launched, and free room on nodes of the cluster.
 
+use std::collections::BTreeMap;
+use std::slice;
+
+use domain::Text;
+use domain::label::ZONE;
+use domain::resource::{NODES, Resources};
 use domain::taint::first_untolerated;
 
+use super::host_groups::HostGroups;
 use super::rows::{Classes, RowPods};
+use crate::feasibility::limits::Limits;
 use crate::feasibility::node::node_meets;
-use crate::ids::IndexVec;
+use crate::ids::{IndexVec, PurchaseIx, TypeIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::packing::bin::{Bin, NodeKind, bins};
-use crate::relaxation::{Capacity, Offer, OfferIx, RowIx, Rows, undominated};
+use crate::relaxation::{Capacity, LimitIx, Offer, OfferIx, RowIx, Rows, undominated};
 
 /// Above this number of node and row pairs, labels of nodes are ignored.
 const PAIRS_MAX: usize = 1 << 20;
@@ -21,6 +29,8 @@ pub(super) struct Sold {
     pub(super) offers: IndexVec<OfferIx, Offer>,
     /// Capacity reservations.
     pub(super) limited: Vec<Offer>,
+    /// What pools may still launch where that may not be enough for all pods.
+    pub(super) limits: IndexVec<LimitIx, Vec<i64>>,
 }
 
 /// Offerings that could be launched for the rows; of those that can be had any number of times,
@@ -30,29 +40,53 @@ pub(super) fn sold(
     rows: &Rows,
     pods_of_row: &IndexVec<RowIx, RowPods>,
     classes: &Classes,
+    host_groups: &HostGroups,
 ) -> Sold {
-    let resource_order = resource_order(model);
+    let resource_order = resource_order(model, host_groups);
+    let pool_limits = Limits::of(model, |_| false);
+    let mut limits: IndexVec<LimitIx, Vec<i64>> = IndexVec::new();
     let (mut unlimited, mut limited) = (Vec::new(), Vec::new());
     for ((index, pool), classes) in model.pools.iter_enumerated().zip(classes) {
+        let left = pool_limits.left(index);
+        let limit = may_run_out(model, rows, left)
+            .then(|| limits.push(left.iter().map(|(_, left)| *left).collect()));
+        let mut in_zones: BTreeMap<(TypeIx, PurchaseIx), Vec<Bin>> = BTreeMap::new();
         for bin in bins(index, pool, classes) {
-            let purchase = &pool.purchases[bin.purchase];
+            in_zones.entry((bin.type_index, bin.purchase)).or_default().push(bin);
+        }
+        for ((type_index, purchase), bins) in in_zones {
+            let purchase = &pool.purchases[purchase];
             let remaining = purchase.reservation.as_ref().and(purchase.remaining);
-            let capacity = Capacity {
-                price: bin.price,
-                amounts: &pool.types[bin.type_index].room,
-                available: remaining.unwrap_or(u32::MAX),
-                resource_order: &resource_order,
+            let amounts = host_groups.amounts(&pool.types[type_index].room);
+            let offer = |bins: &[Bin]| {
+                let capacity = Capacity {
+                    price: bins.iter().map(|bin| bin.price).fold(f64::INFINITY, f64::min),
+                    amounts: &amounts,
+                    available: remaining.unwrap_or(u32::MAX),
+                    resource_order: &resource_order,
+                };
+                let is_accepted =
+                    |row: RowIx| bins.iter().any(|bin| is_accepted(bin, &pods_of_row[row]));
+                let offer = Offer::new(rows, &capacity, is_accepted)?;
+                let taken = || taken(left, &pool.types[type_index].capacity);
+                Some(match limit {
+                    Some(limit) => offer.within(limit, taken()),
+                    None => offer,
+                })
             };
-            let accepts = |row: RowIx| is_accepted(&bin, &pods_of_row[row]);
-            let Some(offer) = Offer::new(rows, &capacity, accepts) else { continue };
             if remaining.is_some() {
-                limited.push(offer);
-            } else {
-                unlimited.push((bin.kind(), offer));
+                limited.extend(bins.chunks(1).filter_map(offer));
+            } else if let Some(wherever) = offer(&bins) {
+                let apart: Vec<Offer> = match &bins[..] {
+                    [_] => Vec::new(),
+                    several => several.chunks(1).filter_map(offer).collect(),
+                };
+                unlimited.push((bins[0].kind(), wherever, apart));
             }
         }
     }
-    let mut sold = Sold { nodes: IndexVec::new(), offers: IndexVec::new(), limited };
+    let unlimited = apart_where_it_counts(rows, unlimited);
+    let mut sold = Sold { nodes: IndexVec::new(), offers: IndexVec::new(), limited, limits };
     for (node, offer) in undominated(unlimited) {
         sold.nodes.push(node);
         sold.offers.push(offer);
@@ -60,10 +94,62 @@ pub(super) fn sold(
     sold
 }
 
-/// Resources by name: they are numbered as pods name them, and sums must not depend on that.
-fn resource_order(model: &Model) -> Vec<usize> {
+/// Whether all pods together might need more than a pool has left of something that it limits.
+fn may_run_out(model: &Model, rows: &Rows, left: &[(Text, i64)]) -> bool {
+    left.iter().any(|(name, left)| {
+        let pods: i64 = rows.iter().map(|row| i64::from(row.count)).sum();
+        let resource = (0..model.resources.len()).find(|own| model.resources.name(*own) == name);
+        let needed = match resource {
+            Some(own) => {
+                rows.iter().map(|row| row.requests[own].saturating_mul(row.count.into())).sum()
+            }
+            None => pods,
+        };
+        *left < needed.saturating_mul(LIMIT_TIMES)
+    })
+}
+
+/// Limits of at least this many times what pods request hardly bear on what nodes cost.
+const LIMIT_TIMES: i64 = 3;
+
+/// What one node of this capacity takes of each resource that a pool limits.
+fn taken(left: &[(Text, i64)], capacity: &Resources) -> Vec<i64> {
+    left.iter().map(|(name, _)| if &**name == NODES { 1 } else { capacity.get(name) }).collect()
+}
+
+/// Types that are far from the cheapest for every row are taken as if each zone sold them at the
+/// lowest price of all: which zone they are in then makes no difference, and offers are fewer.
+fn apart_where_it_counts(
+    rows: &Rows,
+    types: Vec<(NodeKind, Offer, Vec<Offer>)>,
+) -> Vec<(NodeKind, Offer)> {
+    let mut least = IndexVec::filled(f64::INFINITY, rows.len());
+    for (_, wherever, apart) in &types {
+        for offer in if apart.is_empty() { slice::from_ref(wherever) } else { apart } {
+            offer.lower_to_shares(&mut least);
+        }
+    }
+    let mut offers = Vec::with_capacity(types.len());
+    for (kind, wherever, apart) in types {
+        if apart.is_empty() || !wherever.has_share_within(&least, NEAR) {
+            offers.push((kind, wherever));
+        } else {
+            offers.extend(apart.into_iter().map(|offer| (kind, offer)));
+        }
+    }
+    offers
+}
+
+/// A type counts by zones if some pod's share of it costs no more than this many times its
+/// cheapest share of any.
+const NEAR: f64 = 1.1;
+
+/// Resources by name, then groups by host: resources are numbered as pods name them, and sums must
+/// not depend on that.
+fn resource_order(model: &Model, host_groups: &HostGroups) -> Vec<usize> {
     let mut order: Vec<usize> = (0..model.resources.len()).collect();
     order.sort_by_key(|resource| model.resources.name(*resource));
+    order.extend((0..host_groups.caps.len()).map(|group| model.resources.len() + group));
     order
 }
 
@@ -76,21 +162,27 @@ pub(super) fn free_capacity(
     model: &Model,
     rows: &Rows,
     pods_of_row: &IndexVec<RowIx, RowPods>,
+    host_groups: &HostGroups,
 ) -> Vec<Offer> {
     let checks_labels = model.nodes.len() * rows.len() <= PAIRS_MAX;
     let admits = |node: &NodeView, row: RowIx| {
-        let shape = model.shape(pods_of_row[row].shape);
-        first_untolerated(&shape.spec.tolerations, &node.taints).is_none()
-            && (!checks_labels
-                || shape.alternatives.iter().any(|way| node_meets(model, node, *way)))
+        let RowPods { shapes, zone, .. } = &pods_of_row[row];
+        let is_there = zone.as_ref().is_none_or(|zone| node.labels.get(ZONE) == Some(zone));
+        is_there
+            && shapes.iter().map(|shape| model.shape(*shape)).any(|shape| {
+                first_untolerated(&shape.spec.tolerations, &node.taints).is_none()
+                    && (!checks_labels
+                        || shape.alternatives.iter().any(|way| node_meets(model, node, *way)))
+            })
     };
-    let resource_order = resource_order(model);
+    let resource_order = resource_order(model, host_groups);
     model
         .nodes
         .iter()
         .filter(|node| !node.is_leaving())
         .filter_map(|node| {
-            let amounts: Vec<i64> = node.free.iter().map(|free| (*free).max(0)).collect();
+            let free: Vec<i64> = node.free.iter().map(|free| (*free).max(0)).collect();
+            let amounts = host_groups.amounts(&free);
             let capacity = Capacity {
                 price: 0.0,
                 amounts: &amounts,

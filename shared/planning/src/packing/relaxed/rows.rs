@@ -1,25 +1,53 @@
 //! Pods as rows: those that request the same and may go to the same nodes.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
+use domain::Text;
+use domain::label::ZONE;
 use domain::taint::first_untolerated;
 use rustc_hash::FxHashMap;
 
+use super::host_groups::{HostGroups, per_node};
 use crate::feasibility::scope::Scope;
-use crate::feasibility::topology::{Rule, Topology};
 use crate::ids::{IndexVec, PoolIx, ShapeIx};
 use crate::model::Model;
+use crate::model::intern::ConjunctionId;
 use crate::model::memo::Memo;
 use crate::model::pool::Compatible;
 use crate::model::shape::Shape;
 use crate::relaxation::{Row, RowIx, Rows};
+use crate::work::{Item, LeastByZone};
 
 /// What the pods of one row have in common.
 pub(super) struct RowPods {
-    /// One of their shapes.
-    pub(super) shape: ShapeIx,
+    /// Shapes that differ in which nodes of the cluster admit them; nodes admit all others as one
+    /// of these.
+    pub(super) shapes: Vec<ShapeIx>,
+    /// The zone that they must be in.
+    pub(super) zone: Option<Text>,
     /// By pool, the classes in which nodes may be launched for them.
     pub(super) classes: RowClasses,
+}
+
+/// Pods of one shape, by row.
+#[derive(Clone, Default)]
+pub(super) struct ShapeRows {
+    /// How many there are; those that no new node could host are in no part.
+    pub(super) count: u32,
+    /// Those that must be in a certain zone first.
+    pub(super) parts: Vec<Part>,
+}
+
+/// Pods of a shape that are in one row.
+#[derive(Clone)]
+pub(super) struct Part {
+    /// The row.
+    pub(super) row: RowIx,
+    /// How many.
+    pub(super) count: u32,
+    /// Where they must be in a certain zone: what their nodes must meet, one of these.
+    pub(super) pinned: Vec<ConjunctionId>,
 }
 
 /// By pool, positions among its [`Classes`].
@@ -32,74 +60,212 @@ pub(super) type Classes = IndexVec<PoolIx, Vec<Rc<Compatible>>>;
 pub(super) struct DemandRows {
     pub(super) rows: Rows,
     pub(super) pods_of_row: IndexVec<RowIx, RowPods>,
-    /// `None` for shapes that no new node could host.
-    pub(super) row_of_shape: IndexVec<ShapeIx, Option<RowIx>>,
+    pub(super) rows_of_shape: IndexVec<ShapeIx, ShapeRows>,
     pub(super) classes: Classes,
+    pub(super) host_groups: HostGroups,
 }
 
-/// Groups pods, counted by shape, into rows.
-pub(super) fn demand_rows(scope: Scope, pods: &[(ShapeIx, u32)]) -> DemandRows {
-    let Scope { model, topology, memo } = scope;
-    let mut classes: Classes = IndexVec::filled(Vec::new(), model.pools.len());
-    let mut known_classes: FxHashMap<(PoolIx, *const Compatible), usize> = FxHashMap::default();
-    let mut known: FxHashMap<(&[i64], RowClasses), RowIx> = FxHashMap::default();
-    let mut rows = Rows::new();
-    let mut pods_of_row = IndexVec::new();
-    let mut row_of_shape = IndexVec::filled(None, model.shapes.list.len());
-    for (index, count) in pods.iter().copied() {
-        let shape = model.shape(index);
-        let mut own = IndexVec::filled(Vec::new(), model.pools.len());
-        for (pool, compatible) in launchable(model, memo, shape) {
-            let address = (pool, Rc::as_ptr(&compatible));
-            let class = *known_classes.entry(address).or_insert_with(|| {
-                classes[pool].push(compatible);
-                classes[pool].len() - 1
-            });
-            if !own[pool].contains(&class) {
-                own[pool].push(class);
+/// Pods of one shape that need the same kind of node.
+pub(super) struct Demand<'d> {
+    shape: ShapeIx,
+    count: u32,
+    /// What their nodes must meet, one of these.
+    ways: Cow<'d, [ConjunctionId]>,
+    /// The zone, where that is settled.
+    zone: Option<&'d Text>,
+    /// Whether more is settled than what the pods themselves require.
+    is_pinned: bool,
+}
+
+/// Demands of pods, counted by shape, of some of which a number is known to be in each of certain
+/// zones.
+pub(super) fn demands_of_pods<'d>(
+    Scope { model, memo, .. }: Scope<'d, '_>,
+    pods: &[(ShapeIx, u32)],
+    least_by_zone: &'d [LeastByZone],
+) -> Vec<Demand<'d>> {
+    let zones_of: FxHashMap<ShapeIx, &LeastByZone> =
+        least_by_zone.iter().map(|own| (own.shape, own)).collect();
+    let mut demands = Vec::with_capacity(pods.len());
+    for (shape, count) in pods.iter().copied() {
+        let alternatives = &model.shape(shape).alternatives;
+        let mut rest = count;
+        if let Some(own) = zones_of.get(&shape) {
+            for zone in &own.zones {
+                let pinned = |way: &ConjunctionId| memo.sets_mut().pinned(*way, &ZONE.into(), zone);
+                rest = rest.saturating_sub(own.least);
+                demands.push(Demand {
+                    shape,
+                    count: own.least,
+                    ways: alternatives.iter().filter_map(pinned).collect(),
+                    zone: Some(zone),
+                    is_pinned: true,
+                });
             }
         }
-        if own.iter().all(Vec::is_empty) {
-            continue;
+        if rest > 0 {
+            let ways = Cow::from(alternatives);
+            demands.push(Demand { shape, count: rest, ways, zone: None, is_pinned: false });
         }
-        let per_node = per_node(topology, index, shape).min(count);
-        let row = *known.entry((&shape.requests, own)).or_insert_with_key(|(_, own)| {
-            pods_of_row.push(RowPods { shape: index, classes: own.clone() });
-            rows.push(Row { count: 0, per_node: 0, requests: shape.requests.clone() })
-        });
-        rows[row].count += count;
-        rows[row].per_node = rows[row].per_node.saturating_add(per_node);
-        row_of_shape[index] = Some(row);
     }
-    DemandRows { rows, pods_of_row, row_of_shape, classes }
+    demands
 }
 
-/// What each pool might launch for pods of the shape, by any of their node affinity terms.
-fn launchable(model: &Model, memo: &Memo, shape: &Shape) -> Vec<(PoolIx, Rc<Compatible>)> {
+/// Demands of items.
+pub(super) fn demands_of_items(items: &[Item]) -> Vec<Demand<'_>> {
+    let demand = |item: &'_ Item| Demand {
+        shape: item.shape,
+        count: u32::try_from(item.pods.len()).unwrap_or(u32::MAX),
+        ways: Cow::from(vec![item.conjunction]),
+        zone: None,
+        is_pinned: true,
+    };
+    items.iter().map(demand).collect()
+}
+
+/// Groups pods into rows.
+pub(super) fn demand_rows(scope: Scope, demands: &[Demand]) -> DemandRows {
+    let Scope { model, topology, .. } = scope;
+    let mut grouping = Grouping {
+        classes: IndexVec::filled(Vec::new(), model.pools.len()),
+        class_numbers: FxHashMap::default(),
+        row_numbers: FxHashMap::default(),
+        rows: Rows::new(),
+        pods_of_row: IndexVec::new(),
+    };
+    let mut rows_of_shape = IndexVec::filled(ShapeRows::default(), model.shapes.list.len());
+    let mut shapes: Vec<ShapeIx> = Vec::new();
+    for demand in demands {
+        let known = &mut rows_of_shape[demand.shape].count;
+        if *known == 0 {
+            shapes.push(demand.shape);
+        }
+        *known += demand.count;
+    }
+    let pods: Vec<(ShapeIx, u32)> =
+        shapes.into_iter().map(|shape| (shape, rows_of_shape[shape].count)).collect();
+    let host_groups = HostGroups::of(model, topology, &pods);
+    for demand in demands {
+        let shape = model.shape(demand.shape);
+        let pods = PodsOfShape {
+            shape: demand.shape,
+            requests: host_groups.requests(demand.shape, shape),
+            per_node: per_node(topology, demand.shape, shape).min(demand.count),
+            count: demand.count,
+        };
+        let Some(row) = grouping.row(scope, &pods, &demand.ways, demand.zone) else { continue };
+        grouping.rows[row].count += demand.count;
+        let pinned = if demand.is_pinned { demand.ways.to_vec() } else { Vec::new() };
+        rows_of_shape[demand.shape].parts.push(Part { row, count: demand.count, pinned });
+    }
+    let Grouping { rows, pods_of_row, classes, .. } = grouping;
+    DemandRows { rows, pods_of_row, rows_of_shape, classes, host_groups }
+}
+
+/// Pods of one shape, about to be put into rows.
+struct PodsOfShape {
+    shape: ShapeIx,
+    /// Resources, then groups by host.
+    requests: Vec<i64>,
+    per_node: u32,
+    count: u32,
+}
+
+impl PodsOfShape {
+    /// Pods of which a node holds few need many nodes. Side by side with pods that need few, a cap
+    /// on the sum of both would say little: so they are kept apart by order of magnitude.
+    fn magnitude(&self) -> u32 {
+        let nodes = self.count.checked_div(self.per_node).unwrap_or(0);
+        if nodes < NODES_MIN { 0 } else { nodes.ilog2() }
+    }
+}
+
+/// Pods that need fewer nodes than this share rows with pods that may go to one node.
+const NODES_MIN: u32 = 8;
+
+/// What tells rows apart.
+#[derive(PartialEq, Eq, Hash)]
+struct RowKey {
+    requests: Vec<i64>,
+    classes: RowClasses,
+    magnitude: u32,
+}
+
+/// Rows while they are found.
+struct Grouping {
+    classes: Classes,
+    class_numbers: FxHashMap<(PoolIx, *const Compatible), usize>,
+    row_numbers: FxHashMap<RowKey, RowIx>,
+    rows: Rows,
+    pods_of_row: IndexVec<RowIx, RowPods>,
+}
+
+impl Grouping {
+    /// The row of pods whose nodes must meet one of the conjunctions; `None` where no new node
+    /// could. Adds their cap to that of the row, and leaves counting them to the caller.
+    fn row(
+        &mut self,
+        Scope { model, memo, .. }: Scope,
+        pods: &PodsOfShape,
+        ways: &[ConjunctionId],
+        zone: Option<&Text>,
+    ) -> Option<RowIx> {
+        let shape = model.shape(pods.shape);
+        let mut classes = IndexVec::filled(Vec::new(), model.pools.len());
+        for (pool, compatible) in launchable(model, memo, shape, ways) {
+            let known = &mut self.classes[pool];
+            let address = (pool, Rc::as_ptr(&compatible));
+            let class = *self.class_numbers.entry(address).or_insert_with(|| {
+                known.push(compatible);
+                known.len() - 1
+            });
+            if !classes[pool].contains(&class) {
+                classes[pool].push(class);
+            }
+        }
+        if classes.iter().all(Vec::is_empty) {
+            return None;
+        }
+        let magnitude = pods.magnitude();
+        let key = RowKey { requests: pods.requests.clone(), classes, magnitude };
+        let row = *self.row_numbers.entry(key).or_insert_with_key(|key| {
+            let classes = key.classes.clone();
+            self.pods_of_row.push(RowPods { shapes: Vec::new(), zone: zone.cloned(), classes });
+            self.rows.push(Row { count: 0, per_node: 0, requests: key.requests.clone() })
+        });
+        let per_node = &mut self.rows[row].per_node;
+        *per_node = per_node.saturating_add(pods.per_node);
+        let known = &mut self.pods_of_row[row];
+        let is_alike = |other: &ShapeIx| {
+            let other = model.shape(*other);
+            other.spec.tolerations == shape.spec.tolerations
+                && other.alternatives == shape.alternatives
+        };
+        if !known.shapes.iter().any(is_alike) {
+            known.shapes.push(pods.shape);
+        }
+        Some(row)
+    }
+}
+
+/// What each pool might launch for pods of the shape, by any of the conjunctions.
+fn launchable(
+    model: &Model,
+    memo: &Memo,
+    shape: &Shape,
+    ways: &[ConjunctionId],
+) -> Vec<(PoolIx, Rc<Compatible>)> {
     let mut found = Vec::new();
     for (index, pool) in model.pools.iter_enumerated() {
         let taints = &pool.node_pool.template.taints;
         if first_untolerated(&shape.spec.tolerations, taints).is_some() {
             continue;
         }
-        for way in &shape.alternatives {
+        for way in ways {
             if let Ok(compatible) = memo.compatible(model, pool, *way) {
                 found.push((index, compatible));
             }
         }
     }
     found
-}
-
-/// How many pods of one shape a node may hold: one, where each keeps the others off. A spread over
-/// hosts does not count: it allows more once every host has some.
-fn per_node(topology: &Topology, index: ShapeIx, shape: &Shape) -> u32 {
-    let repels_itself = topology.constraints[index].owned.iter().any(|owned| {
-        let group = &topology.groups[owned.group];
-        owned.weight == 0
-            && owned.selects_itself
-            && group.rule == Rule::AntiAffinity
-            && group.is_by_host()
-    });
-    if repels_itself || !shape.shares_hosts_freely() { 1 } else { u32::MAX }
 }

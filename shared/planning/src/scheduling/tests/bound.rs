@@ -1,13 +1,16 @@
 //! The lower bound: never above what a plan can cost, and near it.
 
-use domain::label::{CAPACITY_TYPE, HOSTNAME, ZONE};
+use domain::label::{CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, ZONE};
 use domain::money::UsdPerHour;
 use domain::plan::Plan;
+use domain::resource::{CPU, NODES, Resources};
 use domain::settings::SearchEffort;
 use domain::snapshot::ClusterSnapshot;
+use domain::taint::TaintEffect;
 
 use crate::testing::{
-    cluster, daemon_set, instance_type, near, node, pod, reserved, spread_over, usd,
+    cluster, daemon_set, instance_type, is, near, node, node_pool_of, pod, reserved, spread_over,
+    taint, usd,
 };
 
 fn bound(plan: &Plan) -> UsdPerHour {
@@ -109,12 +112,94 @@ fn a_reservation_is_only_as_large_as_it_is() {
 }
 
 #[test]
-fn a_limit_does_not_raise_it() {
+fn what_a_limited_pool_cannot_take_is_paid_for_where_it_goes() {
+    let sold = vec![instance_type("cheap", 4, 0.10), instance_type("dear", 4, 0.40)];
+    let mut limited = node_pool_of("limited", &[is(INSTANCE_TYPE, "cheap")]);
+    limited.limits = Resources::new().with(NODES, 3);
+    let world = cluster()
+        .selling(sold)
+        .pool(node_pool_of("default", &[is(INSTANCE_TYPE, "dear")]))
+        .pool(limited)
+        .pods(10, &pod("a").cpu(4000));
+    let plan = world.plan();
+    assert_eq!(price(&plan), usd(3.10));
+    assert_near(&plan, 99);
+}
+
+#[test]
+fn a_limit_that_leaves_enough_does_not_raise_it() {
     let world = cluster().pods(8, &pod("a").cpu(2000));
     let limited = world.clone().default_pool(|pool| {
-        pool.limits = domain::resource::Resources::new().with(domain::resource::CPU, 16_000);
+        pool.limits = Resources::new().with(CPU, 16_000);
     });
     assert!(bound(&limited.plan()) <= bound(&world.plan()));
+}
+
+#[test]
+fn pods_of_two_kinds_that_keep_off_each_other_need_a_node_each() {
+    let shy = |name: &str, cpu: i64| {
+        let near = near(HOSTNAME, ("app", "shy"));
+        pod(name).cpu(cpu).label("app", "shy").anti_affinity(near)
+    };
+    assert_near(&cluster().pods(12, &shy("a", 100)).pods(12, &shy("b", 200)).plan(), 99);
+}
+
+#[test]
+fn a_spread_over_hosts_counts_by_its_skew() {
+    let spread = |skew: i32| {
+        let mut constraint = spread_over(HOSTNAME, ("app", "web"));
+        constraint.max_skew = skew;
+        cluster().pods(12, &pod("a").cpu(100).label("app", "web").spread(constraint)).plan()
+    };
+    assert_near(&spread(1), 99);
+    assert_near(&spread(3), 99);
+    assert!(bound(&spread(1)) > bound(&spread(3)));
+}
+
+#[test]
+fn pods_that_open_the_same_port_need_a_node_each() {
+    let plan = cluster()
+        .pods(8, &pod("a").cpu(100).host_port(80))
+        .pods(8, &pod("b").cpu(200).host_port(80))
+        .plan();
+    assert_near(&plan, 99);
+}
+
+#[test]
+fn a_spread_over_zones_is_paid_for_in_each_of_them() {
+    let mut sold = instance_type("m", 4, 0.40);
+    for (offering, price) in sold.offerings.iter_mut().zip([0.20, 0.40, 0.60]) {
+        offering.price = usd(price);
+    }
+    let web = pod("a").cpu(4000).label("app", "web");
+    let world = cluster().selling(vec![sold]);
+    let spread = world.clone().pods(30, &web.clone().spread(spread_over(ZONE, ("app", "web"))));
+    let plan = spread.plan();
+    assert_near(&plan, 95);
+    assert!(bound(&plan) > bound(&world.pods(30, &web).plan()));
+}
+
+#[test]
+fn a_spread_that_selects_others_too_does_not_raise_it() {
+    // Whoever is selected and does not carry the spread may come later.
+    let mut sold = instance_type("m", 4, 0.40);
+    sold.offerings[0].price = usd(0.20);
+    let web = |name: &str| pod(name).cpu(4000).label("app", "web");
+    let spread = web("a").spread(spread_over(ZONE, ("app", "web")));
+    let plan = cluster().selling(vec![sold]).pods(6, &spread).pods(6, &web("b")).plan();
+    assert!(bound(&plan) <= usd(2.40), "{}", bound(&plan));
+}
+
+#[test]
+fn room_that_only_some_of_the_pods_tolerate_is_free_for_these() {
+    let wanted = |name: &str| pod(name).cpu(2000);
+    let tainted = node("n1").with(|node| node.taints.push(taint("team", TaintEffect::NoSchedule)));
+    let plan = cluster()
+        .node(tainted)
+        .pods(2, &wanted("a"))
+        .pods(2, &wanted("b").tolerating("team"))
+        .plan();
+    assert!(bound(&plan) <= price(&plan), "{} is above {}", bound(&plan), price(&plan));
 }
 
 #[test]
