@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::bin::Bin;
+use super::kinds::{KindNode, Kinds};
 use super::packer::Packer;
 use super::pattern::{NODE_COST_NANOS, Pattern};
 use super::queue::Queue;
@@ -193,6 +194,24 @@ impl Packer<'_, '_, '_, '_> {
         for (_, column) in rest {
             self.launch_column(column, items_of_row, &queue);
             self.shorten(&mut queue);
+        }
+    }
+
+    /// Launches the nodes of a packing by kinds, as far as their pods may be together.
+    pub(super) fn launch_kinds(&mut self, kinds: &Kinds, node: &KindNode) {
+        let (bin, pods, times) = kinds.launch(node);
+        let wanted: u32 = pods.iter().map(|(_, count)| count).sum();
+        for _ in 0..times {
+            if !self.is_allowed(bin) {
+                return;
+            }
+            let Some(mut pattern) = self.fill_exactly(bin, &pods) else { return };
+            if pattern.pods() < wanted {
+                // Some may not be together: others take their place.
+                let Some(filled) = self.fill_up(bin, &pods) else { return };
+                pattern = filled;
+            }
+            self.launch(bin, &pattern, 1);
         }
     }
 

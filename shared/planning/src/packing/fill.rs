@@ -182,17 +182,45 @@ impl Packer<'_, '_, '_, '_> {
     ) -> Option<Pattern> {
         let mut filling = self.empty(bin);
         for (items, count) in pods {
-            let mut left = *count;
-            for item in items {
-                if left == 0 {
-                    break;
-                }
-                if !self.items[*item].pods.is_empty() {
-                    left -= self.add(bin, *item, left, &mut filling);
-                }
-            }
+            self.add_some_of(bin, items, *count, &mut filling);
         }
         self.fill_balanced(bin, queue, filling)
+    }
+
+    /// Puts in as many pods of items as there are left of them, and no others. `None` if there are
+    /// none.
+    pub(super) fn fill_exactly(&self, bin: &Bin, pods: &[(&[ItemIx], u32)]) -> Option<Pattern> {
+        let mut filling = self.empty(bin);
+        for (items, count) in pods {
+            self.add_some_of(bin, items, *count, &mut filling);
+        }
+        if filling.counts.is_empty() {
+            return None;
+        }
+        let score = (bin.price + NODE_COST_NANOS) / filling.value.max(1.0);
+        Some(Pattern { counts: filling.counts, score })
+    }
+
+    /// Puts in as many pods of items as there are left of them, and fills up with what is worth
+    /// most.
+    pub(super) fn fill_up(&self, bin: &Bin, pods: &[(&[ItemIx], u32)]) -> Option<Pattern> {
+        let mut filling = self.empty(bin);
+        for (items, count) in pods {
+            self.add_some_of(bin, items, *count, &mut filling);
+        }
+        self.fill_balanced(bin, &self.queue(&self.order), filling)
+    }
+
+    fn add_some_of(&self, bin: &Bin, items: &[ItemIx], count: u32, filling: &mut Filling) {
+        let mut left = count;
+        for item in items {
+            if left == 0 {
+                break;
+            }
+            if !self.items[*item].pods.is_empty() {
+                left -= self.add(bin, *item, left, filling);
+            }
+        }
     }
 
     /// Fills a bin with what is worth most for what it takes of what is left: of a resource that

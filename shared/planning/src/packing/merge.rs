@@ -11,6 +11,7 @@ use domain::money::UsdPerHour;
 
 use crate::feasibility::fit::fit;
 use crate::feasibility::host::{HostCounts, host_affinity};
+use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::topology::Topology;
 use crate::ids::{PodIx, PoolIx, TypeIx};
@@ -51,6 +52,57 @@ pub(crate) fn merge(scope: Scope, nodes: Vec<NewNode>) -> Vec<NewNode> {
         }
     }
     slots.into_iter().flatten().collect()
+}
+
+/// Launches nodes from another pool of the same weight where that is cheaper and its limits allow:
+/// merging looks at the pools of the two nodes only.
+pub(crate) fn move_to_cheaper_pools(scope: Scope, limits: &mut Limits, nodes: &mut [NewNode]) {
+    let Scope { model, memo, .. } = scope;
+    if nodes.len() > NODES_MAX || model.pools.len() < 2 {
+        return;
+    }
+    for node in nodes {
+        let Some(mut least) = node.price(model, memo) else { continue };
+        let mut best: Option<NewNode> = None;
+        for pool in model.pools.indices() {
+            if let Some((moved, price)) = in_pool(scope, limits, pool, node)
+                && price < least
+            {
+                (best, least) = (Some(moved), price);
+            }
+        }
+        let Some(moved) = best else { continue };
+        let capacity = |node: &NewNode| &model.pools[node.pool].types[node.type_index].capacity;
+        limits.give_back(node.pool, capacity(node));
+        limits.take(moved.pool, capacity(&moved));
+        *node = moved;
+    }
+}
+
+/// The node launched from a pool of the same weight instead, and what it costs there.
+fn in_pool(
+    scope: Scope,
+    limits: &Limits,
+    index: PoolIx,
+    node: &NewNode,
+) -> Option<(NewNode, UsdPerHour)> {
+    let Scope { model, memo, .. } = scope;
+    let pool = &model.pools[index];
+    let weight = |pool: PoolIx| model.pools[pool].node_pool.weight;
+    if index == node.pool || weight(index) != weight(node.pool) || is_reserved(model, node) {
+        return None;
+    }
+    let mut compatible = compatible_in(scope, index, node)?;
+    compatible.types = pool.with_room(&compatible.types, &node.requests);
+    limits.keep_allowed(index, pool, &mut compatible.types);
+    let types = &compatible.types;
+    let is_met = pool.min_values_unmet(types, compatible.zones, compatible.purchases).is_none();
+    let priced = *memo
+        .cheapest(pool, compatible.zones, compatible.purchases)
+        .iter()
+        .find(|priced| types.contains(priced.index) && is_met)?;
+    let moved = NewNode { pool: index, compatible, type_index: priced.index, ..node.clone() };
+    (!is_reserved(model, &moved)).then_some((moved, priced.offering.price))
 }
 
 /// A node with more pods than this is not taken apart.

@@ -13,6 +13,7 @@
 pub(crate) mod bin;
 mod cover;
 mod fill;
+mod kinds;
 mod merge;
 mod outcome;
 mod packer;
@@ -31,7 +32,7 @@ use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
 use crate::ids::{IndexVec, ItemIx, PodIx};
-use crate::packing::merge::{dissolve, merge};
+use crate::packing::merge::{dissolve, merge, move_to_cheaper_pools};
 use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::setup::Setup;
 use crate::work::Item;
@@ -162,61 +163,77 @@ fn pack_in_pools(
     }
     *limits = best.limits;
     let Packing { nodes, left } = best.packing;
-    let nodes = dissolve(scope, merge(scope, nodes));
+    let mut nodes = dissolve(scope, merge(scope, nodes));
+    move_to_cheaper_pools(scope, limits, &mut nodes);
     Packing { nodes, left }
 }
 
 /// How far values move towards what pods cost, each round.
 const STEP: f64 = 0.5;
 
-/// The cheapest of packings at the values that the relaxation knows, where that is worth it and
-/// within the budget; else one packing without it.
+/// The cheapest of packings at the values that the relaxation knows, by kinds of pods, and one by
+/// one where that is within the budget; for a few nodes, also one without it.
 fn first(
     setup: &Setup,
     relaxation: &PackingRelaxation,
     limits: &Limits,
     items: &[Item],
 ) -> Outcome {
-    let pods: usize = items.iter().map(|item| item.pods.len()).sum();
     let alone = || setup.pack(limits.clone(), items.to_vec(), &setup.values);
     let better = |a: Outcome, b: Outcome| if b.is_better_than(&a) { b } else { a };
-    // Among many pods, a first packing tells how many nodes there will be.
-    if items.len() * pods > WORK_MAX {
-        let known = alone();
-        if !is_priced(items.len(), &known) {
-            return known;
-        }
-        return better(known, priced(setup, relaxation, limits, items));
+    let values = relaxed_values(setup, relaxation, items);
+    let by_kinds = setup
+        .packs_by_kinds()
+        .then(|| setup.pack_kinds(relaxation, limits.clone(), items.to_vec(), &values));
+    // Of few kinds, patterns are launched many times in a row, whichever way they are found.
+    let is_simple = relaxation.row_count() <= SIMPLE_ROWS_MAX;
+    let known = match by_kinds {
+        Some(known) if known.packing.left.is_empty() && !is_simple => known,
+        Some(known) => better(alone(), known),
+        None => alone(),
+    };
+    if known.packing.nodes.len() <= NODES_FOR_FIRST_MOVES_MAX {
+        return better(alone(), known);
     }
-    let priced = priced(setup, relaxation, limits, items);
-    if !is_priced(items.len(), &priced) {
-        alone()
-    } else if priced.packing.left.is_empty() {
-        priced
-    } else {
-        better(alone(), priced)
+    let worth: f64 =
+        items.iter().zip(&values).map(|(item, value)| value * float(item.pods.len())).sum();
+    // Without patterns, an answer is wanted soon.
+    let enough = if relaxation.fractional_solution().is_empty() { worth * NEAR } else { 0.0 };
+    let is_enough = known.packing.left.is_empty() && known.cost <= enough;
+    if is_enough || !is_priced(items.len(), &known) {
+        return known;
     }
+    better(known, priced(setup, relaxation, limits, items, enough))
 }
 
-/// Packs at the relaxation's values, what a pod is worth where parts of nodes can be launched, and
-/// then at values moved towards what pods cost so.
+/// With no more rows than this, a packing without the relaxation's values is made too.
+const SIMPLE_ROWS_MAX: usize = 64;
+
+/// By item, what a pod is worth where parts of nodes can be launched.
+fn relaxed_values(
+    setup: &Setup,
+    relaxation: &PackingRelaxation,
+    items: &[Item],
+) -> IndexVec<ItemIx, f64> {
+    items
+        .iter()
+        .zip(&setup.values)
+        .map(|(item, share)| {
+            relaxation.dual_price(item).filter(|dual| *dual > 0.0).unwrap_or(*share * 0.1)
+        })
+        .collect()
+}
+
+/// Packs at the relaxation's values, and then at values moved towards what pods cost so, until that
+/// is cheap enough.
 fn priced(
     setup: &Setup,
     relaxation: &PackingRelaxation,
     limits: &Limits,
     items: &[Item],
+    enough: f64,
 ) -> Outcome {
-    let mut values: IndexVec<ItemIx, f64> = items
-        .iter()
-        .zip(&setup.values)
-        .map(|(item, share)| {
-            relaxation.dual_price(item.shape).filter(|dual| *dual > 0.0).unwrap_or(*share * 0.1)
-        })
-        .collect();
-    let worth: f64 =
-        items.iter().zip(&values).map(|(item, value)| value * float(item.pods.len())).sum();
-    // Without patterns, an answer is wanted soon.
-    let enough = if relaxation.fractional_solution().is_empty() { worth * NEAR } else { 0.0 };
+    let mut values = relaxed_values(setup, relaxation, items);
     let mut best = setup.pack_fractional(relaxation, limits.clone(), items.to_vec(), &values);
     let mut paid = best.paid.clone();
     for _ in 1..PRICED_ROUNDS {

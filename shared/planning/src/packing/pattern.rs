@@ -11,3 +11,10 @@ pub(super) struct Pattern {
     pub(super) counts: Vec<(ItemIx, u32)>,
     pub(super) score: f64,
 }
+
+impl Pattern {
+    /// How many pods it has.
+    pub(super) fn pods(&self) -> u32 {
+        self.counts.iter().map(|(_, count)| count).sum()
+    }
+}

@@ -3,8 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use domain::settings::SearchEffort;
+
 use super::bin::Bin;
 use super::cover::Reach;
+use super::kinds::Kinds;
 use super::outcome::Outcome;
 use super::packer::Packer;
 use super::relaxed::PackingRelaxation;
@@ -13,6 +16,16 @@ use crate::feasibility::limits::Limits;
 use crate::ids::{Idx, IndexVec, ItemIx};
 use crate::relaxation::RowIx;
 use crate::work::Item;
+
+/// How many times a kind may be weighed in a packing by kinds.
+const WORK_MAX: usize = 4_000_000;
+
+/// How many bins it tries.
+const BINS_MAX: usize = 512;
+
+/// Both for a quick answer.
+const QUICK_WORK_MAX: usize = 500_000;
+const QUICK_BINS_MAX: usize = 192;
 
 impl Setup<'_, '_, '_> {
     /// Bins that take most of what there is to place, the cheapest first among those that take as
@@ -64,9 +77,7 @@ impl Setup<'_, '_, '_> {
         items: Vec<Item>,
         values: &IndexVec<ItemIx, f64>,
     ) -> Outcome {
-        let mut weights: Vec<u32> =
-            self.model.pools.iter().map(|pool| pool.node_pool.weight).collect();
-        weights.dedup();
+        let weights = self.weights();
         let mut packer = Packer::new(self, limits, items, values);
         packer.bundle();
         if let Some(first) = first {
@@ -76,6 +87,46 @@ impl Setup<'_, '_, '_> {
             packer.cover(weight, Reach::All);
         }
         packer.finish()
+    }
+
+    /// Whether packing by kinds makes sense: it takes no account of what limits how often a bin may
+    /// be launched or which pools come first.
+    pub(super) fn packs_by_kinds(&self) -> bool {
+        let mut purchases = self.model.pools.iter().flat_map(|pool| &pool.purchases);
+        self.weights().len() == 1 && purchases.all(|purchase| purchase.remaining.is_none())
+    }
+
+    /// Packs items by kinds at the values of the relaxation, and what that leaves one by one.
+    pub(super) fn pack_kinds(
+        &self,
+        relaxation: &PackingRelaxation,
+        limits: Limits,
+        items: Vec<Item>,
+        values: &IndexVec<ItemIx, f64>,
+    ) -> Outcome {
+        let mut packer = Packer::new(self, limits, items, values);
+        packer.relaxation = Some(relaxation);
+        packer.bundle();
+        let (work, bins_max) = match self.model.snapshot.settings.search_effort {
+            SearchEffort::Quick => (QUICK_WORK_MAX, QUICK_BINS_MAX),
+            SearchEffort::Full => (WORK_MAX, BINS_MAX),
+        };
+        let kinds = Kinds::of(self, relaxation, &packer.items, bins_max);
+        for node in kinds.best(relaxation.fractional_solution(), work) {
+            packer.launch_kinds(&kinds, &node);
+        }
+        for weight in self.weights() {
+            packer.cover(weight, Reach::All);
+        }
+        packer.finish()
+    }
+
+    /// Weights of pools, the heaviest first.
+    fn weights(&self) -> Vec<u32> {
+        let mut weights: Vec<u32> =
+            self.model.pools.iter().map(|pool| pool.node_pool.weight).collect();
+        weights.dedup();
+        weights
     }
 
     /// Packs items at the values of the relaxation, after launching the nodes of its patterns as
@@ -89,13 +140,11 @@ impl Setup<'_, '_, '_> {
     ) -> Outcome {
         let mut items_of_row: BTreeMap<RowIx, Vec<ItemIx>> = BTreeMap::new();
         for (index, item) in items.iter().enumerate() {
-            if let Some(row) = relaxation.row(item.shape) {
+            if let Some(row) = relaxation.row(item) {
                 items_of_row.entry(row).or_default().push(ItemIx::new(index));
             }
         }
-        let mut weights: Vec<u32> =
-            self.model.pools.iter().map(|pool| pool.node_pool.weight).collect();
-        weights.dedup();
+        let weights = self.weights();
         let mut packer = Packer::new(self, limits, items, values);
         packer.relaxation = Some(relaxation);
         packer.bundle();
