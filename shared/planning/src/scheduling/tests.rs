@@ -6,6 +6,7 @@ mod bound;
 mod buffer;
 mod claim;
 mod daemon;
+mod exact;
 mod existing;
 mod fixed;
 mod limit;
