@@ -8,14 +8,16 @@ use domain::snapshot::ClusterSnapshot;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::{PodsOn, State};
 use crate::feasibility::topology::Topology;
-use crate::ids::{IndexVec, NodeIx, ShapeIx};
+use crate::ids::{GroupIx, IndexVec, NodeIx, ShapeIx};
 use crate::model::Model;
 use crate::model::memo::Memo;
 use crate::placement::Placer;
 use crate::scheduling::pending_pods;
 
-/// Of bound pods that are about to be evicted one after the other, those for which some other node
-/// has room at that moment, wherever kube-scheduler has put the successors of those before them.
+/// Of bound pods that are to be evicted, in their order, those for which some other node has room
+/// whichever nodes kube-scheduler gives to the successors of those before them: each of these is
+/// taken to use up its room on every node that it could go to, and of pods that spread or keep off
+/// each other one goes at a time. The others follow once the successors have their places.
 ///
 /// Pods that wait already come first: they have the places that they are nominated to, and the room
 /// that kube-scheduler would give them. No room counts on nodes that are leaving or still starting.
@@ -50,15 +52,27 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
         }
     }
     let mut evictable = BTreeSet::new();
+    let mut unsettled: BTreeSet<GroupIx> = BTreeSet::new();
     for key in pods {
         let Some(Bound { node, shape }) = bound.get(key) else { continue };
+        let constraints = &topology.constraints[*shape];
+        let owned = constraints.owned.iter().map(|owned| owned.group);
+        let groups: Vec<GroupIx> = owned.chain(constraints.selected_by.iter().copied()).collect();
+        if groups.iter().any(|group| unsettled.contains(group)) {
+            continue;
+        }
         let own = PodsOn { shape: *shape, node: *node, count: 1 };
         // kube-scheduler does not count a pod that is ending.
         placer.state.count(&model, &topology, PodsOn { count: -1, ..own });
-        if placer.place_where_scheduled(*shape) {
-            evictable.insert(key.clone());
-        } else {
+        let hosts = placer.hosts_of(*shape);
+        if hosts.is_empty() {
             placer.state.count(&model, &topology, own);
+            continue;
+        }
+        evictable.insert(key.clone());
+        unsettled.extend(groups);
+        for host in hosts {
+            placer.state.place(&model, &topology, PodsOn { node: host, ..own });
         }
     }
     evictable
@@ -116,7 +130,8 @@ mod tests {
     #[test]
     fn as_many_pods_leave_as_others_have_room_for() {
         assert_eq!(evicted(&drained(), &["b", "a"]), ["b"], "the first one takes the room");
-        assert_eq!(evicted(&drained().node(node("more")), &["b", "a"]), ["a", "b"]);
+        let two_more = drained().node(node("more").of_type("m.2xlarge"));
+        assert_eq!(evicted(&two_more, &["b", "a"]), ["a", "b"]);
     }
 
     #[test]
@@ -132,6 +147,19 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_stays_where_those_before_it_may_take_its_room_wherever_they_go() {
+        let world = cluster()
+            .node(leaving("old"))
+            .node(node("one"))
+            .node(node("other"))
+            .pod(pod("a").cpu(2000).on("old"))
+            .pod(pod("b").cpu(3000).on("old"))
+            .pod(pod("c").cpu(500).on("one"));
+        assert_eq!(evicted(&world, &["a", "b"]), ["a"], "either node would do for it");
+        assert_eq!(evicted(&world, &["b", "a"]), ["b"]);
+    }
+
+    #[test]
     fn a_pod_that_leaves_no_longer_counts_against_its_own_spread() {
         let in_zone = |name: &str, zone| {
             let spread = spread_over(label::ZONE, ("app", "x"));
@@ -143,6 +171,7 @@ mod tests {
             .node(node("far").in_zone("b"));
         let pods = [in_zone("a", "old"), in_zone("b", "old"), in_zone("c", "far")];
         let world = pods.into_iter().fold(world, |world, (pod, node)| world.pod(pod.on(node)));
-        assert_eq!(evicted(&world, &["a", "b"]), ["a", "b"]);
+        assert_eq!(evicted(&world, &["a", "b"]), ["a"], "one of a spread at a time");
+        assert_eq!(evicted(&world, &["b"]), ["b"]);
     }
 }

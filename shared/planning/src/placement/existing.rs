@@ -138,6 +138,16 @@ impl Placer<'_, '_> {
         }
     }
 
+    /// The nodes that take one more pod of the shape as things stand.
+    pub(crate) fn hosts_of(&mut self, shape: ShapeIx) -> Vec<NodeIx> {
+        let constraints = self.node_constraints(shape);
+        let nodes = self.allowed_nodes(shape);
+        let takes = |node: &NodeIx| {
+            self.check_capacity(shape, *node).is_ok() && self.keeps_required(&constraints, *node)
+        };
+        nodes.iter().copied().filter(takes).collect()
+    }
+
     /// Whether the node has room, ports and volume slots for one more pod of the shape.
     pub(super) fn check_capacity(&self, shape: ShapeIx, node: NodeIx) -> Result<(), NodeRefusal> {
         has_capacity(self.model, &self.state, shape, node)
