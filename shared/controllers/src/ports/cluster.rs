@@ -77,7 +77,7 @@ pub trait Cluster {
     /// Writes `status.nominatedNodeName` of a pod: kube-scheduler tries that node first, and keeps
     /// its room from other pods of the same or lower priority.
     ///
-    /// Source: <https://github.com/kubernetes/enhancements/tree/master/keps/sig-scheduling/5278-nominated-node-name-for-expectation>.
+    /// Source: <https://github.com/kubernetes/enhancements/issues/5278>.
     ///
     /// # Errors
     ///

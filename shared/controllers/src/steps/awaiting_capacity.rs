@@ -1,9 +1,9 @@
 //! How long pods of a node that is ending stay while nothing else has room for them.
 //!
 //! Where the node goes by choice, the room that kube-scheduler would find at that moment decides.
-//! Where EC2 takes it, nothing may have room yet: provisioning plans for the pods of a node as soon as it is ending, and the result is stored: new
-//! claims name their pods, and existing nodes are nominated. So a drain knows which pods it would
-//! leave without a node, without planning itself.
+//! Where EC2 takes it, nothing may have room yet: provisioning plans for the pods of a node as soon
+//! as it is ending, and the result is stored: new claims name their pods, and existing nodes are
+//! nominated. So a drain knows which pods it would leave without a node, without planning itself.
 
 use std::collections::BTreeSet;
 

@@ -1,58 +1,22 @@
-//! Which pods kube-scheduler is to be told of the node that was planned for them, in
-//! `status.nominatedNodeName`.
+//! Which pods get the node that was planned for them into `status.nominatedNodeName`, which
+//! kube-scheduler tries first.
 //!
 //! Nodes of one plan come up one after the other, and kube-scheduler fills whichever is ready with
 //! whatever waits. A nominated pod keeps its room: others of the same or lower priority get only
 //! what is left. Where the field holds the node that pods are being preempted on, it is
 //! kube-scheduler's own, and stays.
 //!
-//! Source: KEP-5278,
-//! <https://github.com/kubernetes/enhancements/tree/master/keps/sig-scheduling/5278-nominated-node-name-for-expectation>.
+//! Source: KEP-5278, <https://github.com/kubernetes/enhancements/issues/5278>.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
 use domain::node::Node;
-use domain::pod::{Pod, PodKey};
+use domain::pod::PodKey;
 
-use super::snapshot::ClusterState;
+use super::snapshot::{ClusterState, OwnNominations};
 use crate::ports::PodRef;
 use crate::ports::cluster::PodNomination;
-
-/// Pods that were nominated by this installation: its records name the node for them.
-#[derive(Debug, Default)]
-pub struct OwnNominations<'a>(BTreeMap<&'a PodKey, BTreeSet<&'a Text>>);
-
-impl<'a> OwnNominations<'a> {
-    /// What the records say, of claims and of nominations, expired ones included: the field of a
-    /// pod outlives its nomination.
-    pub fn of(observed: &'a ClusterState) -> Self {
-        let names = observed.names_in_plans();
-        let mut nodes_of: BTreeMap<&PodKey, BTreeSet<&Text>> = BTreeMap::new();
-        for claim in &observed.claims {
-            if let Some(node) = &claim.record.claim.status.node_name {
-                for pod in &claim.record.pods {
-                    nodes_of.entry(pod).or_default().insert(node);
-                }
-            }
-        }
-        for nomination in &observed.nominations {
-            let node = names.get(&nomination.node).copied().unwrap_or(&nomination.node);
-            for pod in &nomination.pods {
-                nodes_of.entry(pod).or_default().insert(node);
-            }
-        }
-        Self(nodes_of)
-    }
-
-    /// Whether the node in a pod's `status.nominatedNodeName` was written there by this
-    /// installation.
-    pub fn includes(&self, pod: &Pod) -> bool {
-        pod.nominated_node_name
-            .as_ref()
-            .is_some_and(|node| self.0.get(&pod.key).is_some_and(|nodes| nodes.contains(node)))
-    }
-}
 
 /// The changes of `status.nominatedNodeName` after which waiting pods have the nodes of `places`
 /// in it: pods by the name of the Node, or of a claim that has none yet. To a Node that does not
@@ -95,6 +59,7 @@ mod tests {
     use crate::record::nomination::Nomination;
     use crate::testing::{at, launched_record, listing_of, node_of, pending_pod};
     use domain::instance_type::InstanceTypes;
+    use domain::pod::Pod;
     use domain::snapshot::ClusterObjects;
 
     /// A claim `web-1` whose Node has come, and a pod that waits.

@@ -17,7 +17,6 @@ use domain::taint::Taint;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::pod_events::record_pod_events;
-use super::pod_nomination::OwnNominations;
 use crate::ports::claim_store::Versioned;
 use crate::ports::cluster::{ClusterListing, NodeClaimObject};
 use crate::record::claim::ClaimRecord;
@@ -274,6 +273,41 @@ fn taint_leaving_nodes(observed: &ClusterState, nodes: &mut [Node]) {
         if is_leaving && !node.is_disrupted() {
             node.taints.push(Taint::disrupted());
         }
+    }
+}
+
+/// Pods that were nominated by this installation: its records name the node for them.
+#[derive(Debug, Default)]
+pub struct OwnNominations<'a>(BTreeMap<&'a PodKey, BTreeSet<&'a Text>>);
+
+impl<'a> OwnNominations<'a> {
+    /// What the records say, of claims and of nominations, expired ones included: the field of a
+    /// pod outlives its nomination.
+    pub fn of(observed: &'a ClusterState) -> Self {
+        let names = observed.names_in_plans();
+        let mut nodes_of: BTreeMap<&PodKey, BTreeSet<&Text>> = BTreeMap::new();
+        for claim in &observed.claims {
+            if let Some(node) = &claim.record.claim.status.node_name {
+                for pod in &claim.record.pods {
+                    nodes_of.entry(pod).or_default().insert(node);
+                }
+            }
+        }
+        for nomination in &observed.nominations {
+            let node = names.get(&nomination.node).copied().unwrap_or(&nomination.node);
+            for pod in &nomination.pods {
+                nodes_of.entry(pod).or_default().insert(node);
+            }
+        }
+        Self(nodes_of)
+    }
+
+    /// Whether the node in a pod's `status.nominatedNodeName` was written there by this
+    /// installation.
+    pub fn includes(&self, pod: &Pod) -> bool {
+        pod.nominated_node_name
+            .as_ref()
+            .is_some_and(|node| self.0.get(&pod.key).is_some_and(|nodes| nodes.contains(node)))
     }
 }
 

@@ -11,8 +11,8 @@ use crate::model::repair::repairs;
 use crate::scheduling::Scheduling;
 
 /// The managed nodes of a model, and claims in flight that are surplus of their static NodePool, in
-/// the model's order. Nodes that are being deleted are none. What waits for `consolidateAfter` is
-/// told apart by whether that is over at `acts_at`.
+/// the model's order. Nodes that are being deleted are none. `consolidateAfter` holds those back
+/// for which it is not over at `acts_at`.
 pub(super) fn candidates(
     model: &Model,
     scheduling: &Scheduling,

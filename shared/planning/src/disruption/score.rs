@@ -138,7 +138,8 @@ impl<'a> Scores<'a> {
 
     /// The least that a move must save per hour: what its evictions cost, and new nodes beside the
     /// old ones while they start, over the time within which it must pay for itself, which is
-    /// longer for nodes on which nothing has changed for long. Always positive. `price` is that of the new nodes, `launches` their number.
+    /// longer for nodes on which nothing has changed for long. Always positive. `price` is that of
+    /// the new nodes, `launches` their number.
     pub(super) fn required_savings(
         &self,
         nodes: &[NodeIx],

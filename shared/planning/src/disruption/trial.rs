@@ -84,8 +84,8 @@ pub(super) struct Trials<'s, 'a> {
 
 impl<'s, 'a> Trials<'s, 'a> {
     /// Starts where scheduling left off. Pods do not move to nodes that are still starting, nor to
-    /// nodes within their own `consolidateAfter` at `acts_at`: those may be removed next. Where some
-    /// nodes are marked as the next to go, the others stay, and take pods.
+    /// nodes within their own `consolidateAfter` at `acts_at`: those may be removed next. Where
+    /// some nodes are marked as the next to go, the others stay, and take pods.
     pub(super) fn of(model: &'s Model<'a>, scheduling: &'s Scheduling, acts_at: Timestamp) -> Self {
         let are_known = model.nodes.iter().any(NodeView::is_candidate);
         let may_go_next = |node: &NodeView| {

@@ -42,8 +42,8 @@ impl Placements {
 /// Which pods of one priority come first; without any, the larger.
 #[derive(Clone, Default)]
 pub(crate) struct Precedence {
-    /// Pods of these shapes. They give up what they prefer of new nodes, and those that must share a
-    /// host do not take what little room a node has.
+    /// Pods of these shapes. They give up what they prefer of new nodes, and those that must share
+    /// a host do not take what little room a node has.
     pub(crate) shapes: BTreeSet<ShapeIx>,
     /// Smaller pods before larger ones.
     pub(crate) smaller_first: bool,
