@@ -27,7 +27,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
         self.report.figures = Some(plan.figures.clone());
         if plan.disruptions.is_empty() {
             self.mark_candidates(&plan.candidates).await;
-            for (number, disruption) in plan.awaiting_budget.iter().enumerate() {
+            let ahead = if self.is_budget_awaited { &[] } else { plan.awaiting_budget.as_slice() };
+            for (number, disruption) in ahead.iter().enumerate() {
                 if let Some(command) = self.proposed(number, disruption) {
                     self.store(&command, lease).await;
                 }

@@ -29,6 +29,8 @@ pub(super) struct DisruptionRun<'a, P> {
     pub(super) events: Vec<Event>,
     /// A proposal awaits validation; nothing else is proposed until it is settled.
     pub(super) is_proposal_open: bool,
+    /// A proposal waits for its budget; others may be made, but none ahead of budgets.
+    pub(super) is_budget_awaited: bool,
     /// A command was started or ended in this run, so the snapshot is out of date.
     pub(super) has_started: bool,
 }
@@ -52,6 +54,7 @@ impl<'a, P: Ports> DisruptionRun<'a, P> {
             report: DisruptionReport::default(),
             events: Vec::new(),
             is_proposal_open: false,
+            is_budget_awaited: false,
             has_started: false,
         }
     }

@@ -30,7 +30,9 @@ use crate::steps::create::{Identity, NotCreatable, claim_record};
 /// Requeue interval while another run holds the lease.
 const LEASE_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
-/// Requeue interval while budgets do not allow what was proposed.
+/// How long nothing else is proposed while budgets do not allow what was.
+const BUDGET_AWAITED_MAX: SignedDuration = SignedDuration::from_mins(1);
+/// Requeue interval during that time.
 const BUDGET_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 /// Requeue interval while `consolidateAfter` of a proposed node is about to pass.
@@ -64,7 +66,13 @@ impl<P: Ports> DisruptionRun<'_, P> {
         {
             Ok(disruption) => disruption,
             Err(NotDisruptable::Budget { .. }) if self.is_any_node_leaving() => {
-                // It was proposed ahead, or another command was faster.
+                // It was proposed ahead, or another command was faster. A drain may take for ever:
+                // what other budgets allow does not wait for it.
+                let age = self.observed.now.duration_since(command.record.proposed);
+                if age >= BUDGET_AWAITED_MAX {
+                    self.is_budget_awaited = true;
+                    return;
+                }
                 self.is_proposal_open = true;
                 return self.requeue_after(BUDGET_REQUEUE_INTERVAL);
             }

@@ -362,6 +362,28 @@ fn nodes_that_go_next_are_marked_and_those_that_do_not_are_unmarked() {
 }
 
 #[test]
+fn what_waits_for_its_budget_holds_nothing_else_up_for_more_than_a_minute() {
+    let world = world_with_an_empty_node();
+    let run = Run { core: looking_ahead(), ..world.run("run-1") };
+    let _report = block_on(disrupt(&world, &run)).unwrap();
+    add_node(&world, "other");
+    world.cluster.listing.borrow_mut().objects.nodes[1].taints.push(Taint::disrupted());
+    let blocked = |_: &ClusterSnapshot, own: &PlannedDisruption| {
+        let node_pool = "default".into();
+        Err(NotDisruptable::Budget { node_pool, reason: own.reason, allowed: 0 })
+    };
+    let mut proposed = Vec::new();
+    for seconds in [30, 40] {
+        world.advance(seconds);
+        let core = Core { validate: blocked, ..crate::testing::core::core() };
+        let run = Run { core, ..world.run("run-2") };
+        let report = block_on(disrupt(&world, &run)).unwrap().ran().unwrap();
+        proposed.push(report.changes.len());
+    }
+    assert_eq!(proposed, [0, 1]);
+}
+
+#[test]
 fn a_proposal_waits_for_its_budget_as_long_as_other_nodes_are_leaving() {
     let blocked = |_: &ClusterSnapshot, own: &PlannedDisruption| {
         let node_pool = "default".into();

@@ -14,7 +14,7 @@ use super::{Change, LifecycleRun};
 use crate::event::{Event, EventReason, Subject};
 use crate::nomination::nominate_pods;
 use crate::ports::error::found;
-use crate::ports::{ClaimStore, Cluster, NodeRef, Ports, Versioned};
+use crate::ports::{ClaimStore, Clock, Cluster, NodeRef, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::nomination::{NOMINATION_TTL, Nomination};
 use crate::run::{Run, after};
@@ -32,6 +32,10 @@ const STARTUP_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 /// Requeue interval while a Node has joined and is not registered: pods wait for it.
 const JOINING_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
+
+/// How long kube-scheduler has to hear of nominations before their Nodes take pods: pods and Nodes
+/// reach it by different watches.
+const NOMINATIONS_SETTLE: SignedDuration = SignedDuration::from_millis(500);
 
 /// The most Nodes that are registered at once.
 const REGISTRATIONS_CONCURRENCY_MAX: usize = 20;
@@ -115,6 +119,10 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         let places = self.places_on(&joined);
         let problems = nominate_pods(self.ports, run, self.observed, &places, |_| true).await;
         self.report.problems.0.extend(problems.0);
+        if run.settings.feature_gates.pod_nomination && places.values().any(|own| !own.is_empty()) {
+            let clock = self.ports.clock();
+            clock.sleep_until(after(clock.now(), NOMINATIONS_SETTLE)).await;
+        }
         for batch in joined.chunks(REGISTRATIONS_CONCURRENCY_MAX) {
             let registrations: Vec<Registration> = batch
                 .iter()
