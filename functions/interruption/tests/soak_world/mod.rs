@@ -141,7 +141,7 @@ impl Region {
             .collect();
         let mut region = Self {
             seed: Seed::new(seed),
-            settings: Settings::default(),
+            settings: without_nominations(),
             safeguards: Safeguards { installation: "soak".into(), ..Safeguards::default() },
             clusters,
             said: scenario.start,
@@ -372,6 +372,13 @@ impl Region {
             assert_eq!(launched, NODES + taken, "{name}: one node for one that was taken");
         }
     }
+}
+
+/// Time passes between runs only, so no run may pause for nominations to be heard of.
+fn without_nominations() -> Settings {
+    let mut settings = Settings::default();
+    settings.feature_gates.pod_nomination = false;
+    settings
 }
 
 fn claims_of(world: &SharedWorld) -> Vec<ClaimRecord> {

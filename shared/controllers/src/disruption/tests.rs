@@ -363,11 +363,15 @@ fn nodes_that_go_next_are_marked_and_those_that_do_not_are_unmarked() {
 
 #[test]
 fn what_waits_for_its_budget_holds_nothing_else_up_for_more_than_a_minute() {
-    let world = world_with_an_empty_node();
+    let world = world_with_a_node_to_replace("Underutilized");
     let run = Run { core: looking_ahead(), ..world.run("run-1") };
     let _report = block_on(disrupt(&world, &run)).unwrap();
     add_node(&world, "other");
-    world.cluster.listing.borrow_mut().objects.nodes[1].taints.push(Taint::disrupted());
+    {
+        let other = &mut world.cluster.listing.borrow_mut().objects.nodes[1];
+        other.taints.push(Taint::disrupted());
+        other.deleted = Some(at(0));
+    }
     let blocked = |_: &ClusterSnapshot, own: &PlannedDisruption| {
         let node_pool = "default".into();
         Err(NotDisruptable::Budget { node_pool, reason: own.reason, allowed: 0 })
