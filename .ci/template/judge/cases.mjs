@@ -161,6 +161,12 @@ deny('dynamodb:DeleteTable', 'TABLE', {})
 // --- Messages and logs.
 for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']) allow(['interruption'], `sqs:${action}`, 'QUEUE')
 allow(FUNCTIONS.filter((own) => own !== 'interruption'), 'sqs:SendMessage', 'FAILED_EVENTS')
+for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']) {
+  allow(['lifecycle'], `sqs:${action}`, 'LIFECYCLE_WAKES')
+  allow(['disruption'], `sqs:${action}`, 'DISRUPTION_WAKES')
+}
+allow(SERVES, 'sqs:SendMessage', 'LIFECYCLE_WAKES')
+allow(['lifecycle', 'disruption'], 'sqs:SendMessage', 'DISRUPTION_WAKES')
 for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'SendMessage']) deny(`sqs:${action}`, 'arn:aws:sqs:REGION:ACCOUNT:another')
 deny('sqs:SendMessage', 'QUEUE')
 for (const own of FUNCTIONS) {

@@ -101,6 +101,7 @@ for (const name of FUNCTIONS) {
 const OF_AWS = {
   WriteOwnLogs: 'Lambda writes what a function prints to its log group',
   KeepEventsThatFailed: 'Lambda sends the event of a failed invocation to the destination on failure',
+  BeWoken: 'Lambda polls the queue, and deletes what was handled',
   TakeNotices: 'Lambda polls the queue, and deletes what was handled',
   UseTheKeyOfTheTable: 'DynamoDB decrypts the key of a table in the name of whoever reads or writes it',
 }

@@ -1,5 +1,6 @@
 //! Function `lifecycle`: claims through Launched, Registered and Initialized, and to their end.
-//! Invoked every minute for each cluster, and requeued while work is in progress.
+//! Invoked every minute for each cluster, by whoever launches or ends claims, and by itself while
+//! work is in progress.
 
 mod hand_back;
 mod telemetry;
@@ -40,6 +41,8 @@ pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
         None => {}
     }
     match admit(&*ports, &terms).await? {
+        // Often enough once a minute.
+        Ok(_) if invocation.is_message => {}
         Ok(admission) => prepare(invocation, &ports, &terms, admission.scope).await,
         Err(stopped) => {
             telemetry.record_stopped(&stopped);

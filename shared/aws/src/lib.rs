@@ -1,4 +1,4 @@
-//! Amazon EC2, DynamoDB and EKS behind the ports of the controllers.
+//! Amazon EC2, DynamoDB, EKS and SQS behind the ports of the controllers.
 //!
 //! [`ec2::Ec2`] is the port `Cloud`; [`catalogue`] gathers instance types, offerings and prices
 //! into one document, so that a function starts from that instead of a hundred calls. This is the
@@ -22,3 +22,4 @@ pub mod store;
 mod testkit;
 pub mod throttle;
 pub mod user_data;
+pub mod wakes;

@@ -37,6 +37,12 @@ use run_state::DisruptionRun;
 
 /// Attempts to acquire provisioning's lease before a command starts.
 const LEASE_ATTEMPTS: usize = 4;
+/// How often a cluster of [`LOOK_CLAIMS`] or fewer is looked at, where functions wake themselves:
+/// as often as Karpenter does.
+const LOOK_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
+/// Claims that one look reads. Where there are more it comes less often, so that looking costs the
+/// same.
+const LOOK_CLAIMS: usize = 100;
 /// Pause between two attempts: a provisioning run holds the lease for a few seconds.
 const LEASE_ATTEMPT_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
@@ -121,9 +127,18 @@ async fn disrupt_under<P: Ports>(
         disruption.propose(leases.own()).await;
         disruption.requeue_when_consolidatable();
     }
+    if run.wakes {
+        disruption.requeue_after(look_interval(observed.claims.len()));
+    }
     let DisruptionRun { mut report, events, .. } = disruption;
     record_events(ports.cluster(), &events, &mut report.problems).await;
     Ok(report)
+}
+
+/// How long until the cluster is looked at again, where nothing is in flight.
+fn look_interval(claims: usize) -> SignedDuration {
+    let times = i32::try_from(claims.div_ceil(LOOK_CLAIMS)).unwrap_or(i32::MAX);
+    LOOK_INTERVAL.saturating_mul(times.max(1))
 }
 
 impl<P: Ports> DisruptionRun<'_, P> {

@@ -61,6 +61,7 @@ pub async fn hand_back<P: Ports>(
         RunOutcome::Ran(outcome) => outcome,
         RunOutcome::Held(lease) => RunOutcome::Held(lease),
         RunOutcome::Stopped(stopped) => RunOutcome::Stopped(stopped),
+        RunOutcome::Superseded => RunOutcome::Superseded,
     })
 }
 

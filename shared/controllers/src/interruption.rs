@@ -53,6 +53,8 @@ pub struct Terms<'a> {
     pub deadline: Timestamp,
     /// When the process is ended at the latest, whatever it does then.
     pub process_ends: Timestamp,
+    /// As [`Run::wakes`].
+    pub wakes: bool,
 }
 
 /// Handles notices of any clusters. A failure for one notice, or in one cluster, does not affect
@@ -165,6 +167,8 @@ async fn in_cluster<C: Clusters>(
             id: terms.id,
             deadline: terms.deadline,
             process_ends: terms.process_ends,
+            wakes: terms.wakes,
+            continues: None,
         };
         act(&*ports, &run, &urgent, &events, &mut report).await;
     }

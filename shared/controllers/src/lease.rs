@@ -4,7 +4,7 @@ use domain::SignedDuration;
 
 use crate::admission::admit;
 use crate::ports::error::PortError;
-use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports};
+use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports, Wake, Wakes as _};
 use crate::run::{Problems, Run, RunOutcome};
 use crate::safeguards::Admission;
 
@@ -12,17 +12,25 @@ use crate::safeguards::Admission;
 /// on its way.
 const LEASE_MARGIN: SignedDuration = SignedDuration::from_secs(5);
 
-/// A report that takes note of what went wrong around its run.
+/// A report that takes note of what happened around its run.
 pub(crate) trait Report {
     /// Problems of the run; `None` where the run did not take place.
     fn problems_mut(&mut self) -> Option<&mut Problems>;
+
+    /// Takes note of the fencing token under which the run took place.
+    fn set_token(&mut self, _token: u64) {}
+
+    /// The function that what the run did is news for.
+    fn concerns(&self) -> Option<FunctionName> {
+        None
+    }
 }
 
 impl<R: Report> Report for RunOutcome<R> {
     fn problems_mut(&mut self) -> Option<&mut Problems> {
         match self {
             Self::Ran(report) => report.problems_mut(),
-            Self::Held(_) | Self::Stopped(_) => None,
+            Self::Held(_) | Self::Stopped(_) | Self::Superseded => None,
         }
     }
 }
@@ -95,7 +103,8 @@ pub(crate) async fn with_lease<P: Ports, R: Report>(
 /// Runs `body` under the lease of a function and releases the lease, whatever came of `body`.
 ///
 /// That the lease could not be released is a problem of the report and no more: it expires by
-/// itself. An error of `body` is passed on.
+/// itself. So is a message that could not be sent to the function that the run has news for: its
+/// schedule wakes it. An error of `body` is passed on.
 pub(crate) async fn under_lease<P: Ports, R: Report>(
     ports: &P,
     run: &Run<'_>,
@@ -103,6 +112,12 @@ pub(crate) async fn under_lease<P: Ports, R: Report>(
     admission: Admission,
     body: impl AsyncFnOnce(&mut HeldLeases) -> Result<R, PortError>,
 ) -> Result<RunOutcome<R>, PortError> {
+    // Asked before the lease is acquired: that would supersede the run that has taken over.
+    if let Some(continued) = run.continues
+        && ports.store().last_token(function).await? != Some(continued)
+    {
+        return Ok(RunOutcome::Superseded);
+    }
     let mut leases = match acquire(ports, run, function).await? {
         LeaseAnswer::Acquired(own) => HeldLeases { own, launch: None, admission },
         LeaseAnswer::Held(lease) => return Ok(RunOutcome::Held(lease)),
@@ -110,8 +125,27 @@ pub(crate) async fn under_lease<P: Ports, R: Report>(
     let result = body(&mut leases).await;
     let released = leases.release(ports.store()).await;
     let mut report = result?;
+    report.set_token(leases.own.token);
+    let woken = match report.concerns() {
+        Some(function) => wake(ports, run, function).await,
+        None => Ok(()),
+    };
     if let Some(problems) = report.problems_mut() {
         problems.record(|| "release the lease".to_owned(), released);
+        problems.record(|| "wake a function".to_owned(), woken);
     }
     Ok(RunOutcome::Ran(report))
+}
+
+/// Wakes a function at once, where functions wake each other.
+pub(crate) async fn wake<P: Ports>(
+    ports: &P,
+    run: &Run<'_>,
+    function: FunctionName,
+) -> Result<(), PortError> {
+    if !run.wakes {
+        return Ok(());
+    }
+    let wake = Wake { function, continues: None, after: SignedDuration::ZERO };
+    ports.wakes().wake(wake).await
 }

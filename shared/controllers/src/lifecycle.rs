@@ -95,7 +95,7 @@ pub(crate) async fn advance_under<P: Ports>(
         objects: observed.listing.node_claims.iter().map(|own| (own.claim_uid(), own)).collect(),
         pods: observed.pods_by_node(),
         unreadable: ports.store().unreadable_claims(),
-        report: LifecycleReport { instances: census(&instances), ..LifecycleReport::default() },
+        report: report_on(&instances, &observed),
         events: Vec::new(),
         to_register: Vec::new(),
         to_drain: Vec::new(),
@@ -154,6 +154,12 @@ fn nodes_by_provider(observed: &ClusterState) -> BTreeMap<&Text, &Node> {
     // The first of several: a claim with more than one Node does not register.
     let nodes = observed.listing.objects.nodes.iter().rev();
     nodes.filter_map(|node| Some((node.provider_id.as_ref()?, node))).collect()
+}
+
+/// A report to which nothing has happened yet.
+fn report_on(instances: &[Instance], observed: &ClusterState) -> LifecycleReport {
+    let is_awaited = !observed.commands.is_empty();
+    LifecycleReport { instances: census(instances), is_awaited, ..LifecycleReport::default() }
 }
 
 fn census(instances: &[Instance]) -> BTreeMap<(Text, CapacityType), usize> {

@@ -1,6 +1,6 @@
-//! The ports: what the controllers need of a cluster, a cloud, a claim store and a clock. Adapters
-//! implement these traits for EKS, EC2 and DynamoDB, and the simulation for a cluster and a cloud
-//! in memory.
+//! The ports: what the controllers need of a cluster, a cloud, a claim store, a clock and a queue.
+//! Adapters implement these traits for EKS, EC2, DynamoDB and SQS, and the simulation for a cluster
+//! and a cloud in memory.
 //!
 //! The traits require no runtime: their futures need not be `Send`, so an adapter may be
 //! single-threaded. Adapters classify every error once ([`error::PortError`]); batch calls return
@@ -11,6 +11,7 @@ pub mod clock;
 pub mod cloud;
 pub mod cluster;
 pub mod error;
+pub mod wakes;
 
 pub use claim_store::{
     ClaimPlace, ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned,
@@ -19,6 +20,7 @@ pub use clock::Clock;
 pub use cloud::{Cloud, Instance, InstanceState, LaunchCall, LaunchOutcome, Termination};
 pub use cluster::{Cluster, ClusterListing, Demand, Eviction, NodeRef, ObjectRef, PodRef};
 pub use error::{ErrorKind, PortError};
+pub use wakes::{Wake, Wakes};
 
 /// The ports of one cluster: what the controllers are generic over.
 pub trait Ports {
@@ -30,6 +32,8 @@ pub trait Ports {
     type Store: ClaimStore;
     /// The clock.
     type Clock: Clock;
+    /// The queues through which functions wake each other.
+    type Wakes: Wakes;
 
     /// The Kubernetes cluster.
     fn cluster(&self) -> &Self::Cluster;
@@ -39,4 +43,6 @@ pub trait Ports {
     fn store(&self) -> &Self::Store;
     /// The clock.
     fn clock(&self) -> &Self::Clock;
+    /// The queues through which functions wake each other.
+    fn wakes(&self) -> &Self::Wakes;
 }

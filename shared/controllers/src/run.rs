@@ -39,6 +39,12 @@ pub struct Run<'a> {
     pub deadline: Timestamp,
     /// When the process is ended at the latest, whatever it does then.
     pub process_ends: Timestamp,
+    /// Whether functions wake each other by message. They do not where a cluster is looked at once
+    /// a minute, nor where there is no queue.
+    pub wakes: bool,
+    /// The fencing token of the run that this one continues: it does not take place where another
+    /// has since. `None` for one that takes place whatever others did.
+    pub continues: Option<u64>,
 }
 
 /// Whether a run took place, or left the work to a run that is in progress.
@@ -51,6 +57,9 @@ pub enum RunOutcome<R> {
     Held(Lease),
     /// Nothing may be done in the cluster now.
     Stopped(Stopped),
+    /// Another run has taken place since the one that this would continue, and goes on with its
+    /// work.
+    Superseded,
 }
 
 impl<R> RunOutcome<R> {
@@ -58,7 +67,7 @@ impl<R> RunOutcome<R> {
     pub fn ran(self) -> Option<R> {
         match self {
             Self::Ran(report) => Some(report),
-            Self::Held(_) | Self::Stopped(_) => None,
+            Self::Held(_) | Self::Stopped(_) | Self::Superseded => None,
         }
     }
 }

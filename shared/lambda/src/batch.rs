@@ -8,6 +8,7 @@ use controllers::core::Core;
 use controllers::interruption::Terms;
 use domain::{Text, Timestamp};
 
+use crate::environment::Reaction;
 use crate::invocation::Times;
 use crate::metrics::Metrics;
 use crate::process::Process;
@@ -41,6 +42,8 @@ impl<'a> Batch<'a> {
             id: self.id,
             deadline: self.times.deadline,
             process_ends: self.times.process_ends,
+            wakes: self.process.environment().reaction == Reaction::Watch
+                && self.process.has_queues(),
         }
     }
 

@@ -5,10 +5,12 @@
 //! (<https://karpenter.sh/docs/reference/settings/>). A test compares the names with the
 //! template's.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use aws::ec2::Ec2Settings;
+use controllers::ports::FunctionName;
 use controllers::record::controls::{Mode, usd};
 use controllers::record::fuses::Fuses;
 use controllers::safeguards::Safeguards;
@@ -59,6 +61,10 @@ pub const MAX_LAUNCHES_PER_HOUR: &str = "MAX_LAUNCHES_PER_HOUR";
 pub const MAX_TERMINATIONS_PER_TICK_PERCENT: &str = "MAX_TERMINATIONS_PER_TICK_PERCENT";
 /// What a cluster may cost.
 pub const MAX_HOURLY_USD: &str = "MAX_HOURLY_USD";
+/// Where function lifecycle is woken.
+pub const LIFECYCLE_WAKES_URL: &str = "LIFECYCLE_WAKES_URL";
+/// Where function disruption is woken.
+pub const DISRUPTION_WAKES_URL: &str = "DISRUPTION_WAKES_URL";
 /// Whether node classes count as ready without a dry run.
 pub const DISABLE_DRY_RUN: &str = "DISABLE_DRY_RUN";
 
@@ -116,6 +122,17 @@ pub const VARIABLES: &[Variable] = &[
         default: Some("watch"),
         meaning: "`watch`: provisioning runs until just before the next invocation and acts within \
                   the batching window; `poll`: it runs once. An event's `mode` takes precedence.",
+    },
+    Variable {
+        name: LIFECYCLE_WAKES_URL,
+        default: None,
+        meaning: "The URL of the SQS queue whose messages wake function lifecycle. Without it, who \
+                  watches stays while work is in flight instead of coming back by message.",
+    },
+    Variable {
+        name: DISRUPTION_WAKES_URL,
+        default: None,
+        meaning: "The same of function disruption.",
     },
     Variable {
         name: LOG_LEVEL,
@@ -191,6 +208,8 @@ pub struct Environment {
     pub cluster: Option<Text>,
     /// [`REACTION_MODE`].
     pub reaction: Reaction,
+    /// [`LIFECYCLE_WAKES_URL`] and [`DISRUPTION_WAKES_URL`], as far as they are set.
+    pub wakes: BTreeMap<FunctionName, Text>,
     /// [`LOG_LEVEL`].
     pub log_level: String,
     /// [`METRICS_NAMESPACE`].
@@ -235,6 +254,7 @@ impl Environment {
             table_name,
             cluster: reader.given(CLUSTER_NAME).map(Into::into),
             reaction: reader.parsed(REACTION_MODE, str::parse, Reaction::Watch),
+            wakes: reader.wakes(),
             log_level: reader.text(LOG_LEVEL),
             metrics_namespace: reader.text(METRICS_NAMESPACE),
             settings: reader.settings(),
@@ -281,6 +301,16 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
             self.problems.push((name, error.to_string()));
             otherwise
         })
+    }
+
+    fn wakes(&self) -> BTreeMap<FunctionName, Text> {
+        let queues = [
+            (FunctionName::Lifecycle, LIFECYCLE_WAKES_URL),
+            (FunctionName::Disruption, DISRUPTION_WAKES_URL),
+        ];
+        let known =
+            queues.into_iter().filter_map(|(function, name)| Some((function, self.given(name)?)));
+        known.map(|(function, url)| (function, url.into())).collect()
     }
 
     fn settings(&mut self) -> Settings {

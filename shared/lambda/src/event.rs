@@ -4,6 +4,10 @@
 //! `"handBack": true` or `false` where lifecycle is to hand the cluster back to Karpenter or to
 //! take it over again; or EventBridge's envelope with these fields in `detail`. Other fields are
 //! ignored. A function that serves the whole region needs no name.
+//!
+//! Functions wake each other, and themselves, by messages of SQS: batches of one, whose body is
+//! such an event, with `"continues"`, the fencing token of the run that it continues
+//! (<https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>).
 
 use domain::Text;
 use serde_json::Value;
@@ -20,6 +24,10 @@ pub struct ClusterEvent {
     /// `true` hands the cluster back to Karpenter, `false` takes it over again; `None` does
     /// neither.
     pub hand_back: Option<bool>,
+    /// Whether a function sent it, and not a schedule or an operator.
+    pub is_message: bool,
+    /// The fencing token of the run that it continues; `None` for one that continues none.
+    pub continues: Option<u64>,
 }
 
 /// Why an event is invalid.
@@ -40,6 +48,9 @@ pub enum EventError {
     /// Another function than lifecycle is asked to hand back.
     #[error("the event asks to hand the cluster back: only function lifecycle does that")]
     NotHere,
+    /// It is a batch of messages, but not of one that is an event.
+    #[error("the event is a batch of messages, and not of one with an event as its body")]
+    NoMessage,
     /// It is not a batch of a queue's messages.
     #[error("the event is not a batch of messages: {kind:?} at line {line}, column {column}")]
     NoBatch {
@@ -60,6 +71,22 @@ const NAME_LENGTH_MAX: usize = 100;
 impl ClusterEvent {
     /// Reads an event. `otherwise` is the cluster of events that name no cluster.
     pub fn of(event: &Value, otherwise: Option<&Text>) -> Result<Self, EventError> {
+        match event.get("Records").map(|records| records.as_array().map(Vec::as_slice)) {
+            None => Self::of_schedule(event, otherwise),
+            Some(Some([message])) => Self::of_message(message),
+            Some(_) => Err(EventError::NoMessage),
+        }
+    }
+
+    fn of_message(message: &Value) -> Result<Self, EventError> {
+        let body = message.get("body").and_then(Value::as_str);
+        let event: Option<Value> = body.and_then(|body| serde_json::from_str(body).ok());
+        let event = event.filter(Value::is_object).ok_or(EventError::NoMessage)?;
+        let continues = event.get("continues").and_then(Value::as_u64);
+        Ok(Self { is_message: true, continues, ..Self::of_schedule(&event, None)? })
+    }
+
+    fn of_schedule(event: &Value, otherwise: Option<&Text>) -> Result<Self, EventError> {
         let field = |name: &str| event.get(name).or_else(|| event.get("detail")?.get(name));
         let cluster = match field("cluster") {
             Some(Value::String(name)) => Some(name.as_str().into()),
@@ -80,7 +107,7 @@ impl ClusterEvent {
             None => None,
             Some(choice) => Some(choice.as_bool().ok_or(EventError::HandBack)?),
         };
-        Ok(Self { cluster, reaction, hand_back })
+        Ok(Self { cluster, reaction, hand_back, is_message: false, continues: None })
     }
 }
 
@@ -94,6 +121,23 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_message_says_which_run_it_continues() {
+        let batch = |bodies: &[&str]| {
+            let records: Vec<Value> = bodies.iter().map(|body| json!({"body": body})).collect();
+            ClusterEvent::of(&json!({"Records": records}), Some(&"other".into()))
+        };
+        let event = batch(&[r#"{"cluster": "prod", "mode": "watch", "continues": 7}"#]).unwrap();
+        assert_eq!(event.cluster.as_deref(), Some("prod"));
+        assert_eq!((event.is_message, event.continues), (true, Some(7)));
+        assert_eq!(event.reaction, Some(Reaction::Watch));
+        let news = batch(&[r#"{"cluster": "prod", "continues": null}"#]).unwrap();
+        assert_eq!((news.is_message, news.continues), (true, None));
+        for wrong in [&[][..], &["{}", "{}"], &["no event"], &["[]"]] {
+            assert_eq!(batch(wrong), Err(EventError::NoMessage), "{wrong:?}");
+        }
+    }
 
     fn of(event: &Value) -> Result<(String, Option<Reaction>), EventError> {
         let event = ClusterEvent::of(event, None)?;

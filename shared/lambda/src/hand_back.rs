@@ -41,6 +41,14 @@ impl HandBackAnswer {
                 commands: Vec::new(),
                 next: format!("nothing was handed back: {why}"),
             },
+            // It continues no run.
+            RunOutcome::Superseded => Self {
+                complete: false,
+                handed_back: Vec::new(),
+                left: Vec::new(),
+                commands: Vec::new(),
+                next: "nothing was handed back: call again".to_owned(),
+            },
             RunOutcome::Held(lease) => Self {
                 complete: false,
                 handed_back: Vec::new(),

@@ -46,12 +46,15 @@ pub struct Invocation<'a> {
     pub reaction: Reaction,
     /// `true` hands the cluster back to Karpenter, `false` takes it over again.
     pub hand_back: Option<bool>,
+    /// Whether another function woke it, or itself, and not its schedule.
+    pub is_message: bool,
     /// When it ends.
     pub times: Times,
     /// What it did, for logs, metrics and its answer.
     pub telemetry: &'a Telemetry,
     cluster: Option<&'a Text>,
     id: &'a str,
+    continues: Option<u64>,
 }
 
 /// What an invocation is asked for.
@@ -65,6 +68,10 @@ pub struct InvocationRequest<'a> {
     pub reaction: Reaction,
     /// `true` hands the cluster back to Karpenter, `false` takes it over again.
     pub hand_back: Option<bool>,
+    /// Whether another function woke it, or itself, and not its schedule.
+    pub is_message: bool,
+    /// The fencing token of the run that it continues.
+    pub continues: Option<u64>,
     /// When it ends.
     pub times: Times,
 }
@@ -76,8 +83,9 @@ impl<'a> Invocation<'a> {
         request: InvocationRequest<'a>,
         telemetry: &'a Telemetry,
     ) -> Self {
-        let InvocationRequest { cluster, id, reaction, hand_back, times } = request;
-        Self { process, reaction, hand_back, times, telemetry, cluster, id }
+        let InvocationRequest { cluster, id, reaction, hand_back, is_message, continues, times } =
+            request;
+        Self { process, reaction, hand_back, is_message, times, telemetry, cluster, id, continues }
     }
 
     /// The cluster that the event names.
@@ -101,6 +109,8 @@ impl<'a> Invocation<'a> {
             id: self.id,
             deadline: self.times.deadline,
             process_ends: self.times.process_ends,
+            wakes: self.reaction == Reaction::Watch && self.process.has_queues(),
+            continues: self.continues,
         })
     }
 }

@@ -13,6 +13,7 @@ use aws::ec2::Ec2;
 use aws::eks::Eks;
 use aws::store::{DynamoStore, RegionBlobs, Table};
 use aws::throttle::SharedBudget;
+use aws::wakes::{ClusterQueues, Queues};
 use controllers::ports::{Clock as _, PortError, Ports};
 use domain::{SignedDuration, Text, Timestamp};
 use kubernetes::{Connection, Endpoint, KubernetesCluster, ListMode, Token};
@@ -34,6 +35,7 @@ pub struct Process {
     environment: Environment,
     calls: Calls,
     eks: Eks,
+    queues: Queues,
     table: Table,
     blobs: RegionBlobs,
     clock: SystemClock,
@@ -47,6 +49,7 @@ pub struct Adapters {
     cloud: Ec2,
     store: DynamoStore,
     clock: SystemClock,
+    wakes: ClusterQueues,
     facts: ClusterFacts,
     facts_checked: Cell<Timestamp>,
     catalogue_checked: Cell<Timestamp>,
@@ -57,6 +60,7 @@ impl Ports for Adapters {
     type Cloud = Ec2;
     type Store = DynamoStore;
     type Clock = SystemClock;
+    type Wakes = ClusterQueues;
 
     fn cluster(&self) -> &KubernetesCluster {
         &self.cluster
@@ -73,6 +77,10 @@ impl Ports for Adapters {
     fn clock(&self) -> &SystemClock {
         &self.clock
     }
+
+    fn wakes(&self) -> &ClusterQueues {
+        &self.wakes
+    }
 }
 
 impl Process {
@@ -85,6 +93,7 @@ impl Process {
         Ok(Self {
             calls: Calls::new(&config, Arc::new(budget))?,
             eks: Eks::new(&config),
+            queues: Queues::new(&config, environment.wakes.clone()),
             blobs: RegionBlobs::new(table.clone(), &region),
             table,
             clock: SystemClock::default(),
@@ -111,6 +120,11 @@ impl Process {
     /// The DynamoDB table.
     pub const fn table(&self) -> &Table {
         &self.table
+    }
+
+    /// Whether functions can wake each other by message.
+    pub fn has_queues(&self) -> bool {
+        !self.queues.is_empty()
     }
 
     /// The clock.
@@ -162,6 +176,7 @@ impl Process {
                 .of_installation(&self.environment.safeguards.installation),
             store: DynamoStore::new(self.table.clone(), cluster),
             clock: SystemClock::default(),
+            wakes: self.queues.of_cluster(cluster),
             facts,
             facts_checked: Cell::new(now),
             catalogue_checked: Cell::new(now),

@@ -115,6 +115,8 @@ async fn invoke(
         id: &id,
         reaction: event.reaction.unwrap_or(environment.reaction),
         hand_back: event.hand_back,
+        is_message: event.is_message,
+        continues: event.continues,
         times: Times::of(started, lambda_deadline(&context).unwrap_or(started)),
     };
     let invocation = Invocation::new(process, request, &telemetry);

@@ -80,6 +80,9 @@ impl Telemetry {
                 );
             }
             Ok(RunOutcome::Stopped(why)) => self.record_stopped(&why),
+            Ok(RunOutcome::Superseded) => {
+                tracing::debug!("skipping run: another has taken over");
+            }
             Err(error) => {
                 tracing::error!(%error, kind = %error.kind, "run failed");
                 self.count_error(&error);

@@ -1,10 +1,11 @@
 //! Runs a scenario: the controllers, unchanged, against the simulated world, at the times at which
 //! their functions would wake.
 //!
-//! Each function is invoked once a minute. Provisioning stays until just before the next time and
-//! acts within its batching window; in `poll` mode it looks once. Lifecycle and disruption stay
-//! while they have work in flight, and lifecycle is invoked as well by whoever launches or ends
-//! claims. Interruption acts on each notice.
+//! Each function is invoked once a minute; in `poll` mode it looks once. In `watch` mode
+//! provisioning stays until just before the next time and acts within its batching window, and
+//! lifecycle and disruption, while they have work in flight, stay for short pauses and come back by
+//! message after longer ones; whoever launches or ends claims wakes lifecycle by message too.
+//! Interruption acts on each notice.
 
 mod act;
 mod bound;

@@ -179,11 +179,15 @@ impl Store {
         LeaseAnswer::Acquired(lease)
     }
 
-    /// Ends a lease's term; the token stays, so that the next holder gets a newer one.
     pub(crate) fn lease(&self, function: FunctionName) -> Option<Lease> {
         self.leases.get(&function).filter(|lease| !lease.holder.is_empty()).cloned()
     }
 
+    pub(crate) fn last_token(&self, function: FunctionName) -> Option<u64> {
+        self.leases.get(&function).map(|lease| lease.token)
+    }
+
+    /// Ends a lease's term; the token stays, so that the next holder gets a newer one.
     pub(crate) fn release_lease(&mut self, lease: &Lease) {
         if let Some(own) = self.leases.get_mut(&lease.function)
             && own.token == lease.token

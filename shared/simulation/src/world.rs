@@ -19,6 +19,7 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::interruption::NoticeKind;
+use controllers::ports::Wake;
 use controllers::ports::cloud::InstanceStatus;
 use controllers::ports::cluster::ControlsObject;
 use controllers::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
@@ -108,6 +109,8 @@ pub struct World {
     pub(crate) pods_made: BTreeMap<WorkloadId, u64>,
     /// Announcements of EC2 about instances that have not been delivered yet.
     pub(crate) announcements: Vec<(Text, NoticeKind)>,
+    /// Messages between functions that have not been delivered yet.
+    pub(crate) wakes: Vec<Wake>,
     /// What EC2's checks find wrong, by instance.
     pub(crate) statuses: BTreeMap<Text, InstanceStatus>,
     pub(crate) violations: Vec<Occurrence>,
@@ -164,6 +167,7 @@ impl World {
             priority_classes: BTreeMap::new(),
             pods_made: BTreeMap::new(),
             announcements: Vec::new(),
+            wakes: Vec::new(),
             statuses: BTreeMap::new(),
             violations: Vec::new(),
             reported: BTreeSet::new(),

@@ -172,10 +172,13 @@ pub async fn a_lease_is_held_by_one_until_its_term_is_over<S: ClaimStore>(store:
 pub async fn a_released_lease_is_free_and_a_stale_release_takes_nothing<S: ClaimStore>(
     store: &S,
 ) -> Outcome {
+    assert_eq!(store.last_token(FunctionName::Provisioning).await?, None);
     let first = provisioning(store).await?;
     store.release_lease(&first).await?;
+    assert_eq!(store.last_token(FunctionName::Provisioning).await?, Some(first.token));
     let second = lease_of(store, FunctionName::Provisioning, "run-2").await?;
     assert!(second.token > first.token, "a token is never given twice");
+    assert_eq!(store.last_token(FunctionName::Provisioning).await?, Some(second.token));
     store.release_lease(&first).await?;
     let third = store.acquire_lease(FunctionName::Provisioning, "run-3", at(1), TERM).await;
     assert_eq!(holder(third?)?, "run-2");

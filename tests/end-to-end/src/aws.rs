@@ -1,5 +1,5 @@
-//! EC2's API by hand, for cases that test the rig without a function: the query protocol, as any
-//! SDK speaks it.
+//! EC2's API by hand, for cases that test the rig without a function, and SQS's, for what Lambda
+//! does with queues: the query protocol, as any SDK speaks it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -76,6 +76,22 @@ impl Aws {
         self.call("iam", "2010-05-08", "AddRoleToInstanceProfile", &role).await.map(drop)
     }
 
+    /// Makes a queue. Returns its URL.
+    pub async fn make_queue(&self, name: &str) -> Result<String> {
+        let answer = self.call("sqs", SQS, "CreateQueue", &[("QueueName", name)]).await?;
+        Ok(element(&answer, "QueueUrl")?.to_owned())
+    }
+
+    /// Takes the next message out of a queue. Returns its body; `None` where there is none.
+    pub async fn take_message(&self, queue: &str) -> Result<Option<String>> {
+        let queue = ("QueueUrl", queue);
+        let answer = self.call("sqs", SQS, "ReceiveMessage", &[queue]).await?;
+        let Ok(body) = element(&answer, "Body") else { return Ok(None) };
+        let handle = element(&answer, "ReceiptHandle")?;
+        self.call("sqs", SQS, "DeleteMessage", &[queue, ("ReceiptHandle", handle)]).await?;
+        Ok(Some(body.replace("&quot;", "\"")))
+    }
+
     /// Calls EC2; an answer that is not good is an error that holds it.
     pub async fn ask(&self, action: &str, parameters: &[(&str, &str)]) -> Result<String> {
         self.call("ec2", "2016-11-15", action, parameters).await
@@ -114,6 +130,9 @@ impl Aws {
 static LAUNCHES: AtomicU32 = AtomicU32::new(1);
 
 const PROFILE: &str = "rig-node";
+
+/// The version of SQS's API.
+const SQS: &str = "2012-11-05";
 
 /// The content of the first element of a name: enough for the few answers that are read here.
 fn element<'a>(xml: &'a str, name: &str) -> Result<&'a str> {

@@ -17,6 +17,7 @@ mod safety;
 mod slow;
 mod strict;
 mod validation;
+mod wakes;
 
 use crate::case::Case;
 
@@ -24,7 +25,7 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 26] = [
+    let groups: [(&str, &[Case]); 27] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("safety", safety::fuses::CASES),
@@ -34,6 +35,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("safety", safety::observing::CASES),
         ("safety", safety::uninstalling::CASES),
         ("landing", landing::CASES),
+        ("wakes", wakes::CASES),
         ("provisioning", provisioning::CASES),
         ("permissions", permissions::CASES),
         ("interruption", interruption::CASES),

@@ -3,7 +3,9 @@
 pub mod controls;
 mod installation;
 
-pub use installation::{Installation, OTHERS, OURS, TABLE, access_key, access_key_of};
+pub use installation::{
+    DISRUPTION_WAKES, Installation, LIFECYCLE_WAKES, OTHERS, OURS, TABLE, access_key, access_key_of,
+};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

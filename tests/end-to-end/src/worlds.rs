@@ -12,7 +12,9 @@ use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::cloud::{ACCOUNT, NODE_ROLE, REGION};
 use crate::gate::Usage;
 use crate::process::Workplace;
-use crate::world::{CLUSTER, FUNCTIONS, TABLE, World, access_key};
+use crate::world::{
+    CLUSTER, DISRUPTION_WAKES, FUNCTIONS, LIFECYCLE_WAKES, TABLE, World, access_key,
+};
 
 /// The worlds of one run.
 pub struct Worlds {
@@ -112,6 +114,8 @@ impl Worlds {
         document["names"] = json!({
             "TABLE": format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{TABLE}"),
             "NODE_ROLE": format!("arn:aws:iam::{ACCOUNT}:role/{NODE_ROLE}"),
+            "LIFECYCLE_WAKES": format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{LIFECYCLE_WAKES}"),
+            "DISRUPTION_WAKES": format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{DISRUPTION_WAKES}"),
             "CLUSTER": CLUSTER,
             "ACCOUNT": ACCOUNT,
             "REGION": REGION,

@@ -303,7 +303,8 @@ impl Region {
         let process_ends = deadline + SignedDuration::from_secs(5);
         let (settings, safeguards) = (&self.settings, &self.safeguards);
         let core = Core::standard();
-        let terms = Terms { settings, safeguards, core, id: &id, deadline, process_ends };
+        let terms =
+            Terms { settings, safeguards, core, id: &id, deadline, process_ends, wakes: false };
         let mut future = pin!(handle_batch(&clusters, &terms, &event));
         loop {
             for (_, handle) in &handles {
@@ -336,6 +337,8 @@ impl Region {
                     id: &id,
                     deadline: self.now() + SignedDuration::from_secs(50),
                     process_ends: self.now() + SignedDuration::from_secs(55),
+                    wakes: false,
+                    continues: None,
                 };
                 let _planned = block_on(provisioning::provision(world, &run)).unwrap();
                 let _advanced = block_on(lifecycle::advance(world, &run)).unwrap();

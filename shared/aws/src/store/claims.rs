@@ -301,6 +301,10 @@ impl ClaimStore for DynamoStore {
         lease::read(&self.table, &self.cluster, function).await
     }
 
+    async fn last_token(&self, function: FunctionName) -> Result<Option<u64>, PortError> {
+        lease::last_token(&self.table, &self.cluster, function).await
+    }
+
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
         lease::release(&self.table, &self.cluster, lease).await
     }

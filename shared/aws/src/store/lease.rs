@@ -80,12 +80,28 @@ pub(super) async fn read(
     cluster: &str,
     function: FunctionName,
 ) -> Result<Option<Lease>, PortError> {
+    let lease = stored(table, cluster, function).await?;
+    Ok(lease.filter(|lease| !lease.holder.is_empty()))
+}
+
+pub(super) async fn last_token(
+    table: &Table,
+    cluster: &str,
+    function: FunctionName,
+) -> Result<Option<u64>, PortError> {
+    Ok(stored(table, cluster, function).await?.map(|lease| lease.token))
+}
+
+/// A lease as it was acquired last; nobody holds it once it was released.
+async fn stored(
+    table: &Table,
+    cluster: &str,
+    function: FunctionName,
+) -> Result<Option<Lease>, PortError> {
     let key = schema::lease(function);
-    let Some(item) = table.get(Place { partition: cluster, key: &key }).await? else {
-        return Ok(None);
-    };
-    let lease = lease_in(function, &item).map_err(|error| unreadable(&key, &error))?;
-    Ok(Some(lease).filter(|lease| !lease.holder.is_empty()))
+    let item = table.get(Place { partition: cluster, key: &key }).await?;
+    let lease = item.map(|item| lease_in(function, &item)).transpose();
+    lease.map_err(|error| unreadable(&key, &error))
 }
 
 pub(super) async fn release(table: &Table, cluster: &str, lease: &Lease) -> Result<(), PortError> {

@@ -6,6 +6,7 @@ use domain::{SignedDuration, Text};
 
 use crate::launch::LaunchReport;
 use crate::lease::Report;
+use crate::ports::FunctionName;
 use crate::record::fuses::HeldBack;
 use crate::run::Problems;
 
@@ -30,6 +31,8 @@ pub struct DisruptionReport {
     /// When to run again; `None` when no command is in flight and no node is about to become
     /// consolidatable.
     pub requeue_after: Option<SignedDuration>,
+    /// Fencing token of the lease under which it ran.
+    pub token: u64,
     /// Calls that failed without stopping the run.
     pub problems: Problems,
 }
@@ -73,5 +76,15 @@ pub enum CommandEvent {
 impl Report for DisruptionReport {
     fn problems_mut(&mut self) -> Option<&mut Problems> {
         Some(&mut self.problems)
+    }
+
+    fn set_token(&mut self, token: u64) {
+        self.token = token;
+    }
+
+    fn concerns(&self) -> Option<FunctionName> {
+        let is_ended = |own: &CommandChange| own.what == CommandEvent::Ended;
+        let has_news = !self.launched.launches.is_empty() || self.changes.iter().any(is_ended);
+        has_news.then_some(FunctionName::Lifecycle)
     }
 }

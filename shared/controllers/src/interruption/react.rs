@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use super::report::ClusterReport;
 use crate::admission::admit;
 use crate::event::Event;
-use crate::lease::acquire;
+use crate::lease::{acquire, wake};
 use crate::lifecycle::advance;
 use crate::ports::error::{PortError, found};
 use crate::ports::{ClaimStore, Clock, Cluster, FunctionName, Lease, LeaseAnswer, NodeRef, Ports};
@@ -70,6 +70,9 @@ async fn react<P: Ports>(
     let advanced = advance(ports, run).await;
     let advanced = report.problems.record(|| "start draining".to_owned(), advanced);
     report.lifecycle = advanced.and_then(crate::run::RunOutcome::ran);
+    // It goes on with the drains, and with the nodes that come up.
+    let woken = wake(ports, run, FunctionName::Lifecycle).await;
+    report.problems.record(|| "wake lifecycle".to_owned(), woken);
 }
 
 /// Lists once and plans once. Nodes are tainted whichever run holds the lease.

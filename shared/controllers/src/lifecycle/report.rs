@@ -7,6 +7,7 @@ use domain::pod::PodKey;
 use domain::{SignedDuration, Text};
 
 use crate::lease::Report;
+use crate::ports::FunctionName;
 use crate::ports::cloud::InstanceEnd;
 use crate::record::claim::EndReason;
 use crate::record::fuses::HeldBack;
@@ -30,6 +31,10 @@ pub struct LifecycleReport {
     pub instances: BTreeMap<(Text, CapacityType), usize>,
     /// When to run again; `None` when no work is in flight.
     pub requeue_after: Option<SignedDuration>,
+    /// Fencing token of the lease under which it ran; 0 where others held it.
+    pub token: u64,
+    /// Whether disruption awaits nodes that joined or are gone.
+    pub is_awaited: bool,
     /// Claims left to the next run because the deadline was near.
     pub left: usize,
     /// Calls that failed without stopping the run.
@@ -127,5 +132,16 @@ pub enum WhyHeld {
 impl Report for LifecycleReport {
     fn problems_mut(&mut self) -> Option<&mut Problems> {
         Some(&mut self.problems)
+    }
+
+    fn set_token(&mut self, token: u64) {
+        self.token = token;
+    }
+
+    fn concerns(&self) -> Option<FunctionName> {
+        let is_news =
+            |own: &ClaimChange| matches!(own.what, Change::Initialized(_) | Change::Ended(_));
+        let has_news = self.is_awaited && self.changes.iter().any(is_news);
+        has_news.then_some(FunctionName::Disruption)
     }
 }

@@ -174,6 +174,10 @@ pub trait ClaimStore {
     /// A lease as stored; `None` when it was never held, or was released. Its term may be over.
     async fn lease(&self, function: FunctionName) -> Result<Option<Lease>, PortError>;
 
+    /// The fencing token that a function's lease was given last, released or not; `None` when it
+    /// was never held.
+    async fn last_token(&self, function: FunctionName) -> Result<Option<u64>, PortError>;
+
     /// Releases a lease. One that another holder has acquired meanwhile is left alone.
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError>;
 }

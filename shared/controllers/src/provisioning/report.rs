@@ -5,6 +5,7 @@ use domain::{SignedDuration, Text};
 
 use crate::launch::LaunchReport;
 use crate::lease::Report;
+use crate::ports::FunctionName;
 use crate::record::fuses::HeldBack;
 use crate::run::Problems;
 use crate::steps::create::NotCreatable;
@@ -48,5 +49,10 @@ impl ProvisioningReport {
 impl Report for ProvisioningReport {
     fn problems_mut(&mut self) -> Option<&mut Problems> {
         Some(&mut self.problems)
+    }
+
+    fn concerns(&self) -> Option<FunctionName> {
+        let has_launched = !self.launched.launches.is_empty() || !self.resumed.launches.is_empty();
+        has_launched.then_some(FunctionName::Lifecycle)
     }
 }

@@ -27,7 +27,9 @@ pub async fn watch<P: Ports>(
         let result = provision(ports, run).await;
         let pause = match &result {
             Ok(RunOutcome::Ran(report)) => report.requeue_after,
-            Ok(RunOutcome::Held(_) | RunOutcome::Stopped(_)) | Err(_) => Some(RETRY_INTERVAL),
+            Ok(RunOutcome::Held(_) | RunOutcome::Stopped(_) | RunOutcome::Superseded) | Err(_) => {
+                Some(RETRY_INTERVAL)
+            }
         };
         report(result);
         let next = pause.map_or(run.deadline, |pause| after(ports.clock().now(), pause));

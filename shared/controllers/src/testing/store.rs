@@ -280,6 +280,10 @@ impl ClaimStore for FakeStore {
         Ok(lease.filter(|lease| !lease.holder.is_empty()))
     }
 
+    async fn last_token(&self, function: FunctionName) -> Result<Option<u64>, PortError> {
+        Ok(self.leases.borrow().get(&function).map(|lease| lease.token))
+    }
+
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
         if let Some(own) = self.leases.borrow_mut().get_mut(&lease.function)
             && own.token == lease.token

@@ -31,7 +31,7 @@ use crate::ports::cluster::{
     VolumeAttachment, WorkloadRef,
 };
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, PodRef, Ports};
+use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, PodRef, Ports, Wake, Wakes};
 use crate::record::fuses::Urgency;
 use crate::record::launch::{LaunchChoices, LaunchRequest};
 use crate::run::Run;
@@ -45,6 +45,7 @@ pub(crate) struct World {
     pub(crate) cloud: FakeCloud,
     pub(crate) store: Rc<FakeStore>,
     pub(crate) clock: FakeClock,
+    pub(crate) wakes: FakeWakes,
     /// The cluster cannot be reached.
     pub(crate) is_closed: Cell<bool>,
     settings: Settings,
@@ -56,6 +57,7 @@ impl Ports for World {
     type Cloud = FakeCloud;
     type Store = FakeStore;
     type Clock = FakeClock;
+    type Wakes = FakeWakes;
 
     fn cluster(&self) -> &FakeCluster {
         &self.cluster
@@ -71,6 +73,10 @@ impl Ports for World {
 
     fn clock(&self) -> &FakeClock {
         &self.clock
+    }
+
+    fn wakes(&self) -> &FakeWakes {
+        &self.wakes
     }
 }
 
@@ -97,6 +103,7 @@ impl World {
             cloud,
             store: Rc::default(),
             clock: FakeClock(time),
+            wakes: FakeWakes::default(),
             is_closed: Cell::new(false),
             settings: Settings::default(),
             safeguards: Safeguards { installation: "own".into(), ..Safeguards::default() },
@@ -105,8 +112,9 @@ impl World {
 
     /// Parameters of a one-minute run for several clusters.
     pub(crate) fn terms<'a>(&'a self, id: &'a str) -> Terms<'a> {
-        let Run { settings, safeguards, core, id, deadline, process_ends, .. } = self.run(id);
-        Terms { settings, safeguards, core, id, deadline, process_ends }
+        let Run { settings, safeguards, core, id, deadline, process_ends, wakes, .. } =
+            self.run(id);
+        Terms { settings, safeguards, core, id, deadline, process_ends, wakes }
     }
 
     /// Parameters of a one-minute run.
@@ -120,6 +128,8 @@ impl World {
             id,
             deadline: self.clock.now() + SignedDuration::from_mins(1),
             process_ends: self.clock.now() + SignedDuration::from_secs(65),
+            wakes: false,
+            continues: None,
         }
     }
 
@@ -203,6 +213,23 @@ pub(crate) fn crash<F: Future>(future: F) {
 
 /// A clock that is set by hand.
 pub(crate) struct FakeClock(pub(crate) Rc<Cell<Timestamp>>);
+
+/// A queue that keeps what is sent.
+#[derive(Default)]
+pub(crate) struct FakeWakes {
+    pub(crate) sent: RefCell<Vec<Wake>>,
+    pub(crate) fails: Cell<bool>,
+}
+
+impl Wakes for FakeWakes {
+    async fn wake(&self, wake: Wake) -> Result<(), PortError> {
+        if self.fails.get() {
+            return Err(failure(ErrorKind::Throttled));
+        }
+        self.sent.borrow_mut().push(wake);
+        Ok(())
+    }
+}
 
 impl Clock for FakeClock {
     fn now(&self) -> Timestamp {

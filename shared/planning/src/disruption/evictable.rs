@@ -58,9 +58,6 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
         let constraints = &topology.constraints[*shape];
         let owned = constraints.owned.iter().map(|owned| owned.group);
         let groups: Vec<GroupIx> = owned.chain(constraints.selected_by.iter().copied()).collect();
-        if groups.iter().any(|group| unsettled.contains(group)) {
-            continue;
-        }
         let own = PodsOn { shape: *shape, node: *node, count: 1 };
         // kube-scheduler does not count a pod that is ending.
         placer.state.count(&model, &topology, PodsOn { count: -1, ..own });
@@ -69,8 +66,11 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
             placer.state.count(&model, &topology, own);
             continue;
         }
-        evictable.insert(key.clone());
-        unsettled.extend(groups);
+        // One that waits for its turn keeps its room: those after it are smaller.
+        if !groups.iter().any(|group| unsettled.contains(group)) {
+            evictable.insert(key.clone());
+            unsettled.extend(groups);
+        }
         for host in hosts {
             placer.state.place(&model, &topology, PodsOn { node: host, ..own });
         }

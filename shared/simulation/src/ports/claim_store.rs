@@ -207,6 +207,10 @@ impl ClaimStore for SharedWorld {
         Ok(self.call("GetItem lease").await?.store.lease(function))
     }
 
+    async fn last_token(&self, function: FunctionName) -> Result<Option<u64>, PortError> {
+        Ok(self.call("GetItem lease").await?.store.last_token(function))
+    }
+
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
         self.call("PutItem lease").await?.store.release_lease(lease);
         Ok(())

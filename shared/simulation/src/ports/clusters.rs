@@ -14,6 +14,7 @@ impl Ports for SharedWorld {
     type Cloud = Self;
     type Store = Self;
     type Clock = Self;
+    type Wakes = Self;
 
     fn cluster(&self) -> &Self {
         self
@@ -28,6 +29,10 @@ impl Ports for SharedWorld {
     }
 
     fn clock(&self) -> &Self {
+        self
+    }
+
+    fn wakes(&self) -> &Self {
         self
     }
 }

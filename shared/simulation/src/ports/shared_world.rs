@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use controllers::ports::{Clock, ErrorKind, PortError};
+use controllers::ports::{Clock, ErrorKind, PortError, Wake, Wakes};
 use domain::{Text, Timestamp};
 
 use crate::report::Happening;
@@ -139,5 +139,12 @@ impl Clock for SharedWorld {
     async fn sleep_until(&self, until: Timestamp) {
         self.outlive_last_call().await;
         self.wait_until(until).await;
+    }
+}
+
+impl Wakes for SharedWorld {
+    async fn wake(&self, wake: Wake) -> Result<(), PortError> {
+        self.call("SendMessage").await?.wakes.push(wake);
+        Ok(())
     }
 }

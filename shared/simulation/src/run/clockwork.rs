@@ -5,8 +5,7 @@ use std::rc::Rc;
 
 use controllers::core::Core;
 use controllers::interruption::{self, Notice, Terms, check_health};
-use controllers::ports::FunctionName;
-use controllers::record::claim::ClaimPhase;
+use controllers::ports::{FunctionName, Wake};
 use controllers::record::fuses::Urgency;
 use controllers::requeue::reconcile_until_idle;
 use controllers::run::Run;
@@ -27,8 +26,10 @@ const TICK: SignedDuration = SignedDuration::from_mins(1);
 const RUN_MAX: SignedDuration = SignedDuration::from_secs(55);
 /// How long after its deadline a process is ended.
 const DEADLINE_MARGIN: SignedDuration = SignedDuration::from_secs(5);
-/// From a function's request to invoke lifecycle to its start.
-const INVOKED_AFTER: SignedDuration = SignedDuration::from_secs(1);
+/// From sending a message without a delay until it invokes its function, at the shortest and at the
+/// longest.
+const DELIVERED_AFTER: [SignedDuration; 2] =
+    [SignedDuration::from_millis(50), SignedDuration::from_millis(500)];
 /// The default number of messages in a batch of SQS.
 const NOTICES_AT_ONCE: usize = 10;
 /// The visibility timeout of the queue: an unhandled notice comes again after it.
@@ -49,8 +50,11 @@ pub(super) struct Clockwork {
     mode: ProvisioningMode,
     schedule: Vec<Scheduled>,
     queue: Vec<Queued>,
+    messages: Vec<Message>,
     running: Vec<Running>,
     invocations: u64,
+    /// Messages between functions so far.
+    sent: u64,
 }
 
 /// A function on its schedule.
@@ -62,6 +66,12 @@ struct Scheduled {
 /// A notice that waits in its queue.
 struct Queued {
     notice: Notice,
+    visible: Timestamp,
+}
+
+/// A message between functions that waits in its queue.
+struct Message {
+    wake: Wake,
     visible: Timestamp,
 }
 
@@ -108,8 +118,10 @@ impl Clockwork {
             mode,
             schedule: functions.into_iter().map(scheduled).collect(),
             queue: Vec::new(),
+            messages: Vec::new(),
             running: Vec::new(),
             invocations: 0,
+            sent: 0,
         }
     }
 
@@ -127,6 +139,7 @@ impl Clockwork {
     pub(super) fn turn(&mut self) {
         self.settle();
         self.collect_notices();
+        self.collect_messages();
         self.invoke_due();
         for _ in 0..ROUNDS_MAX {
             let before = self.world.read().api().revision();
@@ -143,6 +156,7 @@ impl Clockwork {
     pub(super) fn next(&self) -> Timestamp {
         let dues = self.schedule.iter().map(|own| own.due);
         let visible = self.queue.iter().map(|own| own.visible);
+        let visible = visible.chain(self.messages.iter().map(|own| own.visible));
         let woken = self.running.iter().filter_map(|own| own.process.wakes_at());
         let soonest = self.now() + SignedDuration::from_millis(1);
         dues.chain(visible).chain(woken).min().unwrap_or(soonest).max(soonest)
@@ -175,12 +189,36 @@ impl Clockwork {
         }
     }
 
+    /// Messages of SQS are delivered at least once, in any order.
+    fn collect_messages(&mut self) {
+        let mut world = self.world.change();
+        let (now, seed, faults) = (world.now(), world.seed, world.options.faults);
+        for wake in std::mem::take(&mut world.wakes) {
+            self.sent += 1;
+            let mut draw = seed.draw("message", &self.sent.to_string());
+            let copies = 1 + usize::from(draw.happens(faults.events_doubled_per_mille));
+            for _ in 0..copies {
+                let is_late = draw.happens(faults.events_late_per_mille);
+                let late = draw.between(SignedDuration::ZERO, LATE_MAX);
+                let [soonest, latest] = DELIVERED_AFTER;
+                let takes = draw.between(soonest, latest)
+                    + if is_late { late } else { SignedDuration::ZERO };
+                self.messages.push(Message { wake, visible: now + wake.after + takes });
+            }
+        }
+    }
+
     fn invoke_due(&mut self) {
         let now = self.now();
         let visible = self.queue.extract_if(.., |own| own.visible <= now);
         let notices: Vec<Notice> = visible.map(|own| own.notice).collect();
         for batch in notices.chunks(NOTICES_AT_ONCE) {
             let running = self.notified(batch.to_vec());
+            self.running.push(running);
+        }
+        let due: Vec<Message> = self.messages.extract_if(.., |own| own.visible <= now).collect();
+        for Message { wake, .. } in due {
+            let running = self.invoked(wake.function, Some(wake));
             self.running.push(running);
         }
         for index in 0..self.schedule.len() {
@@ -191,7 +229,7 @@ impl Clockwork {
             let (copies, next) = self.draw_tick(function, self.schedule[index].due);
             self.schedule[index].due = next;
             for _ in 0..copies {
-                let running = self.invoked(function);
+                let running = self.invoked(function, None);
                 self.running.push(running);
             }
         }
@@ -208,7 +246,8 @@ impl Clockwork {
         (copies, due + TICK + if is_late { late } else { SignedDuration::ZERO })
     }
 
-    fn invoked(&mut self, function: FunctionName) -> Running {
+    /// An invocation by its schedule, or by a message.
+    fn invoked(&mut self, function: FunctionName, message: Option<Wake>) -> Running {
         self.invocations += 1;
         let id = format!("run-{}", self.invocations);
         let deadline = self.now() + RUN_MAX;
@@ -226,6 +265,8 @@ impl Clockwork {
                 id: &id,
                 deadline,
                 process_ends,
+                wakes: mode == ProvisioningMode::Watch,
+                continues: message.and_then(|own| own.continues),
             };
             match function {
                 FunctionName::Provisioning if mode == ProvisioningMode::Watch => {
@@ -236,13 +277,25 @@ impl Clockwork {
                     record::provisioning(&handle, provisioning::provision(ports, &run).await);
                 }
                 FunctionName::Lifecycle => {
-                    record::health(&handle, &Box::pin(check_health(ports, &run)).await);
+                    if message.is_none() {
+                        record::health(&handle, &Box::pin(check_health(ports, &run)).await);
+                    }
                     let record = |result| record::lifecycle(&handle, result);
-                    reconcile_until_idle(ports, &run, lifecycle::advance, record).await;
+                    match mode {
+                        ProvisioningMode::Watch => {
+                            reconcile_until_idle(ports, &run, lifecycle::advance, record).await;
+                        }
+                        ProvisioningMode::Poll => record(lifecycle::advance(ports, &run).await),
+                    }
                 }
                 FunctionName::Disruption => {
                     let record = |result| record::disruption(&handle, result);
-                    reconcile_until_idle(ports, &run, disruption::disrupt, record).await;
+                    match mode {
+                        ProvisioningMode::Watch => {
+                            reconcile_until_idle(ports, &run, disruption::disrupt, record).await;
+                        }
+                        ProvisioningMode::Poll => record(disruption::disrupt(ports, &run).await),
+                    }
                 }
                 // No schedule wakes it: an operator does, in a test of its own.
                 FunctionName::HandBack => {}
@@ -258,12 +311,14 @@ impl Clockwork {
         let process_ends = deadline + DEADLINE_MARGIN;
         let (settings, core) = (Rc::clone(&self.settings), self.core);
         let safeguards = Rc::clone(&self.safeguards);
+        let wakes = self.mode == ProvisioningMode::Watch;
         let are_handled = Rc::new(RefCell::new(Vec::new()));
         let (own, handled) = (notices.clone(), Rc::clone(&are_handled));
         let process = Process::start(&self.world, |handle| async move {
             let worlds = Worlds::new([(CLUSTER.into(), Rc::clone(&handle))]);
             let (settings, safeguards) = (&*settings, &*safeguards);
-            let terms = Terms { settings, safeguards, core, id: &id, deadline, process_ends };
+            let terms =
+                Terms { settings, safeguards, core, id: &id, deadline, process_ends, wakes };
             let report = interruption::handle(&worlds, &terms, &own).await;
             handled.borrow_mut().extend(report.outcomes.iter().map(Result::is_ok));
             record::interruption(&handle, &report);
@@ -274,12 +329,8 @@ impl Clockwork {
     /// Lets every invocation go on until it waits.
     fn go_on(&mut self) {
         let mut left = Vec::with_capacity(self.running.len());
-        let mut has_anyone_acted = false;
         for mut running in std::mem::take(&mut self.running) {
             let step = running.process.step();
-            // Lifecycle knows of its own work.
-            has_anyone_acted |=
-                !matches!(running.what, Invocation::Function(FunctionName::Lifecycle));
             match step {
                 Step::Waits => left.push(running),
                 Step::Done => self.ended(&running.what),
@@ -290,10 +341,6 @@ impl Clockwork {
             }
         }
         self.running = left;
-        // Only now does the list say whether lifecycle is there.
-        if has_anyone_acted {
-            self.invoke_lifecycle();
-        }
     }
 
     fn ended(&mut self, what: &Invocation) {
@@ -316,24 +363,5 @@ impl Clockwork {
         let (now, call) = (world.now(), world.calls());
         let died: Text = format!("{name} dies after call {call}").into();
         world.journal.add(now, Happening::Fault(died));
-    }
-
-    /// Who launches or ends claims invokes lifecycle, unless it is there already.
-    fn invoke_lifecycle(&mut self) {
-        let is_there = self
-            .running
-            .iter()
-            .any(|own| matches!(own.what, Invocation::Function(FunctionName::Lifecycle)));
-        let is_in_flight = |world: &crate::world::World| {
-            world.store.claims.iter().any(|record| record.phase() != ClaimPhase::Initialized)
-        };
-        if is_there || !is_in_flight(&self.world.read()) {
-            return;
-        }
-        let soon = self.now() + INVOKED_AFTER;
-        let own = self.schedule.iter_mut().find(|own| own.function == FunctionName::Lifecycle);
-        if let Some(own) = own {
-            own.due = own.due.min(soon);
-        }
     }
 }

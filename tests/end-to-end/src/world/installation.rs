@@ -4,6 +4,10 @@ use crate::cloud::{ACCOUNT, AccessEntry, REGION, Session};
 
 /// The table of the stack.
 pub const TABLE: &str = "outrigger";
+/// The queue through which function lifecycle is woken, where a case makes one.
+pub const LIFECYCLE_WAKES: &str = "outrigger-lifecycle-wakes";
+/// The same of function disruption.
+pub const DISRUPTION_WAKES: &str = "outrigger-disruption-wakes";
 
 /// A stack with the functions: clusters and instances bear its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

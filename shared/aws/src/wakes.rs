@@ -1,0 +1,102 @@
+//! Messages that wake functions, through SQS: one queue for each function that is woken.
+//!
+//! Source: SQS's API reference, `SendMessage`.
+
+use std::collections::BTreeMap;
+
+use aws_config::SdkConfig;
+use aws_sdk_sqs::Client;
+use controllers::ports::wakes::WAKE_AFTER_MAX;
+use controllers::ports::{ErrorKind, FunctionName, PortError, Wake, Wakes};
+use domain::{SignedDuration, Text};
+use serde_json::json;
+
+use crate::error::{Action, port_error};
+
+const SEND_MESSAGE: Action = Action { service: "sqs", name: "SendMessage" };
+
+/// The queues of an installation.
+#[derive(Clone, Debug)]
+pub struct Queues {
+    client: Client,
+    /// The URL of each function's queue.
+    urls: BTreeMap<FunctionName, Text>,
+}
+
+impl Queues {
+    /// A client of the queues with these URLs.
+    pub fn new(config: &SdkConfig, urls: BTreeMap<FunctionName, Text>) -> Self {
+        Self { client: Client::new(config), urls }
+    }
+
+    /// Whether there is any.
+    pub fn is_empty(&self) -> bool {
+        self.urls.is_empty()
+    }
+
+    /// As the port of a cluster.
+    pub fn of_cluster(&self, cluster: &Text) -> ClusterQueues {
+        ClusterQueues { queues: self.clone(), cluster: cluster.clone() }
+    }
+}
+
+/// What wakes functions for one cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterQueues {
+    queues: Queues,
+    cluster: Text,
+}
+
+impl Wakes for ClusterQueues {
+    async fn wake(&self, wake: Wake) -> Result<(), PortError> {
+        let Some(url) = self.queues.urls.get(&wake.function) else {
+            let what = format!("function {} has no queue", wake.function);
+            return Err(PortError::new(ErrorKind::Invalid, SEND_MESSAGE.name, what));
+        };
+        let message = self.queues.client.send_message();
+        let sent = message
+            .queue_url(&**url)
+            .message_body(body(&self.cluster, wake))
+            .delay_seconds(delay_seconds(wake.after))
+            .send()
+            .await;
+        sent.map(drop).map_err(|error| port_error(SEND_MESSAGE, &error))
+    }
+}
+
+/// The event that the message carries. Only who watches sends any.
+fn body(cluster: &str, wake: Wake) -> String {
+    let event = json!({ "cluster": cluster, "mode": "watch", "continues": wake.continues });
+    event.to_string()
+}
+
+/// SQS counts in whole seconds. Rather late than early: what comes early finds nothing to do.
+fn delay_seconds(after: SignedDuration) -> i32 {
+    let after = after.clamp(SignedDuration::ZERO, WAKE_AFTER_MAX);
+    let seconds = after.as_secs() + i64::from(after.subsec_nanos() > 0);
+    i32::try_from(seconds).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_an_event_of_its_function() {
+        let wake = Wake {
+            function: FunctionName::Lifecycle,
+            continues: Some(7),
+            after: SignedDuration::ZERO,
+        };
+        let body: serde_json::Value = serde_json::from_str(&body("prod", wake)).unwrap();
+        assert_eq!(body, json!({"cluster": "prod", "mode": "watch", "continues": 7}));
+    }
+
+    #[test]
+    fn a_delay_is_never_shorter_than_asked_nor_longer_than_sqs_can() {
+        assert_eq!(delay_seconds(SignedDuration::ZERO), 0);
+        assert_eq!(delay_seconds(SignedDuration::from_millis(14_001)), 15);
+        assert_eq!(delay_seconds(SignedDuration::from_hours(1)), 900);
+        assert_eq!(delay_seconds(SignedDuration::from_secs(-1)), 0);
+    }
+}

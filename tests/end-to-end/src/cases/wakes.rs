@@ -1,0 +1,91 @@
+//! Functions wake each other, and themselves, by messages of SQS.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use end_to_end::aws::Aws;
+use end_to_end::lambda::Function;
+use end_to_end::objects::deployment;
+use end_to_end::stack::{Stack, is_consistent, watch};
+use end_to_end::world::{DISRUPTION_WAKES, LIFECYCLE_WAKES, World, eventually};
+use serde_json::json;
+
+use super::provisioning::with_defaults;
+
+crate::cases![nodes_come_and_go_by_messages_alone];
+
+/// How often a queue is asked for messages; the real Lambda waits for them.
+const POLL_EVERY: Duration = Duration::from_millis(100);
+/// How long the cluster is left alone in the end, and how often disruption looks at it meanwhile:
+/// every 10 s.
+const IDLE: Duration = Duration::from_secs(35);
+const LOOKS: std::ops::RangeInclusive<usize> = 2..=4;
+
+async fn nodes_come_and_go_by_messages_alone(world: Arc<World>) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    let aws = Aws::at(world.aws_endpoint());
+    let lifecycle_wakes = aws.make_queue(LIFECYCLE_WAKES).await?;
+    let disruption_wakes = aws.make_queue(DISRUPTION_WAKES).await?;
+    stack.set("LIFECYCLE_WAKES_URL", &lifecycle_wakes).await?;
+    stack.set("DISRUPTION_WAKES_URL", &disruption_wakes).await?;
+    let Stack { provisioning, lifecycle, disruption, .. } = &mut stack;
+    world.apply(&deployment("web", 3, "500m", "256Mi")).await?;
+    // The only event of a schedule for disruption, and none for lifecycle.
+    disruption.invoke(&watch()).await?.answer()?;
+    let (advances, looks) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let what_happens = async {
+        eventually("pods run", async || world.running().await, |own| *own == (3, 3)).await?;
+        world.apply(&deployment("web", 0, "500m", "256Mi")).await?;
+        let left = async || Ok((world.nodes().await?.len(), world.cloud.alive().await?.len()));
+        eventually("all nodes are gone", left, |own| *own == (0, 0)).await?;
+        let before = [advances.load(Ordering::Relaxed), looks.load(Ordering::Relaxed)];
+        tokio::time::sleep(IDLE).await;
+        let after = [advances.load(Ordering::Relaxed), looks.load(Ordering::Relaxed)];
+        Ok::<_, anyhow::Error>((before, after))
+    };
+    let (before, after) = tokio::select! {
+        counts = what_happens => counts?,
+        failed = scheduled(provisioning) => match failed? {},
+        failed = deliver(&aws, &lifecycle_wakes, lifecycle, &advances) => match failed? {},
+        failed = deliver(&aws, &disruption_wakes, disruption, &looks) => match failed? {},
+    };
+    crate::figures::say(format!(
+        "by messages alone: lifecycle invoked {} times and disruption {} until all was done, then {} and {} times in {IDLE:?}",
+        before[0],
+        before[1],
+        after[0] - before[0],
+        after[1] - before[1],
+    ));
+    ensure!(after[0] - before[0] <= 1, "lifecycle has nothing to do: {before:?}, {after:?}");
+    let looks = after[1] - before[1];
+    ensure!(LOOKS.contains(&looks), "one chain looks every 10 s: {looks} looks in {IDLE:?}");
+    is_consistent(&world).await
+}
+
+/// Provisioning as its schedule invokes it.
+async fn scheduled(provisioning: &mut Function) -> Result<Infallible> {
+    loop {
+        provisioning.invoke(&watch()).await?.answer()?;
+    }
+}
+
+/// Invokes a function with each message of its queue, as Lambda does.
+async fn deliver(
+    aws: &Aws,
+    queue: &str,
+    function: &mut Function,
+    count: &AtomicUsize,
+) -> Result<Infallible> {
+    loop {
+        let Some(body) = aws.take_message(queue).await? else {
+            tokio::time::sleep(POLL_EVERY).await;
+            continue;
+        };
+        let record = json!({"messageId": "1", "eventSource": "aws:sqs", "body": body});
+        function.invoke(&json!({"Records": [record]})).await?.answer()?;
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
