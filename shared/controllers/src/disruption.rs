@@ -124,7 +124,9 @@ async fn disrupt_under<P: Ports>(
         disruption.requeue_after(SignedDuration::ZERO);
     }
     if !disruption.is_proposal_open && !disruption.has_started && !is_over(ports, run) {
-        disruption.propose(leases.own()).await;
+        if disruption.has_news() {
+            disruption.propose(leases.own()).await;
+        }
         disruption.requeue_when_consolidatable();
     }
     if run.wakes {

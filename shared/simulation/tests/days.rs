@@ -17,16 +17,17 @@
     reason = "helpers of tests, which clippy does not exempt as it does tests"
 )]
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use domain::SignedDuration;
 use domain::money::UsdPerHour;
 use domain::node_pool::ConsolidationPolicy;
 use domain::settings::{FeatureGates, Settings};
+use domain::{SignedDuration, Text};
 use simulation::day::{DAY, Length, MORNING, day};
 use simulation::invariant::Violation;
 use simulation::report::{ExpectationOutcome, Happening, Occurrence, Report};
@@ -96,10 +97,12 @@ fn summary(seed: u64, report: &Report, took: Duration) -> String {
         report.timeline.iter().filter(|entry| matches!(entry.what, Happening::Launched { .. }));
     let faults = report.timeline.iter().filter(|entry| matches!(entry.what, Happening::Fault(_)));
     let peak = report.views.iter().map(|view| view.nodes.len()).max().unwrap_or_default();
+    let pods = report.views.iter().map(|view| view.pods_running).max().unwrap_or_default();
     format!(
-        "seed {seed}: {peak} nodes at the peak, {} launches, {} faults, longest wait {} s, after an eviction {} s, \
+        "seed {seed}: {peak} nodes and {pods} pods at the peak, {} launches, {} evictions by choice, {} faults, longest wait {} s, after an eviction {} s, \
          {} an hour in the end, {} % of the bound; {:.1} s",
         launches.count(),
+        evictions_by_choice(report),
         faults.count(),
         report.waiting.longest.as_secs(),
         report.waiting.longest_after_eviction.as_secs(),
@@ -107,6 +110,22 @@ fn summary(seed: u64, report: &Report, took: Duration) -> String {
         report.cost.percent_of_bound.map_or("?".to_owned(), |percent| percent.to_string()),
         took.as_secs_f64(),
     )
+}
+
+/// Pods that were evicted from nodes that went by choice.
+fn evictions_by_choice(report: &Report) -> usize {
+    let mut chosen: BTreeSet<&Text> = BTreeSet::new();
+    let mut evicted = 0;
+    for entry in &report.timeline {
+        match &entry.what {
+            Happening::Disrupting { reason, nodes, .. } if reason.is_voluntary() => {
+                chosen.extend(nodes);
+            }
+            Happening::PodsEvicted { node, pods } if chosen.contains(node) => evicted += pods.len(),
+            _ => {}
+        }
+    }
+    evicted
 }
 
 /// What must never happen, and the bounds of waiting; what a cluster costs takes longer to settle.

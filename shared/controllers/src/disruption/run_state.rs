@@ -2,6 +2,7 @@
 
 use domain::SignedDuration;
 use domain::node_claim::{ConditionType, NodeClaim};
+use domain::node_pool::NeverOr;
 use domain::plan::VALIDATION_WAIT;
 use domain::snapshot::ClusterSnapshot;
 
@@ -9,11 +10,15 @@ use super::report::{CommandChange, CommandEvent, DisruptionReport};
 use crate::event::Event;
 use crate::ports::error::ErrorKind;
 use crate::ports::{ClaimStore, Lease, Ports, Versioned};
+use crate::record::claim::{ClaimPhase, ClaimRecord};
 use crate::record::command::CommandRecord;
 use crate::run::Run;
 use crate::safeguards::Admission;
 use crate::steps::pod_events::consolidatable_in;
 use crate::steps::snapshot::ClusterState;
+
+/// How long pods that came or went are news, once their node is consolidatable.
+const NEWS_TTL: SignedDuration = SignedDuration::from_secs(90);
 
 /// A disruption run at work.
 pub(super) struct DisruptionRun<'a, P> {
@@ -68,6 +73,31 @@ impl<P: Ports> DisruptionRun<'_, P> {
             nodes: command.disruption.nodes.clone(),
             what,
         });
+    }
+
+    /// Whether a plan may differ from the last. Where nothing is in flight, and pods have neither
+    /// come nor gone of late, planning is left to the schedule's runs: what time alone brings is not
+    /// urgent.
+    pub(super) fn has_news(&self) -> bool {
+        let pools = &self.observed.listing.objects.node_pools;
+        let has_changed = |claim: &NodeClaim| {
+            let pool = pools.iter().find(|pool| Some(&pool.name) == claim.node_pool());
+            let after =
+                pool.map_or(SignedDuration::ZERO, |pool| match pool.disruption.consolidate_after {
+                    NeverOr::After(after) => after,
+                    NeverOr::Never => SignedDuration::ZERO,
+                });
+            let last = claim.status.last_pod_event;
+            last.is_some_and(|last| last + after + NEWS_TTL >= self.observed.now)
+        };
+        let is_settled = |record: &ClaimRecord| {
+            record.phase() == ClaimPhase::Initialized
+                && record.ending.is_none()
+                && !has_changed(&record.claim)
+        };
+        self.run.continues.is_none()
+            || !self.observed.commands.is_empty()
+            || !self.observed.claims.iter().all(|claim| is_settled(&claim.record))
     }
 
     /// Requeues when the next node becomes consolidatable, so that a node that has lost its pods

@@ -101,6 +101,31 @@ fn an_empty_node_is_proposed_validated_after_fifteen_seconds_and_ended() {
 }
 
 #[test]
+fn between_scheduled_runs_only_news_is_planned_for() {
+    let world = world_with_an_empty_node();
+    world.advance(600);
+    let look = |id| {
+        let token = block_on(world.store.last_token(FunctionName::Disruption)).unwrap();
+        let run = Run { wakes: true, continues: token.or(Some(0)), ..world.run(id) };
+        block_on(disrupt(&world, &run)).unwrap().ran().expect("nobody else has run")
+    };
+    block_on(world.store.acquire_lease(
+        FunctionName::Disruption,
+        "before",
+        world.clock.now(),
+        SignedDuration::ZERO,
+    ))
+    .unwrap();
+    let report = look("run-1");
+    assert!(report.changes.is_empty(), "nothing has changed for ten minutes");
+    assert_eq!(report.requeue_after, Some(LOOK_INTERVAL));
+    world.cluster.add_pods([pod_on("web-0", &world.node())]);
+    let _report = look("run-2");
+    world.cluster.listing.borrow_mut().objects.pods.clear();
+    assert_eq!(what(&look("run-3")), [&CommandEvent::Proposed], "a pod has gone");
+}
+
+#[test]
 fn a_proposal_that_no_longer_holds_is_forgotten() {
     let world = world_with_an_empty_node();
     let _report = run_once(&world, "run-1");
