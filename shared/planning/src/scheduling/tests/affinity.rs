@@ -2,7 +2,8 @@
 
 use domain::label::{HOSTNAME, ZONE};
 use domain::plan::PlannedNodeClaim;
-use domain::pod::PreferredPodTerm;
+use domain::pod::{DoNotDisrupt, PreferredPodTerm};
+use domain::taint::Taint;
 
 use crate::testing::{
     claim_of, cluster, instance_type, listed, near, node, place_of, pod, pods_by_zone, unfit,
@@ -48,6 +49,24 @@ fn without_anybody_to_follow_a_pod_waits() {
         unfit(&plan, "web", "default").to_string(),
         "the pod must share its topology.kubernetes.io/zone with a pod of app=db, and none has a place"
     );
+}
+
+#[test]
+fn nobody_starts_anew_while_one_to_follow_stays_on_a_leaving_node() {
+    let leaving = |refuses: Option<DoNotDisrupt>| {
+        let old = node("old").with(|own| own.taints.push(Taint::disrupted()));
+        let db = pod("db").label(DB.0, DB.1).on("old").having(|pod| pod.do_not_disrupt = refuses);
+        let next = pod("next").label(DB.0, DB.1).affinity(near(HOSTNAME, DB));
+        cluster().node(old).node(node("new")).pod(db).pod(next).plan()
+    };
+    let plan = leaving(Some(DoNotDisrupt::Always));
+    assert_eq!(
+        unfit(&plan, "next", "default").to_string(),
+        "the pod must share its kubernetes.io/hostname with a pod of app=db: old has 1"
+    );
+    // One that is evicted makes way, and its successor is there to follow.
+    let plan = leaving(None);
+    assert_eq!([place_of(&plan, "db"), place_of(&plan, "next")], [Some("new"); 2]);
 }
 
 #[test]
