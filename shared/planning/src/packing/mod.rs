@@ -11,6 +11,7 @@
 //! item however many they are. Ties go to the bin that comes first: heavier pool, then by name.
 
 pub(crate) mod bin;
+mod bundle;
 mod cover;
 mod fill;
 mod kinds;

@@ -6,7 +6,8 @@ use domain::pod::{DoNotDisrupt, PreferredPodTerm};
 use domain::taint::Taint;
 
 use crate::testing::{
-    claim_of, cluster, instance_type, listed, near, node, place_of, pod, pods_by_zone, unfit,
+    Cluster, claim_of, cluster, instance_type, listed, near, node, place_of, pod, pods_by_zone,
+    unfit,
 };
 
 const DB: (&str, &str) = ("app", "db");
@@ -142,4 +143,26 @@ fn pods_that_must_share_a_host_are_not_taken_apart_to_save_a_node() {
     let with_db =
         |claim: &&PlannedNodeClaim| claim.pods.iter().any(|pod| pod.name.starts_with("db"));
     assert_eq!(plan.node_claims.iter().filter(with_db).count(), 1);
+}
+
+#[test]
+fn pods_that_must_share_a_host_get_one_that_is_large_enough_for_all_of_them() {
+    let together =
+        |name: &str, cpu: i64| pod(name).label(DB.0, DB.1).cpu(cpu).affinity(near(HOSTNAME, DB));
+    // Others would fill the host of the first up.
+    let world = cluster().pods(8, &pod("web").cpu(500));
+    let pods = [together("a", 1500), together("b", 1400), together("c", 1300)];
+    let plan = pods.into_iter().fold(world, Cluster::pod).plan();
+    assert_eq!(plan.unschedulable, []);
+    assert_eq!(claim_of(&plan, "a").name, claim_of(&plan, "c").name);
+}
+
+#[test]
+fn pods_that_must_share_a_host_open_it_where_most_of_them_may_go() {
+    let together = |name: &str, zone: &str| {
+        pod(name).label(DB.0, DB.1).on_nodes_with(ZONE, zone).affinity(near(HOSTNAME, DB))
+    };
+    let pods = [together("a", "a"), together("b", "b"), together("c", "b").cpu(200)];
+    let plan = pods.into_iter().fold(cluster(), Cluster::pod).plan();
+    assert_eq!(claim_of(&plan, "b").name, claim_of(&plan, "c").name);
 }
