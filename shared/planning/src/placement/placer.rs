@@ -93,6 +93,14 @@ pub(crate) struct Placer<'m, 'a> {
     barred: BTreeSet<ShapeIx>,
     /// How many pods are items already, by shape and kind of node.
     pub(super) assigned: FxHashMap<(ShapeIx, ConjunctionId), usize>,
+    /// Shapes of pods that are to go to new nodes.
+    pub(super) on_new_nodes: BTreeSet<ShapeIx>,
+    /// Pods of each shape to place that must share a host with others, in the order of placing.
+    pub(super) following: Vec<(ShapeIx, u32)>,
+    /// Pods that found no place so far.
+    pub(super) waiting: Vec<(ShapeIx, Vec<PodIx>)>,
+    /// How often waiting pods may still be tried again out of turn.
+    pub(super) following_left: u32,
 }
 
 impl<'m, 'a> Placer<'m, 'a> {
@@ -117,6 +125,10 @@ impl<'m, 'a> Placer<'m, 'a> {
             barred: BTreeSet::new(),
             precedence: Precedence::default(),
             assigned: FxHashMap::default(),
+            on_new_nodes: BTreeSet::new(),
+            following: Vec::new(),
+            waiting: Vec::new(),
+            following_left: 0,
         }
     }
 
@@ -129,6 +141,7 @@ impl<'m, 'a> Placer<'m, 'a> {
     pub(crate) fn reset(&mut self, state: State) {
         self.state = state;
         self.assigned.clear();
+        self.on_new_nodes.clear();
     }
 
     /// Has pods try existing nodes in this order, before those that are not listed.

@@ -166,3 +166,26 @@ fn pods_that_must_share_a_host_open_it_where_most_of_them_may_go() {
     let plan = pods.into_iter().fold(cluster(), Cluster::pod).plan();
     assert_eq!(claim_of(&plan, "b").name, claim_of(&plan, "c").name);
 }
+
+/// `busy`, which pods try first, has room for one pod of 500 millicores, `empty` for eight.
+fn with_a_full_and_an_empty_node() -> Cluster {
+    cluster().node(node("busy")).node(node("empty")).pod(pod("old").cpu(3500).on("busy"))
+}
+
+#[test]
+fn pods_that_must_share_a_host_open_the_one_with_room_for_most_of_them() {
+    let together = pod("db").label(DB.0, DB.1).cpu(500).affinity(near(HOSTNAME, DB));
+    let world = with_a_full_and_an_empty_node();
+    let first = world.clone().pod(pod("web").cpu(500)).plan();
+    assert_eq!(place_of(&first, "web"), Some("busy"));
+    let plan = world.pods(3, &together).plan();
+    assert_eq!([0, 1, 2].map(|own| place_of(&plan, &format!("db-{own}"))), [Some("empty"); 3]);
+}
+
+#[test]
+fn a_pod_that_others_must_join_goes_where_they_have_room() {
+    let follower = pod("web").cpu(1500).affinity(near(HOSTNAME, DB));
+    let world = with_a_full_and_an_empty_node().pods(2, &pod("db").label(DB.0, DB.1).cpu(200));
+    let plan = world.pods(2, &follower).plan();
+    assert_eq!([0, 1].map(|own| place_of(&plan, &format!("web-{own}"))), [Some("empty"); 2]);
+}
