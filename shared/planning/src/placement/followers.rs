@@ -3,11 +3,14 @@
 //!
 //! Without, pods go where they fit first, and those that must join them find these nodes full.
 
+use domain::Text;
+
 use super::placer::{Placements, Placer};
 use crate::feasibility::host::host_affinity;
 use crate::feasibility::node::admits;
 use crate::feasibility::state::room_for;
-use crate::ids::{NodeIx, PodIx, ShapeIx};
+use crate::feasibility::topology::Rule;
+use crate::ids::{GroupIx, NodeIx, PodIx, ShapeIx};
 
 /// Shapes for which room is sought beside a pod, at most.
 const FOLLOWERS_MAX: usize = 8;
@@ -104,6 +107,38 @@ impl Placer<'_, '_> {
     /// Whether pods of the one shape may have waited for one of the other.
     fn follows(&self, shape: ShapeIx, placed: ShapeIx) -> bool {
         let selected_by = &self.topology.constraints[placed].selected_by;
+        let is_spread = self.precedence.domains.contains_key(&shape);
         host_affinity(self.topology, shape).any(|(group, _)| selected_by.contains(&group))
+            || is_spread && self.spreads(shape).any(|group| selected_by.contains(&group))
+    }
+
+    /// Spreads over other keys than the host name that pods of the shape must keep.
+    pub(super) fn spreads(&self, shape: ShapeIx) -> impl Iterator<Item = GroupIx> {
+        let groups = &self.topology.groups;
+        let owned = self.topology.constraints[shape].owned.iter();
+        owned.filter(|owned| owned.weight == 0).map(|owned| owned.group).filter(|group| {
+            !groups[*group].is_by_host() && matches!(groups[*group].rule, Rule::Spread { .. })
+        })
+    }
+
+    /// How many domains new nodes for pods of the shape may be in, their volumes considered, of
+    /// those over which they must be spread; `None` where they need not be.
+    pub(crate) fn domains_to_spread_over(&mut self, shape: ShapeIx) -> Option<usize> {
+        let keys: Vec<Text> =
+            self.spreads(shape).map(|group| self.topology.groups[group].key.clone()).collect();
+        let ways = self.model.shape(shape).alternatives.clone();
+        let mut domains = None;
+        for key in &keys {
+            let known = self.launchable(shape, key);
+            let mut may_be_in = |domain: &&Text| {
+                ways.iter().any(|way| {
+                    let pinned = self.memo.sets_mut().pinned(*way, key, domain);
+                    pinned.is_some_and(|pinned| !self.fit(shape, pinned).pools.is_empty())
+                })
+            };
+            let count = known.iter().filter(|domain| may_be_in(domain)).count();
+            domains = Some(domains.unwrap_or(1_usize).saturating_mul(count));
+        }
+        domains
     }
 }

@@ -91,7 +91,8 @@ impl Placer<'_, '_> {
     /// Priority first, then what takes precedence, then the larger, so that what is hard to place
     /// is placed while there is room.
     fn order(&self, a: ShapeIx, b: ShapeIx) -> Ordering {
-        let Precedence { shapes, smaller_first } = &self.precedence;
+        let Precedence { shapes, domains, smaller_first } = &self.precedence;
+        let domains = |shape| domains.get(&shape).copied().unwrap_or(usize::MAX);
         let (own_a, own_b) = (self.model.shape(a), self.model.shape(b));
         let by_size = own_b.requests[..2]
             .cmp(&own_a.requests[..2])
@@ -101,6 +102,7 @@ impl Placer<'_, '_> {
             .priority
             .cmp(&own_a.spec.priority)
             .then_with(|| shapes.contains(&b).cmp(&shapes.contains(&a)))
+            .then_with(|| domains(a).cmp(&domains(b)))
             .then(if *smaller_first { by_size.reverse() } else { by_size })
     }
 

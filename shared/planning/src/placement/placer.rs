@@ -1,6 +1,6 @@
 //! What finds places for pods, and what it has worked out so far.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use domain::Text;
@@ -45,6 +45,10 @@ pub(crate) struct Precedence {
     /// Pods of these shapes. They give up what they prefer of new nodes, and those that must share
     /// a host do not take what little room a node has.
     pub(crate) shapes: BTreeSet<ShapeIx>,
+    /// How many domains pods of a shape may be in of those over which they must be spread: fewer
+    /// first, and those without an entry last. As others even a spread out, pods that wait for it
+    /// follow at once.
+    pub(crate) domains: BTreeMap<ShapeIx, usize>,
     /// Smaller pods before larger ones.
     pub(crate) smaller_first: bool,
 }
