@@ -54,6 +54,19 @@ fn nodes_and_claims_in_flight_count() {
 }
 
 #[test]
+fn of_the_types_that_a_node_may_turn_out_to_be_one_counts() {
+    let sold = [("a", 2, 0.10), ("b", 4, 0.11), ("c", 4, 0.12), ("d", 8, 0.90)];
+    let world = limited(CPU, 12_000)
+        .selling(sold.map(|(name, cpus, price)| instance_type(name, cpus, price)).into());
+    let plan = world.pod(pod("small").cpu(1500)).pods(2, &pod("large").cpu(7500)).plan();
+    assert_eq!(claim_of(&plan, "small").instance_types.len(), 3);
+    assert_eq!(
+        unfit(&plan, &plan.unschedulable[0].pod.name, "default"),
+        NodePoolUnfit::Limit { resource: CPU.into(), limit: 12_000, used: 12_000 }
+    );
+}
+
+#[test]
 fn nodes_are_counted_too() {
     let world = limited(NODES, 2).node(node("n1")).pod(pod("full").cpu(4000).on("n1"));
     let plan = world.pods(2, &pod("a").cpu(7000)).plan();
