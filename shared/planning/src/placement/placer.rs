@@ -56,7 +56,8 @@ pub(crate) struct Precedence {
 /// How many pods may be pinned where a packing left some of them.
 #[derive(Clone, Copy)]
 pub(crate) enum Cap {
-    /// As many as found a node.
+    /// As many as found a node. Of pods that are spread also as many as would have if as many had
+    /// found a node of each kind: one that gets none holds back all others.
     Found,
     /// No more on nodes of the kind.
     NoneOfKind,
@@ -190,6 +191,12 @@ impl<'m, 'a> Placer<'m, 'a> {
     /// Returns whether there was anything to learn.
     pub(crate) fn cap(&mut self, items: &[Item], left: &[PodIx], cap: Cap) -> bool {
         let left: BTreeSet<PodIx> = left.iter().copied().collect();
+        let mut found: FxHashMap<ShapeIx, (usize, usize)> = FxHashMap::default();
+        for item in items {
+            let (pods, kinds) = found.entry(item.shape).or_default();
+            *pods += item.pods.iter().filter(|pod| !left.contains(pod)).count();
+            *kinds += 1;
+        }
         let mut has_learnt = false;
         for item in items {
             if pinned_keys(self.topology, item.shape, self.soft_spread).is_empty() {
@@ -201,10 +208,17 @@ impl<'m, 'a> Placer<'m, 'a> {
             }
             has_learnt = true;
             let key = (item.shape, item.conjunction);
-            let assigned = self.assigned.get(&key).copied().unwrap_or(0);
+            let assigned = self.assigned.get(&key).copied().unwrap_or(0).max(missing);
+            // Limits may have left nodes of one kind only.
+            let share = match found.get(&item.shape) {
+                Some((pods, kinds)) if self.spreads(item.shape).next().is_some() => {
+                    pods.div_ceil(*kinds).min(assigned.saturating_sub(1))
+                }
+                _ => 0,
+            };
             let most = self.caps.entry(key).or_insert(assigned);
             match cap {
-                Cap::Found => *most = most.saturating_sub(missing),
+                Cap::Found => *most = (*most).min(assigned - missing).max(share),
                 Cap::NoneOfKind => *most = 0,
                 Cap::NoneOfShape => {
                     self.barred.insert(item.shape);
