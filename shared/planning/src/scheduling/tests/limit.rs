@@ -1,12 +1,13 @@
 //! `spec.limits` of NodePools.
 
-use domain::label::NODE_POOL;
+use domain::label::{HOSTNAME, NODE_POOL};
 use domain::reason::NodePoolUnfit;
 use domain::resource::{CPU, NODES, Resources};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    Cluster, claim_of, cluster, instance_type, node, node_pool, node_pool_with, pod, taint, unfit,
+    Cluster, claim_of, cluster, instance_type, near, node, node_pool, node_pool_with, pod, taint,
+    unfit,
 };
 
 fn limited(resource: &str, amount: i64) -> Cluster {
@@ -118,4 +119,13 @@ fn a_limited_pool_is_left_to_pods_that_no_other_hosts() {
     let plan = world.pod(pod("only").cpu(6900).on_nodes_with(NODE_POOL, "default")).plan();
     assert!(plan.unschedulable.is_empty());
     assert_eq!(&*claim_of(&plan, "only").node_pool, "default");
+}
+
+#[test]
+fn pods_that_must_share_a_host_do_not_take_what_serves_more_of_the_others() {
+    let together = pod("db").label("app", "db").cpu(2000);
+    let together = together.affinity(near(HOSTNAME, ("app", "db")));
+    let plan = limited(CPU, 8000).pods(2, &together).pods(6, &pod("web").cpu(1000)).plan();
+    // One of the two has what the six leave.
+    assert_eq!(plan.unschedulable.len(), 1);
 }
