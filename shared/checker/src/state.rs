@@ -2,6 +2,7 @@
 
 use domain::pod::PodKey;
 
+use crate::eviction::Evictions;
 use crate::place::{Place, PlaceId, PlaceKind};
 use crate::plan_index::PlanIndex;
 use crate::pods::{GroupId, PodId};
@@ -14,6 +15,8 @@ pub(crate) struct State {
     pub(crate) unplaced: Vec<PodId>,
     place_of: Vec<Option<PlaceId>>,
     is_new: Vec<bool>,
+    /// By pod, whether it stays on its leaving node as long as that lasts: nobody may evict it.
+    is_held: Vec<bool>,
     by_group: Vec<Vec<PodId>>,
 }
 
@@ -26,6 +29,7 @@ impl State {
             unplaced: Vec::new(),
             place_of: vec![None; pods],
             is_new: vec![false; pods],
+            is_held: vec![false; pods],
             by_group: vec![Vec::new(); groups],
         }
     }
@@ -88,10 +92,25 @@ impl State {
     }
 
     fn index_pods(&mut self, index: &PlanIndex<'_>) {
+        self.hold_pods(index);
         for (pod, place) in self.place_of.iter().enumerate() {
             if place.is_some() {
                 self.by_group[index.pods().group(pod)].push(pod);
             }
+        }
+    }
+
+    /// Notes which pods of leaving nodes are not evicted.
+    fn hold_pods(&mut self, index: &PlanIndex<'_>) {
+        let leaving = self.places.iter().filter(|place| index.places[**place].is_leaving());
+        let bound: Vec<PodId> =
+            leaving.flat_map(|place| index.places[*place].bound.iter().copied()).collect();
+        if bound.is_empty() {
+            return;
+        }
+        let evictions = Evictions::new(index);
+        for pod in bound {
+            self.is_held[pod] = evictions.is_refused_for_good(index, pod);
         }
     }
 
@@ -116,7 +135,7 @@ impl State {
     /// Whether the pod is on its way out with its node, and the plan gives it no other place.
     pub(crate) fn is_going(&self, index: &PlanIndex<'_>, pod: PodId) -> bool {
         let is_leaving = |place: PlaceId| index.places[place].is_leaving();
-        !self.is_new[pod] && self.place_of[pod].is_some_and(is_leaving)
+        !self.is_new[pod] && !self.is_held[pod] && self.place_of[pod].is_some_and(is_leaving)
     }
 
     /// Where the pod is.

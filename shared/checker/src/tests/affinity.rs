@@ -4,6 +4,7 @@ use domain::instance_type::CapacityType;
 use domain::label::{HOSTNAME, ZONE};
 use domain::node::Node;
 use domain::plan::PlannedNodeClaim;
+use domain::pod::DoNotDisrupt;
 use domain::selector::LabelSelector;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::Taint;
@@ -18,6 +19,10 @@ fn in_b(name: &str, pods: &[&str]) -> PlannedNodeClaim {
 
 fn with_node(node: Node, pods: impl IntoIterator<Item = PodMaker>) -> ClusterSnapshot {
     pooled(pods).with_nodes([node])
+}
+
+fn leaving(node: Node) -> Node {
+    Node { taints: vec![Taint::disrupted()], ..node }
 }
 
 #[test]
@@ -56,7 +61,7 @@ fn pods_that_were_together_before_are_not_the_plans_doing() {
 #[test]
 fn nobody_avoids_a_pod_that_is_going() {
     let staying = node("e", "small", "a");
-    let going = Node { taints: vec![Taint::disrupted()], ..staying.clone() };
+    let going = leaving(staying.clone());
     let pods = || [pod("r").app().on("e"), pod("p").avoiding(ZONE)];
     breaks(&with_node(staying, pods()), &plan([claim("n", &["p"])]), &[Rule::AntiAffinity]);
     allows(&with_node(going, pods()), &plan([claim("n", &["p"])]));
@@ -110,9 +115,22 @@ fn a_bound_pod_is_joined_where_it_is() {
 
 #[test]
 fn a_group_whose_only_member_is_going_may_start_anew() {
-    let going = Node { taints: vec![Taint::disrupted()], ..node("e", "small", "b") };
+    let going = leaving(node("e", "small", "b"));
     let cluster = with_node(going, [pod("r").app().on("e"), pod("p").app().near(ZONE)]);
     allows(&cluster, &plan([claim("n", &["p"])]));
+}
+
+#[test]
+fn a_pod_that_may_not_be_evicted_counts_until_its_node_is_gone() {
+    let mut held = pod("r").app().on("e");
+    held.pod.do_not_disrupt = Some(DoNotDisrupt::Always);
+    let beside =
+        |other: PodMaker| with_node(leaving(node("e", "small", "a")), [held.clone(), other]);
+    let starting = beside(pod("p").app().near(HOSTNAME));
+    breaks(&starting, &plan([claim("n", &["p"])]), &[Rule::PodAffinity]);
+    let avoiding = beside(pod("p").avoiding(ZONE));
+    breaks(&avoiding, &plan([claim("n", &["p"])]), &[Rule::AntiAffinity]);
+    allows(&avoiding, &plan([in_b("n", &["p"])]));
 }
 
 #[test]

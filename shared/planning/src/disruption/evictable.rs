@@ -11,6 +11,7 @@ use crate::feasibility::topology::Topology;
 use crate::ids::{GroupIx, IndexVec, NodeIx, ShapeIx};
 use crate::model::Model;
 use crate::model::memo::Memo;
+use crate::model::successor::needs_successor;
 use crate::placement::Placer;
 use crate::scheduling::pending_pods;
 
@@ -91,7 +92,8 @@ fn state_now(model: &Model, topology: &Topology) -> State {
     for (node, view) in model.nodes.iter_enumerated() {
         state.closed[node] |= view.is_managed && !view.is_initialized;
         let leaving = view.bound.iter().filter(|_| view.is_leaving());
-        for pod in leaving.filter(|pod| model.pod(**pod).is_active()) {
+        let moving = leaving.filter(|pod| needs_successor(model, **pod));
+        for pod in moving.filter(|pod| model.pod(**pod).is_active()) {
             if let Some(shape) = model.shapes.of_pod[*pod] {
                 state.count(model, topology, PodsOn { shape, node, count: 1 });
             }

@@ -21,9 +21,10 @@ use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
+use crate::model::successor::needs_successor;
 use crate::packing::pack;
 use crate::placement::Placer;
-use crate::scheduling::{Launched, Scheduling, needs_successor};
+use crate::scheduling::{Launched, Scheduling};
 use crate::work::{Item, NewNode};
 
 /// Where the pods of removed nodes would go.

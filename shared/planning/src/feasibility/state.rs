@@ -14,6 +14,7 @@ use crate::ids::{GroupIx, Idx, IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::model::repair::{Repair, repairs};
+use crate::model::successor::needs_successor;
 
 /// How many pods a group counts, by domain.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +93,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Everything as it stands: bound pods where they are, those of leaving nodes on their way out.
+    /// Everything as it stands: bound pods where they are. Those of leaving nodes whose successors
+    /// wait are on their way out; the others stay and count, as they do for kube-scheduler.
     pub(crate) fn of(model: &Model, topology: &Topology) -> Self {
         let limited: BTreeMap<&str, NodeIx> = model
             .nodes
@@ -126,7 +128,8 @@ impl State {
                         .or_default()
                         .extend(volumes.attachments.iter().cloned());
                 }
-                if model.pod(pod).is_active() && !node.is_leaving() {
+                let stays = !node.is_leaving() || !needs_successor(model, pod);
+                if model.pod(pod).is_active() && stays {
                     state.exclusive.extend(volumes.exclusive.iter().cloned());
                     let pods = PodsOn { shape, node: index, count: 1 };
                     state.count(model, topology, pods);

@@ -13,6 +13,7 @@ pub(crate) mod pool;
 pub(crate) mod repair;
 pub(crate) mod resources;
 pub(crate) mod shape;
+pub(crate) mod successor;
 mod volume;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,7 +9,6 @@ use super::packer::Packer;
 use super::pattern::{NODE_COST_NANOS, Pattern};
 use super::queue::Queue;
 use super::relaxed::ColumnUse;
-use crate::feasibility::host::host_affinity;
 use crate::ids::{ItemIx, PoolIx};
 use crate::relaxation::RowIx;
 
@@ -53,46 +52,6 @@ impl Ord for Ranked {
 }
 
 impl Packer<'_, '_, '_, '_> {
-    /// Nodes for pods that must share a host with others: each time the bin that takes most of them
-    /// (what it leaves may have no other place), then of the heaviest pool, then the cheapest.
-    pub(super) fn bundle(&mut self) {
-        let joining: Vec<ItemIx> = self
-            .order
-            .iter()
-            .copied()
-            .filter(|item| {
-                host_affinity(self.setup.topology, self.items[*item].shape).next().is_some()
-            })
-            .collect();
-        for item in joining {
-            let pools: Vec<PoolIx> =
-                self.items[item].fit.pools.iter().map(|fit| fit.pool).collect();
-            while !self.items[item].pods.is_empty() {
-                let queue = self.queue(&self.order);
-                let mut best: Option<(u32, Bin, Pattern)> = None;
-                for bin in pools.iter().flat_map(|pool| &self.setup.bins[*pool]) {
-                    if !self.accepts(item, bin) || !self.is_allowed(bin) {
-                        continue;
-                    }
-                    let Some(pattern) = self.fill(bin, &queue, Some(item)) else { continue };
-                    let is_own = |(own, _): &&(ItemIx, u32)| *own == item;
-                    let taken = pattern.counts.iter().find(is_own).map_or(0, |(_, count)| *count);
-                    let is_better = taken > 0
-                        && best.as_ref().is_none_or(|(most, other, _)| {
-                            (taken, self.weight(bin)).cmp(&(*most, self.weight(other))).is_gt()
-                                || ((taken, self.weight(bin)) == (*most, self.weight(other))
-                                    && bin.price < other.price)
-                        });
-                    if is_better {
-                        best = Some((taken, bin.clone(), pattern));
-                    }
-                }
-                let Some((_, bin, pattern)) = best else { break };
-                self.launch(&bin, &pattern, 1);
-            }
-        }
-    }
-
     /// Launches nodes of the pools of one weight until no bin of theirs takes any pod, or as far as
     /// `reach` goes.
     pub(super) fn cover(&mut self, weight: u32, reach: Reach) {

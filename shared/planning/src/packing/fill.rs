@@ -144,9 +144,14 @@ fn float(amount: i64) -> f64 {
 }
 
 impl Packer<'_, '_, '_, '_> {
-    /// Fills a bin with what is left. `None` if it takes nothing. With `first`, that item goes in
-    /// before all it does not depend on.
-    pub(super) fn fill(&self, bin: &Bin, queue: &Queue, first: Option<ItemIx>) -> Option<Pattern> {
+    /// Fills a bin with what is left. `None` if it takes nothing. With `first`, these items go in
+    /// before all that the first of them does not depend on.
+    pub(super) fn fill(
+        &self,
+        bin: &Bin,
+        queue: &Queue,
+        first: Option<&[ItemIx]>,
+    ) -> Option<Pattern> {
         let in_order = self.fill_in_order(bin, queue, first);
         let is_close = self
             .relaxation
@@ -251,10 +256,13 @@ impl Packer<'_, '_, '_, '_> {
         Some(Pattern { counts: filling.counts, score })
     }
 
-    fn fill_in_order(&self, bin: &Bin, queue: &Queue, first: Option<ItemIx>) -> Option<Pattern> {
+    fn fill_in_order(&self, bin: &Bin, queue: &Queue, first: Option<&[ItemIx]>) -> Option<Pattern> {
         let mut filling = self.empty(bin);
-        if let Some(first) = first {
-            self.fill_targets(bin, first, &mut filling);
+        if let Some([first, others @ ..]) = first {
+            self.fill_targets(bin, *first, &mut filling);
+            for other in others {
+                self.add(bin, *other, u32::MAX, &mut filling);
+            }
         }
         for (position, item) in queue.items.iter().copied().enumerate() {
             if queue.nothing_fits_from(position, &filling.room) {

@@ -11,6 +11,7 @@
 //! item however many they are. Ties go to the bin that comes first: heavier pool, then by name.
 
 pub(crate) mod bin;
+mod bundle;
 mod cover;
 mod fill;
 mod kinds;
@@ -35,7 +36,7 @@ use crate::ids::{IndexVec, ItemIx, PodIx};
 use crate::packing::merge::{dissolve, merge, move_to_cheaper_pools};
 use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::setup::Setup;
-use crate::work::Item;
+use crate::work::{Item, NewNode};
 use outcome::Outcome;
 pub(crate) use outcome::Packing;
 
@@ -70,12 +71,24 @@ pub(crate) fn pack_for_less(
     items: &[Item],
     search: Search,
 ) -> Packing {
-    let Packing { mut nodes, left } = pack_in_pools(scope, state, limits, items, search);
-    let rest = for_avoided_pools(scope, items, &left);
+    let packing = pack_in_pools(scope, state, limits, items, search);
+    let rest = for_avoided_pools(items_left(scope, items, &packing.left));
+    pack_rest(scope, state, limits, packing, &rest)
+}
+
+/// Adds nodes for some of the pods that a packing leaves.
+fn pack_rest(
+    scope: Scope,
+    state: &State,
+    limits: &mut Limits,
+    packing: Packing,
+    rest: &[Item],
+) -> Packing {
     if rest.is_empty() {
-        return Packing { nodes, left };
+        return packing;
     }
-    let late = pack_in_pools(scope, state, limits, &rest, Search::Quick);
+    let Packing { mut nodes, left } = packing;
+    let late = pack_in_pools(scope, state, limits, rest, Search::Quick);
     nodes.extend(late.nodes);
     let is_tried: BTreeSet<PodIx> =
         rest.iter().flat_map(|item| item.pods.iter().copied()).collect();
@@ -83,26 +96,33 @@ pub(crate) fn pack_for_less(
     Packing { nodes, left }
 }
 
-/// Items of pods that are left, for the pools whose `PreferNoSchedule` taint they would rather
-/// avoid. Pods that must share a node with others are left out: these have their node.
-fn for_avoided_pools(scope: Scope, items: &[Item], left: &[PodIx]) -> Vec<Item> {
+/// Items of pods that are left. Pods that must share a node with others are left out: these have
+/// their node.
+fn items_left(scope: Scope, items: &[Item], left: &[PodIx]) -> Vec<Item> {
     if left.is_empty() {
         return Vec::new();
     }
     let left: BTreeSet<PodIx> = left.iter().copied().collect();
-    let is_free = |item: &&Item| {
-        !item.fit.avoided.is_empty() && host_affinity(scope.topology, item.shape).next().is_none()
-    };
     items
         .iter()
-        .filter(is_free)
+        .filter(|item| host_affinity(scope.topology, item.shape).next().is_none())
         .map(|item| {
             let pods = item.pods.iter().copied().filter(|pod| left.contains(pod)).collect();
-            let pools = item.fit.avoided.clone();
-            let fit = Rc::new(Fit { pools, avoided: Vec::new(), is_avoided: true });
-            Item { fit, pods, ..*item }
+            Item { pods, ..item.clone() }
         })
         .filter(|item| !item.pods.is_empty())
+        .collect()
+}
+
+/// The items for the pools whose `PreferNoSchedule` taint they would rather avoid.
+fn for_avoided_pools(items: Vec<Item>) -> Vec<Item> {
+    let has_avoided = items.into_iter().filter(|item| !item.fit.avoided.is_empty());
+    has_avoided
+        .map(|item| {
+            let pools = item.fit.avoided.clone();
+            let fit = Rc::new(Fit { pools, avoided: Vec::new(), is_avoided: true });
+            Item { fit, ..item }
+        })
         .collect()
 }
 
@@ -146,6 +166,10 @@ fn pack_in_pools(
             if next.is_better_than(&best) {
                 best = next;
             }
+            let next = scarce.pack_bundles_last(limits, items);
+            if let Some(next) = next.filter(|next| next.is_better_than(&best)) {
+                best = next;
+            }
         }
     }
     if matches!(search, Search::Quick) {
@@ -163,9 +187,19 @@ fn pack_in_pools(
     }
     *limits = best.limits;
     let Packing { nodes, left } = best.packing;
+    let count = nodes.len();
+    // Fewer nodes take less of the limits, which pods that are left can have.
+    let capacity = |node: &NewNode| &scope.model.pools[node.pool].types[node.type_index].capacity;
+    for node in &nodes {
+        limits.give_back(node.pool, capacity(node));
+    }
     let mut nodes = dissolve(scope, merge(scope, nodes));
+    for node in &nodes {
+        limits.take(node.pool, capacity(node));
+    }
     move_to_cheaper_pools(scope, limits, &mut nodes);
-    Packing { nodes, left }
+    let rest = if nodes.len() < count { items_left(scope, items, &left) } else { Vec::new() };
+    pack_rest(scope, state, limits, Packing { nodes, left }, &rest)
 }
 
 /// How far values move towards what pods cost, each round.

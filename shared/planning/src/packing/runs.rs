@@ -69,6 +69,33 @@ impl Setup<'_, '_, '_> {
         self.pack_after(None, limits, items, values)
     }
 
+    /// Packs items with those that must share a node last, so that these do not take what limits
+    /// leave to all the others. `None` where there are none.
+    pub(super) fn pack_bundles_last(&self, limits: &Limits, items: &[Item]) -> Option<Outcome> {
+        if self.joins.iter().all(|joins| *joins == 0) {
+            return None;
+        }
+        let mut packer = Packer::new(self, limits.clone(), items.to_vec(), &self.values);
+        for (item, joins) in packer.items.iter_mut().zip(&self.joins) {
+            if *joins > 0 {
+                item.pods.clear();
+            }
+        }
+        for weight in self.weights() {
+            packer.cover(weight, Reach::All);
+        }
+        for ((own, item), joins) in packer.items.iter_mut().zip(items).zip(&self.joins) {
+            if *joins > 0 {
+                own.pods.clone_from(&item.pods);
+            }
+        }
+        packer.bundle();
+        for weight in self.weights() {
+            packer.cover(weight, Reach::All);
+        }
+        Some(packer.finish())
+    }
+
     /// Packs items at the given values, after filling one bin.
     pub(super) fn pack_after(
         &self,

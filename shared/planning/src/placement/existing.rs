@@ -30,6 +30,7 @@ impl Placer<'_, '_> {
             let Some(node) = self.best_existing(shape) else { break };
             self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
             placements.placed.extend(rest.by_ref().take(1).map(|pod| (pod, node)));
+            self.place_followers(shape, placements);
         }
         rest.collect()
     }
@@ -98,14 +99,16 @@ impl Placer<'_, '_> {
         nodes
     }
 
-    /// The existing node that takes one more pod and breaks the fewest preferences, first in order
-    /// among equals.
+    /// The existing node that takes one more pod and breaks the fewest preferences; of those one
+    /// where most of the pods fit that must join it there, first in order among equals.
     pub(super) fn best_existing(&mut self, shape: ShapeIx) -> Option<NodeIx> {
         let own = self.model.shape(shape);
         let has_preferences = !own.preferences.is_empty()
             || self.topology.constraints[shape].owned.iter().any(|owned| owned.weight > 0);
         let constraints = self.node_constraints(shape);
-        let mut best: Option<(NodeIx, i64)> = None;
+        let followers = self.followers_of(shape);
+        let wanted: u32 = followers.iter().map(|(_, count)| count).sum();
+        let mut best: Option<(NodeIx, (i64, u32))> = None;
         for node in self.allowed_nodes(shape).iter().copied() {
             if self.check_capacity(shape, node).is_err() || !self.keeps_required(&constraints, node)
             {
@@ -113,10 +116,11 @@ impl Placer<'_, '_> {
             }
             let penalty =
                 if has_preferences { self.penalty_on(shape, &constraints, node) } else { 0 };
-            if best.is_none_or(|(_, least)| penalty < least) {
-                best = Some((node, penalty));
+            let missing = wanted - self.followers_beside(shape, node, &followers);
+            if best.is_none_or(|(_, least)| (penalty, missing) < least) {
+                best = Some((node, (penalty, missing)));
             }
-            if penalty == 0 {
+            if penalty == 0 && missing == 0 {
                 break;
             }
         }

@@ -5,6 +5,7 @@
 //! domains are pinned here, one pod after the other, so that packing concerns single nodes only.
 
 mod existing;
+mod followers;
 mod kube_scheduler;
 mod least_by_zone;
 mod nominated;
@@ -22,6 +23,7 @@ use crate::feasibility::host::host_affinity;
 use crate::feasibility::state::{PodsOn, TopologyDomain};
 use crate::ids::{GroupIx, IndexVec, PodIx, ShapeIx};
 use crate::work::Item;
+use followers::FOLLOWING_MAX;
 pub(crate) use kube_scheduler::{Scored, UpcomingNode};
 use pin::Choice;
 pub(crate) use placer::{Cap, Placements, Placer, Precedence};
@@ -48,27 +50,28 @@ impl Placer<'_, '_> {
                 .then_with(|| self.model.pod(a.1[0]).key.cmp(&self.model.pod(b.1[0]).key))
         });
         let mut placements = Placements::default();
+        self.following_left = FOLLOWING_MAX;
         // A pod that must join another may come before it: repeat until nothing moves any more.
         loop {
-            let mut waiting = Vec::new();
-            let mut has_moved = false;
+            let count = |queue: &[(ShapeIx, Vec<PodIx>)]| -> usize {
+                queue.iter().map(|(_, pods)| pods.len()).sum()
+            };
+            let before = count(&queue);
+            self.note_followers(&queue);
             let priority = |shape: ShapeIx| self.model.shape(shape).spec.priority;
             for equal in queue.chunk_by_mut(|a, b| priority(a.0) == priority(b.0)) {
                 for (shape, pods) in equal.iter_mut() {
-                    let count = pods.len();
                     self.fill_expected(*shape, pods, &mut placements);
-                    has_moved |= pods.len() < count;
                 }
                 for (shape, pods) in equal {
-                    let count = pods.len();
                     let left = self.place_shape(*shape, std::mem::take(pods), &mut placements);
-                    has_moved |= left.len() < count;
                     if !left.is_empty() {
-                        waiting.push((*shape, left));
+                        self.waiting.push((*shape, left));
                     }
                 }
             }
-            if waiting.is_empty() || !has_moved {
+            let waiting = std::mem::take(&mut self.waiting);
+            if waiting.is_empty() || count(&waiting) == before {
                 placements.failed.extend(waiting.into_iter().flat_map(|(_, pods)| pods));
                 return placements;
             }
@@ -88,7 +91,8 @@ impl Placer<'_, '_> {
     /// Priority first, then what takes precedence, then the larger, so that what is hard to place
     /// is placed while there is room.
     fn order(&self, a: ShapeIx, b: ShapeIx) -> Ordering {
-        let Precedence { shapes, smaller_first } = &self.precedence;
+        let Precedence { shapes, domains, smaller_first } = &self.precedence;
+        let domains = |shape| domains.get(&shape).copied().unwrap_or(usize::MAX);
         let (own_a, own_b) = (self.model.shape(a), self.model.shape(b));
         let by_size = own_b.requests[..2]
             .cmp(&own_a.requests[..2])
@@ -98,6 +102,7 @@ impl Placer<'_, '_> {
             .priority
             .cmp(&own_a.spec.priority)
             .then_with(|| shapes.contains(&b).cmp(&shapes.contains(&a)))
+            .then_with(|| domains(a).cmp(&domains(b)))
             .then(if *smaller_first { by_size.reverse() } else { by_size })
     }
 
@@ -139,6 +144,9 @@ impl Placer<'_, '_> {
         if rest.is_empty() || own.unschedulable.is_some() {
             return rest;
         }
+        if !self.may_follow_to_new_nodes(shape) {
+            return rest;
+        }
         let keys = pinned_keys(self.topology, shape, self.soft_spread);
         // Pods that compete for a volume are taken one by one, like those under constraints between
         // pods.
@@ -147,6 +155,7 @@ impl Placer<'_, '_> {
                 return rest;
             };
             placements.items.push(Item { shape, conjunction, fit, pods: rest });
+            self.on_new_nodes.insert(shape);
             return Vec::new();
         }
         let mut failed = Vec::new();
@@ -155,8 +164,10 @@ impl Placer<'_, '_> {
             if let Some(node) = self.best_existing(shape) {
                 self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
                 placements.placed.push((pod, node));
+                self.place_followers(shape, placements);
             } else if let Some(choice) = self.choose(shape, &keys) {
                 self.pin(shape, pod, choice, placements);
+                self.place_followers(shape, placements);
             } else {
                 failed.push(pod);
             }
@@ -179,6 +190,7 @@ impl Placer<'_, '_> {
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         self.state.exclusive.extend(exclusive.iter().cloned());
         *self.assigned.entry((shape, choice.conjunction)).or_default() += 1;
+        self.on_new_nodes.insert(shape);
         let mut recent = placements.items.iter_mut().rev().take(RECENT_ITEMS);
         let known =
             recent.find(|item| item.shape == shape && item.conjunction == choice.conjunction);

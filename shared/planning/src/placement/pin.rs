@@ -224,7 +224,7 @@ impl Placer<'_, '_> {
     }
 
     /// Values of the key that new nodes for the shape could have; worked out once.
-    fn launchable(&mut self, shape: ShapeIx, key: &Text) -> Rc<Vec<Text>> {
+    pub(super) fn launchable(&mut self, shape: ShapeIx, key: &Text) -> Rc<Vec<Text>> {
         if let Some(known) = self.domains.get(&(shape, key.clone())) {
             return known.clone();
         }

@@ -1,6 +1,6 @@
 //! What finds places for pods, and what it has worked out so far.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use domain::Text;
@@ -45,6 +45,10 @@ pub(crate) struct Precedence {
     /// Pods of these shapes. They give up what they prefer of new nodes, and those that must share
     /// a host do not take what little room a node has.
     pub(crate) shapes: BTreeSet<ShapeIx>,
+    /// How many domains pods of a shape may be in of those over which they must be spread: fewer
+    /// first, and those without an entry last. As others even a spread out, pods that wait for it
+    /// follow at once.
+    pub(crate) domains: BTreeMap<ShapeIx, usize>,
     /// Smaller pods before larger ones.
     pub(crate) smaller_first: bool,
 }
@@ -52,7 +56,8 @@ pub(crate) struct Precedence {
 /// How many pods may be pinned where a packing left some of them.
 #[derive(Clone, Copy)]
 pub(crate) enum Cap {
-    /// As many as found a node.
+    /// As many as found a node. Of pods that are spread also as many as would have if as many had
+    /// found a node of each kind: one that gets none holds back all others.
     Found,
     /// No more on nodes of the kind.
     NoneOfKind,
@@ -93,6 +98,14 @@ pub(crate) struct Placer<'m, 'a> {
     barred: BTreeSet<ShapeIx>,
     /// How many pods are items already, by shape and kind of node.
     pub(super) assigned: FxHashMap<(ShapeIx, ConjunctionId), usize>,
+    /// Shapes of pods that are to go to new nodes.
+    pub(super) on_new_nodes: BTreeSet<ShapeIx>,
+    /// Pods of each shape to place that must share a host with others, in the order of placing.
+    pub(super) following: Vec<(ShapeIx, u32)>,
+    /// Pods that found no place so far.
+    pub(super) waiting: Vec<(ShapeIx, Vec<PodIx>)>,
+    /// How often waiting pods may still be tried again out of turn.
+    pub(super) following_left: u32,
 }
 
 impl<'m, 'a> Placer<'m, 'a> {
@@ -117,6 +130,10 @@ impl<'m, 'a> Placer<'m, 'a> {
             barred: BTreeSet::new(),
             precedence: Precedence::default(),
             assigned: FxHashMap::default(),
+            on_new_nodes: BTreeSet::new(),
+            following: Vec::new(),
+            waiting: Vec::new(),
+            following_left: 0,
         }
     }
 
@@ -129,6 +146,7 @@ impl<'m, 'a> Placer<'m, 'a> {
     pub(crate) fn reset(&mut self, state: State) {
         self.state = state;
         self.assigned.clear();
+        self.on_new_nodes.clear();
     }
 
     /// Has pods try existing nodes in this order, before those that are not listed.
@@ -173,6 +191,12 @@ impl<'m, 'a> Placer<'m, 'a> {
     /// Returns whether there was anything to learn.
     pub(crate) fn cap(&mut self, items: &[Item], left: &[PodIx], cap: Cap) -> bool {
         let left: BTreeSet<PodIx> = left.iter().copied().collect();
+        let mut found: FxHashMap<ShapeIx, (usize, usize)> = FxHashMap::default();
+        for item in items {
+            let (pods, kinds) = found.entry(item.shape).or_default();
+            *pods += item.pods.iter().filter(|pod| !left.contains(pod)).count();
+            *kinds += 1;
+        }
         let mut has_learnt = false;
         for item in items {
             if pinned_keys(self.topology, item.shape, self.soft_spread).is_empty() {
@@ -184,10 +208,17 @@ impl<'m, 'a> Placer<'m, 'a> {
             }
             has_learnt = true;
             let key = (item.shape, item.conjunction);
-            let assigned = self.assigned.get(&key).copied().unwrap_or(0);
+            let assigned = self.assigned.get(&key).copied().unwrap_or(0).max(missing);
+            // Limits may have left nodes of one kind only.
+            let share = match found.get(&item.shape) {
+                Some((pods, kinds)) if self.spreads(item.shape).next().is_some() => {
+                    pods.div_ceil(*kinds).min(assigned.saturating_sub(1))
+                }
+                _ => 0,
+            };
             let most = self.caps.entry(key).or_insert(assigned);
             match cap {
-                Cap::Found => *most = most.saturating_sub(missing),
+                Cap::Found => *most = (*most).min(assigned - missing).max(share),
                 Cap::NoneOfKind => *most = 0,
                 Cap::NoneOfShape => {
                     self.barred.insert(item.shape);

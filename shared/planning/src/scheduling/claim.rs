@@ -203,9 +203,12 @@ fn listed_types(
         * i128::from(PRICE_PERCENT_MAX)
         / 100;
     let listed = flexible(pool, packed, &offers, ceiling);
+    // The node turns out to be one of them.
+    let mut most = own_capacity.clone();
     for priced in &listed {
-        limits.take_instead(packed.pool, &pool.types[priced.index].capacity, own_capacity);
+        most.raise_to(&pool.types[priced.index].capacity);
     }
+    limits.take_instead(packed.pool, &most, own_capacity);
     listed
 }
 

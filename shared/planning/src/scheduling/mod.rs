@@ -26,7 +26,6 @@ use domain::plan::{
 use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
-use domain::taint::{Taint, tolerated};
 
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
@@ -36,6 +35,7 @@ use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::memo::Memo;
 use crate::model::node::NodeView;
+use crate::model::successor::needs_successor;
 use crate::placement::{Placements, Placer};
 use crate::work::NewNode;
 use attempt::{Attempt, budget, demand};
@@ -172,20 +172,6 @@ fn is_pending(pod: &Pod) -> bool {
         && pod.spec.scheduling_gates.is_empty()
         && !pod.is_daemon()
         && !pod.is_static()
-}
-
-/// Whether a pod of a leaving node gets a place ahead of its end: it must move, may move, and no
-/// PodDisruptionBudget keeps it for good.
-///
-/// Source: Karpenter `pkg/utils/pdb`, `IsCurrentlyReschedulable`.
-pub(crate) fn needs_successor(model: &Model, index: PodIx) -> bool {
-    let pod = model.pod(index);
-    let kept_for_good = || {
-        let is_evicted = !tolerated(&pod.spec.tolerations, &Taint::disrupted());
-        let mut budgets = model.snapshot.objects.pod_disruption_budgets.iter();
-        is_evicted && budgets.any(|budget| budget.never_allows() && budget.guards(pod))
-    };
-    pod.is_reschedulable() && !pod.refuses_disruption(model.snapshot.now) && !kept_for_good()
 }
 
 fn plan(

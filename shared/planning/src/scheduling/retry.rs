@@ -6,6 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::pod::PodKey;
+
 use super::attempt::{Attempt, Effort, attempt};
 use crate::feasibility::state::State;
 use crate::feasibility::topology::SoftSpread;
@@ -16,15 +18,22 @@ use crate::placement::{Placer, Precedence};
 /// Attempts that are kept beyond the first, at most.
 const RETRIES_MAX: usize = 3;
 
+/// Shapes that are tried first alone, at most.
+const SHAPES_MAX: usize = 8;
+
+/// With more pods and nodes than this only the likeliest orders are tried.
+const PODS_AND_NODES_MAX: usize = 500;
+
 /// An attempt, and where it left the placer.
 struct Reached {
     attempt: Attempt,
+    precedence: Precedence,
     soft_spread: SoftSpread,
     state: State,
 }
 
 /// The attempt that leaves the fewest pods of the highest priorities. As long as one leaves fewer
-/// than the one before, others are made: with the shapes that are left first, or the smaller pods.
+/// than the one before, others are made, with other pods first.
 pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]) -> Attempt {
     let model = placer.scope().model;
     let known = attempt(placer, state, waiting, Effort::Full);
@@ -34,10 +43,7 @@ pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]
     }
     let mut best = reached(placer, known);
     for _ in 0..RETRIES_MAX {
-        let orders = [
-            Precedence { shapes: shapes.clone(), smaller_first: false },
-            Precedence { shapes: BTreeSet::new(), smaller_first: true },
-        ];
+        let orders = orders(placer, &shapes, &best, waiting);
         let better = orders.into_iter().find_map(|order| {
             placer.precedence = order;
             let quick = attempt_anew(placer, state, waiting, Effort::Quick);
@@ -55,6 +61,49 @@ pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]
     best.attempt
 }
 
+/// Orders worth a try, the likeliest first: the shapes that were ever left before all others, or
+/// the smaller pods; those that may be in the fewest of the domains over which they are spread; and
+/// in the best order so far, each shape of which most pods are left, since together they may take
+/// each other's room.
+fn orders(
+    placer: &mut Placer,
+    shapes: &BTreeSet<ShapeIx>,
+    best: &Reached,
+    waiting: &[PodIx],
+) -> Vec<Precedence> {
+    let first = |shapes| Precedence { shapes, ..Precedence::default() };
+    let mut orders =
+        vec![first(shapes.clone()), Precedence { smaller_first: true, ..Precedence::default() }];
+    let model = placer.scope().model;
+    if waiting.len() + model.nodes.len() > PODS_AND_NODES_MAX {
+        return orders;
+    }
+    if shapes.iter().any(|shape| placer.domains_to_spread_over(*shape).is_some()) {
+        let waiting: BTreeSet<ShapeIx> =
+            waiting.iter().filter_map(|pod| model.shapes.of_pod[*pod]).collect();
+        let domains = waiting
+            .into_iter()
+            .filter_map(|shape| Some((shape, placer.domains_to_spread_over(shape)?)));
+        orders.push(Precedence { domains: domains.collect(), ..Precedence::default() });
+    }
+    if shapes.len() > 1 {
+        let mut by_shape: BTreeMap<ShapeIx, Vec<&PodKey>> = BTreeMap::new();
+        for pod in left(&best.attempt) {
+            if let Some(shape) = model.shapes.of_pod[pod].filter(|shape| shapes.contains(shape)) {
+                by_shape.entry(shape).or_default().push(&model.pod(pod).key);
+            }
+        }
+        let mut by_shape: Vec<_> = by_shape.into_iter().collect();
+        by_shape.sort_by_key(|(_, pods)| (Reverse(pods.len()), pods.iter().copied().min()));
+        orders.extend(by_shape.into_iter().take(SHAPES_MAX).map(|(shape, _)| {
+            let mut order = best.precedence.clone();
+            order.shapes.insert(shape);
+            order
+        }));
+    }
+    orders
+}
+
 fn attempt_anew(placer: &mut Placer, state: &State, waiting: &[PodIx], effort: Effort) -> Reached {
     placer.reset_with(SoftSpread::Required, state.clone());
     let next = attempt(placer, state, waiting, effort);
@@ -62,7 +111,12 @@ fn attempt_anew(placer: &mut Placer, state: &State, waiting: &[PodIx], effort: E
 }
 
 fn reached(placer: &Placer, attempt: Attempt) -> Reached {
-    Reached { attempt, soft_spread: placer.soft_spread, state: placer.state.clone() }
+    Reached {
+        attempt,
+        precedence: placer.precedence.clone(),
+        soft_spread: placer.soft_spread,
+        state: placer.state.clone(),
+    }
 }
 
 fn left(attempt: &Attempt) -> impl Iterator<Item = PodIx> {

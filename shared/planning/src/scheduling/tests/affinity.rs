@@ -2,10 +2,12 @@
 
 use domain::label::{HOSTNAME, ZONE};
 use domain::plan::PlannedNodeClaim;
-use domain::pod::PreferredPodTerm;
+use domain::pod::{DoNotDisrupt, PreferredPodTerm};
+use domain::taint::Taint;
 
 use crate::testing::{
-    claim_of, cluster, instance_type, listed, near, node, place_of, pod, pods_by_zone, unfit,
+    Cluster, claim_of, cluster, instance_type, listed, near, node, place_of, pod, pods_by_zone,
+    unfit,
 };
 
 const DB: (&str, &str) = ("app", "db");
@@ -48,6 +50,24 @@ fn without_anybody_to_follow_a_pod_waits() {
         unfit(&plan, "web", "default").to_string(),
         "the pod must share its topology.kubernetes.io/zone with a pod of app=db, and none has a place"
     );
+}
+
+#[test]
+fn nobody_starts_anew_while_one_to_follow_stays_on_a_leaving_node() {
+    let leaving = |refuses: Option<DoNotDisrupt>| {
+        let old = node("old").with(|own| own.taints.push(Taint::disrupted()));
+        let db = pod("db").label(DB.0, DB.1).on("old").having(|pod| pod.do_not_disrupt = refuses);
+        let next = pod("next").label(DB.0, DB.1).affinity(near(HOSTNAME, DB));
+        cluster().node(old).node(node("new")).pod(db).pod(next).plan()
+    };
+    let plan = leaving(Some(DoNotDisrupt::Always));
+    assert_eq!(
+        unfit(&plan, "next", "default").to_string(),
+        "the pod must share its kubernetes.io/hostname with a pod of app=db: old has 1"
+    );
+    // One that is evicted makes way, and its successor is there to follow.
+    let plan = leaving(None);
+    assert_eq!([place_of(&plan, "db"), place_of(&plan, "next")], [Some("new"); 2]);
 }
 
 #[test]
@@ -123,4 +143,49 @@ fn pods_that_must_share_a_host_are_not_taken_apart_to_save_a_node() {
     let with_db =
         |claim: &&PlannedNodeClaim| claim.pods.iter().any(|pod| pod.name.starts_with("db"));
     assert_eq!(plan.node_claims.iter().filter(with_db).count(), 1);
+}
+
+#[test]
+fn pods_that_must_share_a_host_get_one_that_is_large_enough_for_all_of_them() {
+    let together =
+        |name: &str, cpu: i64| pod(name).label(DB.0, DB.1).cpu(cpu).affinity(near(HOSTNAME, DB));
+    // Others would fill the host of the first up.
+    let world = cluster().pods(8, &pod("web").cpu(500));
+    let pods = [together("a", 1500), together("b", 1400), together("c", 1300)];
+    let plan = pods.into_iter().fold(world, Cluster::pod).plan();
+    assert_eq!(plan.unschedulable, []);
+    assert_eq!(claim_of(&plan, "a").name, claim_of(&plan, "c").name);
+}
+
+#[test]
+fn pods_that_must_share_a_host_open_it_where_most_of_them_may_go() {
+    let together = |name: &str, zone: &str| {
+        pod(name).label(DB.0, DB.1).on_nodes_with(ZONE, zone).affinity(near(HOSTNAME, DB))
+    };
+    let pods = [together("a", "a"), together("b", "b"), together("c", "b").cpu(200)];
+    let plan = pods.into_iter().fold(cluster(), Cluster::pod).plan();
+    assert_eq!(claim_of(&plan, "b").name, claim_of(&plan, "c").name);
+}
+
+/// `busy`, which pods try first, has room for one pod of 500 millicores, `empty` for eight.
+fn with_a_full_and_an_empty_node() -> Cluster {
+    cluster().node(node("busy")).node(node("empty")).pod(pod("old").cpu(3500).on("busy"))
+}
+
+#[test]
+fn pods_that_must_share_a_host_open_the_one_with_room_for_most_of_them() {
+    let together = pod("db").label(DB.0, DB.1).cpu(500).affinity(near(HOSTNAME, DB));
+    let world = with_a_full_and_an_empty_node();
+    let first = world.clone().pod(pod("web").cpu(500)).plan();
+    assert_eq!(place_of(&first, "web"), Some("busy"));
+    let plan = world.pods(3, &together).plan();
+    assert_eq!([0, 1, 2].map(|own| place_of(&plan, &format!("db-{own}"))), [Some("empty"); 3]);
+}
+
+#[test]
+fn a_pod_that_others_must_join_goes_where_they_have_room() {
+    let follower = pod("web").cpu(1500).affinity(near(HOSTNAME, DB));
+    let world = with_a_full_and_an_empty_node().pods(2, &pod("db").label(DB.0, DB.1).cpu(200));
+    let plan = world.pods(2, &follower).plan();
+    assert_eq!([0, 1].map(|own| place_of(&plan, &format!("web-{own}"))), [Some("empty"); 2]);
 }

@@ -1,12 +1,13 @@
 //! `spec.limits` of NodePools.
 
-use domain::label::NODE_POOL;
+use domain::label::{HOSTNAME, NODE_POOL};
 use domain::reason::NodePoolUnfit;
 use domain::resource::{CPU, NODES, Resources};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    Cluster, claim_of, cluster, instance_type, node, node_pool, node_pool_with, pod, taint, unfit,
+    Cluster, claim_of, cluster, instance_type, near, node, node_pool, node_pool_with, pod, taint,
+    unfit,
 };
 
 fn limited(resource: &str, amount: i64) -> Cluster {
@@ -50,6 +51,19 @@ fn nodes_and_claims_in_flight_count() {
     assert_eq!(
         unfit(&plan, "a", "default"),
         NodePoolUnfit::Limit { resource: CPU.into(), limit: 9000, used: 8000 }
+    );
+}
+
+#[test]
+fn of_the_types_that_a_node_may_turn_out_to_be_one_counts() {
+    let sold = [("a", 2, 0.10), ("b", 4, 0.11), ("c", 4, 0.12), ("d", 8, 0.90)];
+    let world = limited(CPU, 12_000)
+        .selling(sold.map(|(name, cpus, price)| instance_type(name, cpus, price)).into());
+    let plan = world.pod(pod("small").cpu(1500)).pods(2, &pod("large").cpu(7500)).plan();
+    assert_eq!(claim_of(&plan, "small").instance_types.len(), 3);
+    assert_eq!(
+        unfit(&plan, &plan.unschedulable[0].pod.name, "default"),
+        NodePoolUnfit::Limit { resource: CPU.into(), limit: 12_000, used: 12_000 }
     );
 }
 
@@ -105,4 +119,13 @@ fn a_limited_pool_is_left_to_pods_that_no_other_hosts() {
     let plan = world.pod(pod("only").cpu(6900).on_nodes_with(NODE_POOL, "default")).plan();
     assert!(plan.unschedulable.is_empty());
     assert_eq!(&*claim_of(&plan, "only").node_pool, "default");
+}
+
+#[test]
+fn pods_that_must_share_a_host_do_not_take_what_serves_more_of_the_others() {
+    let together = pod("db").label("app", "db").cpu(2000);
+    let together = together.affinity(near(HOSTNAME, ("app", "db")));
+    let plan = limited(CPU, 8000).pods(2, &together).pods(6, &pod("web").cpu(1000)).plan();
+    // One of the two has what the six leave.
+    assert_eq!(plan.unschedulable.len(), 1);
 }

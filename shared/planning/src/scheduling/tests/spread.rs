@@ -29,6 +29,13 @@ fn pods_are_spread_over_zones() {
 }
 
 #[test]
+fn nodes_that_a_limit_leaves_are_spread_too() {
+    let limited = cluster().default_pool(|pool| pool.limits = Resources::new().with(NODES, 4));
+    let plan = limited.pods(12, &web(ZONE).cpu(8000)).plan();
+    assert_eq!(pods_by_zone(&plan), [2, 1, 1]);
+}
+
+#[test]
 fn skew_allows_as_many_more_as_it_says() {
     let loose = TopologySpreadConstraint { max_skew: 6, ..spread_over(ZONE, WEB) };
     let plan = cluster().pods(6, &web_with(loose)).plan();

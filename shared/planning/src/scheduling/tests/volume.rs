@@ -1,6 +1,6 @@
 //! Volumes: where they are, how many a node can attach, and what is wrong with them.
 
-use domain::label::{Labels, ZONE};
+use domain::label::{CAPACITY_TYPE, Labels, ZONE};
 use domain::plan::Plan;
 use domain::pod::{NodeSelectorTerm, VolumeUse};
 use domain::pvc_spec::PvcSpec;
@@ -9,8 +9,8 @@ use domain::requirement::{Operator, Requirement};
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 
 use crate::testing::{
-    Cluster, PodMaker, claim_of, cluster, is, listed, node, place_of, pod, pod_key, reasons,
-    requirement,
+    Cluster, PodMaker, claim_of, cluster, instance_type, is, listed, node, place_of, pod, pod_key,
+    reasons, requirement, spread_over, with_spot,
 };
 
 const EBS: &str = "ebs.csi.aws.com";
@@ -148,4 +148,18 @@ fn a_claim_for_one_pod_at_a_time_serves_one() {
     let plan = world.node(node("n1")).pods(2, &using("data")).plan();
     assert_eq!((plan.node_claims.len(), plan.placements.len()), (0, 1));
     waiting(&plan);
+}
+
+#[test]
+fn pods_whose_volumes_leave_them_one_capacity_type_have_it_before_others_of_their_spread() {
+    let spread = spread_over(CAPACITY_TYPE, ("app", "web"));
+    // Spot is sold in zone a only.
+    let mut world = cluster().selling(vec![with_spot(instance_type("m", 2, 0.40), 0.04)]);
+    for (name, zone) in
+        [("p0", "a"), ("p1", "a"), ("p2", "a"), ("p3", "b"), ("p4", "b"), ("p5", "b")]
+    {
+        let pod = using(name).having(|pod| pod.key = pod_key(name)).label("app", "web");
+        world = bound(world, name, &[is(ZONE, zone)]).pod(pod.spread(spread.clone()));
+    }
+    assert_eq!(world.plan().unschedulable, []);
 }

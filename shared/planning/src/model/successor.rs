@@ -1,0 +1,20 @@
+//! Which pods of leaving nodes get a place ahead of their end.
+
+use domain::taint::{Taint, tolerated};
+
+use super::Model;
+use crate::ids::PodIx;
+
+/// Whether a pod of a leaving node gets a place ahead of its end: it must move, may move, and no
+/// PodDisruptionBudget keeps it for good. Any other stays until its node is gone.
+///
+/// Source: Karpenter `pkg/utils/pdb`, `IsCurrentlyReschedulable`.
+pub(crate) fn needs_successor(model: &Model, index: PodIx) -> bool {
+    let pod = model.pod(index);
+    let kept_for_good = || {
+        let is_evicted = !tolerated(&pod.spec.tolerations, &Taint::disrupted());
+        let mut budgets = model.snapshot.objects.pod_disruption_budgets.iter();
+        is_evicted && budgets.any(|budget| budget.never_allows() && budget.guards(pod))
+    };
+    pod.is_reschedulable() && !pod.refuses_disruption(model.snapshot.now) && !kept_for_good()
+}

@@ -1,0 +1,144 @@
+//! Pods that must share a host with others: they wait until one of those has a place, and nodes
+//! with room for them are chosen first.
+//!
+//! Without, pods go where they fit first, and those that must join them find these nodes full.
+
+use domain::Text;
+
+use super::placer::{Placements, Placer};
+use crate::feasibility::host::host_affinity;
+use crate::feasibility::node::admits;
+use crate::feasibility::state::room_for;
+use crate::feasibility::topology::Rule;
+use crate::ids::{GroupIx, NodeIx, PodIx, ShapeIx};
+
+/// Shapes for which room is sought beside a pod, at most.
+const FOLLOWERS_MAX: usize = 8;
+
+/// Waiting pods are tried again while others find their places, this often at most.
+pub(super) const FOLLOWING_MAX: u32 = 1024;
+
+/// Pods of one shape that wait.
+type Waiting = (ShapeIx, Vec<PodIx>);
+
+impl Placer<'_, '_> {
+    /// Notes which of the pods to place must share a host with others.
+    pub(super) fn note_followers(&mut self, queue: &[Waiting]) {
+        let must_follow = |shape: ShapeIx| host_affinity(self.topology, shape).next().is_some();
+        let count = |pods: &[PodIx]| u32::try_from(pods.len()).unwrap_or(u32::MAX);
+        let following = queue.iter().filter(|(shape, _)| must_follow(*shape));
+        self.following = following.map(|(shape, pods)| (*shape, count(pods))).collect();
+    }
+
+    /// Whether new nodes can have pods that those of the shape must share a host with: the first of
+    /// a group, or one that is to go there too.
+    pub(super) fn may_follow_to_new_nodes(&self, shape: ShapeIx) -> bool {
+        host_affinity(self.topology, shape).all(|(group, selects_itself)| {
+            let is_selected =
+                |other: &ShapeIx| self.topology.constraints[*other].selected_by.contains(&group);
+            selects_itself && self.state.matched[group].is_empty()
+                || self.on_new_nodes.iter().any(is_selected)
+        })
+    }
+
+    /// Pods that could join one of the shape on its host, by shape.
+    pub(super) fn followers_of(&self, shape: ShapeIx) -> Vec<(ShapeIx, u32)> {
+        let selected_by = &self.topology.constraints[shape].selected_by;
+        if selected_by.is_empty() {
+            return Vec::new();
+        }
+        let is_open = |own: ShapeIx| {
+            let mut groups = host_affinity(self.topology, own);
+            // Of its own kind, only the first chooses the host of all.
+            groups.any(|(group, _)| {
+                let is_first = self.state.matched[group].is_empty();
+                selected_by.contains(&group) && (own != shape || is_first)
+            })
+        };
+        let others = |(own, count): &(ShapeIx, u32)| (*own, count - u32::from(*own == shape));
+        let following = self.following.iter().filter(|(own, _)| is_open(*own));
+        following.take(FOLLOWERS_MAX).map(others).collect()
+    }
+
+    /// How many of the followers have room on the node beside a pod of the shape.
+    pub(super) fn followers_beside(
+        &self,
+        shape: ShapeIx,
+        node: NodeIx,
+        followers: &[(ShapeIx, u32)],
+    ) -> u32 {
+        if followers.is_empty() {
+            return 0;
+        }
+        let requests = &self.model.shape(shape).requests;
+        let free = self.state.free(self.model, node);
+        let mut free: Vec<i64> = free.iter().zip(requests).map(|(free, own)| free - own).collect();
+        let mut beside = 0;
+        for (follower, waiting) in followers {
+            let own = self.model.shape(*follower);
+            if admits(self.model, own, &self.model.nodes[node]).is_err() {
+                continue;
+            }
+            let count = room_for(&free, &own.requests).min(*waiting);
+            for (free, amount) in free.iter_mut().zip(&own.requests) {
+                *free -= amount * i64::from(count);
+            }
+            beside += count;
+        }
+        beside
+    }
+
+    /// Tries pods that wait again after one of the shape was placed, if that bears on them.
+    pub(super) fn place_followers(&mut self, placed: ShapeIx, placements: &mut Placements) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for (shape, pods) in &mut waiting {
+            if self.following_left > 0 && self.follows(*shape, placed) {
+                self.following_left -= 1;
+                *pods = self.place_shape(*shape, std::mem::take(pods), placements);
+            }
+        }
+        waiting.retain(|(_, pods)| !pods.is_empty());
+        self.waiting = waiting;
+    }
+
+    /// Whether pods of the one shape may have waited for one of the other.
+    fn follows(&self, shape: ShapeIx, placed: ShapeIx) -> bool {
+        let selected_by = &self.topology.constraints[placed].selected_by;
+        let is_spread = self.precedence.domains.contains_key(&shape);
+        host_affinity(self.topology, shape).any(|(group, _)| selected_by.contains(&group))
+            || is_spread && self.spreads(shape).any(|group| selected_by.contains(&group))
+    }
+
+    /// Spreads over other keys than the host name that pods of the shape must keep.
+    pub(super) fn spreads(&self, shape: ShapeIx) -> impl Iterator<Item = GroupIx> {
+        let groups = &self.topology.groups;
+        let owned = self.topology.constraints[shape].owned.iter();
+        owned.filter(|owned| owned.weight == 0).map(|owned| owned.group).filter(|group| {
+            !groups[*group].is_by_host() && matches!(groups[*group].rule, Rule::Spread { .. })
+        })
+    }
+
+    /// How many domains new nodes for pods of the shape may be in, their volumes considered, of
+    /// those over which they must be spread; `None` where they need not be.
+    pub(crate) fn domains_to_spread_over(&mut self, shape: ShapeIx) -> Option<usize> {
+        let keys: Vec<Text> =
+            self.spreads(shape).map(|group| self.topology.groups[group].key.clone()).collect();
+        let ways = self.model.shape(shape).alternatives.clone();
+        let mut domains = None;
+        for key in &keys {
+            let known = self.launchable(shape, key);
+            let mut may_be_in = |domain: &&Text| {
+                ways.iter().any(|way| {
+                    let pinned = self.memo.sets_mut().pinned(*way, key, domain);
+                    pinned.is_some_and(|pinned| !self.fit(shape, pinned).pools.is_empty())
+                })
+            };
+            let count = known.iter().filter(|domain| may_be_in(domain)).count();
+            domains = Some(domains.unwrap_or(1_usize).saturating_mul(count));
+        }
+        domains
+    }
+}
