@@ -13,6 +13,8 @@ mod pin;
 mod placer;
 mod preference;
 mod render;
+mod zone_choice;
+mod zone_price;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -85,8 +87,8 @@ impl Placer<'_, '_> {
         placements
     }
 
-    /// Priority first, then what takes precedence, then the larger, so that what is hard to place
-    /// is placed while there is room.
+    /// Priority first, then what takes precedence, then those whose spread counts pods that do not
+    /// carry it, then the larger, so that what is hard to place is placed while there is room.
     fn order(&self, a: ShapeIx, b: ShapeIx) -> Ordering {
         let Precedence { shapes, smaller_first } = &self.precedence;
         let (own_a, own_b) = (self.model.shape(a), self.model.shape(b));
@@ -98,6 +100,7 @@ impl Placer<'_, '_> {
             .priority
             .cmp(&own_a.spec.priority)
             .then_with(|| shapes.contains(&b).cmp(&shapes.contains(&a)))
+            .then_with(|| self.topology.leads(b).cmp(&self.topology.leads(a)))
             .then(if *smaller_first { by_size.reverse() } else { by_size })
     }
 
