@@ -14,7 +14,8 @@ use crate::model::memo::Memo;
 use crate::model::pool::{Compatible, Pool};
 
 /// Keys other than the host name of which a pod's new node needs a settled value, because the pod
-/// carries a constraint on it or another pod's constraint selects the pod.
+/// carries a constraint on it or another pod's constraint selects the pod. A pod that a spread
+/// selects without that the pod carries it may come after those that do, as Karpenter has it.
 ///
 /// A relaxed soft spread settles nothing.
 pub(crate) fn pinned_keys(
@@ -29,11 +30,12 @@ pub(crate) fn pinned_keys(
         .filter(|owned| soft_spread == SoftSpread::Required || !topology.is_soft_spread(owned))
         .map(|owned| owned.group)
         .chain(constraints.selected_by.iter().copied().filter(|group| {
+            let is_awaited = match soft_spread {
+                SoftSpread::Required => topology.is_awaited[*group],
+                SoftSpread::Relaxed => topology.is_needed[*group],
+            };
             topology.groups[*group].rule == Rule::AntiAffinity
-                || match soft_spread {
-                    SoftSpread::Required => topology.is_awaited[*group],
-                    SoftSpread::Relaxed => topology.is_needed[*group],
-                }
+                || is_awaited && topology.is_ahead_of(shape, *group)
         }))
         .map(|group| &topology.groups[group])
         .filter(|group| !group.is_by_host())

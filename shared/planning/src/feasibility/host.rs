@@ -5,13 +5,15 @@ use domain::pod::HostPort;
 use rustc_hash::FxHashMap;
 
 use super::constraint::Occupancy;
-use super::topology::{Rule, Topology};
+use super::topology::{Owned, Rule, Topology};
 use crate::ids::{GroupIx, ShapeIx};
 use crate::model::Model;
 
 /// What the pods of one new node count for, by group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostCounts {
+    /// Whether pods that carry no constraint by host count as if they came after all others.
+    constrained_first: bool,
     matched: FxHashMap<GroupIx, u32>,
     owners: FxHashMap<GroupIx, u32>,
     ports: Vec<HostPort>,
@@ -21,6 +23,13 @@ pub(crate) struct HostCounts {
 pub(crate) type IsOpen<'f> = &'f dyn Fn(GroupIx) -> bool;
 
 impl HostCounts {
+    /// Counts of pods that may come in any order: those that carry no constraint by host then need
+    /// not count against a spread, as they may come last. Others come in the order in which they
+    /// are added.
+    pub(crate) fn in_any_order() -> Self {
+        Self { constrained_first: true, ..Self::default() }
+    }
+
     /// How many more pods of a shape the node may hold.
     pub(crate) fn room_for(
         &self,
@@ -62,8 +71,11 @@ impl HostCounts {
     /// Counts pods of a shape in.
     pub(crate) fn add(&mut self, model: &Model, topology: &Topology, shape: ShapeIx, count: u32) {
         let constraints = &topology.constraints[shape];
+        let comes_last = self.constrained_first && may_come_last(topology, shape);
         for group in constraints.selected_by.iter().copied() {
-            if topology.groups[group].is_by_host() {
+            let own = &topology.groups[group];
+            let is_ahead = !comes_last || !matches!(own.rule, Rule::Spread { .. });
+            if own.is_by_host() && is_ahead {
                 *self.matched.entry(group).or_default() += count;
             }
         }
@@ -75,6 +87,18 @@ impl HostCounts {
         }
         self.ports.extend(model.shape(shape).spec.host_ports.iter().cloned());
     }
+}
+
+/// Whether pods of the shape may come to a host after all others: they carry no required constraint
+/// by host, and none needs them there.
+fn may_come_last(topology: &Topology, shape: ShapeIx) -> bool {
+    let constraints = &topology.constraints[shape];
+    let carries = |owned: &Owned| owned.weight == 0 && topology.groups[owned.group].is_by_host();
+    let is_joined = |group: &GroupIx| {
+        let group = &topology.groups[*group];
+        group.is_by_host() && group.rule == Rule::Affinity
+    };
+    !constraints.owned.iter().any(carries) && !constraints.selected_by.iter().any(is_joined)
 }
 
 /// Groups of required affinity by host that a shape carries.

@@ -1,5 +1,6 @@
 //! Whether a pod may go somewhere, and why not: the one place that says so.
 
+mod arrival;
 pub(crate) mod constraint;
 pub(crate) mod domains;
 pub(crate) mod fit;

@@ -139,6 +139,8 @@ pub(crate) struct ShapeConstraints {
     pub(crate) owned: Vec<Owned>,
     /// Groups whose selector takes its pods.
     pub(crate) selected_by: Vec<GroupIx>,
+    /// Priority of its pods.
+    pub(crate) priority: i32,
 }
 
 impl ShapeConstraints {
@@ -160,10 +162,50 @@ pub(crate) struct Topology {
     pub(crate) is_awaited: IndexVec<GroupIx, bool>,
     /// Groups that some waiting pod carries other than as a soft spread.
     pub(crate) is_needed: IndexVec<GroupIx, bool>,
+    /// The least priority of waiting pods that carry each group; the greatest there is where none
+    /// do.
+    pub(super) least_priority: IndexVec<GroupIx, i32>,
+    /// Groups that some waiting pod is selected by without carrying them.
+    pub(super) selects_others: IndexVec<GroupIx, bool>,
     /// Domains of existing nodes, by key.
     keys: Vec<NodeDomains>,
     /// By group: which of `keys` is its own.
     key_of: IndexVec<GroupIx, usize>,
+}
+
+/// What waiting pods have to do with each group.
+struct WaitingPods {
+    is_awaited: IndexVec<GroupIx, bool>,
+    is_needed: IndexVec<GroupIx, bool>,
+    least_priority: IndexVec<GroupIx, i32>,
+    selects_others: IndexVec<GroupIx, bool>,
+}
+
+impl WaitingPods {
+    fn of(
+        groups: &IndexVec<GroupIx, Group>,
+        constraints: &IndexVec<ShapeIx, ShapeConstraints>,
+        waiting: &IndexVec<ShapeIx, bool>,
+    ) -> Self {
+        let mut is_awaited = IndexVec::filled(false, groups.len());
+        let mut is_needed = is_awaited.clone();
+        let mut least_priority = IndexVec::filled(i32::MAX, groups.len());
+        let mut selects_others = is_awaited.clone();
+        let waiting = constraints.iter().zip(waiting).filter(|(_, waits)| **waits);
+        for constraints in waiting.map(|(constraints, _): (&ShapeConstraints, _)| constraints) {
+            for owned in &constraints.owned {
+                is_awaited[owned.group] = true;
+                is_needed[owned.group] |= !is_soft_spread(groups, owned);
+                let least = &mut least_priority[owned.group];
+                *least = constraints.priority.min(*least);
+            }
+            for group in &constraints.selected_by {
+                let carries = |owned: &Owned| owned.group == *group;
+                selects_others[*group] |= !constraints.owned.iter().any(carries);
+            }
+        }
+        Self { is_awaited, is_needed, least_priority, selects_others }
+    }
 }
 
 /// Domains that nodes of the snapshot are in, for one key.
@@ -237,21 +279,11 @@ impl Topology {
                         selects_itself: selected_by.contains(&group),
                     })
                     .collect();
-                ShapeConstraints { owned, selected_by }
+                ShapeConstraints { owned, selected_by, priority: shape.spec.priority }
             })
             .collect();
-        let mut is_awaited = IndexVec::filled(false, builder.groups.len());
-        let mut is_needed = is_awaited.clone();
-        for owned in constraints
-            .iter()
-            .zip(waiting)
-            .filter(|(_, waits)| **waits)
-            .map(|(constraints, _)| constraints)
-            .flat_map(|constraints: &ShapeConstraints| &constraints.owned)
-        {
-            is_awaited[owned.group] = true;
-            is_needed[owned.group] |= !is_soft_spread(&builder.groups, owned);
-        }
+        let WaitingPods { is_awaited, is_needed, least_priority, selects_others } =
+            WaitingPods::of(&builder.groups, &constraints, waiting);
         let Builder { groups, first_owner, .. } = builder;
         let mut keys: Vec<NodeDomains> = Vec::new();
         let mut numbers: FxHashMap<Text, usize> = FxHashMap::default();
@@ -262,7 +294,17 @@ impl Topology {
                 keys.len() - 1
             }));
         }
-        Self { groups, constraints, first_owner, is_awaited, is_needed, keys, key_of }
+        Self {
+            groups,
+            constraints,
+            first_owner,
+            is_awaited,
+            is_needed,
+            least_priority,
+            selects_others,
+            keys,
+            key_of,
+        }
     }
 
     /// Domains of existing nodes that the group tells apart; [`Topology::domain_of`] numbers them.

@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::slice;
 
 use super::bin::Bin;
-use super::kinds::{KindNode, Kinds};
+use super::kinds::{KindNode, Kinds, PodsOfNode};
 use super::packer::Packer;
 use super::pattern::{NODE_COST_NANOS, Pattern};
 use super::queue::Queue;
@@ -171,6 +172,26 @@ impl Packer<'_, '_, '_, '_> {
                 pattern = filled;
             }
             self.launch(bin, &pattern, 1);
+        }
+    }
+
+    /// Launches the nodes of a packing by kinds with these pods, as far as they may be together.
+    pub(super) fn launch_shared_out(
+        &mut self,
+        kinds: &Kinds,
+        nodes: &[KindNode],
+        pods: &[PodsOfNode],
+    ) {
+        for (node, pods) in nodes.iter().zip(pods) {
+            let (bin, _, _) = kinds.launch(node);
+            if !self.is_allowed(bin) {
+                return;
+            }
+            let pods: Vec<(&[ItemIx], u32)> =
+                pods.iter().map(|(item, count)| (slice::from_ref(item), *count)).collect();
+            if let Some(pattern) = self.fill_exactly(bin, &pods) {
+                self.launch(bin, &pattern, 1);
+            }
         }
     }
 

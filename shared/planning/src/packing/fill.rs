@@ -170,7 +170,7 @@ impl Packer<'_, '_, '_, '_> {
     fn empty(&self, bin: &Bin) -> Filling {
         Filling {
             room: self.setup.model.pools[bin.pool].types[bin.type_index].room.clone(),
-            hosts: HostCounts::default(),
+            hosts: HostCounts::in_any_order(),
             joint: None,
             counts: Vec::new(),
             counted: IndexSet::empty(self.items.len()),

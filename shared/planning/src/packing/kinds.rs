@@ -6,11 +6,16 @@
 //! anti-affinity by host beyond the caps that the relaxation knows, `minValues`, labels that
 //! neither type nor offering settles.
 
+mod columns;
 mod cover;
 mod fill;
+mod hosts;
+mod improve;
 mod repack;
 
 use rustc_hash::FxHashMap;
+
+pub(super) use hosts::PodsOfNode;
 
 use super::bin::Bin;
 use super::relaxed::PackingRelaxation;

@@ -275,7 +275,7 @@ fn is_within_both(pool: &Pool, index: TypeIx, a: &NewNode, b: &NewNode) -> bool 
 
 /// Whether all pods of both may be on one host.
 fn shares_a_host(model: &Model, topology: &Topology, a: &NewNode, b: &NewNode) -> bool {
-    let mut hosts = HostCounts::default();
+    let mut hosts = HostCounts::in_any_order();
     a.members.iter().chain(&b.members).all(|member| {
         let shape = member.pods.first().and_then(|pod| model.shapes.of_pod[*pod]);
         let count = u32::try_from(member.pods.len()).unwrap_or(u32::MAX);

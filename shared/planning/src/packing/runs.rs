@@ -20,10 +20,13 @@ use crate::work::Item;
 /// How many times a kind may be weighed in a packing by kinds.
 const WORK_MAX: usize = 4_000_000;
 
+/// How many times one may be weighed to make that packing cheaper.
+const IMPROVEMENT_MAX: usize = 8_000_000;
+
 /// How many bins it tries.
 const BINS_MAX: usize = 512;
 
-/// Both for a quick answer.
+/// Work and bins for a quick answer, which is not made cheaper afterwards.
 const QUICK_WORK_MAX: usize = 500_000;
 const QUICK_BINS_MAX: usize = 192;
 
@@ -134,13 +137,19 @@ impl Setup<'_, '_, '_> {
         let mut packer = Packer::new(self, limits, items, values);
         packer.relaxation = Some(relaxation);
         packer.bundle();
-        let (work, bins_max) = match self.model.snapshot.settings.search_effort {
-            SearchEffort::Quick => (QUICK_WORK_MAX, QUICK_BINS_MAX),
-            SearchEffort::Full => (WORK_MAX, BINS_MAX),
+        let (work, improvement, bins_max) = match self.model.snapshot.settings.search_effort {
+            SearchEffort::Quick => (QUICK_WORK_MAX, 0, QUICK_BINS_MAX),
+            SearchEffort::Full => (WORK_MAX, IMPROVEMENT_MAX, BINS_MAX),
         };
         let kinds = Kinds::of(self, relaxation, &packer.items, bins_max);
-        for node in kinds.best(relaxation.fractional_solution(), work) {
-            packer.launch_kinds(&kinds, &node);
+        let nodes = kinds.best(relaxation.fractional_solution(), work, improvement);
+        if kinds.are_kept_apart(&packer) {
+            let pods = kinds.share_pods_out(&packer, &nodes);
+            packer.launch_shared_out(&kinds, &nodes, &pods);
+        } else {
+            for node in &nodes {
+                packer.launch_kinds(&kinds, node);
+            }
         }
         for weight in self.weights() {
             packer.cover(weight, Reach::All);

@@ -14,6 +14,8 @@ mod pin;
 mod placer;
 mod preference;
 mod render;
+mod zone_choice;
+mod zone_price;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -88,8 +90,8 @@ impl Placer<'_, '_> {
         placements
     }
 
-    /// Priority first, then what takes precedence, then the larger, so that what is hard to place
-    /// is placed while there is room.
+    /// Priority first, then what takes precedence, then those whose spread counts pods that do not
+    /// carry it, then the larger, so that what is hard to place is placed while there is room.
     fn order(&self, a: ShapeIx, b: ShapeIx) -> Ordering {
         let Precedence { shapes, domains, smaller_first } = &self.precedence;
         let domains = |shape| domains.get(&shape).copied().unwrap_or(usize::MAX);
@@ -103,6 +105,7 @@ impl Placer<'_, '_> {
             .cmp(&own_a.spec.priority)
             .then_with(|| shapes.contains(&b).cmp(&shapes.contains(&a)))
             .then_with(|| domains(a).cmp(&domains(b)))
+            .then_with(|| self.topology.leads(b).cmp(&self.topology.leads(a)))
             .then(if *smaller_first { by_size.reverse() } else { by_size })
     }
 

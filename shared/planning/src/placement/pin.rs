@@ -26,6 +26,9 @@ pub(super) struct Choice {
     /// Where such a node could come from.
     pub(super) fit: Rc<Fit>,
     score: PinScore,
+    /// What the pod costs in the zone chosen, and those that must join it there; zero where that is
+    /// not known.
+    zone_price: f64,
 }
 
 /// How well one more pod would stand somewhere; the least is best.
@@ -120,7 +123,8 @@ impl Placer<'_, '_> {
         let Preferred { conjunction, fit, penalty } = self.with_preferences(shape, conjunction)?;
         score.penalty += penalty;
         score.is_avoided = fit.is_avoided;
-        Some(Choice { conjunction, pins, fit, score })
+        let zone_price = self.zone_price(shape, &pins);
+        Some(Choice { conjunction, pins, fit, score, zone_price })
     }
 
     /// Ties go to the heavier pool, then to the cheaper, then to the domains that come first by
@@ -130,6 +134,7 @@ impl Placer<'_, '_> {
         a.score
             .cmp(&b.score)
             .then_with(|| weight(b).cmp(&weight(a)))
+            .then_with(|| a.zone_price.total_cmp(&b.zone_price))
             .then_with(|| a.fit.value(self.model).total_cmp(&b.fit.value(self.model)))
             .then_with(|| a.pins.cmp(&b.pins))
             .is_lt()

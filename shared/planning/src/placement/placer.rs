@@ -8,6 +8,7 @@ use domain::taint::Toleration;
 use rustc_hash::FxHashMap;
 
 use super::nominations::Nominations;
+use super::zone_choice::ZoneChoice;
 use crate::feasibility::domains::pinned_keys;
 use crate::feasibility::fit::{Fit, fit};
 use crate::feasibility::scope::Scope;
@@ -92,6 +93,8 @@ pub(crate) struct Placer<'m, 'a> {
     pub(super) scored: Option<Rc<IndexVec<NodeIx, [i64; 2]>>>,
     pub(super) eligible: FxHashMap<(ShapeIx, GroupIx), Rc<Vec<Text>>>,
     pub(super) domains: FxHashMap<(ShapeIx, Text), Rc<Vec<Text>>>,
+    /// What zones are chosen by, beside constraints.
+    pub(super) zone_choice: ZoneChoice,
     /// Upper bound of pods of a shape for new nodes of one kind: more could not be launched.
     pub(super) caps: FxHashMap<(ShapeIx, ConjunctionId), usize>,
     /// Shapes of which no more pods are planned for new nodes.
@@ -126,6 +129,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             nominations: Nominations::of(model),
             eligible: FxHashMap::default(),
             domains: FxHashMap::default(),
+            zone_choice: ZoneChoice::default(),
             caps: FxHashMap::default(),
             barred: BTreeSet::new(),
             precedence: Precedence::default(),

@@ -37,9 +37,9 @@ impl Budget {
     const FULL: Self = Self {
         ascent_steps: 400,
         ascent_work: 16_000_000,
-        rows_max: 256,
-        pivot_work: 40_000_000,
-        rounds: 5,
+        rows_max: 340,
+        pivot_work: 400_000_000,
+        rounds: 10,
         passes: 12,
         pricing_nodes: 60,
         pricing_nodes_max: 300,
@@ -59,6 +59,8 @@ impl Budget {
         rows_max: Self::QUICK_ROWS_MAX,
         ascent_steps: 200,
         ascent_work: 8_000_000,
+        pivot_work: 40_000_000,
+        rounds: 5,
         ..Self::FULL
     };
 

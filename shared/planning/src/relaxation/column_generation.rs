@@ -26,8 +26,10 @@ const WEIGHT_STEPS: u32 = 2;
 const BOX_FLOOR: f64 = 0.7;
 const BOX_CEILING: f64 = 1.3;
 
-/// How far from the incumbent dual prices to the master's own the next proof starts.
+/// How far from the incumbent dual prices to the master's own the first proof starts. A proof that
+/// fails has the next one start closer.
 const PROOF_STEP: f64 = 0.5;
+const PROOF_STEP_MIN: f64 = 0.1;
 
 /// How far from the master's dual prices to the incumbent ones patterns are priced.
 const DUAL_SMOOTHING: f64 = 0.6;
@@ -38,13 +40,17 @@ const GAP_MAX: f64 = 3e-3;
 /// Once hardly a pattern is found, branch and bound gets this many times as many nodes.
 const PRICING_NODES_GROWTH: u32 = 4;
 
-/// A pattern in the fractional solution.
+/// A pattern is nearly worth its price from this fraction on.
+const NEARLY_WORTH: f64 = 0.985;
+
+/// A pattern in the fractional solution, or one that could nearly be.
 pub(crate) struct ColumnUse {
     /// The offer that the pattern fits on.
     pub(crate) offer: OfferIx,
     /// Rows, with how many copies of each one node holds.
     pub(crate) pattern: Pattern,
-    /// How many such nodes are bought; not a whole number.
+    /// How many such nodes are bought; not a whole number, and none of a pattern that is not in the
+    /// solution.
     pub(crate) level: f64,
 }
 
@@ -80,6 +86,7 @@ pub(super) fn solve(
         pricing_nodes: budget.pricing_nodes,
         is_skipped: IndexVec::filled(false, offers.len()),
         incumbent: Incumbent { value: dual_value(&start, rows), duals: start },
+        proof_step: PROOF_STEP,
         rows,
         offers,
     };
@@ -89,6 +96,9 @@ pub(super) fn solve(
         let value = dual_value(&repaired, rows);
         if value > generation.incumbent.value {
             generation.incumbent = Incumbent { value, duals: repaired };
+            generation.proof_step = (generation.proof_step * 1.4).min(PROOF_STEP);
+        } else {
+            generation.proof_step = (generation.proof_step * 0.5).max(PROOF_STEP_MIN);
         }
         let cost = dual_value(generation.master.duals(), rows);
         if !generation.master.relax_box() && cost <= generation.incumbent.value * (1.0 + GAP_MAX) {
@@ -114,6 +124,8 @@ struct ColumnGeneration<'o> {
     /// Offers to skip until the next full pass.
     is_skipped: IndexVec<OfferIx, bool>,
     incumbent: Incumbent,
+    /// How far from the incumbent dual prices to the master's own the next proof starts.
+    proof_step: f64,
     offers: &'o mut IndexVec<OfferIx, Offer>,
 }
 
@@ -213,16 +225,22 @@ impl ColumnGeneration<'_> {
         has_entered
     }
 
+    /// The patterns in use, and those that are nearly worth their price at the dual prices.
     fn solution(self) -> Solution {
-        let columns = self
-            .master
-            .levels()
-            .map(|(number, level)| {
-                let (offer, pattern) = &self.patterns[number as usize];
-                ColumnUse { offer: *offer, pattern: pattern.clone(), level }
-            })
-            .collect();
-        Solution { duals: self.incumbent.duals, columns }
+        let mut levels = vec![0.0; self.patterns.len()];
+        for (number, level) in self.master.levels() {
+            levels[number as usize] = level;
+        }
+        let duals = self.incumbent.duals;
+        let columns =
+            self.patterns.into_iter().zip(levels).filter_map(|((offer, pattern), level)| {
+                let worth: f64 =
+                    pattern.iter().map(|(row, count)| duals[*row] * f64::from(*count)).sum();
+                let is_near = worth >= self.offers[offer].knapsack.price * NEARLY_WORTH;
+                (level > 0.0 || is_near).then_some(ColumnUse { offer, pattern, level })
+            });
+        let columns = columns.collect();
+        Solution { duals, columns }
     }
 
     /// Dual prices at which hardly a pattern is worth more than its offer. Patterns that are found
@@ -234,7 +252,7 @@ impl ColumnGeneration<'_> {
             .duals
             .iter()
             .zip(&self.duals())
-            .map(|(incumbent, own)| incumbent + (own - incumbent) * PROOF_STEP)
+            .map(|(incumbent, own)| incumbent + (own - incumbent) * self.proof_step)
             .collect();
         let mut repair = Repair {
             duals: start,

@@ -57,6 +57,9 @@ const PRICE_RATIO_MIN: f64 = 0.99;
 const LIMIT_SCALE_MAX: f64 = 16.0;
 const LIMIT_STEPS: u32 = 64;
 
+/// Updates of an offer's surrogate weights when it is asked what copies on it can be worth.
+const WORTH_STEPS: u32 = 3;
+
 /// An offer is well used if a pattern on it can be worth this fraction of its price.
 const WELL_USED: f64 = 0.93;
 
@@ -145,6 +148,13 @@ impl Relaxation {
     /// worth, in the unit of the prices.
     pub(crate) fn well_used(&self) -> &[(OfferIx, f64)] {
         &self.well_used
+    }
+
+    /// The most that copies on one node of an offer can be worth at the dual prices, in the unit of
+    /// the offers' prices. The offer need not be part of the relaxation; moves its surrogate
+    /// weights.
+    pub(crate) fn worth(&self, offer: &mut Offer) -> f64 {
+        offer.knapsack.settle_weights(&self.duals, 0.0, WORTH_STEPS)
     }
 
     /// The lower bound that the dual prices prove for covering the rows, in the unit of the prices.

@@ -95,6 +95,15 @@ impl Offer {
 }
 
 impl Offer {
+    /// For each row that fits, in order, the fraction of a node that one copy takes, its resources
+    /// weighed by how scarce they are.
+    pub(crate) fn weighed_shares(&self) -> impl Iterator<Item = (RowIx, f64)> {
+        let Knapsack { items, shares, weights, .. } = &self.knapsack;
+        items.iter().zip(shares.chunks_exact(weights.len())).map(move |(item, shares)| {
+            (item.row, shares.iter().zip(weights).map(|(share, weight)| share * weight).sum())
+        })
+    }
+
     /// For each row that fits, the price of the share that one copy takes.
     fn share_prices(&self) -> impl Iterator<Item = (RowIx, f64)> {
         let Knapsack { price, items, shares, amounts, .. } = &self.knapsack;

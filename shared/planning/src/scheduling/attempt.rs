@@ -71,14 +71,14 @@ pub(super) fn attempt(
     let least_by_zone = if is_quick { Vec::new() } else { placer.least_by_zone(&pods) };
     let solved: OnceCell<Option<PackingRelaxation>> = OnceCell::new();
     let of_items: OnceCell<Option<PackingRelaxation>> = OnceCell::new();
+    let budget = budget(model, &pods);
+    let solve = || PackingRelaxation::solve(scope, &pods, &least_by_zone, budget);
     let relaxation = |items: &[Item]| {
         if items.is_empty() || effort == Effort::Quick {
             return Search::Quick;
         }
-        let budget = budget(model, &pods);
-        let solve = || PackingRelaxation::solve(scope, &pods, &least_by_zone, budget);
         let known = solved.get_or_init(solve).as_ref().filter(|own| own.is_solved());
-        let is_enough = is_quick || known.is_some_and(|own| own.tells_apart(model, items));
+        let is_enough = is_quick || known.is_some_and(|own| own.tells_apart(scope, items));
         let own = if is_enough {
             known
         } else {
@@ -87,7 +87,11 @@ pub(super) fn attempt(
         };
         own.map_or(Search::Alone, Search::With)
     };
-    let (outcome, mut packing, limits) = fitted(placer, state, waiting, relaxation);
+    let choose_zones = |placer: &mut Placer, items: &[Item]| {
+        effort == Effort::Full
+            && has_chosen_zones(placer, items, &pods, || solved.get_or_init(solve).as_ref())
+    };
+    let (outcome, mut packing, limits) = fitted(placer, state, waiting, relaxation, choose_zones);
     if !has_soft_spread || packing.nodes.is_empty() {
         let relaxation = solved.into_inner().flatten();
         return Attempt { outcome, packing, limits, relaxation };
@@ -105,12 +109,12 @@ pub(super) fn attempt(
         placer.reset_with(SoftSpread::Relaxed, open_state);
         return Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() };
     }
-    let quick = fitted(placer, state, waiting, |_| Search::Quick);
+    let quick = fitted(placer, state, waiting, |_| Search::Quick, |_, _| false);
     let is_near =
         soft_spread::may_be_worth_its_premium(price(&quick.1.nodes), known_price, known_nodes);
     let kept = if is_near {
         placer.reset(state.clone());
-        fitted(placer, state, waiting, relaxation)
+        fitted(placer, state, waiting, relaxation, choose_zones)
     } else {
         quick
     };
@@ -125,6 +129,24 @@ pub(super) fn attempt(
     Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() }
 }
 
+/// Has zones chosen by what pods cost in them, where pods have to have one chosen for them. Returns
+/// whether that makes a difference.
+fn has_chosen_zones<'r>(
+    placer: &mut Placer,
+    items: &[Item],
+    pods: &[(ShapeIx, u32)],
+    solved: impl Fn() -> Option<&'r PackingRelaxation>,
+) -> bool {
+    let shapes = placer.shapes_in_chosen_zones(items);
+    if shapes.is_empty() {
+        return false;
+    }
+    let Some(known) = solved().filter(|own| own.is_solved()) else { return false };
+    let prices = known.zone_prices(placer.scope().model, &shapes);
+    placer.choose_zones_by(prices, pods);
+    true
+}
+
 /// Places pods and packs nodes; where a domain that pods were counted in got no node for them,
 /// again.
 fn fitted<'r>(
@@ -132,10 +154,15 @@ fn fitted<'r>(
     state: &State,
     waiting: &[PodIx],
     search: impl Fn(&[Item]) -> Search<'r>,
+    choose_zones: impl Fn(&mut Placer, &[Item]) -> bool,
 ) -> (Placements, Packing, Limits) {
     let scope = placer.scope();
     let mut limits = Limits::of(scope.model, |_| false);
     let mut outcome = placer.place(waiting);
+    if choose_zones(placer, &outcome.items) {
+        placer.reset(state.clone());
+        outcome = placer.place(waiting);
+    }
     let known = search(&outcome.items);
     let mut packing = pack_for_less(scope, &placer.state, &mut limits, &outcome.items, known);
     // Pods that were counted in a domain and found no node there hold others back, or let too many

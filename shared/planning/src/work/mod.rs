@@ -4,7 +4,9 @@
 mod item;
 mod least_by_zone;
 mod new_node;
+mod zone_prices;
 
 pub(crate) use item::Item;
 pub(crate) use least_by_zone::LeastByZone;
 pub(crate) use new_node::{Member, NewNode};
+pub(crate) use zone_prices::ZonePrices;

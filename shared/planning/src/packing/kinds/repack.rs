@@ -1,12 +1,9 @@
 //! Packings by kinds, one after the other, each with pods valued closer to what they cost in the
 //! one before.
 
-use rustc_hash::FxHashMap;
-
 use super::fill::Scratch;
 use super::{KindNode, Kinds};
 use crate::packing::relaxed::ColumnUse;
-use crate::relaxation::RowIx;
 
 /// Packings, at most.
 const ROUNDS_MAX: usize = 24;
@@ -30,6 +27,8 @@ struct Packed {
     /// Nano-USD an hour.
     cost: f64,
     nodes: Vec<KindNode>,
+    /// By kind, what a pod was worth to it.
+    values: Vec<f64>,
 }
 
 impl Packed {
@@ -41,16 +40,33 @@ impl Packed {
 
 impl Kinds<'_> {
     /// The cheapest of some packings: with the nodes of the fractional solution launched first, as
-    /// far as whole ones go, and without. `work` is how many times a kind may be weighed.
-    pub(in crate::packing) fn best(&self, columns: &[ColumnUse], work: usize) -> Vec<KindNode> {
+    /// far as whole ones go, and without; then made cheaper a few nodes at a time. `work` is how
+    /// many times a kind may be weighed to find it, `improvement` to make it cheaper.
+    pub(in crate::packing) fn best(
+        &self,
+        columns: &[ColumnUse],
+        work: usize,
+        improvement: usize,
+    ) -> Vec<KindNode> {
         let mut counts = self.counts.clone();
-        let whole = self.whole_nodes(columns, &mut counts);
-        if whole.is_empty() {
-            return self.best_after(&[], &counts, work).nodes;
+        let mut whole = self.whole_nodes(columns, &mut counts);
+        let mut best = self.best_after(&whole, &counts, work);
+        if !whole.is_empty() {
+            let alone = self.best_after(&[], &self.counts, 0);
+            whole.extend(self.nearly_whole_nodes(columns, &mut counts));
+            let further = self.best_after(&whole, &counts, 0);
+            for other in [alone, further] {
+                if other.is_better_than(&best) {
+                    best = other;
+                }
+            }
         }
-        let after = self.best_after(&whole, &counts, work);
-        let alone = self.best_after(&[], &self.counts, 0);
-        if alone.is_better_than(&after) { alone.nodes } else { after.nodes }
+        if improvement == 0 {
+            return best.nodes;
+        }
+        let bins = self.promising(&best.nodes, &self.counts);
+        let values = [self.values.clone(), best.values];
+        self.improve(best.nodes, &bins, &values, improvement)
     }
 
     /// The cheapest of some packings that begin with certain nodes; `counts` are pods that these
@@ -58,7 +74,12 @@ impl Kinds<'_> {
     fn best_after(&self, whole: &[KindNode], counts: &[u32], work: usize) -> Packed {
         let mut bins: Vec<usize> = (0..self.bins.len()).collect();
         let mut values = self.values.clone();
-        let mut best = Packed { missing: u64::MAX, cost: f64::INFINITY, nodes: Vec::new() };
+        let mut best = Packed {
+            missing: u64::MAX,
+            cost: f64::INFINITY,
+            nodes: Vec::new(),
+            values: values.clone(),
+        };
         let mut rounds = ROUNDS_MIN;
         let mut round = 0;
         while round < rounds {
@@ -70,10 +91,11 @@ impl Kinds<'_> {
                 rounds = (work / each).clamp(ROUNDS_MIN, ROUNDS_MAX);
                 bins = self.promising(&rest, counts);
             }
+            let known = values.clone();
             self.move_towards_paid(&mut values, &rest);
             let missing = left.iter().map(|left| u64::from(*left)).sum();
             let nodes: Vec<KindNode> = whole.iter().cloned().chain(rest).collect();
-            let next = Packed { missing, cost: self.cost(&nodes), nodes };
+            let next = Packed { missing, cost: self.cost(&nodes), nodes, values: known };
             if next.is_better_than(&best) {
                 best = next;
             }
@@ -98,45 +120,6 @@ impl Kinds<'_> {
         bins
     }
 
-    /// Nodes that the fractional solution uses wholly; takes their pods off the counts.
-    fn whole_nodes(&self, columns: &[ColumnUse], counts: &mut [u32]) -> Vec<KindNode> {
-        let mut kinds_of_row: FxHashMap<RowIx, Vec<usize>> = FxHashMap::default();
-        for (kind, row) in self.rows.iter().enumerate() {
-            kinds_of_row.entry(*row).or_default().push(kind);
-        }
-        let mut nodes = Vec::new();
-        for column in columns {
-            let times = whole(column.level);
-            let Some(pods) = column
-                .pods
-                .iter()
-                .map(|(row, count)| {
-                    let own = kinds_of_row.get(row)?;
-                    Some((*own.iter().max_by_key(|kind| counts[**kind])?, *count))
-                })
-                .collect::<Option<Vec<(usize, u32)>>>()
-            else {
-                continue;
-            };
-            let accepts = |bin: usize| {
-                let own = &self.bins[bin];
-                own.bin.kind() == column.node
-                    && pods.iter().all(|(kind, _)| own.kinds.binary_search(kind).is_ok())
-            };
-            let Some(bin) = (0..self.bins.len()).find(|bin| accepts(*bin)) else { continue };
-            let enough = pods.iter().map(|(kind, count)| counts[*kind] / count).min().unwrap_or(0);
-            let times = times.min(enough);
-            if times == 0 {
-                continue;
-            }
-            for (kind, count) in &pods {
-                counts[*kind] -= count * times;
-            }
-            nodes.push(KindNode { bin, counts: pods, times });
-        }
-        nodes
-    }
-
     /// Moves values part of the way to what pods cost: their share of the nodes that they are on.
     fn move_towards_paid(&self, values: &mut [f64], nodes: &[KindNode]) {
         let mut paid = vec![(0.0, 0.0); values.len()];
@@ -156,13 +139,4 @@ impl Kinds<'_> {
             }
         }
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "of a level, at least nothing"
-)]
-fn whole(level: f64) -> u32 {
-    (level + 1e-6).floor() as u32
 }

@@ -23,12 +23,25 @@ const GROUPS_MAX: usize = 8;
 /// they hardly decide how many nodes there are.
 const NODES_PART_MIN: u32 = 4;
 
+/// Of pods whose spread over hosts selects other pods too, a node is given this many.
+const MIXED_PER_NODE: i64 = 16;
+
 /// Groups of pods of several shapes that keep off each other.
 pub(super) struct HostGroups {
     /// By group, how many of its pods a node holds.
     pub(super) caps: Vec<i64>,
     /// By shape, which of the groups it is in.
     of_shape: FxHashMap<ShapeIx, Vec<usize>>,
+}
+
+/// Whether pods of the shape must be spread over hosts together with others: by a constraint that
+/// selects other waiting pods too.
+pub(super) fn is_mixed(topology: &Topology, shape: ShapeIx) -> bool {
+    topology.constraints[shape].owned.iter().any(|owned| {
+        let group = &topology.groups[owned.group];
+        let is_spread = matches!(group.rule, Rule::Spread { .. });
+        owned.weight == 0 && group.is_by_host() && is_spread && topology.selects_others(owned.group)
+    })
 }
 
 /// Pods of one group.
@@ -82,6 +95,24 @@ impl HostGroups {
             }
         }
         Self { caps: candidates.iter().map(|own| own.cap.into()).collect(), of_shape }
+    }
+
+    /// With one more group: pods whose spread over hosts selects other pods too. How many of them a
+    /// node holds depends on which they are and which come first. A few may be together whichever
+    /// they are, which keeps them from being planned for the same few large nodes. No bound may
+    /// count on that.
+    pub(super) fn with_mixed(mut self, topology: &Topology, pods: &[(ShapeIx, u32)]) -> Self {
+        let mixed: Vec<ShapeIx> =
+            pods.iter().map(|(shape, _)| *shape).filter(|own| is_mixed(topology, *own)).collect();
+        let mixed: Vec<ShapeIx> =
+            mixed.into_iter().filter(|own| !self.of_shape.contains_key(own)).collect();
+        if mixed.len() > 1 {
+            for shape in mixed {
+                self.of_shape.entry(shape).or_default().push(self.caps.len());
+            }
+            self.caps.push(MIXED_PER_NODE);
+        }
+        self
     }
 
     /// What a pod of the shape requests: its resources, then one of each group that it is in.

@@ -11,6 +11,7 @@
 mod host_groups;
 mod offers;
 mod rows;
+mod zone_prices;
 
 use domain::money::UsdPerHour;
 use rustc_hash::FxHashMap;
@@ -19,10 +20,10 @@ use crate::feasibility::scope::Scope;
 use crate::ids::{IndexVec, ShapeIx};
 use crate::model::Model;
 use crate::packing::bin::NodeKind;
-use crate::packing::relaxed::host_groups::HostGroups;
+use crate::packing::relaxed::host_groups::{HostGroups, is_mixed};
 use crate::packing::relaxed::offers::{Sold, free_capacity, sold};
 use crate::packing::relaxed::rows::{
-    Demand, DemandRows, RowPods, ShapeRows, demand_rows, demands_of_items, demands_of_pods,
+    Classes, DemandRows, RowPods, ShapeRows, demand_rows, demands_of_items, demands_of_pods,
 };
 use crate::relaxation::{Budget, OfferIx, Relaxation, RowIx, Rows};
 use crate::work::{Item, LeastByZone};
@@ -43,6 +44,7 @@ pub(crate) struct PackingRelaxation {
     rows: Rows,
     pods_of_row: IndexVec<RowIx, RowPods>,
     rows_of_shape: IndexVec<ShapeIx, ShapeRows>,
+    classes: Classes,
     host_groups: HostGroups,
     /// Most used first.
     fractional: Vec<ColumnUse>,
@@ -64,18 +66,17 @@ impl PackingRelaxation {
         budget: &Budget,
     ) -> Option<Self> {
         let demands = demands_of_pods(scope, pods, least_by_zone);
-        Self::of(scope, &demands, budget)
+        Self::of(scope, demand_rows(scope, &demands, true), budget)
     }
 
     /// Solves the relaxation for items, as far as the budget goes: what it says holds for nodes in
     /// the domains that placement has chosen. `None` where no new node could host any of them.
     pub(crate) fn solve_items(scope: Scope, items: &[Item], budget: &Budget) -> Option<Self> {
-        Self::of(scope, &demands_of_items(items), budget)
+        Self::of(scope, demand_rows(scope, &demands_of_items(items), false), budget)
     }
 
-    fn of(scope: Scope, demands: &[Demand], budget: &Budget) -> Option<Self> {
-        let DemandRows { rows, pods_of_row, rows_of_shape, classes, host_groups } =
-            demand_rows(scope, demands);
+    fn of(scope: Scope, demands: DemandRows, budget: &Budget) -> Option<Self> {
+        let DemandRows { rows, pods_of_row, rows_of_shape, classes, host_groups } = demands;
         let Sold { nodes, offers, limited, limits } =
             sold(scope.model, &rows, &pods_of_row, &classes, &host_groups);
         if rows.is_empty() || offers.is_empty() {
@@ -93,6 +94,7 @@ impl PackingRelaxation {
             rows,
             pods_of_row,
             rows_of_shape,
+            classes,
             host_groups,
             fractional,
             well_used,
@@ -105,9 +107,13 @@ impl PackingRelaxation {
     }
 
     /// Whether every item has a row of its own kind of node; otherwise the rows leave open what
-    /// placement has settled.
-    pub(crate) fn tells_apart(&self, model: &Model, items: &[Item]) -> bool {
+    /// placement has settled, or which pods may share a host.
+    pub(crate) fn tells_apart(&self, scope: Scope, items: &[Item]) -> bool {
+        let Scope { model, topology, .. } = scope;
         items.iter().all(|item| {
+            if is_mixed(topology, item.shape) {
+                return false;
+            }
             let mut parts = self.rows_of_shape[item.shape].parts.iter();
             parts.any(|part| part.pinned.contains(&item.conjunction))
                 || model.shape(item.shape).alternatives.contains(&item.conjunction)

@@ -146,7 +146,7 @@ const NEAR: f64 = 1.1;
 
 /// Resources by name, then groups by host: resources are numbered as pods name them, and sums must
 /// not depend on that.
-fn resource_order(model: &Model, host_groups: &HostGroups) -> Vec<usize> {
+pub(super) fn resource_order(model: &Model, host_groups: &HostGroups) -> Vec<usize> {
     let mut order: Vec<usize> = (0..model.resources.len()).collect();
     order.sort_by_key(|resource| model.resources.name(*resource));
     order.extend((0..host_groups.caps.len()).map(|group| model.resources.len() + group));

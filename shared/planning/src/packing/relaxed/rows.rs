@@ -123,8 +123,8 @@ pub(super) fn demands_of_items(items: &[Item]) -> Vec<Demand<'_>> {
     items.iter().map(demand).collect()
 }
 
-/// Groups pods into rows.
-pub(super) fn demand_rows(scope: Scope, demands: &[Demand]) -> DemandRows {
+/// Groups pods into rows. Where it proves nothing, it may keep apart pods that hardly go together.
+pub(super) fn demand_rows(scope: Scope, demands: &[Demand], proves: bool) -> DemandRows {
     let Scope { model, topology, .. } = scope;
     let mut grouping = Grouping {
         classes: IndexVec::filled(Vec::new(), model.pools.len()),
@@ -144,7 +144,10 @@ pub(super) fn demand_rows(scope: Scope, demands: &[Demand]) -> DemandRows {
     }
     let pods: Vec<(ShapeIx, u32)> =
         shapes.into_iter().map(|shape| (shape, rows_of_shape[shape].count)).collect();
-    let host_groups = HostGroups::of(model, topology, &pods);
+    let mut host_groups = HostGroups::of(model, topology, &pods);
+    if !proves {
+        host_groups = host_groups.with_mixed(topology, &pods);
+    }
     for demand in demands {
         let shape = model.shape(demand.shape);
         let pods = PodsOfShape {

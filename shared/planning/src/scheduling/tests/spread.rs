@@ -1,5 +1,6 @@
 //! Topology spread constraints.
 
+use domain::instance_type::CapacityType;
 use domain::label::{CAPACITY_TYPE, HOSTNAME, NODE_POOL, ZONE};
 use domain::pod::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
 use domain::requirement::Operator;
@@ -8,8 +9,8 @@ use domain::settings::PreferencePolicy;
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    PodMaker, claim_of, cluster, listed, node, node_pool_of, node_pool_with, place_of, pod,
-    pods_by_zone, requirement, spread_over, taint, unfit,
+    PodMaker, claim_of, cluster, instance_type, listed, node, node_pool_of, node_pool_with,
+    offering, place_of, pod, pods_by_zone, requirement, spread_over, taint, unfit,
 };
 
 const WEB: (&str, &str) = ("app", "web");
@@ -216,4 +217,33 @@ fn pods_count_in_a_zone_only_once_they_have_a_node_there() {
     // The pool has no node left for zone a.
     assert_eq!(plan.node_claims.len(), 0);
     assert_eq!(plan.placements.len(), 1);
+}
+
+#[test]
+fn pods_that_a_spread_only_counts_come_last_and_go_where_nodes_are_cheapest() {
+    let mut cheap_in_a = instance_type("m.large", 2, 0.10);
+    cheap_in_a.offerings[0] = offering("a", CapacityType::OnDemand, 0.05);
+    let counted = pod("counted").label(WEB.0, WEB.1).cpu(1500);
+    let world = cluster().selling(vec![cheap_in_a]).pods(3, &web(ZONE).cpu(1500));
+    let plan = world.pods(6, &counted).plan();
+    let in_a = plan.node_claims.iter().filter(|claim| &*claim.offering.zone == "a").count();
+    assert_eq!((in_a, plan.node_claims.len()), (7, 9));
+}
+
+#[test]
+fn pods_of_a_higher_priority_than_those_that_carry_a_spread_keep_it_even() {
+    let mut cheap_in_a = instance_type("m.large", 2, 0.10);
+    cheap_in_a.offerings[0] = offering("a", CapacityType::OnDemand, 0.05);
+    let first = pod("first").label(WEB.0, WEB.1).cpu(1500).with(|spec| spec.priority = 10);
+    let world = cluster().selling(vec![cheap_in_a]).pods(3, &web(ZONE).cpu(1500));
+    let plan = world.pods(2, &first).plan();
+    assert!(plan.unschedulable.is_empty(), "{:?}", plan.unschedulable);
+    assert!(pods_by_zone(&plan)[0] <= 3, "{:?}", pods_by_zone(&plan));
+}
+
+#[test]
+fn pods_that_a_spread_over_hosts_only_counts_share_a_host_with_those_that_carry_it() {
+    let carrier = pod("carrier").spread(spread_over(HOSTNAME, WEB));
+    let counted = pod("counted").label(WEB.0, WEB.1);
+    assert_eq!(cluster().pod(carrier).pods(5, &counted).plan().node_claims.len(), 1);
 }
