@@ -76,8 +76,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
     }
 
     /// Whether a plan may differ from the last. Where nothing is in flight, and pods have neither
-    /// come nor gone of late, planning is left to the schedule's runs: what time alone brings is not
-    /// urgent.
+    /// come nor gone of late, planning is left to the schedule's runs: what time alone brings is
+    /// not urgent.
     pub(super) fn has_news(&self) -> bool {
         let pools = &self.observed.listing.objects.node_pools;
         let has_changed = |claim: &NodeClaim| {

@@ -43,8 +43,8 @@ const PAYBACK_OF_SEVERAL_HOURS: f64 = 2.0;
 /// just changed is likely to change again soon.
 const SETTLED_HOURS: f64 = 0.5;
 
-/// Hours that every move has to pay for itself: two minutes. In a cluster that has just shrunk, what
-/// saves much goes first, and small moves wait until it is known whether pods come back.
+/// Hours that every move has to pay for itself: two minutes. In a cluster that has just shrunk,
+/// what saves much goes first, and small moves wait until it is known whether pods come back.
 const PAYBACK_LEAST_HOURS: f64 = 2.0 / 60.0;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
