@@ -4,11 +4,11 @@
 //! for the lease gets in between, and so that the next run of any invocation resumes what an
 //! invocation left unfinished when it died.
 //!
-//! An invocation stays through short pauses only. Before a longer one it sends a message that comes
-//! back when the pause is over, and ends. However many invocations a function has, by its schedule,
-//! by news of others, by messages that come twice or late: each run is the next after one other,
-//! which its message names or in whose invocation it takes place, and does not take place where
-//! that one has a successor already. So the newest run alone goes on.
+//! An invocation stays through short pauses only. Before a longer one, and when its time is over,
+//! it sends a message that comes back when the pause is over, and ends. However many invocations a
+//! function has, by its schedule, by news of others, by messages that come twice or late: each run
+//! is the next after one other, which its message names or in whose invocation it takes place, and
+//! does not take place where that one has a successor already. So the newest run alone goes on.
 
 use domain::SignedDuration;
 
@@ -86,7 +86,8 @@ pub async fn reconcile_until_idle<P: Ports, R: Requeue>(
         let Some(Wake { continues, after: pause, .. }) = next else { return };
         // Whoever comes back by message has the schedule too.
         let is_scheduled = run.wakes && pause >= SCHEDULE_INTERVAL;
-        let comes_back = next.filter(|_| run.wakes && continues.is_some() && pause > STAY_MAX);
+        let stays = pause <= STAY_MAX && after(ports.clock().now(), pause) < run.deadline;
+        let comes_back = next.filter(|_| run.wakes && continues.is_some() && !stays);
         if is_scheduled || is_sent(ports, comes_back).await {
             return;
         }
@@ -188,6 +189,17 @@ mod tests {
         let runs = runs_in(&world, true, &[Ok(Some(4)), Ok(Some(15)), Ok(None)]);
         assert_eq!(runs, [(0, None), (4, Some(7))]);
         let after = SignedDuration::from_secs(15);
+        let function = FunctionName::Lifecycle;
+        assert_eq!(*world.wakes.sent.borrow(), [Wake { function, continues: Some(7), after }]);
+    }
+
+    #[test]
+    fn work_in_flight_at_the_deadline_goes_on_in_the_next_invocation() {
+        let world = World::new();
+        let answers = [Ok(Some(4)); 16];
+        let runs = runs_in(&world, true, &answers);
+        assert_eq!(runs.last(), Some(&(56, Some(7))), "the deadline is after a minute");
+        let after = SignedDuration::from_secs(4);
         let function = FunctionName::Lifecycle;
         assert_eq!(*world.wakes.sent.borrow(), [Wake { function, continues: Some(7), after }]);
     }

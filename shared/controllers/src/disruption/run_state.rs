@@ -14,7 +14,7 @@ use crate::record::claim::{ClaimPhase, ClaimRecord};
 use crate::record::command::CommandRecord;
 use crate::run::Run;
 use crate::safeguards::Admission;
-use crate::steps::pod_events::consolidatable_in;
+use crate::steps::pod_events::{consolidatable_in, since_last_pod_event};
 use crate::steps::snapshot::ClusterState;
 
 /// How long pods that came or went are news, once their node is consolidatable.
@@ -87,8 +87,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
                     NeverOr::After(after) => after,
                     NeverOr::Never => SignedDuration::ZERO,
                 });
-            let last = claim.status.last_pod_event;
-            last.is_some_and(|last| last + after + NEWS_TTL >= self.observed.now)
+            let since = since_last_pod_event(claim, self.observed.now);
+            since.is_none_or(|since| since <= after + NEWS_TTL)
         };
         let is_settled = |record: &ClaimRecord| {
             record.phase() == ClaimPhase::Initialized

@@ -86,7 +86,7 @@ pub fn update_consolidatable(
 }
 
 /// Time since the last pod event, or since initialization if there was none.
-fn since_last_pod_event(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
+pub(crate) fn since_last_pod_event(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
     claim
         .status
         .last_pod_event

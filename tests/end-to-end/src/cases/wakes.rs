@@ -19,10 +19,12 @@ crate::cases![nodes_come_and_go_by_messages_alone];
 
 /// How often a queue is asked for messages; the real Lambda waits for them.
 const POLL_EVERY: Duration = Duration::from_millis(100);
+/// From when nothing is left to do until the last news of it were delivered.
+const SETTLING: Duration = Duration::from_secs(15);
 /// How long the cluster is left alone in the end, and how often disruption looks at it meanwhile:
-/// every 10 s.
+/// every 10 s. Two chains would look six times.
 const IDLE: Duration = Duration::from_secs(35);
-const LOOKS: std::ops::RangeInclusive<usize> = 2..=4;
+const LOOKS: std::ops::RangeInclusive<usize> = 2..=5;
 
 async fn nodes_come_and_go_by_messages_alone(world: Arc<World>) -> Result<()> {
     let mut stack = with_defaults(&world).await?;
@@ -41,6 +43,7 @@ async fn nodes_come_and_go_by_messages_alone(world: Arc<World>) -> Result<()> {
         world.apply(&deployment("web", 0, "500m", "256Mi")).await?;
         let left = async || Ok((world.nodes().await?.len(), world.cloud.alive().await?.len()));
         eventually("all nodes are gone", left, |own| *own == (0, 0)).await?;
+        tokio::time::sleep(SETTLING).await;
         let before = [advances.load(Ordering::Relaxed), looks.load(Ordering::Relaxed)];
         tokio::time::sleep(IDLE).await;
         let after = [advances.load(Ordering::Relaxed), looks.load(Ordering::Relaxed)];
