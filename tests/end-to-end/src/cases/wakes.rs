@@ -1,18 +1,20 @@
 //! Functions wake each other, and themselves, by messages of SQS.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use end_to_end::aws::Aws;
 use end_to_end::lambda::Function;
-use end_to_end::objects::deployment;
+use end_to_end::objects::{deployment, node_pool};
 use end_to_end::stack::{Stack, is_consistent, watch};
 use end_to_end::world::{DISRUPTION_WAKES, LIFECYCLE_WAKES, World, eventually};
 use serde_json::json;
 
+use super::interruption::{batch_of, warning};
 use super::provisioning::with_defaults;
 
 crate::cases![nodes_come_and_go_by_messages_alone];
@@ -33,6 +35,9 @@ async fn nodes_come_and_go_by_messages_alone(world: Arc<World>) -> Result<()> {
     let disruption_wakes = aws.make_queue(DISRUPTION_WAKES).await?;
     stack.set("LIFECYCLE_WAKES_URL", &lifecycle_wakes).await?;
     stack.set("DISRUPTION_WAKES_URL", &disruption_wakes).await?;
+    let mut interruption = world.function("interruption")?;
+    let environment = &mut interruption.deployment().environment;
+    environment.insert("LIFECYCLE_WAKES_URL".to_owned(), lifecycle_wakes.clone());
     let Stack { provisioning, lifecycle, disruption, .. } = &mut stack;
     world.apply(&deployment("web", 3, "500m", "256Mi")).await?;
     // The only event of a schedule for disruption, and none for lifecycle.
@@ -40,6 +45,12 @@ async fn nodes_come_and_go_by_messages_alone(world: Arc<World>) -> Result<()> {
     let (advances, looks) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let what_happens = async {
         eventually("pods run", async || world.running().await, |own| *own == (3, 3)).await?;
+        let taken = instances(&world).await?.pop_first().context("an instance")?;
+        interruption.invoke(&batch_of(&[warning(&taken)])).await?.answer()?;
+        until_replaced(&world, &BTreeSet::from([taken])).await?;
+        let drifted = instances(&world).await?;
+        world.apply(&node_pool().labelled("example.com/generation", "2").object()).await?;
+        until_replaced(&world, &drifted).await?;
         world.apply(&deployment("web", 0, "500m", "256Mi")).await?;
         let left = async || Ok((world.nodes().await?.len(), world.cloud.alive().await?.len()));
         eventually("all nodes are gone", left, |own| *own == (0, 0)).await?;
@@ -66,6 +77,20 @@ async fn nodes_come_and_go_by_messages_alone(world: Arc<World>) -> Result<()> {
     let looks = after[1] - before[1];
     ensure!(LOOKS.contains(&looks), "one chain looks every 10 s: {looks} looks in {IDLE:?}");
     is_consistent(&world).await
+}
+
+/// The ids of all instances.
+async fn instances(world: &World) -> Result<BTreeSet<String>> {
+    Ok(world.cloud.alive().await?.into_iter().map(|own| own.id).collect())
+}
+
+/// Waits until these instances are gone and all pods run on others.
+async fn until_replaced(world: &World, old: &BTreeSet<String>) -> Result<()> {
+    let left = async || {
+        let left = instances(world).await?.intersection(old).count();
+        Ok((left, world.running().await?))
+    };
+    eventually("nodes are replaced", left, |own| *own == (0, (3, 3))).await.map(drop)
 }
 
 /// Provisioning as its schedule invokes it.
