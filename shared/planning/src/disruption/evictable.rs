@@ -176,4 +176,19 @@ mod tests {
         assert_eq!(evicted(&world, &["a", "b"]), ["a"], "one of a spread at a time");
         assert_eq!(evicted(&world, &["b"]), ["b"]);
     }
+
+    #[test]
+    fn a_pod_that_waits_for_another_of_its_spread_keeps_its_room() {
+        let spread = spread_over(label::ZONE, ("app", "x"));
+        let of_spread = |name: &str| pod(name).label("app", "x").spread(spread.clone()).cpu(1000);
+        let world = cluster()
+            .node(leaving("old"))
+            .node(node("new"))
+            .pod(pod("there").cpu(1500).on("new"))
+            .pod(of_spread("a").on("old"))
+            .pod(of_spread("b").on("old"))
+            .pod(pod("c").cpu(600).on("old"));
+        assert_eq!(evicted(&world, &["a", "c"]), ["a", "c"]);
+        assert_eq!(evicted(&world, &["a", "b", "c"]), ["a"], "b goes next, to where c would be");
+    }
 }
