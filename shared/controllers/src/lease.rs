@@ -13,7 +13,7 @@ use crate::safeguards::Admission;
 const LEASE_MARGIN: SignedDuration = SignedDuration::from_secs(5);
 
 /// A report that takes note of what happened around its run.
-pub(crate) trait Report {
+pub trait Report {
     /// Problems of the run; `None` where the run did not take place.
     fn problems_mut(&mut self) -> Option<&mut Problems>;
 

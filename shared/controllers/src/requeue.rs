@@ -14,6 +14,7 @@ use domain::SignedDuration;
 
 use crate::disruption::DisruptionReport;
 use crate::handback::is_of_hand_back;
+use crate::lease::Report;
 use crate::lifecycle::LifecycleReport;
 use crate::ports::error::PortError;
 use crate::ports::{Clock, FunctionName, Ports, Wake, Wakes as _};
@@ -31,7 +32,7 @@ const STAY_MAX: SignedDuration = SignedDuration::from_secs(5);
 const SCHEDULE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 /// A report that says when its use case is to be run again.
-pub trait Requeue {
+pub trait Requeue: Report {
     /// The function that runs it.
     const FUNCTION: FunctionName;
 
@@ -80,17 +81,16 @@ pub async fn reconcile_until_idle<P: Ports, R: Requeue>(
 ) {
     let mut run = *run;
     loop {
-        let result = reconcile(ports, &run).await;
+        let mut result = reconcile(ports, &run).await;
         let next = next_run(&result);
+        let goes_on_here = match next {
+            Some(next) => stays(ports, &run, next, &mut result).await,
+            None => false,
+        };
         report(result);
-        let Some(Wake { continues, after: pause, .. }) = next else { return };
-        // Whoever comes back by message has the schedule too.
-        let is_scheduled = run.wakes && pause >= SCHEDULE_INTERVAL;
-        let stays = pause <= STAY_MAX && after(ports.clock().now(), pause) < run.deadline;
-        let comes_back = next.filter(|_| run.wakes && continues.is_some() && !stays);
-        if is_scheduled || is_sent(ports, comes_back).await {
+        let Some(Wake { continues, after: pause, .. }) = next.filter(|_| goes_on_here) else {
             return;
-        }
+        };
         let next = after(ports.clock().now(), pause);
         if next >= run.deadline {
             return;
@@ -100,12 +100,30 @@ pub async fn reconcile_until_idle<P: Ports, R: Requeue>(
     }
 }
 
-/// Whether there is a message, and it was sent. Whoever could not send it stays.
-async fn is_sent<P: Ports>(ports: &P, message: Option<Wake>) -> bool {
-    match message {
-        Some(wake) => ports.wakes().wake(wake).await.is_ok(),
-        None => false,
+/// Whether the invocation stays until the next run. If not, the schedule or a message that was sent
+/// brings it back. That a message could not be sent is a problem of the run.
+async fn stays<P: Ports, R: Requeue>(
+    ports: &P,
+    run: &Run<'_>,
+    next: Wake,
+    result: &mut Result<RunOutcome<R>, PortError>,
+) -> bool {
+    if !run.wakes {
+        return true;
     }
+    if next.after >= SCHEDULE_INTERVAL {
+        return false;
+    }
+    let is_short = next.after <= STAY_MAX && after(ports.clock().now(), next.after) < run.deadline;
+    if is_short || next.continues.is_none() {
+        return true;
+    }
+    let sent = ports.wakes().wake(next).await;
+    let stays = sent.is_err();
+    if let Some(problems) = result.as_mut().ok().and_then(Report::problems_mut) {
+        problems.record(|| "come back by message".to_owned(), sent);
+    }
+    stays
 }
 
 /// The next run, by when it is due and what it continues; `None` where nothing is left to do.
@@ -123,14 +141,24 @@ fn next_run<R: Requeue>(result: &Result<RunOutcome<R>, PortError>) -> Option<Wak
 mod tests {
     use super::*;
     use crate::ports::error::ErrorKind;
+    use crate::run::Problems;
     use crate::testing::at;
     use crate::testing::failure;
     use crate::testing::world::World;
     use std::cell::RefCell;
 
-    struct Report(Option<i64>);
+    struct Asked {
+        pause: Option<i64>,
+        problems: Problems,
+    }
 
-    impl Requeue for Report {
+    impl Report for Asked {
+        fn problems_mut(&mut self) -> Option<&mut Problems> {
+            Some(&mut self.problems)
+        }
+    }
+
+    impl Requeue for Asked {
         const FUNCTION: FunctionName = FunctionName::Lifecycle;
 
         fn token(&self) -> u64 {
@@ -138,78 +166,106 @@ mod tests {
         }
 
         fn requeue_after(&self) -> Option<SignedDuration> {
-            self.0.map(SignedDuration::from_secs)
+            self.pause.map(SignedDuration::from_secs)
         }
     }
 
-    /// The seconds at which runs took place that asked for these pauses; `Err` for one that failed.
-    fn runs(answers: &[Result<Option<i64>, ()>]) -> Vec<i64> {
-        runs_in(&World::new(), false, answers).iter().map(|(at, _)| *at).collect()
+    /// What runs came to that asked for some pauses.
+    #[derive(Default)]
+    struct Runs {
+        /// The seconds at which they took place, with what each continued.
+        at: Vec<(i64, Option<u64>)>,
+        /// The seconds after which messages come that bring the invocation back.
+        messages: Vec<i64>,
+        /// Their problems.
+        problems: Vec<String>,
     }
 
-    /// The seconds at which runs took place, with what each continued.
-    fn runs_in(
-        world: &World,
-        wakes: bool,
-        answers: &[Result<Option<i64>, ()>],
-    ) -> Vec<(i64, Option<u64>)> {
+    /// Runs that ask for these pauses, in seconds; `Err` for one that fails.
+    fn runs(world: &World, wakes: bool, answers: &[Result<Option<i64>, ()>]) -> Runs {
         let left = RefCell::new(answers.iter().rev().copied().collect::<Vec<_>>());
-        let continued = RefCell::new(Vec::new());
-        let mut started = Vec::new();
+        let at_runs = RefCell::new(Vec::new());
+        let mut problems = Vec::new();
         let run = Run { wakes, ..world.run("r") };
         pollster::block_on(reconcile_until_idle(
             world,
             &run,
             async |_: &World, run: &Run<'_>| {
-                continued.borrow_mut().push(run.continues);
-                let answer = left.borrow_mut().pop().unwrap_or(Ok(None));
-                answer
-                    .map(|pause| RunOutcome::Ran(Report(pause)))
+                let second = world.clock.now().duration_since(at(0)).as_secs();
+                at_runs.borrow_mut().push((second, run.continues));
+                let pause = left.borrow_mut().pop().unwrap_or(Ok(None));
+                pause
+                    .map(|pause| RunOutcome::Ran(Asked { pause, problems: Problems::default() }))
                     .map_err(|()| failure(ErrorKind::Unavailable))
             },
-            |_| started.push(world.clock.now().duration_since(at(0)).as_secs()),
+            |result| {
+                let report = result.ok().and_then(RunOutcome::ran);
+                let all = report.into_iter().flat_map(|own| own.problems.0);
+                problems.extend(all.map(|problem| problem.operation.to_string()));
+            },
         ));
-        started.into_iter().zip(continued.into_inner()).collect()
+        let messages = world.wakes.sent.borrow();
+        let own =
+            |wake: &&Wake| (wake.function, wake.continues) == (FunctionName::Lifecycle, Some(7));
+        let messages = messages.iter().filter(own).map(|wake| wake.after.as_secs()).collect();
+        Runs { at: at_runs.into_inner(), messages, problems }
+    }
+
+    /// The seconds at which runs took place where no message can bring the invocation back.
+    fn seconds(answers: &[Result<Option<i64>, ()>]) -> Vec<i64> {
+        runs(&World::new(), false, answers).at.iter().map(|(at, _)| *at).collect()
     }
 
     #[test]
     fn an_invocation_ends_once_no_work_is_in_flight() {
-        assert_eq!(runs(&[Ok(None)]), [0]);
-        assert_eq!(runs(&[Ok(Some(5)), Ok(Some(0)), Ok(None)]), [0, 5, 6]);
+        assert_eq!(seconds(&[Ok(None)]), [0]);
+        assert_eq!(seconds(&[Ok(Some(5)), Ok(Some(0)), Ok(None)]), [0, 5, 6]);
     }
 
     #[test]
     fn a_run_that_failed_is_retried() {
-        assert_eq!(runs(&[Err(()), Ok(None)]), [0, 10]);
+        assert_eq!(seconds(&[Err(()), Ok(None)]), [0, 10]);
+    }
+
+    #[test]
+    fn no_run_starts_past_the_deadline() {
+        assert_eq!(seconds(&[Ok(Some(40)), Ok(Some(40)), Ok(None)]), [0, 40]);
     }
 
     #[test]
     fn an_invocation_stays_for_a_short_pause_and_comes_back_by_message_after_a_longer_one() {
-        let world = World::new();
-        let runs = runs_in(&world, true, &[Ok(Some(4)), Ok(Some(15)), Ok(None)]);
-        assert_eq!(runs, [(0, None), (4, Some(7))]);
-        let after = SignedDuration::from_secs(15);
-        let function = FunctionName::Lifecycle;
-        assert_eq!(*world.wakes.sent.borrow(), [Wake { function, continues: Some(7), after }]);
+        let runs = runs(&World::new(), true, &[Ok(Some(4)), Ok(Some(15)), Ok(None)]);
+        assert_eq!(runs.at, [(0, None), (4, Some(7))]);
+        assert_eq!(runs.messages, [15]);
     }
 
     #[test]
     fn work_in_flight_at_the_deadline_goes_on_in_the_next_invocation() {
-        let world = World::new();
-        let answers = [Ok(Some(4)); 16];
-        let runs = runs_in(&world, true, &answers);
-        assert_eq!(runs.last(), Some(&(56, Some(7))), "the deadline is after a minute");
-        let after = SignedDuration::from_secs(4);
-        let function = FunctionName::Lifecycle;
-        assert_eq!(*world.wakes.sent.borrow(), [Wake { function, continues: Some(7), after }]);
+        let runs = runs(&World::new(), true, &[Ok(Some(4)); 16]);
+        assert_eq!(runs.at.last(), Some(&(56, Some(7))), "the deadline is after a minute");
+        assert_eq!(runs.messages, [4]);
     }
 
     #[test]
     fn a_run_that_failed_is_retried_by_the_same_invocation() {
+        let runs = runs(&World::new(), true, &[Err(()), Ok(None)]);
+        assert_eq!(runs.at, [(0, None), (10, None)]);
+        assert_eq!(runs.messages, [0; 0]);
+    }
+
+    #[test]
+    fn an_invocation_that_cannot_send_its_message_says_so_and_stays() {
         let world = World::new();
-        let runs = runs_in(&world, true, &[Err(()), Ok(None)]);
-        assert_eq!(runs, [(0, None), (10, None)]);
-        assert_eq!(*world.wakes.sent.borrow(), []);
+        world.wakes.fails.set(true);
+        let runs = runs(&world, true, &[Ok(Some(15)), Ok(None)]);
+        assert_eq!(runs.at, [(0, None), (15, Some(7))]);
+        assert_eq!(runs.problems, ["come back by message"]);
+    }
+
+    #[test]
+    fn what_is_due_after_the_next_scheduled_invocation_is_left_to_it() {
+        let runs = runs(&World::new(), true, &[Ok(Some(60))]);
+        assert_eq!((runs.at, runs.messages), (vec![(0, None)], vec![]));
     }
 
     #[test]
@@ -225,25 +281,5 @@ mod tests {
         assert_eq!(run(Some(1)), RunOutcome::Superseded, "the second run has taken over");
         assert_eq!(token(run(news)), Some(3), "and is not kept from going on");
         assert_eq!(run(news), RunOutcome::Superseded, "its message came twice");
-    }
-
-    #[test]
-    fn an_invocation_that_cannot_send_its_message_stays() {
-        let world = World::new();
-        world.wakes.fails.set(true);
-        let runs = runs_in(&world, true, &[Ok(Some(15)), Ok(None)]);
-        assert_eq!(runs, [(0, None), (15, Some(7))]);
-    }
-
-    #[test]
-    fn what_is_due_after_the_next_scheduled_invocation_is_left_to_it() {
-        let world = World::new();
-        assert_eq!(runs_in(&world, true, &[Ok(Some(60))]), [(0, None)]);
-        assert_eq!(*world.wakes.sent.borrow(), []);
-    }
-
-    #[test]
-    fn no_run_starts_past_the_deadline() {
-        assert_eq!(runs(&[Ok(Some(40)), Ok(Some(40)), Ok(None)]), [0, 40]);
     }
 }

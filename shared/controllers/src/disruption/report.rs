@@ -28,8 +28,9 @@ pub struct DisruptionReport {
     pub held_back: Option<HeldBack>,
     /// Launches of replacements.
     pub launched: LaunchReport,
-    /// When to run again; `None` when no command is in flight and no node is about to become
-    /// consolidatable.
+    /// When to run again; `None` when no command is in flight, no node is about to become
+    /// consolidatable, and functions do not wake each other: where they do, disruption looks at the
+    /// cluster every few seconds.
     pub requeue_after: Option<SignedDuration>,
     /// Fencing token of the lease under which it ran.
     pub token: u64,
