@@ -248,6 +248,7 @@ pub(crate) fn report() -> Report {
             percent_of_bound: None,
             final_hourly: usd(0.0403),
         },
+        needed: None,
         waiting: Waiting {
             pods_bound: 4,
             total: SignedDuration::from_secs(100),

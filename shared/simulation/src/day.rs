@@ -34,6 +34,9 @@ const DEPLOYMENTS: u64 = 14;
 /// What a day's nodes cost at most in the end, in percent of the least that their pods need.
 const PERCENT_MAX: u32 = 110;
 
+/// What a day costs at most, in percent of the least that its pods need from hour to hour.
+const COST_PERCENT_MAX: u32 = 112;
+
 const REGION: &str = "us-east-1";
 /// As many as a pool of spot nodes should have to choose from.
 const FAMILIES: [&str; 18] = [
@@ -103,6 +106,9 @@ spec:
     if length == DAY {
         let most = if saves_all { format!(", max: {PERCENT_MAX}") } else { String::new() };
         let _infallible = writeln!(text, "  - percentOfBound: {{min: 100{most}}}");
+        let most =
+            if saves_all { format!("max: {COST_PERCENT_MAX}") } else { "min: 100".to_owned() };
+        let _infallible = writeln!(text, "  - costPercentOfBound: {{{most}}}");
     }
     text
 }

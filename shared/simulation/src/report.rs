@@ -31,6 +31,8 @@ pub struct Report {
     pub views: Vec<View>,
     /// What it cost.
     pub cost: Cost,
+    /// What its pods needed at least; where the scenario expects something of that.
+    pub needed: Option<Needed>,
     /// How long pods waited.
     pub waiting: Waiting,
     /// What was expected, and whether it came so.
@@ -390,6 +392,25 @@ pub struct Cost {
     /// In percent of the least that the pods need, rounded up; where the scenario expects something
     /// of it, when that was judged last.
     pub percent_of_bound: Option<u32>,
+}
+
+/// What the pods of a run needed at least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needed {
+    /// What the cheapest nodes for the pods of each stretch between two steps of the timeline cost,
+    /// in billionths of a US dollar: a lower bound, which knows what is to come and moves pods at
+    /// once and for nothing.
+    pub nano_usd: i128,
+    /// The time of all pods, without those of DaemonSets: two pods for an hour are two hours.
+    pub pod_time: SignedDuration,
+}
+
+impl Needed {
+    /// The cost in dollars, for output only.
+    #[expect(clippy::cast_precision_loss, reason = "output only")]
+    pub fn least_usd(&self) -> f64 {
+        self.nano_usd as f64 / 1e9
+    }
 }
 
 impl Cost {

@@ -11,6 +11,7 @@ mod act;
 mod bound;
 mod clockwork;
 mod judge;
+mod needed;
 mod process;
 mod record;
 mod view;
@@ -27,9 +28,12 @@ use domain::{Text, Timestamp};
 use crate::ec2::Supply;
 use crate::ports::SharedWorld;
 use crate::report::{Cost, ExpectationOutcome, Moment, Report, View};
-use crate::scenario::{CatalogChoice, Expected, PriceBound, Scenario, ScenarioError, Step};
+use crate::scenario::{
+    CatalogChoice, Expectation, Expected, PriceBound, Scenario, ScenarioError, Step,
+};
 use crate::world::{World, WorldOptions};
 use clockwork::Clockwork;
+use needed::Stretches;
 
 /// Runs a scenario to its end with the real decisions. Of one with variants that is what they have
 /// in common: see [`Scenario::in_variant`].
@@ -63,6 +67,9 @@ pub fn run_with(
     };
     let world = SharedWorld::new(World::new(options, supply));
     let clockwork = Clockwork::new(&world, settings, core, scenario.provisioning, scenario.start);
+    let wants_bound = |own: &Expectation| own.what.is_of_bound();
+    let stretches =
+        scenario.expectations.iter().any(wants_bound).then(|| Stretches::since(scenario.start));
     let mut simulation = Simulation {
         end: scenario.start + scenario.duration,
         scenario,
@@ -72,6 +79,7 @@ pub fn run_with(
         marks: BTreeMap::new(),
         outcomes: Vec::new(),
         percent_of_bound: Cell::new(None),
+        stretches,
     };
     simulation.run()?;
     Ok(simulation.into_report())
@@ -108,6 +116,8 @@ struct Simulation {
     marks: BTreeMap<Text, UsdPerHour>,
     outcomes: Vec<(usize, ExpectationOutcome)>,
     percent_of_bound: Cell<Option<u32>>,
+    /// Where something is expected of the bound.
+    stretches: Option<Stretches>,
 }
 
 /// The views that the report shows.
@@ -123,6 +133,7 @@ impl Simulation {
         loop {
             let now = self.world.read().now();
             while let Some(step) = self.due_step(done, now) {
+                self.end_stretch();
                 self.act(&step)?;
                 done += 1;
             }
@@ -134,6 +145,13 @@ impl Simulation {
             }
             let next = self.next_moment(done, now);
             self.world.change().advance_to(next);
+        }
+    }
+
+    /// Lets a stretch of time end in which nothing changed that pods need.
+    fn end_stretch(&mut self) {
+        if let Some(stretches) = &mut self.stretches {
+            stretches.end(&self.world.read(), &self.clockwork);
         }
     }
 
@@ -192,6 +210,7 @@ impl Simulation {
                 final_hourly: last.hourly,
                 percent_of_bound: self.percent_of_bound.get(),
             },
+            needed: self.stretches.as_ref().map(Stretches::sum),
             waiting: judge::waiting(&world),
             views: [self.views.start, self.views.peak, Some(last)].into_iter().flatten().collect(),
             expectations: outcomes.into_iter().map(|(_, outcome)| outcome).collect(),

@@ -49,6 +49,7 @@
 //!                                                   # of those made after `since`, if set
 //!   - withoutHomeSeconds: {max: 0}                  # after an eviction by choice
 //!   - percentOfBound: {max: 110}                    # all nodes, of the least for the pods
+//!   - costPercentOfBound: {max: 112}                # the whole run, of the least for its pods
 //!   variants:                     # run once in each, to be compared
 //!   - {name: as it is}
 //!   - {name: with a schedule, apply: [schedule.yaml], expect: [{costUsd: {max: 0.6}}]}

@@ -42,6 +42,9 @@ const MORNINGS: [(u64, ConsolidationPolicy); 2] =
 const FEATURE_GATES: &str = "SpotToSpotConsolidation=true";
 /// The length of the end of a day in which nothing is launched.
 const SETTLED: SignedDuration = SignedDuration::from_mins(30);
+/// What a day's churn may be.
+const LAUNCHES_PER_NODE_MAX: f64 = 4.0;
+const EVICTIONS_PER_POD_DAY_MAX: f64 = 1.5;
 
 /// The seeds that `OUTRIGGER_DAYS` names, as `FROM..TO`.
 fn seeds() -> Range<u64> {
@@ -80,6 +83,43 @@ fn violations(report: &Report) -> impl Iterator<Item = String> {
     meant.map(|own| format!("{} {}", own.at, own.violation))
 }
 
+/// What a day's figures are per node and per pod.
+struct Churn {
+    /// Launches for each node that was there at the peak.
+    launches_per_node: f64,
+    /// Evictions by choice for each pod and day.
+    evictions_per_pod_day: f64,
+}
+
+impl Churn {
+    #[expect(clippy::cast_precision_loss, reason = "ratios")]
+    fn of(report: &Report) -> Self {
+        let launches =
+            report.timeline.iter().filter(|entry| matches!(entry.what, Happening::Launched { .. }));
+        let peak = report.views.iter().map(|view| view.nodes.len()).max().unwrap_or_default();
+        let pod_time = report.needed.map_or(SignedDuration::ZERO, |needed| needed.pod_time);
+        let pod_days = pod_time.as_secs_f64() / SignedDuration::from_hours(24).as_secs_f64();
+        Self {
+            launches_per_node: launches.count() as f64 / peak as f64,
+            evictions_per_pod_day: evictions_by_choice(report) as f64 / pod_days,
+        }
+    }
+
+    fn excess(self) -> impl Iterator<Item = String> {
+        let Self { launches_per_node: launches, evictions_per_pod_day: evictions } = self;
+        let launches = (launches > LAUNCHES_PER_NODE_MAX)
+            .then(|| format!("{launches:.1} launches for each node at the peak"));
+        let evictions = (evictions > EVICTIONS_PER_POD_DAY_MAX)
+            .then(|| format!("{evictions:.2} evictions by choice a pod and day"));
+        launches.into_iter().chain(evictions)
+    }
+}
+
+/// What the whole day cost, in percent of the least that its pods needed.
+fn percent_of_needed(report: &Report) -> f64 {
+    report.needed.map_or(f64::NAN, |needed| 100.0 * report.cost.total_usd() / needed.least_usd())
+}
+
 /// What is wrong with a day; nothing for one that went as it should.
 fn wrongs(report: &Report) -> Vec<String> {
     let settled = report.ended - SETTLED;
@@ -89,7 +129,8 @@ fn wrongs(report: &Report) -> Vec<String> {
         .filter(|entry| entry.at > settled)
         .filter(|entry| matches!(entry.what, Happening::Launched { .. }))
         .map(|entry| format!("{} {}, though nothing changed", entry.at, entry.what));
-    unmet(report).chain(violations(report)).chain(restless).collect()
+    let churn = Churn::of(report).excess();
+    unmet(report).chain(violations(report)).chain(restless).chain(churn).collect()
 }
 
 fn summary(seed: u64, report: &Report, took: Duration) -> String {
@@ -98,14 +139,18 @@ fn summary(seed: u64, report: &Report, took: Duration) -> String {
     let faults = report.timeline.iter().filter(|entry| matches!(entry.what, Happening::Fault(_)));
     let peak = report.views.iter().map(|view| view.nodes.len()).max().unwrap_or_default();
     let pods = report.views.iter().map(|view| view.pods_running).max().unwrap_or_default();
+    let churn = Churn::of(report);
     format!(
-        "seed {seed}: {peak} nodes and {pods} pods at the peak, {} launches, {} evictions by choice, {} faults, longest wait {} s, after an eviction {} s, \
-         {} an hour in the end, {} % of the bound; {:.1} s",
+        "seed {seed}: {peak} nodes and {pods} pods at the peak, {} launches ({:.1} a node), {} evictions by choice ({:.2} a pod and day), {} faults, \
+         longest wait {} s, after an eviction {} s, {:.1} % of what the pods of the day needed, {} an hour in the end, {} % of the bound; {:.1} s",
         launches.count(),
+        churn.launches_per_node,
         evictions_by_choice(report),
+        churn.evictions_per_pod_day,
         faults.count(),
         report.waiting.longest.as_secs(),
         report.waiting.longest_after_eviction.as_secs(),
+        percent_of_needed(report),
         report.cost.final_hourly,
         report.cost.percent_of_bound.map_or("?".to_owned(), |percent| percent.to_string()),
         took.as_secs_f64(),

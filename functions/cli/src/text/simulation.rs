@@ -140,6 +140,9 @@ fn cost(page: &mut Page, report: &Report) {
     let role = if cost.final_hourly < cost.peak_hourly { Role::Good } else { Role::Name };
     page.line(page.paint(role, end));
     page.line(format!("  The run itself cost {}.", Dollars(cost.total_nano_usd)));
+    if let Some(needed) = report.needed {
+        page.line(format!("  Its pods needed {} at least.", Dollars(needed.nano_usd)));
+    }
     let Waiting { pods_bound, total: _, longest, longest_after_eviction } = report.waiting;
     page.line(format!(
         "  {} bound, the longest wait {}; the longest without a replacement while nodes went {}.",

@@ -5,10 +5,12 @@ use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 use serde::Serialize;
 use simulation::report::{
-    Entry, ExpectationOutcome, Moment, NodeRow, Occurrence, Report, Usage, View, Waiting,
+    Entry, ExpectationOutcome, Moment, Needed, NodeRow, Occurrence, Report, Usage, View, Waiting,
 };
 
 use super::API_VERSION;
+
+const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// The document that `simulate -o json` prints. Durations are in seconds, CPU in millicores, memory
 /// in bytes.
@@ -26,6 +28,8 @@ pub(crate) struct SimulationDocument {
     timeline: Vec<EntryDocument>,
     views: Vec<ViewDocument>,
     cost: CostDocument,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needed: Option<NeededDocument>,
     waiting: WaitingDocument,
     expectations: Vec<ExpectationDocument>,
     violations: Vec<OccurrenceDocument>,
@@ -45,6 +49,7 @@ impl SimulationDocument {
             timeline,
             views,
             cost,
+            needed,
             waiting,
             expectations,
             violations,
@@ -65,10 +70,28 @@ impl SimulationDocument {
                 peak_hourly_usd: cost.peak_hourly.to_f64(),
                 final_hourly_usd: cost.final_hourly.to_f64(),
             },
+            needed: needed.map(NeededDocument::from),
             waiting: (*waiting).into(),
             expectations: expectations.iter().map(ExpectationDocument::from).collect(),
             violations: violations.iter().map(OccurrenceDocument::from).collect(),
             cluster: cluster.map(str::to_owned),
+        }
+    }
+}
+
+/// What the pods needed at least, where the scenario expects something of that.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NeededDocument {
+    least_usd: f64,
+    pod_hours: f64,
+}
+
+impl From<Needed> for NeededDocument {
+    fn from(needed: Needed) -> Self {
+        Self {
+            least_usd: needed.least_usd(),
+            pod_hours: needed.pod_time.as_secs_f64() / SECONDS_PER_HOUR,
         }
     }
 }

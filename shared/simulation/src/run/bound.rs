@@ -12,6 +12,7 @@ use controllers::ports::ClusterListing;
 use controllers::steps::snapshot::{ClusterState, snapshot};
 use domain::Text;
 use domain::label;
+use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::pod::{Pod, PodPhase, PodSpec, WhenUnsatisfiable};
 use domain::settings::Settings;
@@ -20,17 +21,37 @@ use domain::snapshot::ClusterObjects;
 use crate::ports::listing_of;
 use crate::world::World;
 
-/// What all nodes cost an hour, in percent, rounded up, of the least that the pods need on a
-/// cluster without nodes: the planner's lower bound where it has one, else what it would launch.
+/// What the pods of a moment need.
+pub(super) struct Least {
+    /// The least that they cost on a cluster without nodes: the planner's lower bound where it has
+    /// one, else what it would launch.
+    pub hourly: UsdPerHour,
+    /// How many they are, without those of DaemonSets.
+    pub pods: usize,
+}
+
+/// What the pods of this moment need.
+pub(super) fn least(world: &World, core: &Core, settings: &Settings) -> Least {
+    let afresh = afresh(world);
+    let plan = (core.schedule)(&snapshot(&afresh, settings));
+    Least {
+        hourly: plan.totals.lower_bound.unwrap_or(plan.totals.hourly_after),
+        pods: afresh.listing.objects.pods.len(),
+    }
+}
+
+/// What all nodes cost an hour, in percent, rounded up, of the least that the pods need.
 pub(super) fn percent(world: &World, core: &Core, settings: &Settings) -> u32 {
-    let plan = (core.schedule)(&snapshot(&afresh(world), settings));
-    let least = plan.totals.lower_bound.unwrap_or(plan.totals.hourly_after).nanos();
-    let own = world.ec2().hourly().nanos();
+    let least = least(world, core, settings).hourly;
+    percent_of(world.ec2().hourly().nanos().into(), least.nanos().into())
+}
+
+/// A cost in percent of another, rounded up.
+pub(super) fn percent_of(own: i128, least: i128) -> u32 {
     if least <= 0 {
         return if own <= 0 { 100 } else { u32::MAX };
     }
-    let percent = (i128::from(own) * 100 + i128::from(least) - 1) / i128::from(least);
-    u32::try_from(percent).unwrap_or(u32::MAX)
+    u32::try_from((own * 100 + least - 1) / least).unwrap_or(u32::MAX)
 }
 
 /// Pods in the zones that their spread over zones gives them.

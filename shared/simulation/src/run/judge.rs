@@ -6,6 +6,7 @@ use domain::money::UsdPerHour;
 use domain::pod::Pod;
 use domain::{Text, Timestamp};
 
+use super::needed::Stretches;
 use super::{Simulation, bound, view};
 use crate::ec2::Instance;
 use crate::ports::CLAIM_TAG;
@@ -16,12 +17,17 @@ use crate::world::World;
 impl Simulation {
     /// Judges the expectations of a moment; those without one at the end.
     pub(super) fn judge(&mut self, now: Timestamp) {
-        for (index, expectation) in self.scenario.expectations.iter().enumerate() {
-            let at = expectation.at.map_or(self.end, |at| self.scenario.start + at);
-            let is_judged = self.outcomes.iter().any(|(known, _)| *known == index);
-            if at > now || is_judged {
-                continue;
-            }
+        let is_due = |index: &usize| {
+            let at = self.scenario.expectations[*index].at;
+            let at = at.map_or(self.end, |at| self.scenario.start + at);
+            at <= now && !self.outcomes.iter().any(|(known, _)| known == index)
+        };
+        let due: Vec<usize> = (0..self.scenario.expectations.len()).filter(is_due).collect();
+        if !due.is_empty() {
+            self.end_stretch();
+        }
+        for index in due {
+            let expectation = &self.scenario.expectations[index];
             let outcome = ExpectationOutcome {
                 at: now,
                 expected: expectation.what.to_string().into(),
@@ -81,6 +87,11 @@ impl Simulation {
                 let found =
                     bound::percent(&world, &self.clockwork.core(), self.clockwork.settings());
                 self.percent_of_bound.set(Some(found));
+                (!range.contains(found)).then(|| format!("{found} %"))
+            }
+            Expected::CostPercentOfBound(range) => {
+                let sum = self.stretches.as_ref().map(Stretches::sum).unwrap_or_default();
+                let found = bound::percent_of(world.cost_nano_usd(), sum.nano_usd);
                 (!range.contains(found)).then(|| format!("{found} %"))
             }
             Expected::AfterEvictionSeconds(range) => {

@@ -62,6 +62,15 @@ pub enum Expected {
     /// What all nodes cost, in percent, rounded up, of what the same pods need at least on an empty
     /// cluster.
     PercentOfBound(Range),
+    /// What the run has cost so far, in percent, rounded up, of the least that its pods needed.
+    CostPercentOfBound(Range),
+}
+
+impl Expected {
+    /// Whether it needs to know what pods need at least.
+    pub const fn is_of_bound(&self) -> bool {
+        matches!(self, Self::PercentOfBound(_) | Self::CostPercentOfBound(_))
+    }
 }
 
 /// Which pods are counted.
@@ -161,6 +170,9 @@ pub(super) fn read(field: Field<'_>) -> Option<Expectation> {
         "percentOfBound" => {
             with(body, &["count", "min", "max"], |body| Expected::PercentOfBound(Range::of(body)))
         }
+        "costPercentOfBound" => with(body, &["count", "min", "max"], |body| {
+            Expected::CostPercentOfBound(Range::of(body))
+        }),
         _ => {
             body.note(Problem::UnknownField(None));
             return None;
@@ -277,6 +289,9 @@ impl fmt::Display for Expected {
             }
             Self::PercentOfBound(range) => {
                 write!(f, "price in percent of the least for these pods: {range}")
+            }
+            Self::CostPercentOfBound(range) => {
+                write!(f, "cost in percent of the least that its pods needed: {range}")
             }
         }
     }
