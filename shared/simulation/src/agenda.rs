@@ -28,6 +28,8 @@ pub(crate) enum Due {
     InstanceEnds { instance: Text },
     /// The cloud controller takes away the Node of an instance that is gone.
     NodeIsForgotten { node: Text },
+    /// Pods may be tried again that found no node.
+    SchedulerRetries,
     /// EC2 has capacity again.
     CapacityReturns { pool: CapacityPool },
     /// KEDA has something to do: a window opens or closes, or the pause after one is over.

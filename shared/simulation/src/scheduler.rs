@@ -1,12 +1,12 @@
 //! A stand-in for kube-scheduler: filters and scores with its default plugins and weights.
 //!
-//! One cycle takes the pending pods by priority and age and binds each to the best node that passes
-//! every filter, seeing the pods bound before it. A pod that is nominated to a node
-//! (`status.nominatedNodeName`) tries that one first, and until it is bound the node keeps its
-//! resources and ports from pods of the same or lower priority; where it fits nowhere, it loses the
-//! nomination. Not here: preemption, volume count limits, image
-//! locality (no node has images), dynamic resource allocation. Where kube-scheduler draws among
-//! equally good nodes, the first by name is taken.
+//! One cycle takes the pending pods that are not in back-off by priority and age and binds each to
+//! the best node that passes every filter, seeing the pods bound before it. A pod that is nominated
+//! to a node (`status.nominatedNodeName`) tries that one first, and until it is bound the node
+//! keeps its resources and ports from pods of the same or lower priority; where it fits nowhere, it
+//! loses the nomination. Not here: preemption, volume count limits, image locality (no node has
+//! images), dynamic resource allocation. Where kube-scheduler draws among equally good nodes, the
+//! first by name is taken.
 //!
 //! Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/kube-scheduler/> and the
 //! plugins under `pkg/scheduler/framework/plugins` of Kubernetes.
@@ -14,6 +14,7 @@
 mod affinity;
 mod filter;
 mod node_match;
+mod queue;
 mod score;
 mod spread;
 mod unfit;
@@ -29,6 +30,7 @@ use domain::pod::{ObjectKey, Pod, PodPhase};
 
 use crate::api::ApiServer;
 
+pub(crate) use queue::Queue;
 pub use score::Scoring;
 pub use unfit::Unfit;
 pub(crate) use view::{ClusterView, SchedulingPod};
@@ -51,9 +53,10 @@ pub(crate) fn is_waiting(pod: &Pod) -> bool {
         && pod.spec.scheduling_gates.is_empty()
 }
 
-/// Runs one cycle over every pending pod. Changes nothing: the caller binds.
-pub(crate) fn cycle(api: &ApiServer, scoring: Scoring) -> Cycle {
-    let mut waiting: Vec<&Pod> = api.list::<Pod>().filter(|pod| is_waiting(pod)).collect();
+/// Runs one cycle over every pending pod that is to be tried. Changes nothing: the caller binds.
+pub(crate) fn cycle(api: &ApiServer, scoring: Scoring, is_tried: impl Fn(&Pod) -> bool) -> Cycle {
+    let is_due = |pod: &&Pod| is_waiting(pod) && is_tried(pod);
+    let mut waiting: Vec<&Pod> = api.list::<Pod>().filter(is_due).collect();
     if waiting.is_empty() {
         return Cycle::default();
     }

@@ -137,6 +137,8 @@ pub struct World {
     /// How many calls the controllers have made.
     calls: u64,
     settled_revision: Option<u64>,
+    /// What kube-scheduler leaves alone for a while.
+    pub(crate) queue: crate::scheduler::Queue,
     /// Of instances and claims, what was checked last.
     checked: Option<(u64, u64)>,
 }
@@ -182,6 +184,7 @@ impl World {
             cost_nano_usd_millis_per_hour: 0,
             calls: 0,
             settled_revision: None,
+            queue: crate::scheduler::Queue::default(),
             checked: None,
         }
     }
@@ -246,6 +249,7 @@ impl World {
             Due::InstanceIsReclaimed { instance } => self.instance_is_reclaimed(&instance),
             Due::InstanceEnds { instance } => self.instance_ends(&instance),
             Due::NodeIsForgotten { node } => self.ask_node_deletion(&node),
+            Due::SchedulerRetries => self.settled_revision = None,
             Due::ScaledObjectTurns { scaled_object } => self.scaled_object_turns(&scaled_object),
             Due::CapacityReturns { pool } => {
                 if !self.ec2.is_exhausted(&pool, self.now) {

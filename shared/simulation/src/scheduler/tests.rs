@@ -36,7 +36,7 @@ fn bound(api: &ApiServer) -> Vec<String> {
 }
 
 fn bound_with(api: &ApiServer, scoring: Scoring) -> Vec<String> {
-    let mut bound: Vec<_> = cycle(api, scoring)
+    let mut bound: Vec<_> = cycle(api, scoring, |_| true)
         .bound
         .into_iter()
         .map(|(pod, node)| format!("{} -> {node}", pod.name))
@@ -46,7 +46,7 @@ fn bound_with(api: &ApiServer, scoring: Scoring) -> Vec<String> {
 }
 
 fn why(api: &ApiServer) -> String {
-    let cycle = cycle(api, Scoring::LeastAllocated);
+    let cycle = cycle(api, Scoring::LeastAllocated, |_| true);
     assert!(cycle.bound.is_empty(), "{:?}", cycle.bound);
     cycle.unschedulable[0].1.to_string()
 }
@@ -193,7 +193,7 @@ fn preferred_taints_repel_without_forbidding() {
 fn gated_pods_are_not_considered() {
     let gated = pod("new").with_spec(|spec| spec.scheduling_gates.push("wait".into())).build();
     assert_eq!(
-        cycle(&cluster([node("a").build()], [gated]), Scoring::LeastAllocated),
+        cycle(&cluster([node("a").build()], [gated]), Scoring::LeastAllocated, |_| true),
         Cycle::default()
     );
 }

@@ -48,7 +48,12 @@ impl World {
 
     /// Lets the scheduler run once.
     pub(super) fn schedule(&mut self) {
-        let cycle = scheduler::cycle(&self.api, self.options.scoring);
+        let waiting = self.api.list::<Pod>().filter(|pod| scheduler::is_waiting(pod));
+        for retry in self.queue.changed(waiting.map(|pod| &pod.uid), self.now) {
+            self.agenda.add(retry, Due::SchedulerRetries);
+        }
+        let is_tried = |pod: &Pod| self.queue.lets_try(&pod.uid, self.now);
+        let cycle = scheduler::cycle(&self.api, self.options.scoring, is_tried);
         for (key, node) in cycle.bound {
             self.bind_volumes_of(&key, &node);
             let bound = self.api.update::<Pod>(&key, None, |pod| {
@@ -70,15 +75,16 @@ impl World {
         }
         for (key, why) in cycle.unschedulable {
             let Some(pod) = self.api.get::<Pod>(&key) else { continue };
+            self.queue.failed(&pod.uid, self.now);
             if pod.nominated_node_name.is_some() {
-                self.api.alter::<Pod>(&key, |pod| pod.nominated_node_name = None);
+                self.api.alter_unheard::<Pod>(&key, |pod| pod.nominated_node_name = None);
             }
             let Some(pod) = self.api.get::<Pod>(&key) else { continue };
             if pod.marked_unschedulable {
                 continue;
             }
             let is_daemon = pod.is_daemon();
-            self.api.alter::<Pod>(&key, |pod| pod.marked_unschedulable = true);
+            self.api.alter_unheard::<Pod>(&key, |pod| pod.marked_unschedulable = true);
             if !is_daemon {
                 let pending = Happening::PodsPending(vec![key]);
                 self.journal.add_because(self.now, pending, Some(why));
