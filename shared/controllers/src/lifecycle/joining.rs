@@ -108,9 +108,9 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     }
 
     /// Registers the Nodes that `join` found, once the pods that are planned on any of them are
-    /// nominated: what a node has to spare goes to whichever pod comes first, and kube-scheduler
-    /// clears the field of a pod that it finds no room for, such as while its node still bears the
-    /// taint.
+    /// nominated: what a node has to spare goes to whichever pod comes first. They are nominated
+    /// twice, since kube-scheduler clears the field of a pod that it tries and finds no room for,
+    /// such as while its node still bears the taint.
     pub(super) async fn register_joined(&mut self, run: &Run<'_>) {
         let joined = std::mem::take(&mut self.to_register);
         if joined.is_empty() {
@@ -122,6 +122,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         if run.settings.feature_gates.pod_nomination && places.values().any(|own| !own.is_empty()) {
             let clock = self.ports.clock();
             clock.sleep_until(after(clock.now(), NOMINATIONS_SETTLE)).await;
+            let problems = nominate_pods(self.ports, run, self.observed, &places, |_| true).await;
+            self.report.problems.0.extend(problems.0);
         }
         for batch in joined.chunks(REGISTRATIONS_CONCURRENCY_MAX) {
             let registrations: Vec<Registration> = batch
