@@ -20,6 +20,10 @@ use crate::scheduling::pending_pods;
 /// taken to use up its room on every node that it could go to, and of pods that spread or keep off
 /// each other one goes at a time. The others follow once the successors have their places.
 ///
+/// Where a pod has to wait for those before it, all after it wait too: what they would take is what
+/// kube-scheduler gives it when they come in their order, and that was looked at before their nodes
+/// were chosen. A pod that no node has room for keeps nobody waiting.
+///
 /// Pods that wait already come first: they have the places that they are nominated to, and the room
 /// that kube-scheduler would give them. No room counts on nodes that are leaving or still starting.
 /// Work grows with the number of pods in question times that of nodes.
@@ -52,6 +56,8 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
             placer.place_where_scheduled(shape);
         }
     }
+    let mut actual = Placer::new(scope, placer.state.clone());
+    actual.launches_nodes = false;
     let mut evictable = BTreeSet::new();
     let mut unsettled: BTreeSet<GroupIx> = BTreeSet::new();
     for key in pods {
@@ -65,6 +71,11 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
         let hosts = placer.hosts_of(*shape);
         if hosts.is_empty() {
             placer.state.count(&model, &topology, own);
+            actual.state.count(&model, &topology, PodsOn { count: -1, ..own });
+            if !actual.hosts_of(*shape).is_empty() {
+                break;
+            }
+            actual.state.count(&model, &topology, own);
             continue;
         }
         // One that waits for its turn keeps its room: those after it are smaller.
@@ -159,6 +170,9 @@ mod tests {
             .pod(pod("c").cpu(500).on("one"));
         assert_eq!(evicted(&world, &["a", "b"]), ["a"], "either node would do for it");
         assert_eq!(evicted(&world, &["b", "a"]), ["b"]);
+        let world = world.pod(pod("small").cpu(100).on("old"));
+        assert_eq!(evicted(&world, &["a", "b", "small"]), ["a"], "it could take the last of b's");
+        assert_eq!(evicted(&world, &["a", "small"]), ["a", "small"]);
     }
 
     #[test]
