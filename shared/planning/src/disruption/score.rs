@@ -9,13 +9,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use domain::Text;
-use domain::Timestamp;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::node_claim::NodeClaim;
 use domain::node_pool::ConsolidationPolicy;
+use domain::pod::Pod;
 use domain::reason::Unconsolidatable;
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::cost::{eviction_cost, lifetime_remaining};
 use crate::ids::{IndexVec, NodeIx};
@@ -24,9 +24,10 @@ use crate::model::Model;
 /// A `Balanced` pool approves a move when its score is at least one half.
 const SCORE_MIN: f64 = 0.5;
 
-/// Assumed cost of evicting an ordinary pod, in nano-USD: a hundredth of a cent, for work that is
-/// lost and requests that fail or wait. Higher with a deletion cost or a priority.
-const EVICTION_NANOS: f64 = 100_000.0;
+/// What evicting an ordinary pod is taken to cost, for work that is lost and requests that fail or
+/// wait: what a pod of the cluster costs on average in ten minutes. More with a deletion cost or a
+/// priority.
+const EVICTION_HOURS: f64 = 10.0 / 60.0;
 
 /// Hours for which a new node is paid for beside the nodes that it replaces: five minutes.
 const OVERLAP_HOURS: f64 = 5.0 / 60.0;
@@ -36,16 +37,29 @@ const PAYBACK_HOURS: f64 = 24.0;
 
 /// Hours within which a move to several new nodes must pay for itself at the latest: with enough
 /// pods there is always one that saves a little.
-const PAYBACK_OF_SEVERAL_HOURS: f64 = 2.0;
+const PAYBACK_OF_SEVERAL_HOURS: f64 = 8.0;
 
-/// Hours without a change after which nodes are taken to stay as they are. Until then a move must
-/// pay for itself within the time for which pods have neither come to nor left its nodes: what has
-/// just changed is likely to change again soon.
+/// Hours without a change after which nodes are taken to stay as they are. Until then what a move
+/// saves is expected to last half as long as nothing has changed: what has just changed is likely
+/// to change again soon.
 const SETTLED_HOURS: f64 = 0.5;
 
-/// Hours that every move has to pay for itself: two minutes. In a cluster that has just shrunk,
-/// what saves much goes first, and small moves wait until it is known whether pods come back.
-const PAYBACK_LEAST_HOURS: f64 = 2.0 / 60.0;
+/// Hours for which savings are expected to last where all pods of the cluster came within the last
+/// hour; twice as long where half of them did, and so on. Where pods come and go, what is saved is
+/// soon gone; so is it where planning itself keeps moving them.
+const LASTING_HOURS: f64 = 1.0 / 16.0;
+
+/// Hours that every move has to pay for its evictions: twenty minutes. In a cluster that has just
+/// shrunk, what saves much goes first, and small moves wait until it is known whether pods come
+/// back.
+const PAYBACK_LEAST_HOURS: f64 = 20.0 / 60.0;
+
+/// Hours that every move has to pay for its new nodes: two minutes. New pods may fill the holes
+/// that others left, and make them superfluous.
+const PAYBACK_OF_LAUNCHES_LEAST_HOURS: f64 = 2.0 / 60.0;
+
+/// Pods younger than that have come lately.
+const YOUNG: SignedDuration = SignedDuration::from_hours(1);
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
@@ -53,13 +67,21 @@ const SECONDS_PER_HOUR: f64 = 3600.0;
 pub(super) struct Scores<'a> {
     pools: BTreeMap<&'a Text, PoolTotal>,
     by_node: IndexVec<NodeIx, NodeShare>,
+    /// What evicting an ordinary pod is taken to cost, in nano-USD.
+    eviction_nanos: f64,
+    /// For how many hours savings are expected to last.
+    lasting_hours: f64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct NodeShare {
     /// Nano-USD per hour; 0 where it is not known.
     price: f64,
-    /// Sum of the eviction costs of its pods, 1 for an ordinary one.
+    /// Pods that would have to go elsewhere.
+    pods: f64,
+    /// Those of them that came within the last hour.
+    young_pods: f64,
+    /// Sum of their eviction costs, 1 for an ordinary one.
     evictions: f64,
     /// (1 + evictions) × remaining lifetime fraction.
     disruption: f64,
@@ -122,7 +144,9 @@ impl<'a> Scores<'a> {
                 total.disruption += share.disruption;
             }
         }
-        Self { pools, by_node }
+        let eviction_nanos = eviction_nanos(&by_node);
+        let lasting_hours = lasting_hours(&by_node);
+        Self { pools, by_node, eviction_nanos, lasting_hours }
     }
 
     /// Savings per disruption: comparable between moves of one plan only.
@@ -138,9 +162,9 @@ impl<'a> Scores<'a> {
     }
 
     /// The least that a move must save per hour: what its evictions cost, and new nodes beside the
-    /// old ones while they start, over the time within which it must pay for itself, which is
-    /// longer for nodes on which nothing has changed for long. Always positive. `price` is that of
-    /// the new nodes, `launches` their number.
+    /// old ones while they start, over the time for which it is expected to save, which is longer
+    /// for nodes on which nothing has changed lately, and in clusters whose pods stay. Always
+    /// positive. `price` is that of the new nodes, `launches` their number.
     pub(super) fn required_savings(
         &self,
         nodes: &[NodeIx],
@@ -149,13 +173,14 @@ impl<'a> Scores<'a> {
     ) -> UsdPerHour {
         let evictions: f64 = nodes.iter().map(|node| self.by_node[*node].evictions).sum();
         let overlap = price.to_f64() * 1e9 * OVERLAP_HOURS;
-        let once = evictions.mul_add(EVICTION_NANOS, overlap);
-        let most = if launches > 1 { PAYBACK_OF_SEVERAL_HOURS } else { PAYBACK_HOURS };
         let unchanged = nodes.iter().map(|node| self.by_node[*node].unchanged_hours);
+        let most = if launches > 1 { PAYBACK_OF_SEVERAL_HOURS } else { PAYBACK_HOURS };
         let unchanged = unchanged.fold(f64::INFINITY, f64::min);
         let is_settled = unchanged >= SETTLED_HOURS;
-        let hours = if is_settled { most } else { unchanged.max(PAYBACK_LEAST_HOURS) };
-        UsdPerHour::from_f64(once / hours / 1e9)
+        let lasts = if is_settled { self.lasting_hours.min(most) } else { unchanged / 2.0 };
+        let evictions = evictions * self.eviction_nanos / lasts.max(PAYBACK_LEAST_HOURS);
+        let launches = overlap / lasts.max(PAYBACK_OF_LAUNCHES_LEAST_HOURS);
+        UsdPerHour::from_f64((evictions + launches) / 1e9)
             .unwrap_or(UsdPerHour::MAX)
             .max(UsdPerHour::from_nanos(1))
     }
@@ -215,20 +240,36 @@ impl NodeShare {
     #[expect(clippy::cast_precision_loss, reason = "shares are ratios")]
     fn of(model: &Model, node: NodeIx) -> Self {
         let view = &model.nodes[node];
-        let evictions: f64 = view
-            .bound
-            .iter()
-            .map(|pod| model.pod(*pod))
-            .filter(|pod| pod.is_reschedulable())
-            .map(|pod| eviction_cost(pod).max(0.0))
-            .sum();
+        let pods = view.bound.iter().map(|pod| model.pod(*pod));
+        let moving = pods.filter(|pod| pod.is_reschedulable());
+        let evictions: f64 = moving.clone().map(|pod| eviction_cost(pod).max(0.0)).sum();
+        let is_young = |pod: &&Pod| {
+            let age = pod.created.map(|created| model.snapshot.now.duration_since(created));
+            age.is_some_and(|age| age < YOUNG)
+        };
         Self {
+            pods: moving.clone().count() as f64,
+            young_pods: moving.filter(is_young).count() as f64,
             price: view.price().map_or(0.0, |price| price.nanos() as f64),
             evictions,
             disruption: (1.0 + evictions) * lifetime_remaining(view.claim, model.snapshot.now),
             unchanged_hours: unchanged_hours(view.claim, model.snapshot.now),
         }
     }
+}
+
+/// What evicting an ordinary pod is taken to cost, in nano-USD.
+fn eviction_nanos(nodes: &IndexVec<NodeIx, NodeShare>) -> f64 {
+    let pods: f64 = nodes.iter().map(|node| node.pods).sum();
+    let price: f64 = nodes.iter().filter(|node| node.pods > 0.0).map(|node| node.price).sum();
+    if pods > 0.0 { EVICTION_HOURS * price / pods } else { 0.0 }
+}
+
+/// For how many hours savings are expected to last.
+fn lasting_hours(nodes: &IndexVec<NodeIx, NodeShare>) -> f64 {
+    let pods: f64 = nodes.iter().map(|node| node.pods).sum();
+    let young: f64 = nodes.iter().map(|node| node.young_pods).sum();
+    if young > 0.0 { LASTING_HOURS * pods / young } else { f64::INFINITY }
 }
 
 fn unchanged_hours(claim: Option<&NodeClaim>, now: Timestamp) -> f64 {
