@@ -12,9 +12,10 @@ use crate::compatibility::is_compatible;
 use crate::error::CatalogError;
 use crate::facts::{Feature, InstanceTypeFacts};
 use crate::labels::{self, TypeLabels};
-use crate::offerings::offerings;
+use crate::offerings::{Zones, offerings};
 use crate::options::CatalogOptions;
 use crate::overhead::allocatable;
+use crate::price;
 use crate::region::{self, Region};
 use crate::table;
 use crate::text::Texts;
@@ -57,6 +58,11 @@ impl Catalog {
         self.types.get(index)
     }
 
+    /// Whether it is known what the region sells.
+    pub fn knows_region(&self, region: &str) -> bool {
+        self.regions.contains_key(region)
+    }
+
     /// The regions whose offerings are known, by name.
     pub fn regions(&self) -> impl Iterator<Item = (&Text, &Region)> {
         self.regions.iter()
@@ -82,6 +88,7 @@ impl Catalog {
         let subnets = node_classes.iter().flat_map(|class| &class.status.subnets);
         InstanceTypes {
             region: Some(options.region.clone()),
+            pricing: price::pricing(&options.region),
             zone_ids: subnets
                 .filter_map(|subnet| Some((subnet.zone.clone(), subnet.zone_id.clone()?)))
                 .collect(),
@@ -147,7 +154,7 @@ impl<'a> Lists<'a> {
                     capacity,
                     offerings: offerings(
                         facts,
-                        region.zones_of(*index),
+                        &zones(facts, region.zones_of(*index), options),
                         &view,
                         options,
                         is_compatible,
@@ -160,6 +167,18 @@ impl<'a> Lists<'a> {
         self.made.push((view, list.clone()));
         list
     }
+}
+
+/// Zones in which a type is listed, and those in which it runs nevertheless.
+fn zones<'z>(
+    facts: &InstanceTypeFacts,
+    listed: impl Iterator<Item = &'z Text>,
+    options: &'z CatalogOptions,
+) -> Zones<'z> {
+    let listed: Vec<&Text> = listed.collect();
+    let own = options.running.iter().filter(|(name, _)| *name == facts.name);
+    let unlisted = own.map(|(_, zone)| zone).filter(|zone| !listed.contains(zone)).collect();
+    Zones { listed, unlisted }
 }
 
 #[cfg(test)]

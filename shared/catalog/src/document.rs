@@ -1,7 +1,7 @@
 //! The `InstanceCatalog` document: instance types written out by hand, or by `outrigger catalog`.
 //!
 //! The format is part of the command line's contract: `spec.region` (optional), `spec.zoneIds`
-//! (optional, id by zone name) and `spec.instanceTypes`, each with its labels, capacity,
+//! (optional, id by zone name), `spec.pricing` (optional: `source` and `asOf`) and `spec.instanceTypes`, each with its labels, capacity,
 //! allocatable and offerings. YAML and JSON are read alike. A type's `allocatable` defaults to its
 //! capacity, an offering's `available` to true. Fields that a type or an offering does not have are
 //! refused: a misspelt `available` would otherwise sell capacity that is not there.
@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use documents::{Data, Document, Source, Syntax, SyntaxError, Value, documents, yaml_documents};
 use domain::Text;
-use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering, Reservation};
+use domain::instance_type::{
+    CapacityType, InstanceType, InstanceTypes, Offering, Pricing, Reservation,
+};
 use domain::label;
 use domain::resource::Resources;
 
@@ -66,6 +68,7 @@ pub fn from_value(document: &Value<'_>) -> Result<InstanceTypes, CatalogError> {
         None => None,
         Some(region) => Some(Text::from(spec_path.key("region").string(region)?)),
     };
+    let pricing = pricing(&spec_path, spec.unless_null("pricing"))?;
     let zone_ids = reader.zone_ids(&spec_path, spec.get("zoneIds"))?;
     let list_path = spec_path.key("instanceTypes");
     let list = match spec.get("instanceTypes") {
@@ -80,7 +83,26 @@ pub fn from_value(document: &Value<'_>) -> Result<InstanceTypes, CatalogError> {
     if let Some(pair) = types.windows(2).find(|pair| pair[0].name == pair[1].name) {
         return Err(list_path.error(FieldProblem::Duplicate(pair[0].name.to_string())));
     }
-    Ok(InstanceTypes { region, zone_ids, default: Arc::new(types), by_node_class: BTreeMap::new() })
+    let by_node_class = BTreeMap::new();
+    Ok(InstanceTypes { region, pricing, zone_ids, default: Arc::new(types), by_node_class })
+}
+
+/// `spec.pricing`: what the catalogue says of its prices.
+fn pricing(spec: &Path<'_>, value: Option<&Value<'_>>) -> Result<Pricing, CatalogError> {
+    let path = spec.key("pricing");
+    let Some(value) = value else { return Ok(Pricing::default()) };
+    let fields = path.object(value)?;
+    let text = |key: &str| fields.unless_null(key).map(|text| path.key(key).string(text));
+    let source = text("source").transpose()?.map(|word| {
+        word.parse().map_err(|_| {
+            let (expected, found) = ("listed, estimated or imported", word.to_owned());
+            path.key("source").error(FieldProblem::WrongType { expected, found })
+        })
+    });
+    Ok(Pricing {
+        source: source.transpose()?.unwrap_or_default(),
+        as_of: text("asOf").transpose()?.map(Text::from),
+    })
 }
 
 fn check_kind(document: &Value<'_>) -> Result<(), CatalogError> {

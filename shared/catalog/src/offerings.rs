@@ -15,26 +15,31 @@ use crate::view::NodeClassView;
 /// Available are those whose price is known, in a zone with a subnet, that the node class can run
 /// on and that EC2 did not refuse a short while ago. An offering without a known price costs
 /// nothing and is never available: what it stands for is that such a node may exist.
-pub(crate) fn offerings<'z>(
+pub(crate) fn offerings(
     facts: &InstanceTypeFacts,
-    zones: impl Iterator<Item = &'z Text>,
+    zones: &Zones<'_>,
     view: &NodeClassView,
     options: &CatalogOptions,
     is_compatible: bool,
 ) -> Vec<Offering> {
     let source = Source { facts, view, options, is_compatible };
-    let mut offerings: Vec<_> = zones
-        .flat_map(|zone| {
-            [
-                source.offering(zone, CapacityType::Spot),
-                source.offering(zone, CapacityType::OnDemand),
-            ]
-        })
-        .flatten()
-        .chain(source.reserved())
-        .collect();
+    let in_zone = |zone: &Text| {
+        [CapacityType::Spot, CapacityType::OnDemand].map(|kind| source.offering(zone, kind))
+    };
+    let listed = zones.listed.iter().flat_map(|zone| in_zone(zone)).flatten();
+    let unlisted = zones.unlisted.iter().flat_map(|zone| in_zone(zone)).flatten();
+    let unlisted = unlisted.map(|offering| Offering { available: false, ..offering });
+    let mut offerings: Vec<_> = listed.chain(unlisted).chain(source.reserved()).collect();
     sort_offerings(&mut offerings);
     offerings
+}
+
+/// The zones of a type.
+pub(crate) struct Zones<'z> {
+    /// In which it is sold.
+    pub(crate) listed: Vec<&'z Text>,
+    /// In which it runs, and is not known to be sold.
+    pub(crate) unlisted: Vec<&'z Text>,
 }
 
 struct Source<'a> {
@@ -53,7 +58,7 @@ impl Source<'_> {
         if !self.facts.features.has(usage_class) {
             return None;
         }
-        let on_demand = self.facts.on_demand;
+        let on_demand = self.on_demand();
         let price = match capacity_type {
             CapacityType::Spot => self.spot_price(zone),
             CapacityType::OnDemand => on_demand,
@@ -71,8 +76,12 @@ impl Source<'_> {
     fn spot_price(&self, zone: &Text) -> Option<UsdPerHour> {
         match &self.options.spot_prices {
             Some(prices) => prices.get(&self.facts.name)?.get(zone).copied(),
-            None => Some(price::spot_estimate(self.facts, self.facts.on_demand?, zone)),
+            None => Some(price::spot_estimate(self.facts, self.on_demand()?, zone)),
         }
+    }
+
+    fn on_demand(&self) -> Option<UsdPerHour> {
+        Some(price::on_demand(self.facts.on_demand?, &self.options.region))
     }
 
     /// One offering for each reservation of the node class for this type. A reservation is there
@@ -86,7 +95,7 @@ impl Source<'_> {
             .map(|reservation| Offering {
                 zone: reservation.zone.clone(),
                 capacity_type: CapacityType::Reserved,
-                price: price::reserved(self.facts.on_demand.unwrap_or(UsdPerHour::ZERO)),
+                price: price::reserved(self.on_demand().unwrap_or(UsdPerHour::ZERO)),
                 available: !reservation.is_expiring
                     && self.is_available(&reservation.zone, CapacityType::Reserved),
                 reservation: Some(Reservation {

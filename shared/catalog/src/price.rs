@@ -1,11 +1,13 @@
 //! What an hour costs.
 //!
-//! On-demand prices are the list prices of us-east-1. Elsewhere they are estimates: the same
-//! figures. Spot prices are estimates everywhere, because real ones change by the hour: a share of
-//! the on-demand price by the kind of type ([`spot_share_permille`]), moved by up to 6 % either way
-//! for each type and zone so that zones differ as they do in EC2, and rounded to EC2's four
-//! decimals. The estimate depends on the names alone: the same today and tomorrow, here and there.
+//! On-demand prices are the list prices of us-east-1. Elsewhere they are estimates: those figures
+//! times the region's factor ([`factor_permille`]). Spot prices are estimates everywhere, because
+//! real ones change by the hour: a share of the on-demand price by the kind of type
+//! ([`spot_share_permille`]), moved by up to 6 % either way for each type and zone so that zones
+//! differ as they do in EC2, and rounded to EC2's four decimals. The estimate depends on the names
+//! alone: the same today and tomorrow, here and there.
 
+use domain::instance_type::{PriceSource, Pricing};
 use domain::money::UsdPerHour;
 
 use crate::facts::{Feature, InstanceTypeFacts};
@@ -13,28 +15,65 @@ use crate::facts::{Feature, InstanceTypeFacts};
 /// The region whose list prices the catalogue holds.
 pub const PRICED_REGION: &str = "us-east-1";
 
-/// How much a price can be relied on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PriceBasis {
-    /// As AWS publishes it.
-    Published,
-    /// Derived from a published price by a rule.
-    Estimate,
+/// The month in which AWS published them.
+pub const PRICED_IN: &str = "2026-07";
+
+/// What regions cost beside us-east-1, in thousandths: the list price of m5.large there, or of
+/// m6i.large where m5 is not sold. Other types differ by a few percent from that. For ca-west-1,
+/// il-central-1 and ap-southeast-5 a region near by stands in.
+const FACTORS_PERMILLE: [(&str, u32); 31] = [
+    ("af-south-1", 1323),
+    ("ap-east-1", 1375),
+    ("ap-northeast-1", 1292),
+    ("ap-northeast-2", 1229),
+    ("ap-northeast-3", 1292),
+    ("ap-south-1", 1052),
+    ("ap-south-2", 1052),
+    ("ap-southeast-1", 1250),
+    ("ap-southeast-2", 1250),
+    ("ap-southeast-3", 1250),
+    ("ap-southeast-4", 1250),
+    ("ap-southeast-5", 1250),
+    ("ca-central-1", 1115),
+    ("ca-west-1", 1115),
+    ("eu-central-1", 1198),
+    ("eu-central-2", 1318),
+    ("eu-north-1", 1063),
+    ("eu-south-1", 1167),
+    ("eu-south-2", 1115),
+    ("eu-west-1", 1115),
+    ("eu-west-2", 1156),
+    ("eu-west-3", 1167),
+    ("il-central-1", 1198),
+    ("me-central-1", 1229),
+    ("me-south-1", 1229),
+    ("sa-east-1", 1594),
+    ("us-east-1", 1000),
+    ("us-east-2", 1000),
+    ("us-gov-west-1", 1260),
+    ("us-west-1", 1167),
+    ("us-west-2", 1000),
+];
+
+/// What a region costs beside us-east-1, in thousandths; `None` for a region of which nothing is
+/// known.
+pub fn factor_permille(region: &str) -> Option<u32> {
+    let index = FACTORS_PERMILLE.binary_search_by(|(name, _)| (*name).cmp(region)).ok()?;
+    FACTORS_PERMILLE.get(index).map(|(_, factor)| *factor)
 }
 
-/// What on-demand prices of a region are based on; spot prices are estimates in every region.
-pub fn on_demand_basis(region: &str) -> PriceBasis {
-    if region == PRICED_REGION { PriceBasis::Published } else { PriceBasis::Estimate }
+/// The on-demand price in a region of which that in us-east-1 is given. A region of which nothing
+/// is known is taken to cost the same.
+pub fn on_demand(list_price: UsdPerHour, region: &str) -> UsdPerHour {
+    let factor = factor_permille(region).unwrap_or(1000);
+    let nanos = i128::from(list_price.nanos()) * i128::from(factor) / 1000;
+    UsdPerHour::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
-/// What to say beside prices of the region, in a sentence.
-pub fn note(region: &str) -> &'static str {
-    match on_demand_basis(region) {
-        PriceBasis::Published => "spot prices are estimates, on-demand prices are list prices",
-        PriceBasis::Estimate => {
-            "prices are estimates: on-demand from the list prices of us-east-1, spot a share of them"
-        }
-    }
+/// What the catalogue's prices of a region are.
+pub fn pricing(region: &str) -> Pricing {
+    let source = if region == PRICED_REGION { PriceSource::Listed } else { PriceSource::Estimated };
+    Pricing { source, as_of: Some(PRICED_IN.into()) }
 }
 
 /// How far zones' spot prices lie from the type's, at most, in thousandths.
@@ -139,10 +178,16 @@ mod tests {
     }
 
     #[test]
-    fn only_the_priced_region_has_published_prices() {
-        assert_eq!(on_demand_basis("us-east-1"), PriceBasis::Published);
-        assert_eq!(on_demand_basis("eu-west-1"), PriceBasis::Estimate);
-        assert!(note("us-east-1").starts_with("spot prices are estimates"));
-        assert!(note("eu-west-1").starts_with("prices are estimates"));
+    fn regions_are_listed_by_name_once() {
+        assert!(FACTORS_PERMILLE.is_sorted_by(|a, b| a.0 < b.0));
+    }
+
+    #[test]
+    fn other_regions_are_priced_by_their_factor() {
+        assert_eq!(on_demand(ON_DEMAND, "us-east-1"), ON_DEMAND);
+        assert_eq!(on_demand(ON_DEMAND, "ap-northeast-2").nanos(), 117_984_000);
+        assert_eq!(on_demand(ON_DEMAND, "moon-1"), ON_DEMAND);
+        assert_eq!(pricing("us-east-1").source, PriceSource::Listed);
+        assert_eq!(pricing("eu-west-1").source, PriceSource::Estimated);
     }
 }

@@ -88,7 +88,7 @@ pub struct Reservation {
 }
 
 /// An instance type as a node class offers it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstanceType {
     /// The name, such as `m7i.large`.
     pub name: Text,
@@ -104,11 +104,37 @@ pub struct InstanceType {
     pub offerings: Vec<Offering>,
 }
 
+/// How much prices can be relied on.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, EnumString, IntoStaticStr,
+)]
+#[strum(serialize_all = "lowercase")]
+pub enum PriceSource {
+    /// On-demand prices are the region's list prices; spot prices are estimates.
+    Listed,
+    /// All prices are derived from those of another region.
+    Estimated,
+    /// Somebody else gave them, and answers for them.
+    #[default]
+    Imported,
+}
+
+/// What is known of all prices together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pricing {
+    /// How much they can be relied on.
+    pub source: PriceSource,
+    /// The day or month that they are of, as ISO 8601 writes it; `None` where that is not known.
+    pub as_of: Option<Text>,
+}
+
 /// The instance types on offer: for one region, as one node class or another sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstanceTypes {
     /// The region, which every node is labelled with.
     pub region: Option<Text>,
+    /// Where prices come from.
+    pub pricing: Pricing,
     /// Zone ids by zone name, where they are known.
     pub zone_ids: BTreeMap<Text, Text>,
     /// What node classes see that are not listed apart, by type name.

@@ -22,6 +22,11 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 /// `karpenter.sh/capacity-type`: `spot`, `on-demand` or `reserved`.
 pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
+/// `eks.amazonaws.com/capacityType`, on nodes of managed node groups: `ON_DEMAND`, `SPOT` or
+/// `CAPACITY_BLOCK`.
+pub const NODE_GROUP_CAPACITY_TYPE: &str = "eks.amazonaws.com/capacityType";
+/// `node.kubernetes.io/lifecycle`, by which other tools say how a node was bought.
+pub const LIFECYCLE: &str = "node.kubernetes.io/lifecycle";
 /// `karpenter.sh/nodepool`.
 pub const NODE_POOL: &str = "karpenter.sh/nodepool";
 /// `karpenter.sh/registered`, set to `true` once the Node of a NodeClaim has joined.

@@ -14,6 +14,7 @@ pub mod money;
 pub mod node;
 pub mod node_claim;
 pub mod node_class;
+pub mod node_offering;
 pub mod node_pool;
 pub mod overlay;
 pub mod pdb;

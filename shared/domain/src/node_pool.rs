@@ -64,12 +64,19 @@ impl NodePool {
         total: u32,
         now: Timestamp,
     ) -> Option<u32> {
-        self.disruption
-            .budgets
-            .iter()
-            .filter(|budget| budget.applies(reason, now))
-            .map(|budget| budget.nodes.of(total))
-            .min()
+        self.strictest_budget(reason, total, now).map(|budget| budget.nodes.of(total))
+    }
+
+    /// The budget that lets the fewest nodes, of a total, go for a reason at a moment; `None` when
+    /// no budget applies.
+    pub fn strictest_budget(
+        &self,
+        reason: DisruptionReason,
+        total: u32,
+        now: Timestamp,
+    ) -> Option<&Budget> {
+        let applying = self.disruption.budgets.iter().filter(|own| own.applies(reason, now));
+        applying.min_by_key(|budget| budget.nodes.of(total))
     }
 }
 

@@ -9,6 +9,7 @@ use std::fmt;
 
 use crate::Text;
 use crate::drift::DriftReason;
+use crate::pdb::CountOrPercent;
 use crate::pod::PodKey;
 use crate::resource::RoundedAmount;
 use crate::taint::Taint;
@@ -458,6 +459,34 @@ fn too_small(
     )
 }
 
+/// How many nodes a budget allows, as a sum: `10% of 22 nodes are 3, 2 are leaving or not ready`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BudgetSum {
+    /// What the budget says.
+    pub nodes: CountOrPercent,
+    /// Nodes of the pool.
+    pub total: u32,
+    /// Those of them that are leaving or not ready, which a budget counts as disrupted.
+    pub unavailable: u32,
+}
+
+impl fmt::Display for BudgetSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nodes, total, unavailable } = *self;
+        match nodes {
+            CountOrPercent::Count(count) => write!(f, "{count} of {total} nodes")?,
+            CountOrPercent::Percent(percent) => {
+                write!(f, "{percent}% of {total} nodes are {}", nodes.of(total))?;
+            }
+        }
+        match unavailable {
+            0 => Ok(()),
+            1 => f.write_str(", 1 is leaving or not ready"),
+            many => write!(f, ", {many} are leaving or not ready"),
+        }
+    }
+}
+
 /// Why a node is not disrupted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum NotDisruptable {
@@ -482,7 +511,10 @@ pub enum NotDisruptable {
     #[error("pods are expected on it")]
     Nominated,
     /// Its pool has no disruptions left.
-    #[error("the budgets of NodePool {node_pool} allow {allowed} {reason} disruptions now")]
+    #[error(
+        "the budgets of NodePool {node_pool} allow {allowed} {reason} disruptions now{}",
+        sum.as_ref().map(|sum| format!(": {sum}")).unwrap_or_default()
+    )]
     Budget {
         /// The NodePool.
         node_pool: Text,
@@ -490,6 +522,8 @@ pub enum NotDisruptable {
         reason: DisruptionReason,
         /// How many are allowed, those under way taken off.
         allowed: u32,
+        /// How that comes about, where it is known.
+        sum: Option<BudgetSum>,
     },
     /// `consolidateAfter` has not passed.
     #[error("a pod came or went less than {0} ago (consolidateAfter)")]
@@ -501,8 +535,11 @@ pub enum NotDisruptable {
     #[error("NodePool {0} does not exist")]
     NoNodePool(Text),
     /// Its instance type, zone or capacity type is not in the catalogue.
-    #[error("its price is not known: {0}")]
-    UnknownPrice(Text),
+    #[error(
+        "its price is not known: the catalogue lacks its instance type, or has it in other zones \
+         or capacity types only"
+    )]
+    UnknownPrice,
     /// Its pods have no other place, nor on anything cheaper.
     #[error("{0}")]
     NotWorthIt(Text),
@@ -526,8 +563,16 @@ pub enum NotDisruptable {
         unfit: NodePoolUnfit,
     },
     /// It has drifted, and another node is replaced first.
-    #[error("it has drifted ({0}): one node is replaced at a time, and another comes first")]
-    DriftLater(DriftReason),
+    #[error(
+        "it has drifted ({drift}): one node is replaced at a time, and {} comes first",
+        before.as_deref().unwrap_or("another")
+    )]
+    DriftLater {
+        /// How it has drifted.
+        drift: DriftReason,
+        /// The node that is replaced first, where this plan replaces one.
+        before: Option<Text>,
+    },
     /// Something that this version does not do yet.
     #[error("{0} is not supported yet")]
     NotSupportedYet(Text),

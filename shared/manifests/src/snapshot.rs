@@ -7,6 +7,7 @@ mod collect;
 mod daemon;
 mod expansion;
 mod foreign;
+mod missing;
 mod priority;
 mod settle;
 
@@ -23,7 +24,8 @@ pub use collect::{CollectedObjects, ObjectCollector};
 /// The cluster that the objects describe, at a moment.
 ///
 /// Where an object is given twice the later one counts, with a warning. Workloads that own no pod
-/// among the objects are expanded to pending pods `NAME-0`, `NAME-1`, …. The order of the objects
+/// among the objects are expanded to pending pods `NAME-0`, `NAME-1`, …, and pods of DaemonSets
+/// that are not among them stand in for those. The order of the objects
 /// makes no difference but to the order of lists. InstanceCatalogs among the objects are the
 /// caller's to read.
 pub fn snapshot(
@@ -38,7 +40,7 @@ pub fn snapshot(
     for located in objects {
         collector.add(located.value);
     }
-    let collected = collector.complete_with_missing_pods();
+    let collected = collector.complete_picked();
     warnings.extend(collected.warnings);
     let snapshot = ClusterSnapshot {
         settings,

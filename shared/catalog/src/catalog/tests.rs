@@ -220,3 +220,22 @@ fn spot_prices_that_ec2_states_replace_estimates_and_a_zone_without_one_sells_no
     assert!(!offering(m5, "us-east-1b", CapacityType::Spot).available);
     assert!(offering(m5, "us-east-1b", CapacityType::OnDemand).available);
 }
+
+#[test]
+fn what_runs_is_sold_where_it_runs() {
+    let catalog = embedded().unwrap();
+    let running = |name: &str, zone: &str| (Text::from(name), Text::from(zone));
+    let options = CatalogOptions {
+        running: [running("c6a.4xlarge", "ap-northeast-2c"), running("m5.large", "moon-1a")].into(),
+        ..CatalogOptions::of("ap-northeast-2")
+    };
+    let types = catalog.instance_types(&[], &options);
+    let of = |name: &str, zone: &str| {
+        let own = types.default.iter().find(|own| &*own.name == name).unwrap();
+        let own = own.offerings.iter().find(|own| &*own.zone == zone).unwrap().clone();
+        (own.available, own.price > UsdPerHour::ZERO)
+    };
+    assert_eq!(of("c6a.4xlarge", "ap-northeast-2c"), (false, true));
+    assert_eq!(of("m5.large", "moon-1a"), (false, true));
+    assert_eq!(of("m5.large", "ap-northeast-2a"), (true, true));
+}

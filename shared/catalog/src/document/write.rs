@@ -17,6 +17,12 @@ pub fn write(types: &InstanceTypes, name: &str) -> Value {
     if let Some(region) = &types.region {
         spec.insert("region".to_owned(), json!(**region));
     }
+    let source: &str = types.pricing.source.into();
+    let mut pricing = Map::from_iter([("source".to_owned(), json!(source))]);
+    if let Some(as_of) = &types.pricing.as_of {
+        pricing.insert("asOf".to_owned(), json!(**as_of));
+    }
+    spec.insert("pricing".to_owned(), pricing.into());
     if !types.zone_ids.is_empty() {
         let ids: Map<String, Value> =
             types.zone_ids.iter().map(|(zone, id)| (zone.to_string(), json!(**id))).collect();

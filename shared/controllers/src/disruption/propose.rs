@@ -156,7 +156,7 @@ fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
     match reason {
         // It is starting, in use, or due with one of the next commands: no event.
         NotDisruptable::Unconsolidatable(Unconsolidatable::Later { .. })
-        | NotDisruptable::DriftLater(_)
+        | NotDisruptable::DriftLater { .. }
         | NotDisruptable::NotInitialized
         | NotDisruptable::Nominated
         | NotDisruptable::ConsolidateAfter(_) => None,
@@ -169,7 +169,7 @@ fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
         | NotDisruptable::TooManyUnhealthy { .. } => Some(EventReason::DisruptionBlocked),
         NotDisruptable::Policy(..)
         | NotDisruptable::NoNodePool(_)
-        | NotDisruptable::UnknownPrice(_)
+        | NotDisruptable::UnknownPrice
         | NotDisruptable::NotWorthIt(_)
         | NotDisruptable::Unconsolidatable(_)
         | NotDisruptable::NotSupportedYet(_) => Some(EventReason::Unconsolidatable),

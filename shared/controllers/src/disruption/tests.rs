@@ -399,7 +399,7 @@ fn what_waits_for_its_budget_holds_nothing_else_up_for_more_than_a_minute() {
     }
     let blocked = |_: &ClusterSnapshot, own: &PlannedDisruption| {
         let node_pool = "default".into();
-        Err(NotDisruptable::Budget { node_pool, reason: own.reason, allowed: 0 })
+        Err(NotDisruptable::Budget { node_pool, reason: own.reason, allowed: 0, sum: None })
     };
     let mut proposed = Vec::new();
     for seconds in [30, 40] {
@@ -416,7 +416,7 @@ fn what_waits_for_its_budget_holds_nothing_else_up_for_more_than_a_minute() {
 fn a_proposal_waits_for_its_budget_as_long_as_other_nodes_are_leaving() {
     let blocked = |_: &ClusterSnapshot, own: &PlannedDisruption| {
         let node_pool = "default".into();
-        Err(NotDisruptable::Budget { node_pool, reason: own.reason, allowed: 0 })
+        Err(NotDisruptable::Budget { node_pool, reason: own.reason, allowed: 0, sum: None })
     };
     let events_with = |other_leaves: bool| {
         let world = world_with_an_empty_node();

@@ -1,10 +1,15 @@
 //! Objects of a cluster, sorted by kind.
 
+use std::collections::BTreeSet;
+
 use domain::node_claim::NodeClaim;
+use domain::pod::ObjectKey;
 use domain::snapshot::ClusterObjects;
 
+use super::daemon;
 use super::expansion;
 use super::foreign::drop_foreign;
+use super::missing;
 use super::settle::{Settled, Unsettled};
 use crate::error::Warning;
 use crate::object::Object;
@@ -71,13 +76,21 @@ impl ObjectCollector {
         collected(objects, node_claims, unsettled.settle())
     }
 
-    /// Like [`ObjectCollector::complete`], with pending pods `NAME-0`, `NAME-1`, … for workloads
-    /// that own no pod among the objects.
-    pub fn complete_with_missing_pods(self) -> CollectedObjects {
+    /// Like [`ObjectCollector::complete`], for objects that somebody picked: with pending pods
+    /// `NAME-0`, `NAME-1`, … for workloads that own no pod among them, with what stands in for
+    /// DaemonSets that are missing though their pods are there, and with a warning for each kind
+    /// that is missing though something needs it.
+    pub fn complete_picked(self) -> CollectedObjects {
         let Self { objects, node_claims, unsettled } = self;
+        let known: BTreeSet<ObjectKey> =
+            unsettled.daemon_sets.iter().map(|own| own.daemon_set.key.clone()).collect();
         let mut settled = unsettled.settle();
-        let missing = expansion::missing_pods(&settled.workloads, &settled.pods);
-        settled.pods.extend(missing);
+        let expanded = expansion::missing_pods(&settled.workloads, &settled.pods);
+        let stand_ins = daemon::unknown_daemon_sets(&known, &settled.pods);
+        let warnings = missing::warnings(&objects, &settled.pods, &stand_ins);
+        settled.pods.extend(expanded);
+        settled.daemon_sets.extend(stand_ins);
+        settled.warnings.extend(warnings);
         collected(objects, node_claims, settled)
     }
 }

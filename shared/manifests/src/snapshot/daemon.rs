@@ -1,12 +1,15 @@
 //! What the pods of DaemonSets take of a node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use domain::pod::{ObjectKey, OwnerKind, Pod, PodSpec};
-use domain::workload::DaemonSet;
+use domain::pod::{NodeSelectorTerm, ObjectKey, OwnerKind, Pod, PodSpec};
+use domain::workload::{DaemonSet, PodTemplate};
 
 use crate::kubernetes::DaemonSetObject;
+
+/// The field of Nodes by which a DaemonSet's controller binds its pods.
+const NODE_NAME_FIELD: &str = "metadata.name";
 
 /// The DaemonSets that new nodes will run, with the requests and ports of the newest running pod of
 /// each: admission may have changed the template's. Those being deleted are left out.
@@ -33,6 +36,35 @@ pub(super) fn daemon_sets(objects: Vec<DaemonSetObject>, pods: &[Pod]) -> Vec<Da
             daemon_set
         })
         .collect()
+}
+
+/// What stands in for DaemonSets that are not known though their pods run: the newest pod of each,
+/// without the node that its DaemonSet's controller chose. By namespace and name.
+pub(super) fn unknown_daemon_sets(known: &BTreeSet<ObjectKey>, pods: &[Pod]) -> Vec<DaemonSet> {
+    let newest = newest_pods(pods).into_iter().filter(|(key, _)| !known.contains(key));
+    newest
+        .map(|(key, pod)| {
+            let spec = Arc::new(PodSpec {
+                required_node_terms: without_node_name(&pod.spec),
+                ..PodSpec::clone(&pod.spec)
+            });
+            DaemonSet { key, template: PodTemplate { labels: pod.labels.clone(), spec } }
+        })
+        .collect()
+}
+
+/// Required node terms without those on the node's name, which the controller adds to each pod of a
+/// DaemonSet. `None` where nothing else was required.
+///
+/// Source: <https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/>.
+fn without_node_name(spec: &PodSpec) -> Option<Vec<NodeSelectorTerm>> {
+    let terms = spec.required_node_terms.as_ref()?.iter().map(|term| {
+        let fields = term.fields.iter().filter(|field| &*field.key != NODE_NAME_FIELD);
+        NodeSelectorTerm { fields: fields.cloned().collect(), ..term.clone() }
+    });
+    let terms: Vec<NodeSelectorTerm> = terms.collect();
+    let is_open = |term: &NodeSelectorTerm| term.fields.is_empty() && term.expressions.is_empty();
+    (!terms.iter().any(is_open)).then_some(terms)
 }
 
 /// The newest pod that runs on a node, by DaemonSet; of several made at once, the last by name.

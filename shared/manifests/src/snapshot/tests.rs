@@ -286,3 +286,84 @@ proptest! {
         }
     }
 }
+
+const DAEMON_PODS: &str = "
+---
+kind: Pod
+metadata:
+  name: agent-old
+  namespace: kube-system
+  creationTimestamp: 2026-01-01T00:00:00Z
+  ownerReferences: [{kind: DaemonSet, name: agent, controller: true}]
+spec:
+  nodeName: n-1
+  containers: [{resources: {requests: {cpu: 50m}}}]
+---
+kind: Pod
+metadata:
+  name: agent-new
+  namespace: kube-system
+  creationTimestamp: 2026-01-01T01:00:00Z
+  ownerReferences: [{kind: DaemonSet, name: agent, controller: true}]
+spec:
+  nodeName: n-2
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms:
+        - matchExpressions: [{key: kubernetes.io/os, operator: In, values: [linux]}]
+          matchFields: [{key: metadata.name, operator: In, values: [n-2]}]
+  containers: [{resources: {requests: {cpu: 70m}}}]
+";
+
+#[test]
+fn pods_stand_in_for_a_daemon_set_that_is_not_there() {
+    let (snapshot, warnings) = look(DAEMON_PODS);
+    let [daemon_set] = snapshot.objects.daemon_sets.as_slice() else { panic!("{snapshot:?}") };
+    assert_eq!(daemon_set.key.to_string(), "kube-system/agent");
+    assert_eq!(daemon_set.template.spec.requests.get(CPU), 70, "of the newest pod");
+    let terms = daemon_set.template.spec.required_node_terms.as_ref().unwrap();
+    assert_eq!((terms[0].expressions.len(), terms[0].fields.len()), (1, 0));
+    assert_eq!(
+        warnings,
+        ["DaemonSets are not in the input though 2 of their pods are (kube-system/agent): new \
+          nodes are planned with room for such pods"]
+    );
+}
+
+#[test]
+fn a_daemon_set_that_is_there_needs_no_stand_in() {
+    let daemon_set = "
+---
+kind: DaemonSet
+metadata: {name: agent, namespace: kube-system}
+spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}}}
+";
+    let (snapshot, warnings) = look(&format!("{DAEMON_PODS}{daemon_set}"));
+    assert_eq!((snapshot.objects.daemon_sets.len(), warnings), (1, vec![]));
+}
+
+#[test]
+fn kinds_that_others_need_are_missed() {
+    let pod = "
+---
+kind: Node
+metadata: {name: n-1, labels: {karpenter.sh/nodepool: default}}
+---
+kind: Pod
+metadata: {name: db-0, ownerReferences: [{kind: StatefulSet, name: db, controller: true}]}
+spec: {nodeName: n-1, volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]}
+";
+    let claim = "
+---
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {volumeName: pv-1}
+";
+    let (_, warnings) = look(pod);
+    let missed = |kind: &str| warnings.iter().any(|own| own.starts_with(&format!("no {kind} is")));
+    assert!(missed("PodDisruptionBudget") && missed("PersistentVolumeClaim") && missed("CSINode"));
+    let (_, warnings) = look(&format!("{pod}{claim}"));
+    let missed = |kind: &str| warnings.iter().any(|own| own.starts_with(&format!("no {kind} is")));
+    assert!(!missed("PersistentVolumeClaim") && missed("PersistentVolume"), "{warnings:?}");
+}

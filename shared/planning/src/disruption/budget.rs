@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::Text;
 use domain::label;
-use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::reason::{BudgetSum, DisruptionReason, NotDisruptable};
 
 use super::figures::count;
 use crate::ids::NodeIx;
@@ -15,6 +15,8 @@ use crate::model::node::NodeView;
 pub(super) struct Allowance {
     /// `None` where no budget applies.
     left: BTreeMap<(Text, DisruptionReason), Option<u32>>,
+    /// How that comes about, where a budget applies.
+    sums: BTreeMap<(Text, DisruptionReason), BudgetSum>,
     /// By NodePool, its nodes that could be disrupted at all.
     available: BTreeMap<Text, u32>,
     /// Nodes disrupted by this plan, by pool, whatever the reason.
@@ -38,11 +40,17 @@ impl Allowance {
 
     /// As if there were no budgets.
     pub(super) const fn unlimited() -> Self {
-        Self { left: BTreeMap::new(), available: BTreeMap::new(), taken: BTreeMap::new() }
+        Self {
+            left: BTreeMap::new(),
+            sums: BTreeMap::new(),
+            available: BTreeMap::new(),
+            taken: BTreeMap::new(),
+        }
     }
 
     fn of_members(model: &Model, is_member: impl Fn(&NodeView) -> bool) -> Self {
         let mut left = BTreeMap::new();
+        let mut sums = BTreeMap::new();
         let mut available = BTreeMap::new();
         for pool in &model.snapshot.objects.node_pools {
             let members: Vec<_> = model
@@ -65,14 +73,18 @@ impl Allowance {
                 })
                 .count();
             available.insert(pool.name.clone(), count(members.len() - unavailable));
+            let (total, unavailable) = (count(members.len()), count(unavailable));
             for reason in VOLUNTARY {
-                let allowed = pool
-                    .allowed_disruptions(reason, count(members.len()), model.snapshot.now)
-                    .map(|allowed| allowed.saturating_sub(count(unavailable)));
+                let budget = pool.strictest_budget(reason, total, model.snapshot.now);
+                let allowed = budget.map(|own| own.nodes.of(total).saturating_sub(unavailable));
                 left.insert((pool.name.clone(), reason), allowed);
+                if let Some(budget) = budget {
+                    let sum = BudgetSum { nodes: budget.nodes, total, unavailable };
+                    sums.insert((pool.name.clone(), reason), sum);
+                }
             }
         }
-        Self { left, available, taken: BTreeMap::new() }
+        Self { left, sums, available, taken: BTreeMap::new() }
     }
 
     /// How many nodes of each pool could go for each reason before any of this plan.
@@ -107,12 +119,15 @@ impl Allowance {
             }
         }
         for (pool, wanted) in wanted {
-            let allowed = self.left.get(&(pool.clone(), reason)).copied().flatten();
+            let key = (pool.clone(), reason);
+            let allowed = self.left.get(&key).copied().flatten();
             let taken = self.taken.get(pool).copied().unwrap_or(0);
             if let Some(allowed) = allowed
                 && taken + wanted > allowed
             {
-                return Err(NotDisruptable::Budget { node_pool: pool.clone(), reason, allowed });
+                let sum = self.sums.get(&key).copied();
+                let node_pool = pool.clone();
+                return Err(NotDisruptable::Budget { node_pool, reason, allowed, sum });
             }
         }
         Ok(())

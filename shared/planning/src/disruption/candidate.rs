@@ -168,11 +168,12 @@ impl Candidate {
         }
     }
 
-    /// The first thing that blocks it.
-    pub(super) fn blocked_by(&self) -> Option<NotDisruptable> {
+    /// The first thing that blocks it; `before` is the drifted node that goes before it.
+    pub(super) fn blocked_by(&self, before: Option<&Text>) -> Option<NotDisruptable> {
         let can_drift = self.is_eventual();
         let keeps_room = self.is_empty && self.keeps_virtual_pods;
-        let drift = self.drifted.clone().filter(|_| can_drift).map(NotDisruptable::DriftLater);
+        let later = |drift| NotDisruptable::DriftLater { drift, before: before.cloned() };
+        let drift = self.drifted.clone().filter(|_| can_drift).map(later);
         let by_policy = || self.consolidatable().err();
         self.repair
             .held()

@@ -71,8 +71,7 @@ impl<'a> Disruptor<'_, 'a> {
         for candidate in self.candidates.iter().filter(|own| own.is_consolidatable()) {
             let node = candidate.node;
             if self.model.nodes[node].price().is_none() {
-                let name = self.model.nodes[node].name.clone();
-                blocked.push((node, NotDisruptable::UnknownPrice(name)));
+                blocked.push((node, NotDisruptable::UnknownPrice));
                 continue;
             }
             match self.allowance.check(self.model, node, DisruptionReason::Underutilized) {

@@ -119,12 +119,15 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         let mut reported: BTreeSet<Text> =
             self.blocked.iter().map(|blocked| blocked.node.clone()).collect();
         reported.extend(self.disruptions.iter().flat_map(|own| own.nodes.iter().cloned()));
+        let is_drift = |own: &&PlannedDisruption| own.reason == DisruptionReason::Drifted;
+        let replaced = self.disruptions.iter().find(is_drift);
+        let replaced = replaced.and_then(|own| own.nodes.first()).cloned();
         for index in 0..self.candidates.len() {
             let candidate = &self.candidates[index];
             if reported.contains(self.model.nodes[candidate.node].name) {
                 continue;
             }
-            if let Some(reason) = candidate.blocked_by() {
+            if let Some(reason) = candidate.blocked_by(replaced.as_ref()) {
                 self.block(candidate.node, reason);
             }
         }

@@ -114,7 +114,7 @@ fn requirement_drift(claim: &NodeClaim, pool: &NodePool) -> Option<DriftReason> 
 
 /// Whether the type is no longer sold in the node's zone and capacity type. Offerings count whether
 /// they can be launched now or not. A reservation that has ended leaves its instances running on
-/// demand.
+/// demand. Of a zone in which nothing is sold nothing is known.
 fn instance_type_drift(
     snapshot: &ClusterSnapshot,
     node: &NodeView,
@@ -124,10 +124,15 @@ fn instance_type_drift(
     if age < INSTANCE_TYPE_GRACE || !node.labels.contains_key(label::INSTANCE_TYPE) {
         return None;
     }
+    let zone = node.labels.get(label::ZONE)?;
+    let node_class = node.node_pool.map_or("", |pool| &*pool.template.node_class_ref.name);
+    let mut sold = snapshot.instance_types.of(node_class).iter().flat_map(|own| &own.offerings);
+    if !sold.any(|offering| offering.zone == *zone) {
+        return None;
+    }
     let Some(instance_type) = node.instance_type else {
         return Some(DriftReason::InstanceTypeNotFound);
     };
-    let zone = node.labels.get(label::ZONE)?;
     let is_of_capacity_type = |sold: CapacityType| match node.capacity_type() {
         Some(CapacityType::Reserved) => sold != CapacityType::Spot,
         Some(own) => sold == own,

@@ -133,7 +133,7 @@ fn still_due(
         return Err(NotDisruptable::Nominated);
     }
     if reason == DisruptionReason::Underutilized && model.nodes[candidate.node].price().is_none() {
-        return Err(NotDisruptable::UnknownPrice(name.clone()));
+        return Err(NotDisruptable::UnknownPrice);
     }
     Ok(())
 }

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use domain::instance_type::{CapacityType, InstanceType, Offering};
+use domain::instance_type::{CapacityType, InstanceType};
 use domain::label::{self, Labels};
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim};
+use domain::node_offering::{capacity_type_of, offering_of};
 use domain::node_pool::{NeverOr, NodePool};
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
@@ -71,28 +72,14 @@ impl NodeView<'_> {
         }
     }
 
-    /// Its capacity type, by the label.
+    /// How it was bought, by its labels.
     pub(crate) fn capacity_type(&self) -> Option<CapacityType> {
-        self.labels.get(label::CAPACITY_TYPE).and_then(|word| CapacityType::parse(word))
-    }
-
-    /// The offering it was launched from, by its labels.
-    pub(crate) fn offering(&self) -> Option<&Offering> {
-        let zone = self.labels.get(label::ZONE)?;
-        let capacity_type = self.capacity_type()?;
-        self.instance_type?.offerings.iter().find(|offering| {
-            offering.zone == *zone
-                && offering.capacity_type == capacity_type
-                && match (&offering.reservation, self.labels.get(label::RESERVATION_ID)) {
-                    (Some(reservation), Some(id)) => reservation.id == *id,
-                    _ => true,
-                }
-        })
+        capacity_type_of(&self.labels)
     }
 
     /// What it costs by the catalogue; `None` where the catalogue does not say.
     pub(crate) fn price(&self) -> Option<UsdPerHour> {
-        self.offering().map(|offering| offering.price)
+        offering_of(&self.labels, self.instance_type?).map(|offering| offering.price)
     }
 }
 

@@ -3,7 +3,7 @@
 use domain::SignedDuration;
 use domain::budget::{Budget, BudgetWindow};
 use domain::pdb::CountOrPercent::{Count, Percent};
-use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::reason::{BudgetSum, DisruptionReason, NotDisruptable};
 use domain::taint::Taint;
 
 use crate::testing::{Cluster, budget, cluster, disrupted_for, node, pod};
@@ -80,8 +80,20 @@ fn what_a_budget_blocks_is_reported() {
         NotDisruptable::Budget {
             node_pool: "default".into(),
             reason: DisruptionReason::Empty,
-            allowed: 1
+            allowed: 1,
+            sum: Some(BudgetSum { nodes: Count(1), total: 2, unavailable: 0 }),
         }
+    );
+}
+
+#[test]
+fn what_a_budget_allows_is_said_as_a_sum() {
+    let leaving = node("leaving").with(|node| node.taints.push(Taint::disrupted()));
+    let world = empty_nodes(21, &[budget(Percent(10))]).node(leaving);
+    assert_eq!(
+        world.blocked("n5").to_string(),
+        "the budgets of NodePool default allow 2 Empty disruptions now: 10% of 22 nodes are 3, 1 \
+         is leaving or not ready"
     );
 }
 

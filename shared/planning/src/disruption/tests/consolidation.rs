@@ -150,5 +150,5 @@ fn a_node_of_unknown_price_is_kept() {
         .label(CAPACITY_TYPE, "spot")
         .with_claim(|claim| claim.created = Some(minutes_ago(59)));
     let world = cluster().node(young).pod(pod("a").on("n1"));
-    assert_eq!(world.blocked("n1"), NotDisruptable::UnknownPrice("n1".into()));
+    assert_eq!(world.blocked("n1"), NotDisruptable::UnknownPrice);
 }

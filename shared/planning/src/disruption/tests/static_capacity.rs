@@ -275,7 +275,7 @@ fn while_one_is_being_replaced_the_next_waits() {
         .node(replaced)
         .in_flight(node("replacement").of_type("m.2xlarge"));
     assert_eq!(world.plan().disruptions, []);
-    assert!(matches!(world.blocked("n0"), NotDisruptable::DriftLater(_)));
+    assert!(matches!(world.blocked("n0"), NotDisruptable::DriftLater { .. }));
 }
 
 #[test]
