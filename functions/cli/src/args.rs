@@ -11,6 +11,13 @@ use controls::{
 use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
 
+/// How to save what a plan depends on.
+const EVERYTHING: &str = "\
+All that a plan depends on, from a live cluster:
+  kubectl get nodes,pods,daemonsets,deployments,statefulsets,replicasets,jobs,pdb,pvc,pv,\
+storageclasses,csinodes,namespaces,priorityclasses,nodepools,ec2nodeclasses,nodeclaims -A -o yaml
+and nodeoverlays, capacitybuffers and scaledobjects where the cluster has those kinds.";
+
 /// Gives an EKS cluster the nodes that its pods need, from outside the cluster.
 ///
 /// Without a command it runs a bundled scenario and shows what happens.
@@ -25,16 +32,19 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Show what one tick would do: what is launched, what is disrupted, what has no place, and why
+    #[command(after_help = EVERYTHING)]
     Plan(PlanArgs),
     /// Run a scenario through simulated time, over a cluster and a cloud in memory
     Simulate(SimulateArgs),
     /// Give every reason behind one decision
+    #[command(after_help = EVERYTHING)]
     Explain(ExplainArgs),
     /// List the instance types as the scheduler sees them
     Catalog(CatalogArgs),
     /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
     Convert(ConvertArgs),
     /// Show the nodes of a live cluster: what they hold, and what they cost
+    #[command(after_help = EVERYTHING)]
     Top(TopArgs),
     /// Stop all functions for a cluster; nodes stay as they are
     Pause(PauseArgs),

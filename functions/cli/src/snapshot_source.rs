@@ -6,11 +6,12 @@ mod instance_types;
 #[cfg(feature = "live")]
 mod live;
 mod node_classes;
+mod region;
 mod source;
 
 pub(crate) use error::SnapshotError;
 pub(crate) use files::print_problems;
-pub(crate) use instance_types::{catalog_file, embedded};
+pub(crate) use instance_types::{catalog_file, check_region, embedded};
 pub(crate) use node_classes::node_classes;
 pub(crate) use source::{LoadedSnapshot, SnapshotSource};
 

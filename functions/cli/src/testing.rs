@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering};
+use crate::view::pricing::{PriceNote, SaidBy};
+use domain::instance_type::{
+    CapacityType, InstanceType, InstanceTypes, Offering, PriceSource, Pricing,
+};
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
@@ -242,6 +245,8 @@ pub(crate) fn report() -> Report {
             view(Moment::Peak, 300, vec![row("ip-10-0-0-1", 900), row("ip-10-0-0-7", 500)]),
             view(Moment::End, 900, vec![row("ip-10-0-0-1", 1400)]),
         ],
+        region: Some("us-east-1".into()),
+        pricing: Pricing { source: PriceSource::Listed, as_of: Some("2026-07".into()) },
         cost: Cost {
             total_nano_usd: 16_000_000,
             peak_hourly: usd(0.0806),
@@ -265,4 +270,9 @@ pub(crate) fn report() -> Report {
         ],
         violations: Vec::new(),
     }
+}
+
+/// What is said beside the dollars of a plan.
+pub(crate) fn price_note() -> PriceNote {
+    PriceNote::of(&snapshot().instance_types, SaidBy::Catalog)
 }

@@ -7,5 +7,6 @@ pub(crate) mod comparison;
 pub(crate) mod money;
 pub(crate) mod node_row;
 pub(crate) mod pod_names;
+pub(crate) mod pricing;
 pub(crate) mod unschedulable;
 pub(crate) mod virtual_pods;

@@ -4,7 +4,9 @@
 pub(crate) mod claim;
 pub(crate) mod comparison;
 pub(crate) mod explanation;
+pub(crate) mod node;
 pub(crate) mod plan;
+pub(crate) mod pricing;
 pub(crate) mod simulation;
 pub(crate) mod top;
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use domain::instance_type::CapacityType;
+use domain::instance_type::{CapacityType, Pricing};
 use domain::money::{HOURS_PER_MONTH, UsdPerHour};
 use domain::pod::PodKey;
 use domain::reason::DisruptionReason;
@@ -29,6 +29,10 @@ pub struct Report {
     pub timeline: Vec<Entry>,
     /// The nodes after the first step of the timeline, at the dearest moment and at the end.
     pub views: Vec<View>,
+    /// The region that it ran in, where the catalogue says one.
+    pub region: Option<Text>,
+    /// Where prices come from.
+    pub pricing: Pricing,
     /// What it cost.
     pub cost: Cost,
     /// What its pods needed at least; where the scenario expects something of that.

@@ -204,6 +204,8 @@ impl Simulation {
             started: self.scenario.start,
             ended: world.now(),
             timeline: world.journal.entries().to_vec(),
+            region: world.ec2().types().region.clone(),
+            pricing: world.ec2().types().pricing.clone(),
             cost: Cost {
                 total_nano_usd: world.cost_nano_usd(),
                 peak_hourly,

@@ -10,6 +10,7 @@ use crate::commands::CommandError;
 use crate::snapshot_source::{self, catalog_file, embedded};
 use crate::status::Status;
 use crate::terminal::Canvas;
+use crate::view::pricing::{PriceNote, SaidBy};
 use crate::wire::json;
 use crate::{console, input, text};
 
@@ -47,7 +48,16 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
         return Err(CommandError::UnknownInstanceType(unknown.clone()));
     }
     let output = match args.output {
-        CatalogFormat::Table => text::catalog::catalog(&shown, Canvas::of_stdout()),
+        CatalogFormat::Table => {
+            let said_by = match (&args.catalog, &args.region) {
+                (Some(_), _) => SaidBy::Catalog,
+                (None, Some(_)) => SaidBy::Option,
+                (None, None) => SaidBy::Nothing,
+            };
+            let prices = PriceNote::of(&instance_types, said_by);
+            let table = text::catalog::catalog(&shown, Canvas::of_stdout());
+            format!("{table}\n{prices}\n")
+        }
         CatalogFormat::Json => {
             let narrowed = InstanceTypes {
                 default: Arc::new(shown),

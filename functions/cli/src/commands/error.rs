@@ -47,6 +47,14 @@ pub(crate) enum CommandError {
         /// Its name.
         name: String,
     },
+    /// The name is that of pods in several namespaces.
+    #[error("several pods are named {name}: {keys}")]
+    SeveralPods {
+        /// Their name.
+        name: String,
+        /// With their namespaces.
+        keys: String,
+    },
     /// No instance type has the name.
     #[error("no instance type in the catalogue is named {0}")]
     UnknownInstanceType(String),

@@ -62,14 +62,21 @@ fn rendered(
     plan: &Plan,
     violations: Vec<String>,
 ) -> Result<String, serde_json::Error> {
-    let LoadedSnapshot { snapshot, warnings, has_bad_input: _ } = loaded;
+    let LoadedSnapshot { snapshot, region_said_by: _, warnings, has_bad_input: _ } = loaded;
+    let prices = loaded.price_note();
     let cluster = args.source.settings.cluster.clone();
     match args.output {
-        OutputFormat::Text => Ok(text::plan::plan(snapshot, plan, Canvas::of_stdout())),
-        OutputFormat::Html => Ok(html::plan::plan(snapshot, plan, cluster.as_deref(), &violations)),
+        // The errors say what is wrong; that there is nothing to do would be a guess.
+        OutputFormat::Text if loaded.is_unreadable() => Ok(String::new()),
+        OutputFormat::Text => Ok(text::plan::plan(snapshot, plan, &prices, Canvas::of_stdout())),
+        OutputFormat::Html => {
+            Ok(html::plan::plan(snapshot, plan, &prices, cluster.as_deref(), &violations))
+        }
         OutputFormat::Json => {
-            let remarks = Remarks { cluster, warnings: warnings.clone(), violations };
-            json(&PlanDocument::new(plan, remarks))
+            let catalog = args.source.catalog.as_ref().map(|path| path.display().to_string());
+            let warnings = warnings.clone();
+            let remarks = Remarks { cluster, catalog, prices, warnings, violations };
+            json(&PlanDocument::new(snapshot, plan, remarks))
         }
     }
 }

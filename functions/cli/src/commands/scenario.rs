@@ -7,6 +7,7 @@ use simulation::scenario::{CatalogChoice, Scenario, ScenarioError};
 use crate::bundled::{self, Bundled};
 use crate::console;
 use crate::input::{self, InputError};
+use crate::snapshot_source::{SnapshotError, check_region};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +15,9 @@ pub(crate) enum SimulateError {
     /// The file cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// The region cannot be had.
+    #[error(transparent)]
+    Region(#[from] SnapshotError),
     /// Neither a file nor a bundled scenario.
     #[error("there is no file {0}, and no bundled scenario of that name: they are {1}")]
     Unknown(String, String),
@@ -81,11 +85,16 @@ pub(crate) fn with_variant(scenario: &Scenario, wanted: &str) -> Result<Scenario
 }
 
 /// Sets the region of the scenario, unless it has a catalogue of its own.
-pub(crate) fn set_region(scenario: &mut Scenario, region: &str) {
+pub(crate) fn set_region(scenario: &mut Scenario, region: &str) -> Result<(), SimulateError> {
     match &mut scenario.catalog {
-        CatalogChoice::Region(own) => *own = region.into(),
+        CatalogChoice::Region(own) => {
+            let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
+            check_region(&catalog, Some(region))?;
+            *own = region.into();
+        }
         CatalogChoice::Given(_) => console::warning(&format!(
             "--region {region} has no effect: the scenario brings its own catalogue"
         )),
     }
+    Ok(())
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
         scenario.seed = seed;
     }
     if let Some(region) = &args.settings.region {
-        scenario::set_region(&mut scenario, region);
+        scenario::set_region(&mut scenario, region)?;
     }
     if let Some(wanted) = &args.variant {
         scenario = scenario::with_variant(&scenario, wanted)?;

@@ -22,11 +22,13 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
         now: args.now,
         settings: domain::settings::Settings::default(),
     };
-    let LoadedSnapshot { snapshot, warnings, has_bad_input } = snapshot_source::load(&source)?;
+    let loaded = snapshot_source::load(&source)?;
+    let prices = loaded.price_note();
+    let LoadedSnapshot { snapshot, region_said_by: _, warnings, has_bad_input } = loaded;
     let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
     let output = match args.output {
-        TopFormat::Text => text::top::top(&cluster_use, Canvas::of_stdout()),
-        TopFormat::Json => json(&TopDocument::new(&cluster_use, warnings))?,
+        TopFormat::Text => text::top::top(&cluster_use, &prices, Canvas::of_stdout()),
+        TopFormat::Json => json(&TopDocument::new(&cluster_use, &prices, warnings))?,
     };
     console::write(&output)?;
     Ok(if has_bad_input { Status::BadInput } else { Status::Done })

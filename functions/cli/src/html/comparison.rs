@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use crate::html::page::page;
 use crate::text::comparison::{seconds, total};
 use crate::view::comparison::VariantRun;
+use crate::view::pricing::PriceNote;
 
 /// One row a variant, and what was not as expected.
 pub(crate) fn comparison(runs: &[VariantRun]) -> String {
@@ -25,6 +26,7 @@ pub(crate) fn comparison(runs: &[VariantRun]) -> String {
                 tbody { @for run in runs { (row(run)) } }
             }
         }
+        p.soft { "Dollars are " (PriceNote::from(report)) "." }
         @for run in runs { (unmet(run)) }
     };
     page(&report.scenario, &body)

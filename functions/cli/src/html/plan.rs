@@ -12,6 +12,7 @@ use crate::view::blocked::{self, BlockedGroup};
 use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
+use crate::view::pricing::PriceNote;
 use crate::view::unschedulable::groups;
 use crate::view::virtual_pods::{VirtualPodPlacements, VirtualPods, listed, share, sum};
 
@@ -20,6 +21,7 @@ use crate::view::virtual_pods::{VirtualPodPlacements, VirtualPods, listed, share
 pub(crate) fn plan(
     snapshot: &ClusterSnapshot,
     plan: &Plan,
+    prices: &PriceNote,
     cluster: Option<&str>,
     violations: &[String],
 ) -> String {
@@ -47,6 +49,14 @@ pub(crate) fn plan(
             ul { @for violation in violations { li { (violation) } } }
         }
         (figures(plan, totals))
+        p.soft { "Dollars are " (prices) "." }
+        @let without = node_row::without_price(&rows);
+        @if !without.is_empty() {
+            p.soft {
+                "Without " (counted(without.len(), "node")) " that the catalogue does not price: "
+                (without.join(", ")) "."
+            }
+        }
         @if !rows.is_empty() { h2 { "Nodes" } (node_table(&rows)) }
         (launches(node_claims, &virtual_pods))
         (places(placements))
@@ -66,7 +76,7 @@ fn figures(plan: &Plan, totals: &Totals) -> Markup {
             (figure(&Monthly(*hourly_after).to_string(), &format!("a month after ({hourly_after})")))
             (figure(&pending_pods.to_string(), "pods waited"))
             (figure(&plan.unschedulable.len().to_string(), "have no place"))
-            @if let Some(bound) = lower_bound {
+            @if let Some(bound) = lower_bound.filter(|_| !plan.node_claims.is_empty()) {
                 (figure(&bound.to_string(), "of new capacity at least, whatever the plan"))
             }
         }
@@ -196,7 +206,7 @@ mod tests {
     fn every_name_is_escaped() {
         let mut hostile = testing::plan();
         hostile.blocked[0].node = "<script>alert(1)</script>".into();
-        let page = plan(&testing::snapshot(), &hostile, Some("a & b"), &[]);
+        let page = plan(&testing::snapshot(), &hostile, &testing::price_note(), Some("a & b"), &[]);
         assert!(!page.contains("<script>"));
         assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
         assert!(page.contains("Plan for a &amp; b"));
@@ -205,15 +215,17 @@ mod tests {
     #[test]
     fn rules_that_the_plan_breaks_come_first() {
         let broken = ["limits: too many nodes".to_owned()];
-        let page = plan(&testing::snapshot(), &testing::plan(), None, &broken);
+        let prices = testing::price_note();
+        let page = plan(&testing::snapshot(), &testing::plan(), &prices, None, &broken);
         let place = |text: &str| page.find(text).unwrap();
         assert!(place("limits: too many nodes") < place("a month before"));
-        assert!(!plan(&testing::snapshot(), &testing::plan(), None, &[]).contains("Broken rules"));
+        let page = plan(&testing::snapshot(), &testing::plan(), &prices, None, &[]);
+        assert!(!page.contains("Broken rules"));
     }
 
     #[test]
     fn the_page_needs_nothing_from_elsewhere() {
-        let page = plan(&testing::snapshot(), &testing::plan(), None, &[]);
+        let page = plan(&testing::snapshot(), &testing::plan(), &testing::price_note(), None, &[]);
         for outside in ["http://", "https://", "src=", "href=", "@import", "url("] {
             assert!(!page.contains(outside), "{outside}");
         }
@@ -221,7 +233,13 @@ mod tests {
 
     #[test]
     fn virtual_pods_are_shown_apart() {
-        let page = plan(&testing::snapshot(), &testing::plan_with_virtual_pods(), None, &[]);
+        let page = plan(
+            &testing::snapshot(),
+            &testing::plan_with_virtual_pods(),
+            &testing::price_note(),
+            None,
+            &[],
+        );
         for part in [
             "4 pods, of which 3 virtual, for CapacityBuffer default/spare and ScaledObject default/evening",
             "1 virtual pod of ScaledObject default/evening",
@@ -233,7 +251,7 @@ mod tests {
 
     #[test]
     fn the_page_shows_every_part_of_the_plan() {
-        let page = plan(&testing::snapshot(), &testing::plan(), None, &[]);
+        let page = plan(&testing::snapshot(), &testing::plan(), &testing::price_note(), None, &[]);
         for part in ["default-x7k2p", "default-b2c3d", "ip-10-0-0-7", "default/huge", "$147.17"] {
             assert!(page.contains(part), "{part}");
         }

@@ -11,6 +11,7 @@ use crate::text::simulation::{distinct_views, moment_title, role, since_start};
 use crate::view::money::{Dollars, Monthly};
 use crate::view::node_row::NodeRow;
 use crate::view::pod_names::counted;
+use crate::view::pricing::PriceNote;
 
 /// The whole run.
 pub(crate) fn simulation(report: &Report) -> String {
@@ -18,6 +19,7 @@ pub(crate) fn simulation(report: &Report) -> String {
         h1 { (report.scenario) }
         p.about { (report.about) }
         (figures(report))
+        p.soft { "Dollars are " (PriceNote::from(report)) "." }
         (expectations(&report.expectations))
         (violations(report))
         @for view in distinct_views(report) { (nodes(view, report)) }

@@ -19,6 +19,14 @@ pub(crate) enum SnapshotError {
         #[source]
         source: CatalogError,
     },
+    /// `--region` names none that the embedded catalogue has.
+    #[error("region {region} is not known: it is none of {known}; for others give --catalog")]
+    UnknownRegion {
+        /// What was asked for.
+        region: String,
+        /// Those that are known.
+        known: String,
+    },
     /// The objects of the live cluster cannot be listed.
     #[error(transparent)]
     Live(#[from] LiveError),
@@ -35,7 +43,7 @@ pub(crate) enum LiveError {
     #[error(
         "a live cluster needs a build with a Kubernetes client: \
          `cargo install --path functions/cli --features live`; or save its objects: \
-         `kubectl get nodes,pods,nodepools,ec2nodeclasses,nodeclaims -A -o yaml`, \
+         the command at the end of `outrigger plan --help` does so; \
          and name the file with -f"
     )]
     NotBuiltIn,

@@ -4,11 +4,12 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use domain::Timestamp;
+use domain::instance_type::InstanceTypes;
 use manifests::{Object, Objects};
 
 use super::error::SnapshotError;
-use super::instance_types::{catalog_file, set_region, with_node_classes};
-use super::node_classes::{add_missing_node_classes, node_classes};
+use super::instance_types::{catalog_file, take_embedded, take_given};
+use super::node_classes::add_missing_node_classes;
 use super::source::{LoadedSnapshot, SnapshotSource};
 use crate::view::pod_names::counted;
 use crate::{console, input};
@@ -32,30 +33,31 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         console::warning(&warning);
         warnings.push(warning);
     }
-    let node_classes = node_classes(&objects);
-    let region = source.region;
-    let mut instance_types = match (source.catalog, inline_catalog(&objects)) {
-        (Some(path), _) => catalog_file(path)?,
-        (None, Some((file, document))) => catalog::document::from_value(document)
-            .map_err(|source| SnapshotError::CatalogFile { path: file.to_owned(), source })?,
-        (None, None) => {
+    let given = match (source.catalog, inline_catalog(&objects)) {
+        (Some(path), _) => Some(catalog_file(path)?),
+        (None, Some((file, document))) => Some(
+            catalog::document::from_value(document)
+                .map_err(|source| SnapshotError::CatalogFile { path: file.to_owned(), source })?,
+        ),
+        (None, None) => None,
+    };
+    let now = source.now.unwrap_or_else(Timestamp::now);
+    let settings = source.settings.clone();
+    let (mut snapshot, more) =
+        manifests::snapshot(objects, now, settings, InstanceTypes::default());
+    let chosen = match given {
+        Some(types) => take_given(&mut snapshot, types, source.region),
+        None => {
             let catalog = embedded_catalog.unwrap_or_else(catalog::embedded);
             let catalog = catalog.map_err(SnapshotError::EmbeddedCatalog)?;
-            with_node_classes(&catalog, &node_classes, region)
+            take_embedded(&mut snapshot, &catalog, source.region)?
         }
     };
-    if let Some(warning) = region.and_then(|region| set_region(&mut instance_types, region)) {
+    for warning in more.iter().map(ToString::to_string).chain(chosen.warnings) {
         console::warning(&warning);
         warnings.push(warning);
     }
-    let now = source.now.unwrap_or_else(Timestamp::now);
-    let (snapshot, more) =
-        manifests::snapshot(objects, now, source.settings.clone(), instance_types);
-    for warning in more {
-        console::warning(&warning);
-        warnings.push(warning.to_string());
-    }
-    Ok(LoadedSnapshot { snapshot, warnings, has_bad_input })
+    Ok(LoadedSnapshot { snapshot, region_said_by: chosen.said_by, warnings, has_bad_input })
 }
 
 /// Prints errors and warnings of reading, and the number of skipped objects by kind, to standard

@@ -1,13 +1,19 @@
 //! Instance types of a snapshot: of a catalogue in a file, or of the embedded one.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use catalog::{Catalog, CatalogOptions};
+use domain::Text;
 use domain::instance_type::InstanceTypes;
+use domain::label;
 use domain::node_class::Ec2NodeClass;
+use domain::snapshot::ClusterSnapshot;
 
 use super::error::SnapshotError;
+use super::region::{self, Region};
 use crate::input;
+use crate::view::pricing::SaidBy;
 
 /// The catalogue in a file.
 pub(crate) fn catalog_file(path: &Path) -> Result<InstanceTypes, SnapshotError> {
@@ -15,50 +21,128 @@ pub(crate) fn catalog_file(path: &Path) -> Result<InstanceTypes, SnapshotError> 
         .map_err(|source| SnapshotError::CatalogFile { path: path.display().to_string(), source })
 }
 
-/// The embedded catalogue with the node classes applied.
+/// The embedded catalogue with the node classes applied, of a region that it knows.
 pub(crate) fn embedded(
     node_classes: &[Ec2NodeClass],
     region: Option<&str>,
 ) -> Result<InstanceTypes, SnapshotError> {
     let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
-    Ok(with_node_classes(&catalog, node_classes, region))
+    check_region(&catalog, region)?;
+    let options = region.map_or_else(CatalogOptions::default, CatalogOptions::of);
+    Ok(catalog.instance_types(node_classes, &options))
 }
 
-/// A catalogue with node classes applied: they set the allocatable resources of each type.
-pub(super) fn with_node_classes(
+/// Whether the catalogue knows a region that somebody asked for.
+pub(crate) fn check_region(catalog: &Catalog, region: Option<&str>) -> Result<(), SnapshotError> {
+    match region {
+        Some(region) if !catalog.knows_region(region) => {
+            let known: Vec<&str> = catalog.regions().map(|(name, _)| &**name).collect();
+            Err(SnapshotError::UnknownRegion { region: region.to_owned(), known: known.join(", ") })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What instance types and their region were taken from.
+pub(super) struct Chosen {
+    /// What says which region they are of.
+    pub(super) said_by: SaidBy,
+    /// What its author may not expect.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Gives a snapshot the types of the embedded catalogue, for the region of `--region`, or else the
+/// one that its objects say.
+pub(super) fn take_embedded(
+    snapshot: &mut ClusterSnapshot,
     catalog: &Catalog,
-    node_classes: &[Ec2NodeClass],
-    region: Option<&str>,
-) -> InstanceTypes {
-    let mut options = CatalogOptions::default();
-    if let Some(region) = region {
-        options.region = region.into();
+    wanted: Option<&str>,
+) -> Result<Chosen, SnapshotError> {
+    check_region(catalog, wanted)?;
+    let said = region::of_objects(snapshot);
+    let mut warnings = Vec::new();
+    if let Some(said) = &said {
+        warnings.extend(other_regions(said, wanted));
+        if wanted.is_none() && !catalog.knows_region(&said.name) {
+            warnings.push(format!(
+                "region {} is not in the embedded catalogue: every type is taken to be sold in \
+                 its zones a, b and c at the prices of us-east-1; give --catalog",
+                said.name
+            ));
+        }
     }
-    catalog.instance_types(node_classes, &options)
+    let said_by = match (wanted, &said) {
+        (Some(_), _) => SaidBy::Option,
+        (None, Some(said)) => said.said_by.clone(),
+        (None, None) => SaidBy::Nothing,
+    };
+    let region = wanted.or(said.as_ref().map(|said| &*said.name));
+    let mut options = region.map_or_else(CatalogOptions::default, CatalogOptions::of);
+    options.running = running(snapshot);
+    snapshot.instance_types = catalog.instance_types(&snapshot.objects.node_classes, &options);
+    Ok(Chosen { said_by, warnings })
 }
 
-/// Sets the region of a catalogue that names none.
-///
-/// A catalogue that names another region keeps it, as its zones and prices are of that region; the
-/// warning says so.
-pub(super) fn set_region(instance_types: &mut InstanceTypes, wanted: &str) -> Option<String> {
-    match &instance_types.region {
-        Some(own) if **own == *wanted => None,
-        Some(own) => {
-            Some(format!("--region {wanted} has no effect: the catalogue is of region {own}"))
+/// Types and zones of the nodes that are there.
+fn running(snapshot: &ClusterSnapshot) -> BTreeSet<(Text, Text)> {
+    let labels = snapshot.objects.nodes.iter().map(|node| &node.labels);
+    let pairs = labels.filter_map(|labels| {
+        Some((labels.get(label::INSTANCE_TYPE)?.clone(), labels.get(label::ZONE)?.clone()))
+    });
+    pairs.collect()
+}
+
+/// Gives a snapshot the types of a catalogue that was given. A catalogue that names no region is
+/// of the one that is wanted, or else of the one that the objects say.
+pub(super) fn take_given(
+    snapshot: &mut ClusterSnapshot,
+    mut types: InstanceTypes,
+    wanted: Option<&str>,
+) -> Chosen {
+    let said = region::of_objects(snapshot);
+    let mut warnings = Vec::new();
+    let mut said_by = SaidBy::Catalog;
+    match (&types.region, wanted) {
+        (Some(own), Some(wanted)) if **own != *wanted => warnings
+            .push(format!("--region {wanted} has no effect: the catalogue is of region {own}")),
+        (Some(_), _) => {}
+        (None, Some(wanted)) => {
+            types.region = Some(wanted.into());
+            said_by = SaidBy::Option;
         }
-        None => {
-            instance_types.region = Some(wanted.into());
-            None
+        (None, None) => {
+            if let Some(said) = said {
+                types.region = Some(said.name);
+                said_by = said.said_by;
+            }
         }
     }
+    snapshot.instance_types = types;
+    Chosen { said_by, warnings }
+}
+
+/// A warning where objects are of another region than the one that is planned for.
+fn other_regions(said: &Region, wanted: Option<&str>) -> Option<String> {
+    let planned = wanted.unwrap_or(&said.name);
+    let SaidBy::Objects { kind, count } = said.said_by else { return None };
+    let own = (said.name.clone(), count);
+    let all = said.others.clone().into_iter().chain([own]);
+    let mut elsewhere: Vec<(Text, usize)> = all.filter(|(name, _)| **name != *planned).collect();
+    elsewhere.sort();
+    let listed: Vec<String> =
+        elsewhere.iter().map(|(name, count)| format!("{count} in {name}")).collect();
+    (!listed.is_empty()).then(|| {
+        format!(
+            "planning for region {planned}, while some of the {kind}s are elsewhere: {}",
+            listed.join(", ")
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::Text;
-
     use super::*;
+    use crate::testing;
 
     fn of_region(region: Option<&str>) -> InstanceTypes {
         InstanceTypes { region: region.map(Text::from), ..InstanceTypes::default() }
@@ -66,16 +150,43 @@ mod tests {
 
     #[test]
     fn a_catalogue_without_a_region_takes_the_given_one() {
-        let mut types = of_region(None);
-        assert_eq!(set_region(&mut types, "eu-west-1"), None);
-        assert_eq!(types.region.as_deref(), Some("eu-west-1"));
+        let mut snapshot = testing::snapshot();
+        let chosen = take_given(&mut snapshot, of_region(None), Some("eu-west-1"));
+        assert_eq!((chosen.said_by, chosen.warnings), (SaidBy::Option, vec![]));
+        assert_eq!(snapshot.instance_types.region.as_deref(), Some("eu-west-1"));
     }
 
     #[test]
     fn a_catalogue_of_another_region_keeps_it_with_a_warning() {
-        let mut types = of_region(Some("us-east-1"));
-        let warning = set_region(&mut types, "eu-west-1").unwrap();
-        assert!(warning.contains("the catalogue is of region us-east-1"), "{warning}");
-        assert_eq!(types.region.as_deref(), Some("us-east-1"));
+        let mut snapshot = testing::snapshot();
+        let types = of_region(Some("us-east-1"));
+        let Chosen { said_by, warnings } = take_given(&mut snapshot, types, Some("eu-west-1"));
+        assert_eq!(said_by, SaidBy::Catalog);
+        assert!(warnings[0].contains("the catalogue is of region us-east-1"), "{warnings:?}");
+        assert_eq!(snapshot.instance_types.region.as_deref(), Some("us-east-1"));
+    }
+
+    #[test]
+    fn a_region_that_nobody_knows_is_refused_by_name() {
+        let catalog = catalog::embedded().unwrap();
+        let error = check_region(&catalog, Some("us-esat-1")).unwrap_err().to_string();
+        assert!(error.starts_with("region us-esat-1 is not known: "), "{error}");
+        assert!(error.contains("us-east-1, us-east-2"), "{error}");
+        assert!(check_region(&catalog, Some("ap-northeast-2")).is_ok());
+    }
+
+    #[test]
+    fn the_embedded_catalogue_is_that_of_the_nodes_region() {
+        let mut snapshot = testing::snapshot();
+        for node in &mut snapshot.objects.nodes {
+            node.labels.insert(domain::label::REGION.into(), "ap-northeast-2".into());
+        }
+        let catalog = catalog::embedded().unwrap();
+        let chosen = take_embedded(&mut snapshot, &catalog, None).unwrap();
+        assert_eq!(snapshot.instance_types.region.as_deref(), Some("ap-northeast-2"));
+        assert!(chosen.warnings.is_empty(), "{:?}", chosen.warnings);
+        let chosen = take_embedded(&mut snapshot, &catalog, Some("eu-west-1")).unwrap();
+        assert_eq!(chosen.said_by, SaidBy::Option);
+        assert!(chosen.warnings[0].contains("in ap-northeast-2"), "{:?}", chosen.warnings);
     }
 }

@@ -3,15 +3,13 @@
 //! Only with the feature `live`, which brings a Kubernetes client.
 
 use controllers::ports::PortError;
-use controllers::ports::cluster::ClusterListing;
 use controllers::steps::snapshot::{ClusterState, snapshot};
+use domain::Timestamp;
 use domain::instance_type::InstanceTypes;
-use domain::label;
-use domain::{Text, Timestamp};
 use kubernetes::{Connection, KubernetesCluster, ListMode, ListedCluster};
 
 use super::error::{LiveError, SnapshotError};
-use super::instance_types::{catalog_file, embedded, set_region};
+use super::instance_types::{catalog_file, take_embedded, take_given};
 use super::source::{LoadedSnapshot, SnapshotSource};
 use crate::console::{self, Progress};
 
@@ -25,11 +23,6 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         list(source.context)?
     };
     let mut warnings: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    let (instance_types, warning) = instance_types(source, &listing)?;
-    warnings.extend(warning);
-    for warning in &warnings {
-        console::warning(warning);
-    }
     let now = source.now.unwrap_or_else(Timestamp::now);
     // Claim records are kept in a table that only the functions read: NodeClaim objects mirror
     // them.
@@ -42,11 +35,23 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         commands: Vec::new(),
         unavailable: Vec::new(),
         nominations: Vec::new(),
-        instance_types,
+        instance_types: InstanceTypes::default(),
     };
     let mut snapshot = snapshot(&state, &source.settings);
     snapshot.node_claims = node_claims;
-    Ok(LoadedSnapshot { snapshot, warnings, has_bad_input: false })
+    let chosen = match source.catalog {
+        Some(path) => take_given(&mut snapshot, catalog_file(path)?, source.region),
+        None => {
+            let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
+            take_embedded(&mut snapshot, &catalog, source.region)?
+        }
+    };
+    warnings.extend(chosen.warnings);
+    for warning in &warnings {
+        console::warning(warning);
+    }
+    let region_said_by = chosen.said_by;
+    Ok(LoadedSnapshot { snapshot, region_said_by, warnings, has_bad_input: false })
 }
 
 fn list(context: Option<&str>) -> Result<ListedCluster, LiveError> {
@@ -59,22 +64,4 @@ fn list(context: Option<&str>) -> Result<ListedCluster, LiveError> {
         KubernetesCluster::new(connection, ListMode::Poll).list().await
     });
     listed.map_err(LiveError::Cluster)
-}
-
-/// The catalogue of `--catalog`, or the embedded one of `--region`, or else of the nodes' region.
-fn instance_types(
-    source: &SnapshotSource<'_>,
-    listing: &ClusterListing,
-) -> Result<(InstanceTypes, Option<String>), SnapshotError> {
-    let region = source.region.or_else(|| region_of(listing).map(|region| &**region));
-    let Some(path) = source.catalog else {
-        return Ok((embedded(&listing.objects.node_classes, region)?, None));
-    };
-    let mut types = catalog_file(path)?;
-    let warning = source.region.and_then(|region| set_region(&mut types, region));
-    Ok((types, warning))
-}
-
-fn region_of(listing: &ClusterListing) -> Option<&Text> {
-    listing.objects.nodes.iter().find_map(|node| node.labels.get(label::REGION))
 }

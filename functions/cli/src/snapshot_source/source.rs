@@ -7,6 +7,7 @@ use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
 
 use crate::args::SnapshotArgs;
+use crate::view::pricing::{PriceNote, SaidBy};
 
 /// What to load a snapshot from, and with which settings.
 #[derive(Clone, Debug)]
@@ -48,8 +49,23 @@ impl<'a> From<&'a SnapshotArgs> for SnapshotSource<'a> {
 pub(crate) struct LoadedSnapshot {
     /// What to plan on.
     pub(crate) snapshot: ClusterSnapshot,
+    /// What says which region it is of.
+    pub(crate) region_said_by: SaidBy,
     /// What the input left open, as printed on standard error.
     pub(crate) warnings: Vec<String>,
     /// An invalid object was left out.
     pub(crate) has_bad_input: bool,
+}
+
+impl LoadedSnapshot {
+    /// Whether objects were left out as invalid, and no pod or node is left.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        let objects = &self.snapshot.objects;
+        self.has_bad_input && objects.pods.is_empty() && objects.nodes.is_empty()
+    }
+
+    /// What is to be said beside dollars.
+    pub(crate) fn price_note(&self) -> PriceNote {
+        PriceNote::of(&self.snapshot.instance_types, self.region_said_by.clone())
+    }
 }

@@ -10,6 +10,7 @@ use crate::text::page::Page;
 use crate::text::paint::Role;
 use crate::text::simulation::since_start;
 use crate::view::comparison::VariantRun;
+use crate::view::pricing::PriceNote;
 
 const HEADER: [&str; 8] = [
     "VARIANT",
@@ -38,6 +39,7 @@ pub(crate) fn comparison(runs: &[VariantRun], canvas: Canvas) -> String {
     page.line("");
     page.heading("VARIANTS", "");
     page.line(table(runs, canvas));
+    page.faint(format!("  {}", PriceNote::from(report)));
     for run in runs {
         unmet(&mut page, run);
     }

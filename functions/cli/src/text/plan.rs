@@ -18,14 +18,20 @@ use crate::view::blocked::{self, BlockedGroup};
 use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
+use crate::view::pricing::PriceNote;
 use crate::view::unschedulable::groups;
 use crate::view::virtual_pods::{VirtualPodPlacements, VirtualPods, listed, share, sum};
 
 /// Instance types shown of a claim that may become any of many.
 const TYPES_SHOWN_MAX: usize = 4;
 
-/// The whole plan.
-pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> String {
+/// The whole plan, and what is to be said beside dollars.
+pub(crate) fn plan(
+    snapshot: &ClusterSnapshot,
+    plan: &Plan,
+    prices: &PriceNote,
+    canvas: Canvas,
+) -> String {
     let Plan {
         node_claims,
         placements,
@@ -56,7 +62,16 @@ pub(crate) fn plan(snapshot: &ClusterSnapshot, plan: &Plan, canvas: Canvas) -> S
         page.line("Nothing to do: no pod waits and there is no node.");
         page.line("");
     }
-    cost(&mut page, totals);
+    cost(&mut page, totals, plan);
+    let without = node_row::without_price(&rows);
+    if !without.is_empty() {
+        page.faint(format!(
+            "  without {} that the catalogue does not price: {}",
+            counted(without.len(), "node"),
+            without.join(", ")
+        ));
+    }
+    page.faint(format!("  {prices}"));
     page.into_text()
 }
 
@@ -221,20 +236,21 @@ fn without_place(page: &mut Page, unschedulable: &[UnschedulablePod]) {
     page.line("");
 }
 
-fn cost(page: &mut Page, totals: &Totals) {
+fn cost(page: &mut Page, totals: &Totals, plan: &Plan) {
     let Totals { pending_pods, hourly_before, hourly_after, lower_bound } = totals;
     let role = if hourly_after < hourly_before { Role::Good } else { Role::Name };
     page.heading("COST", "");
     page.line(format!("  before  {hourly_before}  {} a month", Monthly(*hourly_before)));
     let after = format!("  after   {hourly_after}  {} a month", Monthly(*hourly_after));
     page.line(page.paint(role, after));
-    if let Some(bound) = lower_bound {
-        let pods = usize::try_from(*pending_pods).unwrap_or(usize::MAX);
-        let line = format!(
-            "  No plan could host the {} for less than {bound} of new capacity.",
-            counted(pods, "pending pod")
-        );
-        page.faint(line);
+    let pending = usize::try_from(*pending_pods).unwrap_or(usize::MAX);
+    let placed = pending.saturating_sub(plan.unschedulable.len());
+    // Where nothing is launched there is nothing to be better at.
+    if let Some(bound) = lower_bound.filter(|_| placed > 0 && !plan.node_claims.is_empty()) {
+        let pods = counted(placed, "pod");
+        page.faint(format!(
+            "  No plan could place the {pods} for less than {bound} of new capacity."
+        ));
     }
 }
 
@@ -245,13 +261,24 @@ mod tests {
 
     #[test]
     fn a_plan_shows_every_action_with_its_reason() {
-        insta::assert_snapshot!(plan(&testing::snapshot(), &testing::plan(), Canvas::PLAIN));
+        insta::assert_snapshot!(plan(
+            &testing::snapshot(),
+            &testing::plan(),
+            &testing::price_note(),
+            Canvas::PLAIN
+        ));
     }
 
     #[test]
     fn virtual_pods_are_shown_apart() {
-        let with = plan(&testing::snapshot(), &testing::plan_with_virtual_pods(), Canvas::PLAIN);
-        let now = plan(&testing::snapshot(), &testing::plan(), Canvas::PLAIN);
+        let with = plan(
+            &testing::snapshot(),
+            &testing::plan_with_virtual_pods(),
+            &testing::price_note(),
+            Canvas::PLAIN,
+        );
+        let now =
+            plan(&testing::snapshot(), &testing::plan(), &testing::price_note(), Canvas::PLAIN);
         let lines: Vec<&str> = with.lines().filter(|line| !now.contains(line)).collect();
         insta::assert_snapshot!(lines.join("\n"));
     }
@@ -259,8 +286,9 @@ mod tests {
     #[test]
     fn colour_is_the_only_difference_on_a_terminal() {
         let canvas = Canvas { color: true, width: None };
-        let coloured = plan(&testing::snapshot(), &testing::plan(), canvas);
-        let plain = plan(&testing::snapshot(), &testing::plan(), Canvas::PLAIN);
+        let coloured = plan(&testing::snapshot(), &testing::plan(), &testing::price_note(), canvas);
+        let plain =
+            plan(&testing::snapshot(), &testing::plan(), &testing::price_note(), Canvas::PLAIN);
         assert!(coloured.contains("\x1b["));
         let stripped = anstream::adapter::strip_str(&coloured).to_string();
         // The last column of a table is padded to its width where it is styled.
@@ -271,7 +299,7 @@ mod tests {
     #[test]
     fn a_narrow_terminal_is_not_overrun_by_the_table() {
         let canvas = Canvas { color: false, width: Some(100) };
-        let text = plan(&testing::snapshot(), &testing::plan(), canvas);
+        let text = plan(&testing::snapshot(), &testing::plan(), &testing::price_note(), canvas);
         let table = text.lines().skip_while(|line| !line.starts_with("NODES")).skip(1);
         for line in table.take_while(|line| !line.is_empty()) {
             assert!(line.chars().count() <= 100, "{line}");
@@ -281,7 +309,7 @@ mod tests {
     #[test]
     fn an_empty_cluster_has_nothing_to_do() {
         let snapshot = ClusterSnapshot::empty(testing::now());
-        let text = plan(&snapshot, &Plan::default(), Canvas::PLAIN);
+        let text = plan(&snapshot, &Plan::default(), &testing::price_note(), Canvas::PLAIN);
         assert!(text.starts_with("Nothing to do"), "{text}");
     }
 }

@@ -12,6 +12,7 @@ use crate::text::paint::Role;
 use crate::view::money::{Dollars, Monthly};
 use crate::view::node_row::NodeRow;
 use crate::view::pod_names::counted;
+use crate::view::pricing::PriceNote;
 
 /// Columns of the time in front of each line of the timeline.
 const TIME_WIDTH: usize = 8;
@@ -150,6 +151,7 @@ fn cost(page: &mut Page, report: &Report) {
         age(longest),
         age(longest_after_eviction)
     ));
+    page.faint(format!("  {}", PriceNote::from(report)));
     page.line("");
 }
 

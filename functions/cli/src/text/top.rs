@@ -1,17 +1,18 @@
 //! The nodes of a cluster for people: sums first, then a row a node.
 
-use domain::resource::{CPU, MEMORY, ShownAmount};
+use domain::resource::{CPU, MEMORY, RoundedAmount};
 
 use crate::terminal::Canvas;
 use crate::text::node_table::node_table;
 use crate::text::page::Page;
 use crate::view::cluster_use::ClusterUse;
 use crate::view::money::Monthly;
-use crate::view::node_row::Usage;
+use crate::view::node_row::{self, Usage};
 use crate::view::pod_names::counted;
+use crate::view::pricing::PriceNote;
 
 /// The whole page.
-pub(crate) fn top(cluster_use: &ClusterUse, canvas: Canvas) -> String {
+pub(crate) fn top(cluster_use: &ClusterUse, prices: &PriceNote, canvas: Canvas) -> String {
     let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type } =
         cluster_use;
     let mut page = Page::new(canvas);
@@ -27,10 +28,12 @@ pub(crate) fn top(cluster_use: &ClusterUse, canvas: Canvas) -> String {
     page.line(format!("  cost    {price}, {} a month", Monthly(*price)));
     if *unpriced > 0 {
         page.faint(format!(
-            "  without {} that the catalogue does not price",
-            counted(*unpriced, "node")
+            "  without {} that the catalogue does not price: {}",
+            counted(*unpriced, "node"),
+            node_row::without_price(rows).join(", ")
         ));
     }
+    page.faint(format!("  {prices}"));
     page.line("");
     if !rows.is_empty() {
         page.line(node_table(rows, canvas));
@@ -40,7 +43,7 @@ pub(crate) fn top(cluster_use: &ClusterUse, canvas: Canvas) -> String {
 
 /// `8500m of 12 (70%)`.
 fn share(resource: &str, usage: Usage) -> String {
-    let shown = |amount| ShownAmount { name: resource, amount };
+    let shown = |amount| RoundedAmount { name: resource, amount };
     let percent = usage.percent().map(|percent| format!(" ({percent}%)")).unwrap_or_default();
     format!("{} of {}{percent}", shown(usage.used), shown(usage.allocatable))
 }
@@ -54,7 +57,7 @@ mod tests {
     #[test]
     fn sums_come_before_the_rows() {
         let cluster_use = ClusterUse::of(&testing::snapshot(), &Plan::default());
-        let page = top(&cluster_use, Canvas::PLAIN);
+        let page = top(&cluster_use, &testing::price_note(), Canvas::PLAIN);
         let mut lines = page.lines();
         assert!(lines.next().unwrap().starts_with("NODES  "), "{page}");
         assert!(page.contains(" a month\n") && page.contains("NODE "), "{page}");
@@ -66,7 +69,8 @@ mod tests {
     #[test]
     fn a_cluster_without_nodes_costs_nothing() {
         let empty = domain::snapshot::ClusterSnapshot::empty(testing::now());
-        let page = top(&ClusterUse::of(&empty, &Plan::default()), Canvas::PLAIN);
+        let page =
+            top(&ClusterUse::of(&empty, &Plan::default()), &testing::price_note(), Canvas::PLAIN);
         assert!(page.starts_with("NODES  0 nodes\n") && page.contains("$0.00 a month"), "{page}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use domain::resource::{PODS, Resources, ShownAmount};
+use domain::resource::{PODS, Resources, RoundedAmount};
 
 /// Amounts as `cpu 500m, memory 2Gi`; pod slots are left out.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ impl fmt::Display for Amounts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         for (name, amount) in self.0.iter().filter(|(name, _)| &***name != PODS) {
-            write!(f, "{separator}{name} {}", ShownAmount { name, amount })?;
+            write!(f, "{separator}{name} {}", RoundedAmount { name, amount })?;
             separator = ", ";
         }
         if separator.is_empty() { f.write_str("nothing") } else { Ok(()) }

@@ -7,6 +7,7 @@ use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
+use domain::node_offering::{capacity_type_of, offering_of};
 use domain::plan::{Plan, PlannedNodeClaim};
 use domain::pod::{Pod, PodKey};
 use domain::reason::DisruptionReason;
@@ -162,6 +163,11 @@ pub(crate) fn rows(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<NodeRow> {
     let replacements = plan.disruptions.iter().flat_map(|disruption| &disruption.replacements);
     rows.extend(plan.node_claims.iter().chain(replacements).map(|c| index.planned_row(c)));
     rows
+}
+
+/// Nodes that are there and that the catalogue does not price, by name.
+pub(crate) fn without_price(rows: &[NodeRow]) -> Vec<&str> {
+    rows.iter().filter(|row| row.price.is_none()).map(|row| &*row.name).collect()
 }
 
 /// What rows look up by name. The maps are never iterated, so that hash order shows nowhere.
@@ -352,50 +358,32 @@ fn held<'a>(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> HashMap<&'a str, (
 
 /// The columns that a node's labels give; all others are blank.
 fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
-    let capacity_type = labels.get(label::CAPACITY_TYPE).and_then(|text| CapacityType::parse(text));
     NodeRow {
         name: "".into(),
         node_pool: labels.get(label::NODE_POOL).cloned(),
         instance_type: labels.get(label::INSTANCE_TYPE).cloned(),
         zone: labels.get(label::ZONE).cloned(),
-        capacity_type,
+        capacity_type: capacity_type_of(labels),
         cpu: Usage::default(),
         memory: Usage::default(),
         pods: 0,
         virtual_pods: 0,
         age: None,
-        price: price(labels, capacity_type, snapshot),
+        price: price(labels, snapshot),
         state: NodeState::Ready,
     }
 }
 
 /// The catalogue's price for a node's type, zone and capacity type.
-fn price(
-    labels: &label::Labels,
-    capacity_type: Option<CapacityType>,
-    snapshot: &ClusterSnapshot,
-) -> Option<UsdPerHour> {
+fn price(labels: &label::Labels, snapshot: &ClusterSnapshot) -> Option<UsdPerHour> {
     let name = labels.get(label::INSTANCE_TYPE)?;
-    let zone = labels.get(label::ZONE)?;
     let node_class = labels
         .get(label::NODE_POOL)
         .and_then(|pool| snapshot.objects.node_pools.iter().find(|known| known.name == *pool));
     let node_class = node_class.map_or("", |pool| &*pool.template.node_class_ref.name);
-    let reservation = labels.get(label::RESERVATION_ID);
-    snapshot
-        .instance_types
-        .of(node_class)
-        .iter()
-        .find(|instance_type| instance_type.name == *name)?
-        .offerings
-        .iter()
-        .find(|offering| {
-            offering.zone == *zone
-                && Some(offering.capacity_type) == capacity_type
-                && (reservation.is_none()
-                    || offering.reservation.as_ref().map(|own| &own.id) == reservation)
-        })
-        .map(|offering| offering.price)
+    let types = snapshot.instance_types.of(node_class);
+    let instance_type = types.iter().find(|instance_type| instance_type.name == *name)?;
+    offering_of(labels, instance_type).map(|offering| offering.price)
 }
 
 #[cfg(test)]

@@ -6,10 +6,15 @@ use domain::plan::{
     BlockedNode, Placement, Plan, PlannedDisruption, PlannedVirtualPod, Totals, UnschedulablePod,
 };
 use domain::pod::{ObjectKey, VirtualPodSource};
+use domain::snapshot::ClusterSnapshot;
 use serde::Serialize;
 
 use super::API_VERSION;
 use super::claim::ClaimDocument;
+use super::node::NodeDocument;
+use super::pricing::PricingDocument;
+use crate::view::node_row::{self, NodeState};
+use crate::view::pricing::PriceNote;
 
 /// The document that `plan -o json` prints.
 #[derive(Debug, Serialize)]
@@ -26,15 +31,29 @@ pub(crate) struct PlanDocument {
     totals: TotalsDocument,
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<String>,
+    /// The moment that is planned for, RFC 3339.
+    now: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<Text>,
+    /// The file of `--catalog`, or `embedded`.
+    catalog: String,
+    pricing: PricingDocument,
+    existing_nodes: Vec<NodeDocument>,
+    /// Nodes that no price is known of: they are in none of the totals.
+    left_out: Vec<Text>,
     warnings: Vec<String>,
     violations: Vec<String>,
 }
 
 /// What stands in a plan's document beside the plan.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Remarks {
     /// `--cluster`.
     pub(crate) cluster: Option<String>,
+    /// `--catalog`.
+    pub(crate) catalog: Option<String>,
+    /// What is to be said beside dollars.
+    pub(crate) prices: PriceNote,
     /// What the input left open.
     pub(crate) warnings: Vec<String>,
     /// Rules that the plan breaks, as found by the checker; a defect of the planner.
@@ -43,7 +62,7 @@ pub(crate) struct Remarks {
 
 impl PlanDocument {
     /// The document of a plan.
-    pub(crate) fn new(plan: &Plan, remarks: Remarks) -> Self {
+    pub(crate) fn new(snapshot: &ClusterSnapshot, plan: &Plan, remarks: Remarks) -> Self {
         let Plan {
             node_claims,
             placements,
@@ -56,7 +75,9 @@ impl PlanDocument {
             totals,
             figures: _,
         } = plan;
-        let Remarks { cluster, warnings, violations } = remarks;
+        let Remarks { cluster, catalog, prices, warnings, violations } = remarks;
+        let rows = node_row::rows(snapshot, plan);
+        let existing = || rows.iter().filter(|row| row.state != NodeState::Planned);
         Self {
             api_version: API_VERSION,
             kind: "Plan",
@@ -68,6 +89,15 @@ impl PlanDocument {
             virtual_pods: virtual_pods.iter().map(VirtualPodDocument::from).collect(),
             totals: totals.into(),
             cluster,
+            now: snapshot.now.to_string(),
+            region: prices.region.clone(),
+            catalog: catalog.unwrap_or_else(|| "embedded".to_owned()),
+            pricing: (&prices).into(),
+            existing_nodes: existing().map(NodeDocument::from).collect(),
+            left_out: existing()
+                .filter(|row| row.price.is_none())
+                .map(|row| row.name.clone())
+                .collect(),
             warnings,
             violations,
         }
@@ -199,15 +229,26 @@ mod tests {
     use super::*;
     use crate::testing;
 
+    fn remarks() -> Remarks {
+        Remarks {
+            cluster: None,
+            catalog: None,
+            prices: testing::price_note(),
+            warnings: Vec::new(),
+            violations: Vec::new(),
+        }
+    }
+
     #[test]
     fn the_document_is_as_the_contract_fixes_it() {
-        let document = PlanDocument::new(&testing::plan(), Remarks::default());
+        let document = PlanDocument::new(&testing::snapshot(), &testing::plan(), remarks());
         insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap());
     }
 
     #[test]
     fn room_for_pods_to_come_stands_apart() {
-        let document = PlanDocument::new(&testing::plan_with_virtual_pods(), Remarks::default());
+        let document =
+            PlanDocument::new(&testing::snapshot(), &testing::plan_with_virtual_pods(), remarks());
         let document = serde_json::to_value(document).unwrap();
         let [spare, without, ..] = document["virtualPods"].as_array().unwrap().as_slice() else {
             panic!("{document}")
@@ -226,7 +267,9 @@ mod tests {
     fn prices_keep_every_digit() {
         let mut plan = testing::plan();
         plan.totals.hourly_before = UsdPerHour::from_nanos(829_497_123);
-        let document = serde_json::to_value(PlanDocument::new(&plan, Remarks::default())).unwrap();
+        let document =
+            serde_json::to_value(PlanDocument::new(&testing::snapshot(), &plan, remarks()))
+                .unwrap();
         assert_eq!(document["totals"]["hourlyUsdBefore"].to_string(), "0.829497123");
     }
 
@@ -234,7 +277,9 @@ mod tests {
     fn a_bound_that_was_not_computed_is_absent() {
         let mut plan = testing::plan();
         plan.totals.lower_bound = None;
-        let document = serde_json::to_value(PlanDocument::new(&plan, Remarks::default())).unwrap();
+        let document =
+            serde_json::to_value(PlanDocument::new(&testing::snapshot(), &plan, remarks()))
+                .unwrap();
         assert_eq!(document["totals"].get("lowerBoundHourlyUsd"), None);
     }
 }

@@ -9,6 +9,8 @@ use simulation::report::{
 };
 
 use super::API_VERSION;
+use super::pricing::PricingDocument;
+use crate::view::pricing::PriceNote;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
@@ -27,6 +29,9 @@ pub(crate) struct SimulationDocument {
     as_expected: bool,
     timeline: Vec<EntryDocument>,
     views: Vec<ViewDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<Text>,
+    pricing: PricingDocument,
     cost: CostDocument,
     #[serde(skip_serializing_if = "Option::is_none")]
     needed: Option<NeededDocument>,
@@ -48,6 +53,8 @@ impl SimulationDocument {
             ended,
             timeline,
             views,
+            region,
+            pricing: _,
             cost,
             needed,
             waiting,
@@ -70,6 +77,8 @@ impl SimulationDocument {
                 peak_hourly_usd: cost.peak_hourly.to_f64(),
                 final_hourly_usd: cost.final_hourly.to_f64(),
             },
+            region: region.clone(),
+            pricing: (&PriceNote::from(report)).into(),
             needed: needed.map(NeededDocument::from),
             waiting: (*waiting).into(),
             expectations: expectations.iter().map(ExpectationDocument::from).collect(),

@@ -237,3 +237,81 @@ fn a_catalogue_that_cannot_be_read_is_bad_input() {
         assert_eq!(run.out, "");
     }
 }
+
+/// A node of a managed node group in Seoul, another in a zone that no catalogue lists, and a pod.
+const SEOUL: &str = "\
+apiVersion: v1
+kind: Node
+metadata:
+  name: group
+  labels:
+    node.kubernetes.io/instance-type: m5.large
+    topology.kubernetes.io/zone: ap-northeast-2a
+    eks.amazonaws.com/capacityType: ON_DEMAND
+spec: {providerID: aws:///ap-northeast-2a/i-00000000000000001}
+status: {capacity: {cpu: '2', memory: 8Gi, pods: '29'}}
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: elsewhere
+  labels:
+    node.kubernetes.io/instance-type: c6a.4xlarge
+    topology.kubernetes.io/zone: ap-northeast-2z
+    karpenter.sh/capacity-type: spot
+status: {capacity: {cpu: '16', memory: 32Gi, pods: '234'}}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  amiSelectorTerms: [{alias: al2023@latest}]
+  role: nodes
+  subnetSelectorTerms: [{tags: {a: b}}]
+  securityGroupSelectorTerms: [{tags: {a: b}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: big}
+spec: {containers: [{name: a, resources: {requests: {cpu: '20'}}}]}
+";
+
+#[test]
+fn a_plan_is_for_the_region_that_the_nodes_are_in_and_says_whose_prices_it_shows() {
+    let workspace = Workspace::with(&[("seoul.yaml", SEOUL)]);
+    let run = workspace.run("plan -f seoul.yaml --now 2026-01-01T12:00:00Z -o json");
+    assert_eq!(run.status, 0, "{run:?}");
+    let plan = run.json();
+    assert_eq!(plan["region"], "ap-northeast-2");
+    assert_eq!(plan["pricing"]["source"], "estimated");
+    assert_eq!(plan["now"], "2026-01-01T12:00:00Z");
+    let zone = plan["nodeClaims"][0]["offering"]["zone"].as_str().unwrap();
+    assert!(zone.starts_with("ap-northeast-2"), "{zone}");
+    let nodes = plan["existingNodes"].as_array().unwrap();
+    let bought: Vec<_> = nodes.iter().map(|node| node["capacityType"].as_str()).collect();
+    assert_eq!(bought, [Some("spot"), Some("on-demand")]);
+    assert!(nodes.iter().all(|node| node["hourlyUsd"].as_f64() > Some(0.0)), "{plan}");
+    assert_eq!(plan["leftOut"], serde_json::json!([]));
+    let text = workspace.run("plan -f seoul.yaml --now 2026-01-01T12:00:00Z").out;
+    let note = "prices of ap-northeast-2 (2 nodes say so), estimated: list prices of us-east-1";
+    assert!(text.contains(note), "{text}");
+}
+
+#[test]
+fn a_region_that_does_not_exist_is_refused() {
+    let workspace = Workspace::with(&[("seoul.yaml", SEOUL)]);
+    let run = workspace.run("plan -f seoul.yaml --region ap-norhteast-2");
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.err.contains("region ap-norhteast-2 is not known"), "{}", run.err);
+    let simulate = workspace.run("simulate inflate --region ap-norhteast-2");
+    assert_eq!(simulate.status, 2, "{simulate:?}");
+}

@@ -57,7 +57,8 @@ fn nodes_are_shown_with_what_they_hold_and_cost() {
         "  memory  1Gi of 8Gi (12%)",
         "  pods    1 on nodes, 1 pending",
         "  cost    $0.0310/h, $22.63 a month",
-        "  without 1 node that the catalogue does not price",
+        "  without 1 node that the catalogue does not price: two",
+        "  prices of us-east-1 (the catalogue says so), as the catalogue gives them",
     ] {
         assert!(run.out.lines().any(|own| own == line), "{line} in:\n{}", run.out);
     }
