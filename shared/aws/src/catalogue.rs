@@ -63,9 +63,9 @@ pub enum CatalogueError {
 }
 
 impl Catalogue {
-    /// The catalogue embedded in the program, with list prices of us-east-1 and estimates.
+    /// The catalogue embedded in the program, with estimated prices; in us-east-1, list prices.
     pub fn embedded(region: &str) -> Result<Self, CatalogError> {
-        let catalog = catalog::embedded()?;
+        let catalog = catalog::embedded_in(region)?;
         Ok(Self { region: region.into(), catalog, spot_prices: None, made: None })
     }
 

@@ -28,7 +28,8 @@ pub struct Catalog {
     regions: BTreeMap<Text, Region>,
 }
 
-/// The catalogue that is part of the program: every type that EC2 described when it was built.
+/// The catalogue that is part of the program: every type that EC2 described when it was built, at
+/// the list prices of us-east-1.
 ///
 /// It decodes in about a millisecond. An error means that the program was built from damaged
 /// tables.
@@ -38,6 +39,11 @@ pub fn embedded() -> Result<Catalog, CatalogError> {
     Ok(Catalog { types, regions })
 }
 
+/// The embedded catalogue with prices as they are in a region, by its factor.
+pub fn embedded_in(region: &str) -> Result<Catalog, CatalogError> {
+    Ok(embedded()?.priced_in(region))
+}
+
 impl Catalog {
     /// A catalogue of facts in any order, the last of a name counting, and of regions whose bits
     /// are in the order of those names.
@@ -45,6 +51,15 @@ impl Catalog {
         let by_name: BTreeMap<Text, InstanceTypeFacts> =
             types.into_iter().map(|facts| (facts.name.clone(), facts)).collect();
         Self { types: by_name.into_values().collect(), regions }
+    }
+
+    /// The same with the prices of another region, where those here are us-east-1's.
+    #[must_use]
+    pub fn priced_in(mut self, region: &str) -> Self {
+        for facts in &mut self.types {
+            facts.on_demand = facts.on_demand.map(|own| price::on_demand(own, region));
+        }
+        self
     }
 
     /// The facts, by name of the type.

@@ -27,7 +27,7 @@ mod testkit;
 mod text;
 mod view;
 
-pub use catalog::{Catalog, embedded};
+pub use catalog::{Catalog, embedded, embedded_in};
 pub use error::{CatalogError, FieldProblem, TextError};
 pub use launch::LaunchFacts;
 pub use options::{CatalogOptions, OfferingKey, SpotPrices, VM_MEMORY_OVERHEAD_PPM};

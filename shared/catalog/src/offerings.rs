@@ -58,7 +58,7 @@ impl Source<'_> {
         if !self.facts.features.has(usage_class) {
             return None;
         }
-        let on_demand = self.on_demand();
+        let on_demand = self.facts.on_demand;
         let price = match capacity_type {
             CapacityType::Spot => self.spot_price(zone),
             CapacityType::OnDemand => on_demand,
@@ -76,12 +76,8 @@ impl Source<'_> {
     fn spot_price(&self, zone: &Text) -> Option<UsdPerHour> {
         match &self.options.spot_prices {
             Some(prices) => prices.get(&self.facts.name)?.get(zone).copied(),
-            None => Some(price::spot_estimate(self.facts, self.on_demand()?, zone)),
+            None => Some(price::spot_estimate(self.facts, self.facts.on_demand?, zone)),
         }
-    }
-
-    fn on_demand(&self) -> Option<UsdPerHour> {
-        Some(price::on_demand(self.facts.on_demand?, &self.options.region))
     }
 
     /// One offering for each reservation of the node class for this type. A reservation is there
@@ -95,7 +91,7 @@ impl Source<'_> {
             .map(|reservation| Offering {
                 zone: reservation.zone.clone(),
                 capacity_type: CapacityType::Reserved,
-                price: price::reserved(self.on_demand().unwrap_or(UsdPerHour::ZERO)),
+                price: price::reserved(self.facts.on_demand.unwrap_or(UsdPerHour::ZERO)),
                 available: !reservation.is_expiring
                     && self.is_available(&reservation.zone, CapacityType::Reserved),
                 reservation: Some(Reservation {

@@ -30,8 +30,9 @@ pub struct CatalogOptions {
     pub reservations_remaining: BTreeMap<Text, u32>,
     /// Offerings that EC2 had no capacity for a short while ago.
     pub unavailable: BTreeSet<OfferingKey>,
-    /// Types that run in zones in which the catalogue may not list them, by type and zone: what runs
-    /// is sold there, whatever the catalogue says. Their offerings are known, and not available.
+    /// Types that run in zones in which the catalogue may not list them, by type and zone: what
+    /// runs is sold there, whatever the catalogue says. Their offerings are known, and not
+    /// available.
     pub running: BTreeSet<(Text, Text)>,
     /// Spot prices as EC2 states them: a type that has none in a zone cannot be had there on spot.
     /// `None` before they were ever asked for: estimates stand in.

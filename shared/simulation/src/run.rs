@@ -53,7 +53,7 @@ pub fn run_with(
         CatalogChoice::Given(types) => Supply::Fixed((**types).clone()),
         CatalogChoice::Region(region) => {
             let options = CatalogOptions::of(region);
-            Supply::Catalog(Box::new(catalog::embedded()?), Box::new(options))
+            Supply::Catalog(Box::new(catalog::embedded_in(region)?), Box::new(options))
         }
     };
     let options = WorldOptions {

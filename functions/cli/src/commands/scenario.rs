@@ -17,7 +17,7 @@ pub(crate) enum SimulateError {
     Input(#[from] InputError),
     /// The region cannot be had.
     #[error(transparent)]
-    Region(#[from] SnapshotError),
+    Region(Box<SnapshotError>),
     /// Neither a file nor a bundled scenario.
     #[error("there is no file {0}, and no bundled scenario of that name: they are {1}")]
     Unknown(String, String),
@@ -88,8 +88,7 @@ pub(crate) fn with_variant(scenario: &Scenario, wanted: &str) -> Result<Scenario
 pub(crate) fn set_region(scenario: &mut Scenario, region: &str) -> Result<(), SimulateError> {
     match &mut scenario.catalog {
         CatalogChoice::Region(own) => {
-            let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
-            check_region(&catalog, Some(region))?;
+            check_known(region).map_err(|error| SimulateError::Region(Box::new(error)))?;
             *own = region.into();
         }
         CatalogChoice::Given(_) => console::warning(&format!(
@@ -97,4 +96,9 @@ pub(crate) fn set_region(scenario: &mut Scenario, region: &str) -> Result<(), Si
         )),
     }
     Ok(())
+}
+
+fn check_known(region: &str) -> Result<(), SnapshotError> {
+    let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
+    check_region(&catalog, Some(region))
 }

@@ -45,13 +45,12 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
     let settings = source.settings.clone();
     let (mut snapshot, more) =
         manifests::snapshot(objects, now, settings, InstanceTypes::default());
-    let chosen = match given {
-        Some(types) => take_given(&mut snapshot, types, source.region),
-        None => {
-            let catalog = embedded_catalog.unwrap_or_else(catalog::embedded);
-            let catalog = catalog.map_err(SnapshotError::EmbeddedCatalog)?;
-            take_embedded(&mut snapshot, &catalog, source.region)?
-        }
+    let chosen = if let Some(types) = given {
+        take_given(&mut snapshot, types, source.region)
+    } else {
+        let catalog = embedded_catalog.unwrap_or_else(catalog::embedded);
+        let catalog = catalog.map_err(SnapshotError::EmbeddedCatalog)?;
+        take_embedded(&mut snapshot, catalog, source.region)?
     };
     for warning in more.iter().map(ToString::to_string).chain(chosen.warnings) {
         console::warning(&warning);

@@ -29,7 +29,7 @@ pub(crate) fn embedded(
     let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
     check_region(&catalog, region)?;
     let options = region.map_or_else(CatalogOptions::default, CatalogOptions::of);
-    Ok(catalog.instance_types(node_classes, &options))
+    Ok(catalog.priced_in(&options.region).instance_types(node_classes, &options))
 }
 
 /// Whether the catalogue knows a region that somebody asked for.
@@ -55,10 +55,10 @@ pub(super) struct Chosen {
 /// one that its objects say.
 pub(super) fn take_embedded(
     snapshot: &mut ClusterSnapshot,
-    catalog: &Catalog,
+    catalog: Catalog,
     wanted: Option<&str>,
 ) -> Result<Chosen, SnapshotError> {
-    check_region(catalog, wanted)?;
+    check_region(&catalog, wanted)?;
     let said = region::of_objects(snapshot);
     let mut warnings = Vec::new();
     if let Some(said) = &said {
@@ -79,6 +79,7 @@ pub(super) fn take_embedded(
     let region = wanted.or(said.as_ref().map(|said| &*said.name));
     let mut options = region.map_or_else(CatalogOptions::default, CatalogOptions::of);
     options.running = running(snapshot);
+    let catalog = catalog.priced_in(&options.region);
     snapshot.instance_types = catalog.instance_types(&snapshot.objects.node_classes, &options);
     Ok(Chosen { said_by, warnings })
 }
@@ -182,10 +183,10 @@ mod tests {
             node.labels.insert(domain::label::REGION.into(), "ap-northeast-2".into());
         }
         let catalog = catalog::embedded().unwrap();
-        let chosen = take_embedded(&mut snapshot, &catalog, None).unwrap();
+        let chosen = take_embedded(&mut snapshot, catalog.clone(), None).unwrap();
         assert_eq!(snapshot.instance_types.region.as_deref(), Some("ap-northeast-2"));
         assert!(chosen.warnings.is_empty(), "{:?}", chosen.warnings);
-        let chosen = take_embedded(&mut snapshot, &catalog, Some("eu-west-1")).unwrap();
+        let chosen = take_embedded(&mut snapshot, catalog, Some("eu-west-1")).unwrap();
         assert_eq!(chosen.said_by, SaidBy::Option);
         assert!(chosen.warnings[0].contains("in ap-northeast-2"), "{:?}", chosen.warnings);
     }

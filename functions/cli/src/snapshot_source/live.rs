@@ -39,12 +39,11 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
     };
     let mut snapshot = snapshot(&state, &source.settings);
     snapshot.node_claims = node_claims;
-    let chosen = match source.catalog {
-        Some(path) => take_given(&mut snapshot, catalog_file(path)?, source.region),
-        None => {
-            let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
-            take_embedded(&mut snapshot, &catalog, source.region)?
-        }
+    let chosen = if let Some(path) = source.catalog {
+        take_given(&mut snapshot, catalog_file(path)?, source.region)
+    } else {
+        let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
+        take_embedded(&mut snapshot, catalog, source.region)?
     };
     warnings.extend(chosen.warnings);
     for warning in &warnings {

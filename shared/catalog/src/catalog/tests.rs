@@ -239,3 +239,12 @@ fn what_runs_is_sold_where_it_runs() {
     assert_eq!(of("m5.large", "moon-1a"), (false, true));
     assert_eq!(of("m5.large", "ap-northeast-2a"), (true, true));
 }
+
+#[test]
+fn prices_are_those_of_the_region() {
+    let price = |region: &str| {
+        let catalog = embedded_in(region).unwrap();
+        catalog.find("m5.large").and_then(|facts| facts.on_demand).unwrap().nanos()
+    };
+    assert_eq!((price("us-east-1"), price("ap-northeast-2")), (96_000_000, 117_984_000));
+}
