@@ -11,11 +11,12 @@ use controls::{
 use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
 
-/// How to save what a plan depends on.
+/// How to save what a plan depends on. Lines wrap at spaces: the command stays whole, and can be
+/// copied, as its second line has none.
 const EVERYTHING: &str = "\
 All that a plan depends on, from a live cluster:
-  kubectl get nodes,pods,daemonsets,deployments,statefulsets,replicasets,jobs,pdb,pvc,pv,\
-storageclasses,csinodes,namespaces,priorityclasses,nodepools,ec2nodeclasses,nodeclaims -A -o yaml
+  kubectl get -A -o yaml \\
+  no,po,ds,deploy,sts,rs,jobs,pdb,pvc,pv,sc,csinodes,ns,pc,nodepools,ec2nodeclasses,nodeclaims
 and nodeoverlays, capacitybuffers and scaledobjects where the cluster has those kinds.";
 
 /// Gives an EKS cluster the nodes that its pods need, from outside the cluster.

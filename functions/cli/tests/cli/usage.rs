@@ -37,6 +37,15 @@ fn help_is_not_an_error() {
     }
 }
 
+#[test]
+fn help_ends_with_a_command_that_can_be_copied() {
+    for command in ["plan", "explain", "top"] {
+        let run = Workspace::with(&[]).run(&format!("{command} --help"));
+        let copied = "\n  kubectl get -A -o yaml \\\n  no,po,ds,";
+        assert!(run.out.contains(copied), "{}", run.out);
+    }
+}
+
 #[cfg(not(feature = "live"))]
 #[test]
 fn without_a_kubernetes_client_it_is_said_how_to_get_one() {
