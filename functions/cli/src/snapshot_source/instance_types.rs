@@ -66,7 +66,7 @@ pub(super) fn take_embedded(
         if wanted.is_none() && !catalog.knows_region(&said.name) {
             warnings.push(format!(
                 "region {} is not in the embedded catalogue: every type is taken to be sold in \
-                 its zones a, b and c at the prices of us-east-1; give --catalog",
+                 its zones a, b and c; give --catalog",
                 said.name
             ));
         }
@@ -174,6 +174,22 @@ mod tests {
         assert!(error.starts_with("region us-esat-1 is not known: "), "{error}");
         assert!(error.contains("us-east-1, us-east-2"), "{error}");
         assert!(check_region(&catalog, Some("ap-northeast-2")).is_ok());
+    }
+
+    #[test]
+    fn a_region_that_only_the_nodes_know_is_planned_for_with_a_warning() {
+        let mut snapshot = testing::snapshot();
+        for node in &mut snapshot.objects.nodes {
+            node.labels.insert(label::REGION.into(), "us-gov-west-1".into());
+        }
+        let catalog = catalog::embedded().unwrap();
+        let chosen = take_embedded(&mut snapshot, catalog, None).unwrap();
+        assert_eq!(snapshot.instance_types.region.as_deref(), Some("us-gov-west-1"));
+        assert!(
+            chosen.warnings[0].starts_with("region us-gov-west-1 is not in the embedded catalogue"),
+            "{:?}",
+            chosen.warnings
+        );
     }
 
     #[test]
