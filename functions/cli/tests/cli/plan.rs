@@ -315,3 +315,11 @@ fn a_region_that_does_not_exist_is_refused() {
     let simulate = workspace.run("simulate inflate --region ap-norhteast-2");
     assert_eq!(simulate.status, 2, "{simulate:?}");
 }
+
+#[test]
+fn after_input_that_cannot_be_read_nothing_is_said_to_be_done() {
+    let workspace = Workspace::with(&[("broken.yaml", WRONG_OPERATOR)]);
+    let run = workspace.run(&format!("{PLAN} -f broken.yaml"));
+    assert_eq!((run.status, run.out.as_str()), (2, ""), "{run:?}");
+    assert!(run.err.starts_with("error: "), "{run:?}");
+}

@@ -1,3 +1,4 @@
+use domain::instance_type::PriceSource;
 use domain::money::UsdPerHour;
 use serde_json::Value as Json;
 
@@ -199,4 +200,23 @@ fn other_kinds_and_broken_texts_are_refused() {
     refused("a: 1\n---\nb: 1\n", "a catalogue file holds one document, this one holds 2");
     refused("{\"a\": ", "the catalogue is not valid JSON");
     refused("a: [", "the catalogue is not valid YAML");
+}
+
+#[test]
+fn a_catalogue_says_how_far_its_prices_can_be_relied_on() {
+    let priced = |pricing: &str| {
+        format!(
+            "{{apiVersion: outrigger.dev/v1alpha1, kind: InstanceCatalog, spec: {{instanceTypes: \
+             [], pricing: {pricing}}}}}"
+        )
+    };
+    let types = read(&priced("{source: estimated, asOf: 2026-07}")).unwrap();
+    assert_eq!(types.pricing.source, PriceSource::Estimated);
+    assert_eq!(types.pricing.as_of.as_deref(), Some("2026-07"));
+    assert_eq!(read(&priced("null")).unwrap().pricing, Pricing::default());
+    refused(
+        &priced("{source: guessed}"),
+        "the catalogue, field spec.pricing.source: expected listed, estimated or imported, found \
+         guessed",
+    );
 }
