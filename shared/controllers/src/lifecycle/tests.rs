@@ -91,6 +91,17 @@ fn a_claim_goes_from_launched_to_registered_to_initialized() {
 }
 
 #[test]
+fn a_nomination_that_kube_scheduler_clears_is_made_again_before_the_node_takes_pods() {
+    let world = launched_world();
+    world.boot();
+    world.cluster.nominations_cleared.set(1);
+    let report = run_once(&world);
+    assert!(matches!(report.changes[0].what, Change::Registered(_)));
+    let nominated = world.cluster.listing.borrow().objects.pods[0].nominated_node_name.clone();
+    assert_eq!(nominated, Some(world.node().name));
+}
+
+#[test]
 fn a_step_taken_twice_changes_nothing_more() {
     let world = initialized_world();
     live(&world, 60);

@@ -440,6 +440,8 @@ pub(crate) struct FakeCluster {
     /// Pods deleted by force, with their grace period.
     pub(crate) forced: RefCell<Vec<(Text, u32)>>,
     pub(crate) attachments: RefCell<Vec<VolumeAttachment>>,
+    /// How many nominations kube-scheduler clears again, since it tries the pod and finds no room.
+    pub(crate) nominations_cleared: Cell<usize>,
     /// How often the status of a CapacityBuffer was written.
     pub(crate) buffers_written: Cell<usize>,
     /// When pods will be marked unschedulable, in order.
@@ -582,7 +584,11 @@ impl Cluster for FakeCluster {
         if own.nominated_node_name != *seen {
             return Err(PortError::new(ErrorKind::Conflict, "nominate", "it has changed"));
         }
-        own.nominated_node_name.clone_from(node);
+        let left = self.nominations_cleared.get();
+        self.nominations_cleared.set(left.saturating_sub(1));
+        if left == 0 {
+            own.nominated_node_name.clone_from(node);
+        }
         Ok(())
     }
 
