@@ -1,13 +1,18 @@
 //! Files, folders and standard input, as sources of manifests.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use manifests::Source;
+use walkdir::WalkDir;
 
 /// Endings of files that are read from a folder; a file that is named itself may end as it likes.
 const MANIFEST_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// Largest file or stream that is read, in bytes: more than `kubectl get -o yaml` prints of 50,000
+/// pods.
+const SOURCE_BYTES_MAX: u64 = 1 << 30;
 
 /// Why an input cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +29,14 @@ pub(crate) enum InputError {
     /// A folder without manifests is nearly always the wrong folder.
     #[error("folder {0} holds no .yaml, .yml or .json file")]
     EmptyFolder(String),
+    /// Nobody gives as much on purpose.
+    #[error("{name} has more than {} MiB: cut it into several files", .bytes_max >> 20)]
+    TooLarge {
+        /// What was to be read.
+        name: String,
+        /// How much is read.
+        bytes_max: u64,
+    },
 }
 
 /// The sources of all paths: `-` is standard input, and folders are read recursively, by name.
@@ -52,7 +65,24 @@ pub(crate) fn text(path: &Path) -> Result<String, InputError> {
     if path.as_os_str() == "-" {
         return standard_input();
     }
+    let name = path.display().to_string();
+    let bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if bytes > SOURCE_BYTES_MAX {
+        return Err(InputError::TooLarge { name, bytes_max: SOURCE_BYTES_MAX });
+    }
     fs::read_to_string(path).map_err(|source| cannot_read(path, source))
+}
+
+/// The text of a stream, if there is not too much of it.
+fn whole_text(from: impl Read, name: &str, bytes_max: u64) -> Result<String, InputError> {
+    let mut text = String::new();
+    from.take(bytes_max + 1)
+        .read_to_string(&mut text)
+        .map_err(|source| InputError::Read { path: name.to_owned(), source })?;
+    if text.len() as u64 > bytes_max {
+        return Err(InputError::TooLarge { name: name.to_owned(), bytes_max });
+    }
+    Ok(text)
 }
 
 fn source(path: &Path) -> Result<Source, InputError> {
@@ -60,23 +90,23 @@ fn source(path: &Path) -> Result<Source, InputError> {
 }
 
 fn standard_input() -> Result<String, InputError> {
-    let mut text = String::new();
-    io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|source| InputError::Read { path: "standard input".to_owned(), source })?;
-    Ok(text)
+    whole_text(io::stdin().lock(), "standard input", SOURCE_BYTES_MAX)
 }
 
+/// The manifests under a folder, by name. Links are followed; one that leads back to a folder
+/// around it is passed over, since all it leads to is read already.
 fn manifest_files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
     let mut files = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).map_err(|source| cannot_read(&folder, source))? {
-            let path = entry.map_err(|source| cannot_read(&folder, source))?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if is_manifest(&path) {
-                files.push(path);
+    for entry in WalkDir::new(folder).follow_links(true) {
+        match entry {
+            Ok(entry) if entry.file_type().is_file() && is_manifest(entry.path()) => {
+                files.push(entry.into_path());
+            }
+            Ok(_) => {}
+            Err(error) if error.loop_ancestor().is_some() => {}
+            Err(error) => {
+                let path = error.path().unwrap_or(folder).to_owned();
+                return Err(cannot_read(&path, error.into()));
             }
         }
     }
@@ -95,6 +125,32 @@ fn cannot_read(path: &Path, source: io::Error) -> InputError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn links_are_followed_and_a_loop_of_them_ends() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let shared = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.yaml"), "a").unwrap();
+        fs::write(shared.path().join("b.yaml"), "b").unwrap();
+        symlink(folder.path(), folder.path().join("loop")).unwrap();
+        symlink(shared.path(), folder.path().join("shared")).unwrap();
+
+        let sources = sources(&[folder.path().to_owned()]).unwrap();
+
+        let texts: Vec<_> = sources.iter().map(|source| source.text.as_str()).collect();
+        assert_eq!(texts, ["a", "b"]);
+    }
+
+    #[test]
+    fn more_than_is_read_is_an_error_and_not_a_part_of_it() {
+        let error = whole_text(io::repeat(b'a'), "standard input", 3 << 20).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "standard input has more than 3 MiB: cut it into several files"
+        );
+    }
 
     #[test]
     fn a_folder_is_read_file_by_file_in_order_of_names() {

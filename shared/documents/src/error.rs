@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::excerpt::with_short_quotes;
 use crate::place::Place;
 
 /// The two notations that documents come in.
@@ -23,6 +24,32 @@ impl fmt::Display for Syntax {
     }
 }
 
+/// A language that manifests are written in before something renders them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Terraform's.
+    Hcl,
+    /// Go templates, as Helm has them.
+    Template,
+}
+
+impl Language {
+    const fn described(self) -> &'static str {
+        match self {
+            Self::Hcl => "HCL (Terraform)",
+            Self::Template => "a template with {{ … }}",
+        }
+    }
+
+    /// What to give in its place.
+    const fn advice(self) -> &'static str {
+        match self {
+            Self::Hcl => "give the manifests that it applies, as kubectl get -o yaml prints them",
+            Self::Template => "give what helm template, or the tool it is for, renders from it",
+        }
+    }
+}
+
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -38,6 +65,9 @@ pub enum SyntaxProblem {
     /// It is well-formed, and means nothing: too deep, too many aliases, a key that is no string.
     #[error("{0}")]
     Refused(String),
+    /// It is written in a language that is not read.
+    #[error("this is {}, neither YAML nor JSON: {}", .0.described(), .0.advice())]
+    Foreign(Language),
     /// A mapping has one key twice; which of the values was meant, nobody can say.
     #[error("key {0:?} is given twice")]
     DuplicateKey(String),
@@ -64,7 +94,7 @@ pub struct SyntaxError {
 
 impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.problem, self.place)
+        write!(f, "{} ({})", with_short_quotes(&self.problem.to_string()), self.place)
     }
 }
 

@@ -12,8 +12,11 @@
 mod chunk;
 mod document;
 mod error;
+mod excerpt;
+mod foreign;
 mod json;
 mod keys;
+mod limit;
 mod lines;
 mod list;
 mod path;
@@ -26,8 +29,10 @@ mod value;
 mod yaml;
 
 pub use document::{Document, Origin, Position};
-pub use error::{Syntax, SyntaxError, SyntaxProblem};
+pub use error::{Language, Syntax, SyntaxError, SyntaxProblem};
+pub use excerpt::{Excerpt, QUOTED_CHARS_MAX, with_short_quotes};
 pub use json::value_without;
+pub use limit::LINE_BYTES_MAX;
 pub use list::open_lists;
 pub use path::{FieldPath, Step};
 pub use place::Place;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::excerpt::Excerpt;
+
 /// Where something stands: `FILE:LINE, object NAMESPACE/NAME, field PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -28,10 +30,10 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)?;
         if let Some(object) = &self.object {
-            write!(f, ", object {object}")?;
+            write!(f, ", object {}", Excerpt(object))?;
         }
         if let Some(field) = &self.field {
-            write!(f, ", field {field}")?;
+            write!(f, ", field {}", Excerpt(field))?;
         }
         Ok(())
     }

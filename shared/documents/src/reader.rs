@@ -5,7 +5,10 @@ use std::sync::Arc;
 use crate::chunk::{Chunk, chunks};
 use crate::document::Document;
 use crate::error::SyntaxError;
+use crate::foreign::hcl;
+use crate::limit::too_long_line;
 use crate::list::open_lists;
+use crate::place::Place;
 use crate::source::Source;
 use crate::{json, yaml};
 
@@ -18,7 +21,11 @@ type Outcome<'t> = Result<Document<'t>, SyntaxError>;
 /// read is among the documents as an error; the documents around it are not lost.
 pub fn documents(source: &Source) -> Vec<Result<Document<'_>, SyntaxError>> {
     let mut documents = Vec::new();
-    for chunk in chunks_of(source) {
+    let chunks = match chunks_of(source) {
+        Ok(chunks) => chunks,
+        Err(error) => return vec![Err(error)],
+    };
+    for chunk in chunks {
         if chunk.is_json() {
             json::each_document(&chunk, &mut |document| documents.push(document));
         } else {
@@ -32,7 +39,11 @@ pub fn documents(source: &Source) -> Vec<Result<Document<'_>, SyntaxError>> {
 /// takes flow mappings that JSON does not, such as one with a trailing comma.
 pub fn yaml_documents(source: &Source) -> Vec<Result<Document<'_>, SyntaxError>> {
     let mut documents = Vec::new();
-    for chunk in chunks_of(source) {
+    let chunks = match chunks_of(source) {
+        Ok(chunks) => chunks,
+        Err(error) => return vec![Err(error)],
+    };
+    for chunk in chunks {
         yaml::each_document(&chunk, &mut |document| documents.push(document));
     }
     documents
@@ -43,7 +54,11 @@ pub fn yaml_documents(source: &Source) -> Vec<Result<Document<'_>, SyntaxError>>
 /// Items of JSON lists are handed over one at a time, so that a long list never stands in memory as
 /// a whole.
 pub fn each_object<'t>(source: &'t Source, take: &mut impl FnMut(Outcome<'t>)) {
-    for chunk in chunks_of(source) {
+    let chunks = match chunks_of(source) {
+        Ok(chunks) => chunks,
+        Err(error) => return take(Err(error)),
+    };
+    for chunk in chunks {
         if chunk.is_json() {
             json::each_object(&chunk, take);
         } else {
@@ -55,7 +70,13 @@ pub fn each_object<'t>(source: &'t Source, take: &mut impl FnMut(Outcome<'t>)) {
     }
 }
 
-fn chunks_of(source: &Source) -> Vec<Chunk<'_>> {
+/// The parts of a source, or why none of it is read.
+fn chunks_of(source: &Source) -> Result<Vec<Chunk<'_>>, SyntaxError> {
     let file: Arc<str> = source.name.as_str().into();
-    chunks(&file, &source.text)
+    let refused = too_long_line(&source.text).or_else(|| Some((0, hcl(&source.text)?)));
+    if let Some((line, problem)) = refused {
+        let place = Place::line(file, line + 1);
+        return Err(SyntaxError { problem, place, column: None });
+    }
+    Ok(chunks(&file, &source.text))
 }

@@ -208,3 +208,49 @@ fn a_byte_order_mark_and_windows_line_ends_do_no_harm() {
     assert_eq!(objects.len(), 2);
     assert_eq!(objects[1].as_ref().unwrap().value.get("b").and_then(Value::as_str), Some("x"));
 }
+
+#[test]
+fn terraform_files_and_templates_are_told_apart_from_broken_yaml() {
+    let error = |text: &str| match read(text).as_slice() {
+        [Err(error)] => error.clone(),
+        other => panic!("expected one error, found {other:?}"),
+    };
+    let terraform = "# nodes\n\nresource \"kubectl_manifest\" \"pool\" {\n  yaml_body = <<-YAML\n";
+    assert_eq!(
+        error(terraform),
+        "this is HCL (Terraform), neither YAML nor JSON: give the manifests that it applies, \
+         as kubectl get -o yaml prints them (in.yaml:1)"
+    );
+    assert!(error("locals {\n}\n").contains("HCL"));
+    for template in
+        ["kind: Pod\nmetadata:\n  name: {{ .Values.name }}\n", "{{- if .a }}\nkind: Pod\n"]
+    {
+        assert!(error(template).contains("a template with {{ … }}"), "{}", error(template));
+    }
+}
+
+#[test]
+fn mappings_that_look_like_terraform_at_a_glance_are_yaml() {
+    assert!(only("resource: {}\n").get("resource").is_some());
+    assert!(only("data:\n  script: |\n    {{ .x }}\n").get("data").is_some());
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused_before_it_is_read() {
+    let mut text = "kind: Pod\nname: ".to_owned();
+    text.push_str(&"a".repeat(LINE_BYTES_MAX));
+    let read = read(&text);
+    let [Err(error)] = read.as_slice() else { panic!("{} documents", read.len()) };
+    assert_eq!(
+        error,
+        "a line of 64 MiB, where at most 64 MiB are read: write it over several lines (in.yaml:2)"
+    );
+}
+
+#[test]
+fn errors_quote_no_more_than_an_excerpt() {
+    let long = "k".repeat(100_000);
+    let read = read(&format!("{long}: 1\n{long}: 2\n"));
+    let error = read.iter().find_map(|document| document.as_ref().err()).unwrap();
+    assert!(error.chars().count() < QUOTED_CHARS_MAX + 100, "{error}");
+}

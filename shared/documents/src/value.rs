@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::excerpt::Excerpt;
+
 /// A value, and the line it stands on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value<'a> {
@@ -105,8 +107,8 @@ impl<'a> Value<'a> {
             Data::Null => "nothing".to_owned(),
             Data::Bool(truth) => truth.to_string(),
             Data::Integer(number) => format!("the number {number}"),
-            Data::Decimal(number) => format!("the number {number}"),
-            Data::Text(text) => format!("the string {text:?}"),
+            Data::Decimal(number) => format!("the number {}", Excerpt(number)),
+            Data::Text(text) => format!("the string {:?}", Excerpt(text).to_string()),
             Data::List(_) => "a list".to_owned(),
             Data::Object(_) => "an object".to_owned(),
         }

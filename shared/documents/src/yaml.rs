@@ -12,6 +12,7 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
 use crate::chunk::Chunk;
 use crate::document::{Document, Origin};
 use crate::error::{Syntax, SyntaxError, SyntaxProblem};
+use crate::foreign::or_template;
 use crate::keys::Keys;
 use crate::value::{Data, Value};
 
@@ -34,13 +35,14 @@ pub(crate) fn each_document<'t>(
             Err(error) => {
                 let within = line_number(error.marker().line()).saturating_sub(1);
                 let problem = SyntaxProblem::malformed(Syntax::Yaml, error.info());
+                let problem = or_template(chunk, problem);
                 let column = Some(error.marker().col() + 1);
                 return take(Err(SyntaxError { column, ..chunk.error(within, problem) }));
             }
         };
         let line = chunk.line + line.saturating_sub(1);
         if let Err(problem) = builder.event(event, line) {
-            return take(Err(chunk.error(line - chunk.line, problem)));
+            return take(Err(chunk.error(line - chunk.line, or_template(chunk, problem))));
         }
         if let Some(key) = builder.repeated.take() {
             take(Err(chunk.error(line - chunk.line, SyntaxProblem::DuplicateKey(key))));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use documents::Place;
-use documents::{SyntaxError, SyntaxProblem};
+use documents::{SyntaxError, SyntaxProblem, with_short_quotes};
 use domain::quantity::QuantityError;
 
 /// What is wrong with a field, an object or a whole file.
@@ -75,7 +75,7 @@ pub struct ManifestError {
 
 impl fmt::Display for ManifestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.problem, self.place)
+        write!(f, "{} ({})", with_short_quotes(&self.problem.to_string()), self.place)
     }
 }
 
@@ -105,8 +105,8 @@ pub struct Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Some(place) => write!(f, "{} ({place})", self.what),
-            None => f.write_str(&self.what),
+            Some(place) => write!(f, "{} ({place})", with_short_quotes(&self.what)),
+            None => f.write_str(&with_short_quotes(&self.what)),
         }
     }
 }

@@ -6,7 +6,6 @@ mod crd;
 mod disruption;
 mod kubelet;
 mod kubelet_rule;
-mod label_rule;
 mod metadata;
 mod network;
 mod node_claim;
@@ -25,35 +24,55 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use crate::object::{Object, ReadKind};
+use crate::object::{Kind, Object};
 
 pub use crd::{CustomResource, custom_resources};
 
-/// The API group of a kind, and what reads it; `None` for other kinds.
-pub(crate) fn reader_of(kind: &str) -> Option<(&'static str, ReadKind)> {
-    let reader: (&'static str, ReadKind) = match kind {
-        "NodePool" => {
-            ("karpenter.sh", |root| node_pool::read_node_pool(root).map(Object::NodePool))
-        }
-        "NodeClaim" => {
-            ("karpenter.sh", |root| Some(Object::NodeClaim(node_claim::read_node_claim(root))))
-        }
-        "EC2NodeClass" => ("karpenter.k8s.aws", |root| {
-            node_class::read_node_class(root).map(|class| Object::Ec2NodeClass(Box::new(class)))
-        }),
-        "NodeOverlay" => ("karpenter.sh", |root| {
-            Some(Object::NodeOverlay(node_overlay::read_node_overlay(root)))
-        }),
-        "CapacityBuffer" => ("autoscaling.x-k8s.io", |root| {
-            capacity_buffer::read_capacity_buffer(root).map(Object::CapacityBuffer)
-        }),
-        "ScaledObject" => {
-            ("keda.sh", |root| scaled_object::read_scaled_object(root).map(Object::ScaledObject))
-        }
-        "PrewarmSchedule" => ("outrigger.dev", |root| {
-            prewarm_schedule::read_prewarm_schedule(root).map(Object::PrewarmSchedule)
-        }),
-        _ => return None,
-    };
-    Some(reader)
-}
+/// The kinds that are read.
+pub(crate) const KINDS: [Kind; 7] = [
+    Kind {
+        group: "karpenter.sh",
+        name: "NodePool",
+        versions: &["v1"],
+        read: |root| node_pool::read_node_pool(root).map(Object::NodePool),
+    },
+    Kind {
+        group: "karpenter.sh",
+        name: "NodeClaim",
+        versions: &["v1"],
+        read: |root| Some(Object::NodeClaim(node_claim::read_node_claim(root))),
+    },
+    Kind {
+        group: "karpenter.k8s.aws",
+        name: "EC2NodeClass",
+        versions: &["v1"],
+        read: |root| {
+            let class = node_class::read_node_class(root)?;
+            Some(Object::Ec2NodeClass(Box::new(class)))
+        },
+    },
+    Kind {
+        group: "karpenter.sh",
+        name: "NodeOverlay",
+        versions: &["v1alpha1"],
+        read: |root| Some(Object::NodeOverlay(node_overlay::read_node_overlay(root))),
+    },
+    Kind {
+        group: "autoscaling.x-k8s.io",
+        name: "CapacityBuffer",
+        versions: &["v1beta1", "v1alpha1"],
+        read: |root| capacity_buffer::read_capacity_buffer(root).map(Object::CapacityBuffer),
+    },
+    Kind {
+        group: "keda.sh",
+        name: "ScaledObject",
+        versions: &["v1alpha1"],
+        read: |root| scaled_object::read_scaled_object(root).map(Object::ScaledObject),
+    },
+    Kind {
+        group: "outrigger.dev",
+        name: "PrewarmSchedule",
+        versions: &["v1alpha1"],
+        read: |root| prewarm_schedule::read_prewarm_schedule(root).map(Object::PrewarmSchedule),
+    },
+];

@@ -12,47 +12,47 @@ mod selector;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod validation;
 mod volume;
 mod workload;
 
-use crate::object::{Object, ReadKind};
+use crate::object::{Kind, Object, ReadKind};
 
 pub(crate) use metadata::Metadata;
 pub(crate) use pod::read_pod_template_spec;
 pub use pod::{PodObject, PodTraits};
 pub(crate) use priority::SYSTEM_CLASSES;
 pub use priority::{PriorityClass, PriorityRef};
+pub(crate) use validation::check as check_as_an_api_server;
 pub use workload::{ClaimTemplate, DaemonSetObject, WorkloadObject};
 
-/// The API group of a kind, and what reads it; `None` for other kinds.
-pub(crate) fn reader_of(kind: &str) -> Option<(&'static str, ReadKind)> {
-    let (group, read): (_, ReadKind) = match kind {
-        "Pod" => ("", |root| Some(Object::Pod(pod::read_pod(root)))),
-        "PodTemplate" => ("", |root| Some(Object::PodTemplate(pod::read_pod_template(root)))),
-        "Node" => ("", |root| Some(Object::Node(node::read_node(root)))),
-        "Namespace" => ("", |root| Some(Object::Namespace(namespace::read(root)))),
-        "PersistentVolume" => {
-            ("", |root| Some(Object::PersistentVolume(volume::read_volume(root))))
-        }
-        "PersistentVolumeClaim" => {
-            ("", |root| Some(Object::PersistentVolumeClaim(volume::read_claim(root))))
-        }
-        "DaemonSet" => ("apps", |root| Some(Object::DaemonSet(workload::read_daemon_set(root)))),
-        "Deployment" => ("apps", |root| Some(Object::Workload(workload::read_deployment(root)))),
-        "StatefulSet" => ("apps", |root| Some(Object::Workload(workload::read_stateful_set(root)))),
-        "ReplicaSet" => ("apps", |root| Some(Object::Workload(workload::read_replica_set(root)))),
-        "Job" => ("batch", |root| Some(Object::Workload(workload::read_job(root)))),
-        "StorageClass" => {
-            ("storage.k8s.io", |root| volume::read_storage_class(root).map(Object::StorageClass))
-        }
-        "CSINode" => ("storage.k8s.io", |root| Some(Object::CsiNode(node::read_csi_node(root)))),
-        "PodDisruptionBudget" => {
-            ("policy", |root| Some(Object::PodDisruptionBudget(disruption_budget::read(root))))
-        }
-        "PriorityClass" => {
-            ("scheduling.k8s.io", |root| priority::read(root).map(Object::PriorityClass))
-        }
-        _ => return None,
-    };
-    Some((group, read))
+/// The kinds that are read. Fields that count are the same in all versions of these APIs.
+pub(crate) const KINDS: [Kind; 15] = [
+    kind("", "Pod", |root| Some(Object::Pod(pod::read_pod(root)))),
+    kind("", "PodTemplate", |root| Some(Object::PodTemplate(pod::read_pod_template(root)))),
+    kind("", "Node", |root| Some(Object::Node(node::read_node(root)))),
+    kind("", "Namespace", |root| Some(Object::Namespace(namespace::read(root)))),
+    kind("", "PersistentVolume", |root| Some(Object::PersistentVolume(volume::read_volume(root)))),
+    kind("", "PersistentVolumeClaim", |root| {
+        Some(Object::PersistentVolumeClaim(volume::read_claim(root)))
+    }),
+    kind("apps", "DaemonSet", |root| Some(Object::DaemonSet(workload::read_daemon_set(root)))),
+    kind("apps", "Deployment", |root| Some(Object::Workload(workload::read_deployment(root)))),
+    kind("apps", "StatefulSet", |root| Some(Object::Workload(workload::read_stateful_set(root)))),
+    kind("apps", "ReplicaSet", |root| Some(Object::Workload(workload::read_replica_set(root)))),
+    kind("batch", "Job", |root| Some(Object::Workload(workload::read_job(root)))),
+    kind("storage.k8s.io", "StorageClass", |root| {
+        volume::read_storage_class(root).map(Object::StorageClass)
+    }),
+    kind("storage.k8s.io", "CSINode", |root| Some(Object::CsiNode(node::read_csi_node(root)))),
+    kind("policy", "PodDisruptionBudget", |root| {
+        Some(Object::PodDisruptionBudget(disruption_budget::read(root)))
+    }),
+    kind("scheduling.k8s.io", "PriorityClass", |root| {
+        priority::read(root).map(Object::PriorityClass)
+    }),
+];
+
+const fn kind(group: &'static str, name: &'static str, read: ReadKind) -> Kind {
+    Kind { group, name, versions: &[], read }
 }

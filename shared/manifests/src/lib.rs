@@ -13,6 +13,7 @@ mod field;
 mod intern;
 mod karpenter;
 mod kubernetes;
+mod label_rule;
 mod object;
 mod print;
 mod reader;

@@ -70,6 +70,27 @@ pub enum Object {
 /// A function that reads one kind; `None` where something was noted that leaves nothing to return.
 pub(crate) type ReadKind = fn(Field<'_>) -> Option<Object>;
 
+/// A kind that is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    /// Its API group; empty for the core group.
+    pub(crate) group: &'static str,
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// The versions that are read, the current one first; empty where every version is.
+    pub(crate) versions: &'static [&'static str],
+    /// What reads it.
+    pub(crate) read: ReadKind,
+}
+
+impl Kind {
+    /// `GROUP/VERSION` of the current version, or `VERSION` of the core group.
+    pub(crate) fn api_version(&self) -> String {
+        let version = self.versions.first().copied().unwrap_or("v1");
+        if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
+    }
+}
+
 /// A value with its place.
 #[derive(Clone, Debug)]
 pub struct Located<T> {

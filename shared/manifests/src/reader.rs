@@ -9,9 +9,10 @@ use crate::convert::Converter;
 use crate::error::{ManifestError, Problem};
 use crate::field::ObjectReader;
 use crate::intern::Interner;
+use crate::kubernetes::check_as_an_api_server;
 use crate::object::{Located, Object, Objects};
 
-use kinds::{check_version, group_of, reader_of};
+use kinds::{Unread, check_version, group_of, reader_of};
 
 pub use api::{ApiKind, ApiRead, read_api_object};
 
@@ -86,15 +87,22 @@ impl Reader {
                 .extend(reader.finish::<Object>(None).0.err().unwrap_or_default());
         };
         let group = group_of(root);
-        let read = match reader_of(group, kind) {
-            Ok(read) => read,
-            Err(skipped) => {
-                *self.objects.skipped.entry(skipped).or_default() += 1;
+        let object = match reader_of(group, kind) {
+            Ok(kind) => {
+                check_version(root, kind);
+                let object = (kind.read)(root);
+                check_as_an_api_server(root, kind.name);
+                object
+            }
+            Err(Unread::OtherKind(name)) => {
+                *self.objects.skipped.entry(name).or_default() += 1;
                 return;
             }
+            Err(Unread::Misspelt(misspelling)) => {
+                misspelling.note(root);
+                None
+            }
         };
-        check_version(root, kind);
-        let object = read(root);
         let (result, warnings) = reader.finish(object);
         self.objects.warnings.extend(warnings);
         match result {

@@ -4,11 +4,11 @@ use domain::label::normalized_key;
 use domain::requirement::{Operator, Requirement};
 use domain::{Text, label};
 
-use super::label_rule::{check_key, check_unrestricted, check_value};
 use super::requirement_rule::{
     MIN_VALUES, REQUIREMENTS_MAX, RequirementRule, check_known, check_values,
 };
 use crate::field::Field;
+use crate::label_rule::{check_key, check_unrestricted, check_value};
 
 /// Whose requirements they are, which decides what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use domain::taint::{Taint, TaintEffect};
 
-use super::label_rule::{check_key, check_value};
 use super::requirement::RequirementsOf;
 use crate::field::Field;
+use crate::label_rule::{check_key, check_value};
 
 /// Two taints that a node cannot have both.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use documents::{Data, Origin, Place, SyntaxProblem, Value, value_without};
 
-use super::kinds::{check_version, group_of, reader_of};
+use super::kinds::{Unread, check_version, group_of, reader_of};
 use crate::error::{ManifestError, Warning};
 use crate::field::{Field, ObjectReader};
 use crate::intern::Interner;
@@ -50,12 +50,16 @@ pub fn read_api_object<T>(
     let reader = ObjectReader::named(&value, &origin, interner);
     let root = reader.root();
     let object = match reader_of(group_of(root), &kind.kind) {
-        Ok(read) => {
-            check_version(root, &kind.kind);
-            read(root)
+        Ok(kind) => {
+            check_version(root, kind);
+            (kind.read)(root)
         }
-        Err(unread) => {
-            root.get("kind").note_rule(format!("{unread} is a kind that is not read"));
+        Err(Unread::Misspelt(misspelling)) => {
+            misspelling.note(root);
+            None
+        }
+        Err(Unread::OtherKind(name)) => {
+            root.get("kind").note_rule(format!("{name} is a kind that is not read"));
             None
         }
     };

@@ -102,14 +102,19 @@ fn is_name(text: &str) -> bool {
 
 /// Whether the text is a DNS subdomain (RFC 1123): what names of objects and prefixes of keys are.
 pub(crate) fn is_dns_subdomain(text: &str) -> bool {
-    !text.is_empty()
-        && text.len() <= PREFIX_MAX
-        && text.split('.').all(|part| {
-            let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-            part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-                && part.starts_with(edge)
-                && part.ends_with(edge)
-        })
+    !text.is_empty() && text.len() <= PREFIX_MAX && text.split('.').all(has_dns_letters)
+}
+
+/// Whether the text is a DNS label (RFC 1123): what names of namespaces are.
+pub(crate) fn is_dns_label(text: &str) -> bool {
+    text.len() <= NAME_MAX && has_dns_letters(text)
+}
+
+fn has_dns_letters(part: &str) -> bool {
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && part.starts_with(edge)
+        && part.ends_with(edge)
 }
 
 #[cfg(test)]
