@@ -153,7 +153,7 @@ fn check_pods(
                 "PodDisruptionBudget {blocking} does not let pod {} on {} go",
                 pod.key, place.name
             );
-            report.add(Rule::Pdb, entry.subject(), message);
+            report.add(Rule::PodDisruptionBudget, entry.subject(), message);
         }
     }
 }

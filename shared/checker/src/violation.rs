@@ -35,6 +35,20 @@ macro_rules! rules {
                     $(Self::$variant => $word,)+
                 }
             }
+
+            /// The rule's code in JSON, in the style of Kubernetes' reasons.
+            pub const fn code(self) -> &'static str {
+                match self {
+                    $(Self::$variant => stringify!($variant),)+
+                }
+            }
+
+            /// What a plan that breaks the rule does, in a sentence.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim(),)+
+                }
+            }
         }
     };
 }
@@ -168,7 +182,7 @@ rules! {
     /// A node that is said to be empty holds pods.
     NotEmpty => "not-empty",
     /// A PodDisruptionBudget does not let a pod go.
-    Pdb => "pdb",
+    PodDisruptionBudget => "pdb",
     /// More nodes go than the budgets of their NodePool allow.
     Budget => "budget",
     /// A replacement lists pods that are not on the nodes it replaces, or on another replacement.
@@ -205,6 +219,15 @@ mod tests {
         assert_eq!(words.len(), Rule::ALL.len());
         for word in words {
             assert!(word.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{word}");
+        }
+    }
+
+    #[test]
+    fn every_rule_says_in_a_sentence_what_a_plan_does_that_breaks_it() {
+        assert_eq!(Rule::PodMissing.code(), "PodMissing");
+        assert_eq!(Rule::PodMissing.meaning(), "A pending pod is not mentioned.");
+        for rule in Rule::ALL {
+            assert!(rule.meaning().ends_with('.'), "{}", rule.code());
         }
     }
 

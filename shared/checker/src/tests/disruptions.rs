@@ -171,13 +171,17 @@ fn a_pod_disruption_budget_lets_pods_go_or_not() {
         |budgets| half_used([pod("r").app().on("e")]).with_pod_disruption_budgets(budgets);
     let plan = disrupting([moving(Underutilized, &["r"])]);
     allows(&guarded(vec![pdb("b", Some(1))]), &plan);
-    breaks(&guarded(vec![pdb("b", Some(0))]), &plan, &[Rule::Pdb]);
+    breaks(&guarded(vec![pdb("b", Some(0))]), &plan, &[Rule::PodDisruptionBudget]);
     allows(&guarded(vec![pdb("z/b", Some(0))]), &plan);
     let never =
         PodDisruptionBudget { max_unavailable: Some(CountOrPercent::Count(0)), ..pdb("b", None) };
-    breaks(&guarded(vec![never]), &plan, &[Rule::Pdb]);
+    breaks(&guarded(vec![never]), &plan, &[Rule::PodDisruptionBudget]);
     // The Eviction API refuses a pod that two budgets guard.
-    breaks(&guarded(vec![pdb("b", Some(1)), pdb("c", Some(1))]), &plan, &[Rule::Pdb]);
+    breaks(
+        &guarded(vec![pdb("b", Some(1)), pdb("c", Some(1))]),
+        &plan,
+        &[Rule::PodDisruptionBudget],
+    );
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn a_pod_that_is_not_ready_may_go_where_the_budget_says_so() {
     };
     let plan = disrupting([moving(Underutilized, &["r"])]);
     allows(&cluster(true), &plan);
-    breaks(&cluster(false), &plan, &[Rule::Pdb]);
+    breaks(&cluster(false), &plan, &[Rule::PodDisruptionBudget]);
 }
 
 #[test]
@@ -206,7 +210,7 @@ fn drift_goes_ahead_where_a_node_is_sure_to_end() {
     };
     let plan = disrupting([moving(Drifted, &["r"])]);
     allows(&cluster(Some(SignedDuration::from_hours(1))), &plan);
-    breaks(&cluster(None), &plan, &[Rule::Pdb]);
+    breaks(&cluster(None), &plan, &[Rule::PodDisruptionBudget]);
 }
 
 #[test]
