@@ -1,6 +1,7 @@
 //! The command line as users type it. What a flag means is decided where it is used.
 
 pub(crate) mod controls;
+pub(crate) mod schema;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use controls::{
 };
 use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
+use schema::SchemaArgs;
 
 /// How to save what a plan depends on. Lines wrap at spaces: the command stays whole, and can be
 /// copied, as its second line has none.
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     Catalog(CatalogArgs),
     /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
     Convert(ConvertArgs),
+    /// Print the JSON schema of a document, or list the documents that commands print as JSON
+    Schema(SchemaArgs),
     /// Show the nodes of a live cluster: what they hold, and what they cost
     #[command(after_help = EVERYTHING)]
     Top(TopArgs),

@@ -7,6 +7,7 @@ mod error;
 pub(crate) mod explain;
 pub(crate) mod plan;
 mod scenario;
+pub(crate) mod schema;
 pub(crate) mod simulate;
 pub(crate) mod top;
 

@@ -1,14 +1,22 @@
 //! JSON documents that scripts read. The fields named in the command line's contract never change;
 //! the types here are apart from the domain's so that inner changes stay free.
+//!
+//! Their schemas are made from these types, and descriptions in them from the doc comments: each
+//! says the unit, and when a field is absent or `null`.
 
+pub(crate) mod basis;
 pub(crate) mod claim;
+mod code;
 pub(crate) mod comparison;
 pub(crate) mod explanation;
 pub(crate) mod node;
 pub(crate) mod plan;
-pub(crate) mod pricing;
+mod pricing;
+pub(crate) mod schema;
 pub(crate) mod simulation;
+mod timeline;
 pub(crate) mod top;
+mod word;
 
 use std::collections::BTreeMap;
 

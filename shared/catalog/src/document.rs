@@ -27,7 +27,7 @@ use crate::text::Texts;
 use field::{Members, Path, Place};
 
 pub use header::{API_VERSION, KIND};
-pub use write::write;
+pub use write::{InstanceCatalog, write};
 
 /// Reads a document from YAML or JSON text.
 pub fn read(text: &str) -> Result<InstanceTypes, CatalogError> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ::catalog::document::InstanceCatalog;
 use domain::instance_type::{InstanceType, InstanceTypes};
 
 use crate::args::{CatalogArgs, CatalogFormat};
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
                 by_node_class: BTreeMap::new(),
                 ..instance_types
             };
-            json(&catalog::document::write(&narrowed, class))?
+            json(&InstanceCatalog::new(&narrowed, class))?
         }
     };
     console::write(&output)?;

@@ -30,6 +30,15 @@ pub(crate) enum CommandError {
     /// Standard output cannot be written.
     #[error("cannot write to standard output")]
     Output(#[from] io::Error),
+    /// A file cannot be written.
+    #[error("cannot write {path}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
     /// Converted manifests cannot be written as YAML.
     #[error(transparent)]
     Yaml(#[from] manifests::PrintError),

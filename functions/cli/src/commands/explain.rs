@@ -13,9 +13,9 @@ use crate::terminal::Canvas;
 use crate::text::explain;
 use crate::view::node_row;
 use crate::view::pricing::PriceNote;
-use crate::wire::explanation::{NodeDocument, PodDocument};
+use crate::wire::basis::{BasisDocument, BasisOptions};
+use crate::wire::explanation::{NodeDocument, PodDocument, Remarks};
 use crate::wire::json;
-use crate::wire::pricing::Priced;
 
 /// Plans, and prints everything that the plan says about the object.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Status, CommandError> {
@@ -49,8 +49,9 @@ fn pod(
             Ok(Some(with_prices(text, &prices)))
         }
         ExplainFormat::Json => {
-            let document = PodDocument::new(known, planned, explanation.as_ref());
-            Ok(Some(json(&Priced::new(document, &prices))?))
+            let remarks = remarks(args, loaded, &prices);
+            let document = PodDocument::new(known, planned, explanation.as_ref(), remarks);
+            Ok(Some(json(&document)?))
         }
     }
 }
@@ -73,9 +74,18 @@ fn node(
             Ok(Some(with_prices(text, &prices)))
         }
         ExplainFormat::Json => {
-            let document = NodeDocument::new(&args.name, snapshot, planned, claim);
-            Ok(Some(json(&Priced::new(document, &prices))?))
+            let remarks = remarks(args, loaded, &prices);
+            Ok(Some(json(&NodeDocument::new(&args.name, snapshot, planned, claim, remarks))?))
         }
+    }
+}
+
+/// What stands in a document beside the explanation.
+fn remarks(args: &ExplainArgs, loaded: &LoadedSnapshot, prices: &PriceNote) -> Remarks {
+    let options = BasisOptions::from(&args.source);
+    Remarks {
+        basis: BasisDocument::new(loaded.snapshot.now, prices, options),
+        warnings: loaded.warnings.clone(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `outrigger plan`: a dry run of one invocation of the functions.
 
+use checker::Violation;
 use domain::plan::Plan;
 use domain::snapshot::ClusterSnapshot;
 
@@ -10,6 +11,7 @@ use crate::snapshot_source::{self, LoadedSnapshot, SnapshotSource};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::pod_names::counted;
+use crate::wire::basis::BasisOptions;
 use crate::wire::json;
 use crate::wire::plan::{PlanDocument, Remarks};
 use crate::{html, text};
@@ -38,7 +40,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Status, CommandError> {
 
 /// A plan that breaks a rule must not be carried out, whoever asked for it; that a pod has no place
 /// is wrong only where somebody says so.
-fn status(strict: bool, plan: &Plan, violations: &[String]) -> Status {
+fn status(strict: bool, plan: &Plan, violations: &[Violation]) -> Status {
     if !violations.is_empty() || (strict && !plan.unschedulable.is_empty()) {
         Status::Unmet
     } else {
@@ -47,9 +49,8 @@ fn status(strict: bool, plan: &Plan, violations: &[String]) -> Status {
 }
 
 /// Rules that the plan breaks, printed to standard error: each is a defect of the planner.
-pub(crate) fn violations(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<String> {
-    let violations: Vec<String> =
-        checker::check(snapshot, plan).iter().map(ToString::to_string).collect();
+pub(crate) fn violations(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Violation> {
+    let violations = checker::check(snapshot, plan);
     for violation in &violations {
         console::error_text(&format!("the plan breaks a rule: {violation}"));
     }
@@ -60,22 +61,22 @@ fn rendered(
     args: &PlanArgs,
     loaded: &LoadedSnapshot,
     plan: &Plan,
-    violations: Vec<String>,
+    violations: Vec<Violation>,
 ) -> Result<String, serde_json::Error> {
     let LoadedSnapshot { snapshot, region_said_by: _, warnings, has_bad_input: _ } = loaded;
     let prices = loaded.price_note();
-    let cluster = args.source.settings.cluster.clone();
     match args.output {
         // The errors say what is wrong; that there is nothing to do would be a guess.
         OutputFormat::Text if loaded.is_unreadable() => Ok(String::new()),
         OutputFormat::Text => Ok(text::plan::plan(snapshot, plan, &prices, Canvas::of_stdout())),
         OutputFormat::Html => {
-            Ok(html::plan::plan(snapshot, plan, &prices, cluster.as_deref(), &violations))
+            let cluster = args.source.settings.cluster.as_deref();
+            let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            Ok(html::plan::plan(snapshot, plan, &prices, cluster, &violations))
         }
         OutputFormat::Json => {
-            let catalog = args.source.catalog.as_ref().map(|path| path.display().to_string());
-            let warnings = warnings.clone();
-            let remarks = Remarks { cluster, catalog, prices, warnings, violations };
+            let options = BasisOptions::from(&args.source);
+            let remarks = Remarks { options, prices, warnings: warnings.clone(), violations };
             json(&PlanDocument::new(snapshot, plan, remarks))
         }
     }
@@ -94,6 +95,11 @@ mod tests {
         assert_eq!(status(true, &plan, &[]), Status::Unmet);
         plan.unschedulable.clear();
         assert_eq!(status(true, &plan, &[]), Status::Done);
-        assert_eq!(status(false, &plan, &["limits: too many nodes".to_owned()]), Status::Unmet);
+        let broken = Violation {
+            rule: checker::Rule::Limits,
+            subject: "default".to_owned(),
+            message: "too many nodes".to_owned(),
+        };
+        assert_eq!(status(false, &plan, &[broken]), Status::Unmet);
     }
 }

@@ -3,7 +3,7 @@
 use comfy_table::{Cell, Color};
 use domain::settings::Settings;
 use simulation::report::Report;
-use simulation::scenario::Scenario;
+use simulation::scenario::{CatalogChoice, Scenario};
 
 use crate::args::{OutputFormat, SimulateArgs};
 use crate::bundled::{self, Bundled};
@@ -16,7 +16,7 @@ use crate::text::node_table::plain_table;
 use crate::view::comparison::VariantRun;
 use crate::wire::comparison::ComparisonDocument;
 use crate::wire::json;
-use crate::wire::simulation::SimulationDocument;
+use crate::wire::simulation::{RunOptions, SimulationDocument};
 use crate::{html, text};
 
 /// Runs the scenario of the arguments, or lists the bundled ones.
@@ -38,12 +38,12 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
     if !scenario.variants.is_empty() {
         return compare(&scenario, args);
     }
+    let options = run_options(&scenario, args);
     let report = simulate(scenario, &args.settings.settings())?;
-    let cluster = args.settings.cluster.as_deref();
     let output = match args.output {
         OutputFormat::Text => text::simulation::simulation(&report, Canvas::of_stdout()),
         OutputFormat::Html => html::simulation::simulation(&report),
-        OutputFormat::Json => json(&SimulationDocument::new(&report, cluster))?,
+        OutputFormat::Json => json(&SimulationDocument::new(&report, options))?,
     };
     console::write(&output)?;
     Ok(status_of(&report))
@@ -57,15 +57,23 @@ fn compare(scenario: &Scenario, args: &SimulateArgs) -> Result<Status, CommandEr
         let report = simulate(scenario.in_variant(variant), &settings)?;
         runs.push(VariantRun { variant: variant.name.clone(), report });
     }
-    let cluster = args.settings.cluster.as_deref();
+    let options = run_options(scenario, args);
     let output = match args.output {
         OutputFormat::Text => text::comparison::comparison(&runs, Canvas::of_stdout()),
         OutputFormat::Html => html::comparison::comparison(&runs),
-        OutputFormat::Json => json(&ComparisonDocument::new(&runs, cluster))?,
+        OutputFormat::Json => json(&ComparisonDocument::new(&runs, options))?,
     };
     console::write(&output)?;
     let are_as_expected = runs.iter().all(|run| run.report.is_as_expected());
     Ok(if are_as_expected { Status::Done } else { Status::Unmet })
+}
+
+/// What documents of its runs say beside what happened.
+fn run_options<'a>(scenario: &Scenario, args: &'a SimulateArgs) -> RunOptions<'a> {
+    RunOptions {
+        cluster: args.settings.cluster.as_deref(),
+        has_own_catalog: matches!(scenario.catalog, CatalogChoice::Given(_)),
+    }
 }
 
 /// Runs the bundled scenario that shows most in least time.

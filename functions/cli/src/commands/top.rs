@@ -8,6 +8,7 @@ use crate::snapshot_source::{self, LoadedSnapshot, SnapshotSource};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::cluster_use::ClusterUse;
+use crate::wire::basis::{BasisDocument, BasisOptions};
 use crate::wire::json;
 use crate::wire::top::TopDocument;
 use crate::{console, text};
@@ -28,7 +29,12 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
     let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
     let output = match args.output {
         TopFormat::Text => text::top::top(&cluster_use, &prices, Canvas::of_stdout()),
-        TopFormat::Json => json(&TopDocument::new(&cluster_use, &prices, warnings))?,
+        TopFormat::Json => {
+            let catalog = args.catalog.as_ref().map(|path| path.display().to_string());
+            let options = BasisOptions { cluster: None, catalog };
+            let basis = BasisDocument::new(snapshot.now, &prices, options);
+            json(&TopDocument::new(&cluster_use, basis, warnings))?
+        }
     };
     console::write(&output)?;
     Ok(if has_bad_input { Status::BadInput } else { Status::Done })

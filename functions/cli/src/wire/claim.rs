@@ -6,25 +6,42 @@ use domain::Text;
 use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::requirement::Requirement;
 use domain::taint::Taint;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::quantities;
+use super::{quantities, word};
 
-/// An entry of `nodeClaims` or of a disruption's `replacements`.
-#[derive(Debug, Serialize)]
+/// A NodeClaim that the plan makes: one node to launch.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "NodeClaim")]
 pub(crate) struct ClaimDocument {
+    /// The NodeClaim's name: the NodePool's, and five characters that the same input always gives.
     name: Text,
+    /// The NodePool that it is made from.
     node_pool: Text,
+    /// The EC2NodeClass that says how its instance is set up.
     node_class: Text,
+    /// Instance types that CreateFleet would be offered, cheapest first. All pods of the claim fit
+    /// on each.
     instance_types: Vec<Text>,
+    /// Requirements of the NodePool and of its pods, as NodeClaims write them.
     requirements: Vec<RequirementDocument>,
+    /// The offering that the plan prices the claim at: the cheapest that can be launched.
     offering: OfferingDocument,
+    /// The ordered list that CreateFleet would be given; all are of one capacity type.
     offerings: Vec<OfferingDocument>,
+    /// Labels that its Node will have.
     labels: BTreeMap<Text, Text>,
+    /// Taints that its Node will have.
     taints: Vec<TaintDocument>,
+    /// Taints of its Node that something else takes away once the node is set up.
     startup_taints: Vec<TaintDocument>,
+    /// What its pods and DaemonSets request together, by resource.
+    #[schemars(with = "BTreeMap<String, word::Quantity>")]
     requests: BTreeMap<String, String>,
+    /// Pods that it is for, without those of DaemonSets.
+    #[schemars(with = "Vec<word::PodName>")]
     pods: Vec<String>,
 }
 
@@ -62,13 +79,20 @@ impl From<&PlannedNodeClaim> for ClaimDocument {
 }
 
 /// A requirement as NodeClaims write it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Requirement")]
 struct RequirementDocument {
+    /// The label's key.
     key: Text,
+    /// How the label is compared with the values.
+    #[schemars(with = "word::OperatorWord")]
     operator: &'static str,
+    /// The values; absent for `Exists` and `DoesNotExist`, one number for `Gt`, `Lt`, `Gte` and
+    /// `Lte`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     values: Vec<Text>,
+    /// The fewest distinct values that instance types must have; absent where any number does.
     #[serde(skip_serializing_if = "Option::is_none")]
     min_values: Option<u32>,
 }
@@ -86,13 +110,20 @@ impl From<&Requirement> for RequirementDocument {
 }
 
 /// An offering that a claim is priced at or may be launched as.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Offering")]
 struct OfferingDocument {
+    /// The instance type.
     instance_type: Text,
+    /// The availability zone.
     zone: Text,
+    /// How the instance is bought.
+    #[schemars(with = "word::CapacityTypeWord")]
     capacity_type: &'static str,
+    /// Its price in US dollars an hour.
     hourly_usd: f64,
+    /// The capacity reservation, for capacity type `reserved`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reservation_id: Option<Text>,
 }
@@ -111,11 +142,16 @@ impl From<&LaunchOffering> for OfferingDocument {
 }
 
 /// A taint as Kubernetes writes it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Taint")]
 struct TaintDocument {
+    /// The taint's key.
     key: Text,
+    /// Its value; absent where it has none.
     #[serde(skip_serializing_if = "str::is_empty")]
     value: Text,
+    /// What it does to pods that do not tolerate it.
+    #[schemars(with = "word::TaintEffectWord")]
     effect: &'static str,
 }
 

@@ -1,44 +1,60 @@
 //! Runs of one scenario in its variants as JSON: `kind: SimulationComparison`.
 
 use domain::Text;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::API_VERSION;
-use super::simulation::SimulationDocument;
+use super::simulation::{RunOptions, SimulationDocument};
 use crate::view::comparison::VariantRun;
 
-/// The document that `simulate -o json` prints for a scenario with variants.
-#[derive(Debug, Serialize)]
+/// A scenario run in each of its variants: the document of `outrigger simulate SCENARIO -o json`
+/// for a scenario with variants. Region, catalogue and prices stand in each run.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "SimulationComparison")]
 pub(crate) struct ComparisonDocument {
+    /// The version of the document.
+    #[schemars(extend("const" = API_VERSION))]
     api_version: &'static str,
+    /// What the document is.
+    #[schemars(extend("const" = Self::KIND))]
     kind: &'static str,
+    /// Whether every run is as expected.
     as_expected: bool,
-    /// In the scenario's order.
+    /// The variants, in the scenario's order.
     variants: Vec<VariantDocument>,
 }
 
-#[derive(Debug, Serialize)]
+/// One variant, and how it ran.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Variant")]
 struct VariantDocument {
+    /// The variant's name.
     name: Text,
+    /// Instances launched in the run.
     launched: usize,
+    /// The run.
     simulation: SimulationDocument,
 }
 
 impl ComparisonDocument {
-    /// The document of the runs; `cluster` is the cluster's name, where one was given.
-    pub(crate) fn new(runs: &[VariantRun], cluster: Option<&str>) -> Self {
+    /// `kind` of the document.
+    pub(crate) const KIND: &'static str = "SimulationComparison";
+
+    /// The document of the runs.
+    pub(crate) fn new(runs: &[VariantRun], options: RunOptions<'_>) -> Self {
         Self {
             api_version: API_VERSION,
-            kind: "SimulationComparison",
+            kind: Self::KIND,
             as_expected: runs.iter().all(|run| run.report.is_as_expected()),
             variants: runs
                 .iter()
                 .map(|run| VariantDocument {
                     name: run.variant.clone(),
                     launched: run.launches(),
-                    simulation: SimulationDocument::new(&run.report, cluster),
+                    simulation: SimulationDocument::new(&run.report, options),
                 })
                 .collect(),
         }

@@ -3,32 +3,49 @@
 use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::word::{self, StateOrReason};
 use crate::view::node_row::{NodeRow, Usage};
 
-/// A node that is there, or its claim.
-#[derive(Debug, Serialize)]
+/// A node that is there, or a NodeClaim whose Node has not joined yet.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Node")]
 pub(crate) struct NodeDocument {
+    /// The Node's name; the NodeClaim's where there is no Node yet.
     name: Text,
+    /// The NodePool; `null` for a node that none manages.
     node_pool: Option<Text>,
+    /// The instance type; `null` where the node does not say.
     instance_type: Option<Text>,
+    /// The availability zone; `null` where the node does not say.
     zone: Option<Text>,
+    /// How the instance is bought; `null` where the node does not say.
+    #[schemars(with = "Option<word::CapacityTypeWord>")]
     capacity_type: Option<&'static str>,
+    /// CPU in millicores.
     cpu_millis: UsageDocument,
+    /// Memory in bytes.
     memory_bytes: UsageDocument,
+    /// Pods on it, those of DaemonSets included.
     pods: usize,
+    /// Seconds since it was created; `null` where that is not known.
     age_seconds: Option<i64>,
-    /// `null` where the catalogue does not price it.
+    /// Its price in US dollars an hour; `null` where the catalogue does not price it.
     hourly_usd: Option<f64>,
-    state: &'static str,
+    /// How far it is, or why the plan disrupts it.
+    state: StateOrReason,
 }
 
-/// What of a resource is requested, and what there is.
-#[derive(Debug, Serialize)]
+/// What pods request of a resource, and what they may.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Requested")]
 pub(super) struct UsageDocument {
+    /// What pods request.
     requested: i64,
+    /// What pods may use.
     allocatable: i64,
 }
 
@@ -65,7 +82,7 @@ impl From<&NodeRow> for NodeDocument {
             pods: *pods,
             age_seconds: age.map(|age| age.as_secs()),
             hourly_usd: price.map(UsdPerHour::to_f64),
-            state: state.as_str(),
+            state: (*state).into(),
         }
     }
 }

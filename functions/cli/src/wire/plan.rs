@@ -1,5 +1,6 @@
 //! A plan as JSON: `kind: Plan`.
 
+use checker::Violation;
 use domain::Text;
 use domain::money::UsdPerHour;
 use domain::plan::{
@@ -7,60 +8,76 @@ use domain::plan::{
 };
 use domain::pod::{ObjectKey, VirtualPodSource};
 use domain::snapshot::ClusterSnapshot;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::API_VERSION;
+use super::basis::{BasisDocument, BasisOptions};
 use super::claim::ClaimDocument;
+use super::code::{BlockedCode, DisruptionCode, UnschedulableCode, ViolationCode};
 use super::node::NodeDocument;
-use super::pricing::PricingDocument;
+use super::{API_VERSION, word};
 use crate::view::node_row::{self, NodeState};
 use crate::view::pricing::PriceNote;
 
-/// The document that `plan -o json` prints.
-#[derive(Debug, Serialize)]
+/// What one tick would do: the document of `outrigger plan -o json`.
+///
+/// Lists are sorted, so that the same input gives the same bytes.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Plan")]
 pub(crate) struct PlanDocument {
+    /// The version of the document.
+    #[schemars(extend("const" = API_VERSION))]
     api_version: &'static str,
+    /// What the document is.
+    #[schemars(extend("const" = Self::KIND))]
     kind: &'static str,
+    /// Nodes to launch for pending pods.
     node_claims: Vec<ClaimDocument>,
+    /// Pending pods that get a place on a node that is there or in flight.
     placements: Vec<PlacementDocument>,
+    /// Pending pods that no node can be had for.
     unschedulable: Vec<UnschedulableDocument>,
+    /// Nodes to take away; those that go together are one entry.
     disruptions: Vec<DisruptionDocument>,
+    /// Nodes that something keeps from being disrupted.
     blocked: Vec<BlockedDocument>,
+    /// Room for pods that are not there yet: of CapacityBuffers and schedules.
     virtual_pods: Vec<VirtualPodDocument>,
+    /// Figures of the whole plan.
     totals: TotalsDocument,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cluster: Option<String>,
-    /// The moment that is planned for, RFC 3339.
-    now: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    region: Option<Text>,
-    /// The file of `--catalog`, or `embedded`.
-    catalog: String,
-    pricing: PricingDocument,
+    #[serde(flatten)]
+    basis: BasisDocument,
+    /// Nodes that are there or in flight, before the plan is carried out.
     existing_nodes: Vec<NodeDocument>,
-    /// Nodes that no price is known of: they are in none of the totals.
+    /// Names of existing nodes that no price is known of: no dollar figure counts them.
     left_out: Vec<Text>,
+    /// What the input left open, as standard error says it.
     warnings: Vec<String>,
+    /// Rules that the plan breaks, each `RULE: SUBJECT: MESSAGE`; none, unless the planner has a
+    /// defect.
     violations: Vec<String>,
+    /// The rule of each of `violations`, in the same order.
+    violation_codes: Vec<ViolationCode>,
 }
 
 /// What stands in a plan's document beside the plan.
 #[derive(Debug)]
 pub(crate) struct Remarks {
-    /// `--cluster`.
-    pub(crate) cluster: Option<String>,
-    /// `--catalog`.
-    pub(crate) catalog: Option<String>,
+    /// `--cluster` and `--catalog`.
+    pub(crate) options: BasisOptions,
     /// What is to be said beside dollars.
     pub(crate) prices: PriceNote,
     /// What the input left open.
     pub(crate) warnings: Vec<String>,
     /// Rules that the plan breaks, as found by the checker; a defect of the planner.
-    pub(crate) violations: Vec<String>,
+    pub(crate) violations: Vec<Violation>,
 }
 
 impl PlanDocument {
+    /// `kind` of the document.
+    pub(crate) const KIND: &'static str = "Plan";
+
     /// The document of a plan.
     pub(crate) fn new(snapshot: &ClusterSnapshot, plan: &Plan, remarks: Remarks) -> Self {
         let Plan {
@@ -75,12 +92,12 @@ impl PlanDocument {
             totals,
             figures: _,
         } = plan;
-        let Remarks { cluster, catalog, prices, warnings, violations } = remarks;
+        let Remarks { options, prices, warnings, violations } = remarks;
         let rows = node_row::rows(snapshot, plan);
         let existing = || rows.iter().filter(|row| row.state != NodeState::Planned);
         Self {
             api_version: API_VERSION,
-            kind: "Plan",
+            kind: Self::KIND,
             node_claims: node_claims.iter().map(ClaimDocument::from).collect(),
             placements: placements.iter().map(PlacementDocument::from).collect(),
             unschedulable: unschedulable.iter().map(UnschedulableDocument::from).collect(),
@@ -88,25 +105,27 @@ impl PlanDocument {
             blocked: blocked.iter().map(BlockedDocument::from).collect(),
             virtual_pods: virtual_pods.iter().map(VirtualPodDocument::from).collect(),
             totals: totals.into(),
-            cluster,
-            now: snapshot.now.to_string(),
-            region: prices.region.clone(),
-            catalog: catalog.unwrap_or_else(|| "embedded".to_owned()),
-            pricing: (&prices).into(),
+            basis: BasisDocument::new(snapshot.now, &prices, options),
             existing_nodes: existing().map(NodeDocument::from).collect(),
             left_out: existing()
                 .filter(|row| row.price.is_none())
                 .map(|row| row.name.clone())
                 .collect(),
             warnings,
-            violations,
+            violations: violations.iter().map(ToString::to_string).collect(),
+            violation_codes: violations.iter().map(ViolationCode::from).collect(),
         }
     }
 }
 
-#[derive(Debug, Serialize)]
+/// A pod's place on a node that is there or in flight.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Placement")]
 struct PlacementDocument {
+    /// The pod.
+    #[schemars(with = "word::PodName")]
     pod: String,
+    /// The Node; the NodeClaim's name where there is no Node yet.
     node: Text,
 }
 
@@ -117,27 +136,47 @@ impl From<&Placement> for PlacementDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// A pending pod that no node can be had for.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Unschedulable")]
 struct UnschedulableDocument {
+    /// The pod.
+    #[schemars(with = "word::PodName")]
     pod: String,
+    /// Why not: of the pod itself, or one reason a NodePool.
     reasons: Vec<String>,
+    /// The code of each of `reasons`, in the same order.
+    codes: Vec<UnschedulableCode>,
 }
 
 impl From<&UnschedulablePod> for UnschedulableDocument {
     fn from(unschedulable: &UnschedulablePod) -> Self {
         let UnschedulablePod { pod, reasons } = unschedulable;
-        Self { pod: pod.to_string(), reasons: reasons.iter().map(ToString::to_string).collect() }
+        Self {
+            pod: pod.to_string(),
+            reasons: reasons.iter().map(ToString::to_string).collect(),
+            codes: reasons.iter().map(UnschedulableCode::from).collect(),
+        }
     }
 }
 
-#[derive(Debug, Serialize)]
+/// Nodes that are taken away together.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Disruption")]
 struct DisruptionDocument {
-    reason: &'static str,
+    /// Why.
+    reason: DisruptionCode,
+    /// The nodes.
     nodes: Vec<Text>,
+    /// Pods on them that need another place.
+    #[schemars(with = "Vec<word::PodName>")]
     pods: Vec<String>,
+    /// Nodes that are launched first.
     replacements: Vec<ClaimDocument>,
+    /// Pods that go to nodes that stay.
     moves: Vec<PlacementDocument>,
+    /// What it saves, in US dollars an hour; below 0 where replacements cost more.
     savings_hourly_usd: f64,
 }
 
@@ -145,7 +184,7 @@ impl From<&PlannedDisruption> for DisruptionDocument {
     fn from(disruption: &PlannedDisruption) -> Self {
         let PlannedDisruption { reason, nodes, pods, replacements, moves, savings } = disruption;
         Self {
-            reason: reason.as_str(),
+            reason: (*reason).into(),
             nodes: nodes.clone(),
             pods: pods.iter().map(ToString::to_string).collect(),
             replacements: replacements.iter().map(ClaimDocument::from).collect(),
@@ -155,27 +194,36 @@ impl From<&PlannedDisruption> for DisruptionDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// A node that something keeps from being disrupted.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Blocked")]
 struct BlockedDocument {
+    /// The node.
     node: Text,
+    /// What keeps it.
     reason: String,
+    /// The code of `reason`.
+    code: BlockedCode,
 }
 
 impl From<&BlockedNode> for BlockedDocument {
     fn from(blocked: &BlockedNode) -> Self {
         let BlockedNode { node, reason } = blocked;
-        Self { node: node.clone(), reason: reason.to_string() }
+        Self { node: node.clone(), reason: reason.to_string(), code: reason.into() }
     }
 }
 
 /// Room for a pod that is not there yet.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "VirtualPod")]
 struct VirtualPodDocument {
+    /// The name that it goes by in plans.
+    #[schemars(with = "word::PodName")]
     pod: String,
     /// What wants the room.
     #[serde(rename = "for")]
     source: SourceDocument,
-    /// Where it is; absent where nothing can host it.
+    /// The Node or NodeClaim with the room; absent where nothing can host it.
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<Text>,
 }
@@ -188,10 +236,15 @@ impl From<&PlannedVirtualPod> for VirtualPodDocument {
 }
 
 /// The object that a virtual pod stands for.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "VirtualPodSource")]
 pub(super) struct SourceDocument {
+    /// The object's kind.
+    #[schemars(with = "word::VirtualPodKind")]
     kind: &'static str,
+    /// The object's namespace.
     namespace: Text,
+    /// The object's name.
     name: Text,
 }
 
@@ -202,12 +255,19 @@ impl From<&VirtualPodSource> for SourceDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// Figures of a whole plan.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Totals")]
 struct TotalsDocument {
+    /// Pods that waited for a place.
     pending_pods: u32,
+    /// What all nodes cost before the plan is carried out, in US dollars an hour.
     hourly_usd_before: f64,
+    /// What all nodes cost afterwards, in US dollars an hour.
     hourly_usd_after: f64,
+    /// No plan could place the pending pods for less new capacity than this, in US dollars an hour;
+    /// absent where that was not worked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     lower_bound_hourly_usd: Option<f64>,
 }
@@ -231,8 +291,7 @@ mod tests {
 
     fn remarks() -> Remarks {
         Remarks {
-            cluster: None,
-            catalog: None,
+            options: BasisOptions::default(),
             prices: testing::price_note(),
             warnings: Vec::new(),
             violations: Vec::new(),

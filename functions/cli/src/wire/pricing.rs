@@ -1,22 +1,26 @@
 //! Where prices come from, in JSON documents.
 
 use domain::Text;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::word::PriceSourceWord;
 use crate::view::pricing::PriceNote;
 
-/// `pricing` of every document that holds dollars.
-#[derive(Debug, Serialize)]
+/// Where prices come from: `pricing` of every document that holds dollars.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Pricing")]
 pub(crate) struct PricingDocument {
+    /// The region that prices are of; absent where nothing says one.
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<Text>,
-    /// The day or month that prices are of, as ISO 8601 writes it.
+    /// The day or month that prices are of, as ISO 8601 writes it; absent where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<Text>,
-    /// `listed`, `estimated` or `imported`.
-    source: &'static str,
-    /// The same in a sentence.
+    /// How much prices can be relied on.
+    source: PriceSourceWord,
+    /// All of it in a sentence, for people.
     note: String,
 }
 
@@ -28,20 +32,5 @@ impl From<&PriceNote> for PricingDocument {
             source: prices.pricing.source.into(),
             note: prices.to_string(),
         }
-    }
-}
-
-/// A document, and what is to be said beside its dollars.
-#[derive(Debug, Serialize)]
-pub(crate) struct Priced<T> {
-    #[serde(flatten)]
-    document: T,
-    pricing: PricingDocument,
-}
-
-impl<T> Priced<T> {
-    /// The document with `pricing` as its last field.
-    pub(crate) fn new(document: T, prices: &PriceNote) -> Self {
-        Self { document, pricing: prices.into() }
     }
 }

@@ -3,48 +3,101 @@
 use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
+use schemars::JsonSchema;
 use serde::Serialize;
 use simulation::report::{
-    Entry, ExpectationOutcome, Moment, Needed, NodeRow, Occurrence, Report, Usage, View, Waiting,
+    ExpectationOutcome, Moment, Needed, NodeRow, Occurrence, Report, Usage, View, Waiting,
 };
 
-use super::API_VERSION;
+use super::basis::EMBEDDED;
+use super::code::InvariantCode;
 use super::pricing::PricingDocument;
+use super::timeline::EntryDocument;
+use super::word::NodeStateWord;
+use super::{API_VERSION, word};
 use crate::view::pricing::PriceNote;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
-/// The document that `simulate -o json` prints. Durations are in seconds, CPU in millicores, memory
-/// in bytes.
-#[derive(Debug, Serialize)]
+/// The scenario brings its catalogue.
+const OF_SCENARIO: &str = "scenario";
+
+/// A simulated run: the document of `outrigger simulate SCENARIO -o json`.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Simulation")]
 pub(crate) struct SimulationDocument {
+    /// The version of the document.
+    #[schemars(extend("const" = API_VERSION))]
     api_version: &'static str,
+    /// What the document is.
+    #[schemars(extend("const" = Self::KIND))]
     kind: &'static str,
+    /// The scenario's name.
     scenario: Text,
+    /// What the scenario is about, in its author's words.
     about: Text,
+    /// What everything random in the run was drawn from.
     seed: u64,
+    /// When simulated time began.
+    #[schemars(with = "word::Moment")]
     started: String,
+    /// When simulated time ended.
+    #[schemars(with = "word::Moment")]
     ended: String,
+    /// Whether every expectation holds, and nothing happened that must never happen.
     as_expected: bool,
+    /// What happened, in order.
     timeline: Vec<EntryDocument>,
+    /// The cluster after the first step of the timeline, at the most expensive moment and at the
+    /// end.
     views: Vec<ViewDocument>,
+    /// The region that was simulated; absent where the catalogue says none.
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<Text>,
+    /// Where instance types come from: `scenario` where it brings a catalogue, or `embedded`.
+    #[schemars(extend("enum" = [EMBEDDED, OF_SCENARIO]))]
+    catalog: &'static str,
+    /// Where prices come from.
     pricing: PricingDocument,
+    /// What the run cost.
     cost: CostDocument,
+    /// What the pods needed at least; absent where the scenario expects nothing of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     needed: Option<NeededDocument>,
+    /// How long pods waited for a node, without those of DaemonSets and those that nothing can host.
     waiting: WaitingDocument,
+    /// What was expected, and whether it came so.
     expectations: Vec<ExpectationDocument>,
+    /// What must never happen, and did: a defect of Outrigger.
     violations: Vec<OccurrenceDocument>,
+    /// The cluster's name, where `--cluster` gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<String>,
 }
 
+/// What stands in a run's document beside its report.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RunOptions<'a> {
+    /// `--cluster`.
+    pub(crate) cluster: Option<&'a str>,
+    /// Whether the scenario brings a catalogue of its own.
+    pub(crate) has_own_catalog: bool,
+}
+
+impl RunOptions<'_> {
+    /// What `catalog` says of the run.
+    pub(super) const fn catalog(self) -> &'static str {
+        if self.has_own_catalog { OF_SCENARIO } else { EMBEDDED }
+    }
+}
+
 impl SimulationDocument {
-    /// The document of a run; `cluster` is the cluster's name, where one was given.
-    pub(crate) fn new(report: &Report, cluster: Option<&str>) -> Self {
+    /// `kind` of the document.
+    pub(crate) const KIND: &'static str = "Simulation";
+
+    /// The document of a run.
+    pub(crate) fn new(report: &Report, options: RunOptions<'_>) -> Self {
         let Report {
             scenario,
             about,
@@ -63,7 +116,7 @@ impl SimulationDocument {
         } = report;
         Self {
             api_version: API_VERSION,
-            kind: "Simulation",
+            kind: Self::KIND,
             scenario: scenario.clone(),
             about: about.clone(),
             seed: *seed,
@@ -78,21 +131,26 @@ impl SimulationDocument {
                 final_hourly_usd: cost.final_hourly.to_f64(),
             },
             region: region.clone(),
+            catalog: options.catalog(),
             pricing: (&PriceNote::from(report)).into(),
             needed: needed.map(NeededDocument::from),
             waiting: (*waiting).into(),
             expectations: expectations.iter().map(ExpectationDocument::from).collect(),
             violations: violations.iter().map(OccurrenceDocument::from).collect(),
-            cluster: cluster.map(str::to_owned),
+            cluster: options.cluster.map(str::to_owned),
         }
     }
 }
 
 /// What the pods needed at least, where the scenario expects something of that.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Needed")]
 struct NeededDocument {
+    /// A lower bound on the cost of the run in US dollars: the cheapest nodes for the pods of each
+    /// stretch of it.
     least_usd: f64,
+    /// The time of all pods in hours, without those of DaemonSets: two pods for an hour are 2.
     pod_hours: f64,
 }
 
@@ -105,30 +163,37 @@ impl From<Needed> for NeededDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct EntryDocument {
-    at: String,
-    what: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<Text>,
-}
-
-impl From<&Entry> for EntryDocument {
-    fn from(entry: &Entry) -> Self {
-        let Entry { at, what, why } = entry;
-        Self { at: at.to_string(), what: what.to_string(), why: why.clone() }
-    }
-}
-
-#[derive(Debug, Serialize)]
+/// The cluster at one moment.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "View")]
 struct ViewDocument {
-    moment: &'static str,
+    /// Which moment.
+    moment: MomentWord,
+    /// When that was, in simulated time.
+    #[schemars(with = "word::Moment")]
     at: String,
+    /// Nodes and instances on their way, by name.
     nodes: Vec<NodeDocument>,
+    /// What all of them cost, in US dollars an hour.
     hourly_usd: f64,
+    /// Pods that run.
     pods_running: usize,
+    /// Pods without a node.
     pods_pending: usize,
+}
+
+/// Which moment of a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "MomentOfRun")]
+enum MomentWord {
+    /// After the first step of the timeline.
+    Start,
+    /// The most expensive moment.
+    Peak,
+    /// The end.
+    End,
 }
 
 impl From<&View> for ViewDocument {
@@ -136,9 +201,9 @@ impl From<&View> for ViewDocument {
         let View { moment, at, nodes, hourly, pods_running, pods_pending } = view;
         Self {
             moment: match moment {
-                Moment::Start => "start",
-                Moment::Peak => "peak",
-                Moment::End => "end",
+                Moment::Start => MomentWord::Start,
+                Moment::Peak => MomentWord::Peak,
+                Moment::End => MomentWord::End,
             },
             at: at.to_string(),
             nodes: nodes.iter().map(NodeDocument::from).collect(),
@@ -149,21 +214,35 @@ impl From<&View> for ViewDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// A node, or an instance on its way.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Node")]
 struct NodeDocument {
+    /// The Node's name; the NodeClaim's where there is no Node yet.
     name: Text,
-    state: &'static str,
+    /// How far it is.
+    state: NodeStateWord,
+    /// The NodePool; absent of a node that none manages.
     #[serde(skip_serializing_if = "Option::is_none")]
     node_pool: Option<Text>,
+    /// The instance type; empty where the node does not say.
     instance_type: Text,
+    /// The availability zone; empty where the node does not say.
     zone: Text,
+    /// How the instance is bought; absent where the node does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<word::CapacityTypeWord>")]
     capacity_type: Option<&'static str>,
+    /// CPU in millicores.
     cpu: UsageDocument,
+    /// Memory in bytes.
     memory: UsageDocument,
+    /// Pods on it, those of DaemonSets included, of as many as it takes.
     pods: UsageDocument,
+    /// Seconds since it was created.
     age_seconds: i64,
+    /// Its price in US dollars an hour; absent where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     hourly_usd: Option<f64>,
 }
@@ -185,7 +264,7 @@ impl From<&NodeRow> for NodeDocument {
         } = row;
         Self {
             name: name.clone(),
-            state: state.as_str(),
+            state: (*state).into(),
             node_pool: node_pool.clone(),
             instance_type: instance_type.clone(),
             zone: zone.clone(),
@@ -199,9 +278,13 @@ impl From<&NodeRow> for NodeDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// What pods request of a resource, and what they may.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Usage")]
 struct UsageDocument {
+    /// What pods request.
     used: i64,
+    /// What pods may use.
     allocatable: i64,
 }
 
@@ -211,21 +294,33 @@ impl From<Usage> for UsageDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// What a run cost.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Cost")]
 #[expect(clippy::struct_field_names, reason = "the unit stands in every name of a price")]
 struct CostDocument {
+    /// All instances over the whole run, in US dollars.
     total_usd: f64,
+    /// All instances at the most expensive moment, in US dollars an hour.
     peak_hourly_usd: f64,
+    /// All instances at the end, in US dollars an hour.
     final_hourly_usd: f64,
 }
 
-#[derive(Debug, Serialize)]
+/// How long pods waited for a node.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Waiting")]
 struct WaitingDocument {
+    /// Pods that were bound.
     pods_bound: usize,
+    /// How long those waited on average, in seconds.
     mean_seconds: f64,
+    /// The longest wait of one of them, in seconds.
     longest_seconds: i64,
+    /// The longest time between a pod's eviction by choice and its successor's being bound, in
+    /// seconds.
     longest_without_home_seconds: i64,
 }
 
@@ -241,11 +336,18 @@ impl From<Waiting> for WaitingDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// What was expected, and how it came.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Expectation")]
 struct ExpectationDocument {
+    /// The moment at which it was held against the cluster, in simulated time.
+    #[schemars(with = "word::Moment")]
     at: String,
+    /// What was expected, in words.
     expected: Text,
+    /// Whether it came so.
     holds: bool,
+    /// What was found instead, in words; absent where it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     found: Option<Text>,
 }
@@ -262,16 +364,23 @@ impl From<&ExpectationOutcome> for ExpectationDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// Something that must never happen, and did.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Violation")]
 struct OccurrenceDocument {
+    /// When it was seen, in simulated time.
+    #[schemars(with = "word::Moment")]
     at: String,
+    /// What, in words.
     violation: String,
+    /// The code of `violation`.
+    code: InvariantCode,
 }
 
 impl From<&Occurrence> for OccurrenceDocument {
     fn from(occurrence: &Occurrence) -> Self {
         let Occurrence { at, violation } = occurrence;
-        Self { at: at.to_string(), violation: violation.to_string() }
+        Self { at: at.to_string(), violation: violation.to_string(), code: violation.into() }
     }
 }
 
@@ -282,7 +391,7 @@ mod tests {
 
     #[test]
     fn the_document_holds_the_whole_run() {
-        let document = SimulationDocument::new(&testing::report(), None);
+        let document = SimulationDocument::new(&testing::report(), RunOptions::default());
         insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap());
     }
 }

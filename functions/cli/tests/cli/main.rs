@@ -9,6 +9,7 @@ mod convert;
 #[cfg(feature = "live")]
 mod live;
 mod plan;
+mod schema;
 mod simulate;
 mod support;
 mod top;

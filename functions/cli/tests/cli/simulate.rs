@@ -16,7 +16,7 @@ spec:
   - pods: {workload: web, running: 3, pending: 0}
 ";
 
-const BUNDLED: [&str; 8] = [
+pub(crate) const BUNDLED: [&str; 8] = [
     "consolidation",
     "inflate",
     "notebooks",

@@ -1,7 +1,7 @@
 //! The binary as scripts use it, and small inputs for it.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A NodePool, its EC2NodeClass, and a Deployment of three replicas that has no pods yet.
@@ -98,11 +98,31 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Standard output as one JSON document.
+    /// Standard output as one JSON document, which is valid by the schema of its kind.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+        let document: serde_json::Value =
+            serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"));
+        let kind = document["kind"].as_str().unwrap();
+        let schema = serde_json::from_str(&schema(kind)).unwrap();
+        let options = jsonschema::options().should_validate_formats(true);
+        let errors: Vec<String> = options
+            .build(&schema)
+            .unwrap()
+            .iter_errors(&document)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{kind}:\n{}", errors.join("\n"));
+        document
     }
+}
+
+/// The committed schema of a kind of document.
+#[track_caller]
+pub(crate) fn schema(kind: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
+    std::fs::read_to_string(folder.join(format!("{kind}.json")))
+        .unwrap_or_else(|error| panic!("{kind} has no schema: {error}"))
 }
 
 /// A folder of files to run the binary in.
