@@ -86,6 +86,7 @@ fn remarks(args: &ExplainArgs, loaded: &LoadedSnapshot, prices: &PriceNote) -> R
     Remarks {
         basis: BasisDocument::new(loaded.snapshot.now, prices, options),
         warnings: loaded.warnings.clone(),
+        errors: loaded.errors.clone(),
     }
 }
 

@@ -63,7 +63,7 @@ fn rendered(
     plan: &Plan,
     violations: Vec<Violation>,
 ) -> Result<String, serde_json::Error> {
-    let LoadedSnapshot { snapshot, region_said_by: _, warnings, has_bad_input: _ } = loaded;
+    let LoadedSnapshot { snapshot, region_said_by: _, warnings, errors, has_bad_input: _ } = loaded;
     let prices = loaded.price_note();
     match args.output {
         // The errors say what is wrong; that there is nothing to do would be a guess.
@@ -76,7 +76,8 @@ fn rendered(
         }
         OutputFormat::Json => {
             let options = BasisOptions::from(&args.source);
-            let remarks = Remarks { options, prices, warnings: warnings.clone(), violations };
+            let (warnings, errors) = (warnings.clone(), errors.clone());
+            let remarks = Remarks { options, prices, warnings, errors, violations };
             json(&PlanDocument::new(snapshot, plan, remarks))
         }
     }

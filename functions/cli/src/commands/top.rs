@@ -25,7 +25,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
     };
     let loaded = snapshot_source::load(&source)?;
     let prices = loaded.price_note();
-    let LoadedSnapshot { snapshot, region_said_by: _, warnings, has_bad_input } = loaded;
+    let LoadedSnapshot { snapshot, region_said_by: _, warnings, errors, has_bad_input } = loaded;
     let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
     let output = match args.output {
         TopFormat::Text => text::top::top(&cluster_use, &prices, Canvas::of_stdout()),
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
             let catalog = args.catalog.as_ref().map(|path| path.display().to_string());
             let options = BasisOptions { cluster: None, catalog };
             let basis = BasisDocument::new(snapshot.now, &prices, options);
-            json(&TopDocument::new(&cluster_use, basis, warnings))?
+            json(&TopDocument::new(&cluster_use, basis, warnings, errors))?
         }
     };
     console::write(&output)?;

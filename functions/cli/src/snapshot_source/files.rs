@@ -25,7 +25,8 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
             decoding.map(|decoding| decoding.join().unwrap_or_else(|panic| resume_unwind(panic)));
         (objects, decoded)
     });
-    let has_bad_input = !objects.errors.is_empty();
+    let errors: Vec<String> = objects.errors.iter().map(ToString::to_string).collect();
+    let has_bad_input = !errors.is_empty();
     print_problems(&objects);
 
     let mut warnings: Vec<String> = objects.warnings.iter().map(ToString::to_string).collect();
@@ -56,7 +57,8 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         console::warning(&warning);
         warnings.push(warning);
     }
-    Ok(LoadedSnapshot { snapshot, region_said_by: chosen.said_by, warnings, has_bad_input })
+    let region_said_by = chosen.said_by;
+    Ok(LoadedSnapshot { snapshot, region_said_by, warnings, errors, has_bad_input })
 }
 
 /// Prints errors and warnings of reading, and the number of skipped objects by kind, to standard

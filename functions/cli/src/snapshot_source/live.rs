@@ -50,7 +50,8 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         console::warning(warning);
     }
     let region_said_by = chosen.said_by;
-    Ok(LoadedSnapshot { snapshot, region_said_by, warnings, has_bad_input: false })
+    let errors = Vec::new();
+    Ok(LoadedSnapshot { snapshot, region_said_by, warnings, errors, has_bad_input: false })
 }
 
 fn list(context: Option<&str>) -> Result<ListedCluster, LiveError> {

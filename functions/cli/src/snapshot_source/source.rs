@@ -53,6 +53,9 @@ pub(crate) struct LoadedSnapshot {
     pub(crate) region_said_by: SaidBy,
     /// What the input left open, as printed on standard error.
     pub(crate) warnings: Vec<String>,
+    /// Invalid objects that were left out, each with what is wrong with it, as printed on standard
+    /// error.
+    pub(crate) errors: Vec<String>,
     /// An invalid object was left out.
     pub(crate) has_bad_input: bool,
 }

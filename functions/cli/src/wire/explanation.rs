@@ -62,6 +62,8 @@ pub(crate) struct PodDocument {
     basis: BasisDocument,
     /// What the input left open, as standard error says it.
     warnings: Vec<String>,
+    /// Invalid objects of the input, which were left out, as standard error says it.
+    errors: Vec<String>,
 }
 
 /// What a NodePool offers a pod.
@@ -187,6 +189,8 @@ pub(crate) struct NodeDocument {
     basis: BasisDocument,
     /// What the input left open, as standard error says it.
     warnings: Vec<String>,
+    /// Invalid objects of the input, which were left out, as standard error says it.
+    errors: Vec<String>,
 }
 
 /// What stands in an explanation beside what is explained.
@@ -196,6 +200,8 @@ pub(crate) struct Remarks {
     pub(crate) basis: BasisDocument,
     /// What the input left open.
     pub(crate) warnings: Vec<String>,
+    /// Invalid objects of the input.
+    pub(crate) errors: Vec<String>,
 }
 
 impl PodDocument {
@@ -209,7 +215,7 @@ impl PodDocument {
         explanation: Option<&PodExplanation>,
         remarks: Remarks,
     ) -> Self {
-        let Remarks { basis, warnings } = remarks;
+        let Remarks { basis, warnings, errors } = remarks;
         let key = &pod.key;
         let placed = plan.placements.iter().find(|placement| placement.pod == *key);
         let launched = plan.node_claims.iter().find(|claim| claim.pods.contains(key));
@@ -235,6 +241,7 @@ impl PodDocument {
             nodes: explanation.map(NodesDocument::from).unwrap_or_default(),
             basis,
             warnings,
+            errors,
         }
     }
 }
@@ -251,7 +258,7 @@ impl NodeDocument {
         claim: Option<(&PlannedNodeClaim, Option<&ClaimExplanation>)>,
         remarks: Remarks,
     ) -> Self {
-        let Remarks { basis, warnings } = remarks;
+        let Remarks { basis, warnings, errors } = remarks;
         let kept = || plan.blocked.iter().filter(|kept| &*kept.node == name);
         let explanation = claim.and_then(|(_, explanation)| explanation);
         let is_taken = |taken: &&PlannedDisruption| taken.nodes.iter().any(|node| &**node == name);
@@ -291,6 +298,7 @@ impl NodeDocument {
                 .unwrap_or_default(),
             basis,
             warnings,
+            errors,
         }
     }
 }
@@ -372,7 +380,7 @@ mod tests {
     fn remarks() -> Remarks {
         let prices = testing::price_note();
         let basis = BasisDocument::new(testing::now(), &prices, BasisOptions::default());
-        Remarks { basis, warnings: Vec::new() }
+        Remarks { basis, warnings: Vec::new(), errors: Vec::new() }
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub(crate) struct PlanDocument {
     left_out: Vec<Text>,
     /// What the input left open, as standard error says it.
     warnings: Vec<String>,
+    /// Invalid objects of the input, which were left out, as standard error says it.
+    errors: Vec<String>,
     /// Rules that the plan breaks, each `RULE: SUBJECT: MESSAGE`; none, unless the planner has a
     /// defect.
     violations: Vec<String>,
@@ -70,6 +72,8 @@ pub(crate) struct Remarks {
     pub(crate) prices: PriceNote,
     /// What the input left open.
     pub(crate) warnings: Vec<String>,
+    /// Invalid objects of the input.
+    pub(crate) errors: Vec<String>,
     /// Rules that the plan breaks, as found by the checker; a defect of the planner.
     pub(crate) violations: Vec<Violation>,
 }
@@ -92,7 +96,7 @@ impl PlanDocument {
             totals,
             figures: _,
         } = plan;
-        let Remarks { options, prices, warnings, violations } = remarks;
+        let Remarks { options, prices, warnings, errors, violations } = remarks;
         let rows = node_row::rows(snapshot, plan);
         let existing = || rows.iter().filter(|row| row.state != NodeState::Planned);
         Self {
@@ -112,6 +116,7 @@ impl PlanDocument {
                 .map(|row| row.name.clone())
                 .collect(),
             warnings,
+            errors,
             violations: violations.iter().map(ToString::to_string).collect(),
             violation_codes: violations.iter().map(ViolationCode::from).collect(),
         }
@@ -294,6 +299,7 @@ mod tests {
             options: BasisOptions::default(),
             prices: testing::price_note(),
             warnings: Vec::new(),
+            errors: Vec::new(),
             violations: Vec::new(),
         }
     }

@@ -65,7 +65,8 @@ pub(crate) struct SimulationDocument {
     /// What the pods needed at least; absent where the scenario expects nothing of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     needed: Option<NeededDocument>,
-    /// How long pods waited for a node, without those of DaemonSets and those that nothing can host.
+    /// How long pods waited for a node, without those of DaemonSets and those that nothing can
+    /// host.
     waiting: WaitingDocument,
     /// What was expected, and whether it came so.
     expectations: Vec<ExpectationDocument>,

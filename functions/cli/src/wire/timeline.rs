@@ -33,7 +33,8 @@ pub(super) struct EntryDocument {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SubjectsDocument {
-    /// Nodes that it is about; an instance's id before its Node joined. Absent where there are none.
+    /// Nodes that it is about; an instance's id before its Node joined. Absent where there are
+    /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nodes: Vec<Text>,
     /// NodeClaims that it is about: of a disruption, its replacements. Absent where there are none.

@@ -32,6 +32,8 @@ pub(crate) struct TopDocument {
     left_out: Vec<Text>,
     /// What the input left open, as standard error says it.
     warnings: Vec<String>,
+    /// Invalid objects of the input, which were left out, as standard error says it.
+    errors: Vec<String>,
 }
 
 /// All nodes together.
@@ -66,6 +68,7 @@ impl TopDocument {
         cluster_use: &ClusterUse,
         basis: BasisDocument,
         warnings: Vec<String>,
+        errors: Vec<String>,
     ) -> Self {
         let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type: _ } =
             cluster_use;
@@ -92,6 +95,7 @@ impl TopDocument {
                 .map(|row| row.name.clone())
                 .collect(),
             warnings,
+            errors,
         }
     }
 }

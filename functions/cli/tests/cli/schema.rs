@@ -2,7 +2,7 @@
 //! test of this program reads is valid, or reading it fails.
 
 use crate::simulate::BUNDLED;
-use crate::support::{HUGE, SHOP, Workspace, schema};
+use crate::support::{HUGE, SHOP, WRONG_OPERATOR, Workspace, schema};
 
 #[test]
 fn every_document_is_listed_with_its_command_and_has_a_schema() {
@@ -61,6 +61,19 @@ fn documents_carry_what_they_were_worked_out_from() {
     let node = workspace.run(&format!("explain node {claim} {settings}")).json();
     assert_eq!(node["catalog"], "catalog.yaml");
     assert_eq!(node["filters"][0]["code"], "Catalog");
+}
+
+#[test]
+fn documents_name_invalid_objects_that_were_left_out() {
+    let files = [("shop.yaml", SHOP), ("broken.yaml", WRONG_OPERATOR)];
+    let workspace = Workspace::with(&files);
+    for command in ["plan", "explain pod web-0", "top"] {
+        let run = workspace.run(&format!("{command} -f shop.yaml broken.yaml -o json"));
+        assert_eq!(run.status, 2, "{run:?}");
+        let error = run.json()["errors"][0].as_str().unwrap().to_owned();
+        assert!(error.contains("broken.yaml:9"), "{command}: {error}");
+        assert!(run.err.contains(&format!("error: {error}")), "{run:?}");
+    }
 }
 
 #[test]

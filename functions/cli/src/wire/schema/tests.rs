@@ -190,6 +190,7 @@ fn plan_document(snapshot: &ClusterSnapshot, plan: &Plan) -> PlanDocument {
         options: BasisOptions::default(),
         prices: prices(snapshot),
         warnings: vec!["a warning".to_owned()],
+        errors: vec!["an error".to_owned()],
         violations: checker::check(snapshot, plan),
     };
     PlanDocument::new(snapshot, plan, remarks)
@@ -200,7 +201,7 @@ fn basis(snapshot: &ClusterSnapshot) -> BasisDocument {
 }
 
 fn remarks(snapshot: &ClusterSnapshot) -> explanation::Remarks {
-    explanation::Remarks { basis: basis(snapshot), warnings: Vec::new() }
+    explanation::Remarks { basis: basis(snapshot), warnings: Vec::new(), errors: Vec::new() }
 }
 
 /// The only document of a YAML or JSON file.
@@ -252,7 +253,11 @@ fn documents_of_every_conformance_scenario_are_valid() {
         let plan = planning::plan(&snapshot);
         assert_valid(&plans, plan_document(&snapshot, &plan), &name);
         let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
-        assert_valid(&uses, TopDocument::new(&cluster_use, basis(&snapshot), Vec::new()), &name);
+        assert_valid(
+            &uses,
+            TopDocument::new(&cluster_use, basis(&snapshot), Vec::new(), Vec::new()),
+            &name,
+        );
         // Each explanation plans once more: one of each sort is enough.
         let unschedulable = plan.unschedulable.first().map(|waiting| &waiting.pod);
         let pods_explained =
