@@ -32,5 +32,5 @@ pub use kubernetes::{
 };
 pub use object::{Identity, Located, Object, Objects};
 pub use print::PrintError;
-pub use reader::{ApiKind, ApiRead, Reader, read, read_api_object};
+pub use reader::{ApiKind, ApiRead, NODES_MAX, PODS_MAX, Reader, read, read_api_object};
 pub use snapshot::{CollectedObjects, ObjectCollector, snapshot};
