@@ -9,5 +9,6 @@ pub(crate) mod plan;
 mod scenario;
 pub(crate) mod simulate;
 pub(crate) mod top;
+mod write_back;
 
 pub(crate) use error::CommandError;

@@ -71,6 +71,7 @@ impl Reader {
 
     fn read_object(&mut self, value: &Value<'_>, origin: &Origin<'_>) {
         if !self.converter.take(value, origin, 0) {
+            self.converter.warn_of_old_names(value, origin);
             self.read_current(value, origin);
         }
     }

@@ -11,8 +11,8 @@ use crate::field::Field;
 /// What `weight` may be.
 const WEIGHT: std::ops::RangeInclusive<i64> = 1..=10_000;
 
-/// Resources that no overlay may set. Devices may be set, `nvidia.com/gpu` among them: that is how
-/// shared GPUs are told.
+/// Resources that no overlay may set. Devices may be set, `nvidia.com/gpu` among them: GPUs that
+/// pods share are more than the type has.
 pub(super) const NATIVE_RESOURCES: [&str; 4] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS];
 
 /// Which rule a NodeOverlay breaks.

@@ -1,6 +1,7 @@
 //! CapacityBuffer, whose API is Kubernetes' own: Cluster Autoscaler and Karpenter read it too.
 //!
-//! Source: <https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/proposals/buffers.md>.
+//! Source:
+//! <https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/proposals/buffers.md>.
 
 use super::common::{resources, status};
 use super::kind::{AGE, Kind, column};
