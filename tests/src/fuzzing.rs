@@ -12,6 +12,7 @@ use domain::Timestamp;
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
 use manifests::{Object, Source};
+use simulation::scenario::Scenario;
 
 pub use cluster::cluster;
 
@@ -21,12 +22,20 @@ use crate::generator::Catalog;
 /// ones.
 const PODS_PLANNED_MAX: usize = 64;
 
-/// Reads bytes as manifests, puts them together and plans: whatever they are, nothing may panic.
+/// Reads bytes as manifests, puts them together and plans; converts them, and reads them as a
+/// scenario: whatever they are, nothing may panic.
 ///
 /// Bytes that are no UTF-8 are read with replacement characters, as nothing would be learnt from
 /// turning them down.
+///
+/// # Panics
+/// Where what was converted would change if it were converted again.
 pub fn manifests(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
+    convert_twice(&text);
+    if let Err(error) = Scenario::read("fuzz.yaml", &text) {
+        let _ = error.to_string();
+    }
     let objects = manifests::read(&[Source::new("fuzz.yaml", text)]);
     for error in &objects.errors {
         // Errors are printed with their place: that must work for all of them.
@@ -44,6 +53,15 @@ pub fn manifests(bytes: &[u8]) {
         let plan = planning::plan(&snapshot);
         let _ = checker::check(&snapshot, &plan);
     }
+}
+
+/// Converts manifests, and what comes of it.
+fn convert_twice(text: &str) {
+    let once = manifests::convert(&[Source::new("fuzz.yaml", text)]);
+    let Some(file) = once.files.first().filter(|_| once.errors.is_empty()) else { return };
+    let twice = manifests::convert(&[Source::new("fuzz.yaml", file.text.as_str())]);
+    let is_settled = twice.files.first().is_some_and(|file| !file.is_changed);
+    assert!(is_settled, "{text}\nbecomes\n{}\nbecomes\n{:?}", file.text, twice.files);
 }
 
 /// Draws a cluster from bytes and plans: the checker must find nothing wrong, and a second plan

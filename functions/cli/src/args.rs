@@ -333,6 +333,12 @@ pub(crate) struct ConvertArgs {
         required = true
     )]
     pub(crate) files: Vec<PathBuf>,
+    /// Write the files that change, and print nothing
+    #[arg(long, conflicts_with = "diff")]
+    pub(crate) in_place: bool,
+    /// Print what would change as a unified diff
+    #[arg(long)]
+    pub(crate) diff: bool,
 }
 
 #[cfg(test)]

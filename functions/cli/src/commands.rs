@@ -10,5 +10,6 @@ mod scenario;
 pub(crate) mod schema;
 pub(crate) mod simulate;
 pub(crate) mod top;
+mod write_back;
 
 pub(crate) use error::CommandError;

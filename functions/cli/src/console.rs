@@ -9,11 +9,15 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 
+use crate::visible::{for_terminal, visible};
+
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Writes a result to standard output. A closed pipe, as of `head`, is not an error.
+/// Writes a result to standard output, control characters of data made visible. A closed pipe, as
+/// of `head`, is not an error.
 pub(crate) fn write(text: &str) -> io::Result<()> {
+    let text = for_terminal(text);
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     match written {
@@ -50,6 +54,8 @@ pub(crate) fn note(what: &dyn Display) {
 }
 
 fn print_message(word: &str, style: Style, what: &dyn Display) {
+    let what = what.to_string();
+    let what = visible(&what);
     // There is nowhere to report that standard error cannot be written.
     let _ = writeln!(anstream::stderr(), "{style}{word}:{style:#} {what}");
 }
@@ -72,7 +78,7 @@ impl Progress {
             return Self { worker: None };
         }
         let (done, is_done) = mpsc::channel::<()>();
-        let what = what.to_owned();
+        let what = visible(what).into_owned();
         let worker = std::thread::spawn(move || {
             let started = Instant::now();
             let mut wait = Self::SILENT_FOR;

@@ -16,6 +16,7 @@ mod terminal;
 mod testing;
 mod text;
 mod view;
+mod visible;
 mod wire;
 
 use std::process::ExitCode;

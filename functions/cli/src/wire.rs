@@ -22,12 +22,14 @@ use std::collections::BTreeMap;
 
 use domain::resource::{Resources, ShownAmount};
 
+use crate::visible::visible_json;
+
 /// The group and version of every document of ours.
 pub(crate) const API_VERSION: &str = "outrigger.dev/v1alpha1";
 
 /// A document as indented JSON text with a final newline.
 pub(crate) fn json(document: &impl serde::Serialize) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(document)?;
+    let mut text = visible_json(serde_json::to_string_pretty(document)?);
     text.push('\n');
     Ok(text)
 }

@@ -10,6 +10,7 @@
 //! these trees, `catalog` reads instance catalogues.
 
 mod chunk;
+mod comment;
 mod document;
 mod error;
 mod excerpt;
@@ -28,6 +29,8 @@ mod tests;
 mod value;
 mod yaml;
 
+pub use chunk::Chunk;
+pub use comment::{Comment, comments_of};
 pub use document::{Document, Origin, Position};
 pub use error::{Language, Syntax, SyntaxError, SyntaxProblem};
 pub use excerpt::{Excerpt, QUOTED_CHARS_MAX, with_short_quotes};
@@ -36,7 +39,7 @@ pub use limit::LINE_BYTES_MAX;
 pub use list::open_lists;
 pub use path::{FieldPath, Step};
 pub use place::Place;
-pub use reader::{documents, each_object, yaml_documents};
+pub use reader::{chunks_of, documents, each_object, each_object_of, yaml_documents};
 pub use source::Source;
 pub use value::{Data, Value};
 pub use yaml::plain_scalar;

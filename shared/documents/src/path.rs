@@ -42,8 +42,8 @@ impl fmt::Display for FieldPath {
         for (index, step) in self.steps.iter().enumerate() {
             match step {
                 Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) if key.is_empty() || key.contains(['.', '[', ' ', '"']) => {
-                    write!(f, "[\"{key}\"]")?;
+                Step::Key(key) if key.is_empty() || key.contains(is_special) => {
+                    write!(f, "[{key:?}]")?;
                 }
                 Step::Key(key) => {
                     let separator = if index == 0 { "" } else { "." };
@@ -53,6 +53,11 @@ impl fmt::Display for FieldPath {
         }
         Ok(())
     }
+}
+
+/// Whether a key with this letter is written in brackets and quotes.
+fn is_special(letter: char) -> bool {
+    matches!(letter, '.' | '[' | ' ' | '"') || letter.is_control()
 }
 
 fn find(value: &Value<'_>, target: &Value<'_>, steps: &mut Vec<Step>) -> bool {

@@ -59,19 +59,24 @@ pub fn each_object<'t>(source: &'t Source, take: &mut impl FnMut(Outcome<'t>)) {
         Err(error) => return take(Err(error)),
     };
     for chunk in chunks {
-        if chunk.is_json() {
-            json::each_object(&chunk, take);
-        } else {
-            yaml::each_document(&chunk, &mut |document| match document {
-                Ok(document) => open_lists(document, &mut |object| take(Ok(object))),
-                Err(error) => take(Err(error)),
-            });
-        }
+        each_object_of(&chunk, take);
     }
 }
 
-/// The parts of a source, or why none of it is read.
-fn chunks_of(source: &Source) -> Result<Vec<Chunk<'_>>, SyntaxError> {
+/// Hands over each object of a part of a source in order, with lists opened.
+pub fn each_object_of<'t>(chunk: &Chunk<'t>, take: &mut impl FnMut(Outcome<'t>)) {
+    if chunk.is_json() {
+        json::each_object(chunk, take);
+    } else {
+        yaml::each_document(chunk, &mut |document| match document {
+            Ok(document) => open_lists(document, &mut |object| take(Ok(object))),
+            Err(error) => take(Err(error)),
+        });
+    }
+}
+
+/// The parts of a source, cut before each document marker, or why none of it is read.
+pub fn chunks_of(source: &Source) -> Result<Vec<Chunk<'_>>, SyntaxError> {
     let file: Arc<str> = source.name.as_str().into();
     let refused = too_long_line(&source.text).or_else(|| Some((0, hcl(&source.text)?)));
     if let Some((line, problem)) = refused {

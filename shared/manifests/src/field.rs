@@ -18,6 +18,10 @@ use strum::VariantArray;
 use crate::error::{ManifestError, Place, Problem, Warning};
 use crate::intern::Interner;
 
+/// Most problems, and most warnings, that are listed of one object: finding a problem's place takes
+/// time by the size of the object.
+const PROBLEMS_MAX: usize = 100;
+
 /// One object while it is read: its tree, what shares its strings, and the problems found so far.
 #[derive(Debug)]
 pub struct ObjectReader<'v> {
@@ -29,6 +33,8 @@ pub struct ObjectReader<'v> {
     warnings: RefCell<Vec<Warning>>,
     /// Set by the first error, so that objects without errors never borrow the cells.
     is_broken: Cell<bool>,
+    /// Whether there are more problems than are listed.
+    is_cut: Cell<bool>,
 }
 
 impl<'v> ObjectReader<'v> {
@@ -42,6 +48,7 @@ impl<'v> ObjectReader<'v> {
             errors: RefCell::new(Vec::new()),
             warnings: RefCell::new(Vec::new()),
             is_broken: Cell::new(false),
+            is_cut: Cell::new(false),
         }
     }
 
@@ -73,7 +80,14 @@ impl<'v> ObjectReader<'v> {
 
     /// The value, if nothing was found wrong; else everything that was. Warnings come with either.
     pub fn finish<T>(self, value: Option<T>) -> (Result<T, Vec<ManifestError>>, Vec<Warning>) {
-        let errors = self.errors.into_inner();
+        let cut = self.is_cut.get().then(|| ManifestError {
+            problem: Problem::rule(format!(
+                "more is wrong than the {PROBLEMS_MAX} problems listed"
+            )),
+            place: self.place(self.root, None),
+        });
+        let mut errors = self.errors.into_inner();
+        errors.extend(cut);
         let result = match value {
             Some(value) if errors.is_empty() => Ok(value),
             _ => Err(errors),
@@ -201,6 +215,10 @@ impl<'v> Field<'v> {
 
     /// Notes a problem of this field.
     pub fn note(self, problem: Problem) {
+        if self.reader.errors.borrow().len() == PROBLEMS_MAX {
+            self.reader.is_cut.set(true);
+            return;
+        }
         self.reader.note(self.place(), problem);
     }
 
@@ -211,6 +229,9 @@ impl<'v> Field<'v> {
 
     /// Notes a warning about this field; the object is kept.
     pub fn warn(self, what: impl Into<String>) {
+        if self.reader.warnings.borrow().len() == PROBLEMS_MAX {
+            return;
+        }
         let warning = Warning { what: what.into(), place: Some(self.place()) };
         self.reader.warnings.borrow_mut().push(warning);
     }

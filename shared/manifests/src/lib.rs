@@ -17,10 +17,10 @@ mod label_rule;
 mod object;
 mod print;
 mod reader;
+mod rewrite;
 mod snapshot;
 mod template_hash;
 
-pub use convert::{Converted, convert};
 pub use documents::{Data, Document, Origin, Place, Source, Value, documents};
 pub use error::{ManifestError, Problem, Warning};
 pub use field::{Field, ObjectReader};
@@ -32,5 +32,6 @@ pub use kubernetes::{
 };
 pub use object::{Identity, Located, Object, Objects};
 pub use print::PrintError;
-pub use reader::{ApiKind, ApiRead, Reader, read, read_api_object};
+pub use reader::{ApiKind, ApiRead, NODES_MAX, PODS_MAX, Reader, read, read_api_object};
+pub use rewrite::{Converted, ConvertedFile, convert};
 pub use snapshot::{CollectedObjects, ObjectCollector, snapshot};

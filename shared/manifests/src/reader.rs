@@ -1,6 +1,7 @@
 //! From texts to objects.
 
 mod api;
+mod extent;
 mod kinds;
 
 use documents::{Data, Document, Origin, Place, Source, Value, each_object, open_lists};
@@ -12,9 +13,11 @@ use crate::intern::Interner;
 use crate::kubernetes::check_as_an_api_server;
 use crate::object::{Located, Object, Objects};
 
+use extent::Extent;
 use kinds::{Unread, check_version, group_of, reader_of};
 
 pub use api::{ApiKind, ApiRead, read_api_object};
+pub use extent::{NODES_MAX, PODS_MAX};
 
 /// Reads every object of the sources, in order.
 pub fn read(sources: &[Source]) -> Objects {
@@ -31,6 +34,7 @@ pub struct Reader {
     interner: Interner,
     converter: Converter,
     objects: Objects,
+    extent: Extent,
 }
 
 impl Reader {
@@ -67,6 +71,7 @@ impl Reader {
 
     fn read_object(&mut self, value: &Value<'_>, origin: &Origin<'_>) {
         if !self.converter.take(value, origin, 0) {
+            self.converter.warn_of_old_names(value, origin);
             self.read_current(value, origin);
         }
     }
@@ -92,6 +97,9 @@ impl Reader {
                 check_version(root, kind);
                 let object = (kind.read)(root);
                 check_as_an_api_server(root, kind.name);
+                if let Some(object) = &object {
+                    self.extent.add(object, root);
+                }
                 object
             }
             Err(Unread::OtherKind(name)) => {

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::commands::scenario::SimulateError;
+use crate::commands::write_back::WriteBackError;
 use crate::console;
 use crate::input::InputError;
 use crate::snapshot_source::SnapshotError;
@@ -39,9 +40,9 @@ pub(crate) enum CommandError {
         #[source]
         source: io::Error,
     },
-    /// Converted manifests cannot be written as YAML.
+    /// Converted manifests cannot be written back.
     #[error(transparent)]
-    Yaml(#[from] manifests::PrintError),
+    WriteBack(#[from] WriteBackError),
     /// A document cannot be written as JSON.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),

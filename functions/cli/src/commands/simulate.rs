@@ -12,7 +12,7 @@ use crate::commands::scenario::{self, SimulateError};
 use crate::console::{self, Progress};
 use crate::status::Status;
 use crate::terminal::Canvas;
-use crate::text::node_table::plain_table;
+use crate::text::node_table::{plain_table, table_text};
 use crate::view::comparison::VariantRun;
 use crate::wire::comparison::ComparisonDocument;
 use crate::wire::json;
@@ -106,5 +106,5 @@ fn list() -> Result<String, SimulateError> {
         let scenario = scenario::parse(name, text)?;
         table.add_row([Cell::new(name).fg(Color::DarkCyan), Cell::new(&scenario.about)]);
     }
-    Ok(format!("{}\n", table.trim_fmt()))
+    Ok(format!("{}\n", table_text(&table)))
 }

@@ -2,12 +2,14 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::visible::visible_html;
+
 /// Our own style sheet, the same for every page.
 const STYLE: &str = include_str!("style.css");
 
 /// A whole document.
 pub(crate) fn page(title: &str, body: &Markup) -> String {
-    html! {
+    let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -18,8 +20,8 @@ pub(crate) fn page(title: &str, body: &Markup) -> String {
             }
             body { main { (body) } }
         }
-    }
-    .into_string()
+    };
+    visible_html(&page.into_string())
 }
 
 /// A number that matters, with what it is.

@@ -7,7 +7,7 @@ use domain::money::UsdPerHour;
 use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources, ShownAmount};
 
 use crate::terminal::Canvas;
-use crate::text::node_table::plain_table;
+use crate::text::node_table::{cell, plain_table, table_text};
 
 const HEADER: [&str; 10] =
     ["TYPE", "ARCH", "CPU", "MEMORY", "PODS", "FOR PODS", "ALSO HAS", "ZONES", "ON-DEMAND", "SPOT"];
@@ -24,7 +24,7 @@ pub(crate) fn catalog(instance_types: &[InstanceType], canvas: Canvas) -> String
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let mut text = table.trim_fmt();
+    let mut text = table_text(&table);
     text.push('\n');
     text
 }
@@ -36,8 +36,8 @@ fn cells(instance_type: &InstanceType) -> [Cell; 10] {
     zones.sort_unstable();
     zones.dedup();
     [
-        Cell::new(name).fg(Color::DarkCyan),
-        Cell::new(labels.get(label::ARCH).map_or_else(String::new, |values| values.join(","))),
+        cell(name).fg(Color::DarkCyan),
+        cell(&labels.get(label::ARCH).map_or_else(String::new, |values| values.join(","))),
         Cell::new(shown(CPU)),
         Cell::new(shown(MEMORY)),
         Cell::new(shown(PODS)),
@@ -46,7 +46,7 @@ fn cells(instance_type: &InstanceType) -> [Cell; 10] {
             ShownAmount { name: CPU, amount: allocatable.get(CPU) },
             mebibytes(allocatable.get(MEMORY))
         )),
-        Cell::new(devices(capacity)),
+        cell(&devices(capacity)),
         Cell::new(zones.len()),
         Cell::new(lowest(instance_type, CapacityType::OnDemand)),
         Cell::new(lowest(instance_type, CapacityType::Spot)),

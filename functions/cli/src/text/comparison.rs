@@ -5,7 +5,7 @@ use domain::SignedDuration;
 
 use crate::terminal::Canvas;
 use crate::text::age::age;
-use crate::text::node_table::plain_table;
+use crate::text::node_table::{cell, plain_table, table_text};
 use crate::text::page::Page;
 use crate::text::paint::Role;
 use crate::text::simulation::since_start;
@@ -57,7 +57,7 @@ fn table(runs: &[VariantRun], canvas: Canvas) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table.trim_fmt()
+    table_text(&table)
 }
 
 fn cells(run: &VariantRun) -> [Cell; 8] {
@@ -65,7 +65,7 @@ fn cells(run: &VariantRun) -> [Cell; 8] {
     let (met, expected) = run.met();
     let tone = if run.report.is_as_expected() { Color::DarkGreen } else { Color::DarkRed };
     [
-        Cell::new(&run.variant).fg(Color::DarkCyan),
+        cell(&run.variant).fg(Color::DarkCyan),
         Cell::new(waiting.pods_bound),
         Cell::new(seconds(waiting.mean())),
         Cell::new(seconds(waiting.longest)),

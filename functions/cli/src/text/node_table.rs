@@ -8,6 +8,7 @@ use crate::terminal::Canvas;
 use crate::text::age::age;
 use crate::text::bar::Bar;
 use crate::view::node_row::{NodeRow, NodeState, Usage};
+use crate::visible::{styled, visible};
 
 /// Columns to do without on a narrow terminal, the least missed first: AGE, POOL, PODS, ZONE.
 const DISPENSABLE: [usize; 4] = [8, 1, 7, 3];
@@ -35,7 +36,7 @@ pub(crate) fn node_table(rows: &[NodeRow], canvas: Canvas) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table.trim_fmt()
+    table_text(&table)
 }
 
 /// Hides columns, one after the other, until the table fits.
@@ -66,6 +67,16 @@ fn short(name: &str) -> &str {
     }
 }
 
+/// What a table shows, each line without the padding at its end.
+pub(crate) fn table_text(table: &Table) -> String {
+    styled(&table.trim_fmt())
+}
+
+/// A cell that holds what came from outside.
+pub(crate) fn cell(text: &str) -> Cell {
+    Cell::new(visible(text))
+}
+
 /// A table without lines that keeps within the canvas.
 pub(crate) fn plain_table(canvas: Canvas) -> Table {
     let mut table = Table::new();
@@ -94,9 +105,9 @@ fn cells(row: &NodeRow, canvas: Canvas) -> [Cell; 11] {
         price,
         state,
     } = row;
-    let text = |text: &Option<domain::Text>| Cell::new(text.as_deref().unwrap_or("-"));
+    let text = |text: &Option<domain::Text>| cell(text.as_deref().unwrap_or("-"));
     [
-        Cell::new(if canvas.width.is_some() { short(name) } else { name }).fg(Color::DarkCyan),
+        cell(if canvas.width.is_some() { short(name) } else { name }).fg(Color::DarkCyan),
         text(node_pool),
         text(instance_type),
         text(zone),

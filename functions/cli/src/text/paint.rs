@@ -5,6 +5,7 @@ use std::fmt::Display;
 use anstyle::{AnsiColor, Style};
 
 use crate::terminal::Canvas;
+use crate::visible::{styled, visible};
 
 /// What a piece of text is, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,5 +43,6 @@ pub(crate) fn paint(canvas: Canvas, role: Role, text: impl Display) -> String {
         return text.to_string();
     }
     let style = role.style();
-    format!("{style}{text}{style:#}")
+    let text = text.to_string();
+    styled(&format!("{style}{}{style:#}", visible(&text)))
 }

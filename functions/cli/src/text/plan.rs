@@ -289,6 +289,7 @@ mod tests {
         let coloured = plan(&testing::snapshot(), &testing::plan(), &testing::price_note(), canvas);
         let plain =
             plan(&testing::snapshot(), &testing::plan(), &testing::price_note(), Canvas::PLAIN);
+        let coloured = crate::visible::for_terminal(&coloured);
         assert!(coloured.contains("\x1b["));
         let stripped = anstream::adapter::strip_str(&coloured).to_string();
         // The last column of a table is padded to its width where it is styled.

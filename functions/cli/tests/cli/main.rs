@@ -8,6 +8,7 @@
 mod convert;
 #[cfg(feature = "live")]
 mod live;
+mod overlays;
 mod plan;
 mod schema;
 mod simulate;

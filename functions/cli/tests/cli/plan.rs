@@ -323,3 +323,15 @@ fn after_input_that_cannot_be_read_nothing_is_said_to_be_done() {
     assert_eq!((run.status, run.out.as_str()), (2, ""), "{run:?}");
     assert!(run.err.starts_with("error: "), "{run:?}");
 }
+
+#[test]
+fn control_characters_of_names_never_reach_the_terminal() {
+    let text = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: \"a\\e[31mb\", labels: {\"\\e[2J\": \"\\u009b2J\"}}\nspec: {\"\\e]0;x\\a\": 1}\n\
+                ---\nkind: \"\\e[31mPod\"\nmetadata: {name: x}\n";
+    let workspace = Workspace::with(&[("bad.yaml", text)]).environment("CLICOLOR_FORCE", "1");
+    let run = workspace.run("plan -f bad.yaml");
+    assert_eq!(run.status, 2, "{run:?}");
+    let message = run.err.replace("\x1b[1m", "").replace("\x1b[31m", "").replace("\x1b[0m", "");
+    assert!(!message.contains(|c: char| c.is_control() && c != '\n'), "{run:?}");
+    assert!(message.contains("a\\u{1b}[31mb"), "{run:?}");
+}

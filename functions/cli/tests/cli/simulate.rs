@@ -143,3 +143,45 @@ fn a_name_that_is_neither_a_file_nor_bundled_is_bad_usage() {
     assert!(run.err.starts_with("error: there is no file nonsense"), "{run:?}");
     assert!(run.err.contains("consolidation, inflate"), "{run:?}");
 }
+
+#[test]
+fn what_would_not_end_is_an_error_within_a_second() {
+    let text = |duration: &str, replicas: u32| {
+        format!(
+            "apiVersion: outrigger.dev/v1alpha1\nkind: Scenario\nmetadata: {{name: long}}\nspec:\n  duration: {duration}\n  \
+             timeline:\n  - apply:\n    - {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web}}, spec: {{replicas: {replicas}, \
+             selector: {{matchLabels: {{app: a}}}}, template: {{metadata: {{labels: {{app: a}}}}}}}}}}\n"
+        )
+    };
+    let long = text("100000000h", 1);
+    let many = text("10m", 100_000_000);
+    let workspace = Workspace::with(&[("long.yaml", &long), ("many.yaml", &many)]);
+    for (file, limit) in [("long.yaml", "8784h (366 days)"), ("many.yaml", "at most 150000 pods")] {
+        let started = std::time::Instant::now();
+        let run = workspace.run(&format!("simulate {file}"));
+        assert_eq!(run.status, 2, "{run:?}");
+        assert!(run.err.contains(limit), "{run:?}");
+        assert!(started.elapsed() < std::time::Duration::from_secs(1), "{:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn control_characters_of_a_scenario_never_reach_the_terminal() {
+    let text = "apiVersion: outrigger.dev/v1alpha1\nkind: Scenario\nmetadata: {name: \"x\\e[31m\"}\n\
+                spec: {about: \"\\e]0;owned\\a\", duration: 1m, timeline: [{mark: \"\\e[2J\"}], expect: [{nodes: {zone: \"\\e[31m\", count: 1}}]}\n";
+    let workspace = Workspace::with(&[("s.yaml", text)]).environment("CLICOLOR_FORCE", "1");
+    for output in ["text", "json", "html"] {
+        let run = workspace.run(&format!("simulate s.yaml -o {output}"));
+        let is_ours = |rest: &str| {
+            let codes = rest.strip_prefix('[').and_then(|rest| rest.split_once('m'));
+            codes.is_some_and(|(codes, _)| codes.bytes().all(|b| b.is_ascii_digit() || b == b';'))
+        };
+        assert!(run.out.split('\x1b').skip(1).all(is_ours), "{output}: {run:?}");
+        assert!(!run.out.contains('\x07'), "{output}: {run:?}");
+        if output == "text" {
+            assert!(run.out.contains("\\u{1b}[31m") && run.out.contains('\x1b'), "{run:?}");
+        } else {
+            assert!(!run.out.contains('\x1b'), "{output}: {run:?}");
+        }
+    }
+}

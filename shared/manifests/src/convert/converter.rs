@@ -4,10 +4,11 @@ use crate::intern::Interner;
 use documents::Origin;
 
 use super::kubelet::move_settings;
+use super::label::{self, OldNames};
 use super::node_class::{node_class, spec_of_beta, spec_of_template};
 use super::node_pool::{Pool, pool_of_beta, pool_of_provisioner};
 use super::placed::{NodeClass, Placed};
-use super::{label, tree};
+use super::tree;
 use crate::error::{ManifestError, Warning};
 use crate::field::{Field, ObjectReader};
 use documents::Value;
@@ -85,22 +86,11 @@ enum Taken {
 }
 
 impl Converter {
-    /// Takes the object if it is of an older version; says whether it is. In others, old names of
-    /// labels are warned of.
+    /// Takes the object if it is of an older version; says whether it is.
     pub(crate) fn take(&mut self, value: &Value<'_>, origin: &Origin<'_>, position: usize) -> bool {
-        let old_kind = OldKind::of(value);
-        if old_kind.is_none() && !label::has_old_names(value) {
-            return false;
-        }
+        let Some(old_kind) = OldKind::of(value) else { return false };
         let reader = ObjectReader::named(value, origin, &self.interner);
-        let root = reader.root();
-        let taken = match old_kind {
-            None => {
-                label::warn_of_old_names(root);
-                None
-            }
-            Some(old_kind) => read(root, old_kind),
-        };
+        let taken = read(reader.root(), old_kind);
         let (taken, warnings) = reader.finish(taken);
         self.conversion.warnings.extend(warnings);
         let origin = Origin { file: origin.file.clone(), line: origin.line, json: None };
@@ -117,7 +107,28 @@ impl Converter {
             }
             Err(errors) => self.conversion.errors.extend(errors),
         }
-        old_kind.is_some()
+        true
+    }
+
+    /// Warns of old names of labels in a pod, or a template of pods, which have no effect.
+    pub(crate) fn warn_of_old_names(&mut self, value: &Value<'_>, origin: &Origin<'_>) {
+        self.old_names(value, origin, OldNames::Left);
+    }
+
+    /// Warns of old names of labels that are about to be rewritten; the lines on which they stand.
+    pub(crate) fn rename(&mut self, value: &Value<'_>, origin: &Origin<'_>) -> Vec<u32> {
+        self.old_names(value, origin, OldNames::Rewritten)
+    }
+
+    fn old_names(&mut self, value: &Value<'_>, origin: &Origin<'_>, fate: OldNames) -> Vec<u32> {
+        if !label::has_old_names(value) {
+            return Vec::new();
+        }
+        let reader = ObjectReader::named(value, origin, &self.interner);
+        let lines = label::warn_of_old_names(reader.root(), fate);
+        let (_, warnings) = reader.finish(Some(()));
+        self.conversion.warnings.extend(warnings);
+        lines
     }
 
     /// What the objects taken stand for.
@@ -135,8 +146,8 @@ impl Converter {
 fn read(root: Field<'_>, old_kind: OldKind) -> Option<Taken> {
     root.only(&["apiVersion", "kind", "metadata", "spec", "status"]);
     match old_kind {
-        OldKind::Provisioner => pool_of_provisioner(root).map(Taken::Pool),
-        OldKind::NodePoolBeta => pool_of_beta(root).map(Taken::Pool),
+        OldKind::Provisioner => Some(Taken::Pool(pool_of_provisioner(root))),
+        OldKind::NodePoolBeta => Some(Taken::Pool(pool_of_beta(root))),
         OldKind::NodeTemplate => class(root, spec_of_template),
         OldKind::NodeClassBeta => class(root, spec_of_beta),
         OldKind::NotConvertible => {
@@ -150,7 +161,7 @@ fn read(root: Field<'_>, old_kind: OldKind) -> Option<Taken> {
 
 fn class(root: Field<'_>, spec: fn(Field<'_>) -> Value<'static>) -> Option<Taken> {
     let metadata = root.get("metadata").required();
-    let name = metadata.get("name").required().str()?.to_owned();
+    let name = metadata.get("name").str().unwrap_or_default().to_owned();
     let spec = spec(root.get("spec").required());
     let mut object = node_class(tree::own(metadata)?, spec);
     if let Some(status) = tree::own(root.get("status")) {

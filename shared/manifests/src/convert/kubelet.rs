@@ -7,9 +7,9 @@
 use documents::Value;
 use std::collections::BTreeMap;
 
-use super::node_pool::{Pool, is_same};
+use super::node_pool::Pool;
 use super::placed::{NodeClass, Placed};
-use super::tree::{set, text};
+use super::tree::{is_same, set, text};
 use crate::error::Warning;
 
 /// Moves the settings of every pool into its class. The classes that come back are those given,

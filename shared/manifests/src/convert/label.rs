@@ -1,6 +1,6 @@
 //! Names of labels and annotations that changed.
 
-use documents::Value;
+use documents::{Data, Value};
 
 use super::tree::{self, own};
 use crate::field::Field;
@@ -13,6 +13,9 @@ const ANNOTATIONS: [(&str, &str); 2] = [
     ("karpenter.sh/do-not-evict", "karpenter.sh/do-not-disrupt"),
     ("karpenter.sh/do-not-consolidate", "karpenter.sh/do-not-disrupt"),
 ];
+
+/// Parts of a pod's affinity and spread that select pods, whose labels are their owner's.
+const OF_PODS: [&str; 2] = ["labelSelector", "namespaceSelector"];
 
 fn renamed(key: &str, names: &[(&str, &'static str)]) -> Option<&'static str> {
     names.iter().find(|(old, _)| *old == key).map(|(_, new)| *new)
@@ -57,42 +60,175 @@ pub(super) fn requirements(field: Field<'_>) -> Vec<Value<'static>> {
         .collect()
 }
 
-/// A pod's own part of an object: the pod, or the template of its pods.
-fn pod_of<'v, 'a>(object: &'v Value<'a>) -> Option<&'v Value<'a>> {
-    match object.get("kind")?.as_str()? {
-        "Pod" => Some(object),
-        "Deployment" | "StatefulSet" | "ReplicaSet" | "DaemonSet" | "Job" => {
-            object.get("spec")?.get("template")
-        }
-        _ => None,
-    }
+/// The way to an object's own pod: the object itself, or the template of its pods.
+fn path_to_pod(object: &Value<'_>) -> Option<&'static [&'static str]> {
+    Some(match object.get("kind")?.as_str()? {
+        "Pod" => &[],
+        "PodTemplate" => &["template"],
+        "Deployment"
+        | "StatefulSet"
+        | "ReplicaSet"
+        | "DaemonSet"
+        | "Job"
+        | "ReplicationController" => &["spec", "template"],
+        "CronJob" => &["spec", "jobTemplate", "spec", "template"],
+        _ => return None,
+    })
 }
 
 /// Whether a pod, or a template of pods, relies on an old name.
 pub(super) fn has_old_names(object: &Value<'_>) -> bool {
-    let Some(pod) = pod_of(object) else { return false };
+    let Some(path) = path_to_pod(object) else { return false };
+    let Some(pod) = path.iter().try_fold(object, |inner, key| inner.get(key)) else { return false };
     let part = |part: &str, member: &str| pod.get(part).and_then(|part| part.get(member));
     let uses = |part: Option<&Value<'_>>, names: &[(&str, &str)]| {
         part.is_some_and(|part| names.iter().any(|(old, _)| part.get(old).is_some()))
     };
     uses(part("spec", "nodeSelector"), &LABELS)
         || uses(part("metadata", "annotations"), &ANNOTATIONS)
+        || part("spec", "affinity").is_some_and(names_old_label)
+        || part("spec", "topologySpreadConstraints").is_some_and(names_old_label)
+}
+
+/// Whether a key in the value, or in a value inside it, is an old label of nodes.
+fn names_old_label(value: &Value<'_>) -> bool {
+    match &value.data {
+        Data::List(items) => items.iter().any(names_old_label),
+        Data::Object(members) => members.iter().any(|(name, member)| {
+            !OF_PODS.contains(&&**name)
+                && (is_old_key(name, member).is_some() || names_old_label(member))
+        }),
+        _ => false,
+    }
+}
+
+/// The new name of the label that a member `key` or `topologyKey` names by its old one.
+fn is_old_key(name: &str, member: &Value<'_>) -> Option<&'static str> {
+    let is_key = name == "key" || name == "topologyKey";
+    renamed(member.as_str().filter(|_| is_key)?, &LABELS)
+}
+
+/// What becomes of old names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OldNames {
+    /// They stay, and have no effect.
+    Left,
+    /// The new ones are written in their place.
+    Rewritten,
 }
 
 /// Warns where a pod, or a template of pods, relies on an old name: no node carries it any more.
-///
-/// The object itself is left as it is. It belongs to somebody else than the NodePools.
-pub(super) fn warn_of_old_names(object: Field<'_>) {
-    let is_pod = object.get("kind").str() == Some("Pod");
-    let pod = if is_pod { object } else { object.get("spec").get("template") };
-    for (key, label) in pod.get("spec").get("nodeSelector").entries() {
+/// Gives the lines of the source on which they stand.
+pub(super) fn warn_of_old_names(object: Field<'_>, fate: OldNames) -> Vec<u32> {
+    let Some(path) = object.value().and_then(path_to_pod) else { return Vec::new() };
+    let pod = path.iter().fold(object, |inner, key| inner.get(key));
+    let mut lines = Vec::new();
+    let mut warn = |field: Field<'_>, what: String| {
+        lines.push(field.place().line);
+        field.warn(what);
+    };
+    let spec = pod.get("spec");
+    let label = |old: &str, new: &str| match fate {
+        OldNames::Left => format!("no node has label {old} any more: it is now {new}"),
+        OldNames::Rewritten => {
+            format!("no node has label {old} any more: {new} is written in its place")
+        }
+    };
+    for (key, field) in spec.get("nodeSelector").entries() {
         if let Some(new) = renamed(key, &LABELS) {
-            label.warn(format!("no node has label {key} any more: it is now {new}"));
+            warn(field, label(key, new));
         }
     }
-    for (key, annotation) in pod.get("metadata").get("annotations").entries() {
+    let mut open: Vec<Field<'_>> =
+        vec![spec.get("topologySpreadConstraints"), spec.get("affinity")];
+    while let Some(field) = open.pop() {
+        let Some(value) = field.value() else { continue };
+        match &value.data {
+            Data::List(_) => open.extend(field.items().rev()),
+            Data::Object(_) => {
+                for (name, member) in field.entries().filter(|(name, _)| !OF_PODS.contains(name)) {
+                    let new = member.value().and_then(|value| is_old_key(name, value));
+                    match (new, member.value().and_then(Value::as_str)) {
+                        (Some(new), Some(old)) => warn(member, label(old, new)),
+                        _ => open.push(member),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    for (key, field) in pod.get("metadata").get("annotations").entries() {
         if let Some(new) = renamed(key, &ANNOTATIONS) {
-            annotation.warn(format!("annotation {key} has no effect any more: it is now {new}"));
+            let what = match fate {
+                OldNames::Left => {
+                    format!("annotation {key} has no effect any more: it is now {new}")
+                }
+                OldNames::Rewritten => {
+                    format!(
+                        "annotation {key} has no effect any more: {new} is written in its place"
+                    )
+                }
+            };
+            warn(field, what);
         }
     }
+    lines
+}
+
+/// The object with new names in place of old ones, where those are not there as well.
+pub(crate) fn rewritten(mut object: Value<'static>) -> Value<'static> {
+    let Some(path) = path_to_pod(&object) else { return object };
+    let pod = path.iter().try_fold(&mut object, |inner, key| tree::member_mut(inner, key));
+    if let Some(pod) = pod {
+        if let Some(spec) = tree::member_mut(pod, "spec") {
+            rename_members(spec, "nodeSelector", &LABELS);
+            for part in ["affinity", "topologySpreadConstraints"] {
+                if let Some(part) = tree::member_mut(spec, part) {
+                    rename_keys(part);
+                }
+            }
+        }
+        if let Some(metadata) = tree::member_mut(pod, "metadata") {
+            rename_members(metadata, "annotations", &ANNOTATIONS);
+        }
+    }
+    object
+}
+
+/// Renames members of a member. One whose new name is there already yields to it.
+fn rename_members(of: &mut Value<'static>, member: &str, names: &[(&str, &'static str)]) {
+    let Some(Value { data: Data::Object(members), .. }) = tree::member_mut(of, member) else {
+        return;
+    };
+    for (old, new) in names {
+        if members.iter().any(|(name, _)| name == new) {
+            members.retain(|(name, _)| name != old);
+        } else if let Some((name, _)) = members.iter_mut().find(|(name, _)| name == old) {
+            *name = (*new).into();
+        }
+    }
+}
+
+fn rename_keys(value: &mut Value<'static>) {
+    match &mut value.data {
+        Data::List(items) => items.iter_mut().for_each(rename_keys),
+        Data::Object(members) => {
+            for (name, member) in members.iter_mut().filter(|(name, _)| !OF_PODS.contains(&&**name))
+            {
+                match is_old_key(name, member) {
+                    Some(new) => *member = tree::text(member.line, new),
+                    None => rename_keys(member),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The line with new names in place of old ones.
+pub(crate) fn rewritten_line(line: &str) -> String {
+    LABELS
+        .iter()
+        .chain(&ANNOTATIONS)
+        .fold(line.to_owned(), |line, (old, new)| line.replace(old, new))
 }

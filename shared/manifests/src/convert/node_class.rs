@@ -8,13 +8,6 @@ use super::legacy_selector::{Selects, Term, terms};
 use super::tree::{self, integer, line_of, list, object, own, text};
 use crate::field::Field;
 
-/// What conversion cannot decide.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum NodeClassProblem {
-    #[error("images of family {0} have no alias in v1: name them in amiSelectorTerms")]
-    NoAlias(&'static str),
-}
-
 /// Families of images in older versions: Ubuntu was one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OldFamily {
@@ -129,7 +122,7 @@ pub(super) fn spec_of_beta(spec: Field<'_>) -> Value<'static> {
         .chain(COMMON)
         .collect();
     spec.only(&known);
-    let family = spec.get("amiFamily").required();
+    let family = spec.get("amiFamily");
     let terms = spec.get("amiSelectorTerms");
     let has_terms = terms.items().len() > 0;
     let (family, images) =
@@ -179,15 +172,27 @@ fn images(
         return (Some(text(line, word)), Some(terms));
     }
     match family {
-        OldFamily::Ubuntu => field.note_rule(NodeClassProblem::NoAlias("Ubuntu")),
-        OldFamily::Known(AmiFamily::Custom) => field.note_rule(NodeClassProblem::NoAlias("Custom")),
+        OldFamily::Ubuntu => {
+            field.warn(
+                "images of family Ubuntu have no alias in v1: name them in amiSelectorTerms, such as \
+                 [{ssmParameter: /aws/service/canonical/ubuntu/eks/22.04/1.29/stable/current/amd64/hvm/ebs-gp2/ami-id}] \
+                 with the cluster's version; family AL2, whose bootstrap script Ubuntu's images for EKS have too, stands \
+                 for it; its default volume is /dev/xvda, not /dev/sda1",
+            );
+            (Some(text(line, AmiFamily::Al2.as_str())), None)
+        }
+        OldFamily::Known(AmiFamily::Custom) => {
+            field.warn(
+                "images of family Custom have no alias in v1: name them in amiSelectorTerms, by id, name or tags",
+            );
+            (Some(text(line, AmiFamily::Custom.as_str())), None)
+        }
         OldFamily::Known(family) => {
             let alias = format!("{}@latest", family.as_str().to_lowercase());
             let term = object(line, [("alias", Some(text(line, alias)))]);
-            return (None, Some(list(line, vec![term])));
+            (None, Some(list(line, vec![term])))
         }
     }
-    (None, None)
 }
 
 fn selector_terms(selector: Field<'_>, selects: Selects) -> Option<Value<'static>> {

@@ -1,6 +1,6 @@
 //! What makes NodePools: Provisioner v1alpha5 and NodePool v1beta1.
 
-use documents::{Data, Value};
+use documents::Value;
 use domain::label;
 
 use super::label::{annotations, labels, requirements};
@@ -54,8 +54,8 @@ const INSTANCE_GENERATION: &str = "karpenter.k8s.aws/instance-generation";
 const DEFAULT_NODE_CLASS: &str = "default";
 
 /// Reads a Provisioner (`karpenter.sh/v1alpha5`).
-pub(super) fn pool_of_provisioner(root: Field<'_>) -> Option<Pool> {
-    let name = root.get("metadata").required().get("name").required().str()?;
+pub(super) fn pool_of_provisioner(root: Field<'_>) -> Pool {
+    let name = root.get("metadata").required().get("name").str().unwrap_or_default();
     let spec = root.get("spec");
     spec.only(&[
         "annotations",
@@ -106,18 +106,18 @@ pub(super) fn pool_of_provisioner(root: Field<'_>) -> Option<Pool> {
         ],
     );
     let kubelet = kubelet(spec.get("kubeletConfiguration"));
-    Some(Pool { object: node_pool(root, new_spec), node_class, kubelet, inline_class })
+    Pool { object: node_pool(root, new_spec), node_class, kubelet, inline_class }
 }
 
 /// Reads a NodePool of `karpenter.sh/v1beta1`.
-pub(super) fn pool_of_beta(root: Field<'_>) -> Option<Pool> {
+pub(super) fn pool_of_beta(root: Field<'_>) -> Pool {
     let spec = root.get("spec").required();
     spec.only(&["template", "disruption", "limits", "weight"]);
-    let old_template = spec.get("template").required();
+    let old_template = spec.get("template");
     old_template.only(&["metadata", "spec"]);
     let metadata = old_template.get("metadata");
     metadata.only(&["labels", "annotations"]);
-    let node = old_template.get("spec").required();
+    let node = old_template.get("spec");
     node.only(&[
         "kubelet",
         "nodeClassRef",
@@ -128,20 +128,15 @@ pub(super) fn pool_of_beta(root: Field<'_>) -> Option<Pool> {
         "terminationGracePeriod",
     ]);
     let disruption = spec.get("disruption");
-    let class_ref = node.get("nodeClassRef").required();
-    let node_class = class_ref.get("name").required().str()?.to_owned();
+    // What v1 needs as well is marked in the result where it is missing.
+    let class_ref = node.get("nodeClassRef");
+    let node_class = class_ref.get("name").str().unwrap_or_default().to_owned();
     let line = line_of(node);
     let template_spec = object(
         line,
         [
-            (
-                "requirements",
-                Some(list(
-                    line_of(node.get("requirements").required()),
-                    requirements(node.get("requirements")),
-                )),
-            ),
-            ("nodeClassRef", Some(reference_of_beta(class_ref, &node_class))),
+            ("requirements", required_of_beta(node.get("requirements"))),
+            ("nodeClassRef", class_ref.exists().then(|| reference_of_beta(class_ref, &node_class))),
             ("taints", own(node.get("taints"))),
             ("startupTaints", own(node.get("startupTaints"))),
             ("expireAfter", own(disruption.get("expireAfter"))),
@@ -161,7 +156,7 @@ pub(super) fn pool_of_beta(root: Field<'_>) -> Option<Pool> {
         ],
     );
     let kubelet = kubelet(node.get("kubelet"));
-    Some(Pool { object: node_pool(root, new_spec), node_class, kubelet, inline_class: None })
+    Pool { object: node_pool(root, new_spec), node_class, kubelet, inline_class: None }
 }
 
 fn node_pool(root: Field<'_>, spec: Value<'static>) -> Value<'static> {
@@ -197,6 +192,10 @@ fn reference(line: u32, group: &str, kind: &str, name: &str) -> Value<'static> {
         [("group", group), ("kind", kind), ("name", name)]
             .map(|(key, word)| (key, Some(text(line, word)))),
     )
+}
+
+fn required_of_beta(field: Field<'_>) -> Option<Value<'static>> {
+    field.exists().then(|| list(line_of(field), requirements(field)))
 }
 
 /// v1 names the group alone; of the version, it decides by itself.
@@ -358,18 +357,4 @@ fn kubelet(field: Field<'_>) -> Option<(Value<'static>, Place)> {
     }
     let settings = tree::without(settings, &["containerRuntime"]);
     tree::unless_empty(settings).map(|settings| (settings, field.place()))
-}
-
-/// Whether two values are equal, whatever lines they stand on.
-pub(super) fn is_same(a: &Value<'_>, b: &Value<'_>) -> bool {
-    match (&a.data, &b.data) {
-        (Data::List(a), Data::List(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
-        }
-        (Data::Object(_), Data::Object(_)) => {
-            a.members().count() == b.members().count()
-                && a.members().all(|(key, a)| b.get(key).is_some_and(|b| is_same(a, b)))
-        }
-        (a, b) => a == b,
-    }
 }

@@ -12,7 +12,7 @@ use crate::{convert, read};
 /// What `convert` prints of a manifest: the new manifests, then what it has to say.
 fn converted(text: &str) -> String {
     let converted = convert(&[Source::new("old.yaml", text)]);
-    let mut shown = converted.to_yaml().unwrap();
+    let mut shown = converted.to_yaml();
     for warning in &converted.warnings {
         writeln!(shown, "# warning: {warning}").unwrap();
     }
@@ -162,8 +162,8 @@ fn pools_with_different_kubelet_settings_get_a_class_each() {
         NODE_TEMPLATE.to_owned(),
     ];
     let converted = convert(&[Source::new("old.yaml", texts.join("---\n"))]);
-    let shown: Vec<String> = converted
-        .documents
+    let shown: Vec<String> = converted.files[0]
+        .objects
         .iter()
         .map(|document| {
             let json = document.to_json();
@@ -258,15 +258,39 @@ fn images_without_a_selector_are_the_latest_of_their_family() {
         ));
         assert!(yaml.contains(expected), "{yaml}");
     }
-    assert_eq!(
-        errors(
-            "kind: AWSNodeTemplate\nmetadata: {name: t}\nspec: {instanceProfile: p, amiFamily: Ubuntu}\n"
-        ),
-        [
-            "images of family Ubuntu have no alias in v1: name them in amiSelectorTerms (old.yaml:3, object t, field \
-             spec.amiFamily)"
-        ]
-    );
+}
+
+#[test]
+fn images_that_v1_has_no_alias_for_are_marked_with_advice() {
+    let template = |family: &str| {
+        format!(
+            "apiVersion: karpenter.k8s.aws/v1alpha1\nkind: AWSNodeTemplate\nmetadata: {{name: t}}\nspec:\n  instanceProfile: p\n  \
+             amiFamily: {family}\n  subnetSelector: {{a: b}}\n  securityGroupSelector: {{a: b}}\n"
+        )
+    };
+    for family in ["Ubuntu", "Custom"] {
+        let text = template(family);
+        let converted = convert(&[Source::new("old.yaml", text.as_str())]);
+        assert!(converted.errors.is_empty(), "{:?}", converted.errors);
+        let gaps: Vec<String> = converted.gaps.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            gaps,
+            [
+                "the field is missing: it takes the images of nodes, such as [{id: ami-…}], [{name: …, owner: …}] or \
+                 [{ssmParameter: …}] (old.yaml:4, object t, field spec.amiSelectorTerms)"
+            ]
+        );
+        let advice = format!("images of family {family} have no alias in v1");
+        assert!(warnings(&text)[0].starts_with(&advice), "{:?}", warnings(&text));
+        let yaml = converted.to_yaml();
+        assert!(
+            yaml.contains("spec:\n  # FILL IN: spec.amiSelectorTerms: the field is missing"),
+            "{yaml}"
+        );
+        // Whoever plans with it learns the same.
+        let errors = read(&[Source::new("old.yaml", text)]).errors;
+        assert!(errors[0].to_string().starts_with("the field is missing"), "{errors:?}");
+    }
 }
 
 #[test]
@@ -303,10 +327,10 @@ fn beta_rules_of_consolidation_hold_before_conversion() {
 #[test]
 fn what_is_converted_needs_no_conversion_any_more() {
     for text in [INFLATE, BETA] {
-        let once = convert(&[Source::new("old.yaml", text)]).to_yaml().unwrap();
+        let once = convert(&[Source::new("old.yaml", text)]).to_yaml();
         let twice = convert(&[Source::new("new.yaml", once.as_str())]);
         assert!(twice.warnings.is_empty(), "{:?}", twice.warnings);
-        assert_eq!(twice.to_yaml().unwrap(), once);
+        assert_eq!(twice.to_yaml(), once);
         let objects = read(&[Source::new("new.yaml", once)]);
         assert!(objects.errors.is_empty(), "{:?}", objects.errors);
         assert_eq!(objects.objects.len(), 2);
@@ -337,7 +361,7 @@ fn what_breaks_a_rule_of_its_own_version_is_an_error() {
     ] {
         let text = provisioner("p", spec);
         assert_eq!(errors(&text), [expected]);
-        assert!(convert(&[Source::new("old.yaml", text)]).documents.is_empty());
+        assert!(convert(&[Source::new("old.yaml", text)]).files[0].documents.is_empty());
     }
     assert_eq!(
         errors("apiVersion: karpenter.sh/v1alpha4\nkind: Provisioner\nmetadata: {name: p}\n"),
@@ -389,8 +413,10 @@ fn errors_found_after_conversion_name_the_line_in_the_older_file() {
 fn pods_that_rely_on_old_names_are_told() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, annotations: {karpenter.sh/do-not-evict: 'true'}}\n\
                spec:\n  nodeSelector:\n    karpenter.sh/provisioner-name: default\n  containers: [{name: a, image: b}]\n";
+    let warnings: Vec<String> =
+        read(&[Source::new("old.yaml", pod)]).warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
-        warnings(pod),
+        warnings,
         [
             "no node has label karpenter.sh/provisioner-name any more: it is now karpenter.sh/nodepool (old.yaml:6, \
              object web, field spec.nodeSelector[\"karpenter.sh/provisioner-name\"])",
@@ -398,5 +424,66 @@ fn pods_that_rely_on_old_names_are_told() {
              (old.yaml:3, object web, field metadata.annotations[\"karpenter.sh/do-not-evict\"])",
         ]
     );
-    assert_eq!(read(&[Source::new("old.yaml", pod)]).warnings.len(), 2);
+}
+
+#[test]
+fn old_names_in_workloads_are_rewritten_and_nothing_else_is_touched() {
+    let before = "# mine\napiVersion: apps/v1\nkind: Deployment   # kept\nmetadata: {name: web}\nspec:\n  template:\n    \
+                  metadata: {annotations: {karpenter.sh/do-not-evict: 'true'}}\n    spec:\n      nodeSelector:\n        \
+                  karpenter.sh/provisioner-name:   default  # why\n      affinity:\n        nodeAffinity:\n          \
+                  requiredDuringSchedulingIgnoredDuringExecution:\n            nodeSelectorTerms:\n            \
+                  - matchExpressions: [{key: karpenter.sh/provisioner-name, operator: Exists}]\n      \
+                  topologySpreadConstraints:\n      - topologyKey: karpenter.sh/provisioner-name\n      \
+                  containers: [{name: a, env: [{name: A, value: karpenter.sh/provisioner-name}]}]\n";
+    let converted = convert(&[Source::new("old.yaml", before)]);
+    let after = before
+        .replace("provisioner-name:   default", "nodepool:   default")
+        .replace("key: karpenter.sh/provisioner-name", "key: karpenter.sh/nodepool")
+        .replace("topologyKey: karpenter.sh/provisioner-name", "topologyKey: karpenter.sh/nodepool")
+        .replace("do-not-evict", "do-not-disrupt");
+    assert_eq!(converted.to_yaml(), after);
+    assert_eq!(converted.files[0].text, after);
+    assert_eq!(converted.warnings.len(), 4, "{:?}", converted.warnings);
+}
+
+#[test]
+fn an_old_name_next_to_its_new_one_yields_to_it() {
+    let text = "kind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {karpenter.sh/nodepool: x, karpenter.sh/provisioner-name: y} # both\n";
+    let yaml = convert(&[Source::new("old.yaml", text)]).to_yaml();
+    assert!(
+        yaml.contains("  # both\n  nodeSelector:\n    karpenter.sh/nodepool: x\n")
+            || yaml.contains("nodeSelector: # both\n    karpenter.sh/nodepool: x\n"),
+        "{yaml}"
+    );
+    assert!(!yaml.contains("provisioner-name"), "{yaml}");
+}
+
+#[test]
+fn documents_that_need_no_conversion_stay_byte_for_byte() {
+    let kept = "---\r\napiVersion:   v1   # odd\r\nkind: ConfigMap\r\nmetadata: {name: x}\r\n";
+    let beta = BETA.replace('\n', "\r\n");
+    let text = format!("\u{feff}{kept}---\r\n{beta}{kept}");
+    let converted = convert(&[Source::new("old.yaml", text.as_str())]);
+    let file = &converted.files[0];
+    assert!(
+        file.text.starts_with(&format!("\u{feff}{kept}")) && file.text.ends_with(kept),
+        "{}",
+        file.text
+    );
+    assert!(!file.text.replace("\r\n", "").contains('\n'), "line ends stay those of the file");
+    let json = "{\"kind\": \"ConfigMap\"}\n";
+    let converted = convert(&[Source::new("a.json", json)]);
+    assert!(!converted.files[0].is_changed && converted.files[0].text == json);
+    assert_eq!(converted.to_yaml(), "kind: ConfigMap\n");
+}
+
+#[test]
+fn what_is_v1_already_and_wrong_is_marked_as_well() {
+    let text = "# ours\napiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec:\n  weight: 500\n  template:\n    \
+                spec:\n      requirements: []\n      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: c}\n";
+    let converted = convert(&[Source::new("v1.yaml", text)]);
+    let mark = "  # FILL IN: spec.weight: weight 500 is out of range: it takes 1 to 100\n";
+    assert_eq!(converted.to_yaml(), text.replace("  weight", &format!("{mark}  weight")));
+    assert_eq!(converted.gaps.len(), 1);
+    assert_eq!(converted.gaps[0].place.line, 6);
 }

@@ -31,7 +31,7 @@ pub(super) fn own(field: Field<'_>) -> Option<Value<'static>> {
 }
 
 /// A whole object as it is.
-pub(super) fn own_document(value: &Value<'_>, origin: &Origin<'_>) -> Option<Value<'static>> {
+pub(crate) fn own_document(value: &Value<'_>, origin: &Origin<'_>) -> Option<Value<'static>> {
     let interner = Interner::default();
     let reader = ObjectReader::new(value, origin, &interner);
     own(reader.root())
@@ -70,13 +70,13 @@ pub(super) fn object<'k>(
 }
 
 /// The object, unless it has no member.
-pub(super) fn unless_empty(value: Value<'static>) -> Option<Value<'static>> {
+pub(crate) fn unless_empty(value: Value<'static>) -> Option<Value<'static>> {
     let is_empty = value.members().next().is_none();
     if is_empty { None } else { Some(value) }
 }
 
 /// The object with a member set, in its place if it is there and last otherwise. Other values stay.
-pub(super) fn set(value: &mut Value<'static>, path: &[&str], member: Value<'static>) {
+pub(crate) fn set(value: &mut Value<'static>, path: &[&str], member: Value<'static>) {
     let Some((key, inner)) = path.split_first() else {
         *value = member;
         return;
@@ -90,10 +90,33 @@ pub(super) fn set(value: &mut Value<'static>, path: &[&str], member: Value<'stat
     set(&mut members[index].1, inner, member);
 }
 
+/// A member of an object, to be changed.
+pub(super) fn member_mut<'v>(
+    value: &'v mut Value<'static>,
+    key: &str,
+) -> Option<&'v mut Value<'static>> {
+    let Data::Object(members) = &mut value.data else { return None };
+    members.iter_mut().find(|(name, _)| name == key).map(|(_, member)| member)
+}
+
 /// The object without some of its members.
-pub(super) fn without(mut value: Value<'static>, keys: &[&str]) -> Value<'static> {
+pub(crate) fn without(mut value: Value<'static>, keys: &[&str]) -> Value<'static> {
     if let Data::Object(members) = &mut value.data {
         members.retain(|(key, _)| !keys.contains(&key.as_ref()));
     }
     value
+}
+
+/// Whether two values are equal, whatever lines they stand on.
+pub(crate) fn is_same(a: &Value<'_>, b: &Value<'_>) -> bool {
+    match (&a.data, &b.data) {
+        (Data::List(a), Data::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
+        }
+        (Data::Object(_), Data::Object(_)) => {
+            a.members().count() == b.members().count()
+                && a.members().all(|(key, a)| b.get(key).is_some_and(|b| is_same(a, b)))
+        }
+        (a, b) => a == b,
+    }
 }

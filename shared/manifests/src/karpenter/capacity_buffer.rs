@@ -7,7 +7,7 @@ use super::metadata::read_namespaced;
 use crate::field::Field;
 
 /// The strategy that keeps nodes ready.
-const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
+pub(super) const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
 
 /// Workloads that a buffer or a schedule can follow.
 pub(crate) const SCALABLE: [(WorkloadKind, &str); 3] = [

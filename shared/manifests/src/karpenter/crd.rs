@@ -6,6 +6,7 @@
 //! status. Kinds that Karpenter has are its kinds: names, printer columns and subresources are the
 //! same, so that a cluster can change hands.
 
+mod capacity_buffer;
 mod common;
 mod kind;
 mod node_claim;
@@ -21,6 +22,7 @@ use kind::Kind;
 /// All definitions, by file name.
 pub fn custom_resources() -> Vec<CustomResource> {
     let kinds = [
+        capacity_buffer::kind(),
         node_class::kind(),
         node_claim::kind(),
         node_overlay::kind(),

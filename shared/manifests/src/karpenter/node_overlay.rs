@@ -1,9 +1,7 @@
 //! NodeOverlay (`karpenter.sh/v1alpha1`).
 
 use domain::overlay::{NodeOverlay, PriceChange};
-use domain::resource::{
-    AMD_GPU, AWS_NEURON, CPU, EPHEMERAL_STORAGE, MEMORY, NVIDIA_GPU, PODS, Resources,
-};
+use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources};
 
 use super::metadata::read_metadata;
 use super::price::{parse_adjustment, parse_price};
@@ -13,23 +11,9 @@ use crate::field::Field;
 /// What `weight` may be.
 const WEIGHT: std::ops::RangeInclusive<i64> = 1..=10_000;
 
-/// Resources that EC2 itself says how much of there is.
-///
-/// Source: Karpenter's well-known resources, core and AWS provider.
-const WELL_KNOWN_RESOURCES: [&str; 12] = [
-    CPU,
-    MEMORY,
-    EPHEMERAL_STORAGE,
-    PODS,
-    NVIDIA_GPU,
-    AMD_GPU,
-    AWS_NEURON,
-    "aws.amazon.com/neuroncore",
-    "habana.ai/gaudi",
-    "vpc.amazonaws.com/pod-eni",
-    "vpc.amazonaws.com/PrivateIPv4Address",
-    "vpc.amazonaws.com/efa",
-];
+/// Resources that no overlay may set. Devices may be set, `nvidia.com/gpu` among them: GPUs that
+/// pods share are more than the type has.
+pub(super) const NATIVE_RESOURCES: [&str; 4] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS];
 
 /// Which rule a NodeOverlay breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,9 +23,9 @@ pub(crate) enum OverlayRule {
     TwoPrices,
     /// A resource that instance types have by themselves.
     #[error(
-        "{0} cannot be overlaid: instance types have it by themselves; only other resources can be added"
+        "{0} cannot be overlaid: instance types have it by themselves; only devices and other extended resources can be set"
     )]
-    WellKnownResource(String),
+    NativeResource(String),
     /// Weight out of range.
     #[error("weight {0} is out of range: it takes 1 to 10000")]
     Weight(i64),
@@ -72,8 +56,8 @@ fn read_price(spec: Field<'_>) -> Option<PriceChange> {
 
 fn read_capacity(capacity: Field<'_>) -> Resources {
     for (name, field) in capacity.entries() {
-        if WELL_KNOWN_RESOURCES.contains(&name) {
-            field.note_rule(OverlayRule::WellKnownResource(name.to_owned()));
+        if NATIVE_RESOURCES.contains(&name) {
+            field.note_rule(OverlayRule::NativeResource(name.to_owned()));
         }
     }
     capacity.resources()

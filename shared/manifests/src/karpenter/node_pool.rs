@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use domain::node_pool::{NodeClaimTemplate, NodePool};
-use domain::resource::NODES;
+use domain::resource::{
+    AMD_GPU, AWS_NEURON, CPU, EPHEMERAL_STORAGE, MEMORY, NODES, NVIDIA_GPU, PODS, Resources,
+};
 
 use super::disruption::read_disruption;
 use super::metadata::{read_metadata, read_ready};
@@ -16,6 +18,34 @@ use crate::template_hash::node_pool_hash;
 pub(super) const LABELS_MAX: usize = 100;
 /// What `weight` may be.
 const WEIGHT: std::ops::RangeInclusive<i64> = 1..=100;
+
+/// Limits without a domain that nodes have.
+const USUAL_LIMITS: [&str; 5] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS, NODES];
+
+/// Devices that instance types of EC2 have.
+const DEVICES: [&str; 8] = [
+    NVIDIA_GPU,
+    AMD_GPU,
+    AWS_NEURON,
+    "aws.amazon.com/neuroncore",
+    "habana.ai/gaudi",
+    "vpc.amazonaws.com/pod-eni",
+    "vpc.amazonaws.com/PrivateIPv4Address",
+    "vpc.amazonaws.com/efa",
+];
+
+/// Names that people write for others, which letters alone do not tell.
+const MISTAKEN_LIMITS: [(&str, &str); 9] = [
+    ("cores", CPU),
+    ("vcpu", CPU),
+    ("vcpus", CPU),
+    ("gpu", NVIDIA_GPU),
+    ("gpus", NVIDIA_GPU),
+    ("mem", MEMORY),
+    ("ram", MEMORY),
+    ("storage", EPHEMERAL_STORAGE),
+    ("disk", EPHEMERAL_STORAGE),
+];
 
 /// Which rule a NodePool breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +81,7 @@ pub(crate) fn read_node_pool(root: Field<'_>) -> Option<NodePool> {
         ready: read_ready(root.get("status")),
         template: Arc::new(read_template(spec.get("template").required())?),
         disruption: read_disruption(spec.get("disruption")),
-        limits: spec.get("limits").resources(),
+        limits: read_limits(spec.get("limits")),
         weight: read_weight(spec.get("weight")),
         replicas,
     })
@@ -63,6 +93,45 @@ fn read_weight(field: Field<'_>) -> u32 {
         field.note_rule(NodePoolRule::Weight(weight));
     }
     weight.and_then(|weight| u32::try_from(weight).ok()).unwrap_or(0)
+}
+
+/// `limits`. The API takes any resource there, and one that no node has limits nothing: of a name
+/// that is none of the usual ones, that is said.
+fn read_limits(limits: Field<'_>) -> Resources {
+    for (name, limit) in limits.entries().filter(|(name, _)| !is_usual_limit(name)) {
+        let meant = MISTAKEN_LIMITS
+            .iter()
+            .find(|(written, _)| *written == name.to_ascii_lowercase())
+            .map(|(_, meant)| *meant)
+            .or_else(|| nearest_limit(name));
+        let advice = meant.map(|meant| format!(": did you mean {meant}?")).unwrap_or_default();
+        limit.warn(format!("no node has {name}, so this limit has no effect{advice}"));
+    }
+    limits.resources()
+}
+
+/// Whether nodes may have the resource: Kubernetes' own, or an extended one with its domain.
+fn is_usual_limit(name: &str) -> bool {
+    USUAL_LIMITS.contains(&name) || name.starts_with("hugepages-") || is_extended(name)
+}
+
+/// An extended resource; none of them is called nearly as one that EC2 has.
+fn is_extended(name: &str) -> bool {
+    let is_known = DEVICES.contains(&name);
+    name.contains('/') && (is_known || nearest_limit(name).is_none())
+}
+
+fn nearest_limit(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let is_comparable = name.len() <= 64;
+    USUAL_LIMITS
+        .into_iter()
+        .chain(DEVICES)
+        .filter(|_| is_comparable)
+        .map(|known| (strsim::osa_distance(&lower, known), known))
+        .filter(|(letters, known)| *letters <= 2 && letters * 3 <= known.len())
+        .min()
+        .map(|(_, known)| known)
 }
 
 fn check_static(spec: Field<'_>) {

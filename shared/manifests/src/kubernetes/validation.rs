@@ -117,6 +117,12 @@ fn template(template: Field<'_>) {
 
 fn pod_spec(spec: Field<'_>) {
     labels(spec.get("nodeSelector"));
+    for named in ["nodeName", "priorityClassName", "runtimeClassName"] {
+        object_name(spec.get(named));
+    }
+    for volume in spec.get("volumes").items() {
+        object_name(volume.get("persistentVolumeClaim").get("claimName"));
+    }
     for list in ["initContainers", "containers"] {
         for container in spec.get(list).items() {
             requests_and_limits(container.get("resources"));
@@ -163,9 +169,21 @@ fn topology_key(field: Field<'_>) {
     }
 }
 
+/// The name of another object, where one is given.
+fn object_name(field: Field<'_>) {
+    if let Some(text) = field.str().filter(|text| !text.is_empty() && !is_dns_subdomain(text)) {
+        field.note_rule(not_a_name(text, "253 letters in lower case, digits, '-' and '.'"));
+    }
+}
+
 /// A container may request at most its limit, and of what cannot be overcommitted exactly that.
 fn requests_and_limits(resources: Field<'_>) {
     let limits = resources.get("limits");
+    for (name, amount) in limits.entries().chain(resources.get("requests").entries()) {
+        if let Err(rule) = check_key(name) {
+            amount.note_rule(rule);
+        }
+    }
     for (name, request) in resources.get("requests").entries() {
         let limit = limits.get(name);
         let (Some(requested), Some(most)) = (request.quantity(), limit.quantity()) else {
@@ -247,6 +265,21 @@ mod tests {
         let spread = "{topologySpreadConstraints: [{maxSkew: 1, topologyKey: a b, \
              whenUnsatisfiable: DoNotSchedule}]}";
         refused(&pod(spread), "is not a label key");
+    }
+
+    #[test]
+    fn what_a_pod_refers_to_has_a_name() {
+        refused(&pod("{nodeName: \"a\\e[31mb\"}"), "is not a name");
+        refused(&pod("{priorityClassName: High}"), "is not a name");
+        refused(
+            &pod("{volumes: [{name: v, persistentVolumeClaim: {claimName: a b}}]}"),
+            "is not a name",
+        );
+        refused(
+            &pod("{containers: [{name: c, resources: {requests: {\"a b\": 1}}}]}"),
+            "is not a label key",
+        );
+        accepted(&pod("{nodeName: \"\", priorityClassName: system-node-critical}"));
     }
 
     #[test]

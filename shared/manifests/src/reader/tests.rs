@@ -205,3 +205,16 @@ fn objects_inside_another_document_keep_their_lines() {
         "expected a string, found the number 1 (scenario.yaml:7, object (unnamed), field metadata.labels.a)"
     );
 }
+
+#[test]
+fn an_object_that_is_wrong_all_over_lists_a_hundred_problems() {
+    let values = "1, ".repeat(20_000);
+    let text = format!(
+        "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: p}}\nspec: {{template: {{spec: {{nodeClassRef: {{group: karpenter.k8s.aws, \
+         kind: EC2NodeClass, name: c}}, requirements: [{{key: a, operator: In, values: [{values}]}}]}}}}}}\n"
+    );
+    let errors = read(&[Source::new("in.yaml", text)]).errors;
+    assert_eq!(errors.len(), 101);
+    let last = errors[100].to_string();
+    assert_eq!(last, "more is wrong than the 100 problems listed (in.yaml:1, object p)");
+}

@@ -7,8 +7,8 @@ use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy};
 use domain::workload::WorkloadKind;
 use domain::{SignedDuration, Text, Timestamp};
 use manifests::{
-    Data, Field, Interner, ManifestError, Object, ObjectReader, Origin, Problem, Reader, Source,
-    Warning, documents,
+    Data, Field, Interner, ManifestError, Object, ObjectReader, Origin, PODS_MAX, Problem, Reader,
+    Source, Warning, documents,
 };
 
 use super::definition::{
@@ -25,6 +25,9 @@ use crate::world::DeleteTarget;
 
 /// A Monday morning, 2026-01-05T09:00:00Z, so that schedules of working days apply.
 const DEFAULT_START_SECONDS: i64 = 1_767_603_600;
+/// When simulated time may begin, in seconds: from 1970 until the end of 2199. Clocks of the
+/// simulation go beyond the end by the longest of its durations.
+const START_SECONDS: std::ops::Range<i64> = 0..7_258_118_400;
 const DEFAULT_REGION: &str = "us-east-1";
 const DEFAULT_JOB_DURATION: SignedDuration = SignedDuration::from_mins(5);
 const DEFAULT_NAMESPACE: &str = "default";
@@ -150,7 +153,7 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
     Some(Scenario {
         name,
         about: spec.get("about").text().unwrap_or_default(),
-        start: spec.get("start").timestamp().or_else(default_start)?,
+        start: start(spec.get("start"))?,
         duration: length,
         seed: u64::from_ne_bytes(seed.to_ne_bytes()),
         catalog: catalog_choice(spec, folder)?,
@@ -194,6 +197,14 @@ fn variants(list: Field<'_>, folder: &mut Folder<'_>) -> Vec<Variant> {
         variants.push(Variant { name, objects, expectations: expectations(item) });
     }
     variants
+}
+
+fn start(field: Field<'_>) -> Option<Timestamp> {
+    let given = field.timestamp();
+    if given.is_some_and(|given| !START_SECONDS.contains(&given.as_second())) {
+        field.note_rule("simulated time begins between 1970 and 2199");
+    }
+    given.or_else(default_start)
 }
 
 fn default_start() -> Option<Timestamp> {
@@ -278,7 +289,7 @@ fn timeline(list: Field<'_>, folder: &mut Folder<'_>) -> Vec<Step> {
         };
         item.only(&["at", kind]);
         if kind == "advance" {
-            now += body.parsed(duration).unwrap_or_default();
+            now = now.saturating_add(body.parsed(duration).unwrap_or_default());
         } else if let Some(action) = self::action(kind, body, folder) {
             steps.push(Step { at: now, action });
         }
@@ -372,7 +383,11 @@ fn scale(body: Field<'_>) -> Option<Action> {
     body.only(&["kind", "namespace", "name", "replicas"]);
     let kind = body.get("kind").choice(&WORKLOADS).unwrap_or(WorkloadKind::Deployment);
     let workload = WorkloadId { kind, key: key(body)? };
-    Some(Action::Scale { workload, replicas: body.get("replicas").required().count()? })
+    let replicas = body.get("replicas").required().count()?;
+    if u64::from(replicas) > PODS_MAX {
+        body.get("replicas").note_rule(format!("at most {PODS_MAX} pods are simulated"));
+    }
+    Some(Action::Scale { workload, replicas })
 }
 
 fn delete(body: Field<'_>) -> Option<Action> {

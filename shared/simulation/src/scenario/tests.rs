@@ -146,6 +146,26 @@ fn errors_have_file_and_line() {
 }
 
 #[test]
+fn a_scenario_that_would_not_end_is_an_error_that_names_the_limit() {
+    let error = error(
+        "  start: 9990-01-01T00:00:00Z
+  duration: 100000000h
+  timeline:
+  - advance: 9000h
+  - scale: {name: web, replicas: 100000000}
+",
+    );
+    for expected in [
+        "\"100000000h\" is longer than the 8784h (366 days) that are simulated at most (t.yaml:6",
+        "\"9000h\" is longer than the 8784h",
+        "at most 150000 pods are simulated (t.yaml:9",
+        "simulated time begins between 1970 and 2199 (t.yaml:5",
+    ] {
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn settings_of_a_scenario_yield_to_those_of_the_caller() {
     let change = SettingsChange {
         feature_gates: Some("NodeRepair=true".into()),

@@ -76,12 +76,6 @@ async fn a_denied_action_is_named_in_the_error(world: Arc<World>) -> Result<()> 
 /// Schedules scale workloads of every kind that can be, and a buffer gets its status. No pod of
 /// them waits for a node.
 async fn capacity_ahead(world: &World, stack: &mut Stack) -> Result<()> {
-    world.apply(&capacity_buffers()).await?;
-    let definition = "crd/capacitybuffers.autoscaling.x-k8s.io";
-    world
-        .control_plane
-        .kubectl(&["wait", "--for=condition=Established", "--timeout=60s", definition])
-        .await?;
     world
         .apply(&json!({
             "apiVersion": "autoscaling.x-k8s.io/v1beta1",
@@ -111,34 +105,6 @@ async fn capacity_ahead(world: &World, stack: &mut Stack) -> Result<()> {
         .kubectl(&["delete", "prewarmschedules,capacitybuffers,deploy,rs,sts", "-l", "ahead"])
         .await?;
     Ok(())
-}
-
-/// The CapacityBuffer API as far as it is written to. The definition that clusters have comes with
-/// Cluster Autoscaler or with Karpenter, not with us.
-fn capacity_buffers() -> Value {
-    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "capacitybuffers.autoscaling.x-k8s.io", "annotations": {
-            "api-approved.kubernetes.io": "unapproved, for tests",
-        }},
-        "spec": {
-            "group": "autoscaling.x-k8s.io",
-            "scope": "Namespaced",
-            "names": {
-                "kind": "CapacityBuffer", "listKind": "CapacityBufferList",
-                "plural": "capacitybuffers", "singular": "capacitybuffer",
-            },
-            "versions": [{
-                "name": "v1beta1", "served": true, "storage": true,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {
-                    "type": "object", "properties": {"spec": anything, "status": anything},
-                }},
-            }],
-        },
-    })
 }
 
 /// A workload without replicas, whose pods nobody would schedule.

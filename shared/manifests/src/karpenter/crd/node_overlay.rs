@@ -3,12 +3,11 @@
 use super::common::{Requirements, requirements, resources, status};
 use super::kind::{AGE, Kind, READY, wide};
 use super::schema::Schema;
-
-/// Resources that an instance type has by itself.
-const OWN: &str = "['cpu', 'memory', 'ephemeral-storage', 'pods']";
+use crate::karpenter::node_overlay::NATIVE_RESOURCES;
 
 pub(super) fn kind() -> Kind {
     let adjustment = r"^(([+-]\d+(\.\d+)?)|(\+\d+(\.\d+)?%)|(-\d{1,2}(\.\d+)?%)|(-100%))$";
+    let own = NATIVE_RESOURCES.map(|name| format!("'{name}'")).join(", ");
     let spec = Schema::object([
         ("requirements", requirements(Requirements::Overlay)),
         ("price", Schema::text().pattern(r"^\d+(\.\d+)?$").about("Dollars an hour.")),
@@ -16,7 +15,7 @@ pub(super) fn kind() -> Kind {
         (
             "capacity",
             resources().entries_at_most(100).rule(
-                &format!("self.all(name, !(name in {OWN}))"),
+                &format!("self.all(name, !(name in [{own}]))"),
                 "only extended resources can be added",
             ),
         ),

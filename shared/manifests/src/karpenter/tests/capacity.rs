@@ -53,6 +53,16 @@ fn an_overlay_sets_a_price_and_adds_resources() {
 }
 
 #[test]
+fn an_overlay_sets_how_many_gpus_are_shared() {
+    let text = overlay(
+        "{requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [g5.xlarge]}], \
+         capacity: {nvidia.com/gpu: 8}}",
+    );
+    let Object::NodeOverlay(overlay) = only_object(&text) else { panic!() };
+    assert_eq!(overlay.capacity.get("nvidia.com/gpu"), 8);
+}
+
+#[test]
 fn overlays_keep_the_rules_of_the_api() {
     for (spec, expected) in [
         ("{price: '1'}", "requirements: the field is missing"),
@@ -70,9 +80,9 @@ fn overlays_keep_the_rules_of_the_api() {
              such as -0.05, +10% or -100%",
         ),
         (
-            "{requirements: [], capacity: {nvidia.com/gpu: 1}}",
-            "capacity[\"nvidia.com/gpu\"]: nvidia.com/gpu cannot be overlaid: instance types have it by themselves; \
-             only other resources can be added",
+            "{requirements: [], capacity: {memory: 1Gi}}",
+            "capacity.memory: memory cannot be overlaid: instance types have it by themselves; only devices and \
+             other extended resources can be set",
         ),
         (
             "{requirements: [], weight: 10001}",

@@ -356,6 +356,33 @@ fn numbers_have_ranges() {
 }
 
 #[test]
+fn a_limit_of_what_no_node_has_is_never_silent() {
+    let warnings = |limits: &str| {
+        let spec = format!("limits: {limits}");
+        let pool = Manifest { spec: &spec, ..Manifest::default() };
+        let warnings = read(&pool.text()).warnings;
+        warnings.iter().map(|warning| warning.what.clone()).collect::<Vec<_>>()
+    };
+    for (written, meant) in [
+        ("cpus", "cpu"),
+        ("CPU", "cpu"),
+        ("vcpu", "cpu"),
+        ("mem", "memory"),
+        ("Memory", "memory"),
+        ("node", "nodes"),
+        ("gpu", "nvidia.com/gpu"),
+        ("nvidia.com/gpus", "nvidia.com/gpu"),
+    ] {
+        let advice =
+            format!("no node has {written}, so this limit has no effect: did you mean {meant}?");
+        assert_eq!(warnings(&format!("{{{written}: 10}}")), [advice]);
+    }
+    assert_eq!(warnings("{dollars: 10}"), ["no node has dollars, so this limit has no effect"]);
+    let usual = "{cpu: 1, memory: 1Gi, nodes: 2, pods: 10, ephemeral-storage: 1Ti, hugepages-2Mi: 1Gi, nvidia.com/gpu: 1, example.com/dongle: 2}";
+    assert_eq!(warnings(usual), Vec::<String>::new());
+}
+
+#[test]
 fn a_reference_names_group_kind_and_name() {
     let text = Manifest::default().text();
     let text = text.replace(
