@@ -79,7 +79,7 @@ impl Allowance {
                 let allowed = budget.map(|own| own.nodes.of(total).saturating_sub(unavailable));
                 left.insert((pool.name.clone(), reason), allowed);
                 if let Some(budget) = budget {
-                    let sum = BudgetSum { nodes: budget.nodes, total, unavailable };
+                    let sum = BudgetSum { nodes: budget.nodes, total, unavailable, taken: 0 };
                     sums.insert((pool.name.clone(), reason), sum);
                 }
             }
@@ -125,7 +125,7 @@ impl Allowance {
             if let Some(allowed) = allowed
                 && taken + wanted > allowed
             {
-                let sum = self.sums.get(&key).copied();
+                let sum = self.sums.get(&key).map(|sum| BudgetSum { taken, ..*sum });
                 let node_pool = pool.clone();
                 return Err(NotDisruptable::Budget { node_pool, reason, allowed, sum });
             }
