@@ -9,6 +9,7 @@ pub(crate) mod catalog;
 pub(crate) mod comparison;
 pub(crate) mod explain;
 mod explanation;
+pub(crate) mod layout;
 pub(crate) mod node_table;
 pub(crate) mod page;
 pub(crate) mod paint;

@@ -91,7 +91,7 @@ fn place_of(
         return false;
     };
     page.line("  It moves, because its node is taken away:");
-    disruption(page, taken);
+    disruption(page, taken, "    ");
     true
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn node(
         plan.disruptions.iter().find(|taken| taken.nodes.iter().any(|node| &**node == name));
     if let Some(taken) = taken {
         page.line("  It is taken away:");
-        disruption(&mut page, taken);
+        disruption(&mut page, taken, "    ");
     }
     let kept: Vec<_> = plan.blocked.iter().filter(|kept| &*kept.node == name).collect();
     if !kept.is_empty() {
