@@ -14,5 +14,6 @@ pub(crate) mod node_table;
 pub(crate) mod page;
 pub(crate) mod paint;
 pub(crate) mod plan;
+mod resident;
 pub(crate) mod simulation;
 pub(crate) mod top;

@@ -7,6 +7,7 @@ pub(crate) mod explanation;
 pub(crate) mod node;
 pub(crate) mod plan;
 pub(crate) mod pricing;
+mod resident;
 pub(crate) mod simulation;
 pub(crate) mod top;
 

@@ -7,12 +7,13 @@ use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim};
 use domain::pod::{Pod, PodKey};
 use domain::snapshot::ClusterSnapshot;
 use planning::explain::{
-    ClaimExplanation, NodeGroup, Offer, PodExplanation, PoolExplanation, Step,
+    ClaimExplanation, NodeGroup, Offer, PodExplanation, PoolExplanation, ResidentExplanation, Step,
 };
 use serde::Serialize;
 
 use super::claim::ClaimDocument;
 use super::plan::SourceDocument;
+use super::resident::ResidentDocument;
 use super::{API_VERSION, quantities};
 
 /// Instance types named of those that a filter dropped, and nodes of those with one reason.
@@ -37,6 +38,9 @@ pub(crate) struct PodDocument {
     goes_to: Option<Text>,
     /// Why it has no place.
     reasons: Vec<String>,
+    /// What holds it on the node that it runs on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resident: Option<ResidentDocument>,
     node_pools: Vec<PoolDocument>,
     nodes: NodesDocument,
 }
@@ -114,7 +118,12 @@ pub(crate) struct NodeDocument {
 
 impl PodDocument {
     /// The document of a pod.
-    pub(crate) fn new(pod: &Pod, plan: &Plan, explanation: Option<&PodExplanation>) -> Self {
+    pub(crate) fn new(
+        pod: &Pod,
+        plan: &Plan,
+        explanation: Option<&PodExplanation>,
+        resident: Option<&ResidentExplanation>,
+    ) -> Self {
         let key = &pod.key;
         let placed = plan.placements.iter().find(|placement| placement.pod == *key);
         let launched = plan.node_claims.iter().find(|claim| claim.pods.contains(key));
@@ -134,6 +143,7 @@ impl PodDocument {
             reasons: waiting
                 .map(|waiting| waiting.reasons.iter().map(ToString::to_string).collect())
                 .unwrap_or_default(),
+            resident: resident.map(ResidentDocument::from),
             node_pools: explanation
                 .map(|own| own.pools.iter().map(PoolDocument::from).collect())
                 .unwrap_or_default(),
@@ -152,6 +162,7 @@ impl NodeDocument {
     ) -> Self {
         let explanation = claim.and_then(|(_, explanation)| explanation);
         let is_taken = |taken: &&PlannedDisruption| taken.nodes.iter().any(|node| &**node == name);
+        let disruption = plan.disruptions.iter().find(is_taken).map(|taken| taken.reason.as_str());
         Self {
             api_version: API_VERSION,
             kind: "NodeExplanation",
@@ -179,10 +190,10 @@ impl NodeDocument {
             blocked: plan
                 .blocked
                 .iter()
-                .filter(|kept| &*kept.node == name)
+                .filter(|kept| &*kept.node == name && disruption.is_none())
                 .map(|kept| kept.reason.to_string())
                 .collect(),
-            disruption: plan.disruptions.iter().find(is_taken).map(|taken| taken.reason.as_str()),
+            disruption,
             claim: claim.map(|(claim, _)| claim.into()),
             filters: explanation
                 .map(|own| own.steps.iter().map(FilterDocument::from).collect())
@@ -267,10 +278,10 @@ mod tests {
     #[test]
     fn a_pod_says_where_it_goes_or_why_nowhere() {
         let plan = testing::plan();
-        let document = value(PodDocument::new(&testing::pod("web-2", None), &plan, None));
+        let document = value(PodDocument::new(&testing::pod("web-2", None), &plan, None, None));
         assert_eq!(document["kind"], "PodExplanation");
         assert_eq!(document["goesTo"], "ip-10-0-0-1");
-        let document = value(PodDocument::new(&testing::pod("huge", None), &plan, None));
+        let document = value(PodDocument::new(&testing::pod("huge", None), &plan, None, None));
         assert_eq!(document.get("goesTo"), None);
         assert!(document["reasons"][0].as_str().unwrap().contains("NodePool default"));
     }
@@ -297,7 +308,7 @@ mod tests {
         let plan = testing::plan_with_virtual_pods();
         let own = &plan.virtual_pods[0];
         let pod = Pod { virtual_of: Some(own.source.clone()), ..testing::pod(&own.pod.name, None) };
-        let document = value(PodDocument::new(&pod, &plan, None));
+        let document = value(PodDocument::new(&pod, &plan, None, None));
         assert_eq!(document["for"]["kind"], "CapacityBuffer");
         assert_eq!(document["goesTo"], "default-x7k2p");
     }

@@ -95,6 +95,16 @@ impl Allowance {
         figures.collect()
     }
 
+    /// How many more nodes of a pool budgets allow for the reason, beyond those taken by now, and
+    /// how that comes about; `None` where no budget applies.
+    pub(super) fn left(&self, pool: &Text, reason: DisruptionReason) -> Option<(u32, BudgetSum)> {
+        let key = (pool.clone(), reason);
+        let allowed = self.left.get(&key).copied().flatten()?;
+        let taken = self.taken.get(pool).copied().unwrap_or(0);
+        let sum = BudgetSum { taken, ..*self.sums.get(&key)? };
+        Some((allowed.saturating_sub(taken), sum))
+    }
+
     /// Whether budgets allow one more node for the reason.
     pub(super) fn check(
         &self,

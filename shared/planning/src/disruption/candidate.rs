@@ -208,7 +208,7 @@ fn node_block(model: &Model, node: &NodeView, expected: Expected) -> Option<NotD
 }
 
 /// What blocks the eviction of a pod.
-fn pod_block(model: &Model, pod: &Pod) -> Option<NotDisruptable> {
+pub(super) fn pod_block(model: &Model, pod: &Pod) -> Option<NotDisruptable> {
     if !pod.is_active() {
         return None;
     }
