@@ -5,6 +5,7 @@
 
 mod args;
 mod bundled;
+mod clock;
 mod commands;
 mod console;
 mod html;

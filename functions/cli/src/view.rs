@@ -5,6 +5,7 @@ pub(crate) mod blocked;
 pub(crate) mod cluster_use;
 pub(crate) mod comparison;
 pub(crate) mod money;
+pub(crate) mod node_name;
 pub(crate) mod node_row;
 pub(crate) mod pod_names;
 pub(crate) mod pricing;

@@ -12,6 +12,7 @@ pub(crate) mod explanation;
 pub(crate) mod node;
 pub(crate) mod plan;
 mod pricing;
+mod resident;
 pub(crate) mod schema;
 pub(crate) mod simulation;
 mod timeline;

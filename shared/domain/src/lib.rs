@@ -11,6 +11,7 @@ pub mod drift;
 pub mod instance_type;
 pub mod label;
 pub mod money;
+pub mod nearest;
 pub mod node;
 pub mod node_claim;
 pub mod node_class;

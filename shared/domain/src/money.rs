@@ -1,5 +1,6 @@
 //! Prices, exact.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
@@ -45,6 +46,26 @@ impl UsdPerHour {
         self.0 as f64 / 1e9
     }
 
+    /// In ten-thousandths of a dollar, as it is shown: rounded half away from zero.
+    fn shown(self) -> i128 {
+        (i128::from(self.0) + if self.0 < 0 { -50_000 } else { 50_000 }) / 100_000
+    }
+
+    /// Its sign as it is shown: what rounds to nothing is nothing.
+    pub fn shown_sign(self) -> Ordering {
+        self.shown().cmp(&0)
+    }
+
+    /// A saving in words, after `it` and the like: `would save $0.0412/h`, or `would cost $0.0412/h
+    /// more` where it is negative.
+    pub fn would_save(self) -> String {
+        match self.shown_sign() {
+            Ordering::Greater => format!("would save {self}"),
+            Ordering::Less => format!("would cost {} more", Self::ZERO - self),
+            Ordering::Equal => "would save nothing".to_owned(),
+        }
+    }
+
     /// Sum that stays at the maximum instead of wrapping.
     pub fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
@@ -87,7 +108,7 @@ impl Sum for UsdPerHour {
 impl fmt::Display for UsdPerHour {
     /// `$0.0832/h`: four decimals, as price lists show them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rounded = (i128::from(self.0) + if self.0 < 0 { -50_000 } else { 50_000 }) / 100_000;
+        let rounded = self.shown();
         let sign = if rounded < 0 { "-" } else { "" };
         let rounded = rounded.unsigned_abs();
         write!(f, "{sign}${}.{:04}/h", rounded / 10_000, rounded % 10_000)
@@ -104,6 +125,16 @@ mod tests {
         assert_eq!(price.nanos(), 829_497_000);
         assert_eq!(price.to_string(), "$0.8295/h");
         assert_eq!(UsdPerHour::from_f64(f64::NAN), None);
+    }
+
+    #[test]
+    fn a_saving_below_zero_is_told_as_a_cost() {
+        let saving = UsdPerHour::from_nanos(41_200_000);
+        assert_eq!(saving.would_save(), "would save $0.0412/h");
+        assert_eq!((UsdPerHour::ZERO - saving).would_save(), "would cost $0.0412/h more");
+        let next_to_nothing = UsdPerHour::from_nanos(-1);
+        assert_eq!(next_to_nothing.would_save(), "would save nothing");
+        assert_eq!(next_to_nothing.to_string(), "$0.0000/h");
     }
 
     #[test]

@@ -22,6 +22,25 @@ impl CountOrPercent {
     }
 }
 
+/// Why a PodDisruptionBudget keeps a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+pub enum PdbRefusal {
+    /// Its status allows none now.
+    #[error("it allows 0 disruptions now ({healthy} healthy, {desired} needed)")]
+    NoneAllowed {
+        /// `status.currentHealthy`.
+        healthy: u32,
+        /// `status.desiredHealthy`.
+        desired: u32,
+    },
+    /// It has no status, and by its terms it never allows one.
+    #[error("by its terms it never allows a disruption")]
+    NeverAllows,
+    /// More than one guards the pod.
+    #[error("a pod that several budgets guard is never evicted")]
+    Several,
+}
+
 /// A PodDisruptionBudget.
 ///
 /// Source: <https://kubernetes.io/docs/tasks/run-application/configure-pdb/>.
@@ -66,6 +85,17 @@ impl PodDisruptionBudget {
     /// Whether it allows no disruption now.
     pub fn allows_none(&self) -> bool {
         self.disruptions_allowed.map_or_else(|| self.is_prohibitive(), |allowed| allowed == 0)
+    }
+
+    /// Why it allows no disruption, where it allows none.
+    pub const fn refusal(&self) -> PdbRefusal {
+        match self.disruptions_allowed {
+            Some(_) => PdbRefusal::NoneAllowed {
+                healthy: self.current_healthy,
+                desired: self.desired_healthy,
+            },
+            None => PdbRefusal::NeverAllows,
+        }
     }
 
     /// Whether a guarded pod that is not ready may be evicted regardless: always by policy, or when

@@ -1,20 +1,26 @@
 //! Reasons: why a pod has no place, why a node goes, why a node stays. The command line, the
 //! Kubernetes events and the logs print the same values.
 
+mod budget;
 mod consolidation;
 mod node;
+mod requirements;
 mod topology;
 
 use std::fmt;
 
-use crate::Text;
 use crate::drift::DriftReason;
-use crate::pdb::CountOrPercent;
+use crate::label::WELL_KNOWN;
+use crate::nearest::{any_of, nearest};
+use crate::pdb::PdbRefusal;
 use crate::pod::PodKey;
 use crate::resource::RoundedAmount;
 use crate::taint::Taint;
+use crate::{SignedDuration, Text};
+pub use budget::BudgetSum;
 pub use consolidation::Unconsolidatable;
 pub use node::{NodeUnfit, NodeUnfitKind};
+pub use requirements::{Meant, UnmetRequirement, UnmetRequirements};
 use topology::Counts;
 pub use topology::DomainCount;
 
@@ -80,7 +86,7 @@ pub enum PodUnschedulable {
     #[error("it asks for a node that no NodePool manages (karpenter.sh/nodepool DoesNotExist)")]
     RefusesManagedNodes,
     /// It selects on a label that nobody may set.
-    #[error("it requires label {key}, which users may not set")]
+    #[error("it requires label {key}, which users may not set{}", meant_key(key))]
     RestrictedLabel {
         /// The label's key.
         key: Text,
@@ -154,6 +160,16 @@ impl VolumeProblem {
     }
 }
 
+/// `: did you mean karpenter.k8s.aws/instance-family?`, where a well-known key is spelt nearly so.
+fn meant_key(key: &str) -> String {
+    did_you_mean(&nearest(key, WELL_KNOWN.iter().copied(), 1))
+}
+
+/// `: did you mean m7i?`; empty where nothing may have been meant.
+fn did_you_mean<T: AsRef<str>>(meant: &[T]) -> String {
+    if meant.is_empty() { String::new() } else { format!(": did you mean {}?", any_of(meant)) }
+}
+
 /// What is wrong with a volume claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum VolumeProblem {
@@ -225,12 +241,18 @@ pub enum NodePoolUnfit {
         /// Zones in which it has one.
         zones: Vec<Text>,
     },
-    /// No instance type is left by the requirements alone.
+    /// No instance type meets what the NodePool itself requires.
+    UnmetRequirements(Box<UnmetRequirements>),
+    /// The pod's own requirements contradict each other.
+    PodContradiction,
+    /// No instance type is left by the pod's requirements alone.
     NoInstanceType {
-        /// The pod's requirement that ruled out the last of them, if it was one.
-        requirement: Option<Text>,
-        /// What those left until then have of its label, if it was one.
+        /// The requirement that ruled out the last of them.
+        requirement: Text,
+        /// What those left until then have of its label.
         offered: Text,
+        /// Values that are spelt nearly like those that are required.
+        nearest: Vec<Text>,
     },
     /// Instance types would do, but none can be launched where the pod may run.
     NoOffering,
@@ -312,7 +334,8 @@ impl fmt::Display for NodePoolUnfit {
             Self::Static => write!(f, "it keeps a fixed number of nodes (spec.replicas)"),
             Self::Taint(taint) => write!(f, "the pod does not tolerate taint {taint}"),
             Self::UndefinedLabel { key, pod } => {
-                write!(f, "the pod requires label {key} {pod}, which its nodes do not have")
+                let meant = meant_key(key);
+                write!(f, "the pod requires label {key} {pod}, which its nodes do not have{meant}")
             }
             Self::Label { key, pod, pool } => {
                 write!(f, "the pod requires {key} {pod}, its nodes have {pool}")
@@ -321,11 +344,16 @@ impl fmt::Display for NodePoolUnfit {
                 write!(f, "zone {zone} has no subnet: EC2NodeClass {node_class} has them in ")?;
                 f.write_str(&zones.join(", "))
             }
-            Self::NoInstanceType { requirement: Some(requirement), offered } => {
+            Self::UnmetRequirements(unmet) => unmet.fmt(f),
+            Self::PodContradiction => {
+                f.write_str("the pod's own requirements contradict each other")
+            }
+            Self::NoInstanceType { requirement, offered, nearest } if nearest.is_empty() => {
                 write!(f, "no instance type is left by {requirement}: they have {offered}")
             }
-            Self::NoInstanceType { requirement: None, .. } => {
-                write!(f, "no instance type meets its own requirements")
+            Self::NoInstanceType { requirement, nearest, .. } => {
+                let meant = did_you_mean(nearest);
+                write!(f, "no instance type is left by {requirement}{meant}")
             }
             Self::NoOffering => {
                 write!(f, "no instance type that would do can be launched where the pod may run")
@@ -367,6 +395,8 @@ impl NodePoolUnfit {
             | Self::UndefinedLabel { .. }
             | Self::Label { .. }
             | Self::NoSubnet { .. }
+            | Self::UnmetRequirements(_)
+            | Self::PodContradiction
             | Self::NoInstanceType { .. }
             | Self::TooSmall { .. }
             | Self::HostPort(_)
@@ -459,32 +489,10 @@ fn too_small(
     )
 }
 
-/// How many nodes a budget allows, as a sum: `10% of 22 nodes are 3, 2 are leaving or not ready`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BudgetSum {
-    /// What the budget says.
-    pub nodes: CountOrPercent,
-    /// Nodes of the pool.
-    pub total: u32,
-    /// Those of them that are leaving or not ready, which a budget counts as disrupted.
-    pub unavailable: u32,
-}
-
-impl fmt::Display for BudgetSum {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nodes, total, unavailable } = *self;
-        match nodes {
-            CountOrPercent::Count(count) => write!(f, "{count} of {total} nodes")?,
-            CountOrPercent::Percent(percent) => {
-                write!(f, "{percent}% of {total} nodes are {}", nodes.of(total))?;
-            }
-        }
-        match unavailable {
-            0 => Ok(()),
-            1 => f.write_str(", 1 is leaving or not ready"),
-            many => write!(f, ", {many} are leaving or not ready"),
-        }
-    }
+/// A duration in whole seconds, rounded up: `4m 30s`.
+fn whole(duration: SignedDuration) -> String {
+    let up = i64::from(duration.subsec_nanos() > 0);
+    format!("{:#}", SignedDuration::from_secs(duration.as_secs().saturating_add(up)))
 }
 
 /// Why a node is not disrupted.
@@ -497,12 +505,14 @@ pub enum NotDisruptable {
     #[error("pod {0} has karpenter.sh/do-not-disrupt")]
     PodDoNotDisrupt(PodKey),
     /// A PodDisruptionBudget.
-    #[error("PodDisruptionBudget {budget} does not let pod {pod} go")]
+    #[error("PodDisruptionBudget {budget} does not let pod {pod} go: {refusal}")]
     Pdb {
         /// The pod.
         pod: PodKey,
         /// The budget, or two.
         budget: Text,
+        /// Why not.
+        refusal: PdbRefusal,
     },
     /// It has not finished starting.
     #[error("it is not initialized yet")]
@@ -512,7 +522,8 @@ pub enum NotDisruptable {
     Nominated,
     /// Its pool has no disruptions left.
     #[error(
-        "the budgets of NodePool {node_pool} allow {allowed} {reason} disruptions now{}",
+        "the budgets of NodePool {node_pool} allow {allowed} {reason} {} now{}",
+        if *allowed == 1 { "disruption" } else { "disruptions" },
         sum.as_ref().map(|sum| format!(": {sum}")).unwrap_or_default()
     )]
     Budget {
@@ -526,8 +537,13 @@ pub enum NotDisruptable {
         sum: Option<BudgetSum>,
     },
     /// `consolidateAfter` has not passed.
-    #[error("a pod came or went less than {0} ago (consolidateAfter)")]
-    ConsolidateAfter(Text),
+    #[error("consolidateAfter is {}, and since a pod came or went {} of it are left", whole(*wait), whole(*left))]
+    ConsolidateAfter {
+        /// What the NodePool says.
+        wait: SignedDuration,
+        /// How long it still takes.
+        left: SignedDuration,
+    },
     /// Its pool is not consolidated, or only when empty.
     #[error("NodePool {0} does not consolidate it: {1}")]
     Policy(Text, Text),

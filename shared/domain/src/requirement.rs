@@ -126,8 +126,49 @@ impl fmt::Display for Requirement {
 pub struct ValueSet {
     complement: bool,
     values: Vec<Text>,
-    gte: Option<i64>,
-    lte: Option<i64>,
+    lower: Option<Bound>,
+    upper: Option<Bound>,
+}
+
+/// An integer bound, which is itself within, and whether it was written with an operator that
+/// leaves it out: `Gt 4` and `Gte 5` allow the same, and each stays what its user wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Bound {
+    value: i64,
+    is_strict: bool,
+}
+
+impl Bound {
+    const fn at(value: i64) -> Self {
+        Self { value, is_strict: false }
+    }
+
+    const fn strictly(value: i64) -> Self {
+        Self { value, is_strict: true }
+    }
+
+    /// Of two lower bounds, the one that allows less; of equal ones, the strict one.
+    fn tighter_lower(self, other: Self) -> Self {
+        self.max(other)
+    }
+
+    /// Of two upper bounds, the one that allows less; of equal ones, the strict one.
+    fn tighter_upper(self, other: Self) -> Self {
+        let looseness = |own: &Self| (own.value, !own.is_strict);
+        if looseness(&other) < looseness(&self) { other } else { self }
+    }
+}
+
+/// Both bounds in one, or the one that there is.
+fn both_bounds(
+    a: Option<Bound>,
+    b: Option<Bound>,
+    tighter: impl Fn(Bound, Bound) -> Bound,
+) -> Option<Bound> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(tighter(a, b)),
+        (a, b) => a.or(b),
+    }
 }
 
 fn integer(value: &str) -> Option<i64> {
@@ -137,17 +178,17 @@ fn integer(value: &str) -> Option<i64> {
 impl ValueSet {
     /// Every value.
     pub const fn any() -> Self {
-        Self { complement: true, values: Vec::new(), gte: None, lte: None }
+        Self { complement: true, values: Vec::new(), lower: None, upper: None }
     }
 
     /// No value: the label may not be there.
     pub const fn none() -> Self {
-        Self { complement: false, values: Vec::new(), gte: None, lte: None }
+        Self { complement: false, values: Vec::new(), lower: None, upper: None }
     }
 
     /// Exactly one value.
     pub fn one(value: Text) -> Self {
-        Self { complement: false, values: vec![value], gte: None, lte: None }
+        Self { complement: false, values: vec![value], lower: None, upper: None }
     }
 
     /// Exactly these values.
@@ -155,36 +196,38 @@ impl ValueSet {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort();
         values.dedup();
-        Self { complement: false, values, gte: None, lte: None }
+        Self { complement: false, values, lower: None, upper: None }
     }
 
     /// What an operator with its values allows. A bound whose value is no integer allows nothing.
     pub fn of(operator: Operator, values: &[Text]) -> Self {
-        let bounds = |gte: Option<i64>, lte: Option<i64>| {
-            if gte.is_none() && lte.is_none() {
+        let bounds = |lower: Option<Bound>, upper: Option<Bound>| {
+            if lower.is_none() && upper.is_none() {
                 return Self::none();
             }
-            Self { complement: true, values: Vec::new(), gte, lte }
+            Self { complement: true, values: Vec::new(), lower, upper }
         };
         let bound = values.first().and_then(|value| integer(value));
+        let moved_by = |by: i64| bound.and_then(|bound| bound.checked_add(by)).map(Bound::strictly);
         match operator {
             Operator::In => Self::list(values.iter().cloned()),
             Operator::NotIn => Self { complement: true, ..Self::list(values.iter().cloned()) },
             Operator::Exists => Self::any(),
             Operator::DoesNotExist => Self::none(),
-            Operator::Gt => bounds(bound.and_then(|bound| bound.checked_add(1)), None),
-            Operator::Gte => bounds(bound, None),
-            Operator::Lt => bounds(None, bound.and_then(|bound| bound.checked_sub(1))),
-            Operator::Lte => bounds(None, bound),
+            Operator::Gt => bounds(moved_by(1), None),
+            Operator::Gte => bounds(bound.map(Bound::at), None),
+            Operator::Lt => bounds(None, moved_by(-1)),
+            Operator::Lte => bounds(None, bound.map(Bound::at)),
         }
     }
 
     fn within_bounds(&self, value: &str) -> bool {
-        if self.gte.is_none() && self.lte.is_none() {
+        if self.lower.is_none() && self.upper.is_none() {
             return true;
         }
         integer(value).is_some_and(|value| {
-            self.gte.is_none_or(|gte| value >= gte) && self.lte.is_none_or(|lte| value <= lte)
+            self.lower.is_none_or(|lower| value >= lower.value)
+                && self.upper.is_none_or(|upper| value <= upper.value)
         })
     }
 
@@ -199,8 +242,8 @@ impl ValueSet {
         if !self.complement {
             return self.values.is_empty();
         }
-        match (self.gte, self.lte) {
-            (Some(gte), Some(lte)) => {
+        match (self.lower, self.upper) {
+            (Some(Bound { value: gte, .. }), Some(Bound { value: lte, .. })) => {
                 // Finitely many integers lie between the bounds; all may be excluded one by one.
                 gte > lte
                     || (i128::from(lte) - i128::from(gte) < self.values.len() as i128
@@ -229,12 +272,9 @@ impl ValueSet {
             (false, _) => self.retained(|value| other.contains(value)),
             (_, false) => other.retained(|value| self.contains(value)),
             (true, true) => {
-                let gte = self.gte.max(other.gte);
-                let lte = match (self.lte, other.lte) {
-                    (Some(a), Some(b)) => Some(a.min(b)),
-                    (a, b) => a.or(b),
-                };
-                let mut both = Self { complement: true, values: Vec::new(), gte, lte };
+                let lower = both_bounds(self.lower, other.lower, Bound::tighter_lower);
+                let upper = both_bounds(self.upper, other.upper, Bound::tighter_upper);
+                let mut both = Self { complement: true, values: Vec::new(), lower, upper };
                 let excluded = Self::list(self.values.iter().chain(&other.values).cloned());
                 both.values =
                     excluded.values.into_iter().filter(|value| both.within_bounds(value)).collect();
@@ -247,8 +287,8 @@ impl ValueSet {
         Self {
             complement: false,
             values: self.values.iter().filter(|value| keep(value)).cloned().collect(),
-            gte: None,
-            lte: None,
+            lower: None,
+            upper: None,
         }
     }
 
@@ -258,7 +298,8 @@ impl ValueSet {
     }
 
     /// The requirements that say this of a key, in the words of the API; two where both bounds are
-    /// set and another for values excluded beside a bound.
+    /// set and another for values excluded beside a bound. A bound has the operator that it was
+    /// written with: a NodeClaim must not show `Gte 5` where a NodePool says `Gt 4`.
     pub fn to_requirements(&self, key: &Text, min_values: Option<u32>) -> Vec<Requirement> {
         let requirement =
             |operator, values| Requirement { key: key.clone(), operator, values, min_values };
@@ -270,11 +311,25 @@ impl ValueSet {
             }];
         }
         let mut requirements = Vec::new();
-        if let Some(gte) = self.gte {
-            requirements.push(requirement(Operator::Gte, vec![gte.to_string().into()]));
+        let number = |value: i64| vec![Text::from(value.to_string())];
+        match self.lower {
+            // A strict bound was moved by one when it was read, so that moving it back is exact.
+            Some(Bound { value, is_strict: true }) => {
+                requirements.push(requirement(Operator::Gt, number(value.saturating_sub(1))));
+            }
+            Some(Bound { value, .. }) => {
+                requirements.push(requirement(Operator::Gte, number(value)));
+            }
+            None => {}
         }
-        if let Some(lte) = self.lte {
-            requirements.push(requirement(Operator::Lte, vec![lte.to_string().into()]));
+        match self.upper {
+            Some(Bound { value, is_strict: true }) => {
+                requirements.push(requirement(Operator::Lt, number(value.saturating_add(1))));
+            }
+            Some(Bound { value, .. }) => {
+                requirements.push(requirement(Operator::Lte, number(value)));
+            }
+            None => {}
         }
         if !self.values.is_empty() {
             requirements.push(requirement(Operator::NotIn, self.values.clone()));
@@ -297,10 +352,11 @@ impl ValueSet {
         if self.is_empty() {
             return None;
         }
-        let start = self.gte.unwrap_or(0);
-        let upward = start..=self.lte.unwrap_or(i64::MAX);
+        let (lower, upper) = (self.lower.map(|own| own.value), self.upper.map(|own| own.value));
+        let start = lower.unwrap_or(0);
+        let upward = start..=upper.unwrap_or(i64::MAX);
         // Below zero only where nothing else is allowed.
-        let downward = (self.gte.unwrap_or(i64::MIN)..=self.lte.unwrap_or(-1).min(start)).rev();
+        let downward = (lower.unwrap_or(i64::MIN)..=upper.unwrap_or(-1).min(start)).rev();
         upward
             .chain(downward)
             .map(|value| value.to_string())
@@ -437,8 +493,27 @@ mod tests {
         let both = set(Operator::NotIn, &["7"]).intersection(&set(Operator::Gt, &["5"]));
         let shown: Vec<_> =
             both.to_requirements(&"k".into(), None).iter().map(ToString::to_string).collect();
-        assert_eq!(shown, ["k Gte 6", "k NotIn 7"]);
+        assert_eq!(shown, ["k Gt 5", "k NotIn 7"]);
         assert_eq!(both.representative().as_deref(), Some("6"));
+    }
+
+    #[test]
+    fn bounds_keep_the_operator_that_they_were_written_with() {
+        let shown = |set: ValueSet| set.to_string();
+        for (operator, text) in [
+            (Operator::Gt, "Gt 4"),
+            (Operator::Gte, "Gte 4"),
+            (Operator::Lt, "Lt 4"),
+            (Operator::Lte, "Lte 4"),
+        ] {
+            assert_eq!(shown(set(operator, &["4"])), text);
+        }
+        let gt = set(Operator::Gt, &["4"]);
+        assert_eq!(shown(gt.intersection(&set(Operator::Gte, &["5"]))), "Gt 4");
+        assert_eq!(shown(gt.intersection(&set(Operator::Gte, &["6"]))), "Gte 6");
+        let lt = set(Operator::Lt, &["9"]);
+        assert_eq!(shown(set(Operator::Lte, &["8"]).intersection(&lt)), "Lt 9");
+        assert_eq!(shown(gt.intersection(&lt)), "Gt 4 and Lt 9");
     }
 
     #[test]

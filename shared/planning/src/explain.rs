@@ -8,6 +8,9 @@ mod claim;
 mod funnel;
 mod pod;
 
+pub use crate::disruption::{
+    BudgetLine, Destination, Guard, ResidentExplanation, Situation, explain_resident,
+};
 pub use claim::{ClaimExplanation, explain_claim};
 pub use funnel::{Filter, Offer, Step};
 pub use pod::{NodeGroup, PodExplanation, PoolExplanation, explain_pod};

@@ -50,12 +50,16 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Scenario(#[from] SimulateError),
     /// No pod or node has the name.
-    #[error("no {kind} {name} in the input")]
+    #[error("no {kind} {name} in the input{}", hint(*is_of, name, meant))]
     NothingToExplain {
         /// `pod` or `node`.
         kind: &'static str,
         /// Its name.
         name: String,
+        /// The other kind, if it is the name of one of those.
+        is_of: Option<&'static str>,
+        /// Names of the kind that may have been meant.
+        meant: Vec<String>,
     },
     /// The name is that of pods in several namespaces.
     #[error("several pods are named {name}: {keys}")]
@@ -71,6 +75,15 @@ pub(crate) enum CommandError {
     /// The file of `--nodeclass` holds none.
     #[error("no EC2NodeClass in {0}")]
     NoNodeClass(String),
+}
+
+/// `: did you mean shop/web-0?`, or the kind that the name is of; empty where nothing is near.
+fn hint(is_of: Option<&str>, name: &str, meant: &[String]) -> String {
+    match (is_of, meant) {
+        (Some(kind), _) => format!(": it is a {kind}, see `outrigger explain {kind} {name}`"),
+        (None, []) => String::new(),
+        (None, meant) => format!(": did you mean {}?", domain::nearest::any_of(meant)),
+    }
 }
 
 impl CommandError {

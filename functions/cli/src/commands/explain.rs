@@ -1,10 +1,11 @@
 //! `outrigger explain`: everything that a plan says about one pod or one node.
 
 use domain::plan::Plan;
-use domain::pod::{Pod, PodKey};
-use planning::explain::{explain_claim, explain_pod};
+use domain::pod::Pod;
+use planning::explain::{explain_claim, explain_pod, explain_resident};
 
 use crate::args::{ExplainArgs, ExplainFormat, ExplainedKind};
+use crate::commands::names::{find_node, find_pod, nodes_meant, pods_meant};
 use crate::commands::{CommandError, plan};
 use crate::console;
 use crate::snapshot_source::{self, LoadedSnapshot, SnapshotSource};
@@ -22,12 +23,10 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Status, CommandError> {
     let loaded = snapshot_source::load(&SnapshotSource::from(&args.source))?;
     let planned = planning::plan(&loaded.snapshot);
     plan::violations(&loaded.snapshot, &planned);
-    let (kind, text) = match args.kind {
-        ExplainedKind::Pod => ("pod", pod(args, &loaded, &planned)?),
-        ExplainedKind::Node => ("node", node(args, &loaded, &planned)?),
+    let text = match args.kind {
+        ExplainedKind::Pod => pod(args, &loaded, &planned)?,
+        ExplainedKind::Node => node(args, &loaded, &planned)?,
     };
-    let text =
-        text.ok_or_else(|| CommandError::NothingToExplain { kind, name: args.name.clone() })?;
     console::write(&text)?;
     Ok(if loaded.has_bad_input { Status::BadInput } else { Status::Done })
 }
@@ -36,22 +35,33 @@ fn pod(
     args: &ExplainArgs,
     loaded: &LoadedSnapshot,
     planned: &Plan,
-) -> Result<Option<String>, CommandError> {
+) -> Result<String, CommandError> {
     let snapshot = &loaded.snapshot;
     let prices = loaded.price_note();
     let virtual_pods = planning::virtual_pods(snapshot);
     let all: Vec<&Pod> = snapshot.objects.pods.iter().chain(&virtual_pods).collect();
-    let Some(known) = find(&all, &args.name)? else { return Ok(None) };
+    let Some(known) = find_pod(&all, &args.name)? else {
+        let rows = node_row::rows(snapshot, planned);
+        let is_node = rows.iter().any(|row| *row.name == *args.name);
+        return Err(CommandError::NothingToExplain {
+            kind: "pod",
+            name: args.name.clone(),
+            is_of: is_node.then_some("node"),
+            meant: pods_meant(&all, &args.name),
+        });
+    };
     let explanation = explain_pod(snapshot, &known.key);
+    let resident = explain_resident(snapshot, planned, &known.key);
+    let (explanation, resident) = (explanation.as_ref(), resident.as_ref());
     match args.output {
         ExplainFormat::Text => {
-            let text = explain::pod(known, planned, explanation.as_ref(), Canvas::of_stdout());
-            Ok(Some(with_prices(text, &prices)))
+            let canvas = Canvas::of_stdout();
+            Ok(with_prices(explain::pod(known, planned, explanation, resident, canvas), &prices))
         }
         ExplainFormat::Json => {
             let remarks = remarks(args, loaded, &prices);
-            let document = PodDocument::new(known, planned, explanation.as_ref(), remarks);
-            Ok(Some(json(&document)?))
+            let document = PodDocument::new(known, planned, explanation, resident, remarks);
+            Ok(json(&document)?)
         }
     }
 }
@@ -60,22 +70,32 @@ fn node(
     args: &ExplainArgs,
     loaded: &LoadedSnapshot,
     planned: &Plan,
-) -> Result<Option<String>, CommandError> {
+) -> Result<String, CommandError> {
     let snapshot = &loaded.snapshot;
     let prices = loaded.price_note();
     let rows = node_row::rows(snapshot, planned);
-    let Some(row) = rows.iter().find(|row| *row.name == *args.name) else { return Ok(None) };
-    let claim = explain::new_claims(planned).find(|claim| *claim.name == *args.name);
+    let names: Vec<&str> = rows.iter().map(|row| &*row.name).collect();
+    let found = find_node(&names, &args.name);
+    let Some(row) = rows.iter().find(|row| Some(&*row.name) == found) else {
+        let is_pod = find_pod(&snapshot.objects.pods.iter().collect::<Vec<_>>(), &args.name);
+        return Err(CommandError::NothingToExplain {
+            kind: "node",
+            name: args.name.clone(),
+            is_of: is_pod.ok().flatten().map(|_| "pod"),
+            meant: nodes_meant(&names, &args.name),
+        });
+    };
+    let claim = explain::new_claims(planned).find(|claim| claim.name == row.name);
     let explanation = claim.and_then(|claim| explain_claim(snapshot, claim));
     let claim = claim.map(|claim| (claim, explanation.as_ref()));
     match args.output {
         ExplainFormat::Text => {
             let text = explain::node(row, snapshot, planned, claim, Canvas::of_stdout());
-            Ok(Some(with_prices(text, &prices)))
+            Ok(with_prices(text, &prices))
         }
         ExplainFormat::Json => {
             let remarks = remarks(args, loaded, &prices);
-            Ok(Some(json(&NodeDocument::new(&args.name, snapshot, planned, claim, remarks))?))
+            Ok(json(&NodeDocument::new(&row.name, snapshot, planned, claim, remarks))?)
         }
     }
 }
@@ -93,53 +113,4 @@ fn remarks(args: &ExplainArgs, loaded: &LoadedSnapshot, prices: &PriceNote) -> R
 /// What is to be said beside dollars, where there are any.
 fn with_prices(text: String, prices: &PriceNote) -> String {
     if text.contains('$') { format!("{text}  {prices}\n") } else { text }
-}
-
-/// A pod by `NAMESPACE/NAME`, or by a name that is in the namespace `default` or in one only.
-fn find<'p>(pods: &[&'p Pod], name: &str) -> Result<Option<&'p Pod>, CommandError> {
-    if let Some((namespace, name)) = name.split_once('/') {
-        let key = PodKey::new(namespace, name);
-        return Ok(pods.iter().find(|pod| pod.key == key).copied());
-    }
-    let named: Vec<&'p Pod> = pods.iter().filter(|pod| *pod.key.name == *name).copied().collect();
-    let by_default = named.iter().find(|pod| &*pod.key.namespace == "default").copied();
-    match named.as_slice() {
-        [one] => Ok(Some(one)),
-        several if by_default.is_none() && !several.is_empty() => {
-            let keys: Vec<String> = several.iter().map(|pod| pod.key.to_string()).collect();
-            Err(CommandError::SeveralPods { name: name.to_owned(), keys: keys.join(", ") })
-        }
-        _ => Ok(by_default),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing;
-
-    #[test]
-    fn a_pod_without_a_namespace_is_in_the_default_one_or_in_the_only_one_that_has_it() {
-        let pod = |namespace: &str, name: &str| Pod {
-            key: PodKey::new(namespace, name),
-            ..testing::pod(name, None)
-        };
-        let pods = [
-            pod("default", "web-0"),
-            pod("shop", "web-0"),
-            pod("shop", "db-0"),
-            pod("a", "cache-0"),
-            pod("b", "cache-0"),
-        ];
-        let pods: Vec<&Pod> = pods.iter().collect();
-        let found = |name| find(&pods, name).unwrap().map(|pod| pod.key.to_string());
-        assert_eq!(found("web-0").as_deref(), Some("default/web-0"));
-        assert_eq!(found("shop/web-0").as_deref(), Some("shop/web-0"));
-        assert_eq!(found("db-0").as_deref(), Some("shop/db-0"));
-        assert_eq!(found("default/db-0"), None);
-        assert_eq!(
-            find(&pods, "cache-0").unwrap_err().to_string(),
-            "several pods are named cache-0: a/cache-0, b/cache-0"
-        );
-    }
 }

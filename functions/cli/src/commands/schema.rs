@@ -10,7 +10,7 @@ use crate::commands::CommandError;
 use crate::console;
 use crate::status::Status;
 use crate::terminal::Canvas;
-use crate::text::node_table::plain_table;
+use crate::text::layout::{plain_table, table_text};
 use crate::wire::{json, schema};
 
 /// Prints one schema, or lists all of them, or writes all of them into a folder.
@@ -43,5 +43,5 @@ fn list() -> String {
     for kind in DocumentKind::VARIANTS {
         table.add_row([Cell::new(kind.as_str()).fg(Color::DarkCyan), Cell::new(kind.command())]);
     }
-    format!("{}\n", table.trim_fmt())
+    format!("{}\n", table_text(&table))
 }

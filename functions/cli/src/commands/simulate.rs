@@ -12,7 +12,7 @@ use crate::commands::scenario::{self, SimulateError};
 use crate::console::{self, Progress};
 use crate::status::Status;
 use crate::terminal::Canvas;
-use crate::text::node_table::{plain_table, table_text};
+use crate::text::layout::{table_text, wrapping_table};
 use crate::view::comparison::VariantRun;
 use crate::wire::comparison::ComparisonDocument;
 use crate::wire::json;
@@ -101,7 +101,7 @@ fn simulate(scenario: Scenario, settings: &Settings) -> Result<Report, SimulateE
 
 /// The bundled scenarios, one line each.
 fn list() -> Result<String, SimulateError> {
-    let mut table = plain_table(Canvas::of_stdout());
+    let mut table = wrapping_table(Canvas::of_stdout());
     for Bundled { name, text } in bundled::ALL {
         let scenario = scenario::parse(name, text)?;
         table.add_row([Cell::new(name).fg(Color::DarkCyan), Cell::new(&scenario.about)]);

@@ -8,8 +8,9 @@ use maud::{Markup, html};
 
 use crate::html::node_table::node_table;
 use crate::html::page::{figure, page};
+use crate::text::plan::idle;
 use crate::view::blocked::{self, BlockedGroup};
-use crate::view::money::Monthly;
+use crate::view::money::{Monthly, Savings};
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::pricing::PriceNote;
@@ -43,6 +44,7 @@ pub(crate) fn plan(
     let body = html! {
         h1 { (title) }
         p.about { "What one tick would do at " (snapshot.now) "." }
+        @if let Some(idle) = idle(plan, rows.is_empty()) { p { (idle) } }
         @if !violations.is_empty() {
             h2 { "Broken rules" }
             p { "This plan is wrong, and the functions would not carry it out." }
@@ -150,11 +152,8 @@ fn taken_away(disruptions: &[PlannedDisruption]) -> Markup {
             @for PlannedDisruption { reason, nodes, pods, replacements, moves, savings } in disruptions {
                 div.card {
                     span.name { (nodes.join(", ")) } " " b { (reason) } " "
-                    @if savings.nanos() < 0 {
-                        span.warn { "costs " (domain::money::UsdPerHour::ZERO - *savings) " more" }
-                    } @else {
-                        span.good { "saves " (savings) " (" (Monthly(*savings)) " a month)" }
-                    }
+                    @let savings = Savings(*savings);
+                    span class=(if savings.is_cost() { "warn" } else { "good" }) { (savings) }
                     @if !pods.is_empty() {
                         p { (counted(pods.len(), "pod")) " to move: " (PodNames(pods)) }
                     }
@@ -171,7 +170,7 @@ fn taken_away(disruptions: &[PlannedDisruption]) -> Markup {
 fn left_alone(blocked: &[BlockedNode]) -> Markup {
     html! {
         @if !blocked.is_empty() {
-            h2 { "Keep" small { (counted(blocked.len(), "node")) } }
+            h2 { "Keep" small { (counted(blocked::nodes(blocked), "node")) } }
             div.card {
                 ul {
                     @for BlockedGroup { nodes, reason } in blocked::groups(blocked) {

@@ -3,7 +3,6 @@
 use std::panic::resume_unwind;
 use std::thread;
 
-use domain::Timestamp;
 use domain::instance_type::InstanceTypes;
 use manifests::{Object, Objects};
 
@@ -12,7 +11,7 @@ use super::instance_types::{catalog_file, take_embedded, take_given};
 use super::node_classes::add_missing_node_classes;
 use super::source::{LoadedSnapshot, SnapshotSource};
 use crate::view::pod_names::counted;
-use crate::{console, input};
+use crate::{clock, console, input};
 
 /// Reads the files of a source.
 pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, SnapshotError> {
@@ -42,7 +41,7 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         ),
         (None, None) => None,
     };
-    let now = source.now.unwrap_or_else(Timestamp::now);
+    let now = source.now.unwrap_or_else(clock::now);
     let settings = source.settings.clone();
     let (mut snapshot, more) =
         manifests::snapshot(objects, now, settings, InstanceTypes::default());

@@ -4,13 +4,13 @@
 
 use controllers::ports::PortError;
 use controllers::steps::snapshot::{ClusterState, snapshot};
-use domain::Timestamp;
 use domain::instance_type::InstanceTypes;
 use kubernetes::{Connection, KubernetesCluster, ListMode, ListedCluster};
 
 use super::error::{LiveError, SnapshotError};
 use super::instance_types::{catalog_file, take_embedded, take_given};
 use super::source::{LoadedSnapshot, SnapshotSource};
+use crate::clock;
 use crate::console::{self, Progress};
 
 /// Lists the objects of the live cluster; warnings about unreadable ones go to standard error.
@@ -23,7 +23,7 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         list(source.context)?
     };
     let mut warnings: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    let now = source.now.unwrap_or_else(Timestamp::now);
+    let now = source.now.unwrap_or_else(clock::now);
     // Claim records are kept in a table that only the functions read: NodeClaim objects mirror
     // them.
     let node_claims = listing.node_claims.iter().map(|object| object.claim.clone()).collect();

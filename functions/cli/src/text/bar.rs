@@ -9,7 +9,7 @@ use crate::view::node_row::Usage;
 pub(crate) struct Bar {
     /// How full it is.
     pub(crate) usage: Usage,
-    /// How many characters it takes, the figure not counted.
+    /// How many characters it takes, the figure not counted; none for the figure alone.
     pub(crate) length: u32,
 }
 
@@ -22,7 +22,8 @@ impl fmt::Display for Bar {
         for cell in 0..self.length {
             f.write_str(if cell < full { "█" } else { "░" })?;
         }
-        write!(f, " {percent:>3}%")
+        let space = if self.length == 0 { "" } else { " " };
+        write!(f, "{space}{percent:>3}%")
     }
 }
 
@@ -49,6 +50,12 @@ mod tests {
     #[test]
     fn a_bar_never_runs_over_and_its_figure_does() {
         check(1500, "██████████ 150%");
+    }
+
+    #[test]
+    fn without_length_only_the_figure_is_left() {
+        let usage = Usage { used: 620, allocatable: 1000 };
+        assert_eq!(Bar { usage, length: 0 }.to_string(), " 62%");
     }
 
     #[test]

@@ -4,13 +4,17 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color};
 use domain::instance_type::{CapacityType, InstanceType};
 use domain::label;
 use domain::money::UsdPerHour;
-use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources, ShownAmount};
+use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources, RoundedAmount};
 
 use crate::terminal::Canvas;
-use crate::text::node_table::{cell, plain_table, table_text};
+use crate::text::layout::{cell, hide_until_it_fits, plain_table, table_text};
 
 const HEADER: [&str; 10] =
     ["TYPE", "ARCH", "CPU", "MEMORY", "PODS", "FOR PODS", "ALSO HAS", "ZONES", "ON-DEMAND", "SPOT"];
+
+/// Columns to do without on a narrow terminal, the least missed first: ZONES, ARCH, ALSO HAS, PODS,
+/// FOR PODS.
+const DISPENSABLE: [usize; 5] = [7, 1, 6, 4, 5];
 
 /// One row a type: what it has, what pods may use of it, and its lowest prices.
 pub(crate) fn catalog(instance_types: &[InstanceType], canvas: Canvas) -> String {
@@ -19,6 +23,7 @@ pub(crate) fn catalog(instance_types: &[InstanceType], canvas: Canvas) -> String
     for instance_type in instance_types {
         table.add_row(cells(instance_type));
     }
+    hide_until_it_fits(&mut table, canvas, &DISPENSABLE);
     for column in [2, 3, 4, 8, 9] {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -31,7 +36,8 @@ pub(crate) fn catalog(instance_types: &[InstanceType], canvas: Canvas) -> String
 
 fn cells(instance_type: &InstanceType) -> [Cell; 10] {
     let InstanceType { name, labels, capacity, allocatable, offerings } = instance_type;
-    let shown = |resource| ShownAmount { name: resource, amount: capacity.get(resource) };
+    let shown = |resource| RoundedAmount { name: resource, amount: capacity.get(resource) };
+    let for_pods = |resource| RoundedAmount { name: resource, amount: allocatable.get(resource) };
     let mut zones: Vec<&str> = offerings.iter().map(|offering| &*offering.zone).collect();
     zones.sort_unstable();
     zones.dedup();
@@ -41,21 +47,12 @@ fn cells(instance_type: &InstanceType) -> [Cell; 10] {
         Cell::new(shown(CPU)),
         Cell::new(shown(MEMORY)),
         Cell::new(shown(PODS)),
-        Cell::new(format!(
-            "{} {}",
-            ShownAmount { name: CPU, amount: allocatable.get(CPU) },
-            mebibytes(allocatable.get(MEMORY))
-        )),
+        Cell::new(format!("{} {}", for_pods(CPU), for_pods(MEMORY))),
         cell(&devices(capacity)),
         Cell::new(zones.len()),
         Cell::new(lowest(instance_type, CapacityType::OnDemand)),
         Cell::new(lowest(instance_type, CapacityType::Spot)),
     ]
-}
-
-/// Memory for pods is rarely a round figure: whole mebibytes are exact enough to compare.
-fn mebibytes(bytes: i64) -> String {
-    format!("{}Mi", bytes >> 20)
 }
 
 /// Devices: resources other than cpu, memory, storage and pod slots.
@@ -69,7 +66,7 @@ fn devices(capacity: &Resources) -> String {
                 && !name.starts_with("vpc.amazonaws.com/")
                 && *amount != 0
         })
-        .map(|(name, amount)| format!("{} {name}", ShownAmount { name, amount }))
+        .map(|(name, amount)| format!("{} {name}", RoundedAmount { name, amount }))
         .collect::<Vec<_>>()
         .join(", ")
 }
@@ -94,8 +91,20 @@ mod tests {
         let types = testing::snapshot().instance_types.default;
         let text = catalog(&types, Canvas::PLAIN);
         let row = text.lines().find(|line| line.contains("m7i.large")).unwrap();
-        for part in ["8Gi", "1900m 7168Mi", "$0.1008/h", "$0.0403/h"] {
+        for part in ["8Gi", "1.9 7Gi", "$0.1008/h", "$0.0403/h"] {
             assert!(row.contains(part), "{part} in {row}");
+        }
+    }
+
+    #[test]
+    fn a_type_has_one_line_on_a_narrow_terminal() {
+        let mut types = (*testing::snapshot().instance_types.default).clone();
+        types[0].name = "u7inh-32tb.480xlarge".into();
+        types[0].capacity.set(&"nvidia.com/gpu".into(), 8);
+        for width in [60, 80, 100] {
+            let text = catalog(&types, Canvas { color: false, width: Some(width) });
+            assert_eq!(text.lines().count(), 1 + types.len(), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= width.into()), "{text}");
         }
     }
 

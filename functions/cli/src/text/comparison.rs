@@ -5,7 +5,7 @@ use domain::SignedDuration;
 
 use crate::terminal::Canvas;
 use crate::text::age::age;
-use crate::text::node_table::{cell, plain_table, table_text};
+use crate::text::layout::{cell, hide_until_it_fits, plain_table, table_text};
 use crate::text::page::Page;
 use crate::text::paint::Role;
 use crate::text::simulation::since_start;
@@ -22,6 +22,10 @@ const HEADER: [&str; 8] = [
     "COST OF THE RUN",
     "EXPECTATIONS",
 ];
+
+/// Columns to do without on a narrow terminal, the least missed first: LAUNCHED, DEAREST, PODS
+/// BOUND, MEAN WAIT.
+const DISPENSABLE: [usize; 4] = [4, 5, 1, 2];
 
 /// One row a variant, and what was not as expected.
 pub(crate) fn comparison(runs: &[VariantRun], canvas: Canvas) -> String {
@@ -52,6 +56,7 @@ fn table(runs: &[VariantRun], canvas: Canvas) -> String {
     for run in runs {
         table.add_row(cells(run));
     }
+    hide_until_it_fits(&mut table, canvas, &DISPENSABLE);
     for column in 1..HEADER.len() {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -1,9 +1,10 @@
 //! Everything that a snapshot and its plan say about one pod or one node.
 
+use domain::Text;
 use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim, PlannedVirtualPod};
 use domain::pod::{Pod, PodKey, VirtualPodSource};
 use domain::snapshot::ClusterSnapshot;
-use planning::explain::{ClaimExplanation, PodExplanation};
+use planning::explain::{ClaimExplanation, PodExplanation, ResidentExplanation};
 
 use crate::terminal::Canvas;
 use crate::text::explanation::{claim_tree, pod_tree};
@@ -11,8 +12,9 @@ use crate::text::node_table::node_table;
 use crate::text::page::Page;
 use crate::text::paint::Role;
 use crate::text::plan::{disruption, launch};
+use crate::text::resident::resident;
 use crate::view::amounts::Amounts;
-use crate::view::node_row::NodeRow;
+use crate::view::node_row::{NodeRow, NodeState};
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::virtual_pods::{VirtualPodPlacements, listed};
 
@@ -21,6 +23,7 @@ pub(crate) fn pod(
     known: &Pod,
     plan: &Plan,
     explanation: Option<&PodExplanation>,
+    resident: Option<&ResidentExplanation>,
     canvas: Canvas,
 ) -> String {
     let key = &known.key;
@@ -29,8 +32,8 @@ pub(crate) fn pod(
     if let Some(source) = &known.virtual_of {
         page.line(format!("  {}", why_there_is(source)));
     }
-    let mut is_explained = bound(&mut page, known);
-    is_explained |= place_of(&mut page, key, plan, explanation);
+    let is_bound = bound(&mut page, known);
+    let mut is_explained = place_of(&mut page, key, plan, explanation);
     if let Some(unschedulable) = plan.unschedulable.iter().find(|other| other.pod == *key) {
         is_explained = true;
         let head = page.paint(Role::Bad, "It has no place:");
@@ -39,10 +42,12 @@ pub(crate) fn pod(
             page.line(format!("    {reason}"));
         }
     }
-    if !is_explained {
-        page.line(format!("  {}", why_nothing_is_decided(known)));
-    }
     page.faint(format!("  It requests {}.", Amounts(&known.spec.requests)));
+    match resident.filter(|_| !is_explained) {
+        Some(resident) => self::resident(&mut page, resident),
+        None if is_explained || is_bound => {}
+        None => page.line(format!("  {}", why_nothing_is_decided(known))),
+    }
     if let Some(explanation) = explanation {
         let claim = plan.node_claims.iter().find(|claim| holds(claim, key));
         pod_tree(&mut page, explanation, claim.map(|claim| &*claim.node_pool));
@@ -53,7 +58,7 @@ pub(crate) fn pod(
 fn bound(page: &mut Page, pod: &Pod) -> bool {
     let Some(node) = &pod.node_name else { return false };
     let verb = if pod.is_terminal() { "It ran to its end" } else { "It runs" };
-    let line = format!("  {verb} on {}.", page.paint(Role::Name, node));
+    let line = format!("  {verb} on {}.", page.paint(Role::Name, page.node_name(node)));
     page.line(line);
     true
 }
@@ -71,7 +76,7 @@ fn place_of(
     if let Some(placement) = plan.placements.iter().find(|placement| placement.pod == *key) {
         let line = format!(
             "  It goes to {}, which has room for it: no new node is needed.",
-            page.paint(Role::Name, &placement.node)
+            page.paint(Role::Name, page.node_name(&placement.node))
         );
         page.line(line);
         if explanation.is_some_and(|own| !own.accepting.is_empty()) {
@@ -91,7 +96,7 @@ fn place_of(
         return false;
     };
     page.line("  It moves, because its node is taken away:");
-    disruption(page, taken);
+    disruption(page, taken, "    ");
     true
 }
 
@@ -115,7 +120,8 @@ fn virtual_pod_place(page: &mut Page, own: &PlannedVirtualPod, plan: &Plan) {
         return page.line(format!("  {head}"));
     };
     let Some(claim) = plan.node_claims.iter().find(|claim| *claim.name == *place) else {
-        let line = format!("  Room for it is kept on {}.", page.paint(Role::Name, place));
+        let place = page.paint(Role::Name, page.node_name(place));
+        let line = format!("  Room for it is kept on {place}.");
         return page.line(line);
     };
     page.line("  Room for it comes with a new node:");
@@ -183,19 +189,46 @@ pub(crate) fn node(
         plan.disruptions.iter().find(|taken| taken.nodes.iter().any(|node| &**node == name));
     if let Some(taken) = taken {
         page.line("  It is taken away:");
-        disruption(&mut page, taken);
+        disruption(&mut page, taken, "    ");
     }
     let kept: Vec<_> = plan.blocked.iter().filter(|kept| &*kept.node == name).collect();
-    if !kept.is_empty() {
-        page.line("  It stays:");
-        for kept in &kept {
-            page.line(format!("    {}", kept.reason));
+    match (taken, kept.as_slice()) {
+        (Some(_), _) => {}
+        (None, []) => page.line(format!("  {}", why_it_stays(row, plan))),
+        (None, kept) => {
+            page.line("  It stays:");
+            for kept in kept {
+                page.line(format!("    {}", kept.reason));
+            }
         }
     }
-    if taken.is_none() && kept.is_empty() {
-        page.line("  It stays: nothing calls for its disruption.");
-    }
     page.into_text()
+}
+
+/// Why a node stays that nothing is reported to hold.
+fn why_it_stays(row: &NodeRow, plan: &Plan) -> String {
+    match row.state {
+        NodeState::Draining => return "It is going away: it is being drained.".to_owned(),
+        NodeState::Launching => return "It stays: it is still being launched.".to_owned(),
+        _ if row.node_pool.is_none() => return "It stays: no NodePool manages it.".to_owned(),
+        _ => {}
+    }
+    // Of the reasons to disrupt nodes, one has a run at a time.
+    match plan.disruptions.first() {
+        Some(PlannedDisruption { reason, nodes, .. }) => format!(
+            "It stays for now: {} ({reason}), and what it could save is looked at after that.",
+            goes(nodes)
+        ),
+        None => "It stays: nothing calls for its disruption.".to_owned(),
+    }
+}
+
+fn goes(nodes: &[Text]) -> String {
+    match nodes {
+        [one] => format!("{one} goes first"),
+        [one, others @ ..] => format!("{one} and {} more go first", others.len()),
+        [] => "others go first".to_owned(),
+    }
 }
 
 /// Claims that a plan launches, replacements included.
@@ -242,7 +275,7 @@ mod tests {
     fn pod_text(name: &str) -> String {
         let snapshot = testing::snapshot();
         let known = snapshot.objects.pods.iter().find(|pod| &*pod.key.name == name).unwrap();
-        pod(known, &testing::plan(), None, Canvas::PLAIN)
+        pod(known, &testing::plan(), None, None, Canvas::PLAIN)
     }
 
     #[track_caller]
@@ -274,7 +307,7 @@ mod tests {
 
     #[test]
     fn an_unschedulable_pod_shows_every_reason() {
-        let text = pod(&testing::pod("huge", None), &testing::plan(), None, Canvas::PLAIN);
+        let text = pod(&testing::pod("huge", None), &testing::plan(), None, None, Canvas::PLAIN);
         assert!(text.contains("needs 510.1 more cpu"), "{text}");
     }
 
@@ -283,7 +316,7 @@ mod tests {
         let mut gated = testing::pod("gated", None);
         let spec = std::sync::Arc::make_mut(&mut gated.spec);
         spec.scheduling_gates = vec!["example.com/quota".into()];
-        let text = pod(&gated, &Plan::default(), None, Canvas::PLAIN);
+        let text = pod(&gated, &Plan::default(), None, None, Canvas::PLAIN);
         assert!(text.contains("example.com/quota"), "{text}");
     }
 
@@ -297,12 +330,40 @@ mod tests {
         assert!(kept.contains("It gets 1 pod: default/web-2"), "{kept}");
     }
 
+    #[test]
+    fn a_node_that_goes_is_not_said_to_stay() {
+        let mut plan = testing::plan();
+        let reason = domain::reason::NotDisruptable::Nominated;
+        plan.blocked.push(domain::plan::BlockedNode { node: "ip-10-0-0-7".into(), reason });
+        let snapshot = testing::snapshot();
+        let rows = node_row::rows(&snapshot, &plan);
+        let row = rows.iter().find(|row| &*row.name == "ip-10-0-0-7").unwrap();
+        let text = node(row, &snapshot, &plan, None, Canvas::PLAIN);
+        assert!(text.contains("It is taken away") && !text.contains("It stays"), "{text}");
+    }
+
+    #[test]
+    fn a_node_that_nothing_holds_says_why_it_stays() {
+        let (snapshot, mut plan) = (testing::snapshot(), testing::plan());
+        plan.blocked.clear();
+        let rows = node_row::rows(&snapshot, &plan);
+        let row = rows.iter().find(|row| &*row.name == "ip-10-0-0-1").unwrap();
+        let said = |row: &NodeRow, plan: &Plan| why_it_stays(row, plan);
+        assert!(said(row, &plan).contains("ip-10-0-0-7 goes first (Underutilized)"));
+        plan.disruptions.clear();
+        assert_eq!(said(row, &plan), "It stays: nothing calls for its disruption.");
+        let draining = NodeRow { state: NodeState::Draining, ..row.clone() };
+        assert_eq!(said(&draining, &plan), "It is going away: it is being drained.");
+        let foreign = NodeRow { node_pool: None, ..row.clone() };
+        assert_eq!(said(&foreign, &plan), "It stays: no NodePool manages it.");
+    }
+
     #[track_caller]
     fn virtual_pod_text(name: &str) -> String {
         let plan = testing::plan_with_virtual_pods();
         let own = plan.virtual_pods.iter().find(|own| &*own.pod.name == name).unwrap();
         let known = Pod { virtual_of: Some(own.source.clone()), ..testing::pod(name, None) };
-        pod(&known, &plan, None, Canvas::PLAIN)
+        pod(&known, &plan, None, None, Canvas::PLAIN)
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The tree behind a decision as text: instance types filter by filter, and why each node refuses.
 
 use domain::Text;
+use domain::reason::NodeUnfit;
 use planning::explain::{
     ClaimExplanation, NodeGroup, Offer, PodExplanation, PoolExplanation, Step,
 };
@@ -33,13 +34,14 @@ pub(crate) fn pod_tree(page: &mut Page, explanation: &PodExplanation, chosen: Op
     page.line("");
     page.heading("NODES", "that are there or on their way, as the plan leaves them");
     if !accepting.is_empty() {
-        let line = format!("  {:>5}  would take it: {}", accepting.len(), names(accepting));
-        page.line(line);
+        let names = nodes_named(accepting, page);
+        page.line(format!("  {:>5}  would take it: {names}", accepting.len()));
     }
     for NodeGroup { unfit, nodes } in nodes {
         page.line(format!("  {:>5}  {unfit}", nodes.len()));
-        let nearest = if nodes.len() > 1 { "the nearest first: " } else { "" };
-        page.faint(format!("         {nearest}{}", names(nodes)));
+        let nearest = if is_ranked(unfit) && nodes.len() > 1 { "the nearest first: " } else { "" };
+        let names = nodes_named(nodes, page);
+        page.faint(format!("         {nearest}{names}"));
     }
 }
 
@@ -93,6 +95,17 @@ pub(crate) fn claim_tree(page: &mut Page, explanation: &ClaimExplanation) {
     }
 }
 
+/// Whether some nodes come nearer than others by such a reason.
+fn is_ranked(unfit: &NodeUnfit) -> bool {
+    matches!(unfit, NodeUnfit::Room { .. } | NodeUnfit::TopologySpread { .. })
+}
+
+/// A few nodes of many, by the names that tables show.
+fn nodes_named(nodes: &[Text], page: &Page) -> String {
+    let shown: Vec<Text> = nodes.iter().map(|node| page.node_name(node).into()).collect();
+    names(&shown)
+}
+
 /// A few names of many.
 fn names(names: &[Text]) -> String {
     let shown = names.iter().take(NAMES_SHOWN_MAX).map(|name| &**name).collect::<Vec<_>>();
@@ -104,7 +117,7 @@ fn names(names: &[Text]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::reason::{NodePoolUnfit, NodeUnfit};
+    use domain::reason::NodePoolUnfit;
     use planning::explain::Filter;
 
     use super::*;

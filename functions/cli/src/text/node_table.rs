@@ -1,101 +1,143 @@
 //! The table of nodes.
 
-use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets,
-};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
 
 use crate::terminal::Canvas;
 use crate::text::age::age;
 use crate::text::bar::Bar;
+use crate::text::layout::{cell, cut, fits, hide, plain_table, table_text, width_of};
+use crate::view::node_name::short;
 use crate::view::node_row::{NodeRow, NodeState, Usage};
-use crate::visible::{styled, visible};
+use crate::visible::visible;
 
-/// Columns to do without on a narrow terminal, the least missed first: AGE, POOL, PODS, ZONE.
-const DISPENSABLE: [usize; 4] = [8, 1, 7, 3];
-
-/// Columns of a terminal that has room for long bars.
-const LONG_BARS_FROM: u16 = 120;
-
-/// A space on either side of what a cell holds.
-const COLUMN_PADDING: usize = 2;
+const POOL: usize = 1;
+const ZONE: usize = 3;
+const CAPACITY: usize = 4;
+const CPU: usize = 5;
+const MEMORY: usize = 6;
+const PODS: usize = 7;
+const AGE: usize = 8;
+const PRICE: usize = 9;
 
 const HEADER: [&str; 10] =
     ["NODE", "POOL", "TYPE", "ZONE", "CAPACITY", "CPU", "MEMORY", "PODS", "AGE", "$/HOUR"];
 
-/// One row a node, the last column what is happening to it.
+/// What a narrow terminal does without, the least missed first. Each step includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    /// Everything.
+    Whole,
+    /// Bars of five characters instead of ten.
+    ShortBars,
+    /// No AGE.
+    NoAge,
+    /// No POOL.
+    NoPool,
+    /// Figures without bars.
+    NoBars,
+    /// Zones without their region, `2a`, where all are of one region.
+    ShortZones,
+    /// No PODS.
+    NoPods,
+    /// No ZONE.
+    NoZone,
+    /// No CAPACITY.
+    NoCapacity,
+}
+
+impl Step {
+    const ALL: [Self; 9] = [
+        Self::Whole,
+        Self::ShortBars,
+        Self::NoAge,
+        Self::NoPool,
+        Self::NoBars,
+        Self::ShortZones,
+        Self::NoPods,
+        Self::NoZone,
+        Self::NoCapacity,
+    ];
+
+    const fn bar_length(self) -> u32 {
+        match self {
+            Self::Whole => 10,
+            Self::ShortBars | Self::NoAge | Self::NoPool => 5,
+            _ => 0,
+        }
+    }
+
+    /// Columns that are hidden.
+    fn hidden(self) -> impl Iterator<Item = usize> {
+        let hidden = [
+            (Self::NoAge, AGE),
+            (Self::NoPool, POOL),
+            (Self::NoPods, PODS),
+            (Self::NoZone, ZONE),
+            (Self::NoCapacity, CAPACITY),
+        ];
+        hidden.into_iter().filter(move |(step, _)| *step <= self).map(|(_, column)| column)
+    }
+}
+
+/// One row a node, the last column what is happening to it. Without an edge it is as wide as it
+/// needs to be; on a terminal it does without columns, step by step, and cuts names last.
 pub(crate) fn node_table(rows: &[NodeRow], canvas: Canvas) -> String {
+    let mut table = Table::new();
+    for step in Step::ALL {
+        table = laid_out(rows, canvas, step, usize::MAX);
+        if fits(&table, canvas) {
+            return table_text(&table);
+        }
+    }
+    let lengths = rows.iter().map(|row| visible(short(&row.name)).chars().count());
+    let longest = lengths.max().unwrap_or(0);
+    let missing = width_of(&table).saturating_sub(canvas.width.map_or(usize::MAX, usize::from));
+    let narrowest = laid_out(rows, canvas, Step::NoCapacity, longest.saturating_sub(missing));
+    table_text(&narrowest)
+}
+
+fn laid_out(rows: &[NodeRow], canvas: Canvas, step: Step, name_columns: usize) -> Table {
     let mut table = plain_table(canvas);
     let header = HEADER.into_iter().chain(["STATE"]);
     table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Dim)));
+    let region = if step >= Step::ShortZones { common_region(rows) } else { None };
     for row in rows {
-        table.add_row(cells(row, canvas));
+        let name = if canvas.width.is_some() { short(&row.name) } else { &row.name };
+        let name = cut(&visible(name), name_columns);
+        let zone = row.zone.as_deref();
+        let zone =
+            zone.map(|zone| region.and_then(|region| zone.strip_prefix(region)).unwrap_or(zone));
+        table.add_row(cells(row, &name, zone, step.bar_length()));
     }
-    hide_what_does_not_fit(&mut table, canvas);
-    for column in [7, 8, 9] {
+    for column in step.hidden() {
+        hide(&mut table, column);
+    }
+    let figures: &[usize] = if step.bar_length() == 0 { &[CPU, MEMORY] } else { &[] };
+    for column in figures.iter().copied().chain([PODS, AGE, PRICE]) {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table_text(&table)
-}
-
-/// Hides columns, one after the other, until the table fits.
-fn hide_what_does_not_fit(table: &mut Table, canvas: Canvas) {
-    let Some(available) = canvas.width.map(usize::from) else { return };
-    let mut widths: Vec<usize> = table
-        .column_max_content_widths()
-        .into_iter()
-        .map(|content| usize::from(content) + COLUMN_PADDING)
-        .collect();
-    for index in DISPENSABLE {
-        if widths.iter().sum::<usize>() <= available {
-            return;
-        }
-        if let Some(column) = table.column_mut(index) {
-            column.set_constraint(ColumnConstraint::Hidden);
-            widths[index] = 0;
-        }
-    }
-}
-
-/// The host part of a name that EC2's DNS gave, where room is scarce; any other name as it is.
-fn short(name: &str) -> &str {
-    let is_private = name.ends_with(".compute.internal") || name.ends_with(".ec2.internal");
-    match name.split_once('.') {
-        Some((host, _)) if is_private => host,
-        _ => name,
-    }
-}
-
-/// What a table shows, each line without the padding at its end.
-pub(crate) fn table_text(table: &Table) -> String {
-    styled(&table.trim_fmt())
-}
-
-/// A cell that holds what came from outside.
-pub(crate) fn cell(text: &str) -> Cell {
-    Cell::new(visible(text))
-}
-
-/// A table without lines that keeps within the canvas.
-pub(crate) fn plain_table(canvas: Canvas) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).force_no_tty();
-    if canvas.color {
-        table.enforce_styling();
-    }
-    if let Some(width) = canvas.width {
-        table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
-    }
     table
 }
 
-fn cells(row: &NodeRow, canvas: Canvas) -> [Cell; 11] {
+/// What all zones begin with, up to the number of the region, if they are of one: `us-east-` of
+/// `us-east-1a`.
+fn common_region(rows: &[NodeRow]) -> Option<&str> {
+    let mut regions = rows
+        .iter()
+        .filter_map(|row| row.zone.as_deref())
+        .map(|zone| zone.rfind('-').map_or("", |dash| &zone[..=dash]));
+    let first = regions.next()?;
+    regions.all(|other| other == first).then_some(first)
+}
+
+fn cells(row: &NodeRow, name: &str, zone: Option<&str>, bar_length: u32) -> [Cell; 11] {
     let NodeRow {
-        name,
+        name: _,
         node_pool,
         instance_type,
-        zone,
+        zone: _,
         capacity_type,
         cpu,
         memory,
@@ -107,13 +149,13 @@ fn cells(row: &NodeRow, canvas: Canvas) -> [Cell; 11] {
     } = row;
     let text = |text: &Option<domain::Text>| cell(text.as_deref().unwrap_or("-"));
     [
-        cell(if canvas.width.is_some() { short(name) } else { name }).fg(Color::DarkCyan),
+        cell(name).fg(Color::DarkCyan),
         text(node_pool),
         text(instance_type),
-        text(zone),
+        cell(zone.unwrap_or("-")),
         Cell::new(capacity_type.map_or("-", |capacity_type| capacity_type.as_str())),
-        bar(*cpu, canvas),
-        bar(*memory, canvas),
+        bar(*cpu, bar_length),
+        bar(*memory, bar_length),
         Cell::new(row.shown_pods()),
         Cell::new(since.map_or_else(|| "-".to_owned(), age)),
         Cell::new(price.map_or_else(
@@ -125,9 +167,8 @@ fn cells(row: &NodeRow, canvas: Canvas) -> [Cell; 11] {
 }
 
 /// What is paid for and used is green; what is paid for and idle is not.
-fn bar(usage: Usage, canvas: Canvas) -> Cell {
-    let is_narrow = canvas.width.is_some_and(|width| width < LONG_BARS_FROM);
-    let cell = Cell::new(Bar { usage, length: if is_narrow { 5 } else { 10 } });
+fn bar(usage: Usage, length: u32) -> Cell {
+    let cell = Cell::new(Bar { usage, length });
     match usage.percent() {
         Some(70..) => cell.fg(Color::DarkGreen),
         Some(35..) => cell.fg(Color::DarkYellow),
@@ -160,8 +201,9 @@ mod tests {
     fn a_narrow_terminal_does_without_what_is_least_missed() {
         let header = |width| table(width).lines().next().unwrap().to_owned();
         assert!(header(None).contains("POOL") && header(None).contains("AGE"));
-        let narrow = header(Some(100));
+        let narrow = header(Some(110));
         assert!(!narrow.contains("AGE") && narrow.contains("$/HOUR"), "{narrow}");
+        insta::assert_snapshot!(table(Some(80)));
     }
 
     #[test]
@@ -174,9 +216,43 @@ mod tests {
     }
 
     #[test]
-    fn names_from_ec2s_dns_are_shortened_to_their_host() {
-        assert_eq!(short("ip-10-0-0-7.us-east-1.compute.internal"), "ip-10-0-0-7");
-        assert_eq!(short("ip-10-0-0-7.ec2.internal"), "ip-10-0-0-7");
-        assert_eq!(short("node.example.com"), "node.example.com");
+    fn thirty_nodes_have_a_line_each_however_narrow_the_terminal() {
+        let like = node_row::rows(&testing::snapshot(), &testing::plan());
+        let rows: Vec<NodeRow> = (0..30)
+            .map(|index| NodeRow {
+                name: format!("a-node-whose-name-is-far-too-long-for-a-terminal-{index}").into(),
+                ..like[index % like.len()].clone()
+            })
+            .collect();
+        let text = node_table(&rows, Canvas { color: false, width: Some(80) });
+        assert_eq!(text.lines().count(), 31, "{text}");
+        let is_cut = |line: &str| line.trim_start().split(' ').next().unwrap().contains('…');
+        assert!(text.lines().skip(1).all(is_cut), "{text}");
+    }
+
+    #[test]
+    fn control_characters_of_names_are_shown_in_columns_that_they_have() {
+        let mut rows = node_row::rows(&testing::snapshot(), &testing::plan());
+        rows[0].name = "a\x1b[2Jnode-whose-name-would-clear-the-screen".into();
+        rows[0].zone = Some("eu-west-1\x1b[31m".into());
+        for width in [None, Some(60), Some(80), Some(200)] {
+            let text = node_table(&rows, Canvas { color: true, width });
+            let text =
+                anstream::adapter::strip_str(&crate::visible::for_terminal(&text)).to_string();
+            assert!(text.contains("a\\u{") && !text.contains('\x1b'), "{text}");
+            let columns = text.lines().map(|line| line.trim_end().chars().count()).max();
+            assert!(columns <= width.map(usize::from).or(Some(usize::MAX)), "{width:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn zones_of_one_region_are_told_apart_by_their_ends() {
+        let row = |zone: &str| {
+            let like = node_row::rows(&testing::snapshot(), &testing::plan()).remove(0);
+            NodeRow { zone: Some(zone.into()), ..like }
+        };
+        let rows = ["ap-northeast-2a", "ap-northeast-2b"].map(row);
+        assert_eq!(common_region(&rows), Some("ap-northeast-"));
+        assert_eq!(common_region(&["us-east-1a", "eu-west-1a"].map(row)), None);
     }
 }

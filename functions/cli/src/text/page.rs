@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use crate::terminal::Canvas;
 use crate::text::paint::{Role, paint};
+use crate::view::node_name::short;
 
 /// Lines for one canvas.
 #[derive(Debug)]
@@ -23,15 +24,15 @@ impl Page {
         self.canvas
     }
 
-    /// Nothing has been written.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.text.is_empty()
-    }
-
     /// Adds a line.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) {
         self.text.push_str(line.as_ref());
         self.text.push('\n');
+    }
+
+    /// A node's name as the table of nodes shows it: on a terminal, its host alone.
+    pub(crate) fn node_name<'n>(&self, name: &'n str) -> &'n str {
+        if self.canvas.width.is_some() { short(name) } else { name }
     }
 
     /// Adds a line that is beside the point.

@@ -10,12 +10,13 @@ use domain::pod::PodKey;
 use domain::snapshot::ClusterSnapshot;
 
 use crate::terminal::Canvas;
+use crate::text::layout::wrapped;
 use crate::text::node_table::node_table;
 use crate::text::page::Page;
 use crate::text::paint::Role;
 use crate::view::amounts::Amounts;
 use crate::view::blocked::{self, BlockedGroup};
-use crate::view::money::Monthly;
+use crate::view::money::{Monthly, Savings};
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::pricing::PriceNote;
@@ -45,6 +46,11 @@ pub(crate) fn plan(
         figures: _,
     } = plan;
     let mut page = Page::new(canvas);
+    let rows = node_row::rows(snapshot, plan);
+    if let Some(idle) = idle(plan, rows.is_empty()) {
+        page.line(idle);
+        page.line("");
+    }
     let virtual_pods = VirtualPodPlacements::of(plan);
     launches(&mut page, node_claims, &virtual_pods);
     places(&mut page, placements);
@@ -52,14 +58,9 @@ pub(crate) fn plan(
     taken_away(&mut page, disruptions);
     left_alone(&mut page, blocked);
     without_place(&mut page, unschedulable);
-    let rows = node_row::rows(snapshot, plan);
     if !rows.is_empty() {
         page.heading("NODES", "");
         page.line(node_table(&rows, canvas));
-        page.line("");
-    }
-    if page.is_empty() {
-        page.line("Nothing to do: no pod waits and there is no node.");
         page.line("");
     }
     cost(&mut page, totals, plan);
@@ -73,6 +74,20 @@ pub(crate) fn plan(
     }
     page.faint(format!("  {prices}"));
     page.into_text()
+}
+
+/// What is said, once, of a plan that does nothing and of which no pod complains.
+pub(crate) fn idle(plan: &Plan, has_no_node: bool) -> Option<&'static str> {
+    let is_idle = plan.node_claims.is_empty()
+        && plan.placements.is_empty()
+        && plan.virtual_pods.is_empty()
+        && plan.unschedulable.is_empty()
+        && plan.disruptions.is_empty();
+    is_idle.then_some(if has_no_node {
+        "Nothing to do: no pod waits and there is no node."
+    } else {
+        "Nothing to do: no pod waits, and no node goes."
+    })
 }
 
 fn launches(page: &mut Page, claims: &[PlannedNodeClaim], virtual_pods: &VirtualPodPlacements<'_>) {
@@ -134,7 +149,8 @@ fn places(page: &mut Page, placements: &[Placement]) {
     }
     page.heading("PLACE", &format!("{} on nodes there are", counted(placements.len(), "pod")));
     for (node, pods) in by_node(placements) {
-        let line = format!("  {}  {}", page.paint(Role::Name, node), PodNames(&pods));
+        let node = page.paint(Role::Name, page.node_name(node));
+        let line = format!("  {node}  {}", PodNames(&pods));
         page.line(line);
     }
     page.line("");
@@ -147,7 +163,8 @@ fn reserves(page: &mut Page, virtual_pods: &VirtualPodPlacements<'_>) {
         let count = counted(sum(on_nodes.iter().flat_map(|(_, groups)| *groups)), "virtual pod");
         page.heading("RESERVE", &format!("{count} on nodes there are"));
         for (node, groups) in on_nodes {
-            let line = format!("  {}  {}", page.paint(Role::Name, node), listed(groups));
+            let node = page.paint(Role::Name, page.node_name(node));
+            let line = format!("  {node}  {}", listed(groups));
             page.line(line);
         }
         page.line("");
@@ -179,32 +196,30 @@ fn taken_away(page: &mut Page, disruptions: &[PlannedDisruption]) {
     let nodes = disruptions.iter().map(|disruption| disruption.nodes.len()).sum();
     page.heading("DISRUPT", &counted(nodes, "node"));
     for taken in disruptions {
-        disruption(page, taken);
+        disruption(page, taken, "  ");
     }
     page.line("");
 }
 
 /// One disruption: the nodes, what it saves, where their pods go and what replaces them.
-pub(crate) fn disruption(page: &mut Page, disruption: &PlannedDisruption) {
+pub(crate) fn disruption(page: &mut Page, disruption: &PlannedDisruption, indent: &str) {
     let PlannedDisruption { reason, nodes, pods, replacements, moves, savings } = disruption;
-    let money = if savings.nanos() < 0 {
-        let more = UsdPerHour::ZERO - *savings;
-        page.paint(Role::Warning, format!("costs {more} more"))
-    } else {
-        page.paint(Role::Good, format!("saves {savings} ({} a month)", Monthly(*savings)))
-    };
-    let line = format!("  {}  {reason}  {money}", page.paint(Role::Name, nodes.join(", ")));
+    let savings = Savings(*savings);
+    let role = if savings.is_cost() { Role::Warning } else { Role::Good };
+    let money = page.paint(role, savings);
+    let names: Vec<&str> = nodes.iter().map(|node| page.node_name(node)).collect();
+    let line = format!("{indent}{}  {reason}  {money}", page.paint(Role::Name, names.join(", ")));
     page.line(line);
     if !pods.is_empty() {
-        page.line(format!("    {} to move: {}", counted(pods.len(), "pod"), PodNames(pods)));
+        page.line(format!("{indent}  {} to move: {}", counted(pods.len(), "pod"), PodNames(pods)));
     }
     for (node, pods) in by_node(moves) {
-        page.line(format!("    to {node}: {}", PodNames(&pods)));
+        page.line(format!("{indent}  to {}: {}", page.node_name(node), PodNames(&pods)));
     }
     if !replacements.is_empty() {
-        page.line("    replaced by");
+        page.line(format!("{indent}  replaced by"));
         for claim in replacements {
-            launch(page, claim, &[], "      ");
+            launch(page, claim, &[], &format!("{indent}    "));
         }
     }
 }
@@ -213,10 +228,20 @@ fn left_alone(page: &mut Page, blocked: &[BlockedNode]) {
     if blocked.is_empty() {
         return;
     }
-    page.heading("KEEP", &format!("{} that could otherwise go", counted(blocked.len(), "node")));
+    let kept = counted(blocked::nodes(blocked), "node");
+    page.heading("KEEP", &format!("{kept} that could otherwise go"));
     for BlockedGroup { nodes, reason } in blocked::groups(blocked) {
-        let line = format!("  {}  {reason}", page.paint(Role::Name, nodes.join(", ")));
-        page.line(line);
+        if let [node] = nodes.as_slice() {
+            let line = format!("  {}  {reason}", page.paint(Role::Name, page.node_name(node)));
+            page.line(line);
+            continue;
+        }
+        page.line(format!("  {}: {reason}", counted(nodes.len(), "node")));
+        let names: Vec<&str> = nodes.iter().map(|node| page.node_name(node)).collect();
+        for line in wrapped(&names, 4, page.canvas()) {
+            let line = page.paint(Role::Name, line);
+            page.line(line);
+        }
     }
     page.line("");
 }
@@ -240,6 +265,10 @@ fn cost(page: &mut Page, totals: &Totals, plan: &Plan) {
     let Totals { pending_pods, hourly_before, hourly_after, lower_bound } = totals;
     let role = if hourly_after < hourly_before { Role::Good } else { Role::Name };
     page.heading("COST", "");
+    if hourly_after == hourly_before {
+        let month = Monthly(*hourly_before);
+        return page.line(format!("  {hourly_before}  {month} a month, before and after"));
+    }
     page.line(format!("  before  {hourly_before}  {} a month", Monthly(*hourly_before)));
     let after = format!("  after   {hourly_after}  {} a month", Monthly(*hourly_after));
     page.line(page.paint(role, after));
@@ -247,7 +276,7 @@ fn cost(page: &mut Page, totals: &Totals, plan: &Plan) {
     let placed = pending.saturating_sub(plan.unschedulable.len());
     // Where nothing is launched there is nothing to be better at.
     if let Some(bound) = lower_bound.filter(|_| placed > 0 && !plan.node_claims.is_empty()) {
-        let pods = counted(placed, "pod");
+        let pods = if placed == 1 { "pod".to_owned() } else { counted(placed, "pod") };
         page.faint(format!(
             "  No plan could place the {pods} for less than {bound} of new capacity."
         ));
@@ -305,6 +334,48 @@ mod tests {
         for line in table.take_while(|line| !line.is_empty()) {
             assert!(line.chars().count() <= 100, "{line}");
         }
+    }
+
+    #[test]
+    fn that_there_is_nothing_to_do_is_said_once() {
+        let mut idle = Plan { totals: testing::plan().totals, ..Plan::default() };
+        idle.totals.hourly_after = idle.totals.hourly_before;
+        let text = plan(&testing::snapshot(), &idle, &testing::price_note(), Canvas::PLAIN);
+        assert!(text.starts_with("Nothing to do: no pod waits, and no node goes.\n"), "{text}");
+        let cost = text.lines().skip_while(|line| *line != "COST").nth(1).unwrap();
+        assert!(cost.ends_with("a month, before and after"), "{cost}");
+        for section in ["LAUNCH", "PLACE", "DISRUPT", "KEEP", "UNSCHEDULABLE"] {
+            assert!(!text.contains(section), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_replacement_that_costs_more_is_not_told_as_a_saving() {
+        let mut dearer = testing::plan();
+        dearer.disruptions[0].savings = UsdPerHour::from_nanos(-100_000_000);
+        let text = plan(&testing::snapshot(), &dearer, &testing::price_note(), Canvas::PLAIN);
+        assert!(text.contains("costs $0.1000/h more ($73.00 a month)"), "{text}");
+        assert!(!text.contains("-$"), "{text}");
+    }
+
+    #[test]
+    fn names_are_as_short_as_in_the_table_on_a_terminal_and_whole_elsewhere() {
+        let mut kept = testing::plan();
+        let name = |host: &str| format!("{host}.eu-west-1.compute.internal");
+        let blocked = |host: &str| BlockedNode {
+            node: name(host).into(),
+            reason: domain::reason::NotDisruptable::Nominated,
+        };
+        kept.blocked = (0..9).map(|index| blocked(&format!("ip-10-0-10-{index}"))).collect();
+        let canvas = Canvas { color: false, width: Some(80) };
+        let on_terminal = plan(&testing::snapshot(), &kept, &testing::price_note(), canvas);
+        assert!(!on_terminal.contains(".compute.internal"), "{on_terminal}");
+        let keep = on_terminal.lines().skip_while(|line| !line.starts_with("KEEP"));
+        for line in keep.take_while(|line| !line.is_empty()) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        let whole = plan(&testing::snapshot(), &kept, &testing::price_note(), Canvas::PLAIN);
+        assert!(whole.contains(&name("ip-10-0-10-8")), "{whole}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Blocked nodes, grouped by reason.
 
+use std::collections::BTreeSet;
+
 use domain::Text;
 use domain::plan::BlockedNode;
 use domain::reason::NotDisruptable;
@@ -25,6 +27,11 @@ pub(crate) fn groups(blocked: &[BlockedNode]) -> Vec<BlockedGroup<'_>> {
     groups
 }
 
+/// How many nodes are blocked: one may be for several reasons.
+pub(crate) fn nodes(blocked: &[BlockedNode]) -> usize {
+    blocked.iter().map(|own| &own.node).collect::<BTreeSet<_>>().len()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +46,7 @@ mod tests {
         ];
         let groups: Vec<String> =
             groups(&nodes).iter().map(|group| group.nodes.join(" ")).collect();
+        assert_eq!(super::nodes(&[nodes.as_slice(), &nodes[..1]].concat()), 3, "one node once");
         assert_eq!(groups, ["a c", "b"]);
     }
 }

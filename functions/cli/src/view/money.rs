@@ -1,5 +1,6 @@
 //! Prices as people read bills.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use domain::money::{HOURS_PER_MONTH, UsdPerHour};
@@ -26,6 +27,32 @@ impl fmt::Display for Dollars {
         let sign = if cents < 0 { "-" } else { "" };
         let cents = cents.unsigned_abs();
         write!(f, "{sign}${}.{:02}", grouped(cents / 100), cents % 100)
+    }
+}
+
+/// What a change saves, in words: `saves $0.0412/h ($30.08 a month)`, or `costs $0.0412/h more …`
+/// where it saves less than nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Savings(pub(crate) UsdPerHour);
+
+impl Savings {
+    /// Whether it costs something.
+    pub(crate) fn is_cost(self) -> bool {
+        self.0.shown_sign() == Ordering::Less
+    }
+}
+
+impl fmt::Display for Savings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let saved = self.0;
+        match saved.shown_sign() {
+            Ordering::Greater => write!(f, "saves {saved} ({} a month)", Monthly(saved)),
+            Ordering::Equal => f.write_str("saves nothing"),
+            Ordering::Less => {
+                let more = UsdPerHour::ZERO - saved;
+                write!(f, "costs {more} more ({} a month)", Monthly(more))
+            }
+        }
     }
 }
 
@@ -57,6 +84,16 @@ mod tests {
         check(0.0832, "$60.74");
         check(0.0, "$0.00");
         check(-0.0412, "-$30.08");
+    }
+
+    #[test]
+    fn a_saving_below_zero_is_told_as_a_cost() {
+        let savings = |nanos| Savings(UsdPerHour::from_nanos(nanos)).to_string();
+        assert_eq!(savings(41_200_000), "saves $0.0412/h ($30.08 a month)");
+        assert_eq!(savings(-41_200_000), "costs $0.0412/h more ($30.08 a month)");
+        assert_eq!(savings(0), "saves nothing");
+        assert_eq!(savings(-1), "saves nothing");
+        assert_eq!(Dollars(-1).to_string(), "$0.00");
     }
 
     #[test]

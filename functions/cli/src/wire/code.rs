@@ -6,6 +6,7 @@
 
 mod blocked;
 mod disruption;
+mod drift;
 mod filter;
 mod invariant;
 mod node_refusal;
@@ -15,6 +16,7 @@ mod violation;
 
 pub(super) use blocked::BlockedCode;
 pub(super) use disruption::DisruptionCode;
+pub(super) use drift::DriftCode;
 pub(super) use filter::FilterCode;
 pub(super) use invariant::InvariantCode;
 pub(super) use node_refusal::NodeRefusalCode;

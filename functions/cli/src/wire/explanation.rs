@@ -7,7 +7,7 @@ use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim};
 use domain::pod::{Pod, PodKey};
 use domain::snapshot::ClusterSnapshot;
 use planning::explain::{
-    ClaimExplanation, NodeGroup, Offer, PodExplanation, PoolExplanation, Step,
+    ClaimExplanation, NodeGroup, Offer, PodExplanation, PoolExplanation, ResidentExplanation, Step,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +18,7 @@ use super::code::{
     BlockedCode, DisruptionCode, FilterCode, NodePoolCode, NodeRefusalCode, UnschedulableCode,
 };
 use super::plan::SourceDocument;
+use super::resident::ResidentDocument;
 use super::{API_VERSION, quantities, word};
 
 /// Instance types named of those that a filter dropped, and nodes of those with one reason.
@@ -54,6 +55,10 @@ pub(crate) struct PodDocument {
     reasons: Vec<String>,
     /// The code of each of `reasons`, in the same order.
     codes: Vec<UnschedulableCode>,
+    /// What holds it on the node that it runs on; absent of a pod that is not bound to a node that
+    /// is known, or that is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resident: Option<ResidentDocument>,
     /// What each NodePool offers it, heaviest first; empty of a pod that needs no place.
     node_pools: Vec<PoolDocument>,
     /// Nodes that would take it or not.
@@ -213,6 +218,7 @@ impl PodDocument {
         pod: &Pod,
         plan: &Plan,
         explanation: Option<&PodExplanation>,
+        resident: Option<&ResidentExplanation>,
         remarks: Remarks,
     ) -> Self {
         let Remarks { basis, warnings, errors } = remarks;
@@ -235,6 +241,7 @@ impl PodDocument {
                 .or_else(|| virtual_pod.and_then(|own| own.place.clone())),
             reasons: reasons.iter().map(ToString::to_string).collect(),
             codes: reasons.iter().map(UnschedulableCode::from).collect(),
+            resident: resident.map(ResidentDocument::from),
             node_pools: explanation
                 .map(|own| own.pools.iter().map(PoolDocument::from).collect())
                 .unwrap_or_default(),
@@ -259,9 +266,15 @@ impl NodeDocument {
         remarks: Remarks,
     ) -> Self {
         let Remarks { basis, warnings, errors } = remarks;
-        let kept = || plan.blocked.iter().filter(|kept| &*kept.node == name);
         let explanation = claim.and_then(|(_, explanation)| explanation);
         let is_taken = |taken: &&PlannedDisruption| taken.nodes.iter().any(|node| &**node == name);
+        let taken = plan.disruptions.iter().find(is_taken);
+        let disruption = taken.map(|taken| DisruptionCode::from(taken.reason));
+        // What goes is not kept, whatever held it back from going for another reason.
+        let kept = || {
+            let of_it = plan.blocked.iter().filter(|kept| &*kept.node == name);
+            of_it.filter(|_| disruption.is_none())
+        };
         Self {
             api_version: API_VERSION,
             kind: Self::KIND,
@@ -288,7 +301,7 @@ impl NodeDocument {
             ),
             blocked: kept().map(|kept| kept.reason.to_string()).collect(),
             blocked_codes: kept().map(|kept| (&kept.reason).into()).collect(),
-            disruption: plan.disruptions.iter().find(is_taken).map(|taken| taken.reason.into()),
+            disruption,
             claim: claim.map(|(claim, _)| claim.into()),
             filters: explanation
                 .map(|own| own.steps.iter().map(FilterDocument::from).collect())
@@ -386,11 +399,12 @@ mod tests {
     #[test]
     fn a_pod_says_where_it_goes_or_why_nowhere() {
         let plan = testing::plan();
-        let document =
-            value(PodDocument::new(&testing::pod("web-2", None), &plan, None, remarks()));
+        let pod = testing::pod("web-2", None);
+        let document = value(PodDocument::new(&pod, &plan, None, None, remarks()));
         assert_eq!(document["kind"], "PodExplanation");
         assert_eq!(document["goesTo"], "ip-10-0-0-1");
-        let document = value(PodDocument::new(&testing::pod("huge", None), &plan, None, remarks()));
+        let pod = testing::pod("huge", None);
+        let document = value(PodDocument::new(&pod, &plan, None, None, remarks()));
         assert_eq!(document.get("goesTo"), None);
         assert!(document["reasons"][0].as_str().unwrap().contains("NodePool default"));
         assert_eq!(document["codes"], serde_json::json!(["InsufficientResources"]));
@@ -421,7 +435,7 @@ mod tests {
         let plan = testing::plan_with_virtual_pods();
         let own = &plan.virtual_pods[0];
         let pod = Pod { virtual_of: Some(own.source.clone()), ..testing::pod(&own.pod.name, None) };
-        let document = value(PodDocument::new(&pod, &plan, None, remarks()));
+        let document = value(PodDocument::new(&pod, &plan, None, None, remarks()));
         assert_eq!(document["for"]["kind"], "CapacityBuffer");
         assert_eq!(document["goesTo"], "default-x7k2p");
     }

@@ -335,3 +335,37 @@ fn control_characters_of_names_never_reach_the_terminal() {
     assert!(!message.contains(|c: char| c.is_control() && c != '\n'), "{run:?}");
     assert!(message.contains("a\\u{1b}[31mb"), "{run:?}");
 }
+
+#[test]
+fn bounds_keep_the_operators_that_a_nodepool_has_them_with() {
+    let bounded = SHOP.replace(
+        "      requirements:\n",
+        "      requirements:\n      \
+         - {key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ['3']}\n      \
+         - {key: karpenter.k8s.aws/instance-memory, operator: Lt, values: ['64000']}\n",
+    );
+    let workspace = Workspace::with(&[("shop.yaml", &bounded)]);
+    let run = workspace.run("plan -f shop.yaml --now 2026-01-01T12:00:00Z -o json");
+    let plan = run.json();
+    let requirements = plan["nodeClaims"][0]["requirements"].as_array().unwrap();
+    for (key, operator, value) in [("cpu", "Gt", "3"), ("memory", "Lt", "64000")] {
+        let key = format!("karpenter.k8s.aws/instance-{key}");
+        let own = requirements.iter().find(|own| own["key"] == key.as_str()).unwrap();
+        assert_eq!((&own["operator"], &own["values"][0]), (&operator.into(), &value.into()));
+    }
+    assert!(!run.out.contains("Gte") && !run.out.contains("Lte"), "{}", run.out);
+}
+
+#[test]
+fn a_pool_that_allows_no_instance_type_says_which_requirement_it_is() {
+    let wrong = SHOP.replace(
+        "      requirements:\n",
+        "      requirements:\n      \
+         - {key: karpenter.k8s.aws/instance-cpu, operator: In, values: [c, m, r]}\n",
+    );
+    let workspace = Workspace::with(&[("shop.yaml", &wrong)]);
+    let text = workspace.run("plan -f shop.yaml --now 2026-01-01T12:00:00Z").out;
+    let expected = "NodePool default: no instance type has karpenter.k8s.aws/instance-cpu c, m or \
+                    r: did you mean karpenter.k8s.aws/instance-category?";
+    assert!(text.contains(expected), "{text}");
+}

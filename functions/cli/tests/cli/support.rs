@@ -166,6 +166,7 @@ impl Workspace {
             .current_dir(self.folder.path())
             .env_remove("NO_COLOR")
             .env_remove("CLICOLOR_FORCE")
+            .env_remove("COLUMNS")
             .envs(self.environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

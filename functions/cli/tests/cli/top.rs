@@ -83,3 +83,14 @@ fn scripts_get_the_same_as_json() {
     assert_eq!(node["ageSeconds"], 3600);
     assert_eq!(document["nodes"][1]["hourlyUsd"], json!(null));
 }
+
+#[test]
+fn columns_says_how_wide_the_table_may_be() {
+    let wide = Workspace::with(&[("cluster.yaml", CLUSTER)]).run(TOP).out;
+    assert!(wide.contains("██████████") || wide.contains("░░░░░░░░░░"), "{wide}");
+    let narrow =
+        Workspace::with(&[("cluster.yaml", CLUSTER)]).environment("COLUMNS", "80").run(TOP).out;
+    let table: Vec<&str> = narrow.lines().skip_while(|line| !line.starts_with(" NODE ")).collect();
+    assert!(table.len() >= 3 && table[0].contains("STATE"), "{narrow}");
+    assert!(table.iter().all(|line| line.chars().count() <= 80), "{narrow}");
+}

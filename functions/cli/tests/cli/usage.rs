@@ -111,6 +111,83 @@ fn explain_does_not_make_up_what_is_not_there() {
 }
 
 #[test]
+fn explain_says_which_name_may_have_been_meant() {
+    let workspace = Workspace::with(&[("shop.yaml", SHOP)]);
+    let error = |what: &str| {
+        let run = workspace.run(&format!("explain {what} -f shop.yaml --catalog catalog.yaml"));
+        assert_eq!(run.status, 2, "{run:?}");
+        run.err
+    };
+    for (what, meant) in [
+        ("pod shop/web-0", "default/web-0"),
+        ("pod default/wbe-0", "default/web-0"),
+        ("pod web", "default/web-0, default/web-1 or default/web-2"),
+    ] {
+        let name = what.trim_start_matches("pod ");
+        assert_eq!(
+            error(what),
+            format!("error: no pod {name} in the input: did you mean {meant}?\n")
+        );
+    }
+    assert_eq!(
+        error("node web-0"),
+        "error: no node web-0 in the input: it is a pod, see `outrigger explain pod web-0`\n"
+    );
+}
+
+/// A node of NodePool `default` with the pod `web-9`, which refuses disruption.
+const OCCUPIED: &str = "\
+apiVersion: v1
+kind: Node
+metadata:
+  name: ip-10-0-0-1.ec2.internal
+  creationTimestamp: 2026-01-01T11:00:00Z
+  labels:
+    karpenter.sh/nodepool: default
+    karpenter.sh/initialized: 'true'
+    karpenter.sh/capacity-type: spot
+    node.kubernetes.io/instance-type: small
+    topology.kubernetes.io/zone: us-east-1a
+status:
+  allocatable: {cpu: '2', memory: 4Gi, pods: '20'}
+  capacity: {cpu: '2', memory: 4Gi, pods: '20'}
+  conditions: [{type: Ready, status: 'True'}]
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web-9
+  annotations: {karpenter.sh/do-not-disrupt: 'true'}
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: a, controller: true}]
+spec:
+  nodeName: ip-10-0-0-1.ec2.internal
+  containers: [{name: web, resources: {requests: {cpu: 500m, memory: 1Gi}}}]
+status: {phase: Running}
+";
+
+#[test]
+fn a_pod_that_runs_is_told_what_holds_it_and_where_it_would_go() {
+    let pools = SHOP.split("---\napiVersion: apps/v1").next().unwrap();
+    let workspace = Workspace::with(&[("pools.yaml", pools), ("node.yaml", OCCUPIED)]);
+    let input = "-f pools.yaml node.yaml --catalog catalog.yaml --now 2026-01-01T12:00:00Z";
+    let text = workspace.run(&format!("explain pod web-9 {input}")).out;
+    for part in [
+        "It runs on ip-10-0-0-1.ec2.internal.",
+        "WHAT HOLDS ITS NODE",
+        "pod default/web-9 has karpenter.sh/do-not-disrupt",
+        "it would need a new node of NodePool default: small spot in us-east-1a at $0.0310/h",
+        "10% of 1 node = 1",
+    ] {
+        assert!(text.contains(part), "{part} in:\n{text}");
+    }
+    let document = workspace.run(&format!("explain pod web-9 {input} -o json")).json();
+    assert_eq!(document["resident"]["situation"], "Moves");
+    assert_eq!(document["resident"]["wouldNeed"]["instanceType"], "small");
+    let node = workspace.run(&format!("explain node ip-10-0-0-1 {input}"));
+    assert_eq!(node.status, 0, "a node is known by its host: {node:?}");
+}
+
+#[test]
 fn the_catalogue_is_a_document_that_plan_reads() {
     let workspace = Workspace::with(&[("shop.yaml", SHOP)]);
     let run = workspace.run("catalog m7i.* c7i.large -o json");

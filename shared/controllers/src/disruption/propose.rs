@@ -159,7 +159,7 @@ fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
         | NotDisruptable::DriftLater { .. }
         | NotDisruptable::NotInitialized
         | NotDisruptable::Nominated
-        | NotDisruptable::ConsolidateAfter(_) => None,
+        | NotDisruptable::ConsolidateAfter { .. } => None,
         NotDisruptable::DoNotDisrupt
         | NotDisruptable::PodDoNotDisrupt(_)
         | NotDisruptable::Pdb { .. }

@@ -76,7 +76,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 self.is_proposal_open = true;
                 return self.requeue_after(BUDGET_REQUEUE_INTERVAL);
             }
-            Err(NotDisruptable::ConsolidateAfter(_)) if self.is_young(&command.record) => {
+            Err(NotDisruptable::ConsolidateAfter { .. }) if self.is_young(&command.record) => {
                 // It was proposed while `consolidateAfter` had almost passed.
                 self.is_proposal_open = true;
                 return self.requeue_after(WINDOW_REQUEUE_INTERVAL);

@@ -3,6 +3,7 @@
 
 use crate::Text;
 use crate::money::UsdPerHour;
+use crate::nearest::all_of;
 use crate::pod::PodKey;
 use crate::reason::NodePoolUnfit;
 
@@ -56,7 +57,7 @@ pub enum Unconsolidatable {
     #[error("it could go together with others, but what replaces them cannot be launched: {0}")]
     NotLaunchable(NodePoolUnfit),
     /// It would save less than moving its pods costs.
-    #[error("it would save {saving}, and moving {pods} pods has to save {needed}")]
+    #[error("it {}, and moving {pods} pods has to save {needed}", saving.would_save())]
     TooLittle {
         /// What it saves.
         saving: UsdPerHour,
@@ -68,7 +69,8 @@ pub enum Unconsolidatable {
     /// kube-scheduler would put its pods elsewhere than planned, and nodes for those that find no
     /// place then cost what it would save.
     #[error(
-        "it would save {saving}, but kube-scheduler spreads pods, and {pods} would be left to need new nodes for {price}"
+        "it {}, but kube-scheduler spreads pods, and {pods} would be left to need new nodes for {price}",
+        saving.would_save()
     )]
     SchedulerDivergence {
         /// Pods that would find no place.
@@ -80,7 +82,8 @@ pub enum Unconsolidatable {
     },
     /// A `Balanced` pool finds the saving too small for the disruption.
     #[error(
-        "it would save {saving}, which scores {score_percent} of 50 needed (consolidationPolicy Balanced)"
+        "it {}, which scores {score_percent} of 50 needed (consolidationPolicy Balanced)",
+        saving.would_save()
     )]
     Unbalanced {
         /// What it saves.
@@ -89,9 +92,23 @@ pub enum Unconsolidatable {
         score_percent: u32,
     },
     /// It is worth it, and another move comes first.
-    #[error("it can go and would save {saving}: another move comes first")]
+    #[error("it can go and {}: {}", saving.would_save(), first(before))]
     Later {
         /// What it saves.
         saving: UsdPerHour,
+        /// The nodes that go first, by name; none where budgets let no such move be tried.
+        before: Vec<Text>,
     },
+}
+
+/// Which nodes go before one that can go too.
+fn first(before: &[Text]) -> String {
+    match before {
+        [] => "not in this run".to_owned(),
+        [one] => format!("{one} goes first"),
+        [one, others @ ..] if others.len() > 2 => {
+            format!("{one} and {} more go first", others.len())
+        }
+        several => format!("{} go first", all_of(several)),
+    }
 }

@@ -79,7 +79,7 @@ impl Allowance {
                 let allowed = budget.map(|own| own.nodes.of(total).saturating_sub(unavailable));
                 left.insert((pool.name.clone(), reason), allowed);
                 if let Some(budget) = budget {
-                    let sum = BudgetSum { nodes: budget.nodes, total, unavailable };
+                    let sum = BudgetSum { nodes: budget.nodes, total, unavailable, taken: 0 };
                     sums.insert((pool.name.clone(), reason), sum);
                 }
             }
@@ -93,6 +93,16 @@ impl Allowance {
         let figures =
             self.left.iter().map(|(key, left)| (key.clone(), left.unwrap_or(all(&key.0))));
         figures.collect()
+    }
+
+    /// How many more nodes of a pool budgets allow for the reason, beyond those taken by now, and
+    /// how that comes about; `None` where no budget applies.
+    pub(super) fn left(&self, pool: &Text, reason: DisruptionReason) -> Option<(u32, BudgetSum)> {
+        let key = (pool.clone(), reason);
+        let allowed = self.left.get(&key).copied().flatten()?;
+        let taken = self.taken.get(pool).copied().unwrap_or(0);
+        let sum = BudgetSum { taken, ..*self.sums.get(&key)? };
+        Some((allowed.saturating_sub(taken), sum))
     }
 
     /// Whether budgets allow one more node for the reason.
@@ -125,7 +135,7 @@ impl Allowance {
             if let Some(allowed) = allowed
                 && taken + wanted > allowed
             {
-                let sum = self.sums.get(&key).copied();
+                let sum = self.sums.get(&key).map(|sum| BudgetSum { taken, ..*sum });
                 let node_pool = pool.clone();
                 return Err(NotDisruptable::Budget { node_pool, reason, allowed, sum });
             }

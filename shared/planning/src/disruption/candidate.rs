@@ -4,12 +4,13 @@ use domain::drift::DriftReason;
 use domain::label::{self, Labels};
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
+use domain::pdb::PdbRefusal;
 use domain::pod::Pod;
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::taint::{Taint, tolerated};
 use domain::{SignedDuration, Text, Timestamp};
 
-use super::consolidate_after::is_within_consolidate_after;
+use super::consolidate_after::left_of_consolidate_after;
 use super::cost::eviction_cost;
 use super::drift;
 use super::static_capacity::is_static;
@@ -136,7 +137,7 @@ impl Candidate {
     /// Whether nothing but budgets, its price and `consolidateAfter` can keep it from being
     /// consolidated with its pods.
     pub(super) fn is_consolidatable_soon(&self) -> bool {
-        let waits = matches!(self.waited, Ok(()) | Err(NotDisruptable::ConsolidateAfter(_)));
+        let waits = matches!(self.waited, Ok(()) | Err(NotDisruptable::ConsolidateAfter { .. }));
         self.is_graceful() && !self.is_empty && waits && self.empty_only.is_none()
     }
 
@@ -207,7 +208,7 @@ fn node_block(model: &Model, node: &NodeView, expected: Expected) -> Option<NotD
 }
 
 /// What blocks the eviction of a pod.
-fn pod_block(model: &Model, pod: &Pod) -> Option<NotDisruptable> {
+pub(super) fn pod_block(model: &Model, pod: &Pod) -> Option<NotDisruptable> {
     if !pod.is_active() {
         return None;
     }
@@ -227,18 +228,18 @@ fn pod_block(model: &Model, pod: &Pod) -> Option<NotDisruptable> {
     let held = guards.iter().find(|budget| {
         budget.allows_none() && !(pod.ready == Some(false) && budget.lets_unready_go())
     });
-    let budget = match held {
-        Some(budget) => budget.key.to_string(),
+    let (budget, refusal) = match held {
+        Some(budget) => (budget.key.to_string(), budget.refusal()),
         // The Eviction API refuses a pod that more than one budget guards.
         None if guards.len() > 1 => {
             let mut names: Vec<String> =
                 guards.iter().map(|budget| budget.key.to_string()).collect();
             names.sort();
-            names.join(" and ")
+            (names.join(" and "), PdbRefusal::Several)
         }
         None => return None,
     };
-    Some(NotDisruptable::Pdb { pod: pod.key.clone(), budget: budget.into() })
+    Some(NotDisruptable::Pdb { pod: pod.key.clone(), budget: budget.into(), refusal })
 }
 
 /// Whether the node's pool lets it be consolidated now.
@@ -251,9 +252,10 @@ fn waited(node: &NodeView, now: Timestamp) -> Result<(), NotDisruptable> {
     let NeverOr::After(wait) = pool.disruption.consolidate_after else {
         return policy("consolidateAfter is Never");
     };
-    if wait > SignedDuration::ZERO && is_within_consolidate_after(node, wait, now) {
-        let seconds = format!("{}s", wait.as_secs());
-        return Err(NotDisruptable::ConsolidateAfter(seconds.into()));
+    match left_of_consolidate_after(node, wait, now) {
+        Some(left) if wait > SignedDuration::ZERO => {
+            Err(NotDisruptable::ConsolidateAfter { wait, left })
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -11,7 +11,17 @@ pub(super) fn is_within_consolidate_after(
     consolidate_after: SignedDuration,
     now: Timestamp,
 ) -> bool {
-    let Some(claim) = node.claim else { return false };
+    left_of_consolidate_after(node, consolidate_after, now).is_some()
+}
+
+/// What is left of `consolidateAfter` since a pod came or went, or the node became ready; `None`
+/// once it has passed.
+pub(super) fn left_of_consolidate_after(
+    node: &NodeView,
+    consolidate_after: SignedDuration,
+    now: Timestamp,
+) -> Option<SignedDuration> {
+    let claim = node.claim?;
     let since = claim
         .status
         .last_pod_event
@@ -19,5 +29,6 @@ pub(super) fn is_within_consolidate_after(
             claim.condition(ConditionType::Initialized).and_then(|condition| condition.changed)
         })
         .or(claim.created);
-    since.is_some_and(|since| now.duration_since(since) < consolidate_after)
+    let left = consolidate_after.saturating_sub(now.duration_since(since?));
+    (left > SignedDuration::ZERO).then_some(left)
 }

@@ -17,6 +17,7 @@ mod sets;
 
 use std::collections::BTreeMap;
 
+use domain::Text;
 use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, Unconsolidatable};
 
 use super::disruptor::Disruptor;
@@ -51,13 +52,17 @@ impl<'a> Disruptor<'_, 'a> {
                 Err(unfit) => refused.extend(found.nodes.iter().map(|node| (*node, unfit.clone()))),
             }
         }
+        let mut before: Vec<Text> =
+            removed.iter().map(|node| self.model.nodes[*node].name.clone()).collect();
+        before.sort();
         for single in singles.into_iter().filter(|own| !removed.contains(&own.node)) {
             let Single { node, outcome, .. } = single;
             let outcome = diverging.remove(&node).map_or(outcome, Err);
+            let later = |saving| Unconsolidatable::Later { saving, before: before.clone() };
             let reason = match (outcome, refused.remove(&node)) {
-                (Ok(saving), _) if !removed.is_empty() => Unconsolidatable::Later { saving },
+                (Ok(saving), _) if !removed.is_empty() => later(saving),
                 (_, Some(unfit)) => Unconsolidatable::NotLaunchable(unfit),
-                (Ok(saving), None) => Unconsolidatable::Later { saving },
+                (Ok(saving), None) => later(saving),
                 (Err(reason), None) => reason,
             };
             self.block(node, reason.into());

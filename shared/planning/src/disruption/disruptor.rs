@@ -119,25 +119,44 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         let mut reported: BTreeSet<Text> =
             self.blocked.iter().map(|blocked| blocked.node.clone()).collect();
         reported.extend(self.disruptions.iter().flat_map(|own| own.nodes.iter().cloned()));
-        let is_drift = |own: &&PlannedDisruption| own.reason == DisruptionReason::Drifted;
-        let replaced = self.disruptions.iter().find(is_drift);
-        let replaced = replaced.and_then(|own| own.nodes.first()).cloned();
+        let first = self.first_to_go();
         for index in 0..self.candidates.len() {
             let candidate = &self.candidates[index];
             if reported.contains(self.model.nodes[candidate.node].name) {
                 continue;
             }
-            if let Some(reason) = candidate.blocked_by(replaced.as_ref()) {
+            let before = first.clone().or_else(|| self.leaving_beside(candidate.node));
+            if let Some(reason) = candidate.blocked_by(before.as_ref()) {
                 self.block(candidate.node, reason);
             }
         }
+    }
+
+    /// A node that this plan disrupts, before which no drifted node has its turn: the drifted one
+    /// that it replaces, else the first of the others.
+    fn first_to_go(&self) -> Option<Text> {
+        let is_drift = |own: &&PlannedDisruption| own.reason == DisruptionReason::Drifted;
+        let first = self.disruptions.iter().find(is_drift).or_else(|| self.disruptions.first());
+        first.and_then(|own| own.nodes.first()).cloned()
+    }
+
+    /// A node of the same pool that is on its way out, by name.
+    fn leaving_beside(&self, node: NodeIx) -> Option<Text> {
+        let pool = self.model.nodes[node].node_pool.map(|pool| &pool.name)?;
+        let nodes = self.model.nodes.iter().filter(|own| own.is_leaving());
+        let beside = nodes.filter(|own| own.node_pool.is_some_and(|other| other.name == *pool));
+        beside.map(|own| own.name).min().cloned()
     }
 
     /// The plan with everything that was collected, and with where room for virtual pods is kept
     /// instead.
     pub(super) fn finish(mut self, mut plan: Plan, relocated: &BTreeMap<PodIx, Text>) -> Plan {
         self.disruptions.sort_by(|a, b| (a.reason, &a.nodes).cmp(&(b.reason, &b.nodes)));
+        // What held a node back for one reason does not matter once it goes for another.
+        let going: BTreeSet<&Text> = self.disruptions.iter().flat_map(|own| &own.nodes).collect();
+        self.blocked.retain(|own| !going.contains(&own.node));
         self.blocked.sort_by(|a, b| a.node.cmp(&b.node));
+        self.blocked.dedup();
         let saved: UsdPerHour =
             self.disruptions.iter().fold(UsdPerHour::ZERO, |sum, one| sum + one.savings);
         plan.totals.hourly_after = plan.totals.hourly_after - saved;

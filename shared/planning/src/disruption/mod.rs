@@ -20,6 +20,7 @@ mod host_order;
 mod look_ahead;
 mod methods;
 mod replacement;
+mod resident;
 mod score;
 mod static_capacity;
 #[cfg(test)]
@@ -43,6 +44,9 @@ use candidates::candidates;
 use disruptor::Disruptor;
 pub use evictable::evictable;
 use host_order::prefer_remaining_nodes;
+pub use resident::{
+    BudgetLine, Destination, Guard, ResidentExplanation, Situation, explain_resident,
+};
 use score::Scores;
 use trial::Trials;
 

@@ -10,6 +10,7 @@ mod drift_of_instances;
 mod empty;
 mod forced;
 mod look_ahead;
+mod resident;
 mod static_capacity;
 mod validation;
 mod worth;

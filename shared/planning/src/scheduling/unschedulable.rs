@@ -2,7 +2,7 @@
 
 use domain::Text;
 use domain::label;
-use domain::reason::{NodePoolUnfit, PodUnschedulable, VolumeProblem};
+use domain::reason::{NodePoolUnfit, PodUnschedulable, UnmetRequirements, VolumeProblem};
 use domain::settings::MinValuesPolicy;
 
 use crate::feasibility::fit::pool_fit;
@@ -81,8 +81,7 @@ pub(crate) fn pool_reason(
         }
     }
     // Without any alternative the pod's own terms contradict each other.
-    first_unfit
-        .unwrap_or_else(|| NodePoolUnfit::NoInstanceType { requirement: None, offered: "".into() })
+    first_unfit.unwrap_or(NodePoolUnfit::PodContradiction)
 }
 
 /// What the pool's limits leave is too little for any type, or has too few values for `minValues`.
@@ -123,7 +122,8 @@ pub(crate) fn with_subnets(
     unfit: NodePoolUnfit,
 ) -> NodePoolUnfit {
     let is_about_offerings = match &unfit {
-        NodePoolUnfit::NoOffering | NodePoolUnfit::NoInstanceType { requirement: None, .. } => true,
+        NodePoolUnfit::NoOffering => true,
+        NodePoolUnfit::UnmetRequirements(unmet) => **unmet == UnmetRequirements::NotSold,
         NodePoolUnfit::Label { key, .. } => &**key == label::ZONE,
         _ => false,
     };

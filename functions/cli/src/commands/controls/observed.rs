@@ -11,6 +11,7 @@ use crate::args::controls::DiffArgs;
 use crate::commands::CommandError;
 use crate::console;
 use crate::status::Status;
+use crate::view::money::Savings;
 
 /// `outrigger diff --observed`.
 pub(crate) fn diff(args: &DiffArgs) -> Result<Status, CommandError> {
@@ -27,7 +28,7 @@ fn shown(observations: &[Observation]) -> String {
     let mut text = String::new();
     for observation in observations {
         // Writing to a string never fails.
-        let _ = writeln!(text, "{} at {}", observation.function, observation.at);
+        let _ = writeln!(text, "{} at {:.0}", observation.function, observation.at);
         let lines = lines(observation);
         if lines.is_empty() {
             text.push_str("  nothing to do\n");
@@ -71,7 +72,7 @@ fn disrupted(disruption: &ObservedDisruption) -> String {
         [] => String::new(),
         own => format!(", replaced by {}", own.iter().map(launched).collect::<Vec<_>>().join(", ")),
     };
-    format!("- {} ({reason}){replaced}, saves {}", nodes.join(", "), usd(*savings))
+    format!("- {} ({reason}){replaced}, {}", nodes.join(", "), Savings(*savings))
 }
 
 fn usd(price: UsdPerHour) -> String {
@@ -117,7 +118,7 @@ mod tests {
         };
         let expected = "provisioning at 1970-01-01T00:00:00Z\n  \
                         + m5.large spot in eu-west-1a from NodePool default, $0.0400/h for 1 pod\n  \
-                        - node-a (Empty), saves $0.0960/h\n";
+                        - node-a (Empty), saves $0.0960/h ($70.08 a month)\n";
         assert_eq!(shown(&[observation]), expected);
     }
 }

@@ -14,6 +14,7 @@ use super::place::{Place, Values, block_on};
 use crate::args::controls::{
     EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, SwitchPlace, TakeOverArgs,
 };
+use crate::clock;
 use crate::commands::CommandError;
 use crate::console;
 use crate::status::Status;
@@ -67,7 +68,7 @@ pub(crate) fn fuses(args: &FusesArgs) -> Result<Status, CommandError> {
 
 /// `outrigger end-orphans`.
 pub(crate) fn end_orphans(args: &EndOrphansArgs) -> Result<Status, CommandError> {
-    let until = Timestamp::now() + SignedDuration::from_mins(args.minutes.into());
+    let until = clock::now() + SignedDuration::from_mins(args.minutes.into());
     let values = Values::from([(END_ORPHANS_UNTIL, Some(until.to_string().into()))]);
     set(&args.place, &values, &format!("instances without a claim are terminated until {until}"))
 }

@@ -86,7 +86,7 @@ impl From<&NotDisruptable> for BlockedCode {
             NotDisruptable::NotInitialized => Code::NotInitialized,
             NotDisruptable::Nominated => Code::Nominated,
             NotDisruptable::Budget { .. } => Code::DisruptionBudget,
-            NotDisruptable::ConsolidateAfter(_) => Code::ConsolidateAfter,
+            NotDisruptable::ConsolidateAfter { .. } => Code::ConsolidateAfter,
             NotDisruptable::Policy(..) => Code::ConsolidationPolicy,
             NotDisruptable::NoNodePool(_) => Code::NodePoolNotFound,
             NotDisruptable::UnknownPrice => Code::PriceUnknown,

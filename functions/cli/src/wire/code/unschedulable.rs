@@ -72,7 +72,11 @@ pub(crate) enum NodePoolCode {
     LabelMismatch,
     /// The pod may run in one zone only, in which the EC2NodeClass has no subnet.
     NoSubnet,
-    /// Requirements alone leave no instance type.
+    /// No instance type meets what the NodePool itself requires.
+    NodePoolRequirementsUnmet,
+    /// The pod's own requirements contradict each other.
+    PodRequirementsConflict,
+    /// The pod's requirements leave no instance type.
     NoInstanceType,
     /// Instance types would do, and none can be launched where the pod may run.
     NoOffering,
@@ -140,6 +144,8 @@ impl From<&NodePoolUnfit> for NodePoolCode {
             NodePoolUnfit::UndefinedLabel { .. } => Self::UndefinedLabel,
             NodePoolUnfit::Label { .. } => Self::LabelMismatch,
             NodePoolUnfit::NoSubnet { .. } => Self::NoSubnet,
+            NodePoolUnfit::UnmetRequirements(_) => Self::NodePoolRequirementsUnmet,
+            NodePoolUnfit::PodContradiction => Self::PodRequirementsConflict,
             NodePoolUnfit::NoInstanceType { .. } => Self::NoInstanceType,
             NodePoolUnfit::NoOffering => Self::NoOffering,
             NodePoolUnfit::TooSmall { .. } => Self::InsufficientResources,

@@ -10,7 +10,7 @@ use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
 use jsonschema::Validator;
 use manifests::Source;
-use planning::explain::{explain_claim, explain_pod};
+use planning::explain::{explain_claim, explain_pod, explain_resident};
 use serde::Serialize;
 use serde_json::json;
 
@@ -267,7 +267,9 @@ fn documents_of_every_conformance_scenario_are_valid() {
                 continue;
             };
             let explanation = explain_pod(&snapshot, key);
-            let document = PodDocument::new(pod, &plan, explanation.as_ref(), remarks(&snapshot));
+            let resident = explain_resident(&snapshot, &plan, key);
+            let (explanation, resident) = (explanation.as_ref(), resident.as_ref());
+            let document = PodDocument::new(pod, &plan, explanation, resident, remarks(&snapshot));
             assert_valid(&pods, document, &name);
         }
         for node in &snapshot.objects.nodes {

@@ -2,6 +2,7 @@
 
 use domain::SignedDuration;
 use domain::label::DO_NOT_DISRUPT;
+use domain::pdb::PdbRefusal;
 use domain::pod::DoNotDisrupt;
 use domain::reason::NotDisruptable;
 
@@ -61,7 +62,11 @@ fn a_pdb_that_allows_nothing_blocks_the_node() {
     check_disrupted(&world.clone().pdb(pdb("other", ("app", "other"), 0)));
     assert_eq!(
         world.pdb(pdb("web", ("app", "web"), 0)).blocked("n1"),
-        NotDisruptable::Pdb { pod: pod_key("a"), budget: "default/web".into() }
+        NotDisruptable::Pdb {
+            pod: pod_key("a"),
+            budget: "default/web".into(),
+            refusal: PdbRefusal::NoneAllowed { healthy: 1, desired: 1 },
+        }
     );
 }
 
@@ -71,7 +76,11 @@ fn a_pod_with_two_pdbs_cannot_be_evicted() {
         holding(pod("a")).pdb(pdb("one", ("app", "web"), 1)).pdb(pdb("two", ("app", "web"), 1));
     assert_eq!(
         world.blocked("n1"),
-        NotDisruptable::Pdb { pod: pod_key("a"), budget: "default/one and default/two".into() }
+        NotDisruptable::Pdb {
+            pod: pod_key("a"),
+            budget: "default/one and default/two".into(),
+            refusal: PdbRefusal::Several,
+        }
     );
 }
 

@@ -6,7 +6,7 @@ use domain::pdb::CountOrPercent::{Count, Percent};
 use domain::reason::{BudgetSum, DisruptionReason, NotDisruptable};
 use domain::taint::Taint;
 
-use crate::testing::{Cluster, budget, cluster, disrupted_for, node, pod};
+use crate::testing::{Cluster, budget, cluster, disrupted_for, node, node_pool_with, pod};
 
 /// `count` empty nodes.
 fn empty_nodes(count: usize, budgets: &[Budget]) -> Cluster {
@@ -81,7 +81,7 @@ fn what_a_budget_blocks_is_reported() {
             node_pool: "default".into(),
             reason: DisruptionReason::Empty,
             allowed: 1,
-            sum: Some(BudgetSum { nodes: Count(1), total: 2, unavailable: 0 }),
+            sum: Some(BudgetSum { nodes: Count(1), total: 2, unavailable: 0, taken: 1 }),
         }
     );
 }
@@ -92,9 +92,22 @@ fn what_a_budget_allows_is_said_as_a_sum() {
     let world = empty_nodes(21, &[budget(Percent(10))]).node(leaving);
     assert_eq!(
         world.blocked("n5").to_string(),
-        "the budgets of NodePool default allow 2 Empty disruptions now: 10% of 22 nodes are 3, 1 \
-         is leaving or not ready"
+        "the budgets of NodePool default allow 2 Empty disruptions now: 10% of 22 nodes = 3, 1 \
+         leaving or not ready, 2 taken by this plan"
     );
+}
+
+#[test]
+fn a_node_that_goes_for_one_reason_is_not_kept_for_another() {
+    let of_empty = Budget { reasons: Some(vec![DisruptionReason::Empty]), ..budget(Count(0)) };
+    let relabelled =
+        node_pool_with("default", |template| _ = template.labels.insert("a".into(), "b".into()));
+    let world = empty_nodes(1, &[]).pool(relabelled).default_pool(|pool| {
+        pool.disruption.budgets = vec![of_empty];
+    });
+    let plan = world.plan();
+    assert_eq!(disrupted_for(&plan, DisruptionReason::Drifted).len(), 1);
+    assert_eq!(plan.blocked, [], "budgets keep it from going as empty, and it goes as drifted");
 }
 
 #[test]

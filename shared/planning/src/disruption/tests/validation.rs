@@ -3,7 +3,7 @@
 use domain::SignedDuration;
 use domain::label::DO_NOT_DISRUPT;
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
-use domain::pdb::CountOrPercent;
+use domain::pdb::{CountOrPercent, PdbRefusal};
 use domain::plan::PlannedDisruption;
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::resource::CPU;
@@ -115,7 +115,11 @@ fn a_command_for_several_nodes_is_valid_as_a_whole_or_not_at_all() {
     assert_eq!(blocked.disruption().nodes, [command.nodes[0].clone()]);
     assert_eq!(
         validate(&blocked.0, &command),
-        Err(NotDisruptable::Pdb { pod: pod_key("b"), budget: "default/web".into() })
+        Err(NotDisruptable::Pdb {
+            pod: pod_key("b"),
+            budget: "default/web".into(),
+            refusal: PdbRefusal::NoneAllowed { healthy: 1, desired: 1 },
+        })
     );
 }
 
@@ -146,7 +150,13 @@ fn what_blocks_a_node_now_is_the_reason() {
             NeverOr::After(SignedDuration::from_mins(5));
         snapshot.node_claims[0].status.last_pod_event = Some(minutes_ago(1));
     });
-    assert_eq!(validate(&busy.0, &command), Err(NotDisruptable::ConsolidateAfter("300s".into())));
+    let (wait, left) = (SignedDuration::from_mins(5), SignedDuration::from_mins(4));
+    let waits = NotDisruptable::ConsolidateAfter { wait, left };
+    assert_eq!(
+        waits.to_string(),
+        "consolidateAfter is 5m, and since a pod came or went 4m of it are left"
+    );
+    assert_eq!(validate(&busy.0, &command), Err(waits));
 }
 
 #[test]

@@ -335,7 +335,13 @@ fn a_node_left_for_a_later_command_says_what_it_would_save() {
     let world = two_removable()
         .default_pool(|pool| pool.disruption.budgets = vec![budget(CountOrPercent::Count(1))]);
     let saving = usd(0.10);
-    assert_eq!(unconsolidatable(&world, "cheap"), Unconsolidatable::Later { saving });
+    let later = unconsolidatable(&world, "cheap");
+    let before = world.disruption().nodes;
+    assert_eq!(
+        later.to_string(),
+        format!("it can go and would save {saving}: {} goes first", before[0])
+    );
+    assert_eq!(later, Unconsolidatable::Later { saving, before });
 }
 
 #[test]

@@ -12,6 +12,7 @@ use domain::requirement::Requirements;
 use domain::snapshot::ClusterSnapshot;
 
 use super::launchable::{Compatible, Pool, PoolType, Purchase, TypeOffering};
+use super::unmet::Unmet;
 use crate::ids::{
     Idx, IndexVec, PoolIx, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet,
 };
@@ -77,16 +78,23 @@ impl<'a> Builder<'a, '_> {
                 Some(self.pool_type(instance_type, &own, overhead, offerings))
             })
             .collect();
+        let has_no_node = has_no_node(&own, &types);
+        let unmet = || {
+            let (snapshot, key_kinds) = (self.snapshot, self.key_kinds);
+            Unmet { snapshot, key_kinds, node_pool, own: &own, offered }.reason()
+        };
         Pool {
             index,
             node_pool,
+            unfit: unfit(node_pool).or_else(|| {
+                has_no_node.then(|| NodePoolUnfit::UnmetRequirements(Box::new(unmet())))
+            }),
+            has_no_node,
             all: self.everything(&own, types.len(), purchases.len(), sets),
             min_values: own
                 .iter()
                 .filter_map(|(key, rule)| rule.min_values.map(|wanted| (key.clone(), wanted)))
                 .collect(),
-            unfit: unfit(node_pool, has_no_node(&own, &types)),
-            has_no_node: has_no_node(&own, &types),
             types,
             own,
             purchases,
@@ -264,18 +272,15 @@ fn index_of(purchases: &mut IndexVec<PurchaseIx, Purchase>, offering: &Offering)
     })
 }
 
-/// Why the pool can launch nothing, whichever the pod.
-fn unfit(node_pool: &NodePool, has_no_node: bool) -> Option<NodePoolUnfit> {
+/// Why the pool launches nothing for pending pods, whatever its requirements are.
+fn unfit(node_pool: &NodePool) -> Option<NodePoolUnfit> {
     if node_pool.is_deleting {
         return Some(NodePoolUnfit::Deleting);
     }
     if node_pool.replicas.is_some() {
         return Some(NodePoolUnfit::Static);
     }
-    if node_pool.ready == Some(false) {
-        return Some(NodePoolUnfit::NotReady);
-    }
-    has_no_node.then(|| NodePoolUnfit::NoInstanceType { requirement: None, offered: "".into() })
+    (node_pool.ready == Some(false)).then_some(NodePoolUnfit::NotReady)
 }
 
 /// Whether no node could meet the pool's own requirements: none is sold, they contradict each

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
 use domain::label;
+use domain::nearest::nearest;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::ValueSet;
 
@@ -183,9 +184,17 @@ impl Pool<'_> {
         let meeting = memo.types_meeting(self, &combined, sets);
         if left.types.is_disjoint(&meeting) {
             let wanted = sets.get(rule.set);
+            let values = self.values_among(&left.types, &rule.key);
+            let near: BTreeSet<&str> = wanted
+                .as_list()
+                .into_iter()
+                .flatten()
+                .flat_map(|value| nearest(value, values.iter().copied(), 1))
+                .collect();
             return Err(NodePoolUnfit::NoInstanceType {
-                requirement: Some(format!("{} {wanted}", rule.key).into()),
-                offered: self.offered_values(&left.types, &rule.key),
+                requirement: format!("{} {wanted}", rule.key).into(),
+                offered: a_few_of(&values),
+                nearest: near.into_iter().map(Text::from).collect(),
             });
         }
         left.types.intersect_with(&meeting);
@@ -198,22 +207,13 @@ impl Pool<'_> {
         Ok(())
     }
 
-    /// What types have of a label, a few values of many.
-    fn offered_values(&self, types: &TypeSet, key: &Text) -> Text {
-        const SHOWN_MAX: usize = 6;
-        let values: BTreeSet<&str> = types
+    /// What types have of a label.
+    fn values_among(&self, types: &TypeSet, key: &Text) -> BTreeSet<&str> {
+        types
             .iter()
             .flat_map(|index| self.types[index].instance_type.labels.get(key).into_iter().flatten())
             .map(|value| &**value)
-            .collect();
-        if values.is_empty() {
-            return "no such label".into();
-        }
-        let shown: Vec<&str> = values.iter().copied().take(SHOWN_MAX).collect();
-        match values.len() - shown.len() {
-            0 => shown.join(", ").into(),
-            more => format!("{} and {more} more values", shown.join(", ")).into(),
-        }
+            .collect()
     }
 
     fn has_several_values(&self, key: &Text) -> bool {
@@ -302,6 +302,19 @@ impl Pool<'_> {
             types.intersect_with(&memo.viable(self, zones, purchases));
         }
         (!types.is_empty()).then_some(Compatible { types, zones, purchases, open })
+    }
+}
+
+/// Values as a list that ends after a few.
+fn a_few_of(values: &BTreeSet<&str>) -> Text {
+    const SHOWN_MAX: usize = 6;
+    if values.is_empty() {
+        return "no such label".into();
+    }
+    let shown: Vec<&str> = values.iter().copied().take(SHOWN_MAX).collect();
+    match values.len() - shown.len() {
+        0 => shown.join(", ").into(),
+        more => format!("{} and {more} more values", shown.join(", ")).into(),
     }
 }
 

@@ -7,6 +7,7 @@ mod build;
 mod compatible;
 mod launchable;
 mod price;
+mod unmet;
 
 pub(crate) use build::pools;
 pub(crate) use launchable::{

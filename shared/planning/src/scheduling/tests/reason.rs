@@ -1,10 +1,10 @@
 //! Why a pod has no place, in the words that users read.
 
 use domain::instance_type::CapacityType;
-use domain::label::{ARCH, CAPACITY_TYPE, HOSTNAME, NODE_POOL, ZONE};
+use domain::label::{ARCH, CAPACITY_TYPE, HOSTNAME, NODE_POOL, REGION, ZONE};
 use domain::node_pool::NodePool;
 use domain::reason::{NodePoolUnfit, PodUnschedulable};
-use domain::requirement::Operator;
+use domain::requirement::{Operator, Requirement};
 use domain::resource::{CPU, Resources};
 use domain::taint::TaintEffect;
 
@@ -71,8 +71,80 @@ fn the_requirement_that_leaves_no_type_is_named() {
         pod("a").on_nodes_with(ARCH, "riscv64"),
         "no instance type is left by kubernetes.io/arch In riscv64: they have amd64, arm64",
     );
-    let impossible = node_pool_of("default", &[requirement(ARCH, Operator::In, &["riscv64"])]);
-    check(cluster().pool(impossible), pod("a"), "no instance type meets its own requirements");
+    check(
+        cluster(),
+        pod("a").on_nodes_with(ARCH, "amd46"),
+        "no instance type is left by kubernetes.io/arch In amd46: did you mean amd64?",
+    );
+}
+
+/// Why pool `default` with these requirements cannot host any pod.
+#[track_caller]
+fn check_own(requirements: &[Requirement], text: &str) {
+    let types = [("m7i.large", "m7i", "2"), ("m7i.xlarge", "m7i", "4"), ("c7g.large", "c7g", "2")];
+    let types = types.map(|(name, family, cpus)| {
+        let mut one = instance_type(name, cpus.parse().unwrap(), 0.10);
+        let arch = if family == "c7g" { "arm64" } else { "amd64" };
+        let labels = [("family", family), ("category", &family[..1]), ("cpu", cpus), (ARCH, arch)];
+        for (key, value) in labels {
+            one.labels.insert(key.into(), vec![value.into()]);
+        }
+        one
+    });
+    let world = cluster()
+        .selling(types.into())
+        .pool(node_pool_of("default", requirements))
+        .with(|snapshot| snapshot.instance_types.region = Some("us-test-1".into()));
+    check(world, pod("a"), text);
+}
+
+#[test]
+fn a_pools_requirement_that_no_type_meets_is_named_with_what_comes_nearest() {
+    let own = |key, values: &[&str]| [requirement(key, Operator::In, values)];
+    check_own(&own("cpu", &["c", "m"]), "no instance type has cpu c or m: did you mean category?");
+    check_own(&own("family", &["m7ii"]), "no instance type has family m7ii: did you mean m7i?");
+    check_own(&own("cpu", &["3"]), "no instance type has cpu 3: the nearest are 2 and 4");
+    check_own(
+        &[requirement("cpu", Operator::Gt, &["16"])],
+        "no instance type has cpu Gt 16: the nearest is 4",
+    );
+    check_own(
+        &own(ARCH, &["riscv64"]),
+        "no instance type has kubernetes.io/arch riscv64: there is amd64 and arm64",
+    );
+    check_own(
+        &own(ZONE, &["eu-west-1a"]),
+        "region us-test-1 has no zone eu-west-1a: there is a, b and c",
+    );
+    check_own(
+        &own(CAPACITY_TYPE, &["ondemand"]),
+        "nothing is sold with karpenter.sh/capacity-type ondemand: did you mean on-demand?",
+    );
+    check_own(
+        &own(REGION, &["eu-west-1"]),
+        "region us-test-1 is planned for, and it requires topology.kubernetes.io/region eu-west-1",
+    );
+}
+
+#[test]
+fn a_pools_requirements_that_exclude_each_other_are_named() {
+    check_own(
+        &[is("family", "m7i"), is(ARCH, "arm64")],
+        "its requirements leave no instance type: it requires kubernetes.io/arch In arm64, and \
+         those left by family In m7i have amd64",
+    );
+    check_own(
+        &[is("family", "m7i"), is("family", "c7g")],
+        "its requirements leave no value of family: In m7i and In c7g",
+    );
+    check_own(
+        &[is(HOSTNAME, "n1")],
+        "it requires kubernetes.io/hostname, which no node has before it is launched",
+    );
+    check_own(
+        &[is("family", "m7i"), is(CAPACITY_TYPE, "on-demand"), is(ZONE, "d")],
+        "region us-test-1 has no zone d: there is a, b and c",
+    );
 }
 
 #[test]
