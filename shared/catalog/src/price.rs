@@ -70,10 +70,10 @@ pub fn on_demand(list_price: UsdPerHour, region: &str) -> UsdPerHour {
     UsdPerHour::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
-/// What the catalogue's prices of a region are.
+/// What the embedded catalogue's prices of a region are.
 pub fn pricing(region: &str) -> Pricing {
     let source = if region == PRICED_REGION { PriceSource::Listed } else { PriceSource::Estimated };
-    Pricing { source, as_of: Some(PRICED_IN.into()) }
+    Pricing { source, spot: PriceSource::Estimated, as_of: Some(PRICED_IN.into()) }
 }
 
 /// How far zones' spot prices lie from the type's, at most, in thousandths.

@@ -14,8 +14,10 @@ pub(crate) struct PricingDocument {
     /// The day or month that prices are of, as ISO 8601 writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<Text>,
-    /// `listed`, `estimated` or `imported`.
+    /// Of on-demand prices: `listed`, `estimated` or `imported`.
     source: &'static str,
+    /// Of spot prices: `estimated` or `imported`.
+    spot_source: &'static str,
     /// The same in a sentence.
     note: String,
 }
@@ -26,6 +28,7 @@ impl From<&PriceNote> for PricingDocument {
             region: prices.region.clone(),
             as_of: prices.pricing.as_of.clone(),
             source: prices.pricing.source.into(),
+            spot_source: prices.pricing.spot.into(),
             note: prices.to_string(),
         }
     }

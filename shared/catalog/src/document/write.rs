@@ -19,6 +19,10 @@ pub fn write(types: &InstanceTypes, name: &str) -> Value {
     }
     let source: &str = types.pricing.source.into();
     let mut pricing = Map::from_iter([("source".to_owned(), json!(source))]);
+    if types.pricing.spot != super::usual_spot_source(types.pricing.source) {
+        let spot: &str = types.pricing.spot.into();
+        pricing.insert("spotSource".to_owned(), json!(spot));
+    }
     if let Some(as_of) = &types.pricing.as_of {
         pricing.insert("asOf".to_owned(), json!(**as_of));
     }
