@@ -19,6 +19,27 @@ All that a plan depends on, from a live cluster:
   no,po,ds,deploy,sts,rs,jobs,pdb,pvc,pv,sc,csinodes,ns,pc,nodepools,ec2nodeclasses,nodeclaims
 and nodeoverlays, capacitybuffers and scaledobjects where the cluster has those kinds.";
 
+/// The commands of AWS whose output makes a catalogue.
+const IMPORTED: &str = "\
+What to import, with a region of your own:
+  region=eu-west-1
+  aws ec2 describe-instance-types --region $region > types.json
+  aws ec2 describe-instance-type-offerings --region $region \\
+    --location-type availability-zone > offerings.json
+  aws ec2 describe-spot-price-history --region $region \\
+    --product-descriptions Linux/UNIX \\
+    --start-time $(date -u +%FT%TZ) > spot.json
+  aws pricing get-products --region us-east-1 \\
+    --service-code AmazonEC2 --filters \\
+    Type=TERM_MATCH,Field=regionCode,Value=$region \\
+    Type=TERM_MATCH,Field=operatingSystem,Value=Linux \\
+    Type=TERM_MATCH,Field=preInstalledSw,Value=NA \\
+    Type=TERM_MATCH,Field=capacitystatus,Value=Used \\
+    Type=TERM_MATCH,Field=marketoption,Value=OnDemand > prices.json
+  outrigger catalog import -f types.json offerings.json spot.json \\
+    prices.json > catalog.json
+(The price list is asked for in us-east-1, eu-central-1 or ap-south-1, whichever region it is of.)";
+
 /// Gives an EKS cluster the nodes that its pods need, from outside the cluster.
 ///
 /// Without a command it runs a bundled scenario and shows what happens.
@@ -40,7 +61,8 @@ pub(crate) enum Command {
     /// Give every reason behind one decision
     #[command(after_help = EVERYTHING)]
     Explain(ExplainArgs),
-    /// List the instance types as the scheduler sees them
+    /// List the instance types as the scheduler sees them, or import a catalogue with exact prices
+    #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
     Catalog(CatalogArgs),
     /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
     Convert(ConvertArgs),
@@ -306,6 +328,41 @@ pub(crate) struct CatalogArgs {
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = CatalogFormat::Table)]
     pub(crate) output: CatalogFormat,
+    #[command(subcommand)]
+    pub(crate) command: Option<CatalogCommand>,
+}
+
+/// What to do with a catalogue other than to list it.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CatalogCommand {
+    /// Make an InstanceCatalog with exact prices from what the AWS CLI prints
+    ///
+    /// Every file may hold any of the four lists, and any number of pages of it, as JSON or YAML:
+    /// what it is shows in its content. On-demand prices there must be; for what else is missing
+    /// something stands in, and a warning says what. Rows of another region are refused. The
+    /// catalogue is printed as JSON, for --catalog of other commands.
+    #[command(after_help = IMPORTED)]
+    Import(ImportArgs),
+}
+
+/// `outrigger catalog import`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Files that the AWS CLI printed; - reads standard input
+    #[arg(
+        short = 'f',
+        long = "filename",
+        value_name = "FILE|DIR",
+        num_args = 1..,
+        required = true
+    )]
+    pub(crate) files: Vec<PathBuf>,
+    /// A file with the EC2NodeClass that the types are seen through
+    #[arg(long = "nodeclass", value_name = "FILE")]
+    pub(crate) node_class: Option<PathBuf>,
+    /// The region of the catalogue; the zones of the files say it without it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
 }
 
 /// How to print a catalogue.

@@ -5,6 +5,7 @@ pub(crate) mod controls;
 pub(crate) mod convert;
 mod error;
 pub(crate) mod explain;
+mod import;
 pub(crate) mod plan;
 mod scenario;
 pub(crate) mod simulate;

@@ -1,11 +1,13 @@
 //! `outrigger catalog`: the instance types as the scheduler sees them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use domain::instance_type::{InstanceType, InstanceTypes};
+use domain::node_class::Ec2NodeClass;
 
-use crate::args::{CatalogArgs, CatalogFormat};
+use crate::args::{CatalogArgs, CatalogCommand, CatalogFormat};
 use crate::commands::CommandError;
 use crate::snapshot_source::{self, catalog_file, embedded};
 use crate::status::Status;
@@ -16,19 +18,10 @@ use crate::{console, input, text};
 
 /// Reads or computes the catalogue, filters it by the named types, and prints it.
 pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
-    let mut status = Status::Done;
-    let mut node_classes = Vec::new();
-    if let Some(path) = &args.node_class {
-        let objects = manifests::read(&input::sources(std::slice::from_ref(path))?);
-        snapshot_source::print_problems(&objects);
-        if !objects.errors.is_empty() {
-            status = Status::BadInput;
-        }
-        node_classes = snapshot_source::node_classes(&objects);
-        if node_classes.is_empty() && status == Status::Done {
-            return Err(CommandError::NoNodeClass(path.display().to_string()));
-        }
+    if let Some(CatalogCommand::Import(args)) = &args.command {
+        return super::import::run(args);
     }
+    let (node_classes, status) = node_classes(args.node_class.as_deref())?;
     let instance_types = match &args.catalog {
         Some(path) => catalog_file(path)?,
         None => embedded(&node_classes, args.region.as_deref())?,
@@ -69,6 +62,21 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     };
     console::write(&output)?;
     Ok(status)
+}
+
+/// The node classes in the file of `--nodeclass`, and how well it could be read.
+pub(super) fn node_classes(
+    path: Option<&Path>,
+) -> Result<(Vec<Ec2NodeClass>, Status), CommandError> {
+    let Some(path) = path else { return Ok((Vec::new(), Status::Done)) };
+    let objects = manifests::read(&input::sources(&[path.to_owned()])?);
+    snapshot_source::print_problems(&objects);
+    let status = if objects.errors.is_empty() { Status::Done } else { Status::BadInput };
+    let node_classes = snapshot_source::node_classes(&objects);
+    if node_classes.is_empty() && status == Status::Done {
+        return Err(CommandError::NoNodeClass(path.display().to_string()));
+    }
+    Ok((node_classes, status))
 }
 
 fn is_selected(patterns: &[String], name: &str) -> bool {

@@ -6,6 +6,7 @@
 )]
 
 mod convert;
+mod import;
 #[cfg(feature = "live")]
 mod live;
 mod plan;
