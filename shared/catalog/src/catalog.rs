@@ -133,6 +133,7 @@ impl Catalog {
         InstanceTypes {
             region: Some(options.region.clone()),
             pricing: options.pricing.clone(),
+            fargate: Some(price::fargate(&options.region)),
             zone_ids: subnets
                 .filter_map(|subnet| Some((subnet.zone.clone(), subnet.zone_id.clone()?)))
                 .collect(),

@@ -23,6 +23,7 @@ use domain::label;
 use domain::resource::Resources;
 
 use crate::error::{CatalogError, FieldProblem};
+use crate::price;
 use crate::text::Texts;
 use field::{Members, Path, Place};
 
@@ -85,7 +86,9 @@ pub fn from_value(document: &Value<'_>) -> Result<InstanceTypes, CatalogError> {
         return Err(list_path.error(FieldProblem::Duplicate(pair[0].name.to_string())));
     }
     let by_node_class = BTreeMap::new();
-    Ok(InstanceTypes { region, pricing, zone_ids, default: Arc::new(types), by_node_class })
+    let fargate = Some(price::fargate(region.as_deref().unwrap_or(price::PRICED_REGION)));
+    let default = Arc::new(types);
+    Ok(InstanceTypes { region, pricing, fargate, zone_ids, default, by_node_class })
 }
 
 /// `spec.pricing`: what the catalogue says of its prices.

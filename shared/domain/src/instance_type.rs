@@ -7,6 +7,7 @@ use std::sync::Arc;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::Text;
+use crate::fargate::FargateRates;
 use crate::money::UsdPerHour;
 use crate::resource::Resources;
 
@@ -138,6 +139,8 @@ pub struct InstanceTypes {
     pub region: Option<Text>,
     /// Where prices come from.
     pub pricing: Pricing,
+    /// What Fargate charges in the region; `None` where that is not known.
+    pub fargate: Option<FargateRates>,
     /// Zone ids by zone name, where they are known.
     pub zone_ids: BTreeMap<Text, Text>,
     /// What node classes see that are not listed apart, by type name.

@@ -5,8 +5,36 @@
 //! (<https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html>), those of older
 //! tools with `node.kubernetes.io/lifecycle`.
 
+use crate::fargate::is_fargate;
 use crate::instance_type::{CapacityType, InstanceType, Offering};
 use crate::label::{self, Labels};
+
+/// How a node is paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NodeCapacityType {
+    /// As an instance of EC2.
+    Instance(CapacityType),
+    /// As a node of Fargate, by the size of its pod.
+    Fargate,
+}
+
+impl NodeCapacityType {
+    /// How a node with these labels is paid for; `None` where they do not say.
+    pub fn of(labels: &Labels) -> Option<Self> {
+        if is_fargate(labels) {
+            return Some(Self::Fargate);
+        }
+        capacity_type_of(labels).map(Self::Instance)
+    }
+
+    /// `spot`, `on-demand`, `reserved` or `fargate`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Instance(own) => own.as_str(),
+            Self::Fargate => label::FARGATE,
+        }
+    }
+}
 
 /// How a node was bought; `None` where its labels do not say.
 pub fn capacity_type_of(labels: &Labels) -> Option<CapacityType> {
@@ -64,6 +92,16 @@ mod tests {
         assert_eq!(of("node.kubernetes.io/lifecycle", "normal"), Some(CapacityType::OnDemand));
         assert_eq!(of("eks.amazonaws.com/capacityType", "BORROWED"), None);
         assert_eq!(capacity_type_of(&Labels::new()), None);
+    }
+
+    #[test]
+    fn nodes_of_fargate_are_no_instances() {
+        let fargate = labels(&[("eks.amazonaws.com/compute-type", "fargate")]);
+        assert_eq!(NodeCapacityType::of(&fargate), Some(NodeCapacityType::Fargate));
+        assert_eq!(capacity_type_of(&fargate), None);
+        let spot = labels(&[(label::CAPACITY_TYPE, "spot"), (label::COMPUTE_TYPE, "auto")]);
+        assert_eq!(NodeCapacityType::of(&spot).map(NodeCapacityType::as_str), Some("spot"));
+        assert_eq!(NodeCapacityType::of(&Labels::new()), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use catalog::price::PRICED_REGION;
 use catalog::{Catalog, CatalogOptions};
 use domain::Text;
 use domain::instance_type::InstanceTypes;
@@ -118,6 +119,8 @@ pub(super) fn take_given(
             }
         }
     }
+    let region = types.region.as_deref().unwrap_or(PRICED_REGION);
+    types.fargate = Some(catalog::price::fargate(region));
     snapshot.instance_types = types;
     Chosen { said_by, warnings }
 }

@@ -1,8 +1,8 @@
 //! Nodes in JSON documents.
 
 use domain::Text;
-use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
+use domain::node_offering::NodeCapacityType;
 use serde::Serialize;
 
 use crate::view::node_row::{NodeRow, Usage};
@@ -15,6 +15,7 @@ pub(crate) struct NodeDocument {
     node_pool: Option<Text>,
     instance_type: Option<Text>,
     zone: Option<Text>,
+    /// `spot`, `on-demand`, `reserved` or `fargate`.
     capacity_type: Option<&'static str>,
     cpu_millis: UsageDocument,
     memory_bytes: UsageDocument,
@@ -59,7 +60,7 @@ impl From<&NodeRow> for NodeDocument {
             node_pool: node_pool.clone(),
             instance_type: instance_type.clone(),
             zone: zone.clone(),
-            capacity_type: capacity_type.map(CapacityType::as_str),
+            capacity_type: capacity_type.map(NodeCapacityType::as_str),
             cpu_millis: (*cpu).into(),
             memory_bytes: (*memory).into(),
             pods: *pods,
