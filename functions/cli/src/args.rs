@@ -322,7 +322,7 @@ pub(crate) struct CatalogArgs {
     /// An InstanceCatalog to show, instead of the embedded one
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
-    /// The region to show
+    /// The region to show; subnets of the EC2NodeClass say it without it
     #[arg(long, value_name = "NAME")]
     pub(crate) region: Option<String>,
     /// How to print it

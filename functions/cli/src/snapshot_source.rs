@@ -11,7 +11,7 @@ mod source;
 
 pub(crate) use error::SnapshotError;
 pub(crate) use files::print_problems;
-pub(crate) use instance_types::{catalog_file, check_region, embedded};
+pub(crate) use instance_types::{Chosen, catalog_file, check_region, embedded};
 pub(crate) use node_classes::node_classes;
 pub(crate) use source::{LoadedSnapshot, SnapshotSource};
 

@@ -9,7 +9,7 @@ use domain::node_class::Ec2NodeClass;
 
 use crate::args::{CatalogArgs, CatalogCommand, CatalogFormat};
 use crate::commands::CommandError;
-use crate::snapshot_source::{self, catalog_file, embedded};
+use crate::snapshot_source::{self, Chosen, catalog_file, embedded};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::pricing::{PriceNote, SaidBy};
@@ -22,9 +22,15 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
         return super::import::run(args);
     }
     let (node_classes, status) = node_classes(args.node_class.as_deref())?;
-    let instance_types = match &args.catalog {
-        Some(path) => catalog_file(path)?,
-        None => embedded(&node_classes, args.region.as_deref())?,
+    let (instance_types, said_by) = if let Some(path) = &args.catalog {
+        (catalog_file(path)?, SaidBy::Catalog)
+    } else {
+        let (types, Chosen { said_by, warnings }) =
+            embedded(&node_classes, args.region.as_deref())?;
+        for warning in &warnings {
+            console::warning(warning);
+        }
+        (types, said_by)
     };
     let class = node_classes.first().map_or("default", |class| &*class.name);
     let shown: Vec<InstanceType> = instance_types
@@ -42,11 +48,6 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     }
     let output = match args.output {
         CatalogFormat::Table => {
-            let said_by = match (&args.catalog, &args.region) {
-                (Some(_), _) => SaidBy::Catalog,
-                (None, Some(_)) => SaidBy::Option,
-                (None, None) => SaidBy::Nothing,
-            };
             let prices = PriceNote::of(&instance_types, said_by);
             let table = text::catalog::catalog(&shown, Canvas::of_stdout());
             format!("{table}\n{prices}\n")
