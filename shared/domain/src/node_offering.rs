@@ -8,6 +8,7 @@
 use crate::fargate::is_fargate;
 use crate::instance_type::{CapacityType, InstanceType, Offering};
 use crate::label::{self, Labels};
+use crate::money::UsdPerHour;
 
 /// How a node is paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,12 +58,14 @@ pub fn capacity_type_of(labels: &Labels) -> Option<CapacityType> {
 ///
 /// In a zone in which the type is not listed, such as a Local Zone, or one that a catalogue lacks,
 /// an on-demand node is priced like those in other zones: on-demand prices are the same in all of a
-/// region's.
+/// region's. An offering that is not available at no price stands for one whose price is not known,
+/// and prices no node.
 pub fn offering_of<'a>(labels: &Labels, instance_type: &'a InstanceType) -> Option<&'a Offering> {
     let zone = labels.get(label::ZONE)?;
     let capacity_type = capacity_type_of(labels)?;
     let is_own = |offering: &&Offering| {
         offering.capacity_type == capacity_type
+            && (offering.available || offering.price > UsdPerHour::ZERO)
             && match (&offering.reservation, labels.get(label::RESERVATION_ID)) {
                 (Some(reservation), Some(id)) => reservation.id == *id,
                 _ => true,
@@ -77,7 +80,6 @@ pub fn offering_of<'a>(labels: &Labels, instance_type: &'a InstanceType) -> Opti
 mod tests {
     use super::*;
     use crate::Text;
-    use crate::money::UsdPerHour;
 
     fn labels(own: &[(&str, &str)]) -> Labels {
         own.iter().map(|(key, value)| (Text::from(*key), Text::from(*value))).collect()
@@ -128,5 +130,22 @@ mod tests {
         assert_eq!(zone_of("test-1b", "on-demand").as_deref(), Some("test-1b"));
         assert_eq!(zone_of("test-1-lax-1a", "on-demand").as_deref(), Some("test-1a"));
         assert_eq!(zone_of("test-1-lax-1a", "spot"), None, "its price is that zone's own");
+    }
+
+    #[test]
+    fn a_price_that_is_not_known_is_not_none_at_all() {
+        let free = |available| InstanceType {
+            offerings: vec![Offering {
+                zone: "test-1a".into(),
+                capacity_type: CapacityType::Spot,
+                price: UsdPerHour::ZERO,
+                available,
+                reservation: None,
+            }],
+            ..InstanceType::default()
+        };
+        let labels = labels(&[(label::ZONE, "test-1a"), (label::CAPACITY_TYPE, "spot")]);
+        assert_eq!(offering_of(&labels, &free(false)), None);
+        assert!(offering_of(&labels, &free(true)).is_some());
     }
 }
