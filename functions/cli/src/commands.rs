@@ -6,6 +6,7 @@ pub(crate) mod convert;
 mod error;
 pub(crate) mod explain;
 mod import;
+mod node_class;
 pub(crate) mod plan;
 mod scenario;
 pub(crate) mod simulate;

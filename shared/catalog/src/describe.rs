@@ -1,5 +1,6 @@
 //! From what `aws ec2 describe-instance-types` and `aws ec2 describe-instance-type-offerings` print
-//! to facts and regions: how the embedded catalogue is rebuilt, and others are imported and fetched.
+//! to facts and regions: how the embedded catalogue is rebuilt, and others are imported and
+//! fetched.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,10 +2,10 @@
 //!
 //! The format is part of the command line's contract: `spec.region` (optional), `spec.zoneIds`
 //! (optional, id by zone name), `spec.pricing` (optional, with `source`, `spotSource` and `asOf`)
-//! and `spec.instanceTypes`, each with its labels, capacity, allocatable and offerings. YAML and JSON
-//! are read alike. A type's `allocatable` defaults to its capacity, an offering's `available` to
-//! true. Fields that a type or an offering does not have are refused: a misspelt `available` would
-//! otherwise sell capacity that is not there.
+//! and `spec.instanceTypes`, each with its labels, capacity, allocatable and offerings. YAML and
+//! JSON are read alike. A type's `allocatable` defaults to its capacity, an offering's `available`
+//! to true. Fields that a type or an offering does not have are refused: a misspelt `available`
+//! would otherwise sell capacity that is not there.
 
 mod field;
 mod header;

@@ -14,6 +14,7 @@ mod fault;
 mod gathered;
 mod remark;
 mod row;
+mod row_kind;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,7 +33,7 @@ use gathered::{Gathered, OfRegion};
 
 pub use fault::{ImportFault, ImportProblem};
 pub use remark::ImportRemark;
-pub use row::RowKind;
+pub use row_kind::RowKind;
 
 /// A catalogue from lists of AWS.
 #[derive(Clone, Debug)]

@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 use crate::label::{self, Labels};
 use crate::money::UsdPerHour;
-use crate::pod::Pod;
 use crate::quantity::Quantity;
 use crate::resource::{CPU, MEMORY, Resources};
 
@@ -120,25 +119,6 @@ impl FargateRate {
 /// Whether a node with these labels is one of Fargate.
 pub fn is_fargate(labels: &Labels) -> bool {
     labels.get(label::COMPUTE_TYPE).is_some_and(|kind| &**kind == label::FARGATE)
-}
-
-/// What a Fargate node costs by the pod on it: the size that the pod says it was given, or else the
-/// one that its requests come to. `None` without the pod, and with several, which no node of
-/// Fargate has.
-pub fn fargate_price<'p>(
-    labels: &Labels,
-    pods: impl IntoIterator<Item = &'p Pod>,
-    rates: &FargateRates,
-) -> Option<UsdPerHour> {
-    let mut pods = pods.into_iter().filter(|pod| !pod.is_terminal());
-    let pod = pods.next()?;
-    if pods.next().is_some() {
-        return None;
-    }
-    let size =
-        pod.capacity_provisioned.or_else(|| FargateSize::for_requests(&pod.spec.requests))?;
-    let is_arm = labels.get(label::ARCH).is_some_and(|arch| &**arch == "arm64");
-    Some(if is_arm { rates.arm64 } else { rates.amd64 }.price(size))
 }
 
 #[cfg(test)]

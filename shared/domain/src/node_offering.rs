@@ -1,14 +1,16 @@
-//! What a running node was bought as: its capacity type and its offering, by its labels.
+//! What a running node was bought as: its capacity type and its offering, by its labels; for a node
+//! of Fargate, what its pod comes to.
 //!
 //! Nodes of Karpenter and Outrigger say it with `karpenter.sh/capacity-type`, those of EKS managed
 //! node groups with `eks.amazonaws.com/capacityType`
 //! (<https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html>), those of older
 //! tools with `node.kubernetes.io/lifecycle`.
 
-use crate::fargate::is_fargate;
+use crate::fargate::{FargateRates, FargateSize, is_fargate};
 use crate::instance_type::{CapacityType, InstanceType, Offering};
 use crate::label::{self, Labels};
 use crate::money::UsdPerHour;
+use crate::pod::Pod;
 
 /// How a node is paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +76,25 @@ pub fn offering_of<'a>(labels: &Labels, instance_type: &'a InstanceType) -> Opti
     let mut own = instance_type.offerings.iter().filter(is_own);
     let elsewhere = (capacity_type == CapacityType::OnDemand).then(|| own.clone().next()).flatten();
     own.find(|offering| offering.zone == *zone).or(elsewhere)
+}
+
+/// What a Fargate node costs by the pod on it: the size that the pod says it was given, or else the
+/// one that its requests come to. `None` without the pod, and with several, which no node of
+/// Fargate has.
+pub fn fargate_price<'p>(
+    labels: &Labels,
+    pods: impl IntoIterator<Item = &'p Pod>,
+    rates: &FargateRates,
+) -> Option<UsdPerHour> {
+    let mut pods = pods.into_iter().filter(|pod| !pod.is_terminal());
+    let pod = pods.next()?;
+    if pods.next().is_some() {
+        return None;
+    }
+    let size =
+        pod.capacity_provisioned.or_else(|| FargateSize::for_requests(&pod.spec.requests))?;
+    let is_arm = labels.get(label::ARCH).is_some_and(|arch| &**arch == "arm64");
+    Some(if is_arm { rates.arm64 } else { rates.amd64 }.price(size))
 }
 
 #[cfg(test)]

@@ -1,20 +1,19 @@
 //! `outrigger catalog`: the instance types as the scheduler sees them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use domain::instance_type::{InstanceType, InstanceTypes};
-use domain::node_class::Ec2NodeClass;
 
 use crate::args::{CatalogArgs, CatalogCommand, CatalogFormat};
 use crate::commands::CommandError;
-use crate::snapshot_source::{self, Chosen, catalog_file, embedded};
+use crate::commands::node_class::node_classes;
+use crate::snapshot_source::{Chosen, catalog_file, embedded};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::pricing::{PriceNote, SaidBy};
 use crate::wire::json;
-use crate::{console, input, text};
+use crate::{console, text};
 
 /// Reads or computes the catalogue, filters it by the named types, and prints it.
 pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
@@ -63,21 +62,6 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     };
     console::write(&output)?;
     Ok(status)
-}
-
-/// The node classes in the file of `--nodeclass`, and how well it could be read.
-pub(super) fn node_classes(
-    path: Option<&Path>,
-) -> Result<(Vec<Ec2NodeClass>, Status), CommandError> {
-    let Some(path) = path else { return Ok((Vec::new(), Status::Done)) };
-    let objects = manifests::read(&input::sources(&[path.to_owned()])?);
-    snapshot_source::print_problems(&objects);
-    let status = if objects.errors.is_empty() { Status::Done } else { Status::BadInput };
-    let node_classes = snapshot_source::node_classes(&objects);
-    if node_classes.is_empty() && status == Status::Done {
-        return Err(CommandError::NoNodeClass(path.display().to_string()));
-    }
-    Ok((node_classes, status))
 }
 
 fn is_selected(patterns: &[String], name: &str) -> bool {

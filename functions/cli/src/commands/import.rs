@@ -2,7 +2,7 @@
 
 use catalog::import::{Import, import};
 
-use super::catalog::node_classes;
+use super::node_class::node_classes;
 use crate::args::ImportArgs;
 use crate::commands::CommandError;
 use crate::status::Status;

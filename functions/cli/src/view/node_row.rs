@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::fargate::{fargate_price, is_fargate};
+use domain::fargate::is_fargate;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
-use domain::node_offering::{NodeCapacityType, offering_of};
+use domain::node_offering::{NodeCapacityType, fargate_price, offering_of};
 use domain::plan::{Plan, PlannedNodeClaim};
 use domain::pod::{Pod, PodKey};
 use domain::reason::DisruptionReason;

@@ -6,7 +6,7 @@ use std::fmt;
 use documents::{Place, with_short_quotes};
 use domain::Text;
 
-use super::row::RowKind;
+use super::row_kind::RowKind;
 
 /// Something that was left out because it is wrong, and where it stands.
 ///
@@ -46,7 +46,7 @@ pub enum ImportFault {
     /// A type without CPU or memory.
     #[error("it has no vCPU or no memory")]
     NoAmounts,
-    /// Offerings by region, which is what EC2 lists unless it is told otherwise, or by zone id.
+    /// Offerings by region, which is what EC2 lists without its option, or by zone id.
     #[error("offerings by {0}, not by zone: list them with --location-type availability-zone")]
     NotByZone(String),
     /// Rows of other regions than the catalogue's.
@@ -59,7 +59,7 @@ pub enum ImportFault {
         /// The catalogue's.
         region: Text,
     },
-    /// More rows that cannot be read than are told one by one.
+    /// More rows that cannot be read than are reported one by one.
     #[error("{} more cannot be read", .kind.counted(*.count))]
     More {
         /// Which rows.

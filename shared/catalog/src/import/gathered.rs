@@ -8,12 +8,13 @@ use domain::Text;
 
 use super::fault::{ImportFault, ImportProblem};
 use super::remark::ImportRemark;
-use super::row::{self, Row, RowFault, RowKind, SpotPrice};
+use super::row::{self, Row, RowFault, SpotPrice};
+use super::row_kind::RowKind;
 use crate::describe::{Described, Offered, region_of};
 use crate::price_list::{OnDemandPrice, OnDemandPrices, Product};
 use crate::spot_history::{LINUX, LatestSpotPrices};
 
-/// Rows of one document that are told one by one when they cannot be read; the rest is counted.
+/// Rows of one document that are reported one by one when they cannot be read; the rest is counted.
 const ROW_PROBLEMS_MAX: usize = 10;
 
 /// Rows of Local Zones and Wavelength Zones, in words that follow a count.

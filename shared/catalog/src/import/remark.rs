@@ -5,7 +5,7 @@ use std::fmt;
 
 use domain::Text;
 
-use super::row::RowKind;
+use super::row_kind::RowKind;
 
 /// Most names that a remark lists.
 const NAMES_SHOWN_MAX: usize = 8;

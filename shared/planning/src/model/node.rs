@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use domain::fargate::{fargate_price, is_fargate};
+use domain::fargate::is_fargate;
 use domain::instance_type::{CapacityType, InstanceType};
 use domain::label::{self, Labels};
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim};
-use domain::node_offering::{capacity_type_of, offering_of};
+use domain::node_offering::{capacity_type_of, fargate_price, offering_of};
 use domain::node_pool::{NeverOr, NodePool};
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
