@@ -144,9 +144,12 @@ pub(crate) struct TopArgs {
     /// The context of the kubeconfig; the current one without it
     #[arg(long, value_name = "NAME", conflicts_with = "files")]
     pub(crate) context: Option<String>,
-    /// An InstanceCatalog to take prices from, instead of the embedded one
+    /// An InstanceCatalog to take prices from, instead of those of AWS or the embedded one
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
+    /// Ask AWS for prices anew; those of the last hour are kept in the user's cache folder
+    #[arg(long, conflicts_with_all = ["files", "catalog"])]
+    pub(crate) refresh_catalog: bool,
     /// The region whose prices count; the nodes say it without it
     #[arg(long, value_name = "NAME")]
     pub(crate) region: Option<String>,
@@ -179,15 +182,22 @@ pub(crate) struct SnapshotArgs {
         required_unless_present = "live"
     )]
     pub(crate) files: Vec<PathBuf>,
-    /// Look at the live cluster of the kubeconfig instead of files; nothing is changed in it
+    /// Look at the live cluster of the kubeconfig instead of files, at the prices that AWS says
+    ///
+    /// Nothing is changed in the cluster. Types and prices of its region are fetched with your
+    /// credentials of AWS, and kept for an hour in your cache folder; where AWS does not answer, or
+    /// denies it, the embedded catalogue stands in.
     #[arg(long, conflicts_with = "files")]
     pub(crate) live: bool,
     /// The context of the kubeconfig; the current one without it
     #[arg(long, value_name = "NAME", requires = "live", conflicts_with = "files")]
     pub(crate) context: Option<String>,
-    /// An InstanceCatalog to plan with, instead of the embedded one
+    /// An InstanceCatalog to plan with, instead of that of AWS or the embedded one
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
+    /// Ask AWS for prices anew; those of the last hour are kept in the user's cache folder
+    #[arg(long, requires = "live", conflicts_with_all = ["files", "catalog"])]
+    pub(crate) refresh_catalog: bool,
     /// The moment to plan for; the wall clock without it
     #[arg(long, value_name = "RFC3339")]
     pub(crate) now: Option<Timestamp>,
@@ -419,7 +429,13 @@ mod tests {
         let args = plan_args("plan --live --context prod").source;
         assert!(args.live && args.files.is_empty());
         assert_eq!(args.context.as_deref(), Some("prod"));
-        for wrong in ["plan", "plan --live -f a", "plan -f a --context prod"] {
+        for wrong in [
+            "plan",
+            "plan --live -f a",
+            "plan -f a --context prod",
+            "plan -f a --refresh-catalog",
+            "plan --live --catalog a --refresh-catalog",
+        ] {
             let words = std::iter::once("outrigger").chain(wrong.split_whitespace());
             assert!(Arguments::try_parse_from(words).is_err(), "{wrong}");
         }

@@ -1,6 +1,10 @@
 //! Where a snapshot to plan on comes from: files, or the live cluster of a kubeconfig.
 
+#[cfg(feature = "live")]
+mod catalog_cache;
 mod error;
+#[cfg(feature = "live")]
+mod fetched;
 mod files;
 mod instance_types;
 #[cfg(feature = "live")]

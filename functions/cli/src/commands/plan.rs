@@ -62,7 +62,7 @@ fn rendered(
     plan: &Plan,
     violations: Vec<String>,
 ) -> Result<String, serde_json::Error> {
-    let LoadedSnapshot { snapshot, region_said_by: _, warnings, has_bad_input: _ } = loaded;
+    let LoadedSnapshot { snapshot, warnings, is_catalog_fetched, .. } = loaded;
     let prices = loaded.price_note();
     let cluster = args.source.settings.cluster.clone();
     match args.output {
@@ -73,7 +73,8 @@ fn rendered(
             Ok(html::plan::plan(snapshot, plan, &prices, cluster.as_deref(), &violations))
         }
         OutputFormat::Json => {
-            let catalog = args.source.catalog.as_ref().map(|path| path.display().to_string());
+            let file = args.source.catalog.as_ref().map(|path| path.display().to_string());
+            let catalog = file.or_else(|| is_catalog_fetched.then(|| "fetched".to_owned()));
             let warnings = warnings.clone();
             let remarks = Remarks { cluster, catalog, prices, warnings, violations };
             json(&PlanDocument::new(snapshot, plan, remarks))

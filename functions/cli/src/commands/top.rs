@@ -18,13 +18,14 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
         files: &args.files,
         context: args.context.as_deref(),
         catalog: args.catalog.as_deref(),
+        refresh_catalog: args.refresh_catalog,
         region: args.region.as_deref(),
         now: args.now,
         settings: domain::settings::Settings::default(),
     };
     let loaded = snapshot_source::load(&source)?;
     let prices = loaded.price_note();
-    let LoadedSnapshot { snapshot, region_said_by: _, warnings, has_bad_input } = loaded;
+    let LoadedSnapshot { snapshot, warnings, has_bad_input, .. } = loaded;
     let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
     let output = match args.output {
         TopFormat::Text => text::top::top(&cluster_use, &prices, Canvas::of_stdout()),

@@ -56,7 +56,9 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         console::warning(&warning);
         warnings.push(warning);
     }
-    Ok(LoadedSnapshot { snapshot, region_said_by: chosen.said_by, warnings, has_bad_input })
+    let region_said_by = chosen.said_by;
+    let is_catalog_fetched = false;
+    Ok(LoadedSnapshot { snapshot, region_said_by, is_catalog_fetched, warnings, has_bad_input })
 }
 
 /// Prints errors and warnings of reading, and the number of skipped objects by kind, to standard

@@ -68,6 +68,31 @@ pub(super) fn take_embedded(
     Ok(chosen)
 }
 
+/// Gives a snapshot the types of a catalogue that was fetched for the region that is wanted, or
+/// else for the one that the objects say.
+#[cfg(feature = "live")]
+pub(super) fn take_fetched(
+    snapshot: &mut ClusterSnapshot,
+    catalogue: &aws::catalogue::Catalogue,
+    wanted: Option<&str>,
+) -> Chosen {
+    let said = region::of_objects(snapshot);
+    let warnings = said.as_ref().and_then(|said| other_regions(said, wanted));
+    let said_by = match (wanted, said) {
+        (None, Some(said)) => said.said_by,
+        _ => SaidBy::Option,
+    };
+    let options = CatalogOptions {
+        pricing: catalogue.pricing(),
+        spot_prices: catalogue.spot_prices.clone(),
+        running: running(snapshot),
+        ..CatalogOptions::of(&catalogue.region)
+    };
+    let node_classes = &snapshot.objects.node_classes;
+    snapshot.instance_types = catalogue.catalog.instance_types(node_classes, &options);
+    Chosen { said_by, warnings: warnings.into_iter().collect() }
+}
+
 /// The region that is wanted, or else said, as options of the embedded catalogue; without either,
 /// us-east-1.
 fn choose(

@@ -35,7 +35,7 @@ pub(crate) struct PlanDocument {
     now: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<Text>,
-    /// The file of `--catalog`, or `embedded`.
+    /// The file of `--catalog`, or `fetched` (from AWS), or `embedded`.
     catalog: String,
     pricing: PricingDocument,
     existing_nodes: Vec<NodeDocument>,
@@ -50,7 +50,7 @@ pub(crate) struct PlanDocument {
 pub(crate) struct Remarks {
     /// `--cluster`.
     pub(crate) cluster: Option<String>,
-    /// `--catalog`.
+    /// What is planned with; `None` for the embedded catalogue.
     pub(crate) catalog: Option<String>,
     /// What is to be said beside dollars.
     pub(crate) prices: PriceNote,

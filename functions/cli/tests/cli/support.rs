@@ -108,7 +108,7 @@ impl Run {
 /// A folder of files to run the binary in.
 pub(crate) struct Workspace {
     folder: tempfile::TempDir,
-    environment: Vec<(&'static str, &'static str)>,
+    environment: Vec<(&'static str, String)>,
 }
 
 impl Workspace {
@@ -124,8 +124,8 @@ impl Workspace {
     }
 
     /// With an environment variable set.
-    pub(crate) fn environment(mut self, name: &'static str, value: &'static str) -> Self {
-        self.environment.push((name, value));
+    pub(crate) fn environment(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.environment.push((name, value.into()));
         self
     }
 
@@ -146,7 +146,7 @@ impl Workspace {
             .current_dir(self.folder.path())
             .env_remove("NO_COLOR")
             .env_remove("CLICOLOR_FORCE")
-            .envs(self.environment.iter().copied())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
