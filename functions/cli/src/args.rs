@@ -21,6 +21,27 @@ All that a plan depends on, from a live cluster:
   no,po,ds,deploy,sts,rs,jobs,pdb,pvc,pv,sc,csinodes,ns,pc,nodepools,ec2nodeclasses,nodeclaims
 and nodeoverlays, capacitybuffers and scaledobjects where the cluster has those kinds.";
 
+/// The commands of AWS whose output makes a catalogue.
+const IMPORTED: &str = "\
+What to import, with a region of your own:
+  region=eu-west-1
+  aws ec2 describe-instance-types --region $region > types.json
+  aws ec2 describe-instance-type-offerings --region $region \\
+    --location-type availability-zone > offerings.json
+  aws ec2 describe-spot-price-history --region $region \\
+    --product-descriptions Linux/UNIX \\
+    --start-time $(date -u +%FT%TZ) > spot.json
+  aws pricing get-products --region us-east-1 \\
+    --service-code AmazonEC2 --filters \\
+    Type=TERM_MATCH,Field=regionCode,Value=$region \\
+    Type=TERM_MATCH,Field=operatingSystem,Value=Linux \\
+    Type=TERM_MATCH,Field=preInstalledSw,Value=NA \\
+    Type=TERM_MATCH,Field=capacitystatus,Value=Used \\
+    Type=TERM_MATCH,Field=marketoption,Value=OnDemand > prices.json
+  outrigger catalog import -f types.json offerings.json spot.json \\
+    prices.json > catalog.json
+(The price list is asked for in us-east-1, eu-central-1 or ap-south-1, whichever region it is of.)";
+
 /// Gives an EKS cluster the nodes that its pods need, from outside the cluster.
 ///
 /// Without a command it runs a bundled scenario and shows what happens.
@@ -42,7 +63,8 @@ pub(crate) enum Command {
     /// Give every reason behind one decision
     #[command(after_help = EVERYTHING)]
     Explain(ExplainArgs),
-    /// List the instance types as the scheduler sees them
+    /// List the instance types as the scheduler sees them, or import a catalogue with exact prices
+    #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
     Catalog(CatalogArgs),
     /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
     Convert(ConvertArgs),
@@ -126,9 +148,12 @@ pub(crate) struct TopArgs {
     /// The context of the kubeconfig; the current one without it
     #[arg(long, value_name = "NAME", conflicts_with = "files")]
     pub(crate) context: Option<String>,
-    /// An InstanceCatalog to take prices from, instead of the embedded one
+    /// An InstanceCatalog to take prices from, instead of those of AWS or the embedded one
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
+    /// Ask AWS for prices anew; those of the last hour are kept in the user's cache folder
+    #[arg(long, conflicts_with_all = ["files", "catalog"])]
+    pub(crate) refresh_catalog: bool,
     /// The region whose prices count; the nodes say it without it
     #[arg(long, value_name = "NAME")]
     pub(crate) region: Option<String>,
@@ -161,15 +186,22 @@ pub(crate) struct SnapshotArgs {
         required_unless_present = "live"
     )]
     pub(crate) files: Vec<PathBuf>,
-    /// Look at the live cluster of the kubeconfig instead of files; nothing is changed in it
+    /// Look at the live cluster of the kubeconfig instead of files, at the prices that AWS says
+    ///
+    /// Nothing is changed in the cluster. Types and prices of its region are fetched with your
+    /// credentials of AWS, and kept for an hour in your cache folder; where AWS does not answer, or
+    /// denies it, the embedded catalogue stands in.
     #[arg(long, conflicts_with = "files")]
     pub(crate) live: bool,
     /// The context of the kubeconfig; the current one without it
     #[arg(long, value_name = "NAME", requires = "live", conflicts_with = "files")]
     pub(crate) context: Option<String>,
-    /// An InstanceCatalog to plan with, instead of the embedded one
+    /// An InstanceCatalog to plan with, instead of that of AWS or the embedded one
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
+    /// Ask AWS for prices anew; those of the last hour are kept in the user's cache folder
+    #[arg(long, requires = "live", conflicts_with_all = ["files", "catalog"])]
+    pub(crate) refresh_catalog: bool,
     /// The moment to plan for; the wall clock without it
     #[arg(long, value_name = "RFC3339")]
     pub(crate) now: Option<Timestamp>,
@@ -304,12 +336,47 @@ pub(crate) struct CatalogArgs {
     /// An InstanceCatalog to show, instead of the embedded one
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
-    /// The region to show
+    /// The region to show; subnets of the EC2NodeClass say it without it
     #[arg(long, value_name = "NAME")]
     pub(crate) region: Option<String>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = CatalogFormat::Table)]
     pub(crate) output: CatalogFormat,
+    #[command(subcommand)]
+    pub(crate) command: Option<CatalogCommand>,
+}
+
+/// What to do with a catalogue other than to list it.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CatalogCommand {
+    /// Make an InstanceCatalog with exact prices from what the AWS CLI prints
+    ///
+    /// Every file may hold any of the four lists, and any number of pages of it, as JSON or YAML:
+    /// what it is shows in its content. On-demand prices there must be; for what else is missing
+    /// something stands in, and a warning says what. Rows of another region are refused. The
+    /// catalogue is printed as JSON, for --catalog of other commands.
+    #[command(after_help = IMPORTED)]
+    Import(ImportArgs),
+}
+
+/// `outrigger catalog import`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Files that the AWS CLI printed; - reads standard input
+    #[arg(
+        short = 'f',
+        long = "filename",
+        value_name = "FILE|DIR",
+        num_args = 1..,
+        required = true
+    )]
+    pub(crate) files: Vec<PathBuf>,
+    /// A file with the EC2NodeClass that the types are seen through
+    #[arg(long = "nodeclass", value_name = "FILE")]
+    pub(crate) node_class: Option<PathBuf>,
+    /// The region of the catalogue; the zones of the files say it without it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
 }
 
 /// How to print a catalogue.
@@ -372,7 +439,13 @@ mod tests {
         let args = plan_args("plan --live --context prod").source;
         assert!(args.live && args.files.is_empty());
         assert_eq!(args.context.as_deref(), Some("prod"));
-        for wrong in ["plan", "plan --live -f a", "plan -f a --context prod"] {
+        for wrong in [
+            "plan",
+            "plan --live -f a",
+            "plan -f a --context prod",
+            "plan -f a --refresh-catalog",
+            "plan --live --catalog a --refresh-catalog",
+        ] {
             let words = std::iter::once("outrigger").chain(wrong.split_whitespace());
             assert!(Arguments::try_parse_from(words).is_err(), "{wrong}");
         }

@@ -1,6 +1,10 @@
 //! Where a snapshot to plan on comes from: files, or the live cluster of a kubeconfig.
 
+#[cfg(feature = "live")]
+mod catalog_cache;
 mod error;
+#[cfg(feature = "live")]
+mod fetched;
 mod files;
 mod instance_types;
 #[cfg(feature = "live")]
@@ -11,7 +15,7 @@ mod source;
 
 pub(crate) use error::SnapshotError;
 pub(crate) use files::print_problems;
-pub(crate) use instance_types::{catalog_file, check_region, embedded};
+pub(crate) use instance_types::{Chosen, catalog_file, check_region, embedded};
 pub(crate) use node_classes::node_classes;
 pub(crate) use source::{LoadedSnapshot, SnapshotSource};
 

@@ -246,7 +246,11 @@ pub(crate) fn report() -> Report {
             view(Moment::End, 900, vec![row("ip-10-0-0-1", 1400)]),
         ],
         region: Some("us-east-1".into()),
-        pricing: Pricing { source: PriceSource::Listed, as_of: Some("2026-07".into()) },
+        pricing: Pricing {
+            source: PriceSource::Listed,
+            spot: PriceSource::Estimated,
+            as_of: Some("2026-07".into()),
+        },
         cost: Cost {
             total_nano_usd: 16_000_000,
             peak_hourly: usd(0.0806),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use catalog::{Catalog, CatalogError, SpotPrices};
 use controllers::ports::PortError;
-use domain::instance_type::CapacityType;
+use domain::instance_type::{CapacityType, PriceSource, Pricing};
 use domain::money::UsdPerHour;
 use domain::plan::LaunchOffering;
 use domain::{Text, Timestamp};
@@ -46,6 +46,9 @@ pub struct Catalogue {
     pub spot_prices: Option<Arc<SpotPrices>>,
     /// When it was fetched from EC2; `None` for the embedded catalogue.
     pub made: Option<Timestamp>,
+    /// When on-demand prices were last fetched from the price list; `None` where they are the
+    /// embedded ones, as in partitions without a price list.
+    pub priced: Option<Timestamp>,
 }
 
 /// Why a catalogue could not be loaded or saved.
@@ -66,7 +69,7 @@ impl Catalogue {
     /// The catalogue embedded in the program, with estimated prices; in us-east-1, list prices.
     pub fn embedded(region: &str) -> Result<Self, CatalogError> {
         let catalog = catalog::embedded_in(region)?;
-        Ok(Self { region: region.into(), catalog, spot_prices: None, made: None })
+        Ok(Self { region: region.into(), catalog, spot_prices: None, made: None, priced: None })
     }
 
     /// Loads the stored catalogue of the region; the embedded one where none is stored yet.
@@ -75,6 +78,19 @@ impl Catalogue {
             Some(bytes) => Ok(document::decode(&bytes)?),
             None => Ok(Self::embedded(region)?),
         }
+    }
+
+    /// Where its prices come from, by kind: fetched from AWS, or embedded.
+    pub fn pricing(&self) -> Pricing {
+        let embedded = catalog::price::pricing(&self.region);
+        let day = |time: Timestamp| Text::from(time.strftime("%Y-%m-%d").to_string());
+        let (source, as_of) = match self.priced {
+            Some(priced) => (PriceSource::Imported, Some(day(priced))),
+            None => (embedded.source, embedded.as_of),
+        };
+        let has_spot = self.spot_prices.is_some();
+        let spot = if has_spot { PriceSource::Imported } else { embedded.spot };
+        Pricing { source, spot, as_of }
     }
 
     /// The hourly price of the offering; `None` where the catalogue has none.
@@ -104,4 +120,25 @@ impl Catalogue {
 /// and new versions of the program run side by side during a rollout.
 fn key(region: &str) -> String {
     format!("instance-types/v{}/{region}", document::VERSION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_say_whether_they_were_fetched() {
+        let embedded = Catalogue::embedded("eu-west-1").unwrap();
+        assert_eq!(embedded.pricing(), catalog::price::pricing("eu-west-1"));
+        let spot_prices = Some(Arc::new(SpotPrices::new()));
+        let priced = Some("2026-11-24T17:02:00Z".parse().unwrap());
+        let fetched = Catalogue { spot_prices: spot_prices.clone(), priced, ..embedded };
+        let (source, as_of) = (PriceSource::Imported, Some("2026-11-24".into()));
+        assert_eq!(fetched.pricing(), Pricing { source, spot: source, as_of });
+        let without_list =
+            Catalogue { spot_prices, ..Catalogue::embedded("us-gov-west-1").unwrap() };
+        let pricing = without_list.pricing();
+        assert_eq!(pricing.source, PriceSource::Estimated);
+        assert_eq!(pricing.spot, PriceSource::Imported);
+    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, SdkConfig};
+use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
 
 /// Attempts of one call, including the first. Further ones are left to the next run.
 const ATTEMPTS_MAX: u32 = 4;
@@ -19,11 +19,19 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(45);
 /// The configuration of every client, from the environment as the SDK reads it: region,
 /// credentials, `AWS_ENDPOINT_URL` and the like. Every call is bounded in attempts and in time.
 pub async fn config() -> SdkConfig {
+    loader().load().await
+}
+
+/// The configuration of every client for a region, whichever one the environment names; else as
+/// [`config`].
+pub async fn config_in(region: &str) -> SdkConfig {
+    loader().region(Region::new(region.to_owned())).load().await
+}
+
+fn loader() -> ConfigLoader {
     aws_config::defaults(BehaviorVersion::latest())
         .retry_config(retries())
         .timeout_config(timeouts())
-        .load()
-        .await
 }
 
 fn retries() -> RetryConfig {

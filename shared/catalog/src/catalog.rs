@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use domain::Text;
 use domain::instance_type::{InstanceType, InstanceTypes};
+use domain::money::UsdPerHour;
 use domain::node_class::Ec2NodeClass;
 
 use crate::capacity::capacity;
@@ -62,6 +63,26 @@ impl Catalog {
         self
     }
 
+    /// The catalogue with on-demand prices of some types replaced; all others keep theirs.
+    #[must_use]
+    pub fn with_prices(mut self, on_demand: &BTreeMap<Text, UsdPerHour>) -> Self {
+        for facts in &mut self.types {
+            if let Some(price) = on_demand.get(&facts.name) {
+                facts.on_demand = Some(*price);
+            }
+        }
+        self
+    }
+
+    /// The catalogue without any on-demand price.
+    #[must_use]
+    pub fn without_prices(mut self) -> Self {
+        for facts in &mut self.types {
+            facts.on_demand = None;
+        }
+        self
+    }
+
     /// The facts, by name of the type.
     pub fn types(&self) -> &[InstanceTypeFacts] {
         &self.types
@@ -71,6 +92,14 @@ impl Catalog {
     pub fn find(&self, name: &str) -> Option<&InstanceTypeFacts> {
         let index = self.types.binary_search_by(|facts| (*facts.name).cmp(name)).ok()?;
         self.types.get(index)
+    }
+
+    /// The zones of a region in which a type is sold, by name; none where the region is not known.
+    pub fn zones_of(&self, region: &str, instance_type: &str) -> impl Iterator<Item = &Text> {
+        let index = self.types.binary_search_by(|facts| (*facts.name).cmp(instance_type)).ok();
+        let region = self.regions.get(region);
+        let zones = region.zip(index).map(|(region, index)| region.zones_of(index));
+        zones.into_iter().flatten()
     }
 
     /// Whether it is known what the region sells.
@@ -103,7 +132,8 @@ impl Catalog {
         let subnets = node_classes.iter().flat_map(|class| &class.status.subnets);
         InstanceTypes {
             region: Some(options.region.clone()),
-            pricing: price::pricing(&options.region),
+            pricing: options.pricing.clone(),
+            fargate: Some(price::fargate(&options.region)),
             zone_ids: subnets
                 .filter_map(|subnet| Some((subnet.zone.clone(), subnet.zone_id.clone()?)))
                 .collect(),

@@ -1,5 +1,6 @@
 //! From what `aws ec2 describe-instance-types` and `aws ec2 describe-instance-type-offerings` print
-//! to facts and regions: how the embedded catalogue is rebuilt.
+//! to facts and regions: how the embedded catalogue is rebuilt, and others are imported and
+//! fetched.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +8,7 @@ use domain::Text;
 use domain::money::UsdPerHour;
 use serde::Deserialize;
 
+use crate::catalog::Catalog;
 use crate::facts::{
     Accelerator, Architecture, Feature, Features, Gpu, Hypervisor, InstanceTypeFacts, NetworkFacts,
     NeuronDevice,
@@ -20,6 +22,16 @@ use crate::region::Region;
 pub struct Answer {
     instance_types: Vec<Described>,
     instance_type_offerings: Vec<Offered>,
+}
+
+impl Answer {
+    /// An answer of types and offerings that were read one by one.
+    pub(crate) fn of(
+        instance_types: Vec<Described>,
+        instance_type_offerings: Vec<Offered>,
+    ) -> Self {
+        Self { instance_types, instance_type_offerings }
+    }
 }
 
 /// Figures that EC2's API does not give.
@@ -42,6 +54,27 @@ pub fn facts(answers: &[Answer], others: OtherFigures<'_>) -> Vec<InstanceTypeFa
         .map(|described| (described.instance_type.as_str(), described))
         .collect();
     by_name.values().map(|described| described.facts(others)).collect()
+}
+
+/// What EC2 describes and offers, as a catalogue. Figures that EC2's API lacks (branch interfaces,
+/// bandwidths that it states in words) and on-demand prices are those of `known`.
+pub fn catalog(answers: &[Answer], known: &Catalog) -> Catalog {
+    let none = Figures::default();
+    let others = OtherFigures { prices: &none, branch_interfaces: &none, bandwidths: &none };
+    let mut facts = facts(answers, others);
+    let regions = regions(answers, &facts);
+    for own in &mut facts {
+        if let Some(known) = known.find(&own.name) {
+            complete(own, known);
+        }
+    }
+    Catalog::of(facts, regions)
+}
+
+fn complete(facts: &mut InstanceTypeFacts, known: &InstanceTypeFacts) {
+    facts.on_demand = known.on_demand;
+    facts.network.branch_interfaces = known.network.branch_interfaces;
+    facts.network.bandwidth_mbps = known.network.bandwidth_mbps.or(facts.network.bandwidth_mbps);
 }
 
 /// The regions of every offering by zone that the answers list, for types in the order of the
@@ -81,17 +114,19 @@ pub fn region_of(zone: &str) -> Option<&str> {
     (zone.len() == region.len() + 1 && numbers == 1 && ends_with_number).then_some(region)
 }
 
+/// That a type is offered in a location.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Offered {
-    instance_type: String,
-    location: String,
+pub(crate) struct Offered {
+    pub(crate) instance_type: String,
+    pub(crate) location: String,
 }
 
+/// An instance type as EC2 describes it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Described {
-    instance_type: String,
+pub(crate) struct Described {
+    pub(crate) instance_type: String,
     #[serde(default)]
     bare_metal: bool,
     #[serde(default)]
@@ -238,6 +273,11 @@ struct CoreInfo {
 }
 
 impl Described {
+    /// Whether it has CPU and memory: what has none is no answer of EC2.
+    pub(crate) fn has_amounts(&self) -> bool {
+        self.vcpu_info.default_vcpus > 0 && self.memory_info.size_in_mib > 0
+    }
+
     fn facts(&self, others: OtherFigures<'_>) -> InstanceTypeFacts {
         let name = self.instance_type.as_str();
         let vcpus = self.vcpu_info.default_vcpus;

@@ -1,11 +1,11 @@
 //! The `InstanceCatalog` document: instance types written out by hand, or by `outrigger catalog`.
 //!
 //! The format is part of the command line's contract: `spec.region` (optional), `spec.zoneIds`
-//! (optional, id by zone name), `spec.pricing` (optional, with `source` and `asOf`) and
-//! `spec.instanceTypes`, each with its labels, capacity, allocatable and offerings. YAML and JSON
-//! are read alike. A type's `allocatable` defaults to its capacity, an offering's `available` to
-//! true. Fields that a type or an offering does not have are refused: a misspelt `available` would
-//! otherwise sell capacity that is not there.
+//! (optional, id by zone name), `spec.pricing` (optional, with `source`, `spotSource` and `asOf`)
+//! and `spec.instanceTypes`, each with its labels, capacity, allocatable and offerings. YAML and
+//! JSON are read alike. A type's `allocatable` defaults to its capacity, an offering's `available`
+//! to true. Fields that a type or an offering does not have are refused: a misspelt `available`
+//! would otherwise sell capacity that is not there.
 
 mod field;
 mod header;
@@ -17,12 +17,13 @@ use std::sync::Arc;
 use documents::{Data, Document, Source, Syntax, SyntaxError, Value, documents, yaml_documents};
 use domain::Text;
 use domain::instance_type::{
-    CapacityType, InstanceType, InstanceTypes, Offering, Pricing, Reservation,
+    CapacityType, InstanceType, InstanceTypes, Offering, PriceSource, Pricing, Reservation,
 };
 use domain::label;
 use domain::resource::Resources;
 
 use crate::error::{CatalogError, FieldProblem};
+use crate::price;
 use crate::text::Texts;
 use field::{Members, Path, Place};
 
@@ -85,7 +86,9 @@ pub fn from_value(document: &Value<'_>) -> Result<InstanceTypes, CatalogError> {
         return Err(list_path.error(FieldProblem::Duplicate(pair[0].name.to_string())));
     }
     let by_node_class = BTreeMap::new();
-    Ok(InstanceTypes { region, pricing, zone_ids, default: Arc::new(types), by_node_class })
+    let fargate = Some(price::fargate(region.as_deref().unwrap_or(price::PRICED_REGION)));
+    let default = Arc::new(types);
+    Ok(InstanceTypes { region, pricing, fargate, zone_ids, default, by_node_class })
 }
 
 /// `spec.pricing`: what the catalogue says of its prices.
@@ -94,16 +97,27 @@ fn pricing(spec: &Path<'_>, value: Option<&Value<'_>>) -> Result<Pricing, Catalo
     let Some(value) = value else { return Ok(Pricing::default()) };
     let fields = path.object(value)?;
     let text = |key: &str| fields.unless_null(key).map(|text| path.key(key).string(text));
-    let source = text("source").transpose()?.map(|word| {
-        word.parse().map_err(|_| {
+    let source_of = |key: &str| -> Result<Option<PriceSource>, CatalogError> {
+        let Some(word) = text(key).transpose()? else { return Ok(None) };
+        word.parse().map(Some).map_err(|_| {
             let (expected, found) = ("listed, estimated or imported", word.to_owned());
-            path.key("source").error(FieldProblem::WrongType { expected, found })
+            path.key(key).error(FieldProblem::WrongType { expected, found })
         })
-    });
+    };
+    let source = source_of("source")?.unwrap_or_default();
     Ok(Pricing {
-        source: source.transpose()?.unwrap_or_default(),
+        source,
+        spot: source_of("spotSource")?.unwrap_or(usual_spot_source(source)),
         as_of: text("asOf").transpose()?.map(Text::from),
     })
+}
+
+/// Where spot prices come from unless `spec.pricing.spotSource` says it.
+const fn usual_spot_source(source: PriceSource) -> PriceSource {
+    match source {
+        PriceSource::Imported => PriceSource::Imported,
+        PriceSource::Listed | PriceSource::Estimated => PriceSource::Estimated,
+    }
 }
 
 fn check_kind(document: &Value<'_>) -> Result<(), CatalogError> {

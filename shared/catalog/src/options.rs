@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::Text;
-use domain::instance_type::CapacityType;
+use domain::instance_type::{CapacityType, Pricing};
 use domain::money::UsdPerHour;
+
+use crate::price;
 
 /// Spot prices by instance type, then by the zone's name.
 pub type SpotPrices = BTreeMap<Text, BTreeMap<Text, UsdPerHour>>;
@@ -34,13 +36,15 @@ pub struct CatalogOptions {
     /// runs is sold there, whatever the catalogue says. Their offerings are known, and not
     /// available.
     pub running: BTreeSet<(Text, Text)>,
+    /// Where prices come from.
+    pub pricing: Pricing,
     /// Spot prices as EC2 states them: a type that has none in a zone cannot be had there on spot.
     /// `None` before they were ever asked for: estimates stand in.
     pub spot_prices: Option<Arc<SpotPrices>>,
 }
 
 impl CatalogOptions {
-    /// Karpenter's defaults for a region.
+    /// Karpenter's defaults for a region, with the embedded catalogue's prices.
     pub fn of(region: &str) -> Self {
         Self {
             region: region.into(),
@@ -50,6 +54,7 @@ impl CatalogOptions {
             reservations_remaining: BTreeMap::new(),
             unavailable: BTreeSet::new(),
             running: BTreeSet::new(),
+            pricing: price::pricing(region),
             spot_prices: None,
         }
     }

@@ -5,8 +5,10 @@
 //! real ones change by the hour: a share of the on-demand price by the kind of type
 //! ([`spot_share_permille`]), moved by up to 6 % either way for each type and zone so that zones
 //! differ as they do in EC2, and rounded to EC2's four decimals. The estimate depends on the names
-//! alone: the same today and tomorrow, here and there.
+//! alone: the same today and tomorrow, here and there. Fargate's prices are its list prices of
+//! us-east-1, elsewhere times the same factor; they do not depend on the catalogue.
 
+use domain::fargate::{FargateRate, FargateRates};
 use domain::instance_type::{PriceSource, Pricing};
 use domain::money::UsdPerHour;
 
@@ -70,10 +72,25 @@ pub fn on_demand(list_price: UsdPerHour, region: &str) -> UsdPerHour {
     UsdPerHour::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
-/// What the catalogue's prices of a region are.
+/// What Fargate charges for Linux in us-east-1, for a vCPU and for a GB, in billionths of a dollar.
+///
+/// Source: <https://aws.amazon.com/fargate/pricing/>.
+const FARGATE_AMD64: (i64, i64) = (40_480_000, 4_445_000);
+const FARGATE_ARM64: (i64, i64) = (32_380_000, 3_560_000);
+
+/// What Fargate charges in a region: its list prices of us-east-1 times the region's factor.
+pub fn fargate(region: &str) -> FargateRates {
+    let rate = |(vcpu, gb): (i64, i64)| FargateRate {
+        vcpu: on_demand(UsdPerHour::from_nanos(vcpu), region),
+        gb: on_demand(UsdPerHour::from_nanos(gb), region),
+    };
+    FargateRates { amd64: rate(FARGATE_AMD64), arm64: rate(FARGATE_ARM64) }
+}
+
+/// What the embedded catalogue's prices of a region are.
 pub fn pricing(region: &str) -> Pricing {
     let source = if region == PRICED_REGION { PriceSource::Listed } else { PriceSource::Estimated };
-    Pricing { source, as_of: Some(PRICED_IN.into()) }
+    Pricing { source, spot: PriceSource::Estimated, as_of: Some(PRICED_IN.into()) }
 }
 
 /// How far zones' spot prices lie from the type's, at most, in thousandths.
@@ -187,6 +204,8 @@ mod tests {
         assert_eq!(on_demand(ON_DEMAND, "us-east-1"), ON_DEMAND);
         assert_eq!(on_demand(ON_DEMAND, "ap-northeast-2").nanos(), 117_984_000);
         assert_eq!(on_demand(ON_DEMAND, "moon-1"), ON_DEMAND);
+        assert_eq!(fargate("us-east-1").amd64.vcpu.nanos(), 40_480_000);
+        assert_eq!(fargate("ap-northeast-2").arm64.gb.nanos(), 4_375_240);
         assert_eq!(pricing("us-east-1").source, PriceSource::Listed);
         assert_eq!(pricing("eu-west-1").source, PriceSource::Estimated);
     }

@@ -61,6 +61,7 @@ fn scheduled_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<Pod> {
         do_not_disrupt: None,
         deletion_cost: None,
         is_mirror: false,
+        capacity_provisioned: None,
         virtual_of: None,
     })
 }

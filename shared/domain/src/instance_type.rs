@@ -7,6 +7,7 @@ use std::sync::Arc;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::Text;
+use crate::fargate::FargateRates;
 use crate::money::UsdPerHour;
 use crate::resource::Resources;
 
@@ -110,11 +111,11 @@ pub struct InstanceType {
 )]
 #[strum(serialize_all = "lowercase")]
 pub enum PriceSource {
-    /// On-demand prices are the region's list prices; spot prices are estimates.
+    /// The region's list prices, as they are part of the program.
     Listed,
-    /// All prices are derived from those of another region.
+    /// Derived from other prices: those of another region, or, for spot, on-demand prices.
     Estimated,
-    /// Somebody else gave them, and answers for them.
+    /// Given with the catalogue: by AWS, or by whoever wrote it and answers for it.
     #[default]
     Imported,
 }
@@ -122,8 +123,11 @@ pub enum PriceSource {
 /// What is known of all prices together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pricing {
-    /// How much they can be relied on.
+    /// How much on-demand prices can be relied on.
     pub source: PriceSource,
+    /// How much spot prices can: [`PriceSource::Imported`], or [`PriceSource::Estimated`] where
+    /// they are a share of on-demand prices.
+    pub spot: PriceSource,
     /// The day or month that they are of, as ISO 8601 writes it; `None` where that is not known.
     pub as_of: Option<Text>,
 }
@@ -135,6 +139,8 @@ pub struct InstanceTypes {
     pub region: Option<Text>,
     /// Where prices come from.
     pub pricing: Pricing,
+    /// What Fargate charges in the region; `None` where that is not known.
+    pub fargate: Option<FargateRates>,
     /// Zone ids by zone name, where they are known.
     pub zone_ids: BTreeMap<Text, Text>,
     /// What node classes see that are not listed apart, by type name.

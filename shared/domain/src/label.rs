@@ -25,6 +25,12 @@ pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
 /// `eks.amazonaws.com/capacityType`, on nodes of managed node groups: `ON_DEMAND`, `SPOT` or
 /// `CAPACITY_BLOCK`.
 pub const NODE_GROUP_CAPACITY_TYPE: &str = "eks.amazonaws.com/capacityType";
+/// `eks.amazonaws.com/compute-type`: [`FARGATE`] on nodes of Fargate, other words on other nodes.
+pub const COMPUTE_TYPE: &str = "eks.amazonaws.com/compute-type";
+/// The value of [`COMPUTE_TYPE`] on nodes of Fargate.
+pub const FARGATE: &str = "fargate";
+/// `CapacityProvisioned`, the annotation of a pod by which Fargate says what it was given.
+pub const CAPACITY_PROVISIONED: &str = "CapacityProvisioned";
 /// `node.kubernetes.io/lifecycle`, by which other tools say how a node was bought.
 pub const LIFECYCLE: &str = "node.kubernetes.io/lifecycle";
 /// `karpenter.sh/nodepool`.

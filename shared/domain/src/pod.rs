@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+use crate::fargate::FargateSize;
 use crate::label::Labels;
 use crate::pvc_spec::PvcSpec;
 use crate::requirement::Requirement;
@@ -76,6 +77,8 @@ pub struct Pod {
     pub deletion_cost: Option<i32>,
     /// Annotation `kubernetes.io/config.mirror`: a static pod of a kubelet.
     pub is_mirror: bool,
+    /// Annotation `CapacityProvisioned`: what Fargate gave it.
+    pub capacity_provisioned: Option<FargateSize>,
     /// What made this pod up, where it exists in planning only.
     pub virtual_of: Option<VirtualPodSource>,
 }

@@ -40,6 +40,7 @@ pub fn pod(name: impl Into<Text>) -> PodBuilder {
         do_not_disrupt: None,
         deletion_cost: None,
         is_mirror: false,
+        capacity_provisioned: None,
         virtual_of: None,
     };
     PodBuilder { pod, labels: Labels::new(), spec: PodSpec::default() }

@@ -6,33 +6,31 @@ use std::sync::Arc;
 use ::catalog::document::InstanceCatalog;
 use domain::instance_type::{InstanceType, InstanceTypes};
 
-use crate::args::{CatalogArgs, CatalogFormat};
+use crate::args::{CatalogArgs, CatalogCommand, CatalogFormat};
 use crate::commands::CommandError;
-use crate::snapshot_source::{self, catalog_file, embedded};
+use crate::commands::node_class::node_classes;
+use crate::snapshot_source::{Chosen, catalog_file, embedded};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::pricing::{PriceNote, SaidBy};
 use crate::wire::json;
-use crate::{console, input, text};
+use crate::{console, text};
 
 /// Reads or computes the catalogue, filters it by the named types, and prints it.
 pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
-    let mut status = Status::Done;
-    let mut node_classes = Vec::new();
-    if let Some(path) = &args.node_class {
-        let objects = manifests::read(&input::sources(std::slice::from_ref(path))?);
-        snapshot_source::print_problems(&objects);
-        if !objects.errors.is_empty() {
-            status = Status::BadInput;
-        }
-        node_classes = snapshot_source::node_classes(&objects);
-        if node_classes.is_empty() && status == Status::Done {
-            return Err(CommandError::NoNodeClass(path.display().to_string()));
-        }
+    if let Some(CatalogCommand::Import(args)) = &args.command {
+        return super::import::run(args);
     }
-    let instance_types = match &args.catalog {
-        Some(path) => catalog_file(path)?,
-        None => embedded(&node_classes, args.region.as_deref())?,
+    let (node_classes, status) = node_classes(args.node_class.as_deref())?;
+    let (instance_types, said_by) = if let Some(path) = &args.catalog {
+        (catalog_file(path)?, SaidBy::Catalog)
+    } else {
+        let (types, Chosen { said_by, warnings }) =
+            embedded(&node_classes, args.region.as_deref())?;
+        for warning in &warnings {
+            console::warning(warning);
+        }
+        (types, said_by)
     };
     let class = node_classes.first().map_or("default", |class| &*class.name);
     let shown: Vec<InstanceType> = instance_types
@@ -50,11 +48,6 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     }
     let output = match args.output {
         CatalogFormat::Table => {
-            let said_by = match (&args.catalog, &args.region) {
-                (Some(_), _) => SaidBy::Catalog,
-                (None, Some(_)) => SaidBy::Option,
-                (None, None) => SaidBy::Nothing,
-            };
             let prices = PriceNote::of(&instance_types, said_by);
             let table = text::catalog::catalog(&shown, Canvas::of_stdout());
             format!("{table}\n{prices}\n")

@@ -72,6 +72,12 @@ pub(crate) enum CommandError {
     /// No instance type has the name.
     #[error("no instance type in the catalogue is named {0}")]
     UnknownInstanceType(String),
+    /// The lists of AWS make no catalogue.
+    #[error(transparent)]
+    Import(#[from] catalog::import::ImportError),
+    /// The embedded catalogue, which an import completes, is damaged.
+    #[error("the embedded catalogue cannot be used")]
+    EmbeddedCatalog(#[from] catalog::CatalogError),
     /// The file of `--nodeclass` holds none.
     #[error("no EC2NodeClass in {0}")]
     NoNodeClass(String),

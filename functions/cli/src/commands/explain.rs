@@ -102,7 +102,7 @@ fn node(
 
 /// What stands in a document beside the explanation.
 fn remarks(args: &ExplainArgs, loaded: &LoadedSnapshot, prices: &PriceNote) -> Remarks {
-    let options = BasisOptions::from(&args.source);
+    let options = BasisOptions::new(&args.source, loaded.is_catalog_fetched);
     Remarks {
         basis: BasisDocument::new(loaded.snapshot.now, prices, options),
         warnings: loaded.warnings.clone(),

@@ -63,7 +63,7 @@ fn rendered(
     plan: &Plan,
     violations: Vec<Violation>,
 ) -> Result<String, serde_json::Error> {
-    let LoadedSnapshot { snapshot, region_said_by: _, warnings, errors, has_bad_input: _ } = loaded;
+    let LoadedSnapshot { snapshot, warnings, errors, .. } = loaded;
     let prices = loaded.price_note();
     match args.output {
         // The errors say what is wrong; that there is nothing to do would be a guess.
@@ -75,7 +75,7 @@ fn rendered(
             Ok(html::plan::plan(snapshot, plan, &prices, cluster, &violations))
         }
         OutputFormat::Json => {
-            let options = BasisOptions::from(&args.source);
+            let options = BasisOptions::new(&args.source, loaded.is_catalog_fetched);
             let (warnings, errors) = (warnings.clone(), errors.clone());
             let remarks = Remarks { options, prices, warnings, errors, violations };
             json(&PlanDocument::new(snapshot, plan, remarks))

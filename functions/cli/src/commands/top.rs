@@ -8,7 +8,7 @@ use crate::snapshot_source::{self, LoadedSnapshot, SnapshotSource};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::cluster_use::ClusterUse;
-use crate::wire::basis::{BasisDocument, BasisOptions};
+use crate::wire::basis::{self, BasisDocument, BasisOptions};
 use crate::wire::json;
 use crate::wire::top::TopDocument;
 use crate::{console, text};
@@ -19,18 +19,20 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
         files: &args.files,
         context: args.context.as_deref(),
         catalog: args.catalog.as_deref(),
+        refresh_catalog: args.refresh_catalog,
         region: args.region.as_deref(),
         now: args.now,
         settings: domain::settings::Settings::default(),
     };
     let loaded = snapshot_source::load(&source)?;
     let prices = loaded.price_note();
-    let LoadedSnapshot { snapshot, region_said_by: _, warnings, errors, has_bad_input } = loaded;
+    let LoadedSnapshot { snapshot, is_catalog_fetched, warnings, errors, has_bad_input, .. } =
+        loaded;
     let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
     let output = match args.output {
         TopFormat::Text => text::top::top(&cluster_use, &prices, Canvas::of_stdout()),
         TopFormat::Json => {
-            let catalog = args.catalog.as_ref().map(|path| path.display().to_string());
+            let catalog = basis::catalog(args.catalog.as_deref(), is_catalog_fetched);
             let options = BasisOptions { cluster: None, catalog };
             let basis = BasisDocument::new(snapshot.now, &prices, options);
             json(&TopDocument::new(&cluster_use, basis, warnings, errors))?

@@ -57,7 +57,14 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         warnings.push(warning);
     }
     let region_said_by = chosen.said_by;
-    Ok(LoadedSnapshot { snapshot, region_said_by, warnings, errors, has_bad_input })
+    Ok(LoadedSnapshot {
+        snapshot,
+        region_said_by,
+        is_catalog_fetched: false,
+        warnings,
+        errors,
+        has_bad_input,
+    })
 }
 
 /// Prints errors and warnings of reading, and the number of skipped objects by kind, to standard

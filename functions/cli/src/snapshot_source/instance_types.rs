@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use catalog::price::PRICED_REGION;
 use catalog::{Catalog, CatalogOptions};
 use domain::Text;
 use domain::instance_type::InstanceTypes;
@@ -21,15 +22,17 @@ pub(crate) fn catalog_file(path: &Path) -> Result<InstanceTypes, SnapshotError> 
         .map_err(|source| SnapshotError::CatalogFile { path: path.display().to_string(), source })
 }
 
-/// The embedded catalogue with the node classes applied, of a region that it knows.
+/// The embedded catalogue with the node classes applied, of the region that is wanted, or else the
+/// one that the subnets of the node classes are in.
 pub(crate) fn embedded(
     node_classes: &[Ec2NodeClass],
-    region: Option<&str>,
-) -> Result<InstanceTypes, SnapshotError> {
+    wanted: Option<&str>,
+) -> Result<(InstanceTypes, Chosen), SnapshotError> {
     let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
-    check_region(&catalog, region)?;
-    let options = region.map_or_else(CatalogOptions::default, CatalogOptions::of);
-    Ok(catalog.priced_in(&options.region).instance_types(node_classes, &options))
+    let (options, chosen) =
+        choose(&catalog, region::of_node_classes(node_classes).as_ref(), wanted)?;
+    let types = catalog.priced_in(&options.region).instance_types(node_classes, &options);
+    Ok((types, chosen))
 }
 
 /// Whether the catalogue knows a region that somebody asked for.
@@ -44,11 +47,11 @@ pub(crate) fn check_region(catalog: &Catalog, region: Option<&str>) -> Result<()
 }
 
 /// What instance types and their region were taken from.
-pub(super) struct Chosen {
+pub(crate) struct Chosen {
     /// What says which region they are of.
-    pub(super) said_by: SaidBy,
+    pub(crate) said_by: SaidBy,
     /// What its author may not expect.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Gives a snapshot the types of the embedded catalogue, for the region of `--region`, or else the
@@ -58,10 +61,48 @@ pub(super) fn take_embedded(
     catalog: Catalog,
     wanted: Option<&str>,
 ) -> Result<Chosen, SnapshotError> {
-    check_region(&catalog, wanted)?;
+    let (mut options, chosen) = choose(&catalog, region::of_objects(snapshot).as_ref(), wanted)?;
+    options.running = running(snapshot);
+    let catalog = catalog.priced_in(&options.region);
+    snapshot.instance_types = catalog.instance_types(&snapshot.objects.node_classes, &options);
+    Ok(chosen)
+}
+
+/// Gives a snapshot the types of a catalogue that was fetched for the region that is wanted, or
+/// else for the one that the objects say.
+#[cfg(feature = "live")]
+pub(super) fn take_fetched(
+    snapshot: &mut ClusterSnapshot,
+    catalogue: &aws::catalogue::Catalogue,
+    wanted: Option<&str>,
+) -> Chosen {
     let said = region::of_objects(snapshot);
+    let warnings = said.as_ref().and_then(|said| other_regions(said, wanted));
+    let said_by = match (wanted, said) {
+        (None, Some(said)) => said.said_by,
+        _ => SaidBy::Option,
+    };
+    let options = CatalogOptions {
+        pricing: catalogue.pricing(),
+        spot_prices: catalogue.spot_prices.clone(),
+        running: running(snapshot),
+        ..CatalogOptions::of(&catalogue.region)
+    };
+    let node_classes = &snapshot.objects.node_classes;
+    snapshot.instance_types = catalogue.catalog.instance_types(node_classes, &options);
+    Chosen { said_by, warnings: warnings.into_iter().collect() }
+}
+
+/// The region that is wanted, or else said, as options of the embedded catalogue; without either,
+/// us-east-1.
+fn choose(
+    catalog: &Catalog,
+    said: Option<&Region>,
+    wanted: Option<&str>,
+) -> Result<(CatalogOptions, Chosen), SnapshotError> {
+    check_region(catalog, wanted)?;
     let mut warnings = Vec::new();
-    if let Some(said) = &said {
+    if let Some(said) = said {
         warnings.extend(other_regions(said, wanted));
         if wanted.is_none() && !catalog.knows_region(&said.name) {
             warnings.push(format!(
@@ -71,17 +112,14 @@ pub(super) fn take_embedded(
             ));
         }
     }
-    let said_by = match (wanted, &said) {
+    let said_by = match (wanted, said) {
         (Some(_), _) => SaidBy::Option,
         (None, Some(said)) => said.said_by.clone(),
         (None, None) => SaidBy::Nothing,
     };
-    let region = wanted.or(said.as_ref().map(|said| &*said.name));
-    let mut options = region.map_or_else(CatalogOptions::default, CatalogOptions::of);
-    options.running = running(snapshot);
-    let catalog = catalog.priced_in(&options.region);
-    snapshot.instance_types = catalog.instance_types(&snapshot.objects.node_classes, &options);
-    Ok(Chosen { said_by, warnings })
+    let region = wanted.or(said.map(|said| &*said.name));
+    let options = region.map_or_else(CatalogOptions::default, CatalogOptions::of);
+    Ok((options, Chosen { said_by, warnings }))
 }
 
 /// Types and zones of the nodes that are there.
@@ -118,6 +156,8 @@ pub(super) fn take_given(
             }
         }
     }
+    let region = types.region.as_deref().unwrap_or(PRICED_REGION);
+    types.fargate = Some(catalog::price::fargate(region));
     snapshot.instance_types = types;
     Chosen { said_by, warnings }
 }

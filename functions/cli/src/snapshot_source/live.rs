@@ -2,13 +2,18 @@
 //!
 //! Only with the feature `live`, which brings a Kubernetes client.
 
+use aws::catalogue::Catalogue;
 use controllers::ports::PortError;
 use controllers::steps::snapshot::{ClusterState, snapshot};
 use domain::instance_type::InstanceTypes;
+use domain::snapshot::ClusterSnapshot;
+use domain::{Text, Timestamp};
 use kubernetes::{Connection, KubernetesCluster, ListMode, ListedCluster};
 
 use super::error::{LiveError, SnapshotError};
-use super::instance_types::{catalog_file, take_embedded, take_given};
+use super::fetched::{self, Fetched, in_full};
+use super::instance_types::{catalog_file, take_embedded, take_fetched, take_given};
+use super::region;
 use super::source::{LoadedSnapshot, SnapshotSource};
 use crate::clock;
 use crate::console::{self, Progress};
@@ -39,8 +44,12 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
     };
     let mut snapshot = snapshot(&state, &source.settings);
     snapshot.node_claims = node_claims;
+    let fetched = fetched_catalogue(&snapshot, source, &mut warnings);
+    let is_catalog_fetched = fetched.is_some();
     let chosen = if let Some(path) = source.catalog {
         take_given(&mut snapshot, catalog_file(path)?, source.region)
+    } else if let Some(catalogue) = fetched {
+        take_fetched(&mut snapshot, &catalogue, source.region)
     } else {
         let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
         take_embedded(&mut snapshot, catalog, source.region)?
@@ -50,8 +59,42 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         console::warning(warning);
     }
     let region_said_by = chosen.said_by;
-    let errors = Vec::new();
-    Ok(LoadedSnapshot { snapshot, region_said_by, warnings, errors, has_bad_input: false })
+    Ok(LoadedSnapshot {
+        snapshot,
+        region_said_by,
+        is_catalog_fetched,
+        warnings,
+        errors: Vec::new(),
+        has_bad_input: false,
+    })
+}
+
+/// What AWS says of the cluster's region. `None`, with a warning, where it does not answer; and
+/// where another catalogue was given, or nothing says which region it is.
+fn fetched_catalogue(
+    snapshot: &ClusterSnapshot,
+    source: &SnapshotSource<'_>,
+    warnings: &mut Vec<String>,
+) -> Option<Catalogue> {
+    if source.catalog.is_some() {
+        return None;
+    }
+    let said = || region::of_objects(snapshot).map(|own| own.name);
+    let region = source.region.map(Text::from).or_else(said)?;
+    match fetched::fetch(&region, source.refresh_catalog) {
+        Ok(Fetched { catalogue, warnings: own }) => {
+            warnings.extend(own);
+            Some(catalogue)
+        }
+        Err(error) => {
+            warnings.push(format!(
+                "AWS does not say the prices of {region}, those of the embedded catalogue stand \
+                 in: {}",
+                in_full(&error)
+            ));
+            None
+        }
+    }
 }
 
 fn list(context: Option<&str>) -> Result<ListedCluster, LiveError> {

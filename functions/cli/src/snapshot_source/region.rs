@@ -7,6 +7,7 @@ use domain::Text;
 use domain::label::{self, Labels};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
+use domain::node_class::Ec2NodeClass;
 use domain::requirement::{Requirement, Requirements};
 use domain::snapshot::ClusterSnapshot;
 
@@ -29,13 +30,27 @@ pub(super) fn of_objects(snapshot: &ClusterSnapshot) -> Option<Region> {
     let objects = &snapshot.objects;
     let nodes = objects.nodes.iter().filter_map(of_node).collect();
     let claims = snapshot.node_claims.iter().filter_map(of_claim).collect();
-    let subnets = objects.node_classes.iter().flat_map(|class| &class.status.subnets);
-    let subnets = subnets.filter_map(|subnet| of_zone(&subnet.zone)).collect();
+    let subnets = of_subnets(&objects.node_classes).collect();
     let pools = objects.node_pools.iter();
     let pools = pools.flat_map(|pool| of_requirements(pool.template.requirements.iter())).collect();
-    let asked: [(&str, Vec<Text>); 4] =
+    let asked: [(&'static str, Vec<Text>); 4] =
         [("node", nodes), ("NodeClaim", claims), ("subnet", subnets), ("NodePool", pools)];
     let (kind, said) = asked.into_iter().find(|(_, said)| !said.is_empty())?;
+    most(kind, said)
+}
+
+/// The region that most subnets of node classes are in.
+pub(super) fn of_node_classes(node_classes: &[Ec2NodeClass]) -> Option<Region> {
+    most("subnet", of_subnets(node_classes).collect())
+}
+
+fn of_subnets(node_classes: &[Ec2NodeClass]) -> impl Iterator<Item = Text> {
+    let subnets = node_classes.iter().flat_map(|class| &class.status.subnets);
+    subnets.filter_map(|subnet| of_zone(&subnet.zone))
+}
+
+/// The region that comes most often; of several, the first by name.
+fn most(kind: &'static str, said: Vec<Text>) -> Option<Region> {
     let mut others: BTreeMap<Text, usize> = BTreeMap::new();
     for region in said {
         *others.entry(region).or_default() += 1;

@@ -22,6 +22,12 @@ pub(crate) struct SnapshotSource<'a> {
     pub(crate) context: Option<&'a str>,
     /// `--catalog`.
     pub(crate) catalog: Option<&'a Path>,
+    /// `--refresh-catalog`.
+    #[cfg_attr(
+        not(feature = "live"),
+        expect(dead_code, reason = "without clients of AWS no catalogue is fetched")
+    )]
+    pub(crate) refresh_catalog: bool,
     /// `--region`.
     pub(crate) region: Option<&'a str>,
     /// `--now`.
@@ -32,11 +38,13 @@ pub(crate) struct SnapshotSource<'a> {
 
 impl<'a> From<&'a SnapshotArgs> for SnapshotSource<'a> {
     fn from(args: &'a SnapshotArgs) -> Self {
-        let SnapshotArgs { files, live: _, context, catalog, now, settings } = args;
+        let SnapshotArgs { files, live: _, context, catalog, refresh_catalog, now, settings } =
+            args;
         Self {
             files,
             context: context.as_deref(),
             catalog: catalog.as_deref(),
+            refresh_catalog: *refresh_catalog,
             region: settings.region.as_deref(),
             now: *now,
             settings: settings.settings(),
@@ -51,6 +59,8 @@ pub(crate) struct LoadedSnapshot {
     pub(crate) snapshot: ClusterSnapshot,
     /// What says which region it is of.
     pub(crate) region_said_by: SaidBy,
+    /// Whether its catalogue was fetched from AWS.
+    pub(crate) is_catalog_fetched: bool,
     /// What the input left open, as printed on standard error.
     pub(crate) warnings: Vec<String>,
     /// Invalid objects that were left out, each with what is wrong with it, as printed on standard

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
+use domain::node_offering::NodeCapacityType;
 use domain::plan::Plan;
 use domain::snapshot::ClusterSnapshot;
 
@@ -27,7 +27,7 @@ pub(crate) struct ClusterUse {
     /// Nodes that it does not.
     pub(crate) unpriced: usize,
     /// Nodes by how they are bought; `None` for those that do not say.
-    pub(crate) by_capacity_type: BTreeMap<Option<CapacityType>, usize>,
+    pub(crate) by_capacity_type: BTreeMap<Option<NodeCapacityType>, usize>,
 }
 
 impl ClusterUse {

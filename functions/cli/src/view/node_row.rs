@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::instance_type::CapacityType;
+use domain::fargate::is_fargate;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
-use domain::node_offering::{capacity_type_of, offering_of};
+use domain::node_offering::{NodeCapacityType, fargate_price, offering_of};
 use domain::plan::{Plan, PlannedNodeClaim};
 use domain::pod::{Pod, PodKey};
 use domain::reason::DisruptionReason;
@@ -28,7 +28,7 @@ pub(crate) struct NodeRow {
     /// The zone.
     pub(crate) zone: Option<Text>,
     /// How it is bought.
-    pub(crate) capacity_type: Option<CapacityType>,
+    pub(crate) capacity_type: Option<NodeCapacityType>,
     /// CPU in use, in millicores.
     pub(crate) cpu: Usage,
     /// Memory in use, in bytes.
@@ -131,7 +131,7 @@ impl From<&report::NodeRow> for NodeRow {
             node_pool: node_pool.clone(),
             instance_type: non_empty(instance_type),
             zone: non_empty(zone),
-            capacity_type: *capacity_type,
+            capacity_type: capacity_type.map(NodeCapacityType::Instance),
             cpu: usage(cpu),
             memory: usage(memory),
             pods: usize::try_from(pods.used).unwrap_or(0),
@@ -177,6 +177,8 @@ struct Index<'a> {
     held: HashMap<&'a str, (Resources, usize)>,
     /// Number of virtual pods on each node and planned claim.
     virtual_pods: HashMap<&'a str, usize>,
+    /// Pods on each node of Fargate.
+    fargate_pods: HashMap<&'a str, Vec<&'a Pod>>,
     /// Claims by provider id.
     claims_by_provider_id: HashMap<&'a str, &'a NodeClaim>,
     /// Claims by the name of their Node.
@@ -196,6 +198,7 @@ impl<'a> Index<'a> {
             snapshot,
             held: held(snapshot, plan),
             virtual_pods: virtual_pods_by_place(plan),
+            fargate_pods: fargate_pods(snapshot),
             claims_by_provider_id: claims()
                 .filter_map(|claim| Some((claim.status.provider_id.as_deref()?, claim)))
                 .collect(),
@@ -253,16 +256,25 @@ impl<'a> Index<'a> {
             None => NodeState::Ready,
         };
         let (cpu, memory, pods) = self.usage(&node.name, &node.allocatable);
+        let row = from_labels(&node.labels, self.snapshot);
         NodeRow {
             name: node.name.clone(),
+            price: row.price.or_else(|| self.fargate_price(node)),
             cpu,
             memory,
             pods,
             virtual_pods: self.virtual_pods_on(&node.name),
             age: self.age(node.created),
             state,
-            ..from_labels(&node.labels, self.snapshot)
+            ..row
         }
+    }
+
+    /// What a node of Fargate costs, by the pod on it.
+    fn fargate_price(&self, node: &Node) -> Option<UsdPerHour> {
+        let rates = self.snapshot.instance_types.fargate?;
+        let pods = self.fargate_pods.get(&*node.name)?;
+        fargate_price(&node.labels, pods.iter().copied(), &rates)
     }
 
     fn claim_row(&self, claim: &NodeClaim) -> NodeRow {
@@ -301,7 +313,7 @@ impl<'a> Index<'a> {
             node_pool: Some(claim.node_pool.clone()),
             instance_type: Some(offering.instance_type.clone()),
             zone: Some(offering.zone.clone()),
-            capacity_type: Some(offering.capacity_type),
+            capacity_type: Some(NodeCapacityType::Instance(offering.capacity_type)),
             cpu: usage(CPU),
             memory: usage(MEMORY),
             pods: usize::try_from(claim.requests.get(domain::resource::PODS))
@@ -321,6 +333,19 @@ impl<'a> Index<'a> {
     fn age(&self, created: Option<Timestamp>) -> Option<SignedDuration> {
         created.map(|created| self.snapshot.now.duration_since(created))
     }
+}
+
+fn fargate_pods(snapshot: &ClusterSnapshot) -> HashMap<&str, Vec<&Pod>> {
+    let nodes = snapshot.objects.nodes.iter().filter(|node| is_fargate(&node.labels));
+    let mut pods: HashMap<&str, Vec<&Pod>> = nodes.map(|node| (&*node.name, Vec::new())).collect();
+    if !pods.is_empty() {
+        for pod in &snapshot.objects.pods {
+            if let Some(own) = pod.node_name.as_deref().and_then(|node| pods.get_mut(node)) {
+                own.push(pod);
+            }
+        }
+    }
+    pods
 }
 
 fn virtual_pods_by_place(plan: &Plan) -> HashMap<&str, usize> {
@@ -363,7 +388,7 @@ fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
         node_pool: labels.get(label::NODE_POOL).cloned(),
         instance_type: labels.get(label::INSTANCE_TYPE).cloned(),
         zone: labels.get(label::ZONE).cloned(),
-        capacity_type: capacity_type_of(labels),
+        capacity_type: NodeCapacityType::of(labels),
         cpu: Usage::default(),
         memory: Usage::default(),
         pods: 0,

@@ -71,24 +71,29 @@ impl From<&Report> for PriceNote {
 impl fmt::Display for PriceNote {
     /// One line: `prices of ap-northeast-2 (30 nodes say so), estimated: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { region, said_by, pricing: Pricing { source, as_of } } = self;
+        let Self { region, said_by, pricing: Pricing { source, spot, as_of } } = self;
         let as_of = as_of.as_deref().map(|day| format!(" of {day}")).unwrap_or_default();
         match region {
             Some(region) => write!(f, "prices of {region} ({said_by}), ")?,
             None => f.write_str("prices ")?,
         }
         match source {
-            PriceSource::Listed => write!(f, "list prices{as_of}; spot estimated from them"),
+            PriceSource::Listed => write!(f, "list prices{as_of}")?,
             PriceSource::Estimated => {
                 let factor = region.as_deref().and_then(factor_permille).unwrap_or(1000);
                 let (whole, thousandths) = (factor / 1000, factor % 1000);
                 write!(
                     f,
-                    "estimated: list prices of {PRICED_REGION}{as_of} × \
-                     {whole}.{thousandths:03}, spot a share of them"
-                )
+                    "estimated: list prices of {PRICED_REGION}{as_of} × {whole}.{thousandths:03}"
+                )?;
             }
-            PriceSource::Imported => write!(f, "as the catalogue gives them{as_of}"),
+            PriceSource::Imported => write!(f, "as the catalogue gives them{as_of}")?,
+        }
+        match (source, spot) {
+            (PriceSource::Imported, PriceSource::Imported) => Ok(()),
+            (_, PriceSource::Imported) => f.write_str("; spot as the catalogue gives it"),
+            (PriceSource::Estimated, _) => f.write_str(", spot a share of them"),
+            _ => f.write_str("; spot estimated from them"),
         }
     }
 }
@@ -98,8 +103,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(region: Option<&str>, said_by: SaidBy, source: PriceSource, expected: &str) {
-        let pricing = Pricing { source, as_of: Some("2026-07".into()) };
+    fn check(
+        region: Option<&str>,
+        said_by: SaidBy,
+        (source, spot): (PriceSource, PriceSource),
+        expected: &str,
+    ) {
+        let pricing = Pricing { source, spot, as_of: Some("2026-07".into()) };
         let note = PriceNote { region: region.map(Text::from), said_by, pricing };
         assert_eq!(note.to_string(), expected);
     }
@@ -109,22 +119,35 @@ mod tests {
         check(
             Some("us-east-1"),
             SaidBy::Nothing,
-            PriceSource::Listed,
+            (PriceSource::Listed, PriceSource::Estimated),
             "prices of us-east-1 (nothing says another region), list prices of 2026-07; spot \
              estimated from them",
         );
         check(
             Some("ap-northeast-2"),
             SaidBy::Objects { kind: "node", count: 30 },
-            PriceSource::Estimated,
+            (PriceSource::Estimated, PriceSource::Estimated),
             "prices of ap-northeast-2 (30 nodes say so), estimated: list prices of us-east-1 of \
              2026-07 × 1.229, spot a share of them",
         );
         check(
             None,
             SaidBy::Catalog,
-            PriceSource::Imported,
+            (PriceSource::Imported, PriceSource::Imported),
             "prices as the catalogue gives them of 2026-07",
+        );
+        check(
+            None,
+            SaidBy::Catalog,
+            (PriceSource::Imported, PriceSource::Estimated),
+            "prices as the catalogue gives them of 2026-07; spot estimated from them",
+        );
+        check(
+            Some("us-gov-west-1"),
+            SaidBy::Catalog,
+            (PriceSource::Estimated, PriceSource::Imported),
+            "prices of us-gov-west-1 (the catalogue says so), estimated: list prices of us-east-1 \
+             of 2026-07 × 1.260; spot as the catalogue gives it",
         );
     }
 }

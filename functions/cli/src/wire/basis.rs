@@ -1,5 +1,7 @@
 //! What an answer about a cluster was worked out from.
 
+use std::path::Path;
+
 use domain::{Text, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,6 +13,9 @@ use crate::view::pricing::PriceNote;
 
 /// The catalogue that comes with the binary, where a document names its catalogue.
 pub(crate) const EMBEDDED: &str = "embedded";
+
+/// The catalogue that AWS gives, where a document names its catalogue.
+const FETCHED: &str = "fetched";
 
 /// Fields at the top level of every document about a cluster.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -24,7 +29,8 @@ pub(crate) struct BasisDocument {
     /// The region whose offerings and prices count; absent where nothing says one.
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<Text>,
-    /// Where instance types come from: the file of `--catalog`, or `embedded`.
+    /// Where instance types come from: the file of `--catalog`, `fetched` (from AWS), or
+    /// `embedded`.
     catalog: String,
     /// Where prices come from.
     pricing: PricingDocument,
@@ -35,17 +41,25 @@ pub(crate) struct BasisDocument {
 pub(crate) struct BasisOptions {
     /// `--cluster`.
     pub(crate) cluster: Option<String>,
-    /// `--catalog`.
+    /// What [`catalog`] says.
     pub(crate) catalog: Option<String>,
 }
 
-impl From<&SnapshotArgs> for BasisOptions {
-    fn from(args: &SnapshotArgs) -> Self {
+impl BasisOptions {
+    /// Of the arguments, and whether the catalogue was fetched from AWS.
+    pub(crate) fn new(args: &SnapshotArgs, is_catalog_fetched: bool) -> Self {
         Self {
             cluster: args.settings.cluster.clone(),
-            catalog: args.catalog.as_ref().map(|path| path.display().to_string()),
+            catalog: catalog(args.catalog.as_deref(), is_catalog_fetched),
         }
     }
+}
+
+/// What instance types were taken from: the file of `--catalog`, or AWS; `None` for the embedded
+/// catalogue.
+pub(crate) fn catalog(file: Option<&Path>, is_fetched: bool) -> Option<String> {
+    let file = file.map(|path| path.display().to_string());
+    file.or_else(|| is_fetched.then(|| FETCHED.to_owned()))
 }
 
 impl BasisDocument {

@@ -1,8 +1,8 @@
 //! Nodes in JSON documents.
 
 use domain::Text;
-use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
+use domain::node_offering::NodeCapacityType;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,8 +22,8 @@ pub(crate) struct NodeDocument {
     instance_type: Option<Text>,
     /// The availability zone; `null` where the node does not say.
     zone: Option<Text>,
-    /// How the instance is bought; `null` where the node does not say.
-    #[schemars(with = "Option<word::CapacityTypeWord>")]
+    /// How the node is paid for; `null` where it does not say.
+    #[schemars(with = "Option<word::NodeCapacityTypeWord>")]
     capacity_type: Option<&'static str>,
     /// CPU in millicores.
     cpu_millis: UsageDocument,
@@ -76,7 +76,7 @@ impl From<&NodeRow> for NodeDocument {
             node_pool: node_pool.clone(),
             instance_type: instance_type.clone(),
             zone: zone.clone(),
-            capacity_type: capacity_type.map(CapacityType::as_str),
+            capacity_type: capacity_type.map(NodeCapacityType::as_str),
             cpu_millis: (*cpu).into(),
             memory_bytes: (*memory).into(),
             pods: *pods,

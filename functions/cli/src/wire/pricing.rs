@@ -18,8 +18,10 @@ pub(crate) struct PricingDocument {
     /// The day or month that prices are of, as ISO 8601 writes it; absent where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<Text>,
-    /// How much prices can be relied on.
+    /// How much on-demand prices can be relied on.
     source: PriceSourceWord,
+    /// How much spot prices can be relied on: `estimated` or `imported`.
+    spot_source: PriceSourceWord,
     /// All of it in a sentence, for people.
     note: String,
 }
@@ -30,6 +32,7 @@ impl From<&PriceNote> for PricingDocument {
             region: prices.region.clone(),
             as_of: prices.pricing.as_of.clone(),
             source: prices.pricing.source.into(),
+            spot_source: prices.pricing.spot.into(),
             note: prices.to_string(),
         }
     }

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use domain::instance_type::{CapacityType, PriceSource};
+use domain::node_offering::NodeCapacityType;
 use domain::requirement::Operator;
 use domain::taint::TaintEffect;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -40,6 +41,15 @@ forms! {
     /// How an instance is bought.
     CapacityTypeWord: {
         "enum": CapacityType::ALL.iter().map(|own| own.as_str()).collect::<Vec<_>>()
+    },
+    /// How a node is paid for: as an instance, or as a node of Fargate.
+    NodeCapacityTypeWord: {
+        "enum": CapacityType::ALL
+            .map(NodeCapacityType::Instance)
+            .into_iter()
+            .chain([NodeCapacityType::Fargate])
+            .map(NodeCapacityType::as_str)
+            .collect::<Vec<_>>()
     },
     /// How a requirement compares a label with its values.
     OperatorWord: {
@@ -118,11 +128,11 @@ impl From<report::NodeState> for NodeStateWord {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "PriceSource")]
 pub(super) enum PriceSourceWord {
-    /// On-demand prices are AWS's list prices of the region; spot prices are estimates.
+    /// AWS's list prices of the region, as they are part of the program.
     Listed,
-    /// All prices are derived from the list prices of another region.
+    /// Derived from other prices: list prices of another region, or, for spot, on-demand prices.
     Estimated,
-    /// The prices stand in the catalogue that was given.
+    /// Given with the catalogue: by AWS, or by whoever wrote it and answers for it.
     Imported,
 }
 

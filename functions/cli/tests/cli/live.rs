@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::Workspace;
+use crate::aws::{Answers, Aws};
+use crate::support::{Run, Workspace};
 
 /// Lists by the last part of their path; anything else is not installed.
 fn objects(path: &str) -> Option<Vec<Value>> {
@@ -183,4 +184,113 @@ fn a_cluster_that_does_not_answer_is_named() {
     assert!(run.err.starts_with("error: cannot read the cluster: "), "{run:?}");
     let run = Server::start().workspace().run("top --context nowhere");
     assert!(run.err.contains("nowhere"), "{run:?}");
+}
+
+/// A folder whose kubeconfig leads to a cluster in us-east-1, and whose credentials to a double of
+/// AWS.
+fn with_aws(aws: &Aws) -> Workspace {
+    let workspace = Server::start().workspace();
+    let cache = workspace.path("cache").display().to_string();
+    workspace
+        .environment("AWS_ENDPOINT_URL", &*aws.url)
+        .environment("AWS_ACCESS_KEY_ID", "me")
+        .environment("AWS_SECRET_ACCESS_KEY", "secret")
+        .environment("AWS_EC2_METADATA_DISABLED", "true")
+        .environment("AWS_CONFIG_FILE", "none")
+        .environment("AWS_SHARED_CREDENTIALS_FILE", "none")
+        .environment("XDG_CACHE_HOME", cache)
+}
+
+const PLAN: &str = "plan --live --context here -o json";
+
+#[track_caller]
+fn offering(run: &Run) -> Value {
+    assert_eq!(run.status, 0, "{run:?}");
+    run.json()["nodeClaims"][0]["offering"].clone()
+}
+
+#[test]
+fn a_live_cluster_is_planned_for_at_the_prices_that_aws_says() {
+    let aws = Aws::start(Answers::All);
+    let workspace = with_aws(&aws);
+    let run = workspace.run(PLAN);
+    // The pod requests six CPUs.
+    let expected = json!({"instanceType": "m7i.2xlarge", "zone": "us-east-1a",
+        "capacityType": "spot", "hourlyUsd": 0.1603});
+    assert_eq!(offering(&run), expected, "{run:?}");
+    let plan = run.json();
+    assert_eq!(plan["catalog"], "fetched");
+    assert_eq!(plan["pricing"]["source"], "imported");
+    assert_eq!(plan["pricing"]["spotSource"], "imported");
+    let regions = plan["pricing"]["note"].as_str().unwrap();
+    assert!(regions.starts_with("prices of us-east-1 (1 node says so)"), "{regions}");
+    let called = aws.calls.lock().unwrap().clone();
+    assert!(called.contains(&"DescribeSpotPriceHistory".to_owned()), "{called:?}");
+    assert!(called.contains(&"GetProducts".to_owned()), "{called:?}");
+}
+
+#[test]
+fn prices_are_kept_for_an_hour_unless_they_are_asked_for_anew() {
+    let aws = Aws::start(Answers::All);
+    let workspace = with_aws(&aws);
+    let first = workspace.run(PLAN);
+    let called = aws.called();
+    assert!(called > 0);
+    let second = workspace.run(PLAN);
+    assert_eq!(offering(&second), offering(&first));
+    assert_eq!(aws.called(), called, "nothing is asked twice within the hour");
+    let third = workspace.run(&format!("{PLAN} --refresh-catalog"));
+    assert_eq!(offering(&third), offering(&first));
+    assert_eq!(aws.called(), 2 * called);
+    let other = workspace.environment("AWS_PROFILE", "other");
+    std::fs::write(other.path("config"), "[profile other]\nregion = eu-west-1\n").unwrap();
+    let config = other.path("config").display().to_string();
+    let run = other.environment("AWS_CONFIG_FILE", config).run(PLAN);
+    assert_eq!(offering(&run), offering(&first), "the cluster says the region");
+    assert_eq!(aws.called(), 3 * called, "another account has prices of its own");
+}
+
+#[test]
+fn where_aws_denies_it_the_embedded_catalogue_stands_in_with_a_warning() {
+    let aws = Aws::start(Answers::Nothing);
+    let run = with_aws(&aws).run(PLAN);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert_eq!(run.json()["catalog"], "embedded");
+    let warning = "warning: AWS does not say the prices of us-east-1, those of the embedded \
+                   catalogue stand in: ";
+    let line = run.err.lines().find(|line| line.starts_with(warning)).unwrap();
+    assert!(line.contains("UnauthorizedOperation"), "{line}");
+}
+
+#[test]
+fn where_aws_cannot_be_reached_the_embedded_catalogue_stands_in_with_a_warning() {
+    let aws = Aws { url: "http://127.0.0.1:9".to_owned(), calls: Arc::default() };
+    let run = with_aws(&aws).run("top --context here");
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(run.err.contains("warning: AWS does not say the prices of us-east-1"), "{run:?}");
+    assert!(run.out.contains("list prices of "), "{run:?}");
+}
+
+#[test]
+fn what_of_the_prices_is_denied_is_said_and_asked_for_again() {
+    let aws = Aws::start(Answers::AllBut("GetProducts"));
+    let workspace = with_aws(&aws);
+    let run = workspace.run(PLAN);
+    assert!(run.err.contains("warning: some prices of us-east-1 are not of today: "), "{run:?}");
+    assert!(run.err.contains("AccessDenied"), "{run:?}");
+    let pricing = &run.json()["pricing"];
+    assert_eq!(
+        (&pricing["source"], &pricing["spotSource"]),
+        (&json!("listed"), &json!("imported"))
+    );
+    let called = aws.called();
+    workspace.run(PLAN);
+    assert!(aws.called() > called);
+}
+
+#[test]
+fn a_catalogue_that_is_given_asks_aws_nothing() {
+    let aws = Aws::start(Answers::All);
+    let run = with_aws(&aws).run("top --context here --catalog catalog.yaml");
+    assert_eq!((run.status, aws.called()), (0, 0), "{run:?}");
 }

@@ -5,7 +5,10 @@
     reason = "helpers of tests are tests, which Clippy cannot see"
 )]
 
+#[cfg(feature = "live")]
+mod aws;
 mod convert;
+mod import;
 #[cfg(feature = "live")]
 mod live;
 mod overlays;

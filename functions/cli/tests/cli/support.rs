@@ -128,7 +128,7 @@ pub(crate) fn schema(kind: &str) -> String {
 /// A folder of files to run the binary in.
 pub(crate) struct Workspace {
     folder: tempfile::TempDir,
-    environment: Vec<(&'static str, &'static str)>,
+    environment: Vec<(&'static str, String)>,
 }
 
 impl Workspace {
@@ -144,8 +144,8 @@ impl Workspace {
     }
 
     /// With an environment variable set.
-    pub(crate) fn environment(mut self, name: &'static str, value: &'static str) -> Self {
-        self.environment.push((name, value));
+    pub(crate) fn environment(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.environment.push((name, value.into()));
         self
     }
 
@@ -167,7 +167,7 @@ impl Workspace {
             .env_remove("NO_COLOR")
             .env_remove("CLICOLOR_FORCE")
             .env_remove("COLUMNS")
-            .envs(self.environment.iter().copied())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

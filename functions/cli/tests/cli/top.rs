@@ -45,6 +45,57 @@ spec:
 status: {phase: Pending}
 ";
 
+/// A node of Fargate in Ireland for each of three pods: one says its size, the requests of another
+/// do, and the third is on ARM.
+const FARGATE: &str = "\
+apiVersion: v1
+kind: Node
+metadata:
+  name: fargate-one
+  labels: {eks.amazonaws.com/compute-type: fargate, kubernetes.io/arch: amd64, topology.kubernetes.io/zone: eu-west-1a}
+spec: {taints: [{key: eks.amazonaws.com/compute-type, value: fargate, effect: NoSchedule}]}
+status: {capacity: {cpu: '2', memory: 4Gi, pods: '1'}}
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: fargate-two
+  labels: {eks.amazonaws.com/compute-type: fargate, kubernetes.io/arch: amd64, topology.kubernetes.io/zone: eu-west-1b}
+status: {capacity: {cpu: '2', memory: 4Gi, pods: '1'}}
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: fargate-arm
+  labels: {eks.amazonaws.com/compute-type: fargate, kubernetes.io/arch: arm64, topology.kubernetes.io/zone: eu-west-1b}
+status: {capacity: {cpu: '2', memory: 4Gi, pods: '1'}}
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: fargate-empty
+  labels: {eks.amazonaws.com/compute-type: fargate, topology.kubernetes.io/zone: eu-west-1b}
+status: {capacity: {cpu: '2', memory: 4Gi, pods: '1'}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a, annotations: {CapacityProvisioned: 0.25vCPU 0.5GB}}
+spec: {nodeName: fargate-one, containers: [{name: a}]}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: b}
+spec: {nodeName: fargate-two, containers: [{name: b, resources: {requests: {cpu: '1', memory: 8Gi}}}]}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: c, annotations: {CapacityProvisioned: 1vCPU 2GB}}
+spec: {nodeName: fargate-arm, containers: [{name: c}]}
+status: {phase: Running}
+";
+
 const TOP: &str = "top -f cluster.yaml --catalog catalog.yaml --now 2026-01-01T12:00:00Z";
 
 #[test]
@@ -93,4 +144,34 @@ fn columns_says_how_wide_the_table_may_be() {
     let table: Vec<&str> = narrow.lines().skip_while(|line| !line.starts_with(" NODE ")).collect();
     assert!(table.len() >= 3 && table[0].contains("STATE"), "{narrow}");
     assert!(table.iter().all(|line| line.chars().count() <= 80), "{narrow}");
+}
+
+#[test]
+fn nodes_of_fargate_are_priced_by_the_size_of_their_pods() {
+    let workspace = Workspace::with(&[("cluster.yaml", FARGATE)]);
+    let document = workspace.run("top -f cluster.yaml -o json").json();
+    let nodes = document["nodes"].as_array().unwrap();
+    let priced: Vec<_> = nodes
+        .iter()
+        .map(|node| (node["name"].as_str().unwrap(), node["hourlyUsd"].as_f64()))
+        .collect();
+    // Dollars of us-east-1 times 1.115, the factor of eu-west-1: 0.25 vCPU and 0.5 GB, 2 vCPU and
+    // 9 GB (8 GB and what Kubernetes takes are more than one vCPU can have), 1 vCPU and 2 GB.
+    let expected = [
+        ("fargate-arm", Some(0.044_042_5)),
+        ("fargate-empty", None),
+        ("fargate-one", Some(0.013_761_887)),
+        ("fargate-two", Some(0.134_875_975)),
+    ];
+    assert_eq!(priced, expected);
+    assert!(nodes.iter().all(|node| node["capacityType"] == "fargate"), "{document}");
+    assert_eq!(document["totals"]["nodesWithoutPrice"], 1);
+    let text = workspace.run("top -f cluster.yaml").out;
+    assert!(text.starts_with("NODES  4 nodes (4 fargate)\n"), "{text}");
+
+    let plan = workspace.run("plan -f cluster.yaml -o json").json();
+    assert_eq!(plan["totals"]["hourlyUsdBefore"], document["totals"]["hourlyUsd"]);
+    assert_eq!(plan["totals"]["hourlyUsdAfter"], document["totals"]["hourlyUsd"]);
+    let node = workspace.run("explain node fargate-one -f cluster.yaml").out;
+    assert!(node.contains("fargate ") && node.contains("$0.0138"), "{node}");
 }

@@ -220,3 +220,29 @@ fn an_instance_type_that_is_not_there_is_bad_input() {
     assert_eq!(run.status, 2);
     assert!(run.err.contains("nonsense.large"), "{run:?}");
 }
+
+/// An EC2NodeClass whose subnets are in two zones of Ireland and one of Virginia.
+const IRISH_CLASS: &str = "\
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: irish}
+spec:
+  role: nodes
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {shop: '1'}}]
+  securityGroupSelectorTerms: [{tags: {shop: '1'}}]
+status:
+  subnets: [{id: subnet-1, zone: eu-west-1a}, {id: subnet-2, zone: eu-west-1c}, {id: subnet-3, zone: us-east-1a}]
+";
+
+#[test]
+fn a_class_says_the_region_by_its_subnets() {
+    let workspace = Workspace::with(&[("class.yaml", IRISH_CLASS)]);
+    let run = workspace.run("catalog m7i.large --nodeclass class.yaml");
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(run.out.contains("prices of eu-west-1 (2 subnets say so), estimated"), "{run:?}");
+    let warning = "while some of the subnets are elsewhere: 1 in us-east-1";
+    assert!(run.err.contains(warning), "{run:?}");
+    let run = workspace.run("catalog m7i.large --nodeclass class.yaml --region us-east-1");
+    assert!(run.out.contains("prices of us-east-1 (--region), list prices"), "{run:?}");
+}

@@ -32,9 +32,9 @@ pub enum DocumentError {
     /// A table in it is damaged.
     #[error("a table in it is damaged")]
     Table(#[from] CatalogError),
-    /// Its time is invalid.
+    /// One of its times is malformed.
     #[error("it does not say when it was made: {0:?}")]
-    Made(String),
+    Time(String),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub enum DocumentError {
 struct Document {
     region: Text,
     made: Option<String>,
+    /// Missing in documents of versions that did not keep it.
+    priced: Option<String>,
     types: String,
     zones: String,
     spot_nanos: Option<BTreeMap<Text, BTreeMap<Text, i64>>>,
@@ -58,6 +60,7 @@ pub(super) fn encode(catalogue: &Catalogue) -> Result<Vec<u8>, DocumentError> {
     let document = Document {
         region: catalogue.region.clone(),
         made: catalogue.made.map(|made| made.to_string()),
+        priced: catalogue.priced.map(|priced| priced.to_string()),
         types: table::encode(catalogue.catalog.types()),
         zones: region::encode(&regions.collect()),
         spot_nanos,
@@ -73,15 +76,17 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Catalogue, DocumentError> {
     let document: Document = serde_json::from_str(&text)?;
     let types = table::decode(&document.types)?;
     let regions = region::decode(&document.zones, types.len())?;
-    let made = match document.made {
-        Some(made) => Some(made.parse::<Timestamp>().map_err(|_| DocumentError::Made(made))?),
-        None => None,
+    let time = |text: Option<String>| {
+        let parse = |text: String| text.parse::<Timestamp>().map_err(|_| DocumentError::Time(text));
+        text.map(parse).transpose()
     };
+    let (made, priced) = (time(document.made)?, time(document.priced)?);
     Ok(Catalogue {
         region: document.region,
         catalog: Catalog::of(types, regions),
         spot_prices: document.spot_nanos.map(|prices| Arc::new(spot_prices(prices))),
         made,
+        priced,
     })
 }
 
@@ -101,6 +106,7 @@ mod tests {
         Catalogue {
             spot_prices: Some(Arc::new(SpotPrices::from([("m5.large".into(), zones)]))),
             made: Some("2026-11-21T12:00:00Z".parse().unwrap()),
+            priced: Some("2026-11-21T11:00:00Z".parse().unwrap()),
             ..Catalogue::embedded("us-east-1").unwrap()
         }
     }
@@ -110,6 +116,18 @@ mod tests {
         let bytes = encode(&catalogue()).unwrap();
         assert!(bytes.len() < 64 << 10, "{} bytes", bytes.len());
         assert_eq!(decode(&bytes).unwrap(), catalogue());
+    }
+
+    #[test]
+    fn what_an_earlier_version_stored_has_prices_of_unknown_age() {
+        let catalogue = Catalogue { priced: None, ..catalogue() };
+        let mut text = String::new();
+        GzDecoder::new(&*encode(&catalogue).unwrap()).read_to_string(&mut text).unwrap();
+        let earlier = text.replace("\"priced\":null,", "");
+        assert_ne!(earlier, text);
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(earlier.as_bytes()).unwrap();
+        assert_eq!(decode(&packed.finish().unwrap()).unwrap(), catalogue);
     }
 
     #[test]

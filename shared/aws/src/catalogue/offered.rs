@@ -2,9 +2,7 @@
 
 use aws_sdk_ec2::types::{Filter, InstanceTypeInfo, LocationType};
 use catalog::Catalog;
-use catalog::describe::{self, Answer, OtherFigures};
-use catalog::facts::InstanceTypeFacts;
-use catalog::figures::Figures;
+use catalog::describe::{self, Answer};
 use controllers::ports::{ErrorKind, PortError};
 use serde_json::{Value, json};
 
@@ -19,22 +17,7 @@ const OFFERINGS_A_PAGE: i32 = 1000;
 /// `known`.
 pub(super) async fn offered(calls: &Calls, known: &Catalog) -> Result<Catalog, PortError> {
     let answers = [instance_types(calls).await?, offerings(calls).await?];
-    let none = Figures::default();
-    let others = OtherFigures { prices: &none, branch_interfaces: &none, bandwidths: &none };
-    let mut facts = describe::facts(&answers, others);
-    let regions = describe::regions(&answers, &facts);
-    for own in &mut facts {
-        if let Some(known) = known.find(&own.name) {
-            complete(own, known);
-        }
-    }
-    Ok(Catalog::of(facts, regions))
-}
-
-fn complete(facts: &mut InstanceTypeFacts, known: &InstanceTypeFacts) {
-    facts.on_demand = known.on_demand;
-    facts.network.branch_interfaces = known.network.branch_interfaces;
-    facts.network.bandwidth_mbps = known.network.bandwidth_mbps.or(facts.network.bandwidth_mbps);
+    Ok(describe::catalog(&answers, known))
 }
 
 async fn instance_types(calls: &Calls) -> Result<Answer, PortError> {

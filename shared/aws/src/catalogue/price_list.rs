@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_pricing::types::{Filter, FilterType};
+use catalog::price_list::{OnDemandPrices, Product, ProductError};
 use controllers::ports::{ErrorKind, PortError};
 use domain::Text;
 use domain::money::UsdPerHour;
-use serde::Deserialize;
 
 use crate::budget::Bucket;
 use crate::calls::{Calls, pricing};
@@ -22,17 +22,19 @@ const KINDS: [(&str, &str); 2] =
 
 /// Prices by instance type, and products whose form is not known.
 #[derive(Debug, Default)]
-pub(super) struct OnDemandPrices {
-    of: BTreeMap<Text, UsdPerHour>,
+pub(super) struct FetchedPrices {
+    of: OnDemandPrices,
     unreadable: usize,
     /// Why the first of these products cannot be parsed.
-    why: Option<serde_json::Error>,
+    why: Option<ProductError>,
 }
 
-impl OnDemandPrices {
+impl FetchedPrices {
     fn add(&mut self, product: &str) {
-        match price(product) {
-            Ok(price) => self.of.extend(price),
+        match Product::from_text(product) {
+            Ok(Product::OnDemand(price)) => self.of.add(price),
+            // What the filters let through and no node pays.
+            Ok(Product::Other(_)) => {}
             Err(error) => {
                 self.unreadable += 1;
                 self.why.get_or_insert(error);
@@ -46,7 +48,7 @@ impl OnDemandPrices {
             let message = format!("{} products cannot be read", self.unreadable);
             PortError::new(ErrorKind::Invalid, "GetProducts", message).because(why)
         });
-        (self.of, unreadable)
+        (self.of.by_type(), unreadable)
     }
 }
 
@@ -59,8 +61,8 @@ pub(super) fn is_listed(region: &str) -> bool {
 pub(super) async fn on_demand_prices(
     calls: &Calls,
     region: &str,
-) -> Result<OnDemandPrices, PortError> {
-    let mut prices = OnDemandPrices::default();
+) -> Result<FetchedPrices, PortError> {
+    let mut prices = FetchedPrices::default();
     for (tenancy, family) in KINDS {
         let filter = |field: &str, value: &str| {
             Filter::builder().r#type(FilterType::TermMatch).field(field).value(value).build()
@@ -94,59 +96,6 @@ pub(super) async fn on_demand_prices(
     Ok(prices)
 }
 
-#[derive(Deserialize)]
-struct Listed {
-    product: Product,
-    terms: Terms,
-}
-
-#[derive(Deserialize)]
-struct Product {
-    attributes: Attributes,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Attributes {
-    instance_type: Text,
-}
-
-#[derive(Deserialize)]
-struct Terms {
-    #[serde(rename = "OnDemand", default)]
-    on_demand: BTreeMap<String, Term>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Term {
-    #[serde(default)]
-    price_dimensions: BTreeMap<String, Dimension>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Dimension {
-    #[serde(default)]
-    price_per_unit: BTreeMap<String, String>,
-}
-
-/// Instance type and price of one product; `None` where it is free. Prices in yuan are not
-/// converted: a Chinese region has no others, so they compare with each other.
-fn price(text: &str) -> Result<Option<(Text, UsdPerHour)>, serde_json::Error> {
-    let listed: Listed = serde_json::from_str(text)?;
-    let dimensions =
-        listed.terms.on_demand.values().flat_map(|term| term.price_dimensions.values());
-    let price = dimensions
-        .filter_map(|dimension| {
-            let unit = &dimension.price_per_unit;
-            unit.get("USD").or_else(|| unit.get("CNY"))?.parse().ok()
-        })
-        .filter_map(UsdPerHour::from_f64)
-        .find(|price| *price > UsdPerHour::ZERO);
-    Ok(price.map(|price| (listed.product.attributes.instance_type, price)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,22 +109,13 @@ mod tests {
     }"#;
 
     #[test]
-    fn the_price_is_that_of_the_first_dimension_that_costs_something() {
-        let costs = UsdPerHour::from_nanos(107_000_000);
-        assert_eq!(price(LISTED).unwrap(), Some(("m5.large".into(), costs)));
-        let yuan = LISTED.replace("USD", "CNY");
-        assert_eq!(price(&yuan).unwrap().unwrap().1, costs);
-        let free = LISTED.replace("0.1070000000", "0.0000000000");
-        assert_eq!(price(&free).unwrap(), None);
-    }
-
-    #[test]
     fn products_that_cannot_be_read_are_told_and_cost_the_others_nothing() {
-        let mut prices = OnDemandPrices::default();
+        let mut prices = FetchedPrices::default();
         for product in ["not JSON", LISTED, "{}"] {
             prices.add(product);
         }
         let (prices, unreadable) = prices.readable();
+        assert_eq!(prices["m5.large"], UsdPerHour::from_nanos(107_000_000));
         assert_eq!(prices.len(), 1);
         let error = unreadable.unwrap();
         assert!(error.to_string().contains("2 products cannot be read"), "{error}");

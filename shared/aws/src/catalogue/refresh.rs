@@ -1,12 +1,9 @@
 //! Fetching the catalogue from EC2: the use case of the function `catalog`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use catalog::Catalog;
 use controllers::ports::PortError;
-use domain::money::UsdPerHour;
-use domain::{Text, Timestamp};
+use domain::Timestamp;
 
 use super::price_list;
 use super::{Catalogue, offered, spot};
@@ -33,12 +30,14 @@ pub async fn refresh(
     now: Timestamp,
 ) -> Result<Refreshed, PortError> {
     let mut stale = Vec::new();
+    let mut priced = before.priced;
     let mut catalog = offered::offered(calls, &before.catalog).await?;
     if price_list::is_listed(&before.region) {
         match price_list::on_demand_prices(calls, &before.region).await {
             Ok(prices) => {
                 let (prices, unreadable) = prices.readable();
-                catalog = priced(&catalog, &prices);
+                catalog = catalog.with_prices(&prices);
+                priced = Some(now);
                 stale.extend(unreadable);
             }
             Err(error) => stale.push(error),
@@ -52,17 +51,6 @@ pub async fn refresh(
         }
     };
     let region = before.region.clone();
-    Ok(Refreshed { catalogue: Catalogue { region, catalog, spot_prices, made: Some(now) }, stale })
-}
-
-/// The catalogue with the listed prices.
-fn priced(catalog: &Catalog, prices: &BTreeMap<Text, UsdPerHour>) -> Catalog {
-    let mut types = catalog.types().to_vec();
-    for facts in &mut types {
-        if let Some(price) = prices.get(&facts.name) {
-            facts.on_demand = Some(*price);
-        }
-    }
-    let regions = catalog.regions().map(|(name, region)| (name.clone(), region.clone()));
-    Catalog::of(types, regions.collect())
+    let made = Some(now);
+    Ok(Refreshed { catalogue: Catalogue { region, catalog, spot_prices, made, priced }, stale })
 }

@@ -1,18 +1,15 @@
 //! Current spot prices.
 
-use std::collections::BTreeMap;
-
 use aws_sdk_ec2::types::SpotPrice;
 use catalog::SpotPrices;
+use catalog::spot_history::{LINUX, LatestSpotPrices};
 use controllers::ports::PortError;
+use domain::Timestamp;
 use domain::money::UsdPerHour;
-use domain::{Text, Timestamp};
 
 use crate::budget::Bucket;
-use crate::calls::{Calls, ec2, to_aws_time};
+use crate::calls::{Calls, ec2, from_aws_time, to_aws_time};
 
-/// Linux, as accounts of EC2-Classic and later accounts name it.
-const PRODUCTS: [&str; 2] = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"];
 const PRICES_A_PAGE: i32 = 1000;
 
 /// The price of each type in each zone in force at `now`.
@@ -24,7 +21,7 @@ pub(super) async fn spot_prices(calls: &Calls, now: Timestamp) -> Result<SpotPri
         .ec2
         .describe_spot_price_history()
         .start_time(to_aws_time(now))
-        .set_product_descriptions(Some(PRODUCTS.map(str::to_owned).to_vec()))
+        .set_product_descriptions(Some(LINUX.map(str::to_owned).to_vec()))
         .into_paginator()
         .page_size(PRICES_A_PAGE)
         .send();
@@ -33,31 +30,21 @@ pub(super) async fn spot_prices(calls: &Calls, now: Timestamp) -> Result<SpotPri
     Ok(latest(pages.iter().flat_map(|page| page.spot_price_history())))
 }
 
-/// The latest price of each type and zone.
+/// The latest price of each type and zone. An entry without a time is older than any other.
 fn latest<'a>(history: impl Iterator<Item = &'a SpotPrice>) -> SpotPrices {
-    let mut found: BTreeMap<(&str, &str), (f64, UsdPerHour)> = BTreeMap::new();
+    let mut prices = LatestSpotPrices::default();
     for entry in history {
         let Some((name, zone)) = entry.instance_type().zip(entry.availability_zone()) else {
             continue;
         };
-        let since = entry.timestamp().map_or(0.0, aws_sdk_ec2::primitives::DateTime::as_secs_f64);
+        let since = entry.timestamp().and_then(from_aws_time).unwrap_or(Timestamp::UNIX_EPOCH);
         let price =
             entry.spot_price().and_then(|price| price.parse().ok()).and_then(UsdPerHour::from_f64);
-        let Some(price) = price else { continue };
-        found
-            .entry((name.as_str(), zone))
-            .and_modify(|own| {
-                if since > own.0 {
-                    *own = (since, price);
-                }
-            })
-            .or_insert((since, price));
+        if let Some(price) = price {
+            prices.add(name.as_str(), zone, since, price);
+        }
     }
-    let mut prices = SpotPrices::new();
-    for ((name, zone), (_, price)) in found {
-        prices.entry(Text::from(name)).or_default().insert(zone.into(), price);
-    }
-    prices
+    prices.into_prices()
 }
 
 #[cfg(test)]

@@ -99,6 +99,7 @@ impl Ec2 {
             vm_memory_overhead_ppm: self.settings.vm_memory_overhead_ppm,
             reserved_enis: self.settings.reserved_enis,
             spot_prices: catalogue.spot_prices.clone(),
+            pricing: catalogue.pricing(),
             ..CatalogOptions::of(&catalogue.region)
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use domain::Text;
-use domain::instance_type::{InstanceType, InstanceTypes, Offering};
+use domain::instance_type::{InstanceType, InstanceTypes, Offering, PriceSource};
 use domain::label;
 use domain::resource::{Resources, ShownAmount};
 #[cfg(feature = "schema")]
@@ -70,13 +70,19 @@ struct Spec {
 #[cfg_attr(feature = "schema", schemars(rename = "Pricing"))]
 #[serde(rename_all = "camelCase")]
 struct Prices {
-    /// How much prices can be relied on: list prices of the region with estimates for spot, all
-    /// estimated from another region's, or as somebody else gave them.
+    /// How much on-demand prices can be relied on: list prices of the region, estimated from
+    /// another region's, or as somebody else gave them.
     #[cfg_attr(
         feature = "schema",
         schemars(default = "schema::default_source", extend("enum" = schema::PRICE_SOURCES))
     )]
     source: String,
+    /// How much spot prices can be relied on: as somebody else gave them, or estimated from
+    /// on-demand prices. Where absent, `imported` with that `source`, and `estimated` with any
+    /// other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = schema::PRICE_SOURCES)))]
+    spot_source: Option<String>,
     /// The day or month that prices are of, as ISO 8601 writes it; absent where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<Text>,
@@ -90,9 +96,16 @@ impl Default for Prices {
 
 impl From<&domain::instance_type::Pricing> for Prices {
     fn from(pricing: &domain::instance_type::Pricing) -> Self {
-        let domain::instance_type::Pricing { source, as_of } = pricing;
-        let source: &str = (*source).into();
-        Self { source: source.to_owned(), as_of: as_of.clone() }
+        let domain::instance_type::Pricing { source, spot, as_of } = pricing;
+        let word = |source: PriceSource| {
+            let word: &str = source.into();
+            word.to_owned()
+        };
+        Self {
+            source: word(*source),
+            spot_source: (*spot != super::usual_spot_source(*source)).then(|| word(*spot)),
+            as_of: as_of.clone(),
+        }
     }
 }
 

@@ -409,6 +409,7 @@ pub fn available_types(
     InstanceTypes {
         region: catalogue.region.clone(),
         pricing: catalogue.pricing.clone(),
+        fargate: catalogue.fargate,
         zone_ids: catalogue.zone_ids.clone(),
         default: marked(&catalogue.default),
         by_node_class: catalogue

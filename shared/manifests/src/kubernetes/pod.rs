@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::label::{DO_NOT_DISRUPT, Labels, POD_DELETION_COST};
+use domain::label::{CAPACITY_PROVISIONED, DO_NOT_DISRUPT, Labels, POD_DELETION_COST};
 use domain::pod::{DoNotDisrupt, Owner, OwnerKind, Pod, PodPhase};
 use domain::workload::{PodTemplate, PodTemplateObject};
 use domain::{SignedDuration, Text};
@@ -76,6 +76,10 @@ pub(super) fn read_pod(root: Field<'_>) -> PodObject {
         do_not_disrupt: traits.do_not_disrupt,
         deletion_cost: traits.deletion_cost,
         is_mirror: metadata.annotations.contains_key("kubernetes.io/config.mirror"),
+        capacity_provisioned: metadata
+            .annotations
+            .get(CAPACITY_PROVISIONED)
+            .and_then(|size| size.parse().ok()),
         virtual_of: None,
     };
     PodObject { pod, priority }

@@ -73,6 +73,7 @@ impl WorkloadObject {
             do_not_disrupt: self.traits.do_not_disrupt,
             deletion_cost: self.traits.deletion_cost,
             is_mirror: false,
+            capacity_provisioned: None,
             virtual_of: None,
         }
     }

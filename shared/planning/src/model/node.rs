@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use domain::fargate::is_fargate;
 use domain::instance_type::{CapacityType, InstanceType};
 use domain::label::{self, Labels};
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim};
-use domain::node_offering::{capacity_type_of, offering_of};
+use domain::node_offering::{capacity_type_of, fargate_price, offering_of};
 use domain::node_pool::{NeverOr, NodePool};
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
@@ -48,6 +49,8 @@ pub(crate) struct NodeView<'a> {
     pub(crate) bound: Vec<PodIx>,
     /// Its instance type, where the catalogue knows it.
     pub(crate) instance_type: Option<&'a InstanceType>,
+    /// What it costs as a node of Fargate, by the pod on it; `None` for all others.
+    pub(crate) fargate_price: Option<UsdPerHour>,
 }
 
 impl NodeView<'_> {
@@ -79,7 +82,9 @@ impl NodeView<'_> {
 
     /// What it costs by the catalogue; `None` where the catalogue does not say.
     pub(crate) fn price(&self) -> Option<UsdPerHour> {
-        offering_of(&self.labels, self.instance_type?).map(|offering| offering.price)
+        self.fargate_price.or_else(|| {
+            offering_of(&self.labels, self.instance_type?).map(|offering| offering.price)
+        })
     }
 }
 
@@ -163,6 +168,12 @@ impl<'a> Index<'a> {
         .or_else(|| self.types.get(&**name).copied())
     }
 
+    fn fargate_price(&self, node: &Node, bound: &[PodIx]) -> Option<UsdPerHour> {
+        let rates = self.snapshot.instance_types.fargate.filter(|_| is_fargate(&node.labels))?;
+        let pods = bound.iter().map(|pod| &self.snapshot.objects.pods[pod.index()]);
+        fargate_price(&node.labels, pods, &rates)
+    }
+
     fn node(&self, node: &'a Node, resources: &ResourceNames) -> NodeView<'a> {
         let claim = self.claim_of_node.get(&*node.name).copied();
         let pool_name = node.labels.get(label::NODE_POOL);
@@ -202,6 +213,7 @@ impl<'a> Index<'a> {
                 || claim.is_some_and(|claim| claim.is(ConditionType::Initialized)),
             is_deleting: node.deleted.is_some()
                 || claim.is_some_and(|claim| claim.deleted.is_some()),
+            fargate_price: self.fargate_price(node, &bound),
             bound,
             instance_type: self.type_of(&node.labels, node_pool),
         };
@@ -243,6 +255,7 @@ impl<'a> Index<'a> {
             is_deleting: claim.deleted.is_some(),
             bound: self.bound.get(&*claim.name).cloned().unwrap_or_default(),
             instance_type,
+            fargate_price: None,
         };
         self.take_bound(&mut view, resources);
         view

@@ -75,6 +75,7 @@ impl Source<'_> {
             do_not_disrupt: None,
             deletion_cost: None,
             is_mirror: false,
+            capacity_provisioned: None,
             virtual_of: Some(self.of.clone()),
         }
     }

@@ -120,6 +120,7 @@ fn create(world: &mut World, object: &DaemonSetObject, node: &Text) {
         do_not_disrupt: traits.do_not_disrupt,
         deletion_cost: traits.deletion_cost,
         is_mirror: false,
+        capacity_provisioned: None,
         virtual_of: None,
     });
 }

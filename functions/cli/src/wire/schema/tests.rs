@@ -166,7 +166,7 @@ fn catalogues_written_by_hand_are_valid() {
     let mut document = json!({
         "apiVersion": "outrigger.dev/v1alpha1",
         "kind": "InstanceCatalog",
-        "spec": {"instanceTypes": [{
+        "spec": {"pricing": {"spotSource": "estimated"}, "instanceTypes": [{
             "name": "small",
             "operatingSystems": "linux",
             "labels": {"integer": 4, "size": ["s", "m"]},

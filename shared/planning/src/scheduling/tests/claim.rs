@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use domain::Text;
-use domain::label::{CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE};
+use domain::fargate::{FargateRate, FargateRates};
+use domain::label::{CAPACITY_TYPE, COMPUTE_TYPE, FARGATE, INSTANCE_TYPE, NODE_POOL, ZONE};
 
 use crate::testing::{
     claim_of, cluster, instance_type, listed, node, now, pod, texts, usd, with_spot,
@@ -84,6 +85,25 @@ fn prices_of_a_plan_add_up() {
     let plan = cluster().node(node("n1")).pod(pod("old").cpu(4000).on("n1")).pod(pod("a")).plan();
     assert_eq!(plan.totals.hourly_before, usd(0.20));
     assert_eq!(plan.totals.hourly_after, usd(0.30));
+}
+
+#[test]
+fn nodes_of_fargate_cost_what_their_pods_come_to() {
+    let rate = FargateRate { vcpu: usd(0.04), gb: usd(0.004) };
+    let rates = FargateRates { amd64: rate, arm64: rate };
+    let cluster = cluster().node(node("n1")).with(|snapshot| {
+        snapshot.instance_types.fargate = Some(rates);
+        let mut fargate = testkit::node("f").build();
+        fargate.labels.insert(COMPUTE_TYPE.into(), FARGATE.into());
+        snapshot.objects.nodes.push(fargate);
+    });
+    let cluster = cluster.pod(pod("old").cpu(4000).on("n1"));
+    let without = cluster.clone().plan();
+    assert_eq!(without.totals.hourly_before, usd(0.20), "no pod says its size");
+    // The smallest size with 2 vCPU has 4 GB.
+    let plan = cluster.pod(pod("alone").cpu(2000).on("f")).plan();
+    assert_eq!(plan.totals.hourly_before, usd(0.296));
+    assert_eq!(plan.totals.hourly_after, usd(0.296));
 }
 
 #[test]
