@@ -21,4 +21,4 @@ mod testing;
 mod workload;
 pub mod world;
 
-pub use run::{run, run_with};
+pub use run::{run, run_watched, run_with};
