@@ -8,6 +8,7 @@ pub mod api;
 pub mod day;
 pub mod ec2;
 pub mod invariant;
+mod job_progress;
 mod journal;
 pub mod ports;
 pub mod report;

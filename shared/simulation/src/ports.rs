@@ -10,7 +10,7 @@ mod shared_world;
 
 pub(crate) use cluster::listing_of;
 pub use clusters::Worlds;
-pub(crate) use instance::{CLAIM_TAG, CLAIM_UID_TAG, resolved_images};
+pub(crate) use instance::{CLAIM_TAG, CLAIM_UID_TAG};
 pub use shared_world::SharedWorld;
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub fn run_with(
     run_through(scenario, settings, core, &|_| {})
 }
 
-/// Like [`run`]; `passed` is told how much of the scenario's time has passed, again and again.
+/// Like [`run`]; `passed` gets how much of the scenario's time has passed, again and again.
 pub fn run_watched(
     scenario: Scenario,
     settings: &Settings,

@@ -200,8 +200,8 @@ impl Store {
         !self.nominations.is_empty()
     }
 
-    /// What a run leaves behind that acquires a lease and releases it at once: a newer token. `None`
-    /// where another holds it.
+    /// What a run leaves behind that acquires a lease and releases it at once: a newer token.
+    /// `None` where another holds it.
     pub(crate) fn pass_lease(&mut self, function: FunctionName, now: Timestamp) -> Option<u64> {
         let held = self.leases.get(&function);
         if held.is_some_and(|lease| !lease.holder.is_empty() && now < lease.until) {

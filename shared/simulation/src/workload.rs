@@ -20,7 +20,6 @@ use crate::world::{Deletion, World};
 
 pub(crate) use daemon_set::delete_pods as delete_daemon_pods;
 pub(crate) use deployment::POD_TEMPLATE_HASH;
-pub(crate) use job::Jobs;
 
 /// Namespace, kind and name of what owns a pod.
 type OwnerRef<'a> = (&'a str, OwnerKind, &'a str);

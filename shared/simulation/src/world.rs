@@ -108,7 +108,7 @@ pub struct World {
     /// What KEDA remembers of ScaledObjects.
     pub(crate) keda: BTreeMap<ObjectKey, keda::Memory>,
     /// What the Job controller remembers of Jobs.
-    pub(crate) jobs: crate::workload::Jobs,
+    pub(crate) jobs: crate::job_progress::Jobs,
     /// PriorityClasses by name.
     pub(crate) priority_classes: BTreeMap<Text, PriorityClass>,
     /// How many pods each workload has had, so that names are drawn for each workload apart.
@@ -174,7 +174,7 @@ impl World {
             node_class_states: BTreeMap::new(),
             capacity_buffer_states: BTreeMap::new(),
             keda: BTreeMap::new(),
-            jobs: crate::workload::Jobs::new(),
+            jobs: crate::job_progress::Jobs::new(),
             priority_classes: BTreeMap::new(),
             pods_made: BTreeMap::new(),
             announcements: Vec::new(),

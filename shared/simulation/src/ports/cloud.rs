@@ -15,7 +15,7 @@ use domain::instance_type::InstanceTypes;
 use domain::node_class::{Ec2NodeClass, ResolvedSubnet};
 use domain::stamp::NODE_CLASS_RULES;
 
-use super::instance::{described, resolved_images};
+use super::instance::described;
 use super::launch;
 use super::shared_world::SharedWorld;
 use crate::ec2;
@@ -133,7 +133,7 @@ fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
             [] => vec![group(&"sg-0123456789abcdef0".into())],
             found => found.to_vec(),
         }),
-        amis: Ok(resolved_images(world, class)),
+        amis: Ok(ec2::resolved_images(world.seed, class)),
         instance_profile: Ok(own.instance_profile.clone().unwrap_or_else(|| "nodes".into())),
         capacity_reservations: Ok(own
             .capacity_reservations

@@ -1,9 +1,7 @@
 //! Instances of the world's EC2 as port `Cloud` shows them.
 
 use controllers::ports::{Instance, InstanceState};
-use domain::Text;
 use domain::label;
-use domain::node_class::{Ec2NodeClass, ResolvedAmi, SelectorTerm};
 
 use crate::ec2;
 use crate::world::World;
@@ -12,28 +10,6 @@ use crate::world::World;
 pub(crate) const CLAIM_UID_TAG: &str = "outrigger.dev/claim-uid";
 /// The tag that names an instance's claim.
 pub(crate) const CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
-
-/// The images that a node class selects, in order of preference: those that its status names, those
-/// that its terms name, or one that other terms would not find.
-pub(crate) fn resolved_images(world: &World, class: &Ec2NodeClass) -> Vec<ResolvedAmi> {
-    if !class.status.amis.is_empty() {
-        return class.status.amis.clone();
-    }
-    let image =
-        |id: Text| ResolvedAmi { id, name: None, is_deprecated: false, requirements: Vec::new() };
-    let terms = &class.spec.ami_selector_terms;
-    let named: Vec<ResolvedAmi> =
-        terms.iter().filter_map(|own| own.id.clone()).map(image).collect();
-    if !named.is_empty() {
-        return named;
-    }
-    let words = |term: &SelectorTerm| {
-        let SelectorTerm { tags, id: _, name, owner, alias, ssm_parameter, .. } = term;
-        format!("{tags:?} {name:?} {owner:?} {alias:?} {ssm_parameter:?}")
-    };
-    let words: Vec<String> = terms.iter().map(words).collect();
-    vec![image(format!("ami-{}", world.seed.draw("image", &words.join(" ")).hex(17)).into())]
-}
 
 /// Instances that EC2 shows with their tags, except those that it shows as terminated.
 pub(super) fn described(world: &World) -> impl Iterator<Item = Instance> {

@@ -14,10 +14,10 @@ use domain::requirement::Requirement;
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 use domain::{SignedDuration, Text};
 
-use super::instance::{CLAIM_TAG, CLAIM_UID_TAG, described, resolved_images, shown};
+use super::instance::{CLAIM_TAG, CLAIM_UID_TAG, described, shown};
 use crate::ec2::{
     CallRefusal, FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError,
-    Registration,
+    Registration, resolved_images,
 };
 use crate::report::Happening;
 use crate::world::World;
@@ -45,7 +45,7 @@ pub(super) fn launch(
     let Some(capacity_type) = request.offerings.first().map(|own| own.capacity_type) else {
         return LaunchOutcome::OutOfCapacity { exhausted: Vec::new() };
     };
-    let images = resolved_images(world, class);
+    let images = resolved_images(world.seed, class);
     let image = images.first().map(|own| own.id.clone()).unwrap_or_default();
     match world.launch(&fleet_request(request, image, capacity_type)) {
         Ok(answer) => {

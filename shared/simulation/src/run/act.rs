@@ -88,7 +88,7 @@ impl Simulation {
     }
 }
 
-/// A variant of a scenario may lack what another has: that is told, and is no mistake.
+/// A variant of a scenario may lack what another has: that is shown, and is no mistake.
 fn nothing_there(world: &mut World, action: &str, what: &str) {
     let now = world.now();
     let nothing = Happening::NothingThere { action: action.into(), what: what.into() };

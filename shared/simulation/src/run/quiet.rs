@@ -1,13 +1,13 @@
 //! Runs that would find nothing to do.
 //!
 //! Functions look at their cluster every minute, disruption every ten seconds; on most days most of
-//! those runs find what the one before found, and do nothing again. A run is left out where the last
-//! one of its function did nothing, nothing has changed since, and no moment has passed at which time
-//! alone makes a difference. What it would have left behind is left behind: a newer fencing token,
-//! and the message by which it comes back.
+//! those runs find what the one before found, and do nothing again. A run is left out where the
+//! last one of its function did nothing, nothing has changed since, and no moment has passed at
+//! which time alone makes a difference. What it would have left behind is left behind: a newer
+//! fencing token, and the message by which it comes back.
 //!
-//! What a node's remaining lifetime is worth changes with every second, and ranks moves; where no move
-//! was worth anything, that it ranks differently is not taken for news.
+//! What a node's remaining lifetime is worth changes with every second, and ranks moves; where no
+//! move was worth anything, that it ranks differently is not taken for news.
 //!
 //! Where calls fail or take time, every run takes place.
 
@@ -21,7 +21,6 @@ use domain::node_claim::{ConditionType, NodeClaim};
 use domain::node_pool::{ConsolidationPolicy, NeverOr, NodePool};
 use domain::pod::{DoNotDisrupt, Pod};
 use domain::settings::Settings;
-use domain::taint::CANDIDATE;
 use domain::{SignedDuration, Timestamp};
 
 use crate::ec2::{Ec2Behaviour, Faults};
@@ -42,7 +41,7 @@ pub(super) struct Marks {
     ec2: u64,
     store: [u64; 5],
     effects: u64,
-    told: usize,
+    entries: usize,
     broken: usize,
 }
 
@@ -53,14 +52,14 @@ impl Marks {
             ec2: world.ec2().changes(),
             store: world.store.marks(),
             effects: world.effects,
-            told: world.journal.entries().len(),
+            entries: world.journal.entries().len(),
             broken: world.violations.len(),
         }
     }
 
-    /// Whether nothing has changed that a run depends on; entries of the timeline are no such thing.
+    /// Whether nothing has changed that a run depends on; the timeline is no such thing.
     fn is_same_world(&self, other: &Self) -> bool {
-        let Self { revision, ec2, store, effects, told: _, broken: _ } = self;
+        let Self { revision, ec2, store, effects, entries: _, broken: _ } = self;
         (revision, ec2, store, effects)
             == (&other.revision, &other.ec2, &other.store, &other.effects)
     }
@@ -236,7 +235,6 @@ fn is_settled(world: &World, settings: &Settings) -> bool {
         node.deleted.is_none()
             && !node.is_not_ready()
             && !node.is_disrupted()
-            && !node.taints.iter().any(|taint| &*taint.key == CANDIDATE)
             // Others are looked at where nodes are repaired.
             && (!settings.feature_gates.node_repair || node.conditions.len() <= 1)
     };

@@ -58,8 +58,8 @@ fn replica_sets(world: &World, deployment: &WorkloadObject) -> (Option<ObjectKey
     (current, older)
 }
 
-/// Whether two templates are one but for the label by which the Deployment controller tells the pods
-/// of its ReplicaSets apart.
+/// Whether two templates are one but for the label by which the Deployment controller tells the
+/// pods of its ReplicaSets apart.
 fn is_same(own: &PodTemplate, other: &PodTemplate) -> bool {
     let labels = |template: &'_ PodTemplate| -> Vec<(Text, Text)> {
         let labels = template.labels.iter().filter(|(key, _)| &***key != POD_TEMPLATE_HASH);

@@ -12,7 +12,7 @@ use manifests::{Object, PriorityRef};
 use super::World;
 use super::deletion::Deletion;
 use crate::api::{Kind, WorkloadId};
-use crate::ports::resolved_images;
+use crate::ec2::resolved_images;
 
 /// Classes that every cluster has.
 ///
@@ -106,7 +106,7 @@ impl World {
                 class.annotations.extend(stamp.node_class_annotations());
             }
             if class.status.amis.is_empty() {
-                class.status.amis = resolved_images(self, &class);
+                class.status.amis = resolved_images(self.seed, &class);
             }
         }
         self.apply(class);

@@ -54,9 +54,9 @@ impl World {
         stand_ins
     }
 
-    /// Gives the instances of NodeClaims the tags by which EC2 shows whose they are, and their Nodes
-    /// the finalizer that holds them while they are drained. Claims that are being deleted are left
-    /// to whoever deletes them.
+    /// Gives the instances of NodeClaims the tags by which EC2 shows whose they are, and their
+    /// Nodes the finalizer that holds them while they are drained. Claims that are being deleted
+    /// are left to whoever deletes them.
     fn tag_instances(&mut self) {
         let is_foreign =
             |claim: &&NodeClaim| claim.deleted.is_none() && !self.mirrors.contains_key(&claim.name);
@@ -222,8 +222,8 @@ impl World {
     }
 }
 
-/// What a class without status selects, by the NodeClaims that were launched from it, which have not
-/// drifted by themselves: the newest image of each of their types.
+/// What a class without status selects, by the NodeClaims that were launched from it, which have
+/// not drifted by themselves: the newest image of each of their types.
 fn images_of_claims(objects: &[Object], class: &Text) -> Vec<ResolvedAmi> {
     let mut claims: Vec<&NodeClaim> = Vec::new();
     for object in objects {

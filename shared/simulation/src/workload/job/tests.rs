@@ -4,7 +4,8 @@ use crate::testing::{node, pod, start, workload};
 use crate::world::WorldOptions;
 use domain::SignedDuration;
 use domain::instance_type::InstanceTypes;
-use domain::pod::ObjectKey;
+use domain::pod::{ObjectKey, PodPhase};
+use manifests::JobSpec;
 
 const NAME: &str = "batch";
 
