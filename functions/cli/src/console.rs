@@ -3,11 +3,14 @@
 use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
+use domain::SignedDuration;
 
 use crate::visible::{for_terminal, visible};
 
@@ -66,33 +69,49 @@ fn print_message(word: &str, style: Style, what: &dyn Display) {
 #[derive(Debug)]
 pub(crate) struct Progress {
     worker: Option<(Sender<()>, JoinHandle<()>)>,
+    percent: Arc<AtomicU8>,
 }
 
 impl Progress {
     const SILENT_FOR: Duration = Duration::from_secs(1);
     const EVERY: Duration = Duration::from_millis(200);
 
+    /// Stands for work of which nobody says how far it is.
+    const UNKNOWN: u8 = u8::MAX;
+
     /// Work begins.
     pub(crate) fn start(what: &str) -> Self {
+        let percent = Arc::new(AtomicU8::new(Self::UNKNOWN));
         if !io::stderr().is_terminal() {
-            return Self { worker: None };
+            return Self { worker: None, percent };
         }
         let (done, is_done) = mpsc::channel::<()>();
-        let what = visible(what).into_owned();
+        let (what, known) = (visible(what).into_owned(), Arc::clone(&percent));
         let worker = std::thread::spawn(move || {
             let started = Instant::now();
             let mut wait = Self::SILENT_FOR;
             while is_done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 wait = Self::EVERY;
                 let seconds = started.elapsed().as_secs();
-                let _ = write!(io::stderr(), "\r{what}: {seconds} s ");
+                let share = match known.load(Ordering::Relaxed) {
+                    Self::UNKNOWN => String::new(),
+                    percent => format!("{percent} % after "),
+                };
+                let _ = write!(io::stderr(), "\r{what}: {share}{seconds} s ");
             }
             if wait == Self::EVERY {
                 // Back to the first column, and clear the line.
                 let _ = write!(io::stderr(), "\r\x1b[K");
             }
         });
-        Self { worker: Some((done, worker)) }
+        Self { worker: Some((done, worker)), percent }
+    }
+
+    /// So much of the work is done.
+    pub(crate) fn reached(&self, done: SignedDuration, of: SignedDuration) {
+        let percent = done.as_secs().saturating_mul(100) / of.as_secs().max(1);
+        let percent = u8::try_from(percent.clamp(0, 100)).unwrap_or(100);
+        self.percent.store(percent, Ordering::Relaxed);
     }
 }
 

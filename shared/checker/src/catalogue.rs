@@ -1,8 +1,8 @@
 //! What EC2 offers to the nodes of one node class, and which labels that decides.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use domain::Text;
 use domain::instance_type::{InstanceType, InstanceTypes, Offering};
@@ -54,7 +54,7 @@ pub(crate) struct Catalogue<'a> {
     zone_ids: &'a BTreeMap<Text, Text>,
     market_numbers: FxHashMap<(&'a Text, &'static str, Option<&'a Text>), usize>,
     by_name: FxHashMap<&'a str, usize>,
-    known_keys: BTreeSet<&'a str>,
+    known_keys: FxHashSet<&'a str>,
 }
 
 fn market_key(offering: &Offering) -> (&Text, &'static str, Option<&Text>) {
@@ -73,7 +73,7 @@ impl<'a> Catalogue<'a> {
             zone_ids: &all.zone_ids,
             market_numbers: FxHashMap::default(),
             by_name: FxHashMap::default(),
-            known_keys: [ZONE, CAPACITY_TYPE, ARCH, OS, INSTANCE_TYPE].into(),
+            known_keys: [ZONE, CAPACITY_TYPE, ARCH, OS, INSTANCE_TYPE].into_iter().collect(),
         };
         if all.region.is_some() {
             catalogue.known_keys.insert(REGION);

@@ -24,7 +24,7 @@ pub use pod::{PodObject, PodTraits};
 pub(crate) use priority::SYSTEM_CLASSES;
 pub use priority::{PriorityClass, PriorityRef};
 pub(crate) use validation::check as check_as_an_api_server;
-pub use workload::{ClaimTemplate, DaemonSetObject, WorkloadObject};
+pub use workload::{ClaimTemplate, DaemonSetObject, JobSpec, WorkloadObject};
 
 /// The kinds that are read. Fields that count are the same in all versions of these APIs.
 pub(crate) const KINDS: [Kind; 15] = [

@@ -27,11 +27,11 @@ pub use field::{Field, ObjectReader};
 pub use intern::Interner;
 pub use karpenter::{CustomResource, custom_resources};
 pub use kubernetes::{
-    ClaimTemplate, DaemonSetObject, PodObject, PodTraits, PriorityClass, PriorityRef,
+    ClaimTemplate, DaemonSetObject, JobSpec, PodObject, PodTraits, PriorityClass, PriorityRef,
     WorkloadObject,
 };
 pub use object::{Identity, Located, Object, Objects};
 pub use print::PrintError;
 pub use reader::{ApiKind, ApiRead, NODES_MAX, PODS_MAX, Reader, read, read_api_object};
 pub use rewrite::{Converted, ConvertedFile, convert};
-pub use snapshot::{CollectedObjects, ObjectCollector, snapshot};
+pub use snapshot::{CollectedObjects, ObjectCollector, snapshot, unknown_daemon_sets};

@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Place, Warning};
 use crate::object::{Identity, Located, Object, Objects};
 pub use collect::{CollectedObjects, ObjectCollector};
+pub use daemon::unknown_daemon_sets;
 
 /// The cluster that the objects describe, at a moment.
 ///

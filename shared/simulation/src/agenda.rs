@@ -20,6 +20,8 @@ pub(crate) enum Due {
     PodStarts { pod: ObjectKey, uid: Text },
     /// A Job's pod has done its work.
     PodCompletes { pod: ObjectKey, uid: Text },
+    /// A Job has been over for as long as it stays.
+    JobExpires { job: ObjectKey, uid: Text },
     /// A deleted pod's containers have stopped.
     PodStops { pod: ObjectKey, uid: Text },
     /// EC2 takes a spot instance back.

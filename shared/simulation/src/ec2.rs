@@ -9,6 +9,7 @@ mod cloud;
 mod description;
 mod fleet;
 mod fleet_request;
+mod image;
 mod instance;
 
 pub use behaviour::{Ec2Behaviour, FailedToken, RepeatedLaunch};
@@ -19,6 +20,8 @@ pub use fleet_request::{
     CallRefusal, FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError,
 };
 pub use instance::{Instance, InstanceState, Registration};
+
+pub(crate) use image::resolved_images;
 
 #[cfg(test)]
 mod tests;

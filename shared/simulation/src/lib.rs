@@ -8,6 +8,7 @@ pub mod api;
 pub mod day;
 pub mod ec2;
 pub mod invariant;
+mod job_progress;
 mod journal;
 pub mod ports;
 pub mod report;
@@ -21,4 +22,4 @@ mod testing;
 mod workload;
 pub mod world;
 
-pub use run::{run, run_with};
+pub use run::{run, run_watched, run_with};

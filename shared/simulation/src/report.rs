@@ -198,6 +198,27 @@ pub enum Happening {
         /// Its claim.
         claim: Text,
     },
+    /// As many pods of a Job have succeeded as were to.
+    JobCompleted {
+        /// `Job default/batch`.
+        job: Text,
+        /// Pods that have succeeded.
+        succeeded: u32,
+    },
+    /// More pods of a Job have failed than its `backoffLimit` allows.
+    JobFailed {
+        /// `Job default/batch`.
+        job: Text,
+        /// Pods that have failed.
+        failed: u32,
+    },
+    /// The scenario would have something happen to instances or offerings, and there are none.
+    NothingThere {
+        /// What it would have done: `interrupt`.
+        action: Text,
+        /// To what: `instance with capacityType spot`.
+        what: Text,
+    },
     /// A fault was injected, or a call was refused in passing.
     Fault(Text),
     /// A controller could not do its work this time.
@@ -209,6 +230,10 @@ pub enum Happening {
 
 fn count_of(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+fn count_of_u32(count: u32, noun: &str) -> String {
+    count_of(usize::try_from(count).unwrap_or(usize::MAX), noun)
 }
 
 fn joined(names: &[Text]) -> String {
@@ -278,6 +303,15 @@ impl fmt::Display for Happening {
             }
             Self::InstanceEnded { instance, claim } => {
                 write!(f, "instance {instance} of claim {claim} ended before it joined")
+            }
+            Self::JobCompleted { job, succeeded } => {
+                write!(f, "{job} is complete: {} succeeded", count_of_u32(*succeeded, "pod"))
+            }
+            Self::JobFailed { job, failed } => {
+                write!(f, "{job} has failed: {} failed", count_of_u32(*failed, "pod"))
+            }
+            Self::NothingThere { action, what } => {
+                write!(f, "{action}: there is no {what}, nothing happens")
             }
             Self::Fault(what) => write!(f, "fault: {what}"),
             Self::ControllerFailed { controller } => write!(f, "{controller} failed this time"),

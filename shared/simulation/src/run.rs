@@ -13,6 +13,7 @@ mod clockwork;
 mod judge;
 mod needed;
 mod process;
+mod quiet;
 mod record;
 mod view;
 
@@ -23,7 +24,7 @@ use catalog::CatalogOptions;
 use controllers::core::Core;
 use domain::money::UsdPerHour;
 use domain::settings::Settings;
-use domain::{Text, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 
 use crate::ec2::Supply;
 use crate::ports::SharedWorld;
@@ -47,6 +48,24 @@ pub fn run_with(
     settings: &Settings,
     core: Core,
 ) -> Result<Report, ScenarioError> {
+    run_through(scenario, settings, core, &|_| {})
+}
+
+/// Like [`run`]; `passed` gets how much of the scenario's time has passed, again and again.
+pub fn run_watched(
+    scenario: Scenario,
+    settings: &Settings,
+    passed: &dyn Fn(SignedDuration),
+) -> Result<Report, ScenarioError> {
+    run_through(scenario, settings, Core::standard(), passed)
+}
+
+fn run_through(
+    scenario: Scenario,
+    settings: &Settings,
+    core: Core,
+    passed: &dyn Fn(SignedDuration),
+) -> Result<Report, ScenarioError> {
     check_marks(&scenario)?;
     let settings = scenario.settings.applied_to(settings);
     let supply = match &scenario.catalog {
@@ -60,6 +79,7 @@ pub fn run_with(
         scoring: scenario.scoring,
         faults: scenario.faults,
         ec2: scenario.ec2,
+        every_run: scenario.every_run,
         job_duration: scenario.job_duration,
         boot: scenario.boot,
         pod_stop: scenario.pod_stop,
@@ -81,7 +101,7 @@ pub fn run_with(
         percent_of_bound: Cell::new(None),
         stretches,
     };
-    simulation.run()?;
+    simulation.run(passed)?;
     Ok(simulation.into_report())
 }
 
@@ -128,10 +148,11 @@ struct Views {
 }
 
 impl Simulation {
-    fn run(&mut self) -> Result<(), ScenarioError> {
+    fn run(&mut self, passed: &dyn Fn(SignedDuration)) -> Result<(), ScenarioError> {
         let mut done = 0;
         loop {
             let now = self.world.read().now();
+            passed(now.duration_since(self.scenario.start));
             while let Some(step) = self.due_step(done, now) {
                 self.end_stretch();
                 self.act(&step)?;

@@ -63,6 +63,7 @@ mod duration;
 mod expectation;
 mod file;
 mod filter;
+mod not_simulated;
 
 pub use definition::{
     Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,

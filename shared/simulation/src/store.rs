@@ -183,6 +183,36 @@ impl Store {
         self.leases.get(&function).filter(|lease| !lease.holder.is_empty()).cloned()
     }
 
+    /// Numbers that move on with what is recorded, leases left out.
+    pub(crate) fn marks(&self) -> [u64; 5] {
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        [
+            self.claims.changes(),
+            self.commands.changes(),
+            self.pools.changes(),
+            count(self.unavailable.len()),
+            count(self.nominations.len()),
+        ]
+    }
+
+    /// Whether pods are expected on nodes.
+    pub(crate) fn has_nominations(&self) -> bool {
+        !self.nominations.is_empty()
+    }
+
+    /// What a run leaves behind that acquires a lease and releases it at once: a newer token.
+    /// `None` where another holds it.
+    pub(crate) fn pass_lease(&mut self, function: FunctionName, now: Timestamp) -> Option<u64> {
+        let held = self.leases.get(&function);
+        if held.is_some_and(|lease| !lease.holder.is_empty() && now < lease.until) {
+            return None;
+        }
+        let token = held.map_or(1, |lease| lease.token + 1);
+        let until = Timestamp::UNIX_EPOCH;
+        self.leases.insert(function, Lease { function, holder: "".into(), token, until });
+        Some(token)
+    }
+
     pub(crate) fn last_token(&self, function: FunctionName) -> Option<u64> {
         self.leases.get(&function).map(|lease| lease.token)
     }

@@ -73,6 +73,7 @@ pub(crate) fn workload(
         claim_templates: Vec::new(),
         priority: PriorityRef::default(),
         traits: traits(),
+        job: None,
     }
 }
 

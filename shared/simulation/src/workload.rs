@@ -19,9 +19,13 @@ use crate::api::WorkloadId;
 use crate::world::{Deletion, World};
 
 pub(crate) use daemon_set::delete_pods as delete_daemon_pods;
+pub(crate) use deployment::POD_TEMPLATE_HASH;
 
-/// Pods by the namespace, kind and name of what owns them.
-type Owned<'a> = BTreeMap<(&'a str, OwnerKind, &'a str), Vec<&'a Pod>>;
+/// Namespace, kind and name of what owns a pod.
+type OwnerRef<'a> = (&'a str, OwnerKind, &'a str);
+
+/// Pods by what owns them.
+type Owned<'a> = BTreeMap<OwnerRef<'a>, Vec<&'a Pod>>;
 
 /// A workload and copies of its pods, for a controller that changes them while it iterates.
 type Unsettled = (WorkloadObject, Vec<Pod>);
@@ -62,6 +66,9 @@ fn unsettled(world: &World, owned: &Owned<'_>) -> Vec<Unsettled> {
 
 /// Deletes what a workload made.
 pub(crate) fn delete_dependents(world: &mut World, id: &WorkloadId) {
+    if id.kind == WorkloadKind::Job {
+        world.jobs.remove(&id.key);
+    }
     if id.kind == WorkloadKind::Deployment {
         for key in deployment::replica_sets_of(world, &id.key) {
             world.delete_workload(&WorkloadId { kind: WorkloadKind::ReplicaSet, key });
@@ -78,11 +85,22 @@ pub(crate) fn delete_dependents(world: &mut World, id: &WorkloadId) {
 
 fn owned_pods(world: &World) -> Owned<'_> {
     let mut owned = Owned::new();
+    // Pods of one owner come one after the other.
+    let mut siblings: Option<(OwnerRef<'_>, Vec<&Pod>)> = None;
     for pod in world.api.list::<Pod>() {
-        if let Some(owner) = &pod.owner {
-            let key = (&*pod.key.namespace, owner.kind, &*owner.name);
-            owned.entry(key).or_default().push(pod);
+        let Some(owner) = &pod.owner else { continue };
+        let key = (&*pod.key.namespace, owner.kind, &*owner.name);
+        match &mut siblings {
+            Some((known, pods)) if *known == key => pods.push(pod),
+            _ => {
+                if let Some((known, pods)) = siblings.replace((key, vec![pod])) {
+                    owned.entry(known).or_default().extend(pods);
+                }
+            }
         }
+    }
+    if let Some((known, pods)) = siblings {
+        owned.entry(known).or_default().extend(pods);
     }
     owned
 }
@@ -98,11 +116,16 @@ const fn owner_kind(kind: WorkloadKind) -> OwnerKind {
 
 /// Creates a pod of a workload under a drawn name.
 fn create_named_by_chance(world: &mut World, object: &WorkloadObject) {
+    let suffix = draw_suffix(world, object);
+    world.create_pod(object.pod(format!("{}-{suffix}", object.workload.key.name).into()));
+}
+
+/// The end of a pod's name; each of a workload's pods has another.
+fn draw_suffix(world: &mut World, object: &WorkloadObject) -> String {
     let id = WorkloadId { kind: object.workload.kind, key: object.workload.key.clone() };
     let serial = world.pods_made.entry(id.clone()).or_default();
     *serial += 1;
-    let suffix = world.seed.draw("pod-name", &format!("{id} {serial}")).name_suffix(5);
-    world.create_pod(object.pod(format!("{}-{suffix}", id.key.name).into()));
+    world.seed.draw("pod-name", &format!("{id} {serial}")).name_suffix(5)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! Nothing is random that does not come from the seed, so equal calls give equal worlds.
 
 mod admission;
+mod adoption;
 mod deletion;
 mod eviction;
 mod fault;
@@ -55,6 +56,8 @@ pub struct WorldOptions {
     pub faults: Faults,
     /// How EC2 behaves where it is free to.
     pub ec2: Ec2Behaviour,
+    /// Whether functions run although nothing is there for them to do.
+    pub every_run: bool,
     /// How long a Job's pod works.
     pub job_duration: SignedDuration,
     /// From an instance's launch to a ready Node; drawn for each where this is `None`.
@@ -73,6 +76,7 @@ impl WorldOptions {
             scoring: Scoring::default(),
             faults: Faults::default(),
             ec2: Ec2Behaviour::default(),
+            every_run: false,
             job_duration: SignedDuration::from_mins(5),
             boot: None,
             pod_stop: None,
@@ -103,6 +107,8 @@ pub struct World {
     pub(crate) capacity_buffer_states: BTreeMap<ObjectKey, Observed<CapacityBufferStatus>>,
     /// What KEDA remembers of ScaledObjects.
     pub(crate) keda: BTreeMap<ObjectKey, keda::Memory>,
+    /// What the Job controller remembers of Jobs.
+    pub(crate) jobs: crate::job_progress::Jobs,
     /// PriorityClasses by name.
     pub(crate) priority_classes: BTreeMap<Text, PriorityClass>,
     /// How many pods each workload has had, so that names are drawn for each workload apart.
@@ -136,6 +142,8 @@ pub struct World {
     cost_nano_usd_millis_per_hour: i128,
     /// How many calls the controllers have made.
     calls: u64,
+    /// How many of those may have changed something.
+    pub(crate) effects: u64,
     settled_revision: Option<u64>,
     /// What kube-scheduler leaves alone for a while.
     pub(crate) queue: crate::scheduler::Queue,
@@ -166,6 +174,7 @@ impl World {
             node_class_states: BTreeMap::new(),
             capacity_buffer_states: BTreeMap::new(),
             keda: BTreeMap::new(),
+            jobs: crate::job_progress::Jobs::new(),
             priority_classes: BTreeMap::new(),
             pods_made: BTreeMap::new(),
             announcements: Vec::new(),
@@ -183,6 +192,7 @@ impl World {
             moved: BTreeMap::new(),
             cost_nano_usd_millis_per_hour: 0,
             calls: 0,
+            effects: 0,
             settled_revision: None,
             queue: crate::scheduler::Queue::default(),
             checked: None,
@@ -245,6 +255,7 @@ impl World {
             Due::StartupTaintsGo { node } => self.startup_taints_go(&node),
             Due::PodStarts { pod, uid } => self.pod_starts(&pod, &uid),
             Due::PodCompletes { pod, uid } => self.pod_completes(&pod, &uid),
+            Due::JobExpires { job, uid } => self.job_expires(&job, &uid),
             Due::PodStops { pod, uid } => self.pod_stops(&pod, &uid),
             Due::InstanceIsReclaimed { instance } => self.instance_is_reclaimed(&instance),
             Due::InstanceEnds { instance } => self.instance_ends(&instance),
@@ -268,7 +279,12 @@ impl World {
     /// Sets a workload's replicas and returns those it had; `None` if there is no such workload.
     pub fn scale(&mut self, id: &WorkloadId, replicas: u32) -> Option<u32> {
         let from = self.api.get::<WorkloadObject>(id)?.workload.replicas;
-        let set = |own: &mut WorkloadObject| own.workload.replicas = replicas;
+        let set = |own: &mut WorkloadObject| {
+            own.workload.replicas = replicas;
+            if let Some(job) = &mut own.job {
+                job.parallelism = replicas;
+            }
+        };
         let changed = self.api.update::<WorkloadObject>(id, None, set);
         changed.is_ok().then_some(from)
     }

@@ -94,9 +94,11 @@ fn status_of(report: &Report) -> Status {
 }
 
 fn simulate(scenario: Scenario, settings: &Settings) -> Result<Report, SimulateError> {
-    let name = scenario.name.to_string();
-    let _progress = Progress::start(&format!("simulating {name}"));
-    simulation::run(scenario, settings).map_err(|source| SimulateError::Unusable { name, source })
+    let (name, length) = (scenario.name.to_string(), scenario.duration);
+    let progress = Progress::start(&format!("simulating {name}"));
+    let passed = |passed| progress.reached(passed, length);
+    simulation::run_watched(scenario, settings, &passed)
+        .map_err(|source| SimulateError::Unusable { name, source })
 }
 
 /// The bundled scenarios, one line each.

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::html::page::page;
 use crate::text::comparison::{seconds, total};
+use crate::text::simulation::since_start;
 use crate::view::comparison::VariantRun;
 use crate::view::pricing::PriceNote;
 
@@ -27,6 +28,7 @@ pub(crate) fn comparison(runs: &[VariantRun]) -> String {
             }
         }
         p.soft { "Dollars are " (PriceNote::from(report)) "." }
+        @for run in runs { (nothing_there(run)) }
         @for run in runs { (unmet(run)) }
     };
     page(&report.scenario, &body)
@@ -46,6 +48,15 @@ fn row(run: &VariantRun) -> Markup {
             td.number { (cost.peak_hourly) }
             td.number { (total(run)) }
             td class=(tone) { (met) " of " (expected) " hold" }
+        }
+    }
+}
+
+/// What the scenario would have had happen in a variant, and was not there.
+fn nothing_there(run: &VariantRun) -> Markup {
+    html! {
+        @for entry in run.nothing_there() {
+            p.warn { (run.variant) ", " (since_start(&run.report, entry.at)) ": " (entry.what) }
         }
     }
 }

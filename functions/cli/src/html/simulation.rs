@@ -5,7 +5,7 @@ use simulation::report::{Entry, ExpectationOutcome, Occurrence, Report, View};
 
 use crate::html::node_table::node_table;
 use crate::html::page::{figure, page};
-use crate::text::age::age;
+use crate::text::age::exact;
 use crate::text::paint::Role;
 use crate::text::simulation::{distinct_views, moment_title, role, since_start};
 use crate::view::money::{Dollars, Monthly};
@@ -36,8 +36,8 @@ fn figures(report: &Report) -> Markup {
             (figure(&Monthly(cost.peak_hourly).to_string(), &format!("a month at its dearest ({})", cost.peak_hourly)))
             (figure(&Monthly(cost.final_hourly).to_string(), &format!("a month at the end ({})", cost.final_hourly)))
             (figure(&Dollars(cost.total_nano_usd).to_string(), "for the run itself"))
-            (figure(&age(report.waiting.longest), "the longest wait of a pod"))
-            (figure(&age(report.ended.duration_since(report.started)), &format!("of simulated time, seed {}", report.seed)))
+            (figure(&exact(report.waiting.longest), "the longest wait of a pod"))
+            (figure(&exact(report.ended.duration_since(report.started)), &format!("of simulated time, seed {}", report.seed)))
         }
     }
 }

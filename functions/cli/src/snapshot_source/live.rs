@@ -5,9 +5,9 @@
 use aws::catalogue::Catalogue;
 use controllers::ports::PortError;
 use controllers::steps::snapshot::{ClusterState, snapshot};
+use domain::Text;
 use domain::instance_type::InstanceTypes;
 use domain::snapshot::ClusterSnapshot;
-use domain::{Text, Timestamp};
 use kubernetes::{Connection, KubernetesCluster, ListMode, ListedCluster};
 
 use super::error::{LiveError, SnapshotError};

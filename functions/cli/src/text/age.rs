@@ -18,9 +18,34 @@ pub(crate) fn age(age: SignedDuration) -> String {
     }
 }
 
+/// To the second, with every unit that is not zero: `45s`, `4m`, `1h2m3s`, `6d12h5s`.
+pub(crate) fn exact(duration: SignedDuration) -> String {
+    let seconds = duration.as_secs().max(0);
+    let units = [
+        (seconds / 86_400, 'd'),
+        (seconds / 3600 % 24, 'h'),
+        (seconds / 60 % 60, 'm'),
+        (seconds % 60, 's'),
+    ];
+    let shown: Vec<String> = units
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, unit)| format!("{count}{unit}"))
+        .collect();
+    if shown.is_empty() { "0s".to_owned() } else { shown.concat() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_exact_duration_loses_nothing_after_an_hour_or_a_day() {
+        let shown = |seconds| exact(SignedDuration::from_secs(seconds));
+        assert_eq!((shown(0), shown(45), shown(240)), ("0s".into(), "45s".into(), "4m".into()));
+        assert_eq!((shown(3600), shown(3603)), ("1h".into(), "1h3s".into()));
+        assert_eq!((shown(3723), shown(561_605)), ("1h2m3s".into(), "6d12h5s".into()));
+    }
 
     #[test]
     fn an_age_shows_its_two_largest_units() {

@@ -45,6 +45,9 @@ pub(crate) fn comparison(runs: &[VariantRun], canvas: Canvas) -> String {
     page.line(table(runs, canvas));
     page.faint(format!("  {}", PriceNote::from(report)));
     for run in runs {
+        nothing_there(&mut page, run);
+    }
+    for run in runs {
         unmet(&mut page, run);
     }
     page.into_text()
@@ -89,6 +92,14 @@ pub(crate) fn seconds(duration: SignedDuration) -> String {
 /// What a run cost, to a hundredth of a cent: variants may differ by no more.
 pub(crate) fn total(run: &VariantRun) -> String {
     format!("${:.4}", run.report.cost.total_usd())
+}
+
+/// What the scenario would have had happen in a variant, and was not there.
+fn nothing_there(page: &mut Page, run: &VariantRun) {
+    for entry in run.nothing_there() {
+        let at = since_start(&run.report, entry.at);
+        page.line(format!("  {}, {at}: {}", run.variant, entry.what));
+    }
 }
 
 /// What of a run was not as expected.

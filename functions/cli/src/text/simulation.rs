@@ -5,7 +5,7 @@ use simulation::report::{
 };
 
 use crate::terminal::Canvas;
-use crate::text::age::age;
+use crate::text::age::exact;
 use crate::text::node_table::node_table;
 use crate::text::page::Page;
 use crate::text::paint::Role;
@@ -14,8 +14,8 @@ use crate::view::node_row::NodeRow;
 use crate::view::pod_names::counted;
 use crate::view::pricing::PriceNote;
 
-/// Columns of the time in front of each line of the timeline.
-const TIME_WIDTH: usize = 8;
+/// Columns of the time in front of each line of the timeline, at least.
+const TIME_WIDTH_MIN: usize = 8;
 
 /// The whole run.
 pub(crate) fn simulation(report: &Report, canvas: Canvas) -> String {
@@ -24,15 +24,16 @@ pub(crate) fn simulation(report: &Report, canvas: Canvas) -> String {
     for line in report.about.lines() {
         page.line(format!("  {line}"));
     }
-    let length = age(report.ended.duration_since(report.started));
+    let length = exact(report.ended.duration_since(report.started));
     let line =
         format!("  {length} of simulated time from {}, seed {}", report.started, report.seed);
     page.faint(line);
     page.line("");
 
     page.heading("TIMELINE", "");
+    let width = time_width(report);
     for entry in &report.timeline {
-        happening(&mut page, entry, report);
+        happening(&mut page, entry, report, width);
     }
     page.line("");
 
@@ -60,19 +61,26 @@ pub(crate) fn distinct_views(report: &Report) -> Vec<&View> {
 
 /// Time since the start of the run, as it stands in front of a line.
 pub(crate) fn since_start(report: &Report, at: domain::Timestamp) -> String {
-    format!("+{}", age(at.duration_since(report.started)))
+    format!("+{}", exact(at.duration_since(report.started)))
 }
 
-fn happening(page: &mut Page, entry: &Entry, report: &Report) {
+/// Columns of the times of a run.
+fn time_width(report: &Report) -> usize {
+    let entries = report.timeline.iter().map(|entry| entry.at);
+    let times = entries.chain(report.violations.iter().map(|own| own.at));
+    times.map(|at| since_start(report, at).len()).max().unwrap_or(0).max(TIME_WIDTH_MIN)
+}
+
+fn happening(page: &mut Page, entry: &Entry, report: &Report, width: usize) {
     let Entry { at, what, why } = entry;
-    let time = page.paint(Role::Faint, format!("{:>TIME_WIDTH$}", since_start(report, *at)));
+    let time = page.paint(Role::Faint, format!("{:>width$}", since_start(report, *at)));
     let line = match role(what) {
         Some(role) => page.paint(role, what),
         None => what.to_string(),
     };
     page.line(format!("{time}  {line}"));
     if let Some(why) = why {
-        page.faint(format!("{:TIME_WIDTH$}    {why}", ""));
+        page.faint(format!("{:width$}    {why}", ""));
     }
 }
 
@@ -83,17 +91,21 @@ pub(crate) fn role(what: &Happening) -> Option<Role> {
         | Happening::Deleted(_)
         | Happening::Scaled { .. }
         | Happening::Marked(_) => Some(Role::Heading),
-        Happening::Launched { .. } | Happening::NodeInitialized(_) => Some(Role::Good),
+        Happening::Launched { .. }
+        | Happening::NodeInitialized(_)
+        | Happening::JobCompleted { .. } => Some(Role::Good),
         Happening::Disrupting { .. }
         | Happening::Draining(_)
         | Happening::NodeRemoved { .. }
         | Happening::InterruptionWarning { .. }
         | Happening::Announced { .. }
         | Happening::CapacityRanOut(_)
+        | Happening::NothingThere { .. }
         | Happening::EvictionRefused(_) => Some(Role::Warning),
         Happening::PodsUnschedulable(_)
         | Happening::LaunchFailed { .. }
         | Happening::PodsLost { .. }
+        | Happening::JobFailed { .. }
         | Happening::Fault(_)
         | Happening::ControllerFailed { .. } => Some(Role::Bad),
         Happening::CapacityReturned(_)
@@ -148,8 +160,8 @@ fn cost(page: &mut Page, report: &Report) {
     page.line(format!(
         "  {} bound, the longest wait {}; the longest without a replacement while nodes went {}.",
         counted(pods_bound, "pod"),
-        age(longest),
-        age(longest_after_eviction)
+        exact(longest),
+        exact(longest_after_eviction)
     ));
     page.faint(format!("  {}", PriceNote::from(report)));
     page.line("");
@@ -177,8 +189,9 @@ fn violations(page: &mut Page, violations: &[Occurrence], report: &Report) {
     page.line("");
     let head = page.paint(Role::Bad, "BROKEN RULES");
     page.heading(&head, &violations.len().to_string());
+    let width = time_width(report);
     for Occurrence { at, violation } in violations {
-        page.line(format!("{:>TIME_WIDTH$}  {violation}", since_start(report, *at)));
+        page.line(format!("{:>width$}  {violation}", since_start(report, *at)));
     }
 }
 

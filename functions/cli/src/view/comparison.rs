@@ -1,7 +1,7 @@
 //! Runs of one scenario in its variants, for comparison.
 
 use domain::Text;
-use simulation::report::{Happening, Report};
+use simulation::report::{Entry, Happening, Report};
 
 /// One variant, and how it ran.
 #[derive(Debug)]
@@ -17,6 +17,12 @@ impl VariantRun {
     pub(crate) fn launches(&self) -> usize {
         let is_launch = |what: &Happening| matches!(what, Happening::Launched { .. });
         self.report.timeline.iter().filter(|entry| is_launch(&entry.what)).count()
+    }
+
+    /// What the scenario would have had happen, and was not there in this variant.
+    pub(crate) fn nothing_there(&self) -> impl Iterator<Item = &Entry> {
+        let is_it = |entry: &&Entry| matches!(entry.what, Happening::NothingThere { .. });
+        self.report.timeline.iter().filter(is_it)
     }
 
     /// How many expectations hold, of how many.

@@ -112,6 +112,9 @@ impl From<&Happening> for SubjectsDocument {
             | Happening::Marked(_)
             | Happening::CapacityRanOut(_)
             | Happening::CapacityReturned(_)
+            | Happening::JobCompleted { .. }
+            | Happening::JobFailed { .. }
+            | Happening::NothingThere { .. }
             | Happening::Fault(_)
             | Happening::ControllerFailed { .. } => Self::default(),
             Happening::PodsPending(pods) | Happening::PodsUnschedulable(pods) => Self::pods(pods),

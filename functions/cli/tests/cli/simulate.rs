@@ -76,6 +76,57 @@ fn variants_are_run_side_by_side_or_one_by_one() {
     assert!(none.err.contains("small, large"), "{none:?}");
 }
 
+/// The variant that buys on demand has nothing that EC2 could take back.
+#[test]
+fn a_variant_without_anything_to_interrupt_says_so_and_the_others_are_compared() {
+    let pool = |capacity_type: &str| {
+        format!(
+            "[{{apiVersion: karpenter.k8s.aws/v1, kind: EC2NodeClass, metadata: {{name: default}}, \
+             spec: {{role: n, amiSelectorTerms: [{{alias: al2023@latest}}], subnetSelectorTerms: \
+             [{{tags: {{a: b}}}}], securityGroupSelectorTerms: [{{tags: {{a: b}}}}]}}}}, \
+             {{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {{name: default}}, spec: \
+             {{template: {{spec: {{nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, \
+             name: default}}, requirements: [{{key: karpenter.sh/capacity-type, operator: In, \
+             values: [{capacity_type}]}}]}}}}}}}}]"
+        )
+    };
+    let deployment = "    - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: \
+                      {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: \
+                      {labels: {app: web}}, spec: {containers: [{name: c, image: x, resources: \
+                      {requests: {cpu: 1}}}]}}}}\n";
+    let scenario = format!(
+        "apiVersion: outrigger.dev/v1alpha1\nkind: Scenario\nmetadata: {{name: shop}}\nspec:\n  \
+         duration: 20m\n  timeline:\n  - apply:\n{deployment}  - at: 10m\n    interrupt: \
+         {{count: 1, capacityType: spot}}\n  variants:\n  - name: on spot\n    apply: {}\n  - \
+         name: on demand\n    apply: {}\n",
+        pool("spot"),
+        pool("on-demand"),
+    );
+    let workspace = Workspace::with(&[("scenario.yaml", &scenario)]);
+    let table = workspace.run("simulate scenario.yaml");
+    assert_eq!(table.status, 0, "{table:?}");
+    let said: Vec<&str> =
+        table.out.lines().filter(|line| line.contains("there is no instance")).collect();
+    assert!(said.len() == 1 && said[0].contains("on demand, +10m: interrupt"), "{}", table.out);
+}
+
+#[test]
+fn what_is_not_simulated_is_warned_about_a_line_a_kind() {
+    let more = "  - apply: [{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: \
+                {name: web}, spec: {}}, {apiVersion: batch/v1, kind: CronJob, metadata: {name: a}, \
+                spec: {}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]\n  - apply: \
+                [{apiVersion: batch/v1, kind: CronJob, metadata: {name: b}, spec: {}}]\n  expect:";
+    let scenario = SCENARIO.replace("  expect:", more);
+    let workspace = Workspace::with(&[("scenario.yaml", &scenario), ("shop.yaml", SHOP)]);
+    let run = workspace.run("simulate scenario.yaml -o json");
+    assert_eq!(run.status, 0, "{run:?}");
+    let warnings: Vec<&str> = run.err.lines().collect();
+    let [cron_jobs, autoscalers, others] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(cron_jobs.starts_with("warning: 2 CronJob not simulated: "), "{cron_jobs}");
+    assert!(autoscalers.starts_with("warning: 1 HorizontalPodAutoscaler not simulated: "));
+    assert!(others.ends_with("not simulated: 1 ConfigMap"), "{others}");
+}
+
 #[test]
 fn a_scenario_file_finds_its_manifests_beside_it() {
     let workspace = Workspace::with(&[("a/scenario.yaml", SCENARIO), ("a/shop.yaml", SHOP)]);

@@ -21,17 +21,43 @@ use crate::run::{Run, RunOutcome, after};
 pub async fn watch<P: Ports>(
     ports: &P,
     run: &Run<'_>,
+    report: impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
+) {
+    watch_from(ports, run, First::Provision, report).await;
+}
+
+/// How [`watch_from`] begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum First {
+    /// It provisions at once.
+    Provision,
+    /// It waits for demand: for a caller that knows that provisioning would find nothing to do.
+    Wait,
+}
+
+/// Like [`watch`], which begins by provisioning.
+pub async fn watch_from<P: Ports>(
+    ports: &P,
+    run: &Run<'_>,
+    first: First,
     mut report: impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
 ) {
+    let mut first = first;
     loop {
-        let result = provision(ports, run).await;
-        let pause = match &result {
-            Ok(RunOutcome::Ran(report)) => report.requeue_after,
-            Ok(RunOutcome::Held(_) | RunOutcome::Stopped(_) | RunOutcome::Superseded) | Err(_) => {
-                Some(RETRY_INTERVAL)
+        let pause = match first {
+            First::Wait => None,
+            First::Provision => {
+                let result = provision(ports, run).await;
+                let pause = match &result {
+                    Ok(RunOutcome::Ran(report)) => report.requeue_after,
+                    Ok(RunOutcome::Held(_) | RunOutcome::Stopped(_) | RunOutcome::Superseded)
+                    | Err(_) => Some(RETRY_INTERVAL),
+                };
+                report(result);
+                pause
             }
         };
-        report(result);
+        first = First::Provision;
         let next = pause.map_or(run.deadline, |pause| after(ports.clock().now(), pause));
         if let Err(error) = await_demand(ports, next.min(run.deadline)).await {
             report(Err(error));

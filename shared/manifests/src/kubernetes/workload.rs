@@ -7,7 +7,7 @@ use domain::pvc_spec::PvcSpec;
 use domain::selector::LabelSelector;
 use domain::taint::{TaintEffect, Toleration};
 use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
-use domain::{Text, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::metadata::Metadata;
 use super::pod::{PodTraits, ReadTemplate, condition, owner, pod_template};
@@ -34,6 +34,50 @@ pub struct WorkloadObject {
     pub priority: PriorityRef,
     /// What its pods' annotations say.
     pub traits: PodTraits,
+    /// What a Job says of its pods beside their template.
+    pub job: Option<JobSpec>,
+}
+
+/// How many pods of a Job run, how often, and until when.
+///
+/// Source: <https://kubernetes.io/docs/concepts/workloads/controllers/job/>.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobSpec {
+    /// `spec.completions`; `None` for a Job that is complete once one of its pods has succeeded and
+    /// all have ended.
+    pub completions: Option<u32>,
+    /// `spec.parallelism`.
+    pub parallelism: u32,
+    /// `spec.backoffLimit`: the Job fails once more pods than that have failed.
+    pub backoff_limit: u32,
+    /// `spec.completionMode` is Indexed.
+    pub is_indexed: bool,
+    /// `spec.suspend`.
+    pub is_suspended: bool,
+    /// `spec.ttlSecondsAfterFinished`; `None` for a Job that stays.
+    pub ttl_after_finished: Option<SignedDuration>,
+    /// `status.succeeded`: pods that have succeeded, whether they are there still or not.
+    pub succeeded: u32,
+    /// Condition Complete or Failed is True.
+    pub is_finished: bool,
+}
+
+impl JobSpec {
+    /// `spec.backoffLimit` of a Job that does not say.
+    pub const DEFAULT_BACKOFF_LIMIT: u32 = 6;
+
+    /// Pods that run at once: its parallelism, at most the completions that remain.
+    ///
+    /// Source:
+    /// <https://kubernetes.io/docs/concepts/workloads/controllers/job/#controlling-parallelism>.
+    fn pods_at_once(&self) -> u32 {
+        if self.is_finished || self.is_suspended {
+            return 0;
+        }
+        self.completions.map_or(self.parallelism, |completions| {
+            self.parallelism.min(completions.saturating_sub(self.succeeded))
+        })
+    }
 }
 
 /// A claim template of a StatefulSet: each pod mounts a claim named `TEMPLATE-POD` made from it.
@@ -132,8 +176,9 @@ pub(super) fn read_replica_set(root: Field<'_>) -> WorkloadObject {
 }
 
 pub(super) fn read_job(root: Field<'_>) -> WorkloadObject {
-    let replicas = job_replicas(root.get("spec"), root.get("status"));
-    workload(root, WorkloadKind::Job, replicas)
+    let job = job_spec(root.get("spec"), root.get("status"));
+    let workload = workload(root, WorkloadKind::Job, job.pods_at_once());
+    WorkloadObject { job: Some(job), ..workload }
 }
 
 fn replicated(root: Field<'_>, kind: WorkloadKind) -> WorkloadObject {
@@ -141,22 +186,24 @@ fn replicated(root: Field<'_>, kind: WorkloadKind) -> WorkloadObject {
     workload(root, kind, replicas)
 }
 
-/// Pods that a Job runs at once: its parallelism, at most the completions that remain.
-///
-/// Source:
-/// <https://kubernetes.io/docs/concepts/workloads/controllers/job/#controlling-parallelism>.
-fn job_replicas(spec: Field<'_>, status: Field<'_>) -> u32 {
-    let is_over = ["Complete", "Failed"].iter().any(|kind| {
+fn job_spec(spec: Field<'_>, status: Field<'_>) -> JobSpec {
+    let is_true = |kind: &&str| {
         condition(status, kind).is_some_and(|found| found.get("status").str() == Some("True"))
-    });
-    if is_over || spec.get("suspend").bool().unwrap_or_default() {
-        return 0;
+    };
+    let (completions, parallelism) =
+        (spec.get("completions").count(), spec.get("parallelism").count());
+    let ttl = spec.get("ttlSecondsAfterFinished").count();
+    JobSpec {
+        // The API server's default of both is one, of completions only where neither is given.
+        completions: completions.or(parallelism.is_none().then_some(1)),
+        parallelism: parallelism.unwrap_or(1),
+        backoff_limit: spec.get("backoffLimit").count().unwrap_or(JobSpec::DEFAULT_BACKOFF_LIMIT),
+        is_indexed: spec.get("completionMode").str() == Some("Indexed"),
+        is_suspended: spec.get("suspend").bool().unwrap_or_default(),
+        ttl_after_finished: ttl.map(|seconds| SignedDuration::from_secs(seconds.into())),
+        succeeded: status.get("succeeded").count().unwrap_or_default(),
+        is_finished: ["Complete", "Failed"].iter().any(is_true),
     }
-    let parallelism = spec.get("parallelism").count().unwrap_or(1);
-    let succeeded = status.get("succeeded").count().unwrap_or_default();
-    spec.get("completions")
-        .count()
-        .map_or(parallelism, |completions| parallelism.min(completions.saturating_sub(succeeded)))
 }
 
 fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> WorkloadObject {
@@ -175,6 +222,7 @@ fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> WorkloadObjec
         claim_templates,
         priority,
         traits,
+        job: None,
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn daemon_sets(objects: Vec<DaemonSetObject>, pods: &[Pod]) -> Vec<Da
 
 /// What stands in for DaemonSets that are not known though their pods run: the newest pod of each,
 /// without the node that its DaemonSet's controller chose. By namespace and name.
-pub(super) fn unknown_daemon_sets(known: &BTreeSet<ObjectKey>, pods: &[Pod]) -> Vec<DaemonSet> {
+pub fn unknown_daemon_sets(known: &BTreeSet<ObjectKey>, pods: &[Pod]) -> Vec<DaemonSet> {
     let newest = newest_pods(pods).into_iter().filter(|(key, _)| !known.contains(key));
     newest
         .map(|(key, pod)| {

@@ -19,6 +19,7 @@ mod volume;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
+use domain::instance_type::Offering;
 use domain::label;
 use domain::pod::Pod;
 use domain::requirement::{Operator, ValueSet};
@@ -135,9 +136,16 @@ fn key_kinds(snapshot: &ClusterSnapshot) -> BTreeMap<Text, KeyKind> {
     let mut kinds: BTreeMap<Text, KeyKind> = BTreeMap::new();
     let types = &snapshot.instance_types;
     for list in std::iter::once(&types.default).chain(types.by_node_class.values()) {
+        let mut before = None;
         for instance_type in list.iter() {
+            // Nearly all types have the keys of the one before.
+            let mut known = before.replace(&instance_type.labels).into_iter().flatten();
             for (key, values) in &instance_type.labels {
                 let is_multi = values.len() > 1;
+                let is_known = known.next().is_some_and(|(own, _)| own == key);
+                if is_known && !is_multi {
+                    continue;
+                }
                 let kind = kinds
                     .entry(key.clone())
                     .or_insert(KeyKind::InstanceType { has_several_values: false });
@@ -166,10 +174,16 @@ fn zones(snapshot: &ClusterSnapshot) -> IndexVec<ZoneIx, Text> {
     let types = &snapshot.instance_types;
     let mut zones: Vec<Text> = Vec::new();
     for list in std::iter::once(&types.default).chain(types.by_node_class.values()) {
-        for offering in list.iter().flat_map(|instance_type| &instance_type.offerings) {
-            if zones.last() != Some(&offering.zone) && !zones.contains(&offering.zone) {
-                zones.push(offering.zone.clone());
+        let mut before: &[Offering] = &[];
+        for instance_type in list.iter() {
+            for (index, offering) in instance_type.offerings.iter().enumerate() {
+                // Nearly all types are sold in the zones of the one before, in the same order.
+                let is_known = before.get(index).is_some_and(|own| own.zone == offering.zone);
+                if !is_known && !zones.contains(&offering.zone) {
+                    zones.push(offering.zone.clone());
+                }
             }
+            before = &instance_type.offerings;
         }
     }
     zones.sort();

@@ -15,6 +15,7 @@ use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::{CANDIDATE, Taint};
 use domain::{Text, Timestamp};
+use rustc_hash::FxHashMap;
 
 use super::daemon::Daemons;
 use super::resources::ResourceNames;
@@ -114,7 +115,10 @@ struct Index<'a> {
     in_flight: Vec<&'a NodeClaim>,
     pools: BTreeMap<&'a str, &'a NodePool>,
     bound: BTreeMap<&'a str, Vec<PodIx>>,
-    types: BTreeMap<&'a str, &'a InstanceType>,
+    /// By the class of a NodePool, then by name.
+    types_of: BTreeMap<&'a str, FxHashMap<&'a str, &'a InstanceType>>,
+    /// Of all classes, by name.
+    types: FxHashMap<&'a str, &'a InstanceType>,
 }
 
 impl<'a> Index<'a> {
@@ -155,15 +159,23 @@ impl<'a> Index<'a> {
             .flat_map(|list| list.iter())
             .map(|instance_type| (&*instance_type.name, instance_type))
             .collect();
+        let mut types_of: BTreeMap<&str, FxHashMap<&str, &InstanceType>> = BTreeMap::new();
+        for pool in &snapshot.objects.node_pools {
+            let class = &*pool.template.node_class_ref.name;
+            types_of.entry(class).or_insert_with(|| {
+                // The first of a name counts.
+                offered.of(class).iter().rev().map(|own| (&*own.name, own)).collect()
+            });
+        }
         let pools = snapshot.objects.node_pools.iter().map(|pool| (&*pool.name, pool)).collect();
-        Self { snapshot, claim_of_node, in_flight, pools, bound, types }
+        Self { snapshot, claim_of_node, in_flight, pools, bound, types_of, types }
     }
 
     fn type_of(&self, labels: &Labels, pool: Option<&NodePool>) -> Option<&'a InstanceType> {
         let name = labels.get(label::INSTANCE_TYPE)?;
         pool.and_then(|pool| {
-            let list = self.snapshot.instance_types.of(&pool.template.node_class_ref.name);
-            list.iter().find(|instance_type| instance_type.name == *name)
+            let types = self.types_of.get(&*pool.template.node_class_ref.name)?;
+            types.get(&**name).copied()
         })
         .or_else(|| self.types.get(&**name).copied())
     }

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
+use domain::label::Labels;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
-use domain::node_class::Ec2NodeClass;
+use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus};
 use domain::node_pool::NodePool;
 use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
@@ -118,6 +119,13 @@ macro_rules! keeps_uid_and_age {
     };
 }
 
+/// Annotations that controllers have written stay where an apply does not name them.
+fn keep_annotations(own: &mut Labels, old: &Labels) {
+    for (key, value) in old {
+        own.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+}
+
 fn fill(own: &mut Text, uid: Text) {
     if own.is_empty() {
         *own = uid;
@@ -166,7 +174,13 @@ object!(
     Text,
     node_pools,
     |pool| pool.name.clone(),
-    keeps_uid!();
+    fn identify(&mut self, uid: Text, _now: Timestamp) {
+        fill(&mut self.uid, uid);
+    },
+    fn keep_identity(&mut self, old: &Self) {
+        self.uid = old.uid.clone();
+        keep_annotations(&mut self.annotations, &old.annotations);
+    }
 );
 object!(
     Ec2NodeClass,
@@ -174,7 +188,17 @@ object!(
     Text,
     node_classes,
     |class| class.name.clone(),
-    keeps_uid!();
+    fn identify(&mut self, uid: Text, _now: Timestamp) {
+        fill(&mut self.uid, uid);
+    },
+    fn keep_identity(&mut self, old: &Self) {
+        self.uid = old.uid.clone();
+        keep_annotations(&mut self.annotations, &old.annotations);
+        // What was found by other selectors is found anew.
+        if self.status == Ec2NodeClassStatus::default() && self.spec == old.spec {
+            self.status.clone_from(&old.status);
+        }
+    }
 );
 object!(
     WorkloadObject,

@@ -233,6 +233,13 @@ impl Ec2 {
         })
     }
 
+    /// Sets the image that an instance runs.
+    pub(crate) fn set_image(&mut self, id: &str, image: Text) {
+        if let Some(own) = self.instances.get_mut(id) {
+            own.image = image;
+        }
+    }
+
     /// A type as a node class sees it, and one of its offerings.
     pub fn offering(
         &self,

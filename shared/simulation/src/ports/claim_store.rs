@@ -173,6 +173,7 @@ impl ClaimStore for SharedWorld {
         expected: Option<Version>,
     ) -> Result<Version, PortError> {
         let mut world = self.change();
+        world.effects += 1;
         let recent = &mut world.store.recent;
         if recent.get(&what).map(|own| own.version) != expected {
             let why = "it was counted concurrently";

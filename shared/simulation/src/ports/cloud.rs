@@ -12,10 +12,10 @@ use controllers::record::launch::{LaunchChoices, LaunchRequest};
 use controllers::status::{ReservationStatus, ResolvedSecurityGroup};
 use domain::Text;
 use domain::instance_type::InstanceTypes;
-use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
+use domain::node_class::{Ec2NodeClass, ResolvedSubnet};
 use domain::stamp::NODE_CLASS_RULES;
 
-use super::instance::{DEFAULT_IMAGE, described};
+use super::instance::described;
 use super::launch;
 use super::shared_world::SharedWorld;
 use crate::ec2;
@@ -47,7 +47,9 @@ impl Cloud for SharedWorld {
         for call in calls {
             // One CreateFleet each: a process may die between two of them.
             self.set_out().await;
-            outcomes.push(launch::launch(&mut self.change(), call, node_classes));
+            let mut world = self.change();
+            world.effects += 1;
+            outcomes.push(launch::launch(&mut world, call, node_classes));
         }
         Ok(outcomes)
     }
@@ -122,12 +124,6 @@ fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
         [] => subnets(world),
         found => found.to_vec(),
     };
-    let ami = || ResolvedAmi {
-        id: DEFAULT_IMAGE.into(),
-        name: None,
-        is_deprecated: false,
-        requirements: Vec::new(),
-    };
     let group = |id: &Text| ResolvedSecurityGroup { id: id.clone(), name: None };
     let groups: Vec<_> = own.security_groups.iter().map(group).collect();
     NodeClassResolution {
@@ -137,10 +133,7 @@ fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
             [] => vec![group(&"sg-0123456789abcdef0".into())],
             found => found.to_vec(),
         }),
-        amis: Ok(match own.amis.as_slice() {
-            [] => vec![ami()],
-            found => found.to_vec(),
-        }),
+        amis: Ok(ec2::resolved_images(world.seed, class)),
         instance_profile: Ok(own.instance_profile.clone().unwrap_or_else(|| "nodes".into())),
         capacity_reservations: Ok(own
             .capacity_reservations

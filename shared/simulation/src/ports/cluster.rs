@@ -113,6 +113,7 @@ impl Cluster for SharedWorld {
             return Err(PortError::new(ErrorKind::Conflict, "patch ConfigMap", why));
         }
         world.controls.data.insert(INSTALLATION.into(), installation.into());
+        world.effects += 1;
         Ok(())
     }
 
@@ -290,7 +291,13 @@ impl Cluster for SharedWorld {
         if world.api.get::<Ec2NodeClass>(name).is_none_or(|own| own.uid != node_class.uid) {
             return Err(gone("patch node class", name));
         }
-        let annotate = |own: &mut Ec2NodeClass| own.annotations.extend(update.annotations.clone());
+        let annotate = |own: &mut Ec2NodeClass| {
+            own.annotations.extend(update.annotations.clone());
+            // Drift is found by it.
+            if let Some(status) = &update.status {
+                own.status.amis.clone_from(&status.amis);
+            }
+        };
         world
             .api
             .update::<Ec2NodeClass>(name, None, annotate)
@@ -343,6 +350,11 @@ impl Cluster for SharedWorld {
 }
 
 impl SharedWorld {
+    /// Takes what demands a node now for what was listed.
+    pub(crate) fn note_demand(&self) {
+        *self.demand.borrow_mut() = pending_demand(&self.read());
+    }
+
     /// Whether a pod or Node demands a node that did not at the last call.
     fn has_new_demand(&self) -> bool {
         let world = self.read();

@@ -10,8 +10,6 @@ use crate::world::World;
 pub(crate) const CLAIM_UID_TAG: &str = "outrigger.dev/claim-uid";
 /// The tag that names an instance's claim.
 pub(crate) const CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
-/// The image of a node class whose images nobody has resolved.
-pub(super) const DEFAULT_IMAGE: &str = "ami-0123456789abcdef0";
 
 /// Instances that EC2 shows with their tags, except those that it shows as terminated.
 pub(super) fn described(world: &World) -> impl Iterator<Item = Instance> {

@@ -9,14 +9,15 @@ use controllers::record::launch::LaunchRequest;
 use controllers::record::unavailable::ANY;
 use domain::instance_type::CapacityType;
 use domain::label::{self, Labels};
-use domain::node_class::Ec2NodeClass;
+use domain::node_class::{Ec2NodeClass, ResolvedAmi};
+use domain::requirement::Requirement;
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
 use domain::{SignedDuration, Text};
 
-use super::instance::{CLAIM_TAG, CLAIM_UID_TAG, DEFAULT_IMAGE, described, shown};
+use super::instance::{CLAIM_TAG, CLAIM_UID_TAG, described, shown};
 use crate::ec2::{
     CallRefusal, FleetAnswer, FleetError, FleetErrorCode, FleetOverride, FleetRequest, PoolError,
-    Registration,
+    Registration, resolved_images,
 };
 use crate::report::Happening;
 use crate::world::World;
@@ -44,8 +45,13 @@ pub(super) fn launch(
     let Some(capacity_type) = request.offerings.first().map(|own| own.capacity_type) else {
         return LaunchOutcome::OutOfCapacity { exhausted: Vec::new() };
     };
-    match world.launch(&fleet_request(request, class, capacity_type)) {
+    let images = resolved_images(world.seed, class);
+    let image = images.first().map(|own| own.id.clone()).unwrap_or_default();
+    match world.launch(&fleet_request(request, image, capacity_type)) {
         Ok(answer) => {
+            if let Some(id) = &answer.instance {
+                boot_from(world, id, &images);
+            }
             let outcome = answered(world, request, &answer);
             if answer.instance.is_none() && *is_repeat {
                 earlier_launch(world, request, outcome)
@@ -82,6 +88,25 @@ pub(super) fn launch(
                 LaunchOutcome::Failed(error)
             }
         }
+    }
+}
+
+/// An instance boots from the first image that is for its type.
+fn boot_from(world: &mut World, id: &Text, images: &[ResolvedAmi]) {
+    let Some(instance) = world.ec2.instance(id) else { return };
+    let own = &instance.pool.instance_type;
+    let found = world.ec2.types().default.iter().find(|known| known.name == *own);
+    let Some(labels) = found.map(|known| &known.labels) else { return };
+    let meets = |requirement: &Requirement| {
+        let wanted = requirement.value_set();
+        match labels.get(&requirement.key) {
+            Some(values) => values.iter().any(|value| wanted.contains(value)),
+            None => requirement.holds_for(&Labels::new()),
+        }
+    };
+    let image = images.iter().find(|image| image.requirements.iter().all(meets));
+    if let Some(image) = image.map(|image| image.id.clone()) {
+        world.ec2.set_image(id, image);
     }
 }
 
@@ -201,7 +226,7 @@ fn note_fault(world: &mut World, what: &str) {
 
 fn fleet_request(
     request: &LaunchRequest,
-    class: &Ec2NodeClass,
+    image: Text,
     capacity_type: CapacityType,
 ) -> FleetRequest {
     let overrides = request
@@ -214,7 +239,6 @@ fn fleet_request(
             reservation: own.reservation_id.clone(),
         })
         .collect();
-    let image = class.status.amis.first().map_or(DEFAULT_IMAGE.into(), |ami| ami.id.clone());
     FleetRequest {
         client_token: request.client_token().into(),
         capacity_type,

@@ -93,6 +93,9 @@ impl SharedWorld {
             world.journal.add(now, Happening::Fault(format!("{operation} is throttled").into()));
             return Err(PortError::new(ErrorKind::Throttled, operation, "too many requests"));
         }
+        if !only_reads(operation) {
+            world.effects += 1;
+        }
         Ok(world)
     }
 
@@ -129,6 +132,14 @@ impl SharedWorld {
         self.wakes_at.set(Some(sooner));
         Poll::Pending
     }
+}
+
+/// Whether a call changes nothing that a later run of any function sees. Leases come and go with
+/// every run, and messages are seen where they lie.
+fn only_reads(operation: &str) -> bool {
+    const PREFIXES: [&str; 4] = ["list ", "Query ", "GetItem ", "Describe"];
+    const OTHERS: [&str; 3] = ["PutItem lease", "SendMessage", "create events"];
+    PREFIXES.iter().any(|prefix| operation.starts_with(prefix)) || OTHERS.contains(&operation)
 }
 
 impl Clock for SharedWorld {

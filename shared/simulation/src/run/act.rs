@@ -5,7 +5,7 @@ use domain::instance_type::{InstanceType, Offering};
 use domain::label;
 use domain::node_pool::NodePool;
 use domain::requirement::{KeyRequirement, Requirements};
-use manifests::Object;
+use manifests::{JobSpec, Object};
 
 use super::Simulation;
 use crate::ec2::CapacityPool;
@@ -22,10 +22,9 @@ impl Simulation {
         match &step.action {
             Action::Apply(objects) => {
                 let names = objects.iter().map(shown).collect();
-                for object in objects {
-                    world.apply_object(object.clone());
-                }
-                world.journal.add(now, Happening::Applied(names));
+                let stand_ins = world.apply_objects(objects);
+                let why = (!stand_ins.is_empty()).then(|| why(&stand_ins));
+                world.journal.add_because(now, Happening::Applied(names), why);
             }
             Action::Scale { workload, replicas } => {
                 let shown: Text = workload.to_string().into();
@@ -43,7 +42,7 @@ impl Simulation {
             Action::Interrupt { filter, count } => {
                 let chosen = instances(&world, filter, *count);
                 if chosen.is_empty() {
-                    return Err(not_there(format!("instance{}", filter.shown()).into()));
+                    nothing_there(&mut world, "interrupt", &format!("instance{}", filter.shown()));
                 }
                 for id in chosen {
                     world.interrupt(&id);
@@ -52,7 +51,8 @@ impl Simulation {
             Action::Announce { what, filter, count } => {
                 let chosen = instances(&world, filter, *count);
                 if chosen.is_empty() {
-                    return Err(not_there(format!("instance{}", filter.shown()).into()));
+                    let meant = format!("instance{}", filter.shown());
+                    nothing_there(&mut world, action(*what), &meant);
                 }
                 for id in chosen {
                     match what {
@@ -68,9 +68,11 @@ impl Simulation {
                 let mut pools = offerings(&world, filter);
                 pools.truncate(cheapest.unwrap_or(usize::MAX));
                 if pools.is_empty() {
-                    return Err(not_there(format!("offering{}", filter.shown()).into()));
+                    let meant = format!("offering{}", filter.shown());
+                    nothing_there(&mut world, "outOfCapacity", &meant);
+                } else {
+                    world.run_out(&pools, *lasts);
                 }
-                world.run_out(&pools, *lasts);
             }
             Action::LoseRecords => {
                 world.store = Store::default();
@@ -86,11 +88,46 @@ impl Simulation {
     }
 }
 
+/// A variant of a scenario may lack what another has: that is shown, and is no mistake.
+fn nothing_there(world: &mut World, action: &str, what: &str) {
+    let now = world.now();
+    let nothing = Happening::NothingThere { action: action.into(), what: what.into() };
+    world.journal.add(now, nothing);
+}
+
+/// What a scenario file calls it.
+const fn action(what: Announcement) -> &'static str {
+    match what {
+        Announcement::RebalanceRecommendation => "recommendRebalance",
+        Announcement::Retirement(_) => "retire",
+        Announcement::Impairment => "impair",
+    }
+}
+
+/// What stands in for owners of pods that nobody applied.
+fn why(stand_ins: &[Text]) -> Text {
+    const SHOWN_MAX: usize = 6;
+    let shown = &stand_ins[..stand_ins.len().min(SHOWN_MAX)];
+    let more = match stand_ins.len() - shown.len() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    format!("what owns pods and is not there is made from them: {}{more}", shown.join(", ")).into()
+}
+
 /// `Deployment default/web`, with what is scaled: `Deployment default/web (3 replicas)`.
 fn shown(object: &Object) -> Text {
     let Some(identity) = object.identity() else { return "an object".into() };
     match object {
-        Object::Workload(own) => format!("{identity} ({} replicas)", own.workload.replicas).into(),
+        Object::Workload(own) => match &own.job {
+            None => format!("{identity} ({} replicas)", own.workload.replicas).into(),
+            Some(JobSpec { completions: None, parallelism, .. }) => {
+                format!("{identity} ({parallelism} at once)").into()
+            }
+            Some(JobSpec { completions: Some(completions), parallelism, .. }) => {
+                format!("{identity} ({completions} completions, {parallelism} at once)").into()
+            }
+        },
         _ => identity.to_string().into(),
     }
 }

@@ -5,16 +5,20 @@ use std::rc::Rc;
 
 use controllers::core::Core;
 use controllers::interruption::{self, Notice, Terms, check_health};
+use controllers::node_classes::resolve;
 use controllers::ports::{FunctionName, Wake};
+use controllers::provisioning::watch::{First, watch_from};
 use controllers::record::fuses::Urgency;
 use controllers::requeue::reconcile_until_idle;
 use controllers::run::Run;
 use controllers::safeguards::Safeguards;
 use controllers::{disruption, lifecycle, provisioning};
+use domain::node_class::Ec2NodeClass;
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::process::{Process, Step};
+use super::quiet::{ComesBack, Extent, Marks, QuietRuns};
 use super::record;
 use crate::ports::{SharedWorld, Worlds};
 use crate::report::Happening;
@@ -52,9 +56,14 @@ pub(super) struct Clockwork {
     queue: Vec<Queued>,
     messages: Vec<Message>,
     running: Vec<Running>,
+    /// Invocations that begin in this turn, in order.
+    due: Vec<Due>,
     invocations: u64,
+    /// Node classes as they were once all were resolved.
+    resolved: Rc<RefCell<Vec<Ec2NodeClass>>>,
     /// Messages between functions so far.
     sent: u64,
+    quiet: QuietRuns,
 }
 
 /// A function on its schedule.
@@ -75,10 +84,42 @@ struct Message {
     visible: Timestamp,
 }
 
+/// An invocation of a function that is about to begin, by its schedule or by a message.
+struct Due {
+    function: FunctionName,
+    message: Option<Wake>,
+}
+
 /// An invocation under way.
 struct Running {
     what: Invocation,
     process: Process,
+    /// What its first run decides; `None` once that has taken place, and where it does not matter.
+    first: Option<Extent>,
+}
+
+/// Resolves node classes as lifecycle's function does once a minute: here, where one has changed.
+async fn resolve_node_classes(
+    world: &SharedWorld,
+    run: &Run<'_>,
+    resolved: &RefCell<Vec<Ec2NodeClass>>,
+) {
+    let classes = || world.read().api().list::<Ec2NodeClass>().cloned().collect::<Vec<_>>();
+    if classes() == *resolved.borrow() {
+        return;
+    }
+    let result = Box::pin(resolve(world, run)).await;
+    if record::node_classes(world, &result) {
+        resolved.replace(classes());
+    }
+}
+
+/// What was there before a run.
+#[derive(Default)]
+struct BeforeRun {
+    marks: Option<Marks>,
+    messages: usize,
+    token: u64,
 }
 
 enum Invocation {
@@ -120,8 +161,11 @@ impl Clockwork {
             queue: Vec::new(),
             messages: Vec::new(),
             running: Vec::new(),
+            due: Vec::new(),
             invocations: 0,
+            resolved: Rc::default(),
             sent: 0,
+            quiet: QuietRuns::default(),
         }
     }
 
@@ -218,8 +262,7 @@ impl Clockwork {
         }
         let due: Vec<Message> = self.messages.extract_if(.., |own| own.visible <= now).collect();
         for Message { wake, .. } in due {
-            let running = self.invoked(wake.function, Some(wake));
-            self.running.push(running);
+            self.due.push(Due { function: wake.function, message: Some(wake) });
         }
         for index in 0..self.schedule.len() {
             if self.schedule[index].due > now {
@@ -229,8 +272,7 @@ impl Clockwork {
             let (copies, next) = self.draw_tick(function, self.schedule[index].due);
             self.schedule[index].due = next;
             for _ in 0..copies {
-                let running = self.invoked(function, None);
-                self.running.push(running);
+                self.due.push(Due { function, message: None });
             }
         }
     }
@@ -246,14 +288,71 @@ impl Clockwork {
         (copies, due + TICK + if is_late { late } else { SignedDuration::ZERO })
     }
 
-    /// An invocation by its schedule, or by a message.
-    fn invoked(&mut self, function: FunctionName, message: Option<Wake>) -> Running {
+    /// Invokes a function, unless it would find nothing to do. `others` are the invocations under
+    /// way.
+    fn begin(&mut self, Due { function, message }: Due, others: &[Running]) -> Option<Running> {
         self.invocations += 1;
+        let continues = message.as_ref().and_then(|own| own.continues);
+        let extent = match continues {
+            Some(_) if function == FunctionName::Disruption => Extent::Partial,
+            _ => Extent::Whole,
+        };
+        let idles = self.would_idle(function, extent, others);
+        let mut begins = First::Provision;
+        if let Some(comes_back) = idles {
+            let mut world = self.world.change();
+            let now = world.now();
+            if continues.is_some_and(|own| world.store.last_token(function) != Some(own)) {
+                return None;
+            }
+            if let Some(token) = world.store.pass_lease(function, now) {
+                if let ComesBack::ByMessage(after) = comes_back {
+                    world.wakes.push(Wake { function, continues: Some(token), after });
+                }
+                if !self.watches(function) {
+                    return None;
+                }
+                begins = First::Wait;
+            }
+        }
+        Some(self.invoked(function, message, (extent, begins)))
+    }
+
+    /// How an invocation would come back that would find nothing to do.
+    fn would_idle(
+        &self,
+        function: FunctionName,
+        extent: Extent,
+        others: &[Running],
+    ) -> Option<ComesBack> {
+        let world = self.world.read();
+        let is_it = |own: &Running| matches!(own.what, Invocation::Function(running) if running == function);
+        // Provisioning that watches holds its lease during its runs only.
+        let may_be_held = !self.watches(function) && others.iter().any(is_it);
+        let are_resolved = || world.api().list::<Ec2NodeClass>().eq(self.resolved.borrow().iter());
+        if may_be_held || !are_resolved() {
+            return None;
+        }
+        self.quiet.would_idle(&world, function, extent)
+    }
+
+    /// Whether invocations of a function stay until the next.
+    fn watches(&self, function: FunctionName) -> bool {
+        function == FunctionName::Provisioning && self.mode == ProvisioningMode::Watch
+    }
+
+    fn invoked(
+        &mut self,
+        function: FunctionName,
+        message: Option<Wake>,
+        (first, begins): (Extent, First),
+    ) -> Running {
         let id = format!("run-{}", self.invocations);
         let deadline = self.now() + RUN_MAX;
         let process_ends = deadline + DEADLINE_MARGIN;
         let (settings, core, mode) = (Rc::clone(&self.settings), self.core, self.mode);
         let safeguards = Rc::clone(&self.safeguards);
+        let resolved = Rc::clone(&self.resolved);
         let process = Process::start(&self.world, |handle| async move {
             let ports = &*handle;
             let run = Run {
@@ -271,13 +370,17 @@ impl Clockwork {
             match function {
                 FunctionName::Provisioning if mode == ProvisioningMode::Watch => {
                     let record = |result| record::provisioning(&handle, result);
-                    provisioning::watch::watch(ports, &run, record).await;
+                    if begins == First::Wait {
+                        handle.note_demand();
+                    }
+                    watch_from(ports, &run, begins, record).await;
                 }
                 FunctionName::Provisioning => {
                     record::provisioning(&handle, provisioning::provision(ports, &run).await);
                 }
                 FunctionName::Lifecycle => {
                     if message.is_none() {
+                        resolve_node_classes(&handle, &run, &resolved).await;
                         record::health(&handle, &Box::pin(check_health(ports, &run)).await);
                     }
                     let record = |result| record::lifecycle(&handle, result);
@@ -301,7 +404,8 @@ impl Clockwork {
                 FunctionName::HandBack => {}
             }
         });
-        Running { what: Invocation::Function(function), process }
+        let first = (begins == First::Provision).then_some(first);
+        Running { what: Invocation::Function(function), process, first }
     }
 
     fn notified(&mut self, notices: Vec<Notice>) -> Running {
@@ -323,24 +427,75 @@ impl Clockwork {
             handled.borrow_mut().extend(report.outcomes.iter().map(Result::is_ok));
             record::interruption(&handle, &report);
         });
-        Running { what: Invocation::Notices(notices, are_handled), process }
+        Running { what: Invocation::Notices(notices, are_handled), process, first: None }
     }
 
     /// Lets every invocation go on until it waits.
     fn go_on(&mut self) {
-        let mut left = Vec::with_capacity(self.running.len());
-        for mut running in std::mem::take(&mut self.running) {
-            let step = running.process.step();
-            match step {
-                Step::Waits => left.push(running),
-                Step::Done => self.ended(&running.what),
-                Step::Died => {
-                    self.note_death(&running.what);
-                    self.ended(&running.what);
-                }
+        let mut left = Vec::with_capacity(self.running.len() + self.due.len());
+        for running in std::mem::take(&mut self.running) {
+            left.extend(self.step(running));
+        }
+        for due in std::mem::take(&mut self.due) {
+            if let Some(running) = self.begin(due, &left) {
+                left.extend(self.step(running));
             }
         }
         self.running = left;
+    }
+
+    /// Lets an invocation go on until it waits; `None` once it has ended.
+    fn step(&mut self, mut running: Running) -> Option<Running> {
+        let before = running.first.take().map(|extent| (extent, self.before_run(&running)));
+        let step = running.process.step();
+        if let Some((extent, before)) = before {
+            self.note_if_idle(&running, step, extent, &before);
+        }
+        match step {
+            Step::Waits => return Some(running),
+            Step::Done => {}
+            Step::Died => self.note_death(&running.what),
+        }
+        self.ended(&running.what);
+        None
+    }
+
+    fn before_run(&self, running: &Running) -> BeforeRun {
+        let world = self.world.read();
+        let Invocation::Function(function) = running.what else { return BeforeRun::default() };
+        BeforeRun {
+            marks: Some(Marks::of(&world)),
+            messages: world.wakes.len(),
+            token: world.store.last_token(function).unwrap_or(0),
+        }
+    }
+
+    /// Takes note of a first run that did nothing, and whose invocation has no other before it.
+    fn note_if_idle(&mut self, running: &Running, step: Step, extent: Extent, before: &BeforeRun) {
+        let Invocation::Function(function) = running.what else { return };
+        let world = self.world.read();
+        let has_run = world.store.last_token(function) == Some(before.token + 1);
+        if QuietRuns::is_off(&world) || !has_run || before.marks != Some(Marks::of(&world)) {
+            return;
+        }
+        let sent = world.wakes.get(before.messages..).unwrap_or_default();
+        let watches = self.watches(function);
+        let comes_back = match (step, sent) {
+            // It waits for nothing but demand.
+            (Step::Waits, [])
+                if watches && running.process.wakes_at() == Some(world.now() + RUN_MAX) =>
+            {
+                ComesBack::BySchedule
+            }
+            (Step::Done, []) if !watches => ComesBack::BySchedule,
+            (Step::Done, [own])
+                if own.function == function && own.continues == Some(before.token + 1) =>
+            {
+                ComesBack::ByMessage(own.after)
+            }
+            _ => return,
+        };
+        self.quiet.note(&world, &self.settings, (function, extent), comes_back);
     }
 
     fn ended(&mut self, what: &Invocation) {

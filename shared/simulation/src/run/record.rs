@@ -3,6 +3,7 @@
 use controllers::disruption::{CommandEvent, DisruptionReport};
 use controllers::interruption::{ClusterReport, HealthReport, InterruptionReport};
 use controllers::lifecycle::LifecycleReport;
+use controllers::node_classes::NodeClassReport;
 use controllers::ports::PortError;
 use controllers::provisioning::ProvisioningReport;
 use controllers::run::RunOutcome;
@@ -47,6 +48,20 @@ pub(super) fn health(world: &SharedWorld, result: &Result<HealthReport, PortErro
     match result {
         Ok(report) => acted(world, &report.acted),
         Err(error) => failed(world, "lifecycle", error),
+    }
+}
+
+/// Whether nothing is left to do about node classes.
+pub(super) fn node_classes(
+    world: &SharedWorld,
+    result: &Result<NodeClassReport, PortError>,
+) -> bool {
+    match result {
+        Ok(report) => report.problems.0.is_empty() && report.left == 0,
+        Err(error) => {
+            failed(world, "lifecycle", error);
+            false
+        }
     }
 }
 

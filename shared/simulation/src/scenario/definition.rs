@@ -44,6 +44,9 @@ pub struct Scenario {
     pub faults: Faults,
     /// How EC2 behaves where it is free to. Files do not say: it is for tests.
     pub ec2: Ec2Behaviour,
+    /// Whether functions run although nothing is there for them to do. Files do not say: it is for
+    /// tests, and gives the same report.
+    pub every_run: bool,
     /// What happens, by time.
     pub timeline: Vec<Step>,
     /// What is expected, in the order written.

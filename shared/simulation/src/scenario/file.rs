@@ -1,5 +1,6 @@
 //! Scenario files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::pod::ObjectKey;
@@ -18,6 +19,7 @@ use super::definition::{
 use super::duration::duration;
 use super::expectation::{self, Expectation};
 use super::filter::{FILTER_FIELDS, InstanceFilter};
+use super::not_simulated::not_simulated;
 use crate::api::{Kind, WorkloadId};
 use crate::ec2::{Ec2Behaviour, Faults};
 use crate::scheduler::Scoring;
@@ -75,6 +77,7 @@ fn read(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
         return Err(error);
     }
     warnings.append(&mut folder.warnings);
+    warnings.extend(not_simulated(&folder.skipped));
     match scenario {
         Ok(scenario) if folder.errors.is_empty() => Ok(Scenario { warnings, ..scenario }),
         Ok(_) => Err(ScenarioError::Invalid(folder.errors)),
@@ -91,13 +94,22 @@ struct Folder<'d> {
     origin: &'d Origin<'d>,
     errors: Vec<ManifestError>,
     warnings: Vec<Warning>,
+    /// Objects of kinds that are not read, by kind.
+    skipped: BTreeMap<String, usize>,
     unreadable: Option<ScenarioError>,
 }
 
 impl<'d> Folder<'d> {
     fn of(name: &'d str, origin: &'d Origin<'d>) -> Self {
         let path = Path::new(name).parent().unwrap_or(Path::new(""));
-        Self { path, origin, errors: Vec::new(), warnings: Vec::new(), unreadable: None }
+        Self {
+            path,
+            origin,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+            skipped: BTreeMap::new(),
+            unreadable: None,
+        }
     }
 
     fn text(&mut self, file: &str) -> Option<String> {
@@ -128,10 +140,9 @@ impl<'d> Folder<'d> {
         let read = reader.into_objects();
         self.errors.extend(read.errors);
         self.warnings.extend(read.warnings);
-        self.warnings.extend(read.skipped.into_iter().map(|(kind, count)| Warning {
-            what: format!("{count} of kind {kind}, which is not simulated"),
-            place: None,
-        }));
+        for (kind, count) in read.skipped {
+            *self.skipped.entry(kind).or_default() += count;
+        }
         read.objects.into_iter().map(|located| located.value).collect()
     }
 }
@@ -174,6 +185,7 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
         settings: settings(spec.get("settings")),
         faults: faults(spec.get("faults")),
         ec2: Ec2Behaviour::default(),
+        every_run: false,
         timeline,
         expectations: expectations(spec),
         variants: variants(spec.get("variants"), folder),

@@ -28,10 +28,12 @@ pub(super) struct Step {
 
 /// What is to be done for each DaemonSet for which anything is.
 pub(super) fn steps(world: &World, owned: &Owned<'_>) -> Vec<Step> {
+    let nodes: BTreeMap<&Text, &Node> =
+        world.api.list::<Node>().map(|node| (&node.name, node)).collect();
     let step = |object: &DaemonSetObject| {
         let key = &object.daemon_set.key;
         let pods = owned.get(&(&*key.namespace, OwnerKind::DaemonSet, &*key.name));
-        let step = step(world, object, pods.map_or(&[][..], Vec::as_slice));
+        let step = step(&nodes, object, pods.map_or(&[][..], Vec::as_slice));
         (!step.missing.is_empty() || !step.gone.is_empty()).then_some(step)
     };
     world.api.list::<DaemonSetObject>().filter_map(step).collect()
@@ -49,7 +51,7 @@ pub(super) fn take(world: &mut World, steps: Vec<Step>) {
     }
 }
 
-fn step(world: &World, object: &DaemonSetObject, pods: &[&Pod]) -> Step {
+fn step(nodes: &BTreeMap<&Text, &Node>, object: &DaemonSetObject, pods: &[&Pod]) -> Step {
     let set = &object.daemon_set;
     let template = SchedulingPod {
         key: set.key.clone(),
@@ -58,8 +60,6 @@ fn step(world: &World, object: &DaemonSetObject, pods: &[&Pod]) -> Step {
         is_terminating: false,
         nominated: None,
     };
-    let nodes: BTreeMap<&Text, &Node> =
-        world.api.list::<Node>().map(|node| (&node.name, node)).collect();
     let covered: BTreeSet<&Text> = pods.iter().filter_map(|pod| target(pod)).collect();
     let missing: Vec<Text> = nodes
         .values()

@@ -2,12 +2,16 @@
 //!
 //! The strategy is RollingUpdate with its defaults, `maxSurge` and `maxUnavailable` of a quarter.
 
+use domain::Text;
 use domain::pod::{ObjectKey, Owner, OwnerKind, Pod};
-use domain::workload::{Workload, WorkloadKind};
+use domain::workload::{PodTemplate, Workload, WorkloadKind};
 use manifests::WorkloadObject;
 
 use crate::api::WorkloadId;
 use crate::world::World;
+
+/// The label of a ReplicaSet's pods that its Deployment adds.
+pub(crate) const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// The ReplicaSets that a Deployment made.
 pub(super) fn replica_sets_of(world: &World, deployment: &ObjectKey) -> Vec<ObjectKey> {
@@ -44,7 +48,7 @@ fn replica_sets(world: &World, deployment: &WorkloadObject) -> (Option<ObjectKey
     let mut older = Vec::new();
     for key in replica_sets_of(world, &deployment.workload.key) {
         let has_template = replica_set(world, &key)
-            .is_some_and(|own| own.template == deployment.workload.template);
+            .is_some_and(|own| is_same(&own.template, &deployment.workload.template));
         if has_template && current.is_none() {
             current = Some(key);
         } else {
@@ -52,6 +56,16 @@ fn replica_sets(world: &World, deployment: &WorkloadObject) -> (Option<ObjectKey
         }
     }
     (current, older)
+}
+
+/// Whether two templates are one but for the label by which the Deployment controller tells the
+/// pods of its ReplicaSets apart.
+fn is_same(own: &PodTemplate, other: &PodTemplate) -> bool {
+    let labels = |template: &'_ PodTemplate| -> Vec<(Text, Text)> {
+        let labels = template.labels.iter().filter(|(key, _)| &***key != POD_TEMPLATE_HASH);
+        labels.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    own.spec == other.spec && (own.labels == other.labels || labels(own) == labels(other))
 }
 
 fn replica_set<'w>(world: &'w World, key: &ObjectKey) -> Option<&'w Workload> {

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use domain::Text;
+use domain::node_class::Ec2NodeClass;
 use domain::pod::{ObjectKey, PodSpec};
+use domain::stamp::{NODE_CLASS_RULES, Stamp};
 use domain::volume::PersistentVolumeClaim;
 use manifests::{Object, PriorityRef};
 
 use super::World;
 use super::deletion::Deletion;
 use crate::api::{Kind, WorkloadId};
+use crate::ec2::resolved_images;
 
 /// Classes that every cluster has.
 ///
@@ -33,7 +36,7 @@ impl World {
                 self.apply(object);
             }
             Object::Ec2NodeClass(object) => {
-                self.apply(*object);
+                self.apply_node_class(*object);
                 self.update_instance_types();
             }
             Object::CapacityBuffer(object) => {
@@ -92,6 +95,21 @@ impl World {
             _ => return false,
         }
         true
+    }
+
+    /// A new class is resolved by the time anything is launched from it; one that is changed, once
+    /// lifecycle has found that out.
+    fn apply_node_class(&mut self, mut class: Ec2NodeClass) {
+        if self.api.get::<Ec2NodeClass>(&class.name).is_none() {
+            let is_stamped = Stamp::of_node_class(&class.annotations).is_some();
+            if let Some(stamp) = class.stamp(NODE_CLASS_RULES, "").filter(|_| !is_stamped) {
+                class.annotations.extend(stamp.node_class_annotations());
+            }
+            if class.status.amis.is_empty() {
+                class.status.amis = resolved_images(self.seed, &class);
+            }
+        }
+        self.apply(class);
     }
 
     fn update_instance_types(&mut self) {
@@ -164,7 +182,7 @@ impl World {
             }
             Kind::NodeClaim => self.delete_node_claim(name),
             Kind::NodePool => self.api.remove::<domain::node_pool::NodePool>(name).is_ok(),
-            Kind::EC2NodeClass => self.api.remove::<domain::node_class::Ec2NodeClass>(name).is_ok(),
+            Kind::EC2NodeClass => self.api.remove::<Ec2NodeClass>(name).is_ok(),
             Kind::NodeOverlay => self.api.remove::<domain::overlay::NodeOverlay>(name).is_ok(),
             Kind::StorageClass => self.api.remove::<domain::volume::StorageClass>(name).is_ok(),
             Kind::PersistentVolume => {

@@ -60,13 +60,23 @@ impl World {
 
     /// Brings the status of every budget up to date.
     pub(super) fn refresh_budgets(&mut self) {
-        for key in self.api.keys::<PodDisruptionBudget>() {
-            let Some(budget) = self.api.get::<PodDisruptionBudget>(&key) else { continue };
-            let status = Status::of(&self.api, budget);
+        let stale: Vec<(ObjectKey, Status)> = {
+            let mut budgets = self.api.list::<PodDisruptionBudget>().peekable();
+            if budgets.peek().is_none() {
+                return;
+            }
+            let groups = Group::all(&self.api);
+            let refreshed = |budget: &PodDisruptionBudget| {
+                let status = Status::of(&self.api, budget, &groups);
+                (!status.is_shown(budget)).then(|| (budget.key.clone(), status))
+            };
+            budgets.filter_map(refreshed).collect()
+        };
+        for (key, status) in stale {
             self.api.alter_unheard::<PodDisruptionBudget>(&key, |budget| {
                 budget.current_healthy = status.healthy;
                 budget.desired_healthy = status.desired;
-                budget.disruptions_allowed = Some(status.healthy.saturating_sub(status.desired));
+                budget.disruptions_allowed = Some(status.allowed());
             });
         }
     }
@@ -78,11 +88,10 @@ struct Status {
 }
 
 impl Status {
-    fn of(api: &ApiServer, budget: &PodDisruptionBudget) -> Self {
-        let pods = guarded(api, budget);
-        let is_healthy = |pod: &&&Pod| pod.is_active() && pod.ready == Some(true);
-        let healthy = count(pods.iter().filter(is_healthy).count());
-        let expected = expected_pods(api, &pods);
+    fn of(api: &ApiServer, budget: &PodDisruptionBudget, groups: &[Group<'_>]) -> Self {
+        let guarded: Vec<&Group> = groups.iter().filter(|own| budget.guards(own.first)).collect();
+        let healthy = guarded.iter().map(|own| own.healthy).sum();
+        let expected = expected_pods(api, &guarded);
         let desired = match (budget.max_unavailable, budget.min_available) {
             (Some(most), _) => expected.saturating_sub(most.of(expected)),
             (None, Some(least @ CountOrPercent::Percent(_))) => least.of(expected),
@@ -91,57 +100,90 @@ impl Status {
         };
         Self { healthy, desired }
     }
+
+    fn allowed(&self) -> u32 {
+        self.healthy.saturating_sub(self.desired)
+    }
+
+    fn is_shown(&self, budget: &PodDisruptionBudget) -> bool {
+        budget.current_healthy == self.healthy
+            && budget.desired_healthy == self.desired
+            && budget.disruptions_allowed == Some(self.allowed())
+    }
 }
 
-/// The pods that a budget guards. Those of one workload have their labels in common, and come one
-/// after the other.
-fn guarded<'a>(api: &'a ApiServer, budget: &PodDisruptionBudget) -> Vec<&'a Pod> {
-    let mut guarded = Vec::new();
-    let mut last: Option<(&Pod, bool)> = None;
-    for pod in api.list::<Pod>() {
-        let is_like = |other: &Pod| {
-            Arc::ptr_eq(&other.labels, &pod.labels) && other.key.namespace == pod.key.namespace
-        };
-        let known = last.filter(|(other, _)| is_like(other)).map(|(_, guards)| guards);
-        let guards = known.unwrap_or_else(|| budget.guards(pod));
-        last = Some((pod, guards));
-        if guards {
-            guarded.push(pod);
+/// Pods with labels in common, one after the other: those of one workload have theirs in common,
+/// and a budget guards all of them or none.
+struct Group<'a> {
+    first: &'a Pod,
+    /// Pods that are active and ready.
+    healthy: u32,
+    /// The workloads that they belong to.
+    owners: BTreeSet<WorkloadId>,
+    /// Pods that belong to none, and have not ended.
+    single: u32,
+    last: &'a Pod,
+}
+
+impl<'a> Group<'a> {
+    fn all(api: &'a ApiServer) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for pod in api.list::<Pod>() {
+            match groups.last_mut().filter(|own| own.is_like(pod)) {
+                Some(group) => group.add(api, pod),
+                None => groups.push(Self::new(api, pod)),
+            }
+        }
+        groups
+    }
+
+    fn new(api: &ApiServer, pod: &'a Pod) -> Self {
+        let owners = BTreeSet::new();
+        let mut group = Self { first: pod, healthy: 0, owners, single: 0, last: pod };
+        group.count(api, pod);
+        group
+    }
+
+    fn is_like(&self, pod: &Pod) -> bool {
+        Arc::ptr_eq(&self.first.labels, &pod.labels)
+            && self.first.key.namespace == pod.key.namespace
+    }
+
+    fn add(&mut self, api: &ApiServer, pod: &'a Pod) {
+        let is_sibling = pod.owner.is_some() && pod.owner == self.last.owner;
+        if is_sibling && !self.owners.is_empty() {
+            self.healthy += u32::from(is_healthy(pod));
+        } else {
+            self.count(api, pod);
+        }
+        self.last = pod;
+    }
+
+    fn count(&mut self, api: &ApiServer, pod: &Pod) {
+        self.healthy += u32::from(is_healthy(pod));
+        match owner_of(pod) {
+            Some(id) if api.get::<WorkloadObject>(&id).is_some() => {
+                self.owners.insert(id);
+            }
+            _ => self.single += u32::from(!pod.is_terminal()),
         }
     }
-    guarded
+}
+
+fn is_healthy(pod: &Pod) -> bool {
+    pod.is_active() && pod.ready == Some(true)
 }
 
 /// How many pods there should be: the replicas of the workloads they belong to, and those without
 /// one.
-fn expected_pods(api: &ApiServer, pods: &[&Pod]) -> u32 {
-    let mut owners = BTreeSet::new();
-    let mut single = 0;
-    let mut last: Option<&Pod> = None;
-    for pod in pods {
-        let is_sibling = |other: &Pod| {
-            other.owner.is_some()
-                && other.owner == pod.owner
-                && other.key.namespace == pod.key.namespace
-        };
-        if last.is_some_and(is_sibling) {
-            continue;
-        }
-        last = None;
-        match owner_of(pod) {
-            Some(id) if api.get::<WorkloadObject>(&id).is_some() => {
-                owners.insert(id);
-                last = Some(pod);
-            }
-            _ => single += u32::from(!pod.is_terminal()),
-        }
-    }
+fn expected_pods(api: &ApiServer, guarded: &[&Group<'_>]) -> u32 {
+    let owners: BTreeSet<&WorkloadId> = guarded.iter().flat_map(|own| &own.owners).collect();
     let replicas: u32 = owners
-        .iter()
+        .into_iter()
         .filter_map(|id| api.get::<WorkloadObject>(id))
         .map(|own| own.workload.replicas)
         .sum();
-    replicas + single
+    replicas + guarded.iter().map(|own| own.single).sum::<u32>()
 }
 
 fn owner_of(pod: &Pod) -> Option<WorkloadId> {
@@ -154,8 +196,4 @@ fn owner_of(pod: &Pod) -> Option<WorkloadId> {
         OwnerKind::DaemonSet | OwnerKind::Node | OwnerKind::Other => return None,
     };
     Some(WorkloadId { kind, key: ObjectKey::new(pod.key.namespace.clone(), owner.name.clone()) })
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -6,9 +6,13 @@ use domain::node::Node;
 use domain::pod::{ObjectKey, OwnerKind, Pod, PodPhase};
 use domain::{SignedDuration, Text};
 
+use domain::workload::WorkloadKind;
+use manifests::WorkloadObject;
+
 use super::World;
 use super::deletion::Deletion;
 use crate::agenda::Due;
+use crate::api::WorkloadId;
 use crate::report::Happening;
 use crate::scheduler;
 
@@ -24,6 +28,11 @@ const STOPS_AFTER: (SignedDuration, SignedDuration) =
 /// grace period that a StatefulSet's successor waits for by default.
 const SUCCESSOR_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 
+/// Whether a pod ends by itself.
+fn works(pod: &Pod) -> bool {
+    pod.owner_kind() == Some(OwnerKind::Job)
+}
+
 impl World {
     /// Creates a pod with the claims of its volumes.
     pub fn create_pod(&mut self, pod: Pod) {
@@ -34,11 +43,24 @@ impl World {
         }
     }
 
+    /// Lets a pod go on from where it is: one that a scenario brings along may be anywhere.
     fn start_if_bound(&mut self, key: &ObjectKey) {
         let Some(pod) = self.api.get::<Pod>(key) else { return };
-        if pod.node_name.is_some() && pod.phase == PodPhase::Pending {
-            self.let_start(key.clone(), pod.uid.clone());
+        let (key, uid) = (key.clone(), pod.uid.clone());
+        match (pod.deleted, pod.phase) {
+            (Some(_), _) if pod.node_name.is_none() => self.remove_pod(&key),
+            (Some(ends), _) => self.agenda.add(ends.max(self.now), Due::PodStops { pod: key, uid }),
+            (None, _) if pod.node_name.is_none() => {}
+            (None, PodPhase::Pending) => self.let_start(key, uid),
+            // How much of its work is done is not known.
+            (None, PodPhase::Running) if works(pod) => self.let_complete(key, uid),
+            (None, _) => {}
         }
+    }
+
+    /// Lets a Job's pod complete once it has worked as long as pods of Jobs do.
+    fn let_complete(&mut self, pod: ObjectKey, uid: Text) {
+        self.agenda.add(self.now + self.options.job_duration, Due::PodCompletes { pod, uid });
     }
 
     fn let_start(&mut self, pod: ObjectKey, uid: Text) {
@@ -136,15 +158,14 @@ impl World {
         if pod.is_terminating() || pod.phase != PodPhase::Pending {
             return;
         }
-        let works = pod.owner.as_ref().is_some_and(|owner| owner.kind == OwnerKind::Job);
+        let works = works(pod);
         self.api.alter::<Pod>(key, |pod| {
             pod.phase = PodPhase::Running;
             pod.ready = Some(true);
             pod.started.get_or_insert(now);
         });
         if works {
-            let due = Due::PodCompletes { pod: key.clone(), uid: uid.clone() };
-            self.agenda.add(now + self.options.job_duration, due);
+            self.let_complete(key.clone(), uid.clone());
         }
     }
 
@@ -158,6 +179,14 @@ impl World {
             pod.ready = Some(false);
         });
         self.note_leaving(key);
+    }
+
+    /// Deletes a Job that has been over for its `ttlSecondsAfterFinished`, with its pods.
+    pub(super) fn job_expires(&mut self, job: &ObjectKey, uid: &Text) {
+        let id = WorkloadId { kind: WorkloadKind::Job, key: job.clone() };
+        if self.api.get::<WorkloadObject>(&id).is_some_and(|own| own.uid == *uid) {
+            self.delete_workload(&id);
+        }
     }
 
     fn note_leaving(&mut self, key: &ObjectKey) {

@@ -53,6 +53,12 @@ pub(crate) enum TimelineCode {
     NodeRemoved,
     /// An instance ended whose Node never joined.
     InstanceEnded,
+    /// As many pods of a Job have succeeded as it wants.
+    JobCompleted,
+    /// More pods of a Job have failed than it allows.
+    JobFailed,
+    /// What the scenario acts on is not there: nothing happens.
+    NothingThere,
     /// A fault was injected, or a call was refused in passing.
     Fault,
     /// A controller could not do its work this time.
@@ -85,6 +91,9 @@ impl From<&Happening> for TimelineCode {
             Happening::PodsLost { .. } => Self::PodsLost,
             Happening::NodeRemoved { .. } => Self::NodeRemoved,
             Happening::InstanceEnded { .. } => Self::InstanceEnded,
+            Happening::JobCompleted { .. } => Self::JobCompleted,
+            Happening::JobFailed { .. } => Self::JobFailed,
+            Happening::NothingThere { .. } => Self::NothingThere,
             Happening::Fault(_) => Self::Fault,
             Happening::ControllerFailed { .. } => Self::ControllerFailed,
         }

@@ -1,3 +1,4 @@
+use domain::SignedDuration;
 use domain::pod::{DoNotDisrupt, OwnerKind, Pod, VolumeUse};
 use domain::resource::CPU;
 
@@ -39,6 +40,20 @@ fn a_job_asks_for_its_parallelism_within_what_is_left() {
     assert_eq!(replicas("Job", "spec: {suspend: true, parallelism: 5}"), 0);
     let over = "spec: {parallelism: 5}\nstatus: {conditions: [{type: Failed, status: \"True\"}]}";
     assert_eq!(replicas("Job", over), 0);
+}
+
+#[test]
+fn a_job_says_how_often_its_pods_have_to_succeed() {
+    let job = |spec: &str| workload("Job", spec).job.unwrap();
+    let plain = job("spec: {}");
+    assert_eq!((plain.completions, plain.parallelism, plain.backoff_limit), (Some(1), 1, 6));
+    assert_eq!(job("spec: {parallelism: 5}").completions, None, "its pods end it together");
+    let rest = job("spec: {completions: 8, completionMode: Indexed, backoffLimit: 0, \
+                    ttlSecondsAfterFinished: 60, suspend: true}\nstatus: {succeeded: 6}");
+    assert_eq!((rest.completions, rest.parallelism, rest.succeeded), (Some(8), 1, 6));
+    assert_eq!((rest.is_indexed, rest.is_suspended, rest.backoff_limit), (true, true, 0));
+    assert_eq!(rest.ttl_after_finished, Some(SignedDuration::from_secs(60)));
+    assert_eq!(workload("Deployment", "spec: {}").job, None);
 }
 
 #[test]
