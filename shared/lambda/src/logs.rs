@@ -14,8 +14,7 @@ pub fn init(directives: &str) {
         .with_current_span(true)
         .with_span_list(false)
         .with_ansi(false);
-    let started =
-        tracing_subscriber::registry().with(targets(directives)).with(lines).try_init();
+    let started = tracing_subscriber::registry().with(targets(directives)).with(lines).try_init();
     if started.is_err() {
         tracing::debug!("logging is already initialised");
     }

@@ -134,11 +134,17 @@ impl Candidate {
         self.is_graceful() && !self.is_empty && self.consolidatable().is_ok()
     }
 
-    /// Whether nothing but budgets, its price and `consolidateAfter` can keep it from being
-    /// consolidated with its pods.
+    /// Whether nothing but budgets, its price, `consolidateAfter` and pods that are about to be
+    /// bound to it can keep it from being consolidated with its pods.
     pub(super) fn is_consolidatable_soon(&self) -> bool {
         let waits = matches!(self.waited, Ok(()) | Err(NotDisruptable::ConsolidateAfter { .. }));
-        self.is_graceful() && !self.is_empty && waits && self.empty_only.is_none()
+        let passes = matches!(self.blocked, None | Some(NotDisruptable::Nominated));
+        self.forced.is_none()
+            && passes
+            && self.pod_block.is_none()
+            && !self.is_empty
+            && waits
+            && self.empty_only.is_none()
     }
 
     /// Whether only budgets, its price and its pods' new places can keep it from going for a

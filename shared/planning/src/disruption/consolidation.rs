@@ -12,6 +12,7 @@
 //! Work grows with candidates, not with their combinations. Nodes of one command are bounded: a
 //! larger command would be hard to follow, and the next run continues where it ended.
 
+mod removal;
 pub(super) mod search;
 mod sets;
 
@@ -33,8 +34,9 @@ impl<'a> Disruptor<'_, 'a> {
         if !is_turn {
             return;
         }
+        let waiting = self.waiting(&candidates);
         let search = Search::new(trials, &self.scores, &self.allowance);
-        let SearchOutcome { moves, singles, mut diverging } = search.run(candidates);
+        let SearchOutcome { moves, singles, mut diverging } = search.run(&candidates, waiting);
         let mut refused: BTreeMap<NodeIx, NodePoolUnfit> = BTreeMap::new();
         let mut removed: Vec<NodeIx> = Vec::new();
         for found in moves {
@@ -67,6 +69,15 @@ impl<'a> Disruptor<'_, 'a> {
             };
             self.block(node, reason.into());
         }
+    }
+
+    /// Nodes that may be consolidated once their `consolidateAfter` has passed, or budgets allow
+    /// it.
+    pub(super) fn waiting(&self, candidates: &[NodeIx]) -> Vec<NodeIx> {
+        let soon = self.candidates.iter().filter(|own| own.is_consolidatable_soon());
+        let waits =
+            |node: &NodeIx| !candidates.contains(node) && self.model.nodes[*node].price().is_some();
+        soon.map(|own| own.node).filter(waits).collect()
     }
 
     /// Nodes that may be consolidated; what blocks the others is reported.

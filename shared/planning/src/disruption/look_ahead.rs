@@ -73,7 +73,9 @@ impl Disruptor<'_, '_> {
             .collect();
         let mut trials = Trials::of(self.model, scheduling, acts_at);
         prefer_remaining_nodes(&mut trials, &self.candidates, &self.scores);
-        let found = Search::new(&mut trials, &self.scores, &allowance).run(candidates);
+        let waiting = self.waiting(&candidates);
+        let search = Search::new(&mut trials, &self.scores, &allowance);
+        let found = search.run(&candidates, waiting);
         for found in found.moves {
             if let Ok(replacements) = trials.launch(&found.nodes, &found.trial, &mut self.names) {
                 let (nodes, trial) = (found.nodes, found.trial);

@@ -122,13 +122,14 @@ impl<'a> Disruptor<'_, 'a> {
         self.forced(trials);
         let forced = self.disruptions.len();
         self.empty(trials);
+        let before_drift = self.disruptions.len();
         if self.disruptions.is_empty() {
             self.static_drift(scheduling);
         }
         if self.disruptions.len() == forced {
             self.drift(trials);
         }
-        self.consolidation(trials, self.disruptions.len() == forced);
+        self.consolidation(trials, self.disruptions.len() == before_drift);
         self.report_blocked();
     }
 }

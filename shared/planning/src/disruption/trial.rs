@@ -77,6 +77,8 @@ pub(super) struct Trials<'s, 'a> {
     pub(super) relocated: BTreeMap<PodIx, Text>,
     /// What this plan launches already, as limits count it.
     pub(super) launched: Vec<Launched>,
+    /// Nodes within their own `consolidateAfter`.
+    waiting: Vec<NodeIx>,
     /// Nodes on which kube-scheduler places no pods.
     unschedulable: IndexVec<NodeIx, bool>,
     /// What one more pod of each shape would cost, in nano-USD per hour; empty until it is needed.
@@ -110,10 +112,15 @@ impl<'s, 'a> Trials<'s, 'a> {
     ) -> Self {
         let mut state = scheduling.state.clone();
         let mut unschedulable = state.closed.clone();
+        let mut waiting = Vec::new();
         for (index, node) in model.nodes.iter_enumerated() {
             let is_starting = node.is_managed && !node.is_initialized;
-            state.closed[index] |= is_starting || may_go_next(node);
             unschedulable[index] |= is_starting;
+            state.closed[index] |= is_starting;
+            if !state.closed[index] && may_go_next(node) {
+                state.closed[index] = true;
+                waiting.push(index);
+            }
         }
         Self {
             model,
@@ -125,6 +132,7 @@ impl<'s, 'a> Trials<'s, 'a> {
             removed: IndexVec::filled(false, model.nodes.len()),
             relocated: BTreeMap::new(),
             launched: scheduling.launched.clone(),
+            waiting,
             unschedulable,
             dual_prices: IndexVec::new(),
         }
@@ -132,6 +140,28 @@ impl<'s, 'a> Trials<'s, 'a> {
 
     /// Sets the order in which pods try nodes.
     pub(super) fn prefer(&mut self, order: Vec<NodeIx>) {
+        self.placer.prefer(order);
+    }
+
+    /// Lets nodes within their own `consolidateAfter` take pods; returns whether there are any.
+    pub(super) fn open_waiting(&mut self) -> bool {
+        for node in &self.waiting {
+            self.state.closed[*node] = self.removed[*node];
+        }
+        !self.waiting.is_empty()
+    }
+
+    /// Keeps pods off nodes within their own `consolidateAfter` again.
+    pub(super) fn close_waiting(&mut self) {
+        for node in self.waiting.iter().filter(|node| !self.removed[**node]) {
+            self.state.closed[*node] = true;
+        }
+    }
+
+    /// Makes pods try the other nodes before these, and each of both in the order of before.
+    pub(super) fn prefer_others_than(&mut self, nodes: &[NodeIx]) {
+        let mut order: Vec<NodeIx> = self.model.nodes.indices().collect();
+        order.sort_by_key(|node| (nodes.contains(node), self.placer.rank_of(*node)));
         self.placer.prefer(order);
     }
 

@@ -194,6 +194,10 @@ impl Clockwork {
             }
         }
         self.world.change().check_instances();
+        // What was sent in this turn may be due before anything else is: a message that was
+        // collected in the next turn only would be late by as long as nothing else happens.
+        self.collect_notices();
+        self.collect_messages();
     }
 
     /// When an invocation is due or goes on; always later than the moment of the last turn.

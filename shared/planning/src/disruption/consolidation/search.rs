@@ -14,7 +14,7 @@ use crate::ids::NodeIx;
 use crate::model::Model;
 
 /// Nodes that one command removes at most.
-const NODES_MAX: usize = 100;
+pub(super) const NODES_MAX: usize = 100;
 
 /// Of this many candidates with the highest waste, by either measure, every pair is tried.
 const PAIRED_MAX: usize = 8;
@@ -47,14 +47,16 @@ pub(in crate::disruption) struct SearchOutcome {
 
 /// The search for one run's command.
 pub(in crate::disruption) struct Search<'t, 's, 'a> {
-    model: &'t Model<'a>,
-    scores: &'t Scores<'a>,
+    pub(super) model: &'t Model<'a>,
+    pub(super) scores: &'t Scores<'a>,
     allowance: &'t Allowance,
-    trials: &'t mut Trials<'s, 'a>,
-    /// Candidates, those that can be removed alone first, by savings per disruption.
-    order: Vec<NodeIx>,
-    /// How many of them, the first ones, can be removed alone.
-    removable: usize,
+    pub(super) trials: &'t mut Trials<'s, 'a>,
+    /// Nodes that can be removed alone, by savings per disruption.
+    pub(super) removable: Vec<NodeIx>,
+    /// Nodes that wait for their `consolidateAfter`, in ascending order: they go later.
+    waiting: Vec<NodeIx>,
+    /// Nodes that are removed in the end, now or later.
+    going: Vec<NodeIx>,
     singles: Vec<Single>,
     diverging: BTreeMap<NodeIx, Unconsolidatable>,
 }
@@ -62,8 +64,6 @@ pub(in crate::disruption) struct Search<'t, 's, 'a> {
 /// A candidate in the order in which sets are built.
 struct Ranked {
     node: NodeIx,
-    /// It cannot be removed alone.
-    is_stuck: bool,
     /// It is marked as one of the next to go, so that pods have gone elsewhere.
     is_candidate: bool,
     /// Savings per disruption.
@@ -82,51 +82,75 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
             scores,
             allowance,
             trials,
-            order: Vec::new(),
-            removable: 0,
+            removable: Vec::new(),
+            waiting: Vec::new(),
+            going: Vec::new(),
             singles: Vec::new(),
             diverging: BTreeMap::new(),
         }
     }
 
-    /// Evaluates each candidate alone, then sets of them.
-    pub(in crate::disruption) fn run(mut self, candidates: Vec<NodeIx>) -> SearchOutcome {
-        self.evaluate_singles(candidates);
+    /// Evaluates each candidate alone, then sets of them. Nodes that wait for their
+    /// `consolidateAfter` decide with them which nodes go in the end.
+    pub(in crate::disruption) fn run(
+        mut self,
+        candidates: &[NodeIx],
+        mut waiting: Vec<NodeIx>,
+    ) -> SearchOutcome {
+        waiting.sort_unstable();
+        self.waiting = waiting;
+        // Which nodes stay is decided as if all could go: those that wait would take pods that
+        // have to move again.
+        let has_closed = self.trials.open_waiting();
+        if has_closed || !self.waiting.is_empty() {
+            let all: Vec<NodeIx> = candidates.iter().chain(&self.waiting).copied().collect();
+            self.evaluate_singles(&all);
+            self.going = self.removable_together();
+            self.trials.close_waiting();
+            self.singles.clear();
+            self.evaluate_singles(candidates);
+        } else {
+            self.evaluate_singles(candidates);
+            self.going = self.removable_together();
+        }
         let moves = self.moves();
         SearchOutcome { moves, singles: self.singles, diverging: self.diverging }
     }
 
-    /// Evaluates each candidate alone and ranks them by savings per disruption; those that cannot
-    /// be removed alone come last, ranked by what they would save at most.
-    fn evaluate_singles(&mut self, candidates: Vec<NodeIx>) {
+    /// Evaluates each node alone, and ranks those that can be removed by savings per disruption,
+    /// the marked ones first.
+    fn evaluate_singles(&mut self, candidates: &[NodeIx]) {
         let mut ranked: Vec<Ranked> = Vec::with_capacity(candidates.len());
-        for node in candidates {
+        for node in candidates.iter().copied() {
             let draft = draft(self.trials, &[], &[node]);
             let residual_waste = self.trials.residual_waste(node, draft.items());
-            let found = draft.complete(self.trials, self.scores);
-            let price = self.model.nodes[node].price().unwrap_or_default();
-            let outcome = found.map(|found| found.savings);
-            let saving = outcome.as_ref().copied().unwrap_or(price);
-            let rank = self.scores.rank(&[node], saving);
-            let is_candidate = self.model.nodes[node].is_candidate();
-            ranked.push(Ranked { node, is_stuck: outcome.is_err(), is_candidate, rank });
+            let outcome = draft.complete(self.trials, self.scores).map(|found| found.savings);
+            if let Ok(saving) = outcome {
+                let rank = self.scores.rank(&[node], saving);
+                let is_candidate = self.model.nodes[node].is_candidate();
+                ranked.push(Ranked { node, is_candidate, rank });
+            }
             self.singles.push(Single { node, outcome, residual_waste });
         }
         let name = |own: &Ranked| self.model.nodes[own.node].name;
         ranked.sort_by(|a, b| {
-            a.is_stuck
-                .cmp(&b.is_stuck)
-                .then_with(|| b.is_candidate.cmp(&a.is_candidate))
+            b.is_candidate
+                .cmp(&a.is_candidate)
                 .then_with(|| b.rank.total_cmp(&a.rank))
                 .then_with(|| name(a).cmp(name(b)))
         });
-        self.removable = ranked.iter().take_while(|own| !own.is_stuck).count();
-        self.order = ranked.into_iter().map(|own| own.node).collect();
+        self.removable = ranked.into_iter().map(|own| own.node).collect();
+    }
+
+    fn is_waiting(&self, node: NodeIx) -> bool {
+        self.waiting.binary_search(&node).is_ok()
     }
 
     /// The best move of each kind, the highest score first; of equal ones the one with fewer nodes.
+    /// As many nodes are removed as can be: a command takes as long for one.
     fn moves(&mut self) -> Vec<Move> {
-        let found = [self.single(), self.deletions(), self.merges()];
+        let removal = self.deletions().or_else(|| self.single());
+        let found = [removal, self.merges()];
         let mut moves: Vec<Move> = found.into_iter().flatten().collect();
         moves.sort_by(Move::best_first);
         moves
@@ -146,8 +170,7 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
     /// The first in order that can be removed alone wherever kube-scheduler places its pods; for
     /// those before it, records why they cannot.
     fn single(&mut self) -> Option<Move> {
-        for index in 0..self.removable {
-            let node = self.order[index];
+        for node in self.removable.clone() {
             if !self.allows(&[node]) {
                 continue;
             }
@@ -161,13 +184,18 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
         None
     }
 
-    /// As many as can be removed together without anything new, in order. A node that has received
-    /// pods of another is kept.
+    /// As many as budgets allow of those that can be removed together without anything new, what
+    /// saves most first.
     pub(super) fn deletions(&mut self) -> Option<Move> {
-        let mut chosen = self.removable_together();
+        let going = std::mem::take(&mut self.going);
+        self.trials.prefer_others_than(&going);
+        let due = going.iter().filter(|node| !self.is_waiting(**node));
+        let measured = due.map(|node| (self.net_saving(*node), *node)).collect();
+        let going = self.descending(measured);
+        let mut chosen = self.within_budgets(&going);
         // Together, pods may find places in another order: where not all nodes can be removed, the
         // first half of them is tried.
-        while chosen.len() > 1 {
+        while !chosen.is_empty() {
             if let Some(found) = self.try_set(&chosen) {
                 return Some(found);
             }
@@ -179,27 +207,8 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
     /// The nodes that can be removed one after the other without anything new, wherever their pods
     /// are planned to go.
     pub(in crate::disruption) fn go_later(mut self, candidates: Vec<NodeIx>) -> Vec<NodeIx> {
-        self.evaluate_singles(candidates);
+        self.evaluate_singles(&candidates);
         self.removable_together()
-    }
-
-    fn removable_together(&mut self) -> Vec<NodeIx> {
-        let mut removal = self.trials.incremental_removal();
-        let mut chosen: Vec<NodeIx> = Vec::new();
-        for index in 0..self.removable {
-            let node = self.order[index];
-            if chosen.len() == NODES_MAX {
-                break;
-            }
-            chosen.push(node);
-            let is_removed = self.allows(&chosen)
-                && !removal.has_received(node)
-                && self.trials.try_remove(&mut removal, node);
-            if !is_removed {
-                chosen.pop();
-            }
-        }
-        chosen
     }
 
     /// Nodes whose pods fit on new ones that cost less: of those with the highest waste, by either
@@ -281,7 +290,7 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
     }
 
     /// Nodes in descending order of a measure; of equal ones, by name.
-    fn descending(&self, mut measured: Vec<(f64, NodeIx)>) -> Vec<NodeIx> {
+    pub(super) fn descending(&self, mut measured: Vec<(f64, NodeIx)>) -> Vec<NodeIx> {
         measured.sort_by(|a, b| {
             b.0.total_cmp(&a.0)
                 .then_with(|| self.model.nodes[a.1].name.cmp(self.model.nodes[b.1].name))

@@ -1,15 +1,22 @@
 //! Consolidation: nodes whose pods fit elsewhere, or on something cheaper.
 
+use domain::SignedDuration;
 use domain::instance_type::InstanceType;
 use domain::label::CAPACITY_TYPE;
-use domain::node_pool::ConsolidationPolicy;
+use domain::node_pool::{ConsolidationPolicy, NeverOr};
+use domain::pdb::CountOrPercent;
+use domain::pod::DoNotDisrupt;
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    Cluster, cluster, instance_type, is_disrupted, minutes_ago, node, node_pool_with, pod, taint,
-    usd, with_spot,
+    Cluster, NodeMaker, PodMaker, budget, cluster, instance_type, is_disrupted, minutes_ago, node,
+    node_pool_with, pod, taint, usd, with_spot,
 };
+
+fn do_not_disrupt(pod: PodMaker) -> PodMaker {
+    pod.having(|pod| pod.do_not_disrupt = Some(DoNotDisrupt::Always))
+}
 
 #[test]
 fn a_node_whose_pods_fit_on_others_is_removed_without_replacement() {
@@ -98,10 +105,63 @@ fn pods_do_not_move_to_nodes_that_are_still_starting() {
 }
 
 #[test]
-fn empty_nodes_come_before_consolidation() {
-    let plan = cluster().node(node("n1")).node(node("n2")).pod(pod("a").cpu(1500).on("n1")).plan();
-    let reasons: Vec<_> = plan.disruptions.iter().map(|own| own.reason).collect();
-    assert_eq!(reasons, [DisruptionReason::Empty]);
+fn empty_nodes_come_before_consolidation_which_gets_what_budgets_have_left() {
+    let reasons = |most: u32| {
+        let world = cluster().default_pool(|pool| {
+            pool.disruption.budgets = vec![budget(CountOrPercent::Count(most))]
+        });
+        let plan = world.node(node("n1")).node(node("n2")).pod(pod("a").cpu(1500).on("n1")).plan();
+        plan.disruptions.iter().map(|own| own.reason).collect::<Vec<_>>()
+    };
+    assert_eq!(reasons(1), [DisruptionReason::Empty]);
+    assert_eq!(reasons(2), [DisruptionReason::Empty, DisruptionReason::Underutilized]);
+}
+
+#[test]
+fn one_command_takes_as_many_nodes_as_budgets_allow() {
+    let world = cluster()
+        .default_pool(|pool| pool.disruption.budgets = vec![budget(CountOrPercent::Count(2))])
+        .node(node("dear").of_type("m.2xlarge"))
+        .node(node("cheap").of_type("m.large"))
+        .node(node("stays").of_type("m.2xlarge"))
+        .pod(pod("a").cpu(500).on("dear"))
+        .pods(4, &pod("b").cpu(100).on("cheap"))
+        .pod(do_not_disrupt(pod("c").cpu(7000).on("stays")));
+    // The second node saves a quarter as much for twice the evictions.
+    assert_eq!(world.disruption().nodes, ["cheap", "dear"].map(Into::into));
+}
+
+/// A node whose room of 4.4 CPUs takes the pod of `first`, or the pods of the other two, which save
+/// more together.
+fn room_for_one_or_two(other: NodeMaker) -> Cluster {
+    let sold = [("m.2xlarge", 8, 0.40), ("m.xlarge", 4, 0.20), ("n.xlarge", 4, 0.15)];
+    cluster()
+        .selling(sold.map(|(name, cpus, price)| instance_type(name, cpus, price)).into())
+        .node(node("stays").of_type("m.2xlarge"))
+        .node(node("first"))
+        .node(node("second").of_type("n.xlarge"))
+        .node(other.of_type("n.xlarge"))
+        .pod(do_not_disrupt(pod("a").cpu(3600).on("stays")))
+        .pod(pod("b").cpu(4000).on("first"))
+        .pods(2, &pod("c").cpu(1100).on("second"))
+        .pods(2, &pod("d").cpu(1100).on("third"))
+}
+
+#[test]
+fn the_nodes_that_save_most_together_are_removed_not_the_first_that_fits() {
+    let disruption = room_for_one_or_two(node("third")).disruption();
+    assert_eq!(disruption.nodes, ["second", "third"].map(Into::into));
+}
+
+#[test]
+fn a_node_that_waits_for_its_window_counts_where_it_is_decided_which_nodes_stay() {
+    let busy = node("third").with_claim(|claim| {
+        claim.status.last_pod_event = Some(minutes_ago(40));
+    });
+    let world = room_for_one_or_two(busy).default_pool(|pool| {
+        pool.disruption.consolidate_after = NeverOr::After(SignedDuration::from_hours(1));
+    });
+    assert_eq!(world.disruption().nodes, ["second"].map(Into::into), "the third one follows");
 }
 
 /// One spot node that any of `cheaper` cheaper spot types could replace.
