@@ -91,8 +91,11 @@ pub fn fargate_price<'p>(
     if pods.next().is_some() {
         return None;
     }
-    let size =
-        pod.capacity_provisioned.or_else(|| FargateSize::for_requests(&pod.spec.requests))?;
+    let size = pod
+        .capacity_provisioned
+        .as_deref()
+        .copied()
+        .or_else(|| FargateSize::for_requests(&pod.spec.requests))?;
     let is_arm = labels.get(label::ARCH).is_some_and(|arch| &**arch == "arm64");
     Some(if is_arm { rates.arm64 } else { rates.amd64 }.price(size))
 }

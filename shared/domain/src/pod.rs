@@ -77,8 +77,9 @@ pub struct Pod {
     pub deletion_cost: Option<i32>,
     /// Annotation `kubernetes.io/config.mirror`: a static pod of a kubelet.
     pub is_mirror: bool,
-    /// Annotation `CapacityProvisioned`: what Fargate gave it.
-    pub capacity_provisioned: Option<FargateSize>,
+    /// Annotation `CapacityProvisioned`: what Fargate gave it. Boxed, since clusters have thousands
+    /// of pods and few of them run there.
+    pub capacity_provisioned: Option<Box<FargateSize>>,
     /// What made this pod up, where it exists in planning only.
     pub virtual_of: Option<VirtualPodSource>,
 }

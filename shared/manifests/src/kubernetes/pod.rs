@@ -79,7 +79,8 @@ pub(super) fn read_pod(root: Field<'_>) -> PodObject {
         capacity_provisioned: metadata
             .annotations
             .get(CAPACITY_PROVISIONED)
-            .and_then(|size| size.parse().ok()),
+            .and_then(|size| size.parse().ok())
+            .map(Box::new),
         virtual_of: None,
     };
     PodObject { pod, priority }

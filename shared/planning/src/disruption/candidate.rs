@@ -147,6 +147,12 @@ impl Candidate {
             && self.empty_only.is_none()
     }
 
+    /// Whether it goes as an empty node now or soon, unless pods come to it.
+    pub(super) fn is_empty_for_now(&self) -> bool {
+        let waits = matches!(self.waited, Ok(()) | Err(NotDisruptable::ConsolidateAfter { .. }));
+        self.is_empty && self.is_graceful() && waits && !self.keeps_virtual_pods
+    }
+
     /// Whether only budgets, its price and its pods' new places can keep it from going for a
     /// voluntary reason.
     pub(super) fn is_eligible_for(&self, reason: DisruptionReason) -> bool {

@@ -35,6 +35,7 @@ impl<'a> Disruptor<'_, 'a> {
             return;
         }
         let waiting = self.waiting(&candidates);
+        trials.close_for_good(&self.empty_for_now());
         let search = Search::new(trials, &self.scores, &self.allowance);
         let SearchOutcome { moves, singles, mut diverging } = search.run(&candidates, waiting);
         let mut refused: BTreeMap<NodeIx, NodePoolUnfit> = BTreeMap::new();
@@ -78,6 +79,12 @@ impl<'a> Disruptor<'_, 'a> {
         let waits =
             |node: &NodeIx| !candidates.contains(node) && self.model.nodes[*node].price().is_some();
         soon.map(|own| own.node).filter(waits).collect()
+    }
+
+    /// Nodes that go as empty ones: pods that moved there would move again, or keep them.
+    pub(super) fn empty_for_now(&self) -> Vec<NodeIx> {
+        let empty = self.candidates.iter().filter(|own| own.is_empty_for_now());
+        empty.map(|own| own.node).collect()
     }
 
     /// Nodes that may be consolidated; what blocks the others is reported.

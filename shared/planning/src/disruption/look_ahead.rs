@@ -30,6 +30,7 @@ impl Disruptor<'_, '_> {
             self.awaiting_budget = self.once_free(scheduling, acts_at).into_iter().collect();
         }
         let mut trials = Trials::beyond_windows(self.model, scheduling);
+        trials.close_for_good(&self.empty_for_now());
         prefer_remaining_nodes(&mut trials, &self.candidates, &self.scores);
         let decided = self.disruptions.iter().chain(&self.awaiting_budget);
         let names = &self.model.nodes;
@@ -52,7 +53,7 @@ impl Disruptor<'_, '_> {
             .collect();
         let unlimited = Allowance::unlimited();
         let search = Search::new(&mut trials, &self.scores, &unlimited);
-        let to_come = search.go_later(candidates);
+        let to_come = search.go_later(&candidates);
         let all = going.into_iter().flatten().chain(to_come);
         self.to_come = all.map(|node| self.model.nodes[node].name.clone()).collect();
     }
@@ -74,6 +75,7 @@ impl Disruptor<'_, '_> {
         let mut trials = Trials::of(self.model, scheduling, acts_at);
         prefer_remaining_nodes(&mut trials, &self.candidates, &self.scores);
         let waiting = self.waiting(&candidates);
+        trials.close_for_good(&self.empty_for_now());
         let search = Search::new(&mut trials, &self.scores, &allowance);
         let found = search.run(&candidates, waiting);
         for found in found.moves {

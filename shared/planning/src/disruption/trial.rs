@@ -143,6 +143,12 @@ impl<'s, 'a> Trials<'s, 'a> {
         self.placer.prefer(order);
     }
 
+    /// Places no pods on any of these nodes, whether or not their `consolidateAfter` has passed.
+    pub(super) fn close_for_good(&mut self, nodes: &[NodeIx]) {
+        self.close(nodes.iter().copied());
+        self.waiting.retain(|node| !nodes.contains(node));
+    }
+
     /// Lets nodes within their own `consolidateAfter` take pods; returns whether there are any.
     pub(super) fn open_waiting(&mut self) -> bool {
         for node in &self.waiting {

@@ -206,8 +206,8 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
 
     /// The nodes that can be removed one after the other without anything new, wherever their pods
     /// are planned to go.
-    pub(in crate::disruption) fn go_later(mut self, candidates: Vec<NodeIx>) -> Vec<NodeIx> {
-        self.evaluate_singles(&candidates);
+    pub(in crate::disruption) fn go_later(mut self, candidates: &[NodeIx]) -> Vec<NodeIx> {
+        self.evaluate_singles(candidates);
         self.removable_together()
     }
 

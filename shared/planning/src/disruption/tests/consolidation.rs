@@ -108,7 +108,7 @@ fn pods_do_not_move_to_nodes_that_are_still_starting() {
 fn empty_nodes_come_before_consolidation_which_gets_what_budgets_have_left() {
     let reasons = |most: u32| {
         let world = cluster().default_pool(|pool| {
-            pool.disruption.budgets = vec![budget(CountOrPercent::Count(most))]
+            pool.disruption.budgets = vec![budget(CountOrPercent::Count(most))];
         });
         let plan = world.node(node("n1")).node(node("n2")).pod(pod("a").cpu(1500).on("n1")).plan();
         plan.disruptions.iter().map(|own| own.reason).collect::<Vec<_>>()

@@ -89,3 +89,14 @@ fn a_node_is_proposed_so_early_that_its_validation_falls_past_its_window() {
     };
     assert_eq!((since(16), since(15)), (0, 1));
 }
+
+#[test]
+fn nodes_whose_pods_would_go_to_a_node_that_has_just_become_empty_stay() {
+    let world = waiting_ten_minutes(cluster())
+        .node(busy("empty"))
+        .node(node("full"))
+        .pod(pod("a").cpu(3000).on("full"));
+    let plan = propose(&world.0);
+    assert!(candidates(&plan).is_empty(), "{:?}", plan.candidates);
+    assert!(removed(&plan).is_empty());
+}
