@@ -20,8 +20,8 @@ pub fn init(directives: &str) {
     }
 }
 
-/// What is logged. Filters by the fields of spans would take a matcher of regular expressions, which
-/// every cold start would load.
+/// What is logged. Filters by the fields of spans would take a matcher of regular expressions,
+/// which every cold start would load.
 fn targets(directives: &str) -> Targets {
     directives.parse().unwrap_or_else(|_| Targets::new().with_default(LevelFilter::INFO))
 }
