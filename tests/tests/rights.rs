@@ -19,18 +19,18 @@ fn installation() -> Template {
 fn calls() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for source in production(sources_under(&root().join("shared/aws/src"))) {
+        let lines: Vec<&str> = source.production_lines().map(|(_, line)| line).collect();
+        let code = lines.join("\n");
         for service in ["ec2", "iam", "ssm", "pricing"] {
             let opening = format!("{service}(\"");
-            let named =
-                source.text.split(&opening).skip(1).filter_map(|rest| rest.split('"').next());
+            let named = code.split(&opening).skip(1).filter_map(|rest| rest.split('"').next());
             found.extend(named.map(|action| format!("{service}:{action}")));
         }
         for opening in ["self.error(\"", "self.written(\""] {
-            let named =
-                source.text.split(opening).skip(1).filter_map(|rest| rest.split('"').next());
+            let named = code.split(opening).skip(1).filter_map(|rest| rest.split('"').next());
             found.extend(named.map(|action| format!("dynamodb:{action}")));
         }
-        let named = source.text.split("service: \"eks\", name: \"").skip(1);
+        let named = code.split("service: \"eks\", name: \"").skip(1);
         found.extend(
             named.filter_map(|rest| rest.split('"').next()).map(|own| format!("eks:{own}")),
         );

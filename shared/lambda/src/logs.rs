@@ -20,10 +20,17 @@ pub fn init(directives: &str) {
     }
 }
 
-/// What is logged. Filters by the fields of spans would take a matcher of regular expressions,
-/// which every cold start would load.
+/// What is logged: everything that no directive names from `info` on, unless a directive is a level
+/// alone. A misspelt level is taken for the name of a crate, and must not silence all others.
+///
+/// Filters by the fields of spans would take a matcher of regular expressions, which every cold
+/// start would load.
 fn targets(directives: &str) -> Targets {
-    directives.parse().unwrap_or_else(|_| Targets::new().with_default(LevelFilter::INFO))
+    let targets: Targets = directives.parse().unwrap_or_default();
+    match targets.default_level() {
+        Some(_) => targets,
+        None => targets.with_default(LevelFilter::INFO),
+    }
 }
 
 #[cfg(test)]
@@ -42,8 +49,12 @@ mod tests {
     }
 
     #[test]
-    fn invalid_directives_fall_back_to_info() {
-        let some = targets("loud and clear");
-        assert!(some.would_enable("aws", &Level::INFO) && !some.would_enable("aws", &Level::DEBUG));
+    fn invalid_directives_and_misspelt_levels_leave_everything_at_info() {
+        for wrong in ["loud and clear", "inf", "aws=loud"] {
+            let some = targets(wrong);
+            assert!(some.would_enable("kubernetes", &Level::INFO), "{wrong:?}");
+            assert!(!some.would_enable("kubernetes", &Level::DEBUG), "{wrong:?}");
+        }
+        assert!(!targets("off").would_enable("kubernetes", &Level::ERROR), "off is a level");
     }
 }

@@ -164,13 +164,6 @@ impl<'s, 'a> Trials<'s, 'a> {
         }
     }
 
-    /// Makes pods try the other nodes before these, and each of both in the order of before.
-    pub(super) fn prefer_others_than(&mut self, nodes: &[NodeIx]) {
-        let mut order: Vec<NodeIx> = self.model.nodes.indices().collect();
-        order.sort_by_key(|node| (nodes.contains(node), self.placer.rank_of(*node)));
-        self.placer.prefer(order);
-    }
-
     /// Places no pods on any of these nodes from here on.
     pub(super) fn close(&mut self, nodes: impl Iterator<Item = NodeIx>) {
         for node in nodes {

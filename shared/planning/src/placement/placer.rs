@@ -163,11 +163,6 @@ impl<'m, 'a> Placer<'m, 'a> {
         self.allowed.clear();
     }
 
-    /// The node's place in the order in which pods try nodes.
-    pub(crate) fn rank_of(&self, node: NodeIx) -> usize {
-        self.rank.get(node).copied().unwrap_or(0)
-    }
-
     /// Whether some node that is there, or that could be launched, admits pods of the shape,
     /// whatever else is on it.
     pub(crate) fn has_any_host(&mut self, shape: ShapeIx) -> bool {

@@ -187,9 +187,7 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
     /// As many as budgets allow of those that can be removed together without anything new, what
     /// saves most first.
     pub(super) fn deletions(&mut self) -> Option<Move> {
-        let going = std::mem::take(&mut self.going);
-        self.trials.prefer_others_than(&going);
-        let due = going.iter().filter(|node| !self.is_waiting(**node));
+        let due = self.going.iter().filter(|node| !self.is_waiting(**node));
         let measured = due.map(|node| (self.net_saving(*node), *node)).collect();
         let going = self.descending(measured);
         let mut chosen = self.within_budgets(&going);
