@@ -228,7 +228,7 @@ async fn a_claim_comes_to_an_instance_and_to_nothing_again() {
     let unknown: Text = "i-0123456789abcdef0".into();
     let all = [ids[0].clone(), unknown, ids[1].clone()];
     let ended = cloud.terminate(&all).await.unwrap();
-    assert_eq!(ended, [Termination::ShuttingDown, Termination::Gone, Termination::ShuttingDown]);
+    assert_eq!(ended, [Termination::ShuttingDown, Termination::Unknown, Termination::ShuttingDown]);
     assert_eq!(cloud.instances().await.unwrap(), []);
 }
 

@@ -199,7 +199,7 @@ async fn pass(request: Request<Incoming>, passage: &Passage) -> Result<Response<
     }
     let (head, body) = answer.into_parts();
     let body = body.collect().await?.to_bytes();
-    if traffic.after(&described).await.is_break() {
+    if traffic.after(&described, head.status, &body).await.is_break() {
         anyhow::bail!("the answer does not arrive");
     }
     Ok(Response::from_parts(head, whole(Full::new(body))))

@@ -22,7 +22,7 @@ impl Ec2 {
     /// Terminates instances. Returns one outcome per id, in order.
     ///
     /// EC2 terminates none of a batch in which one id is unknown or forbidden. Ids that its error
-    /// names as unknown are gone and are removed; otherwise the batch is split until the bad id is
+    /// names as unknown are removed; otherwise the batch is split until the bad id is
     /// alone.
     pub(super) async fn terminate_instances(&self, ids: &[Text]) -> Vec<Termination> {
         let mut outcomes: BTreeMap<&Text, Termination> = BTreeMap::new();
@@ -36,13 +36,13 @@ impl Ec2 {
                     }
                 }
                 Err(error) if error.kind == ErrorKind::NotFound => {
-                    let (gone, rest): (Vec<&Text>, Vec<&Text>) =
+                    let (unknown, rest): (Vec<&Text>, Vec<&Text>) =
                         batch.iter().partition(|id| names(&error.message, id));
-                    if gone.is_empty() {
+                    if unknown.is_empty() {
                         split(&batch, &error, &mut batches, &mut outcomes);
                         continue;
                     }
-                    outcomes.extend(gone.into_iter().map(|id| (id, Termination::Gone)));
+                    outcomes.extend(unknown.into_iter().map(|id| (id, Termination::Unknown)));
                     batches.extend((!rest.is_empty()).then_some(rest));
                 }
                 // Smaller batches would only make more calls.
@@ -81,10 +81,10 @@ impl Ec2 {
                 return batch.into_iter().map(failed).collect();
             }
         };
-        let (mut rest, gone): (Vec<&Text>, Vec<&Text>) =
+        let (mut rest, unknown): (Vec<&Text>, Vec<&Text>) =
             batch.into_iter().partition(|id| shown.contains(*id));
         let mut outcomes: Vec<(&Text, Termination)> =
-            gone.into_iter().map(|id| (id, Termination::Gone)).collect();
+            unknown.into_iter().map(|id| (id, Termination::Unknown)).collect();
         if let Ok(minute) = usize::try_from(Timestamp::now().as_second() / 60)
             && !rest.is_empty()
         {
@@ -102,7 +102,7 @@ impl Ec2 {
             denials = if is_denied { denials + 1 } else { 0 };
             let outcome = match outcome {
                 Ok(states) => termination(states.get(&**id).copied()),
-                Err(error) if error.kind == ErrorKind::NotFound => Termination::Gone,
+                Err(error) if error.kind == ErrorKind::NotFound => Termination::Unknown,
                 Err(error) => Termination::Failed(error),
             };
             outcomes.push((id, outcome));
@@ -185,7 +185,7 @@ fn split<'i>(
     match batch {
         [] => {}
         [id] if error.kind == ErrorKind::NotFound => {
-            outcomes.insert(id, Termination::Gone);
+            outcomes.insert(id, Termination::Unknown);
         }
         [id] => {
             outcomes.insert(id, Termination::Failed(error.clone()));
@@ -204,7 +204,7 @@ fn names(message: &str, id: &str) -> bool {
 
 fn termination(state: Option<InstanceState>) -> Termination {
     match state {
-        Some(InstanceState::Terminated) => Termination::Gone,
+        Some(InstanceState::Terminated) => Termination::Terminated,
         Some(_) => Termination::ShuttingDown,
         None => {
             let what = "EC2 did not return a state of the instance";

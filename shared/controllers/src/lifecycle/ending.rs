@@ -26,6 +26,7 @@ use crate::steps::drain::{
     DrainStep, DrainTerms, Size, awaited_attachments, drain_step, drained_status, is_drain_over,
     leaving,
 };
+use crate::steps::end::INSTANCE_GRACE;
 use crate::steps::snapshot::snapshot;
 
 /// Requeue interval while pods leave or volumes detach.
@@ -325,7 +326,20 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     async fn terminated(&mut self, claim: Versioned<ClaimRecord>, outcome: Termination) {
         let mut record = claim.record.clone();
         match outcome {
-            Termination::Gone => return self.finish(claim).await,
+            Termination::Terminated => return self.finish(claim).await,
+            Termination::Unknown if !self.may_be_shown_later(&record) => {
+                return self.finish(claim).await;
+            }
+            Termination::Unknown => {
+                let message = "EC2 does not know the instance yet, or any more";
+                let state = ConditionState::unknown("InstanceUnknown", message);
+                set_condition(
+                    &mut record.claim,
+                    ConditionType::InstanceTerminating,
+                    state,
+                    self.now,
+                );
+            }
             Termination::ShuttingDown => {
                 if !record.claim.is(ConditionType::InstanceTerminating) {
                     let id = instance_id(&claim).unwrap_or_default();
@@ -337,6 +351,17 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
         self.save(claim, record).await;
         self.requeue_after(TERMINATION_REQUEUE_INTERVAL);
+    }
+
+    /// Whether an instance that EC2 says it does not know may be there all the same: EC2 never said
+    /// that it ends, and it is new or listed.
+    fn may_be_shown_later(&self, record: &ClaimRecord) -> bool {
+        if record.claim.is(ConditionType::InstanceTerminating) {
+            return false;
+        }
+        let age = record.instance.as_ref().map(|own| self.now.duration_since(own.launched));
+        age.is_some_and(|age| age <= INSTANCE_GRACE)
+            || self.instance(record).is_some_and(|instance| instance.state.is_alive())
     }
 
     fn termination_failed(&mut self, record: &mut ClaimRecord, error: PortError) {

@@ -77,7 +77,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         let Some(outcomes) = self.report.problems.record(operation, terminated) else { return };
         for (instance, outcome) in old.iter().zip(outcomes) {
             match outcome {
-                Termination::ShuttingDown | Termination::Gone => {
+                Termination::ShuttingDown | Termination::Terminated | Termination::Unknown => {
                     self.report.orphans.push(Orphan::Instance(instance.id.clone()));
                     self.requeue_after(SignedDuration::from_secs(5));
                 }

@@ -351,6 +351,29 @@ fn deleting_the_node_claim_drains_the_node_and_ends_everything() {
 }
 
 #[test]
+fn a_claim_stays_while_ec2_does_not_know_its_new_instance_yet() {
+    let world = initialized_world();
+    world.cluster.listing.borrow_mut().objects.pods.clear();
+    delete_object(&world);
+    let hidden = std::mem::take(&mut *world.cloud.instances.borrow_mut());
+    live(&world, 15);
+    assert_eq!(world.store.records().len(), 1, "the instance may be there all the same");
+    *world.cloud.instances.borrow_mut() = hidden;
+    live(&world, 15);
+    assert!(world.store.records().is_empty() && !has_instance(&world));
+}
+
+#[test]
+fn a_claim_ends_once_ec2_has_had_time_to_show_its_instance_and_does_not() {
+    let world = initialized_world();
+    world.cluster.listing.borrow_mut().objects.pods.clear();
+    delete_object(&world);
+    world.cloud.instances.borrow_mut().clear();
+    live(&world, 90);
+    assert!(world.store.records().is_empty());
+}
+
+#[test]
 fn deleting_the_node_ends_the_claim_as_well() {
     let world = initialized_world();
     world.cluster.change_node(|node| node.deleted = Some(at(100)));

@@ -310,8 +310,11 @@ impl InstanceState {
 pub enum Termination {
     /// It is shutting down.
     ShuttingDown,
-    /// It is terminated, or unknown to EC2.
-    Gone,
+    /// It is terminated.
+    Terminated,
+    /// EC2 knows no such instance: it was terminated long ago, or it is so new that EC2 does not
+    /// show it yet.
+    Unknown,
     /// The request failed.
     Failed(PortError),
 }

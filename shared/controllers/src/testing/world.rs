@@ -378,7 +378,7 @@ impl Cloud for FakeCloud {
         Ok(instance_ids
             .iter()
             .map(|id| match instances.values_mut().find(|instance| instance.id == *id) {
-                None => Termination::Gone,
+                None => Termination::Unknown,
                 Some(instance) => {
                     instance.state = InstanceState::ShuttingDown;
                     Termination::ShuttingDown

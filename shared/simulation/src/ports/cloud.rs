@@ -73,15 +73,11 @@ impl Cloud for SharedWorld {
         Ok(instance_ids
             .iter()
             .map(|id| {
-                // One that EC2 does not know yet looks as if it were gone.
-                let is_there = world
-                    .ec2
-                    .known(id, world.now)
-                    .is_some_and(|own| own.state != ec2::InstanceState::Terminated);
-                if is_there && world.terminate(id) {
-                    Termination::ShuttingDown
-                } else {
-                    Termination::Gone
+                // One that EC2 does not show yet is unknown like one that never was.
+                match world.ec2.known(id, world.now).map(|own| own.state) {
+                    Some(ec2::InstanceState::Terminated) => Termination::Terminated,
+                    Some(_) if world.terminate(id) => Termination::ShuttingDown,
+                    None | Some(_) => Termination::Unknown,
                 }
             })
             .collect())

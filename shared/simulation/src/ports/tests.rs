@@ -189,7 +189,7 @@ fn an_instance_that_is_not_described_yet_is_not_listed_and_looks_gone_to_who_end
     let LaunchOutcome::Launched { instance, .. } = outcome else { panic!("{outcome:?}") };
     assert!(block_on(world.instances()).unwrap().is_empty());
     let ended = block_on(world.terminate(std::slice::from_ref(&instance.id))).unwrap();
-    assert_eq!(ended, [Termination::Gone]);
+    assert_eq!(ended, [Termination::Unknown]);
     world.change().advance_to(start() + described_after_max);
     assert_eq!(block_on(world.instances()).unwrap().len(), 1, "it lives on");
     let ended = block_on(world.terminate(&[instance.id])).unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 use end_to_end::cloud::Shortage;
 use end_to_end::objects::node_pool;
-use end_to_end::stack::{is_consistent, poll};
+use end_to_end::stack::poll;
 use end_to_end::world::World;
 
 use super::provisioning::{start_pod, with_defaults};
@@ -43,8 +43,7 @@ async fn the_sixth_offering_is_launched_when_five_have_none_left(world: Arc<Worl
     let types: BTreeSet<_> =
         world.cloud.alive().await?.into_iter().map(|instance| instance.instance_type).collect();
     ensure!(types == BTreeSet::from(["r6a.large".to_owned()]), "launched {types:?}");
-    stack.tick().await?;
-    is_consistent(&world).await
+    stack.until_consistent(&world).await
 }
 
 async fn offerings_that_had_none_left_are_not_asked_for_again_at_once(
@@ -64,5 +63,5 @@ async fn offerings_that_had_none_left_are_not_asked_for_again_at_once(
         ensure!(asked == [&"r6a.large"], "asked again for {asked:?}");
     }
     stack.until_running(&world, 2).await?;
-    is_consistent(&world).await
+    stack.until_consistent(&world).await
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use end_to_end::cloud::{Instance, REGION};
+use end_to_end::cloud::REGION;
 use end_to_end::gate::{Call, Side};
 use end_to_end::http;
 use end_to_end::lambda::Function;
@@ -225,12 +225,14 @@ async fn an_interruption_is_acted_upon_soon_while_ec2_is_slow(world: Arc<World>)
         taints.push(tainted.context("nothing was tainted")?);
         // What the function could not launch, another run does. One launch more may be there
         // already, of a pod that another node had no room for.
-        let ever = async || world.cloud.instances().await;
-        let are_enough = |found: &Vec<Instance>| found.len() > taken.len() + number;
-        let ever = until(&mut stack, "a replacement", PATIENCE, ever, are_enough).await?;
-        let all = ever.iter().map(|own| own.launched.parse::<Timestamp>());
-        let mut all = all.collect::<Result<Vec<_>, _>>()?;
-        all.sort_unstable();
+        let ever = async || {
+            let all = world.cloud.instances().await?;
+            let all = all.iter().map(|own| own.launched.parse::<Timestamp>());
+            Ok(all.collect::<Result<BTreeSet<_>, _>>()?)
+        };
+        let are_enough = |found: &BTreeSet<Timestamp>| found.len() > taken.len() + number;
+        let all = until(&mut stack, "a replacement", PATIENCE, ever, are_enough).await?;
+        let all: Vec<Timestamp> = all.into_iter().collect();
         let own = all.get(taken.len() + number).context("a replacement")?;
         launches.push(Duration::try_from(own.duration_since(time)).unwrap_or_default());
     }

@@ -8,7 +8,10 @@ use end_to_end::world::{PATIENCE, World};
 
 use super::strict::until;
 
-/// Of so many answers of EC2 one is lost, and of so many calls one is throttled.
+/// Of so many answers that tell of a change one is lost, of so many calls one is throttled, and of
+/// so many fleets one launches nothing. No two of these befall one call: nobody knows for 90 seconds
+/// whether a fleet launched anything whose answer is lost, and ten launches are too few to measure
+/// what happens to one in a hundred.
 const ONE_IN: u32 = 10;
 
 /// Calls that are throttled as a whole.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use hyper::Response;
+use hyper::{Response, StatusCode};
 use tokio::sync::{broadcast, oneshot, watch};
 
 use super::answer::{self, Refusal};
@@ -33,7 +33,7 @@ struct State {
     refused: BTreeMap<String, Refusal>,
     throttled: BTreeMap<String, u32>,
     lost: BTreeMap<String, u32>,
-    /// Of so many answers to changes one is lost; and how many there were.
+    /// Of so many answers that tell of a change one is lost; and how many there were.
     lost_each: Option<(u32, u32)>,
     trap: Option<SetTrap>,
     expired_at: Option<Instant>,
@@ -182,7 +182,8 @@ impl Traffic {
         self.state().lost.insert(action.to_owned(), times);
     }
 
-    /// Has of so many answers of EC2 to changes one lost, as [`Self::lose_answers`] does.
+    /// Has of so many answers of EC2 that tell of a change one lost, as [`Self::lose_answers`] does.
+    /// One to a fleet that launched nothing is none of them.
     pub fn lose_answers_of_ec2(&self, one_in: u32) {
         self.state().lost_each = Some((one_in, 0));
     }
@@ -300,8 +301,13 @@ impl Traffic {
 
     /// After the other side has answered: `Break` where the caller is dead by now, or the answer
     /// is lost.
-    pub(super) async fn after(&self, head: &Head) -> ControlFlow<()> {
-        if self.state().loses_answer(head) {
+    pub(super) async fn after(
+        &self,
+        head: &Head,
+        status: StatusCode,
+        body: &[u8],
+    ) -> ControlFlow<()> {
+        if self.state().loses_answer(head, status, body) {
             return ControlFlow::Break(());
         }
         let trap = self.state().spring_after(head);
@@ -327,6 +333,13 @@ impl Traffic {
     }
 }
 
+/// Whether something is there, or gone, that was not before the call.
+fn tells_of_a_change(head: &Head, status: StatusCode, body: &[u8]) -> bool {
+    let is_empty_fleet = head.action == "ec2:CreateFleet"
+        && !String::from_utf8_lossy(body).contains("<instanceIds>");
+    status.is_success() && !is_empty_fleet
+}
+
 /// Says that the caller is in the trap, and waits until it is dead.
 async fn hold(trap: SetTrap, call: Call) {
     if trap.sprung.send(call).is_ok() {
@@ -350,12 +363,13 @@ impl State {
         is_due.then(|| self.trap.take()).flatten()
     }
 
-    fn loses_answer(&mut self, head: &Head) -> bool {
+    fn loses_answer(&mut self, head: &Head, status: StatusCode, body: &[u8]) -> bool {
         if !head.is_change() {
             return false;
         }
         if let Some((one_in, count)) = &mut self.lost_each
             && head.action.starts_with("ec2:")
+            && tells_of_a_change(head, status, body)
         {
             *count += 1;
             if count.is_multiple_of(*one_in) {
