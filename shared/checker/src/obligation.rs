@@ -22,17 +22,18 @@ pub(crate) enum PlanObligation {
 impl PlanObligation {
     /// The obligation for a pod; `place` is the node that the pod is bound to, if it is there.
     pub(crate) fn of(pod: &Pod, place: Option<&Place<'_>>) -> Self {
-        if !pod.is_active() {
-            return Self::NotPending;
-        }
-        let stays_with_node = pod.is_daemon() || pod.is_static();
         if pod.node_name.is_some() {
-            return if !stays_with_node && place.is_some_and(Place::is_leaving) {
+            // Of a StatefulSet's pod that is being deleted too: its successor waits for its end.
+            return if pod.is_reschedulable() && place.is_some_and(Place::is_leaving) {
                 Self::Optional
             } else {
                 Self::NotPending
             };
         }
+        if !pod.is_active() {
+            return Self::NotPending;
+        }
+        let stays_with_node = pod.is_daemon() || pod.is_static();
         let waits_for_no_node =
             stays_with_node || is_gated(pod) || pod.nominated_node_name.is_some();
         if waits_for_no_node || &*pod.uid == ADDED_BY_SCHEDULE {

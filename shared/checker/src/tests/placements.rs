@@ -5,7 +5,7 @@ use domain::buffer::{BufferSource, CapacityBuffer, ScaledObject};
 use domain::label::INITIALIZED;
 use domain::node::Node;
 use domain::plan::Plan;
-use domain::pod::{PodPhase, VirtualPodSource};
+use domain::pod::{OwnerKind, PodPhase, VirtualPodSource};
 use domain::resource::Resources;
 use domain::taint::{Taint, TaintEffect};
 use domain::workload::WorkloadKind;
@@ -72,6 +72,19 @@ fn a_pod_of_a_node_that_goes_away_may_get_a_place() {
         allows(&cluster, &plan([claim("n", &["r"])]));
         allows(&cluster, &Plan::default());
     }
+}
+
+#[test]
+fn of_pods_that_end_with_their_node_a_stateful_sets_may_get_a_place_for_its_successor() {
+    let going = Node { deleted: Some(now()), ..node("e", "small", "a") };
+    let ending = |kind| {
+        let mut pod = pod("r").on("e").owned_by(kind);
+        pod.pod.deleted = Some(now());
+        pooled([pod]).with_nodes([going.clone()])
+    };
+    allows(&ending(OwnerKind::StatefulSet), &plan([claim("n", &["r"])]));
+    let of_deployment = ending(OwnerKind::ReplicaSet);
+    breaks(&of_deployment, &plan([claim("n", &["r"])]), &[Rule::PodNotPending]);
 }
 
 #[test]
