@@ -31,6 +31,10 @@ const ORPHAN_GRACE: SignedDuration = SignedDuration::from_mins(3);
 
 impl World {
     pub(crate) fn note_claim_created(&mut self, record: &ClaimRecord) {
+        // The record of a node that is there is taken up, or rebuilt: nothing comes of it.
+        if record.instance.is_some() {
+            return;
+        }
         let types: BTreeSet<&Text> =
             record.launch.offerings.iter().map(|own| &own.instance_type).collect();
         let created = Happening::NodeClaimCreated {

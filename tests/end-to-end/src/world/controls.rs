@@ -2,7 +2,7 @@
 //! the command line.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -113,6 +113,19 @@ impl World {
             output.status
         );
         Ok(format!("{said}{errors}"))
+    }
+
+    /// The exit status of `outrigger convert` for a file, and what it prints.
+    pub async fn convert(file: &Path) -> Result<(i32, String)> {
+        let output = tokio::process::Command::new(command_line()?)
+            .args(["convert", "-f"])
+            .arg(file)
+            .kill_on_drop(true)
+            .output()
+            .await
+            .context("outrigger convert")?;
+        let status = output.status.code().context("outrigger convert was killed")?;
+        Ok((status, String::from_utf8(output.stdout)?))
     }
 }
 
