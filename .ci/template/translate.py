@@ -222,6 +222,7 @@ def names_of(made, nodes):
     return {
         "FAILED_EVENTS": queue + made["FailedEvents"].rsplit("/", 1)[-1],
         "QUEUE": queue + made["InterruptionQueue"].rsplit("/", 1)[-1],
+        "PROVISIONING_WAKES": queue + made["ProvisioningWakes"].rsplit("/", 1)[-1],
         "LIFECYCLE_WAKES": queue + made["LifecycleWakes"].rsplit("/", 1)[-1],
         "DISRUPTION_WAKES": queue + made["DisruptionWakes"].rsplit("/", 1)[-1],
         "TABLE": f"arn:aws:dynamodb:eu-west-1:{DEFAULT_ACCOUNT_ID}:table/{made['Table']}",

@@ -162,9 +162,11 @@ deny('dynamodb:DeleteTable', 'TABLE', {})
 for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']) allow(['interruption'], `sqs:${action}`, 'QUEUE')
 allow(FUNCTIONS.filter((own) => own !== 'interruption'), 'sqs:SendMessage', 'FAILED_EVENTS')
 for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']) {
+  allow(['provisioning'], `sqs:${action}`, 'PROVISIONING_WAKES')
   allow(['lifecycle'], `sqs:${action}`, 'LIFECYCLE_WAKES')
   allow(['disruption'], `sqs:${action}`, 'DISRUPTION_WAKES')
 }
+allow(['provisioning'], 'sqs:SendMessage', 'PROVISIONING_WAKES')
 allow(SERVES, 'sqs:SendMessage', 'LIFECYCLE_WAKES')
 allow(['lifecycle', 'disruption'], 'sqs:SendMessage', 'DISRUPTION_WAKES')
 for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'SendMessage']) deny(`sqs:${action}`, 'arn:aws:sqs:REGION:ACCOUNT:another')

@@ -15,7 +15,7 @@ function toldByEc2({ action, resource }) {
 
 export function recorded(path, names) {
   const { permissions, names: rig, complete } = JSON.parse(readFileSync(path, 'utf8'))
-  const renamed = (text) => ['TABLE', 'NODE_ROLE', 'LIFECYCLE_WAKES', 'DISRUPTION_WAKES', 'REGION', 'ACCOUNT'].reduce((whole, name) => whole.replaceAll(rig[name], names[name]), text)
+  const renamed = (text) => ['TABLE', 'NODE_ROLE', 'PROVISIONING_WAKES', 'LIFECYCLE_WAKES', 'DISRUPTION_WAKES', 'REGION', 'ACCOUNT'].reduce((whole, name) => whole.replaceAll(rig[name], names[name]), text)
   const resource = (text) => renamed(text).replace(`/${rig.CLUSTER}/`, `/${CLUSTER}/`).replace(`:cluster/${rig.CLUSTER}`, `:cluster/${CLUSTER}`)
   const fact = (text) => (text === rig.CLUSTER ? CLUSTER : renamed(text))
   const cases = permissions.map((own) => ({

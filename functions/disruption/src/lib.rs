@@ -19,7 +19,9 @@ pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let telemetry = invocation.telemetry;
     let record = |result| telemetry.record_run(result, |report| record_report(telemetry, report));
     match invocation.reaction {
-        Reaction::Watch => Box::pin(reconcile_until_idle(&*ports, &terms, disrupt, record)).await,
+        Reaction::Watch | Reaction::Tick => {
+            Box::pin(reconcile_until_idle(&*ports, &terms, disrupt, record)).await;
+        }
         Reaction::Poll => record(Box::pin(disrupt(&*ports, &terms)).await),
     }
     Ok(())

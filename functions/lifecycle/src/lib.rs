@@ -51,7 +51,9 @@ pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
     }
     let record = |result| telemetry.record_run(result, |report| record_report(telemetry, report));
     match invocation.reaction {
-        Reaction::Watch => Box::pin(reconcile_until_idle(&*ports, &terms, advance, record)).await,
+        Reaction::Watch | Reaction::Tick => {
+            Box::pin(reconcile_until_idle(&*ports, &terms, advance, record)).await;
+        }
         Reaction::Poll => record(Box::pin(advance(&*ports, &terms)).await),
     }
     Ok(())

@@ -7,6 +7,7 @@
 
 mod attribute;
 mod blob;
+mod chain;
 mod claims;
 mod error;
 mod expression;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use controllers::ports::wakes::WAKE_AFTER_MAX;
-use controllers::ports::{ErrorKind, FunctionName, PortError, Wake, Wakes};
+use controllers::ports::{ErrorKind, FunctionName, Look, PortError, Wake, Wakes};
 use domain::{SignedDuration, Text};
 use serde_json::json;
 
@@ -64,9 +64,16 @@ impl Wakes for ClusterQueues {
     }
 }
 
-/// The event that the message carries. Only who watches sends any.
+/// The event that the message carries. Only who watches, or looks, sends any.
 fn body(cluster: &str, wake: Wake) -> String {
-    let event = json!({ "cluster": cluster, "mode": "watch", "continues": wake.continues });
+    let event = match wake.look {
+        None => json!({ "cluster": cluster, "mode": "watch", "continues": wake.continues }),
+        Some(Look { link, run_at }) => {
+            let run_at = run_at.map(|at| at.to_string());
+            let look = json!({ "link": link, "runAt": run_at });
+            json!({ "cluster": cluster, "mode": "tick", "look": look })
+        }
+    };
     event.to_string()
 }
 
@@ -80,6 +87,7 @@ fn delay_seconds(after: SignedDuration) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::Timestamp;
 
     #[test]
     fn a_message_is_an_event_of_its_function() {
@@ -87,9 +95,14 @@ mod tests {
             function: FunctionName::Lifecycle,
             continues: Some(7),
             after: SignedDuration::ZERO,
+            look: None,
         };
-        let body: serde_json::Value = serde_json::from_str(&body("prod", wake)).unwrap();
-        assert_eq!(body, json!({"cluster": "prod", "mode": "watch", "continues": 7}));
+        let event = |wake| serde_json::from_str::<serde_json::Value>(&body("prod", wake)).unwrap();
+        assert_eq!(event(wake), json!({"cluster": "prod", "mode": "watch", "continues": 7}));
+        let look = Some(Look { link: 3, run_at: Some(Timestamp::UNIX_EPOCH) });
+        let wake = Wake { function: FunctionName::Provisioning, continues: None, look, ..wake };
+        let look = json!({"link": 3, "runAt": "1970-01-01T00:00:00Z"});
+        assert_eq!(event(wake), json!({"cluster": "prod", "mode": "tick", "look": look}));
     }
 
     #[test]

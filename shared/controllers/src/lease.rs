@@ -146,6 +146,6 @@ pub(crate) async fn wake<P: Ports>(
     if !run.wakes {
         return Ok(());
     }
-    let wake = Wake { function, continues: None, after: SignedDuration::ZERO };
+    let wake = Wake { function, continues: None, after: SignedDuration::ZERO, look: None };
     ports.wakes().wake(wake).await
 }

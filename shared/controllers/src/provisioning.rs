@@ -6,6 +6,7 @@
 
 pub mod batch;
 mod buffer_status;
+pub mod look;
 mod report;
 mod scheduled_scaling;
 pub mod watch;

@@ -134,7 +134,8 @@ fn next_run<R: Requeue>(result: &Result<RunOutcome<R>, PortError>) -> Option<Wak
         Ok(RunOutcome::Held(_)) | Err(_) => (None, RETRY_INTERVAL),
         Ok(RunOutcome::Stopped(_) | RunOutcome::Superseded) => return None,
     };
-    Some(Wake { function: R::FUNCTION, continues, after: pause.max(REQUEUE_INTERVAL_MIN) })
+    let after = pause.max(REQUEUE_INTERVAL_MIN);
+    Some(Wake { function: R::FUNCTION, continues, after, look: None })
 }
 
 #[cfg(test)]

@@ -131,6 +131,11 @@ impl Cluster for KubernetesCluster {
         demand.changed(&self.connection, &self.interner, until).await
     }
 
+    async fn demand_now(&self) -> Result<Demand, PortError> {
+        let mut demand = self.demand.lock().await;
+        demand.now(&self.connection, &self.interner).await
+    }
+
     async fn controls(&self) -> Result<Option<ControlsObject>, PortError> {
         self.connection.controls().await
     }

@@ -36,6 +36,8 @@ pub(crate) struct DemandWatch {
     nodes: Follower,
     /// Uids of Nodes that are known to be disrupted.
     disrupted: BTreeSet<Text>,
+    /// Uids of the pods that waited when the cluster was last listed or looked at; `None` before.
+    waiting: Option<BTreeSet<Text>>,
     /// No event was missed since the cluster was last listed.
     is_gapless: bool,
     /// The gap was reported as a change: until the cluster is listed there is nothing to add.
@@ -67,6 +69,7 @@ impl Default for DemandWatch {
             pods: Follower::new(&POD, UNBOUND),
             nodes: Follower::new(&NODE, ""),
             disrupted: BTreeSet::new(),
+            waiting: None,
             is_gapless: false,
             is_gap_reported: false,
         }
@@ -80,6 +83,8 @@ impl DemandWatch {
         self.nodes.set_listed(nodes);
         let disrupted = listing.objects.nodes.iter().filter(|node| node.is_disrupted());
         self.disrupted = disrupted.map(|node| node.uid.clone()).collect();
+        let waiting = listing.objects.pods.iter().filter(|pod| is_waiting(pod));
+        self.waiting = Some(waiting.map(|pod| pod.uid.clone()).collect());
         self.is_gapless = true;
         self.is_gap_reported = false;
     }
@@ -114,6 +119,26 @@ impl DemandWatch {
                 return Ok(Demand::Changed);
             }
         }
+    }
+
+    /// Whether a pod waits that did not when the cluster was last listed or looked at.
+    pub(crate) async fn now(
+        &mut self,
+        connection: &Connection,
+        interner: &Interner,
+    ) -> Result<Demand, PortError> {
+        let Some(known) = &self.waiting else { return Ok(Demand::Changed) };
+        let listed = connection.list_cached(&POD, UNBOUND, interner).await;
+        let listed = listed.map_err(|(failure, call)| failure.into_port_error(&call))?;
+        let pods = listed.iter().filter_map(|decoded| match &decoded.item {
+            Some(Item::Pod(object)) => Some(&object.pod),
+            _ => None,
+        });
+        let waiting: BTreeSet<Text> =
+            pods.filter(|pod| is_waiting(pod)).map(|pod| pod.uid.clone()).collect();
+        let is_known = waiting.is_subset(known);
+        self.waiting = Some(waiting);
+        Ok(if is_known { Demand::Unchanged } else { Demand::Changed })
     }
 
     fn is_change(&mut self, event: Result<WatchEvent, FollowError>) -> Result<bool, PortError> {

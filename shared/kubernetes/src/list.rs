@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use manifests::Interner;
+use manifests::{ApiKind, Interner};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -48,6 +48,19 @@ struct PageMetadata {
     next: String,
 }
 
+/// The objects of a page, and where the next one begins.
+fn decode_page(
+    body: &Bytes,
+    read_as: &ApiKind,
+    interner: &Interner,
+) -> Result<(Vec<Decoded>, PageMetadata), Failure> {
+    let page: Page<'_> = serde_json::from_slice(body)
+        .map_err(|error| Failure::Broken(format!("not a list: {error}")))?;
+    let items = page.items.unwrap_or_default();
+    let objects = items.iter().map(|item| decode(item.get(), read_as, interner)).collect();
+    Ok((objects, page.metadata))
+}
+
 impl Connection {
     /// Lists all objects of a kind, at least as new as this call: the API server answers from a
     /// quorum.
@@ -63,6 +76,27 @@ impl Connection {
             }
         }
         Ok(Listing::nothing())
+    }
+
+    /// Lists those objects of a kind that a field selector selects, from what the API server has in
+    /// memory: in one answer, and perhaps some seconds behind.
+    pub(crate) async fn list_cached(
+        &self,
+        kind: &'static Kind,
+        field_selector: &str,
+        interner: &Interner,
+    ) -> Result<Vec<Decoded>, (Failure, Call)> {
+        let query = [("fieldSelector", field_selector), ("resourceVersion", "0")];
+        let version = kind.version();
+        let call = Call::new(Verb::List, kind.resource(), kind.path(version)).query(&query);
+        let page = match self.call(&call).await {
+            Ok(body) => decode_page(&body, &kind.read_as(version), interner),
+            Err(failure) => Err(failure),
+        };
+        match page {
+            Ok((objects, _)) => Ok(objects),
+            Err(failure) => Err((failure, call)),
+        }
     }
 
     async fn list_version(
@@ -99,20 +133,17 @@ impl Connection {
                 query.push(("continue", &next));
             }
             let call = Call::new(Verb::List, kind.resource(), kind.path(version)).query(&query);
-            let body: Bytes = match self.call(&call).await {
-                Ok(body) => body,
+            let page = match self.call(&call).await {
+                Ok(body) => decode_page(&body, &read_as, interner),
+                Err(failure) => Err(failure),
+            };
+            let (objects, metadata) = match page {
+                Ok(page) => page,
                 Err(failure) => return Err((failure, call)),
             };
-            let page: Page<'_> = match serde_json::from_slice(&body) {
-                Ok(page) => page,
-                Err(error) => {
-                    return Err((Failure::Broken(format!("not a list: {error}")), call));
-                }
-            };
-            let items = page.items.unwrap_or_default();
-            listing.objects.extend(items.iter().map(|item| decode(item.get(), &read_as, interner)));
-            listing.resource_version = page.metadata.resource_version;
-            next = page.metadata.next;
+            listing.objects.extend(objects);
+            listing.resource_version = metadata.resource_version;
+            next = metadata.next;
             if next.is_empty() {
                 return Ok(listing);
             }

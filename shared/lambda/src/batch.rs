@@ -42,7 +42,7 @@ impl<'a> Batch<'a> {
             id: self.id,
             deadline: self.times.deadline,
             process_ends: self.times.process_ends,
-            wakes: self.process.environment().reaction == Reaction::Watch
+            wakes: self.process.environment().reaction != Reaction::Poll
                 && self.process.has_queues(),
         }
     }

@@ -33,7 +33,7 @@ pub struct Variable {
 pub const TABLE_NAME: &str = "TABLE_NAME";
 /// The cluster of events that name no cluster.
 pub const CLUSTER_NAME: &str = "CLUSTER_NAME";
-/// Whether functions watch or poll.
+/// Whether functions watch, look every few seconds, or poll.
 pub const REACTION_MODE: &str = "REACTION_MODE";
 /// Which log lines are written.
 pub const LOG_LEVEL: &str = "LOG_LEVEL";
@@ -61,6 +61,8 @@ pub const MAX_LAUNCHES_PER_HOUR: &str = "MAX_LAUNCHES_PER_HOUR";
 pub const MAX_TERMINATIONS_PER_TICK_PERCENT: &str = "MAX_TERMINATIONS_PER_TICK_PERCENT";
 /// What a cluster may cost.
 pub const MAX_HOURLY_USD: &str = "MAX_HOURLY_USD";
+/// Where function provisioning wakes itself.
+pub const PROVISIONING_WAKES_URL: &str = "PROVISIONING_WAKES_URL";
 /// Where function lifecycle is woken.
 pub const LIFECYCLE_WAKES_URL: &str = "LIFECYCLE_WAKES_URL";
 /// Where function disruption is woken.
@@ -121,7 +123,14 @@ pub const VARIABLES: &[Variable] = &[
         name: REACTION_MODE,
         default: Some("watch"),
         meaning: "`watch`: provisioning runs until just before the next invocation and acts within \
-                  the batching window; `poll`: it runs once. An event's `mode` takes precedence.",
+                  the batching window; `tick`: it runs once, and wakes itself every 5 s to look \
+                  whether pods wait; `poll`: it runs once. An event's `mode` takes precedence.",
+    },
+    Variable {
+        name: PROVISIONING_WAKES_URL,
+        default: None,
+        meaning: "The URL of the SQS queue by which function provisioning wakes itself in `tick` \
+                  mode. Without it, that is like `poll`.",
     },
     Variable {
         name: LIFECYCLE_WAKES_URL,
@@ -178,11 +187,13 @@ pub const VARIABLES: &[Variable] = &[
     },
 ];
 
-/// Whether a function watches for work, or polls once.
+/// Whether a function watches for work, looks for it every few seconds, or polls once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
     /// It runs until just before the next invocation.
     Watch,
+    /// It runs once, and looks every few seconds whether it has to again.
+    Tick,
     /// It runs once.
     Poll,
 }
@@ -193,8 +204,9 @@ impl FromStr for Reaction {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "watch" => Ok(Self::Watch),
+            "tick" => Ok(Self::Tick),
             "poll" => Ok(Self::Poll),
-            other => Err(format!("{other:?} is neither watch nor poll")),
+            other => Err(format!("{other:?} is none of watch, tick and poll")),
         }
     }
 }
@@ -208,7 +220,8 @@ pub struct Environment {
     pub cluster: Option<Text>,
     /// [`REACTION_MODE`].
     pub reaction: Reaction,
-    /// [`LIFECYCLE_WAKES_URL`] and [`DISRUPTION_WAKES_URL`], as far as they are set.
+    /// [`PROVISIONING_WAKES_URL`], [`LIFECYCLE_WAKES_URL`] and [`DISRUPTION_WAKES_URL`], as far as
+    /// they are set.
     pub wakes: BTreeMap<FunctionName, Text>,
     /// [`LOG_LEVEL`].
     pub log_level: String,
@@ -306,6 +319,7 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
     fn wakes(&self) -> BTreeMap<FunctionName, Text> {
         let queues = [
             (FunctionName::Lifecycle, LIFECYCLE_WAKES_URL),
+            (FunctionName::Provisioning, PROVISIONING_WAKES_URL),
             (FunctionName::Disruption, DISRUPTION_WAKES_URL),
         ];
         let known =
@@ -443,7 +457,7 @@ mod tests {
             "VM_MEMORY_OVERHEAD_PERCENT",
         ];
         assert_eq!(names, wrong);
-        assert!(error.to_string().contains("\"nap\" is neither watch nor poll"), "{error}");
+        assert!(error.to_string().contains("\"nap\" is none of watch, tick and poll"), "{error}");
     }
 
     #[test]

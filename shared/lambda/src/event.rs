@@ -1,15 +1,17 @@
 //! The event that invokes a function: it names a cluster.
 //!
-//! `{"cluster": "NAME"}`, with `"mode": "watch"` or `"poll"` to override the environment, and with
+//! `{"cluster": "NAME"}`, with `"mode": "watch"`, `"tick"` or `"poll"` to override the environment, and with
 //! `"handBack": true` or `false` where lifecycle is to hand the cluster back to Karpenter or to
 //! take it over again; or EventBridge's envelope with these fields in `detail`. Other fields are
 //! ignored. A function that serves the whole region needs no name.
 //!
 //! Functions wake each other, and themselves, by messages of SQS: batches of one, whose body is
-//! such an event, with `"continues"`, the fencing token of the run that it continues
+//! such an event, with `"continues"`, the fencing token of the run that it continues, or with
+//! `"look": {"link": 7, "runAt": TIME or null}`, which asks provisioning to look whether pods wait
 //! (<https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>).
 
-use domain::Text;
+use controllers::ports::Look;
+use domain::{Text, Timestamp};
 use serde_json::Value;
 
 use crate::environment::Reaction;
@@ -19,7 +21,7 @@ use crate::environment::Reaction;
 pub struct ClusterEvent {
     /// The EKS cluster, where one is named.
     pub cluster: Option<Text>,
-    /// Whether to watch or to poll; `None` leaves it to the environment.
+    /// Whether to watch, to look or to poll; `None` leaves it to the environment.
     pub reaction: Option<Reaction>,
     /// `true` hands the cluster back to Karpenter, `false` takes it over again; `None` does
     /// neither.
@@ -28,6 +30,8 @@ pub struct ClusterEvent {
     pub is_message: bool,
     /// The fencing token of the run that it continues; `None` for one that continues none.
     pub continues: Option<u64>,
+    /// What provisioning is to look for; `None` where it is to run.
+    pub look: Option<Look>,
 }
 
 /// Why an event is invalid.
@@ -83,7 +87,8 @@ impl ClusterEvent {
         let event: Option<Value> = body.and_then(|body| serde_json::from_str(body).ok());
         let event = event.filter(Value::is_object).ok_or(EventError::NoMessage)?;
         let continues = event.get("continues").and_then(Value::as_u64);
-        Ok(Self { is_message: true, continues, ..Self::of_schedule(&event, None)? })
+        let look = event.get("look").and_then(look);
+        Ok(Self { is_message: true, continues, look, ..Self::of_schedule(&event, None)? })
     }
 
     fn of_schedule(event: &Value, otherwise: Option<&Text>) -> Result<Self, EventError> {
@@ -107,8 +112,17 @@ impl ClusterEvent {
             None => None,
             Some(choice) => Some(choice.as_bool().ok_or(EventError::HandBack)?),
         };
-        Ok(Self { cluster, reaction, hand_back, is_message: false, continues: None })
+        Ok(Self { cluster, reaction, hand_back, is_message: false, continues: None, look: None })
     }
+}
+
+/// A link of a chain of messages. A run is due at once where its moment cannot be read: one too many
+/// does no harm.
+fn look(value: &Value) -> Option<Look> {
+    let link = value.get("link").and_then(Value::as_u64)?;
+    let moment = value.get("runAt").and_then(Value::as_str);
+    let run_at = moment.map(|text| text.parse().unwrap_or(Timestamp::UNIX_EPOCH));
+    Some(Look { link, run_at })
 }
 
 fn is_name(text: &str) -> bool {
@@ -134,6 +148,11 @@ mod tests {
         assert_eq!(event.reaction, Some(Reaction::Watch));
         let news = batch(&[r#"{"cluster": "prod", "continues": null}"#]).unwrap();
         assert_eq!((news.is_message, news.continues), (true, None));
+        let look = |text: &str| batch(&[text]).unwrap().look;
+        let chain = r#"{"cluster": "prod", "mode": "tick", "look": {"link": 3, "runAt": null}}"#;
+        assert_eq!(look(chain), Some(Look { link: 3, run_at: None }));
+        let due = look(r#"{"cluster": "prod", "look": {"link": 3, "runAt": "soon"}}"#);
+        assert_eq!(due, Some(Look { link: 3, run_at: Some(Timestamp::UNIX_EPOCH) }));
         for wrong in [&[][..], &["{}", "{}"], &["no event"], &["[]"]] {
             assert_eq!(batch(wrong), Err(EventError::NoMessage), "{wrong:?}");
         }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use controllers::core::Core;
+use controllers::ports::Look;
 use controllers::record::fuses::Urgency;
 use controllers::run::Run;
 use domain::{SignedDuration, Text, Timestamp};
@@ -42,7 +43,7 @@ impl Times {
 pub struct Invocation<'a> {
     /// The process.
     pub process: &'a Process,
-    /// Whether the function watches, or polls once.
+    /// Whether the function watches, looks every few seconds, or polls once.
     pub reaction: Reaction,
     /// `true` hands the cluster back to Karpenter, `false` takes it over again.
     pub hand_back: Option<bool>,
@@ -52,6 +53,8 @@ pub struct Invocation<'a> {
     pub times: Times,
     /// What it did, for logs, metrics and its answer.
     pub telemetry: &'a Telemetry,
+    /// What it looks for, where it does not run at once.
+    pub look: Option<Look>,
     cluster: Option<&'a Text>,
     id: &'a str,
     continues: Option<u64>,
@@ -72,6 +75,8 @@ pub struct InvocationRequest<'a> {
     pub is_message: bool,
     /// The fencing token of the run that it continues.
     pub continues: Option<u64>,
+    /// What it looks for, where it does not run at once.
+    pub look: Option<Look>,
     /// When it ends.
     pub times: Times,
 }
@@ -83,9 +88,28 @@ impl<'a> Invocation<'a> {
         request: InvocationRequest<'a>,
         telemetry: &'a Telemetry,
     ) -> Self {
-        let InvocationRequest { cluster, id, reaction, hand_back, is_message, continues, times } =
-            request;
-        Self { process, reaction, hand_back, is_message, times, telemetry, cluster, id, continues }
+        let InvocationRequest {
+            cluster,
+            id,
+            reaction,
+            hand_back,
+            is_message,
+            continues,
+            look,
+            times,
+        } = request;
+        Self {
+            process,
+            reaction,
+            hand_back,
+            is_message,
+            times,
+            telemetry,
+            look,
+            cluster,
+            id,
+            continues,
+        }
     }
 
     /// The cluster that the event names.
@@ -109,7 +133,7 @@ impl<'a> Invocation<'a> {
             id: self.id,
             deadline: self.times.deadline,
             process_ends: self.times.process_ends,
-            wakes: self.reaction == Reaction::Watch && self.process.has_queues(),
+            wakes: self.reaction != Reaction::Poll && self.process.has_queues(),
             continues: self.continues,
         })
     }

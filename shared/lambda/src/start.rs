@@ -117,6 +117,7 @@ async fn invoke(
         hand_back: event.hand_back,
         is_message: event.is_message,
         continues: event.continues,
+        look: event.look,
         times: Times::of(started, lambda_deadline(&context).unwrap_or(started)),
     };
     let invocation = Invocation::new(process, request, &telemetry);

@@ -100,6 +100,7 @@ pub struct Store {
     /// Plans that were not carried out.
     pub(crate) observations: BTreeMap<Observer, Observation>,
     leases: BTreeMap<FunctionName, Lease>,
+    chains: BTreeMap<FunctionName, u64>,
 }
 
 impl Store {
@@ -211,6 +212,20 @@ impl Store {
         let until = Timestamp::UNIX_EPOCH;
         self.leases.insert(function, Lease { function, holder: "".into(), token, until });
         Some(token)
+    }
+
+    /// The next link of a chain of messages; `None` where another has followed `after`.
+    pub(crate) fn advance_chain(
+        &mut self,
+        function: FunctionName,
+        after: Option<u64>,
+    ) -> Option<u64> {
+        let last = self.chains.entry(function).or_default();
+        if after.is_some_and(|after| after != *last) {
+            return None;
+        }
+        *last += 1;
+        Some(*last)
     }
 
     pub(crate) fn last_token(&self, function: FunctionName) -> Option<u64> {

@@ -78,6 +78,10 @@ impl Aws {
 
     /// Makes a queue. Returns its URL.
     pub async fn make_queue(&self, name: &str) -> Result<String> {
+        // Anew, since another case may have left messages in it.
+        let before = self.call("sqs", SQS, "CreateQueue", &[("QueueName", name)]).await?;
+        let url = element(&before, "QueueUrl")?;
+        self.call("sqs", SQS, "DeleteQueue", &[("QueueUrl", url)]).await?;
         let answer = self.call("sqs", SQS, "CreateQueue", &[("QueueName", name)]).await?;
         Ok(element(&answer, "QueueUrl")?.to_owned())
     }
@@ -90,6 +94,17 @@ impl Aws {
         let handle = element(&answer, "ReceiptHandle")?;
         self.call("sqs", SQS, "DeleteMessage", &[queue, ("ReceiptHandle", handle)]).await?;
         Ok(Some(body.replace("&quot;", "\"")))
+    }
+
+    /// How many messages are in a queue, those included that are not due yet.
+    pub async fn count_messages(&self, queue: &str) -> Result<u32> {
+        let parameters = [("QueueUrl", queue), ("AttributeName.1", "All")];
+        let answer = self.call("sqs", SQS, "GetQueueAttributes", &parameters).await?;
+        let count = |name: &str| -> Result<u32> {
+            let after = answer.split_once(&format!("<Name>{name}</Name>")).context("a count")?.1;
+            Ok(element(after, "Value")?.parse()?)
+        };
+        Ok(count("ApproximateNumberOfMessages")? + count("ApproximateNumberOfMessagesDelayed")?)
     }
 
     /// Calls EC2; an answer that is not good is an error that holds it.

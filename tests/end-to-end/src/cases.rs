@@ -2,11 +2,13 @@
 
 mod adoption;
 mod capacity;
+mod conversion;
 mod crashes;
 mod interruption;
 mod lambda;
 mod landing;
 mod lifecycle;
+mod looks;
 mod measures;
 mod migration;
 mod outages;
@@ -25,7 +27,7 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 27] = [
+    let groups: [(&str, &[Case]); 29] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("safety", safety::fuses::CASES),
@@ -36,6 +38,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("safety", safety::uninstalling::CASES),
         ("landing", landing::CASES),
         ("wakes", wakes::CASES),
+        ("looks", looks::CASES),
         ("provisioning", provisioning::CASES),
         ("permissions", permissions::CASES),
         ("interruption", interruption::CASES),
@@ -50,6 +53,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("validation", validation::CASES),
         ("outages", outages::CASES),
         ("capacity", capacity::CASES),
+        ("conversion", conversion::CASES),
         ("rig", rig::CASES),
         ("lambda", lambda::CASES),
         ("measures", measures::CASES),

@@ -42,6 +42,11 @@ pub fn watch() -> Value {
     json!({"cluster": CLUSTER, "mode": "watch"})
 }
 
+/// The scheduled event of tick mode: one run, and looks after it.
+pub fn tick() -> Value {
+    json!({"cluster": CLUSTER, "mode": "tick"})
+}
+
 impl Stack {
     /// The functions, cold; the catalogue has been looked up once, as an hourly schedule has long
     /// done.

@@ -4,7 +4,8 @@ pub mod controls;
 mod installation;
 
 pub use installation::{
-    DISRUPTION_WAKES, Installation, LIFECYCLE_WAKES, OTHERS, OURS, TABLE, access_key, access_key_of,
+    DISRUPTION_WAKES, Installation, LIFECYCLE_WAKES, OTHERS, OURS, PROVISIONING_WAKES, TABLE,
+    access_key, access_key_of,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -256,6 +257,15 @@ impl World {
 
     /// Creates or changes an object by server-side apply.
     pub async fn apply(&self, object: &Value) -> Result<()> {
+        self.apply_by(object, &PatchParams::apply("rig").force()).await
+    }
+
+    /// Has the API server say whether it would take an object, without keeping it.
+    pub async fn try_apply(&self, object: &Value) -> Result<()> {
+        self.apply_by(object, &PatchParams::apply("rig").force().dry_run()).await
+    }
+
+    async fn apply_by(&self, object: &Value, params: &PatchParams) -> Result<()> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
         let api_version = text("/apiVersion").context("apiVersion")?;
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
@@ -267,8 +277,7 @@ impl World {
             None => Api::all_with(client, &resource),
         };
         let name = text("/metadata/name").context("metadata.name")?;
-        let applied =
-            api.patch(name, &PatchParams::apply("rig").force(), &Patch::Apply(object)).await;
+        let applied = api.patch(name, params, &Patch::Apply(object)).await;
         applied.with_context(|| format!("apply {kind} {name}"))?;
         Ok(())
     }

@@ -13,7 +13,8 @@ use crate::cloud::{ACCOUNT, NODE_ROLE, REGION};
 use crate::gate::Usage;
 use crate::process::Workplace;
 use crate::world::{
-    CLUSTER, DISRUPTION_WAKES, FUNCTIONS, LIFECYCLE_WAKES, TABLE, World, access_key,
+    CLUSTER, DISRUPTION_WAKES, FUNCTIONS, LIFECYCLE_WAKES, PROVISIONING_WAKES, TABLE, World,
+    access_key,
 };
 
 /// The worlds of one run.
@@ -114,6 +115,7 @@ impl Worlds {
         document["names"] = json!({
             "TABLE": format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{TABLE}"),
             "NODE_ROLE": format!("arn:aws:iam::{ACCOUNT}:role/{NODE_ROLE}"),
+            "PROVISIONING_WAKES": format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{PROVISIONING_WAKES}"),
             "LIFECYCLE_WAKES": format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{LIFECYCLE_WAKES}"),
             "DISRUPTION_WAKES": format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{DISRUPTION_WAKES}"),
             "CLUSTER": CLUSTER,

@@ -18,6 +18,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::DynamoStore;
 use super::attribute::{Attributes, Place, key_of, number, string, text};
+use super::chain;
 use super::error::DocumentError;
 use super::expression::Condition;
 use super::item::{Stored, item, record};
@@ -303,6 +304,14 @@ impl ClaimStore for DynamoStore {
 
     async fn last_token(&self, function: FunctionName) -> Result<Option<u64>, PortError> {
         lease::last_token(&self.table, &self.cluster, function).await
+    }
+
+    async fn advance_chain(
+        &self,
+        function: FunctionName,
+        after: Option<u64>,
+    ) -> Result<Option<u64>, PortError> {
+        chain::advance(&self.table, &self.cluster, function, after, &new_write()).await
     }
 
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {

@@ -46,6 +46,8 @@ pub(super) const UNTIL: &str = "until";
 pub(super) const HOLDER: &str = "holder";
 /// The fencing token of a lease.
 pub(super) const TOKEN: &str = "token";
+/// The number of the last link of a chain of messages.
+pub(super) const LINK: &str = "link";
 
 pub(super) const CLAIMS: &str = "claim#";
 pub(super) const COMMANDS: &str = "command#";
@@ -57,6 +59,7 @@ pub(super) const RECENT: &str = "recent#";
 /// The item with what an operator has said: attributes of text.
 pub(super) const CONTROLS: &str = "controls";
 pub(super) const LEASES: &str = "lease#";
+pub(super) const CHAINS: &str = "chain#";
 pub(super) const BLOBS: &str = "catalog#";
 pub(crate) const THROTTLES: &str = "throttle#";
 
@@ -86,6 +89,10 @@ pub(super) fn recent(what: Counted) -> String {
 
 pub(super) fn lease(function: FunctionName) -> String {
     format!("{LEASES}{function}")
+}
+
+pub(super) fn chain(function: FunctionName) -> String {
+    format!("{CHAINS}{function}")
 }
 
 pub(super) fn unavailable(instance_type: &str, zone: &str, capacity: CapacityType) -> String {

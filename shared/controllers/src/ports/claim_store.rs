@@ -178,6 +178,16 @@ pub trait ClaimStore {
     /// was never held.
     async fn last_token(&self, function: FunctionName) -> Result<Option<u64>, PortError>;
 
+    /// Adds a link to the chain of messages by which a function wakes itself, and returns its
+    /// number. `after` is the link that it follows, or `None` for the first of a new chain, which
+    /// ends any other. Returns `None` where `after` is not the last one: another message has
+    /// followed it, or a new chain has begun.
+    async fn advance_chain(
+        &self,
+        function: FunctionName,
+        after: Option<u64>,
+    ) -> Result<Option<u64>, PortError>;
+
     /// Releases a lease. One that another holder has acquired meanwhile is left alone.
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError>;
 }

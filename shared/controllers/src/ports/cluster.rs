@@ -43,6 +43,11 @@ pub trait Cluster {
     /// When changes cannot be watched: the caller lists again.
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError>;
 
+    /// Whether a pod waits for a node, as [`Cluster::demand_changed`] means it, that did not when
+    /// the cluster was last listed or looked at by this value: one read, which may be some seconds
+    /// behind. Changed where this value has not listed the cluster yet.
+    async fn demand_now(&self) -> Result<Demand, PortError>;
+
     /// ConfigMap `kube-system/outrigger`; `None` where it does not exist.
     async fn controls(&self) -> Result<Option<ControlsObject>, PortError>;
 

@@ -1,6 +1,6 @@
 //! Messages by which functions wake each other, and themselves after a pause.
 
-use domain::SignedDuration;
+use domain::{SignedDuration, Timestamp};
 
 use super::claim_store::FunctionName;
 use super::error::PortError;
@@ -21,6 +21,20 @@ pub struct Wake {
     pub continues: Option<u64>,
     /// From sending the message until it is delivered: up to [`WAKE_AFTER_MAX`].
     pub after: SignedDuration,
+    /// What it looks for, where it does not run at once: see [`crate::provisioning::look`].
+    pub look: Option<Look>,
+}
+
+/// A link of the chain of messages by which provisioning looks every few seconds whether it has
+/// anything to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The number of the link, as [`ClaimStore::advance_chain`] gave it to whoever sent the message.
+    ///
+    /// [`ClaimStore::advance_chain`]: super::ClaimStore::advance_chain
+    pub link: u64,
+    /// From when the function runs, whatever it sees; `None` for not before demand has changed.
+    pub run_at: Option<Timestamp>,
 }
 
 /// What sends wake messages.

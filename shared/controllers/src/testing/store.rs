@@ -29,6 +29,7 @@ pub(crate) struct FakeStore {
     recent: RefCell<BTreeMap<Counted, Versioned<RecentActions>>>,
     pub(crate) observations: RefCell<Vec<Observation>>,
     leases: RefCell<BTreeMap<FunctionName, Lease>>,
+    chains: RefCell<BTreeMap<FunctionName, u64>>,
     /// Names of claims that cannot be read.
     pub(crate) unreadable: RefCell<Vec<Text>>,
     /// The next update of a claim fails as if another run had been faster.
@@ -282,6 +283,20 @@ impl ClaimStore for FakeStore {
 
     async fn last_token(&self, function: FunctionName) -> Result<Option<u64>, PortError> {
         Ok(self.leases.borrow().get(&function).map(|lease| lease.token))
+    }
+
+    async fn advance_chain(
+        &self,
+        function: FunctionName,
+        after: Option<u64>,
+    ) -> Result<Option<u64>, PortError> {
+        let mut chains = self.chains.borrow_mut();
+        let last = chains.entry(function).or_default();
+        if after.is_some_and(|after| after != *last) {
+            return Ok(None);
+        }
+        *last += 1;
+        Ok(Some(*last))
     }
 
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {

@@ -1,7 +1,7 @@
 //! The ports in memory, with failures on demand.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -448,6 +448,8 @@ pub(crate) struct FakeCluster {
     pub(crate) demand: RefCell<VecDeque<Timestamp>>,
     /// The next watch fails.
     pub(crate) watch_fails: Cell<bool>,
+    /// Uids of the pods that waited when the cluster was last listed or looked at.
+    waiting: RefCell<Option<BTreeSet<Text>>>,
     time: Option<Rc<Cell<Timestamp>>>,
 }
 
@@ -462,6 +464,12 @@ impl FakeCluster {
 
     pub(crate) fn has_event(&self, reason: EventReason) -> bool {
         self.events.borrow().iter().any(|event| event.reason == reason)
+    }
+
+    fn waiting_pods(&self) -> BTreeSet<Text> {
+        let listing = self.listing.borrow();
+        let waiting = listing.objects.pods.iter().filter(|pod| pod.node_name.is_none());
+        waiting.map(|pod| pod.uid.clone()).collect()
     }
 
     fn now(&self) -> Timestamp {
@@ -481,7 +489,18 @@ impl FakeCluster {
 
 impl Cluster for FakeCluster {
     async fn observe(&self) -> Result<ClusterListing, PortError> {
+        self.waiting.replace(Some(self.waiting_pods()));
         Ok(self.listing.borrow().clone())
+    }
+
+    async fn demand_now(&self) -> Result<Demand, PortError> {
+        if self.watch_fails.take() {
+            return Err(PortError::new(ErrorKind::Unavailable, "list", "the connection is gone"));
+        }
+        let now = self.waiting_pods();
+        let before = self.waiting.replace(Some(now.clone()));
+        let is_known = before.is_some_and(|before| now.is_subset(&before));
+        Ok(if is_known { Demand::Unchanged } else { Demand::Changed })
     }
 
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError> {

@@ -212,6 +212,14 @@ impl ClaimStore for SharedWorld {
         Ok(self.call("GetItem lease").await?.store.last_token(function))
     }
 
+    async fn advance_chain(
+        &self,
+        function: FunctionName,
+        after: Option<u64>,
+    ) -> Result<Option<u64>, PortError> {
+        Ok(self.call("UpdateItem chain").await?.store.advance_chain(function, after))
+    }
+
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
         self.call("PutItem lease").await?.store.release_lease(lease);
         Ok(())

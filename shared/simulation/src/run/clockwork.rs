@@ -7,6 +7,7 @@ use controllers::core::Core;
 use controllers::interruption::{self, Notice, Terms, check_health};
 use controllers::node_classes::resolve;
 use controllers::ports::{FunctionName, Wake};
+use controllers::provisioning::look::{begin_looking, look};
 use controllers::provisioning::watch::{First, watch_from};
 use controllers::record::fuses::Urgency;
 use controllers::requeue::reconcile_until_idle;
@@ -311,7 +312,7 @@ impl Clockwork {
             }
             if let Some(token) = world.store.pass_lease(function, now) {
                 if let ComesBack::ByMessage(after) = comes_back {
-                    world.wakes.push(Wake { function, continues: Some(token), after });
+                    world.wakes.push(Wake { function, continues: Some(token), after, look: None });
                 }
                 if !self.watches(function) {
                     return None;
@@ -368,7 +369,7 @@ impl Clockwork {
                 id: &id,
                 deadline,
                 process_ends,
-                wakes: mode == ProvisioningMode::Watch,
+                wakes: mode != ProvisioningMode::Poll,
                 continues: message.and_then(|own| own.continues),
             };
             match function {
@@ -378,6 +379,13 @@ impl Clockwork {
                         handle.note_demand();
                     }
                     watch_from(ports, &run, begins, record).await;
+                }
+                FunctionName::Provisioning if mode == ProvisioningMode::Tick => {
+                    let record = |result| record::provisioning(&handle, result);
+                    match message.and_then(|own| own.look) {
+                        Some(own) => look(ports, &run, own, record).await,
+                        None => begin_looking(ports, &run, record).await,
+                    }
                 }
                 FunctionName::Provisioning => {
                     record::provisioning(&handle, provisioning::provision(ports, &run).await);
@@ -389,7 +397,7 @@ impl Clockwork {
                     }
                     let record = |result| record::lifecycle(&handle, result);
                     match mode {
-                        ProvisioningMode::Watch => {
+                        ProvisioningMode::Watch | ProvisioningMode::Tick => {
                             reconcile_until_idle(ports, &run, lifecycle::advance, record).await;
                         }
                         ProvisioningMode::Poll => record(lifecycle::advance(ports, &run).await),
@@ -398,7 +406,7 @@ impl Clockwork {
                 FunctionName::Disruption => {
                     let record = |result| record::disruption(&handle, result);
                     match mode {
-                        ProvisioningMode::Watch => {
+                        ProvisioningMode::Watch | ProvisioningMode::Tick => {
                             reconcile_until_idle(ports, &run, disruption::disrupt, record).await;
                         }
                         ProvisioningMode::Poll => record(disruption::disrupt(ports, &run).await),
@@ -419,7 +427,7 @@ impl Clockwork {
         let process_ends = deadline + DEADLINE_MARGIN;
         let (settings, core) = (Rc::clone(&self.settings), self.core);
         let safeguards = Rc::clone(&self.safeguards);
-        let wakes = self.mode == ProvisioningMode::Watch;
+        let wakes = self.mode != ProvisioningMode::Poll;
         let are_handled = Rc::new(RefCell::new(Vec::new()));
         let (own, handled) = (notices.clone(), Rc::clone(&are_handled));
         let process = Process::start(&self.world, |handle| async move {

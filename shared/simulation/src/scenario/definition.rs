@@ -83,6 +83,8 @@ pub enum ProvisioningMode {
     /// It watches, and acts within a batching window of seconds.
     #[default]
     Watch,
+    /// It looks every few seconds.
+    Tick,
     /// It lists pending pods once a minute.
     Poll,
 }

@@ -177,7 +177,11 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
             .unwrap_or_default(),
         provisioning: spec
             .get("provisioning")
-            .choice(&[(ProvisioningMode::Watch, "watch"), (ProvisioningMode::Poll, "poll")])
+            .choice(&[
+                (ProvisioningMode::Watch, "watch"),
+                (ProvisioningMode::Tick, "tick"),
+                (ProvisioningMode::Poll, "poll"),
+            ])
             .unwrap_or_default(),
         job_duration: spec.get("jobDuration").parsed(duration).unwrap_or(DEFAULT_JOB_DURATION),
         boot: spec.get("boot").parsed(duration),

@@ -4,6 +4,8 @@ use crate::cloud::{ACCOUNT, AccessEntry, REGION, Session};
 
 /// The table of the stack.
 pub const TABLE: &str = "outrigger";
+/// The queue by which function provisioning wakes itself, where a case makes one.
+pub const PROVISIONING_WAKES: &str = "outrigger-provisioning-wakes";
 /// The queue through which function lifecycle is woken, where a case makes one.
 pub const LIFECYCLE_WAKES: &str = "outrigger-lifecycle-wakes";
 /// The same of function disruption.

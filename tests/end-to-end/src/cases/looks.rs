@@ -1,0 +1,240 @@
+//! Provisioning in `tick` mode: it wakes itself by messages, and looks whether pods wait.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use end_to_end::aws::Aws;
+use end_to_end::gate::{Moment, Side};
+use end_to_end::lambda::{Function, Invocation};
+use end_to_end::objects::pod;
+use end_to_end::stack::{Stack, poll, tick, was_killed};
+use end_to_end::world::{LIFECYCLE_WAKES, PROVISIONING_WAKES, World, access_key, eventually};
+use serde_json::{Value, json};
+
+use super::provisioning::with_defaults;
+use crate::figures::promised;
+
+crate::cases![
+    however_messages_come_there_is_one_chain_of_looks,
+    a_chain_of_looks_that_broke_begins_anew_with_the_next_minute,
+    while_a_cluster_is_paused_nobody_looks;
+    alone:
+    a_pod_that_comes_is_launched_for_at_the_next_look,
+    a_minute_in_which_nothing_happens_is_cheap,
+];
+
+/// How often a queue is asked for messages; the real Lambda waits for them.
+const POLL_EVERY: Duration = Duration::from_millis(100);
+const MINUTE: Duration = Duration::from_mins(1);
+/// So many looks in half a minute, at one every 5 s.
+const HALF: Duration = Duration::from_secs(30);
+const LOOKS: std::ops::RangeInclusive<usize> = 4..=7;
+/// From a pod to the request for its node, for 95 of 100 pods.
+const REACTION: Duration = Duration::from_secs(6);
+/// The share of a CPU that Lambda gives for 512 MB.
+const CPUS: f64 = 512.0 / 1769.0;
+
+/// The stack in `tick` mode, and its queue.
+struct Looking<'w> {
+    world: &'w World,
+    stack: Stack,
+    aws: Aws,
+    queue: String,
+}
+
+impl<'w> Looking<'w> {
+    /// Nobody looks yet.
+    async fn ready(world: &'w World) -> Result<Self> {
+        let mut stack = with_defaults(world).await?;
+        let aws = Aws::at(world.aws_endpoint());
+        let queue = aws.make_queue(PROVISIONING_WAKES).await?;
+        stack.set("PROVISIONING_WAKES_URL", &queue).await?;
+        // Nobody takes messages from this one: cases run lifecycle themselves.
+        let lifecycle_wakes = aws.make_queue(LIFECYCLE_WAKES).await?;
+        stack.set("LIFECYCLE_WAKES_URL", &lifecycle_wakes).await?;
+        Ok(Self { world, stack, aws, queue })
+    }
+
+    /// The event of a minute.
+    async fn minute(&mut self) -> Result<()> {
+        self.stack.provisioning.invoke(&tick()).await?.answer().map(drop)
+    }
+
+    /// The next message, once it is due.
+    async fn message(&self) -> Result<Value> {
+        let next = async || self.aws.take_message(&self.queue).await;
+        let body = eventually("a message", next, Option::is_some).await?;
+        Ok(batch(&body.context("a message")?))
+    }
+
+    /// How many messages are in the queue, due or not.
+    async fn messages(&self) -> Result<u32> {
+        self.aws.count_messages(&self.queue).await
+    }
+}
+
+/// The event that Lambda makes of a message.
+fn batch(body: &str) -> Value {
+    json!({"Records": [{"messageId": "1", "eventSource": "aws:sqs", "body": body}]})
+}
+
+/// Invokes a function with each message of its queue, as Lambda does.
+async fn deliver(
+    aws: &Aws,
+    queue: &str,
+    function: &mut Function,
+    mut look: impl FnMut(&Invocation),
+) -> Result<Infallible> {
+    loop {
+        let Some(body) = aws.take_message(queue).await? else {
+            tokio::time::sleep(POLL_EVERY).await;
+            continue;
+        };
+        let invocation = function.invoke(&batch(&body)).await?;
+        invocation.answer()?;
+        look(&invocation);
+    }
+}
+
+async fn however_messages_come_there_is_one_chain_of_looks(world: Arc<World>) -> Result<()> {
+    let mut looking = Looking::ready(&world).await?;
+    looking.minute().await?;
+    let message = looking.message().await?;
+    // It is delivered three times, the last time late.
+    for _ in 0..2 {
+        looking.stack.provisioning.invoke(&message).await?.answer()?;
+    }
+    ensure!(looking.messages().await? == 1, "a message that came twice made a second chain");
+    let mut looks = 0;
+    let Looking { aws, queue, stack, .. } = &mut looking;
+    let delivered = deliver(aws, queue, &mut stack.provisioning, |_| looks += 1);
+    if let Ok(failed) = tokio::time::timeout(HALF, delivered).await {
+        match failed? {}
+    }
+    ensure!(LOOKS.contains(&looks), "{looks} looks in {HALF:?}");
+    looking.stack.provisioning.cool().await?;
+    looking.stack.provisioning.invoke(&message).await?.answer()?;
+    looking.minute().await?;
+    // The one of the chain before, and the one of the new one.
+    let before = looking.message().await?;
+    looking.stack.provisioning.invoke(&before).await?.answer()?;
+    ensure!(looking.messages().await? <= 1, "the schedule made a second chain");
+    Ok(())
+}
+
+async fn a_chain_of_looks_that_broke_begins_anew_with_the_next_minute(
+    world: Arc<World>,
+) -> Result<()> {
+    let mut looking = Looking::ready(&world).await?;
+    let caller = access_key("provisioning");
+    for (action, moment, left) in [
+        ("dynamodb:UpdateItem", Moment::Before, 0),
+        ("dynamodb:UpdateItem", Moment::After, 0),
+        ("sqs:SendMessage", Moment::Before, 0),
+        ("sqs:SendMessage", Moment::After, 1),
+    ] {
+        looking.minute().await?;
+        let message = looking.message().await?;
+        let mut trap = world.traffic.trap_action(&caller, action, moment);
+        let invocation = looking.stack.provisioning.invoke_into(&message, &mut trap).await?;
+        ensure!(was_killed(&invocation), "{action}: it was not killed");
+        let messages = looking.messages().await?;
+        ensure!(messages == left, "{moment:?} {action}: {messages} messages are left");
+        // SQS delivers again what nobody deleted.
+        looking.stack.provisioning.invoke(&message).await?.answer()?;
+        let is_alive = looking.messages().await? == 1;
+        let goes_on = left == 1 || (action, moment) == ("dynamodb:UpdateItem", Moment::Before);
+        ensure!(is_alive == goes_on, "{moment:?} {action}: a chain goes on: {is_alive}");
+        if is_alive {
+            looking.message().await?;
+        }
+    }
+    Ok(())
+}
+
+async fn while_a_cluster_is_paused_nobody_looks(world: Arc<World>) -> Result<()> {
+    let mut looking = Looking::ready(&world).await?;
+    looking.minute().await?;
+    looking.world.set_control("mode", "paused").await?;
+    looking.minute().await?;
+    let message = looking.message().await?;
+    looking.stack.provisioning.invoke(&message).await?.answer()?;
+    ensure!(looking.messages().await? == 0, "the chain goes on");
+    looking.world.set_control("mode", "active").await?;
+    looking.minute().await?;
+    ensure!(looking.messages().await? == 1, "no chain has begun");
+    Ok(())
+}
+
+async fn a_pod_that_comes_is_launched_for_at_the_next_look(world: Arc<World>) -> Result<()> {
+    let mut looking = Looking::ready(&world).await?;
+    looking.stack.tick().await?;
+    looking.minute().await?;
+    world.traffic.forget_calls();
+    let bursts = async {
+        let mut made = BTreeMap::new();
+        for burst in 0..10 {
+            for one in 0..10 {
+                let name = format!("web-{burst}-{one}");
+                made.insert(name.clone(), Instant::now());
+                world.apply(&pod(&name, "1500m", "1Gi")).await?;
+            }
+            // No multiple of the interval: pods come at every moment of it.
+            tokio::time::sleep(Duration::from_millis(3700)).await;
+        }
+        // The last of them are seen by a look, too.
+        tokio::time::sleep(REACTION).await;
+        anyhow::Ok(made)
+    };
+    let Looking { aws, queue, stack, .. } = &mut looking;
+    let made = tokio::select! {
+        made = bursts => made?,
+        failed = deliver(aws, queue, &mut stack.provisioning, |_| ()) => match failed? {},
+    };
+    let launches: Vec<_> =
+        world.traffic.calls_of("ec2:CreateFleet").into_iter().map(|call| call.received).collect();
+    let reactions = made.values().filter_map(|made| {
+        launches.iter().find(|launched| *launched > made).map(|launched| *launched - *made)
+    });
+    let mut reactions: Vec<_> = reactions.collect();
+    reactions.sort_unstable();
+    ensure!(reactions.len() == 100, "only {} of 100 pods were launched for", reactions.len());
+    let (p50, p95) = (reactions[49], reactions[94]);
+    crate::figures::say(format!(
+        "in tick mode, from a pod to CreateFleet: p50 {p50:.2?}, p95 {p95:.2?} over 100 pods"
+    ));
+    ensure!(p95 <= promised(REACTION), "p95 is {p95:?}");
+    Ok(())
+}
+
+async fn a_minute_in_which_nothing_happens_is_cheap(world: Arc<World>) -> Result<()> {
+    let mut looking = Looking::ready(&world).await?;
+    looking.stack.provisioning.invoke(&poll()).await?.answer()?;
+    looking.minute().await?;
+    world.traffic.forget_calls();
+    let (mut looks, mut billed, mut cpu, mut memory) = (0_u32, Duration::ZERO, Duration::ZERO, 0);
+    let Looking { aws, queue, stack, .. } = &mut looking;
+    let delivered = deliver(aws, queue, &mut stack.provisioning, |own| {
+        looks += 1;
+        billed += own.billed_with(CPUS);
+        cpu += own.cpu;
+        memory = memory.max(own.peak_memory_kib);
+    });
+    if let Ok(failed) = tokio::time::timeout(MINUTE, delivered).await {
+        match failed? {}
+    }
+    let calls = world.traffic.calls();
+    let [dynamodb, kubernetes] = [Side::DynamoDb, Side::Kubernetes]
+        .map(|side| calls.iter().filter(|call| call.side == side).count());
+    crate::figures::say(format!(
+        "a minute of tick mode in which nothing happens: {looks} looks, {cpu:.0?} CPU, {billed:.0?} billed with {CPUS:.2} CPU; \
+         {dynamodb} calls to DynamoDB, {kubernetes} to Kubernetes; peak memory {} MiB",
+        memory / 1024
+    ));
+    ensure!((10..=13).contains(&looks), "{looks} looks");
+    ensure!(dynamodb <= 13 && kubernetes <= 13, "a look is one write and one read");
+    Ok(())
+}
