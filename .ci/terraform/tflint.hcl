@@ -8,7 +8,7 @@ plugin "terraform" {
   preset  = "all"
 }
 
-# One file a kind of thing, and parameters.tf, which is made from the templates.
+# It wants every variable in variables.tf: those that stand for parameters of templates have a file that is made.
 rule "terraform_standard_module_structure" {
   enabled = false
 }

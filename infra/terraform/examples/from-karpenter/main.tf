@@ -17,9 +17,18 @@ variable "code_bucket" {
   type        = string
 }
 
+variable "region" {
+  description = "The region of the cluster and of the bucket."
+  type        = string
+}
+
 variable "cluster_name" {
   description = "The cluster."
   type        = string
+}
+
+provider "aws" {
+  region = var.region
 }
 
 # As it was, and as it stays until nothing needs it: nodes have its role.
