@@ -8,7 +8,7 @@ locals {
   bucket   = "https://${var.code_bucket}.s3.${data.aws_region.current.id}.${data.aws_partition.current.dns_suffix}"
 
   # Functions may lend roles of this module by their path; any other has to be named.
-  other_node_role_arns = concat(var.other_node_role_arns, var.create_node_iam_role ? [] : [var.node_iam_role_arn])
+  other_node_role_arns = compact(concat(var.other_node_role_arns, var.create_node_iam_role ? [] : [var.node_iam_role_arn]))
 
   installation_parameters = merge(local.parameters, {
     ClusterNames      = join(",", length(var.cluster_names) > 0 ? var.cluster_names : [var.cluster_name])

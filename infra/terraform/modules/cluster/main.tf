@@ -23,7 +23,7 @@ locals {
 
   node_iam_role_arn = var.create_node_iam_role ? aws_iam_role.node[0].arn : var.node_iam_role_arn
   # A role's ARN ends with its name, after its path.
-  node_iam_role_name = reverse(split("/", local.node_iam_role_arn))[0]
+  node_iam_role_name = try(reverse(split("/", local.node_iam_role_arn))[0], null)
 
   # In the order of function_role_arns.
   functions = ["provisioning", "lifecycle", "disruption", "interruption"]
