@@ -1,14 +1,14 @@
 //! The command line as users type it. What a flag means is decided where it is used.
 
 pub(crate) mod controls;
+pub(crate) mod diff;
 pub(crate) mod schema;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use controls::{
-    DiffArgs, EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, UninstallArgs,
-};
+use controls::{EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, UninstallArgs};
+use diff::DiffArgs;
 use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
 use schema::SchemaArgs;
@@ -89,7 +89,9 @@ pub(crate) enum Command {
     TakeOver(TakeOverArgs),
     /// Let go of a cluster's nodes, or end them, before the stacks go
     Uninstall(UninstallArgs),
-    /// Show what functions that only observe would have done
+    /// Show what a change of manifests does to a cluster, or what functions that only observe would
+    /// have done
+    #[command(override_usage = diff::USAGE, after_help = diff::EXAMPLES)]
     Diff(DiffArgs),
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod catalog;
 pub(crate) mod controls;
 pub(crate) mod convert;
+pub(crate) mod diff;
 mod error;
 pub(crate) mod explain;
 mod import;

@@ -5,11 +5,14 @@
 
 mod args;
 mod bundled;
+mod change;
 mod clock;
 mod commands;
 mod console;
 mod html;
 mod input;
+mod markdown;
+mod revision;
 mod snapshot_source;
 mod status;
 mod terminal;
@@ -60,6 +63,6 @@ fn run(command: Option<Command>) -> Result<Status, CommandError> {
         Some(Command::EndOrphans(args)) => commands::controls::end_orphans(&args),
         Some(Command::TakeOver(args)) => commands::controls::take_over(&args),
         Some(Command::Uninstall(args)) => commands::controls::uninstall(&args),
-        Some(Command::Diff(args)) => commands::controls::diff(&args),
+        Some(Command::Diff(args)) => commands::diff::run(&args),
     }
 }

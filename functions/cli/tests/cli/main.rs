@@ -8,6 +8,8 @@
 #[cfg(feature = "live")]
 mod aws;
 mod convert;
+mod diff;
+mod git;
 mod import;
 #[cfg(feature = "live")]
 mod live;
