@@ -12,6 +12,7 @@ mod node_class;
 pub(crate) mod plan;
 mod scenario;
 pub(crate) mod schema;
+pub(crate) mod shell;
 pub(crate) mod simulate;
 pub(crate) mod top;
 mod write_back;

@@ -7,6 +7,8 @@
 
 #[cfg(feature = "live")]
 mod aws;
+#[cfg(unix)]
+mod ci;
 mod convert;
 mod diff;
 mod git;
@@ -16,6 +18,7 @@ mod live;
 mod overlays;
 mod plan;
 mod schema;
+mod shell;
 mod simulate;
 mod support;
 mod top;
