@@ -168,18 +168,34 @@ fn in_commit(commit: &Commit, path: &str) -> Result<Option<Vec<Source>>, Revisio
 
 /// The commit of a revision.
 fn commit(revision: &str) -> Result<Commit, RevisionError> {
-    let id = resolved(&format!("{revision}^{{commit}}"))?;
-    Ok(Commit { name: revision.to_owned(), id })
+    let name = revision.to_owned();
+    match resolved(&format!("{revision}^{{commit}}")) {
+        Ok(id) => Ok(Commit { name, id }),
+        Err(RevisionError::Refused { said, .. }) => {
+            Err(RevisionError::Refused { what: name, said })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The id of whatever git finds under a name.
 fn resolved(name: &str) -> Result<String, RevisionError> {
+    let refused =
+        |said: &str| RevisionError::Refused { what: name.to_owned(), said: said.to_owned() };
     // Clap takes no value that begins with a dash; a range may have one in its middle.
     if name.starts_with('-') {
-        let said = "no revision begins with a dash".to_owned();
-        return Err(RevisionError::Refused { what: name.to_owned(), said });
+        return Err(refused("no revision begins with a dash"));
     }
-    git(&["rev-parse", "--verify", name], name).map(|said| line(&said))
+    match git(&["rev-parse", "--verify", name], name) {
+        Ok(said) => Ok(line(&said)),
+        // Its own words for whatever does not exist.
+        Err(RevisionError::Refused { said, .. }) if said == "Needed a single revision" => {
+            let what =
+                if name.contains(':') { "revision, or no such path in it" } else { "revision" };
+            Err(refused(&format!("there is no such {what}")))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The manifests under an object: of a folder those that end like one, by path; a file may end as

@@ -138,3 +138,111 @@ fn is_orphan(object: &Object, removed: &BTreeSet<&Identity>) -> bool {
         name: owner.name.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manifests::Source;
+
+    fn read(text: &str) -> Objects {
+        let objects = manifests::read(&[Source::new("test.yaml", text)]);
+        assert!(objects.errors.is_empty(), "{:?}", objects.errors);
+        objects
+    }
+
+    fn workload(kind: &str, name: &str, replicas: u32) -> String {
+        format!(
+            "---\napiVersion: apps/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n  \
+             replicas: {replicas}\n  selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    \
+             metadata: {{labels: {{app: {name}}}}}\n    spec: {{containers: [{{name: a}}]}}\n"
+        )
+    }
+
+    fn pod_of(kind: &str, owner: &str, name: &str, app: &str, node: Option<&str>) -> String {
+        let node = node.map(|node| format!("nodeName: {node}, ")).unwrap_or_default();
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  labels: {{app: {app}}}\n  \
+             ownerReferences: [{{apiVersion: apps/v1, kind: {kind}, name: {owner}, uid: u, \
+             controller: true}}]\nspec: {{{node}containers: [{{name: a}}]}}\n"
+        )
+    }
+
+    /// Names of pods once the new set is applied to the cluster, sorted.
+    #[track_caller]
+    fn check(cluster: &str, old: &str, new: &str, expected: &[&str]) {
+        let [cluster, old, new] = [cluster, old, new].map(read);
+        let change = Change::new(&cluster, [&old, &new], Timestamp::UNIX_EPOCH);
+        let before = change.before().objects.objects.into_iter();
+        let pods = |objects: &mut dyn Iterator<Item = Located<Object>>| -> Vec<String> {
+            let mut names: Vec<String> = objects
+                .filter_map(|own| pod(&own.value))
+                .map(|pod| pod.key.name.to_string())
+                .collect();
+            names.sort();
+            names
+        };
+        let there = pods(&mut cluster.objects.clone().into_iter());
+        assert_eq!(pods(&mut { before }), there, "the old set changes no pod");
+        assert_eq!(pods(&mut change.after().objects.objects.into_iter()), expected);
+    }
+
+    #[test]
+    fn a_stateful_set_gives_up_its_highest_ordinals() {
+        let pods: String = [10, 2, 1, 0]
+            .map(|at| pod_of("StatefulSet", "db", &format!("db-{at}"), "db", Some("one")))
+            .concat();
+        let (four, two) = (workload("StatefulSet", "db", 4), workload("StatefulSet", "db", 2));
+        check(&pods, &four, &two, &["db-0", "db-1"]);
+        check(&pods, &two, &four, &["db-0", "db-1", "db-10", "db-2"]);
+    }
+
+    #[test]
+    fn a_deployment_gives_up_pods_without_a_node_first_and_takes_free_names() {
+        let pods = [("web-1", None), ("web-2", Some("one"))]
+            .map(|(name, node)| pod_of("ReplicaSet", "web-5d4f", name, "web", node))
+            .concat();
+        let replicas = |count| workload("Deployment", "web", count);
+        check(&pods, &replicas(2), &replicas(1), &["web-2"]);
+        check(&pods, &replicas(2), &replicas(4), &["web-0", "web-1", "web-2", "web-3"]);
+        check(&pods, &replicas(2), &replicas(0), &[]);
+    }
+
+    #[test]
+    fn pods_of_others_are_left_alone() {
+        let own = pod_of("ReplicaSet", "web-5d4f", "own", "web", None);
+        let longer = pod_of("ReplicaSet", "web-api-5d4f", "longer", "web", None);
+        let labelled = pod_of("ReplicaSet", "web-777", "labelled", "other", None);
+        let job = pod_of("Job", "web", "job", "web", None);
+        let cluster = [own, longer, labelled, job].concat();
+        let web = workload("Deployment", "web", 1);
+        check(&cluster, &web, "# removed", &["job", "labelled", "longer"]);
+    }
+
+    #[test]
+    fn replica_sets_of_a_removed_deployment_go_with_it() {
+        let web = workload("Deployment", "web", 1);
+        let replica_set = workload("ReplicaSet", "web-5d4f", 1).replace(
+            "metadata: {name: web-5d4f}",
+            "metadata: {name: web-5d4f, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, \
+             name: web, uid: d, controller: true}]}",
+        );
+        let [cluster, old, new] =
+            [web.clone() + &replica_set, web, "# removed".to_owned()].map(|text| read(&text));
+        let change = Change::new(&cluster, [&old, &new], Timestamp::UNIX_EPOCH);
+        assert_eq!(change.before().objects.objects.len(), 2);
+        assert!(change.after().objects.objects.is_empty());
+    }
+
+    #[test]
+    fn what_both_say_alike_is_as_the_cluster_has_it() {
+        let [old, new] = [workload("Deployment", "web", 3), workload("Deployment", "web", 3)];
+        let [cluster, old, new] =
+            [workload("Deployment", "web", 12), old, new].map(|text| read(&text));
+        let change = Change::new(&cluster, [&old, &new], Timestamp::UNIX_EPOCH);
+        assert_eq!(change.differences(), []);
+        for applied in [change.before(), change.after()] {
+            assert_eq!(applied.objects.objects.len(), 1);
+            assert_eq!(applied.objects.objects[0].value, cluster.objects[0].value);
+        }
+    }
+}

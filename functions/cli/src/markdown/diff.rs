@@ -13,9 +13,11 @@ use crate::view::unschedulable::groups_of;
 /// What the comment begins with, for whoever wants to find it again and update it.
 pub(crate) const MARK: &str = "<!-- outrigger diff -->";
 
-/// Items of a list that are shown, so that a comment stays within the 65,536 characters that GitHub
-/// takes.
+/// Items of a list that are shown.
 const ITEMS_MAX: usize = 30;
+
+/// Characters of a comment at most: GitHub takes 65,536 of them.
+const CHARS_MAX: usize = 60_000;
 
 /// The whole comment.
 pub(crate) fn diff(diff: &ClusterDiff, open: &[String], prices: &PriceNote) -> String {
@@ -38,8 +40,28 @@ pub(crate) fn diff(diff: &ClusterDiff, open: &[String], prices: &PriceNote) -> S
     with_place(&mut lines, diff);
     drift(&mut lines, diff);
     list(&mut lines, open.iter().map(|own| escaped(own)).collect());
+    let mut lines = cut(lines, CHARS_MAX);
     lines.push(format!("<sub>{}</sub>", escaped(&prices.to_string())));
     lines.join("\n") + "\n"
+}
+
+/// As many of the lines as have room, and what says that some have not.
+fn cut(mut lines: Vec<String>, chars_max: usize) -> Vec<String> {
+    let lengths = lines.iter().scan(0, |sum, line| {
+        *sum += line.chars().count() + 1;
+        Some(*sum)
+    });
+    let count = lengths.take_while(|sum| *sum <= chars_max).count();
+    if count == lines.len() {
+        return lines;
+    }
+    lines.truncate(count);
+    let has = |mark: &str| lines.iter().filter(|line| line.contains(mark)).count();
+    if has("<details>") > has("</details>") {
+        lines.extend([String::new(), "</details>".to_owned()]);
+    }
+    lines.extend([String::new(), "What is more than a comment takes is left out.".to_owned()]);
+    lines
 }
 
 fn changes(lines: &mut Vec<String>, diff: &ClusterDiff) {
@@ -152,4 +174,18 @@ fn drift(lines: &mut Vec<String>, diff: &ClusterDiff) {
     list(lines, items.collect());
     lines.push("</details>".to_owned());
     lines.push(String::new());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_ends_where_there_is_no_more_room() {
+        let lines = || vec!["<details>one".to_owned(), "two".to_owned(), "</details>".to_owned()];
+        assert_eq!(cut(lines(), 100), lines());
+        let cut = cut(lines(), 17);
+        assert_eq!(cut[..4], ["<details>one", "two", "", "</details>"]);
+        assert!(cut[5].ends_with("left out."), "{cut:?}");
+    }
 }

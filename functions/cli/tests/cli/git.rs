@@ -98,9 +98,15 @@ fn errors_name_the_revision_and_the_line() {
     assert_eq!(run.status, 2, "{run:?}");
     assert!(run.err.contains("(HEAD:infra/shop.yaml:9, object default, field "), "{run:?}");
     for (line, said) in [
-        ("diff HEAD:infra HEAD:nowhere", "git cannot read HEAD:nowhere: "),
-        ("diff nothing:infra HEAD:infra", "git cannot read nothing:infra: "),
-        ("diff --git nothing..HEAD infra", "git cannot read nothing^{commit}: "),
+        (
+            "diff HEAD:infra HEAD:nowhere",
+            "git cannot read HEAD:nowhere: there is no such revision, or no such path in it",
+        ),
+        (
+            "diff nothing:infra HEAD:infra",
+            "git cannot read nothing:infra: there is no such revision, or",
+        ),
+        ("diff --git nothing..HEAD infra", "git cannot read nothing: there is no such revision"),
         ("diff --git HEAD..HEAD /infra", "with --git, paths are relative"),
         ("diff HEAD~1:infra/notes.txt HEAD~1:infra", ""),
     ] {

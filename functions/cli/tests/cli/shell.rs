@@ -5,6 +5,7 @@ mod head;
 
 use std::fs;
 use std::path::Path;
+#[cfg(unix)]
 use std::process::Command;
 
 use crate::support::Workspace;
@@ -22,6 +23,7 @@ fn every_shell_gets_completions_for_every_command() {
     assert_eq!(workspace.run("completions csh").status, 2);
 }
 
+#[cfg(unix)]
 #[test]
 fn completions_are_scripts_that_the_shell_reads() {
     let script = Workspace::with(&[]).run("completions bash").out;
