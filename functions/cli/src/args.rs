@@ -1,17 +1,19 @@
 //! The command line as users type it. What a flag means is decided where it is used.
 
 pub(crate) mod controls;
+pub(crate) mod diff;
 pub(crate) mod schema;
+pub(crate) mod shell;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use controls::{
-    DiffArgs, EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, UninstallArgs,
-};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use controls::{EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, UninstallArgs};
+use diff::DiffArgs;
 use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
 use schema::SchemaArgs;
+use shell::{CompletionsArgs, ManArgs};
 
 /// How to save what a plan depends on. Lines wrap at spaces: the command stays whole, and can be
 /// copied, as its second line has none.
@@ -42,14 +44,25 @@ What to import, with a region of your own:
     prices.json > catalog.json
 (The price list is asked for in us-east-1, eu-central-1 or ap-south-1, whichever region it is of.)";
 
+/// The version, with the commit that it was built from where the build script found one.
+pub(crate) const VERSION: &str = env!("OUTRIGGER_VERSION");
+
 /// Gives an EKS cluster the nodes that its pods need, from outside the cluster.
 ///
 /// Without a command it runs a bundled scenario and shows what happens.
 #[derive(Debug, Parser)]
-#[command(name = "outrigger", version, max_term_width = 100)]
+#[command(name = "outrigger", version = VERSION, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+/// The command line of the program under a name that users type.
+pub(crate) fn command(name: &'static str) -> clap::Command {
+    let command = Arguments::command().bin_name(name).display_name(name);
+    // A usage that is written by hand names the program.
+    let usage = diff::USAGE.replace("outrigger", name);
+    command.mut_subcommand("diff", |diff| diff.override_usage(usage))
 }
 
 /// What to do.
@@ -89,8 +102,15 @@ pub(crate) enum Command {
     TakeOver(TakeOverArgs),
     /// Let go of a cluster's nodes, or end them, before the stacks go
     Uninstall(UninstallArgs),
-    /// Show what functions that only observe would have done
+    /// Show what a change of manifests does to a cluster, or what functions that only observe would
+    /// have done
+    #[command(after_help = diff::EXAMPLES)]
     Diff(DiffArgs),
+    /// Print what lets a shell complete commands, flags and values
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each command
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 /// `outrigger plan`.
@@ -411,11 +431,10 @@ pub(crate) struct ConvertArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Arguments::command().debug_assert();
+        command("outrigger").debug_assert();
     }
 
     #[track_caller]

@@ -3,6 +3,7 @@
 pub(crate) mod catalog;
 pub(crate) mod controls;
 pub(crate) mod convert;
+pub(crate) mod diff;
 mod error;
 pub(crate) mod explain;
 mod import;
@@ -11,6 +12,7 @@ mod node_class;
 pub(crate) mod plan;
 mod scenario;
 pub(crate) mod schema;
+pub(crate) mod shell;
 pub(crate) mod simulate;
 pub(crate) mod top;
 mod write_back;

@@ -12,7 +12,7 @@ const MANIFEST_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// Largest file or stream that is read, in bytes: more than `kubectl get -o yaml` prints of 50,000
 /// pods.
-const SOURCE_BYTES_MAX: u64 = 1 << 30;
+pub(crate) const SOURCE_BYTES_MAX: u64 = 1 << 30;
 
 /// Why an input cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +114,8 @@ fn manifest_files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
     Ok(files)
 }
 
-fn is_manifest(path: &Path) -> bool {
+/// Whether a file of a folder is read, by how its name ends.
+pub(crate) fn is_manifest(path: &Path) -> bool {
     path.extension().is_some_and(|ending| MANIFEST_EXTENSIONS.iter().any(|known| ending == *known))
 }
 

@@ -5,11 +5,14 @@
 
 mod args;
 mod bundled;
+mod change;
 mod clock;
 mod commands;
 mod console;
 mod html;
 mod input;
+mod markdown;
+mod revision;
 mod snapshot_source;
 mod status;
 mod terminal;
@@ -20,10 +23,11 @@ mod view;
 mod visible;
 mod wire;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use args::{Arguments, Command};
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use commands::CommandError;
 use status::Status;
 
@@ -32,14 +36,22 @@ use status::Status;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(arguments.command) {
+    match run(arguments().command) {
         Ok(status) => status.into(),
         Err(error) => {
             error.print();
             Status::BadInput.into()
         }
     }
+}
+
+/// The arguments; those of kubectl's plugin where that is what the program is called.
+fn arguments() -> Arguments {
+    let called = std::env::args_os().next().unwrap_or_default();
+    let is_plugin = Path::new(&called).file_stem().is_some_and(|name| name == "kubectl-outrigger");
+    let mut command = args::command(if is_plugin { "kubectl outrigger" } else { "outrigger" });
+    let matches = command.get_matches_mut();
+    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
 }
 
 fn run(command: Option<Command>) -> Result<Status, CommandError> {
@@ -60,6 +72,8 @@ fn run(command: Option<Command>) -> Result<Status, CommandError> {
         Some(Command::EndOrphans(args)) => commands::controls::end_orphans(&args),
         Some(Command::TakeOver(args)) => commands::controls::take_over(&args),
         Some(Command::Uninstall(args)) => commands::controls::uninstall(&args),
-        Some(Command::Diff(args)) => commands::controls::diff(&args),
+        Some(Command::Diff(args)) => commands::diff::run(&args),
+        Some(Command::Completions(args)) => commands::shell::completions(&args),
+        Some(Command::Man(args)) => commands::shell::man(&args),
     }
 }

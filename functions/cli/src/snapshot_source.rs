@@ -14,7 +14,7 @@ mod region;
 mod source;
 
 pub(crate) use error::SnapshotError;
-pub(crate) use files::print_problems;
+pub(crate) use files::{of_objects, print_problems};
 pub(crate) use instance_types::{Chosen, catalog_file, check_region, embedded};
 pub(crate) use node_classes::node_classes;
 pub(crate) use source::{LoadedSnapshot, SnapshotSource};

@@ -11,6 +11,8 @@ pub(crate) enum Status {
     Unmet,
     /// 2: bad usage or bad input.
     BadInput,
+    /// 3: what was compared became worse by more than is allowed.
+    Worse,
 }
 
 impl From<Status> for ExitCode {
@@ -19,6 +21,7 @@ impl From<Status> for ExitCode {
             Status::Done => Self::SUCCESS,
             Status::Unmet => Self::from(1),
             Status::BadInput => Self::from(2),
+            Status::Worse => Self::from(3),
         }
     }
 }

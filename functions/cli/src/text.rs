@@ -7,6 +7,7 @@ pub(crate) mod age;
 pub(crate) mod bar;
 pub(crate) mod catalog;
 pub(crate) mod comparison;
+pub(crate) mod diff;
 pub(crate) mod explain;
 mod explanation;
 pub(crate) mod layout;

@@ -8,6 +8,7 @@ pub(crate) mod basis;
 pub(crate) mod claim;
 mod code;
 pub(crate) mod comparison;
+pub(crate) mod diff;
 pub(crate) mod explanation;
 pub(crate) mod node;
 pub(crate) mod plan;

@@ -22,7 +22,7 @@ use crate::field::Field;
 use crate::kubernetes::{DaemonSetObject, PodObject, PriorityClass, WorkloadObject};
 
 /// An object of a kind that is read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Object {
     /// `karpenter.sh` NodePool.
@@ -116,7 +116,7 @@ pub struct Objects {
 }
 
 /// What identifies an object: kind, namespace (for kinds that live in one) and name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity {
     /// The kind.
     pub kind: &'static str,

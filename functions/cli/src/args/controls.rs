@@ -92,17 +92,3 @@ pub(crate) struct UninstallArgs {
     #[arg(long)]
     pub(crate) drain_nodes: bool,
 }
-
-/// `outrigger diff`.
-#[derive(Debug, Args)]
-pub(crate) struct DiffArgs {
-    /// Show what would have been done, had the functions done more than observe
-    #[arg(long, required = true)]
-    pub(crate) observed: bool,
-    /// The installation's DynamoDB table
-    #[arg(long, value_name = "NAME")]
-    pub(crate) table: String,
-    /// The cluster
-    #[arg(long, value_name = "NAME")]
-    pub(crate) cluster: String,
-}

@@ -35,6 +35,8 @@ pub(crate) enum DocumentKind {
     Simulation,
     /// A scenario run in each of its variants
     SimulationComparison,
+    /// What a change of manifests does to a cluster
+    Diff,
     /// The nodes of a cluster, what they hold and what they cost
     ClusterUse,
 }
@@ -54,6 +56,7 @@ impl DocumentKind {
             Self::InstanceCatalog => "outrigger catalog -o json",
             Self::Simulation => "outrigger simulate SCENARIO -o json",
             Self::SimulationComparison => "outrigger simulate SCENARIO -o json, with variants",
+            Self::Diff => "outrigger diff OLD NEW -f FILE -o json",
             Self::ClusterUse => "outrigger top -o json",
         }
     }

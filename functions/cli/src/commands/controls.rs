@@ -14,7 +14,7 @@ mod switch;
 mod uninstall;
 
 #[cfg(feature = "live")]
-pub(crate) use observed::diff;
+pub(crate) use observed::observed;
 #[cfg(feature = "live")]
 pub(crate) use switch::{end_orphans, fuses, observe, pause, resume, status, take_over};
 #[cfg(feature = "live")]
@@ -22,14 +22,15 @@ pub(crate) use uninstall::uninstall;
 
 #[cfg(not(feature = "live"))]
 pub(crate) use not_built_in::{
-    diff, end_orphans, fuses, observe, pause, resume, status, take_over, uninstall,
+    end_orphans, fuses, observe, observed, pause, resume, status, take_over, uninstall,
 };
 
 #[cfg(not(feature = "live"))]
 mod not_built_in {
     use crate::args::controls::{
-        DiffArgs, EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, UninstallArgs,
+        EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, UninstallArgs,
     };
+    use crate::args::diff::ObservedArgs;
     use crate::commands::CommandError;
     use crate::status::Status;
 
@@ -50,6 +51,6 @@ mod not_built_in {
         end_orphans: EndOrphansArgs,
         take_over: TakeOverArgs,
         uninstall: UninstallArgs,
-        diff: DiffArgs,
+        observed: ObservedArgs,
     }
 }

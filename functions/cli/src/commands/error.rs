@@ -6,6 +6,7 @@ use crate::commands::scenario::SimulateError;
 use crate::commands::write_back::WriteBackError;
 use crate::console;
 use crate::input::InputError;
+use crate::revision::RevisionError;
 use crate::snapshot_source::SnapshotError;
 
 /// Why a command failed.
@@ -28,6 +29,12 @@ pub(crate) enum CommandError {
     /// A file cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// A revision of a git repository cannot be read.
+    #[error(transparent)]
+    Revision(#[from] RevisionError),
+    /// Arguments that do not go together.
+    #[error("{0}")]
+    Usage(String),
     /// Standard output cannot be written.
     #[error("cannot write to standard output")]
     Output(#[from] io::Error),

@@ -3,6 +3,7 @@
 use std::panic::resume_unwind;
 use std::thread;
 
+use catalog::{Catalog, CatalogError};
 use domain::instance_type::InstanceTypes;
 use manifests::{Object, Objects};
 
@@ -17,22 +18,33 @@ use crate::{clock, console, input};
 pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, SnapshotError> {
     let sources = input::sources(source.files)?;
     // Decoding the embedded catalogue takes about as long as reading a thousand pods.
-    let (mut objects, embedded_catalog) = thread::scope(|scope| {
+    let (objects, embedded_catalog) = thread::scope(|scope| {
         let decoding = source.catalog.is_none().then(|| scope.spawn(catalog::embedded));
         let objects = manifests::read(&sources);
         let decoded =
             decoding.map(|decoding| decoding.join().unwrap_or_else(|panic| resume_unwind(panic)));
         (objects, decoded)
     });
+    print_problems(&objects);
+    let said = objects.warnings.len();
+    let loaded = of_objects(objects, source, embedded_catalog)?;
+    for warning in loaded.warnings.iter().skip(said) {
+        console::warning(warning);
+    }
+    Ok(loaded)
+}
+
+/// The snapshot of objects that were read already, with the embedded catalogue where it is needed
+/// and decoded. Nothing is printed: its warnings begin with those of the objects.
+pub(crate) fn of_objects(
+    mut objects: Objects,
+    source: &SnapshotSource<'_>,
+    embedded_catalog: Option<Result<Catalog, CatalogError>>,
+) -> Result<LoadedSnapshot, SnapshotError> {
     let errors: Vec<String> = objects.errors.iter().map(ToString::to_string).collect();
     let has_bad_input = !errors.is_empty();
-    print_problems(&objects);
-
     let mut warnings: Vec<String> = objects.warnings.iter().map(ToString::to_string).collect();
-    for warning in add_missing_node_classes(&mut objects) {
-        console::warning(&warning);
-        warnings.push(warning);
-    }
+    warnings.extend(add_missing_node_classes(&mut objects));
     let given = match (source.catalog, inline_catalog(&objects)) {
         (Some(path), _) => Some(catalog_file(path)?),
         (None, Some((file, document))) => Some(
@@ -52,10 +64,7 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         let catalog = catalog.map_err(SnapshotError::EmbeddedCatalog)?;
         take_embedded(&mut snapshot, catalog, source.region)?
     };
-    for warning in more.iter().map(ToString::to_string).chain(chosen.warnings) {
-        console::warning(&warning);
-        warnings.push(warning);
-    }
+    warnings.extend(more.iter().map(ToString::to_string).chain(chosen.warnings));
     let region_said_by = chosen.said_by;
     Ok(LoadedSnapshot {
         snapshot,

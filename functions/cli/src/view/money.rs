@@ -19,11 +19,24 @@ impl fmt::Display for Monthly {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dollars(pub(crate) i128);
 
+impl Dollars {
+    const NANOS_PER_CENT: i128 = 10_000_000;
+
+    /// Whole cents, rounded half away from zero.
+    fn cents(self) -> i128 {
+        let half = Self::NANOS_PER_CENT / 2;
+        (self.0 + if self.0 < 0 { -half } else { half }) / Self::NANOS_PER_CENT
+    }
+
+    /// The amount that is shown.
+    pub(crate) fn to_the_cent(self) -> Self {
+        Self(self.cents() * Self::NANOS_PER_CENT)
+    }
+}
+
 impl fmt::Display for Dollars {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NANOS_PER_CENT: i128 = 10_000_000;
-        let half = if self.0 < 0 { -NANOS_PER_CENT / 2 } else { NANOS_PER_CENT / 2 };
-        let cents = (self.0 + half) / NANOS_PER_CENT;
+        let cents = self.cents();
         let sign = if cents < 0 { "-" } else { "" };
         let cents = cents.unsigned_abs();
         write!(f, "{sign}${}.{:02}", grouped(cents / 100), cents % 100)

@@ -16,9 +16,16 @@ pub(crate) struct UnschedulableGroup<'a> {
 /// Groups in the order of their first pod. Only neighbours that are replicas usually share reasons,
 /// but any two with equal reasons are put together.
 pub(crate) fn groups(unschedulable: &[UnschedulablePod]) -> Vec<UnschedulableGroup<'_>> {
+    groups_of(unschedulable.iter().map(|own| (&own.pod, own.reasons.as_slice())))
+}
+
+/// Groups of pods with their reasons, in the order of their first pod.
+pub(crate) fn groups_of<'a>(
+    pods: impl Iterator<Item = (&'a PodKey, &'a [PodUnschedulable])>,
+) -> Vec<UnschedulableGroup<'a>> {
     let mut groups: Vec<UnschedulableGroup<'_>> = Vec::new();
-    for UnschedulablePod { pod, reasons } in unschedulable {
-        match groups.iter_mut().find(|group| group.reasons == reasons.as_slice()) {
+    for (pod, reasons) in pods {
+        match groups.iter_mut().find(|group| group.reasons == reasons) {
             Some(group) => group.pods.push(pod.clone()),
             None => groups.push(UnschedulableGroup { pods: vec![pod.clone()], reasons }),
         }

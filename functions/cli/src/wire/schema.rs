@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use strum::VariantArray as _;
 
 use super::comparison::ComparisonDocument;
+use super::diff::DiffDocument;
 use super::explanation::{NodeDocument, PodDocument};
 use super::plan::PlanDocument;
 use super::simulation::SimulationDocument;
@@ -28,6 +29,7 @@ pub(crate) fn of(kind: DocumentKind) -> Schema {
         DocumentKind::InstanceCatalog => of_read::<InstanceCatalog>(),
         DocumentKind::Simulation => of_printed::<SimulationDocument>(),
         DocumentKind::SimulationComparison => of_printed::<ComparisonDocument>(),
+        DocumentKind::Diff => of_printed::<DiffDocument>(),
         DocumentKind::ClusterUse => of_printed::<TopDocument>(),
     }
 }

@@ -7,13 +7,18 @@
 
 #[cfg(feature = "live")]
 mod aws;
+#[cfg(unix)]
+mod ci;
 mod convert;
+mod diff;
+mod git;
 mod import;
 #[cfg(feature = "live")]
 mod live;
 mod overlays;
 mod plan;
 mod schema;
+mod shell;
 mod simulate;
 mod support;
 mod top;

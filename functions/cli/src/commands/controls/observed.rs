@@ -7,14 +7,14 @@ use controllers::record::observation::{Observation, ObservedDisruption, Observed
 use domain::money::UsdPerHour;
 
 use super::place::{block_on, store};
-use crate::args::controls::DiffArgs;
+use crate::args::diff::ObservedArgs;
 use crate::commands::CommandError;
 use crate::console;
 use crate::status::Status;
 use crate::view::money::Savings;
 
 /// `outrigger diff --observed`.
-pub(crate) fn diff(args: &DiffArgs) -> Result<Status, CommandError> {
+pub(crate) fn observed(args: &ObservedArgs) -> Result<Status, CommandError> {
     let observations =
         block_on(async { store(&args.table, &args.cluster).await.observations().await })?;
     console::write(&shown(&observations))?;
