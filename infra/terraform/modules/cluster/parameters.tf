@@ -84,14 +84,14 @@ variable "provisioning_schedule" {
 }
 
 variable "reaction_mode" {
-  description = "watch: the function provisioning stays from one tick to the next and reacts to pending pods within seconds. poll: functions look once a tick, which costs less."
+  description = "watch: the function provisioning stays from one tick to the next and reacts to pending pods within one or two seconds. tick: it wakes itself every five seconds to look for them, which costs a tenth. poll: functions look once a minute."
   type        = string
   default     = "watch"
   nullable    = false
 
   validation {
-    condition     = contains(["watch", "poll"], var.reaction_mode)
-    error_message = "reaction_mode must be watch or poll."
+    condition     = contains(["watch", "tick", "poll"], var.reaction_mode)
+    error_message = "reaction_mode must be watch, tick or poll."
   }
 }
 
