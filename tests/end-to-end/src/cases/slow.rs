@@ -9,7 +9,7 @@ use end_to_end::world::{PATIENCE, World};
 use super::strict::until;
 
 /// Of so many answers that tell of a change one is lost, of so many calls one is throttled, and of
-/// so many fleets one launches nothing. No two of these befall one call: nobody knows for 90 seconds
+/// so many fleets one launches nothing. No two of these befall one call: nobody knows for 90 s
 /// whether a fleet launched anything whose answer is lost, and ten launches are too few to measure
 /// what happens to one in a hundred.
 const ONE_IN: u32 = 10;

@@ -182,8 +182,8 @@ impl Traffic {
         self.state().lost.insert(action.to_owned(), times);
     }
 
-    /// Has of so many answers of EC2 that tell of a change one lost, as [`Self::lose_answers`] does.
-    /// One to a fleet that launched nothing is none of them.
+    /// Has of so many answers of EC2 that tell of a change one lost, as [`Self::lose_answers`]
+    /// does. One to a fleet that launched nothing is none of them.
     pub fn lose_answers_of_ec2(&self, one_in: u32) {
         self.state().lost_each = Some((one_in, 0));
     }
