@@ -13,6 +13,7 @@ mod scenario;
 pub(crate) mod schema;
 pub(crate) mod simulate;
 pub(crate) mod top;
+pub(crate) mod until_stable;
 mod write_back;
 
 pub(crate) use error::CommandError;

@@ -37,6 +37,8 @@ pub(crate) enum DocumentKind {
     SimulationComparison,
     /// The nodes of a cluster, what they hold and what they cost
     ClusterUse,
+    /// What comes of a cluster until nothing changes, and what holds savings back
+    PlanUntilStable,
 }
 
 impl DocumentKind {
@@ -55,6 +57,7 @@ impl DocumentKind {
             Self::Simulation => "outrigger simulate SCENARIO -o json",
             Self::SimulationComparison => "outrigger simulate SCENARIO -o json, with variants",
             Self::ClusterUse => "outrigger top -o json",
+            Self::PlanUntilStable => "outrigger plan --until-stable -f FILE -o json",
         }
     }
 }

@@ -14,6 +14,7 @@ use super::explanation::{NodeDocument, PodDocument};
 use super::plan::PlanDocument;
 use super::simulation::SimulationDocument;
 use super::top::TopDocument;
+use super::until_stable::UntilStableDocument;
 use crate::args::schema::DocumentKind;
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub(crate) fn of(kind: DocumentKind) -> Schema {
         DocumentKind::Simulation => of_printed::<SimulationDocument>(),
         DocumentKind::SimulationComparison => of_printed::<ComparisonDocument>(),
         DocumentKind::ClusterUse => of_printed::<TopDocument>(),
+        DocumentKind::PlanUntilStable => of_printed::<UntilStableDocument>(),
     }
 }
 

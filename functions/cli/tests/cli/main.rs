@@ -17,4 +17,5 @@ mod schema;
 mod simulate;
 mod support;
 mod top;
+mod until_stable;
 mod usage;
