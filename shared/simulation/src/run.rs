@@ -69,6 +69,7 @@ pub(crate) fn run_until_stable(
     passed: &dyn Fn(SignedDuration),
 ) -> Result<StableRun, ScenarioError> {
     let mut simulation = Simulation::new(scenario, settings, Core::standard())?;
+    simulation.world.change().agenda.keep_steps_of(stable::STEP);
     let rest = simulation.run_until_stable(passed)?;
     Ok(simulation.into_stable_run(&rest))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::Workspace;
+use crate::support::{Workspace, nanos};
 
 /// Two nodes, one of a type that no catalogue prices; a pod on the first, a pod that waits.
 const CLUSTER: &str = "\
@@ -200,7 +200,6 @@ status: {phase: Running}
         let shares = split["shares"].as_array().unwrap();
         let found: Vec<_> = shares.iter().map(|share| share["name"].clone()).collect();
         assert_eq!(found, names, "{by}");
-        let nanos = |value: &serde_json::Value| (value.as_f64().unwrap() * 1e9).round() as i64;
         let sum: i64 = shares.iter().map(|share| nanos(&share["hourlyUsd"])).sum();
         let idle = nanos(&split["idle"]["hourlyUsd"]);
         assert!(sum > 0 && idle > 0, "{split}");

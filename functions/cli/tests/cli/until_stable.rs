@@ -1,6 +1,6 @@
 //! `outrigger plan --until-stable` and `outrigger audit`, over the dumps among the examples.
 
-use crate::support::{Run, SHOP, WRONG_OPERATOR, Workspace};
+use crate::support::{Run, SHOP, WRONG_OPERATOR, Workspace, nanos};
 
 const KARPENTER: &str = include_str!("../../examples/karpenter.yaml");
 const NODE_GROUPS: &str = include_str!("../../examples/node-groups.yaml");
@@ -43,7 +43,6 @@ fn scripts_get_the_same_figures_and_they_add_up() {
     let document = workspace().run(&line).json();
     assert_eq!(document["kind"], "PlanUntilStable");
     assert_eq!(document["isStable"], true);
-    let nanos = |value: &serde_json::Value| (value.as_f64().unwrap() * 1e9).round() as i64;
     let saved = nanos(&document["savingsHourlyUsd"]);
     let [from, to] = ["from", "to"].map(|side| nanos(&document[side]["hourlyUsd"]));
     assert!(saved > 0);

@@ -25,7 +25,7 @@ pub use candidates::is_spot_forbidden;
 
 /// Plans that are carried out one after the other at most. What a cluster comes to beyond that is
 /// not counted.
-const ROUNDS_MAX: usize = 24;
+const ROUNDS_MAX: usize = 16;
 /// Of the members of one kind, as many are planned without one by one; the others together.
 const SINGLE_MAX: usize = 12;
 /// From this many members on, all of a kind are left out first: where that saves nothing, none
