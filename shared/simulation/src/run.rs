@@ -33,10 +33,10 @@ use crate::report::{Cost, ExpectationOutcome, Moment, Report, View};
 use crate::scenario::{
     CatalogChoice, Expectation, Expected, PriceBound, Scenario, ScenarioError, Step,
 };
-use crate::stable::StableRun;
 use crate::world::{World, WorldOptions};
 use clockwork::Clockwork;
 use needed::Stretches;
+pub(crate) use stable::RestedRun;
 
 /// Runs a scenario to its end with the real decisions. Of one with variants that is what they have
 /// in common: see [`Scenario::in_variant`].
@@ -67,11 +67,11 @@ pub(crate) fn run_until_stable(
     scenario: Scenario,
     settings: &Settings,
     passed: &dyn Fn(SignedDuration),
-) -> Result<StableRun, ScenarioError> {
+) -> Result<RestedRun, ScenarioError> {
     let mut simulation = Simulation::new(scenario, settings, Core::standard())?;
     simulation.world.change().agenda.keep_steps_of(stable::STEP);
     let rest = simulation.run_until_stable(passed)?;
-    Ok(simulation.into_stable_run(&rest))
+    Ok(simulation.into_rested_run(&rest))
 }
 
 fn run_through(

@@ -17,7 +17,7 @@ use domain::{SignedDuration, Text, Timestamp};
 
 use crate::ec2::{Ec2Behaviour, Faults};
 use crate::report::{Happening, Report};
-use crate::run::run_until_stable;
+use crate::run::{RestedRun, run_until_stable};
 use crate::scenario::{
     Action, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange, Step,
 };
@@ -108,7 +108,7 @@ pub fn until_stable(
         variants: Vec::new(),
         warnings: Vec::new(),
     };
-    let mut run = run_until_stable(scenario, &settings, passed)?;
-    run.owners = owners;
-    Ok(run)
+    let RestedRun { report, is_stable, last_change, end } =
+        run_until_stable(scenario, &settings, passed)?;
+    Ok(StableRun { report, is_stable, last_change, end, owners })
 }

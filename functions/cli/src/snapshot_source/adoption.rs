@@ -25,7 +25,7 @@ use domain::taint::Taint;
 use super::node_classes::default_node_class;
 use crate::view::pod_names::counted;
 
-/// Labels by which groups of nodes are told apart, the first that a node has.
+/// Labels that name a group of nodes, the first that a node has counts.
 const GROUPS: [&str; 4] = [
     "eks.amazonaws.com/nodegroup",
     "alpha.eksctl.io/nodegroup-name",
@@ -308,7 +308,7 @@ fn assumed(
     (pool, note)
 }
 
-/// Labels that all nodes of a group have and that are not told by what the node is.
+/// Labels that all nodes of a group have and that do not follow from what the node is.
 fn common_labels(nodes: &[Node]) -> Labels {
     let mut common = nodes.first().map(|node| node.labels.clone()).unwrap_or_default();
     for node in nodes {

@@ -3,8 +3,8 @@
 //! Nothing has changed for a while, and nothing is under way: then it is asked what disruption
 //! would propose once time alone makes a difference, as `consolidateAfter` passes, pods and nodes
 //! come of age, and windows of budgets open and close. Where it would propose something, the run
-//! goes on at that moment; else the cluster is stable. The minutes in between, in which every run of
-//! a function finds what the last one found, are left out.
+//! goes on at that moment; else the cluster is stable. The minutes in between, in which every run
+//! of a function finds what the last one found, are left out.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +18,8 @@ use jiff::tz::TimeZone;
 
 use super::Simulation;
 use crate::ports::listing_of;
-use crate::report::Happening;
+use crate::report::{Happening, Report};
 use crate::scenario::ScenarioError;
-use crate::stable::{Owners, StableRun};
 use crate::world::World;
 
 /// Pods start and stop, and nodes boot, in steps of this: a drain of hundreds of pods then takes a
@@ -39,6 +38,17 @@ const SKIPPED_MIN: SignedDuration = SignedDuration::from_mins(5);
 /// Windows of one budget that are looked at: they open and close more often only where they last
 /// for minutes.
 const WINDOWS_MAX: usize = 24;
+
+/// A run that came to rest, or was given up.
+pub(crate) struct RestedRun {
+    pub(crate) report: Report,
+    /// Whether it came to rest.
+    pub(crate) is_stable: bool,
+    /// When something changed last.
+    pub(crate) last_change: Timestamp,
+    /// The cluster at the end.
+    pub(crate) end: ClusterSnapshot,
+}
 
 /// How a run came to rest.
 pub(super) struct Rest {
@@ -129,12 +139,11 @@ impl Simulation {
         snapshot(&state, self.clockwork.settings())
     }
 
-    pub(super) fn into_stable_run(self, rest: &Rest) -> StableRun {
+    pub(super) fn into_rested_run(self, rest: &Rest) -> RestedRun {
         let Rest { is_stable, last_change } = *rest;
         let now = self.world.read().now();
         let end = self.snapshot_at(now);
-        let owners = Owners::default();
-        StableRun { is_stable, last_change, end, owners, report: self.into_report() }
+        RestedRun { is_stable, last_change, end, report: self.into_report() }
     }
 }
 

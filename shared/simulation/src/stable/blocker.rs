@@ -7,6 +7,7 @@
 //! replaced one by one, but their pods are planned anew, with spot and without.
 
 mod candidates;
+mod pods;
 mod without;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

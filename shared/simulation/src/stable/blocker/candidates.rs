@@ -7,15 +7,15 @@ use domain::instance_type::CapacityType;
 use domain::label;
 use domain::node_pool::{ConsolidationPolicy, NeverOr, NodePool};
 use domain::pdb::CountOrPercent;
-use domain::pod::{ObjectKey, OwnerKind, Pod, WhenUnsatisfiable};
+use domain::pod::{OwnerKind, Pod};
 use domain::reason::DisruptionReason;
 use domain::requirement::Requirements;
 use domain::resource::{CPU, MEMORY, Resources};
 use domain::snapshot::ClusterSnapshot;
 
+use super::pods::{is_spread_over_zones, owner_of};
 use super::{Blocker, Kind};
 use crate::stable::Owners;
-use crate::workload::POD_TEMPLATE_HASH;
 
 /// Everything that may hold back, by kind and name.
 pub(super) fn candidates(snapshot: &ClusterSnapshot, owners: &Owners) -> Vec<Blocker> {
@@ -107,43 +107,6 @@ fn by_owner(
     }
     let blocker = |(owner, nodes): (Text, BTreeSet<&Text>)| Blocker::of(kind, owner, nodes.len());
     nodes.into_iter().map(blocker).collect()
-}
-
-/// What owns a pod, as users name it: the Deployment rather than its ReplicaSet.
-pub(super) fn owner_of(pod: &Pod, owners: &Owners) -> Text {
-    let namespace = &pod.key.namespace;
-    let Some(owner) = &pod.owner else { return format!("pod {}", pod.key).into() };
-    if let Some(known) = owners.of(&ObjectKey::new(namespace.clone(), owner.name.clone())) {
-        return known.clone();
-    }
-    let kind = match owner.kind {
-        OwnerKind::DaemonSet => "DaemonSet",
-        OwnerKind::Deployment => "Deployment",
-        OwnerKind::ReplicaSet => "ReplicaSet",
-        OwnerKind::StatefulSet => "StatefulSet",
-        OwnerKind::Job => "Job",
-        OwnerKind::Node | OwnerKind::Other => return format!("pod {}", pod.key).into(),
-    };
-    let hash = pod.labels.get(POD_TEMPLATE_HASH).map(|own| &**own);
-    let is_of_deployment = |name: &str, last: &str| {
-        owner.kind == OwnerKind::ReplicaSet
-            && (hash == Some(last)
-                || owners.has_deployment(&ObjectKey::new(namespace.clone(), name)))
-    };
-    match owner.name.rsplit_once('-') {
-        Some((name, last)) if is_of_deployment(name, last) => {
-            format!("Deployment {namespace}/{name}").into()
-        }
-        _ => format!("{kind} {namespace}/{}", owner.name).into(),
-    }
-}
-
-/// Whether a constraint that must hold spreads a pod over zones.
-pub(super) fn is_spread_over_zones(pod: &Pod) -> bool {
-    pod.spec.topology_spread.iter().any(|own| {
-        &*own.topology_key == label::ZONE
-            && own.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule
-    })
 }
 
 fn nodes(snapshot: &ClusterSnapshot) -> Vec<Blocker> {

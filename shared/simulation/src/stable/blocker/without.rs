@@ -13,7 +13,7 @@ use domain::pod::{OwnerKind, Pod, PodPhase, PodSpec, WhenUnsatisfiable};
 use domain::requirement::Requirement;
 use domain::snapshot::ClusterSnapshot;
 
-use super::candidates::owner_of;
+use super::pods::{is_spread_over_zones, owner_of};
 use super::{Blocker, Kind, key_of, pool_of};
 use crate::stable::Owners;
 
@@ -88,7 +88,7 @@ fn without_spread(snapshot: &mut ClusterSnapshot, is_meant: impl Fn(&Pod) -> boo
     // Pods of one workload share their specification, and still do afterwards.
     let mut known: Vec<(Arc<PodSpec>, Arc<PodSpec>)> = Vec::new();
     for pod in &mut snapshot.objects.pods {
-        if !super::candidates::is_spread_over_zones(pod) || !is_meant(pod) {
+        if !is_spread_over_zones(pod) || !is_meant(pod) {
             continue;
         }
         if let Some((_, spec)) = known.iter().find(|(own, _)| Arc::ptr_eq(own, &pod.spec)) {
