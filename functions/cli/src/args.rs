@@ -1,12 +1,15 @@
 //! The command line as users type it. What a flag means is decided where it is used.
 
+pub(crate) mod audit;
 pub(crate) mod controls;
 pub(crate) mod diff;
 pub(crate) mod schema;
 pub(crate) mod shell;
+pub(crate) mod split;
 
 use std::path::PathBuf;
 
+use audit::AuditArgs;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use controls::{EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, UninstallArgs};
 use diff::DiffArgs;
@@ -14,6 +17,7 @@ use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
 use schema::SchemaArgs;
 use shell::{CompletionsArgs, ManArgs};
+use split::SplitBy;
 
 /// How to save what a plan depends on. Lines wrap at spaces: the command stays whole, and can be
 /// copied, as its second line has none.
@@ -71,6 +75,9 @@ pub(crate) enum Command {
     /// Show what one tick would do: what is launched, what is disrupted, what has no place, and why
     #[command(after_help = EVERYTHING)]
     Plan(PlanArgs),
+    /// Show what a cluster of Karpenter or of node groups would cost, the moves, and what blocks
+    #[command(after_help = EVERYTHING)]
+    Audit(AuditArgs),
     /// Run a scenario through simulated time, over a cluster and a cloud in memory
     Simulate(SimulateArgs),
     /// Give every reason behind one decision
@@ -124,6 +131,10 @@ pub(crate) struct PlanArgs {
     /// Exit with status 1 when a pod has no place too, as for a plan that breaks a rule
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Tick on in simulated time until nothing changes: what that saves, in which steps, and what
+    /// holds more back
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) until_stable: bool,
 }
 
 /// `outrigger explain`.
@@ -177,6 +188,9 @@ pub(crate) struct TopArgs {
     /// The region whose prices count; the nodes say it without it
     #[arg(long, value_name = "NAME")]
     pub(crate) region: Option<String>,
+    /// Split the cost by what pods request: namespace, nodepool, or label:KEY
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) by: Option<SplitBy>,
     /// The moment to tell ages at; the wall clock without it
     #[arg(long, value_name = "RFC3339")]
     pub(crate) now: Option<Timestamp>,

@@ -15,6 +15,7 @@ pub(crate) mod schema;
 pub(crate) mod shell;
 pub(crate) mod simulate;
 pub(crate) mod top;
+pub(crate) mod until_stable;
 mod write_back;
 
 pub(crate) use error::CommandError;

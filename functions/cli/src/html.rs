@@ -7,3 +7,4 @@ pub(crate) mod node_table;
 pub(crate) mod page;
 pub(crate) mod plan;
 pub(crate) mod simulation;
+pub(crate) mod until_stable;

@@ -57,7 +57,11 @@ fn arguments() -> Arguments {
 fn run(command: Option<Command>) -> Result<Status, CommandError> {
     match command {
         None => commands::simulate::quick_start(),
+        Some(Command::Plan(args)) if args.until_stable => {
+            commands::until_stable::plan(&args.source, args.output)
+        }
         Some(Command::Plan(args)) => commands::plan::run(&args),
+        Some(Command::Audit(args)) => commands::until_stable::audit(&args),
         Some(Command::Simulate(args)) => commands::simulate::run(&args),
         Some(Command::Explain(args)) => commands::explain::run(&args),
         Some(Command::Catalog(args)) => commands::catalog::run(&args),

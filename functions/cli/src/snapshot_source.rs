@@ -1,5 +1,6 @@
 //! Where a snapshot to plan on comes from: files, or the live cluster of a kubeconfig.
 
+mod adoption;
 #[cfg(feature = "live")]
 mod catalog_cache;
 mod error;
@@ -13,6 +14,7 @@ mod node_classes;
 mod region;
 mod source;
 
+pub(crate) use adoption::adopt;
 pub(crate) use error::SnapshotError;
 pub(crate) use files::{of_objects, print_problems};
 pub(crate) use instance_types::{Chosen, catalog_file, check_region, embedded};

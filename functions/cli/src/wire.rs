@@ -18,6 +18,7 @@ pub(crate) mod schema;
 pub(crate) mod simulation;
 mod timeline;
 pub(crate) mod top;
+pub(crate) mod until_stable;
 mod word;
 
 use std::collections::BTreeMap;

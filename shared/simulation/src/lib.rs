@@ -16,6 +16,7 @@ mod run;
 pub mod scenario;
 pub mod scheduler;
 pub mod seed;
+pub mod stable;
 pub mod store;
 #[cfg(test)]
 mod testing;

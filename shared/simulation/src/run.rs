@@ -15,6 +15,7 @@ mod needed;
 mod process;
 mod quiet;
 mod record;
+mod stable;
 mod view;
 
 use std::cell::Cell;
@@ -35,6 +36,7 @@ use crate::scenario::{
 use crate::world::{World, WorldOptions};
 use clockwork::Clockwork;
 use needed::Stretches;
+pub(crate) use stable::RestedRun;
 
 /// Runs a scenario to its end with the real decisions. Of one with variants that is what they have
 /// in common: see [`Scenario::in_variant`].
@@ -60,49 +62,68 @@ pub fn run_watched(
     run_through(scenario, settings, Core::standard(), passed)
 }
 
+/// Runs a scenario until nothing changes any more, or to its end.
+pub(crate) fn run_until_stable(
+    scenario: Scenario,
+    settings: &Settings,
+    passed: &dyn Fn(SignedDuration),
+) -> Result<RestedRun, ScenarioError> {
+    let mut simulation = Simulation::new(scenario, settings, Core::standard())?;
+    simulation.world.change().agenda.keep_steps_of(stable::STEP);
+    let rest = simulation.run_until_stable(passed)?;
+    Ok(simulation.into_rested_run(&rest))
+}
+
 fn run_through(
     scenario: Scenario,
     settings: &Settings,
     core: Core,
     passed: &dyn Fn(SignedDuration),
 ) -> Result<Report, ScenarioError> {
-    check_marks(&scenario)?;
-    let settings = scenario.settings.applied_to(settings);
-    let supply = match &scenario.catalog {
-        CatalogChoice::Given(types) => Supply::Fixed((**types).clone()),
-        CatalogChoice::Region(region) => {
-            let options = CatalogOptions::of(region);
-            Supply::Catalog(Box::new(catalog::embedded_in(region)?), Box::new(options))
-        }
-    };
-    let options = WorldOptions {
-        scoring: scenario.scoring,
-        faults: scenario.faults,
-        ec2: scenario.ec2,
-        every_run: scenario.every_run,
-        job_duration: scenario.job_duration,
-        boot: scenario.boot,
-        pod_stop: scenario.pod_stop,
-        ..WorldOptions::new(scenario.seed, scenario.start)
-    };
-    let world = SharedWorld::new(World::new(options, supply));
-    let clockwork = Clockwork::new(&world, settings, core, scenario.provisioning, scenario.start);
-    let wants_bound = |own: &Expectation| own.what.is_of_bound();
-    let stretches =
-        scenario.expectations.iter().any(wants_bound).then(|| Stretches::since(scenario.start));
-    let mut simulation = Simulation {
-        end: scenario.start + scenario.duration,
-        scenario,
-        world,
-        clockwork,
-        views: Views::default(),
-        marks: BTreeMap::new(),
-        outcomes: Vec::new(),
-        percent_of_bound: Cell::new(None),
-        stretches,
-    };
+    let mut simulation = Simulation::new(scenario, settings, core)?;
     simulation.run(passed)?;
     Ok(simulation.into_report())
+}
+
+impl Simulation {
+    fn new(scenario: Scenario, settings: &Settings, core: Core) -> Result<Self, ScenarioError> {
+        check_marks(&scenario)?;
+        let settings = scenario.settings.applied_to(settings);
+        let supply = match &scenario.catalog {
+            CatalogChoice::Given(types) => Supply::Fixed((**types).clone()),
+            CatalogChoice::Region(region) => {
+                let options = CatalogOptions::of(region);
+                Supply::Catalog(Box::new(catalog::embedded_in(region)?), Box::new(options))
+            }
+        };
+        let options = WorldOptions {
+            scoring: scenario.scoring,
+            faults: scenario.faults,
+            ec2: scenario.ec2,
+            every_run: scenario.every_run,
+            job_duration: scenario.job_duration,
+            boot: scenario.boot,
+            pod_stop: scenario.pod_stop,
+            ..WorldOptions::new(scenario.seed, scenario.start)
+        };
+        let world = SharedWorld::new(World::new(options, supply));
+        let clockwork =
+            Clockwork::new(&world, settings, core, scenario.provisioning, scenario.start);
+        let wants_bound = |own: &Expectation| own.what.is_of_bound();
+        let stretches =
+            scenario.expectations.iter().any(wants_bound).then(|| Stretches::since(scenario.start));
+        Ok(Self {
+            end: scenario.start + scenario.duration,
+            scenario,
+            world,
+            clockwork,
+            views: Views::default(),
+            marks: BTreeMap::new(),
+            outcomes: Vec::new(),
+            percent_of_bound: Cell::new(None),
+            stretches,
+        })
+    }
 }
 
 /// A mark that is never set would make an expectation hold or fail by accident.

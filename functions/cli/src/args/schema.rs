@@ -39,6 +39,8 @@ pub(crate) enum DocumentKind {
     Diff,
     /// The nodes of a cluster, what they hold and what they cost
     ClusterUse,
+    /// What comes of a cluster until nothing changes, and what holds savings back
+    PlanUntilStable,
 }
 
 impl DocumentKind {
@@ -58,6 +60,7 @@ impl DocumentKind {
             Self::SimulationComparison => "outrigger simulate SCENARIO -o json, with variants",
             Self::Diff => "outrigger diff OLD NEW -f FILE -o json",
             Self::ClusterUse => "outrigger top -o json",
+            Self::PlanUntilStable => "outrigger plan --until-stable -f FILE -o json",
         }
     }
 }

@@ -8,9 +8,10 @@ use crate::snapshot_source::{self, LoadedSnapshot, SnapshotSource};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::cluster_use::ClusterUse;
+use crate::view::cost_split::CostSplit;
 use crate::wire::basis::{self, BasisDocument, BasisOptions};
 use crate::wire::json;
-use crate::wire::top::TopDocument;
+use crate::wire::top::{Remarks, TopDocument};
 use crate::{console, text};
 
 /// Loads the snapshot and renders its nodes.
@@ -29,13 +30,17 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
     let LoadedSnapshot { snapshot, is_catalog_fetched, warnings, errors, has_bad_input, .. } =
         loaded;
     let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
+    let split = args.by.clone().map(|by| CostSplit::of(&snapshot, &cluster_use.rows, by));
     let output = match args.output {
-        TopFormat::Text => text::top::top(&cluster_use, &prices, Canvas::of_stdout()),
+        TopFormat::Text => {
+            text::top::top(&cluster_use, split.as_ref(), &prices, Canvas::of_stdout())
+        }
         TopFormat::Json => {
             let catalog = basis::catalog(args.catalog.as_deref(), is_catalog_fetched);
             let options = BasisOptions { cluster: None, catalog };
             let basis = BasisDocument::new(snapshot.now, &prices, options);
-            json(&TopDocument::new(&cluster_use, basis, warnings, errors))?
+            let remarks = Remarks { basis, warnings, errors };
+            json(&TopDocument::new(&cluster_use, split.as_ref(), remarks))?
         }
     };
     console::write(&output)?;

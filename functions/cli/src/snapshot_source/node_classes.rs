@@ -64,7 +64,7 @@ fn missing_node_classes(objects: &Objects) -> BTreeMap<Text, Location> {
 }
 
 /// An EC2NodeClass of which only the name is known: Amazon Linux 2023, all else at its default.
-fn default_node_class(name: Text) -> Ec2NodeClass {
+pub(super) fn default_node_class(name: Text) -> Ec2NodeClass {
     Ec2NodeClass {
         name,
         uid: "".into(),

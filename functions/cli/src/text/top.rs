@@ -1,18 +1,25 @@
-//! The nodes of a cluster for people: sums first, then a row a node.
+//! The nodes of a cluster for people: sums first, then a row a node, or a row a group of pods.
 
 use domain::resource::{CPU, MEMORY, RoundedAmount};
 
 use crate::terminal::Canvas;
+use crate::text::cost_split::cost_split;
 use crate::text::node_table::node_table;
 use crate::text::page::Page;
 use crate::view::cluster_use::ClusterUse;
+use crate::view::cost_split::CostSplit;
 use crate::view::money::Monthly;
 use crate::view::node_row::{self, Usage};
 use crate::view::pod_names::counted;
 use crate::view::pricing::PriceNote;
 
 /// The whole page.
-pub(crate) fn top(cluster_use: &ClusterUse, prices: &PriceNote, canvas: Canvas) -> String {
+pub(crate) fn top(
+    cluster_use: &ClusterUse,
+    split: Option<&CostSplit>,
+    prices: &PriceNote,
+    canvas: Canvas,
+) -> String {
     let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type } =
         cluster_use;
     let mut page = Page::new(canvas);
@@ -40,7 +47,10 @@ pub(crate) fn top(cluster_use: &ClusterUse, prices: &PriceNote, canvas: Canvas) 
     }
     page.faint(format!("  {prices}"));
     page.line("");
-    page.line(node_table(rows, canvas));
+    match split {
+        Some(split) => page.line(cost_split(split, *price, canvas)),
+        None => page.line(node_table(rows, canvas)),
+    }
     page.into_text()
 }
 
@@ -60,7 +70,7 @@ mod tests {
     #[test]
     fn sums_come_before_the_rows() {
         let cluster_use = ClusterUse::of(&testing::snapshot(), &Plan::default());
-        let page = top(&cluster_use, &testing::price_note(), Canvas::PLAIN);
+        let page = top(&cluster_use, None, &testing::price_note(), Canvas::PLAIN);
         let mut lines = page.lines();
         assert!(lines.next().unwrap().starts_with("NODES  "), "{page}");
         assert!(page.contains(" a month\n") && page.contains("NODE "), "{page}");
@@ -72,8 +82,12 @@ mod tests {
     #[test]
     fn a_cluster_without_nodes_has_one_line() {
         let empty = domain::snapshot::ClusterSnapshot::empty(testing::now());
-        let page =
-            top(&ClusterUse::of(&empty, &Plan::default()), &testing::price_note(), Canvas::PLAIN);
+        let page = top(
+            &ClusterUse::of(&empty, &Plan::default()),
+            None,
+            &testing::price_note(),
+            Canvas::PLAIN,
+        );
         assert_eq!(page, "NODES  there is none: nothing to pay for\n");
     }
 }

@@ -5,6 +5,7 @@
 //! in the schemas, and stand in `docs/json.md`.
 
 mod blocked;
+mod blocker;
 mod disruption;
 mod drift;
 mod filter;
@@ -16,6 +17,7 @@ mod unschedulable;
 mod violation;
 
 pub(super) use blocked::BlockedCode;
+pub(super) use blocker::BlockerCode;
 pub(super) use disruption::DisruptionCode;
 pub(super) use drift::DriftCode;
 pub(super) use filter::FilterCode;

@@ -15,6 +15,7 @@ use super::explanation::{NodeDocument, PodDocument};
 use super::plan::PlanDocument;
 use super::simulation::SimulationDocument;
 use super::top::TopDocument;
+use super::until_stable::UntilStableDocument;
 use crate::args::schema::DocumentKind;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub(crate) fn of(kind: DocumentKind) -> Schema {
         DocumentKind::SimulationComparison => of_printed::<ComparisonDocument>(),
         DocumentKind::Diff => of_printed::<DiffDocument>(),
         DocumentKind::ClusterUse => of_printed::<TopDocument>(),
+        DocumentKind::PlanUntilStable => of_printed::<UntilStableDocument>(),
     }
 }
 

@@ -22,4 +22,5 @@ mod shell;
 mod simulate;
 mod support;
 mod top;
+mod until_stable;
 mod usage;

@@ -125,6 +125,12 @@ pub(crate) fn schema(kind: &str) -> String {
         .unwrap_or_else(|error| panic!("{kind} has no schema: {error}"))
 }
 
+/// Dollars of a document in billionths.
+#[track_caller]
+pub(crate) fn nanos(dollars: &serde_json::Value) -> i64 {
+    domain::money::UsdPerHour::from_f64(dollars.as_f64().unwrap()).unwrap().nanos()
+}
+
 /// A folder of files to run the binary in.
 pub(crate) struct Workspace {
     folder: tempfile::TempDir,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::Workspace;
+use crate::support::{Workspace, nanos};
 
 /// Two nodes, one of a type that no catalogue prices; a pod on the first, a pod that waits.
 const CLUSTER: &str = "\
@@ -174,4 +174,40 @@ fn nodes_of_fargate_are_priced_by_the_size_of_their_pods() {
     assert_eq!(plan["totals"]["hourlyUsdAfter"], document["totals"]["hourlyUsd"]);
     let node = workspace.run("explain node fargate-one -f cluster.yaml").out;
     assert!(node.contains("fargate ") && node.contains("$0.0138"), "{node}");
+}
+
+#[test]
+fn cost_is_split_by_what_pods_request_and_adds_up_to_the_billionth() {
+    let pods = "\
+apiVersion: v1
+kind: Pod
+metadata: {name: api-0, namespace: shop, labels: {team: checkout}}
+spec:
+  nodeName: one
+  containers: [{name: api, resources: {requests: {cpu: 333m, memory: 777Mi}}}]
+status: {phase: Running}
+";
+    let workspace = Workspace::with(&[("cluster.yaml", CLUSTER), ("pods.yaml", pods)]);
+    let top = TOP.replace("cluster.yaml", "cluster.yaml pods.yaml");
+    for (by, names) in [
+        ("namespace", [json!("default"), json!("shop")].as_slice()),
+        ("nodepool", &[json!("default")]),
+        ("label:team", &[json!(null), json!("checkout")]),
+    ] {
+        let document = workspace.run(&format!("{top} --by {by} -o json")).json();
+        let split = &document["split"];
+        assert_eq!(split["by"], by);
+        let shares = split["shares"].as_array().unwrap();
+        let found: Vec<_> = shares.iter().map(|share| share["name"].clone()).collect();
+        assert_eq!(found, names, "{by}");
+        let sum: i64 = shares.iter().map(|share| nanos(&share["hourlyUsd"])).sum();
+        let idle = nanos(&split["idle"]["hourlyUsd"]);
+        assert!(sum > 0 && idle > 0, "{split}");
+        assert_eq!(sum + idle, nanos(&document["totals"]["hourlyUsd"]), "{by}");
+    }
+    let text = workspace.run(&format!("{top} --by namespace")).out;
+    assert!(text.contains(" NAMESPACE ") && text.contains(" idle "), "{text}");
+    let wrong = workspace.run(&format!("{top} --by pod"));
+    assert_eq!(wrong.status, 2, "{wrong:?}");
+    assert!(wrong.err.contains("namespace, nodepool, label:KEY"), "{wrong:?}");
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use domain::Timestamp;
 use domain::instance_type::InstanceTypes;
+use domain::money::UsdPerHour;
 use domain::plan::Plan;
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
@@ -15,14 +16,17 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::*;
+use crate::args::split::SplitBy;
 use crate::testing;
 use crate::view::cluster_use::ClusterUse;
 use crate::view::comparison::VariantRun;
+use crate::view::cost_split::CostSplit;
 use crate::view::pricing::{PriceNote, SaidBy};
 use crate::wire::basis::{BasisDocument, BasisOptions};
 use crate::wire::explanation;
 use crate::wire::plan::Remarks;
 use crate::wire::simulation::RunOptions;
+use crate::wire::top;
 
 const UPDATE: &str = "run `cargo run -- schema --write docs/schemas`";
 
@@ -196,6 +200,12 @@ fn plan_document(snapshot: &ClusterSnapshot, plan: &Plan) -> PlanDocument {
     PlanDocument::new(snapshot, plan, remarks)
 }
 
+fn top_document(snapshot: &ClusterSnapshot, cluster_use: &ClusterUse) -> TopDocument {
+    let split = CostSplit::of(snapshot, &cluster_use.rows, SplitBy::NodePool);
+    let remarks = top::Remarks { basis: basis(snapshot), warnings: Vec::new(), errors: Vec::new() };
+    TopDocument::new(cluster_use, Some(&split), remarks)
+}
+
 fn basis(snapshot: &ClusterSnapshot) -> BasisDocument {
     BasisDocument::new(snapshot.now, &prices(snapshot), BasisOptions::default())
 }
@@ -253,11 +263,11 @@ fn documents_of_every_conformance_scenario_are_valid() {
         let plan = planning::plan(&snapshot);
         assert_valid(&plans, plan_document(&snapshot, &plan), &name);
         let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
-        assert_valid(
-            &uses,
-            TopDocument::new(&cluster_use, basis(&snapshot), Vec::new(), Vec::new()),
-            &name,
-        );
+        let split = CostSplit::of(&snapshot, &cluster_use.rows, SplitBy::Namespace);
+        let split: UsdPerHour =
+            split.shares.iter().map(|share| share.price).sum::<UsdPerHour>() + split.idle;
+        assert_eq!(split, cluster_use.price, "{name}");
+        assert_valid(&uses, top_document(&snapshot, &cluster_use), &name);
         // Each explanation plans once more: one of each sort is enough.
         let unschedulable = plan.unschedulable.first().map(|waiting| &waiting.pod);
         let pods_explained =

@@ -1,0 +1,68 @@
+//! What comes of a cluster until nothing changes, as a page.
+
+use maud::{Markup, html};
+
+use crate::html::node_table::node_table;
+use crate::html::page::{figure, page};
+use crate::text::age::exact;
+use crate::text::until_stable::side_line;
+use crate::view::money::Monthly;
+use crate::view::pricing::PriceNote;
+use crate::view::until_stable::{CameRow, StepRow, UntilStable, sentence};
+
+/// The whole answer; `cluster` is its name, where one was given.
+pub(crate) fn until_stable(own: &UntilStable, prices: &PriceNote, cluster: Option<&str>) -> String {
+    let title = cluster.map_or_else(
+        || "Until nothing changes".to_owned(),
+        |name| format!("{name} until nothing changes"),
+    );
+    let body = html! {
+        h1 { (title) }
+        @for assumption in &own.assumptions { p.about { (assumption) } }
+        div.figures {
+            (figure(&Monthly(own.from.price).to_string(), "a month now"))
+            (figure(&Monthly(own.to.price).to_string(), "a month then"))
+            (figure(&exact(own.elapsed), "until the last change"))
+            (figure(&own.evictions.to_string(), "evictions"))
+        }
+        @if !own.is_stable { p.warn { "It had not come to rest when the run was given up." } }
+        p { "Now " (side_line(&own.from)) "." br; "Then " (side_line(&own.to)) "." }
+        p.soft { "Dollars are " (prices) "." }
+        @for violation in &own.violations { p.bad { (violation) } }
+        h2 { "What holds more back" small { "dollars a month" } }
+        div.scroll {
+            table {
+                tbody {
+                    @for cost in &own.blockers.costs {
+                        tr {
+                            td.number.good {
+                                @if cost.is_at_least { "≥ " }
+                                (Monthly(cost.saving))
+                            }
+                            td { (sentence(cost, |name| name)) }
+                        }
+                    }
+                    tr { td.number { "–" } td { (own.blockers.harmless) " others hold nothing back" } }
+                }
+            }
+        }
+        h2 { "Steps" }
+        @for step in &own.steps { (step_card(step)) }
+        h2 { "Nodes then" }
+        (node_table(&own.to.rows))
+    };
+    page(&title, &body)
+}
+
+fn step_card(step: &StepRow) -> Markup {
+    html! {
+        div.card {
+            b { "+" (exact(step.at)) " " (step.why()) }
+            " " (Monthly(step.savings)) " a month saved, " (step.pods) " pods"
+            @if !step.went.is_empty() { p.name { "− " (step.went.join(", ")) } }
+            @for CameRow { instance_type, zone, capacity_type, price, .. } in &step.came {
+                p { "+ " (instance_type) " " (capacity_type) " in " (zone) " at " (price) }
+            }
+        }
+    }
+}

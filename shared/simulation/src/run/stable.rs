@@ -1,0 +1,224 @@
+//! Runs that end where nothing changes any more.
+//!
+//! Nothing has changed for a while, and nothing is under way: then it is asked what disruption
+//! would propose once time alone makes a difference, as `consolidateAfter` passes, pods and nodes
+//! come of age, and windows of budgets open and close. Where it would propose something, the run
+//! goes on at that moment; else the cluster is stable. The minutes in between, in which every run
+//! of a function finds what the last one found, are left out.
+
+use std::collections::BTreeSet;
+
+use controllers::record::claim::{ClaimPhase, ClaimRecord};
+use controllers::steps::snapshot::{ClusterState, snapshot};
+use domain::node_pool::{NeverOr, NodePool};
+use domain::pod::{DoNotDisrupt, Pod};
+use domain::snapshot::ClusterSnapshot;
+use domain::{SignedDuration, Timestamp};
+use jiff::tz::TimeZone;
+
+use super::Simulation;
+use crate::ports::listing_of;
+use crate::report::{Happening, Report};
+use crate::scenario::ScenarioError;
+use crate::world::World;
+
+/// Pods start and stop, and nodes boot, in steps of this: a drain of hundreds of pods then takes a
+/// fraction of the work, and no longer by more than it.
+pub(super) const STEP: SignedDuration = SignedDuration::from_secs(5);
+/// For how long nothing has to change before it is asked whether anything will. Longer than a
+/// function's schedule, its message's delay and a command's validation together.
+const QUIET: SignedDuration = SignedDuration::from_mins(3);
+/// For how long nothing has to change where something is under way, such as a drain that a
+/// PodDisruptionBudget holds: longer than anything takes that takes its course.
+const STUCK: SignedDuration = SignedDuration::from_mins(20);
+/// Ages of pods, claims and changes at which disruption sees them differently, and a little more.
+const AGES: [SignedDuration; 2] = [SignedDuration::from_mins(31), SignedDuration::from_mins(61)];
+/// What is left out at once, at least.
+const SKIPPED_MIN: SignedDuration = SignedDuration::from_mins(5);
+/// Windows of one budget that are looked at: they open and close more often only where they last
+/// for minutes.
+const WINDOWS_MAX: usize = 24;
+
+/// A run that came to rest, or was given up.
+pub(crate) struct RestedRun {
+    pub(crate) report: Report,
+    /// Whether it came to rest.
+    pub(crate) is_stable: bool,
+    /// When something changed last.
+    pub(crate) last_change: Timestamp,
+    /// The cluster at the end.
+    pub(crate) end: ClusterSnapshot,
+}
+
+/// How a run came to rest.
+pub(super) struct Rest {
+    is_stable: bool,
+    last_change: Timestamp,
+}
+
+/// What has changed last, and what was asked since.
+struct Watch {
+    entries: usize,
+    last_change: Timestamp,
+    /// Up to when it was asked what time alone brings.
+    asked: Timestamp,
+    /// Before this moment nothing is asked: something is about to happen.
+    not_before: Timestamp,
+}
+
+impl Simulation {
+    pub(super) fn run_until_stable(
+        &mut self,
+        passed: &dyn Fn(SignedDuration),
+    ) -> Result<Rest, ScenarioError> {
+        let start = self.scenario.start;
+        let mut watch = Watch { entries: 0, last_change: start, asked: start, not_before: start };
+        let mut done = 0;
+        loop {
+            let now = self.world.read().now();
+            passed(now.duration_since(start));
+            while let Some(step) = self.due_step(done, now) {
+                self.act(&step)?;
+                done += 1;
+            }
+            self.clockwork.turn();
+            self.record_views();
+            watch.note(&self.world.read());
+            let last_change = watch.last_change;
+            if now >= self.end {
+                return Ok(Rest { is_stable: false, last_change });
+            }
+            if watch.is_quiet(&self.world.read(), now) {
+                let Some(moment) = self.next_proposal(&mut watch, now) else {
+                    return Ok(Rest { is_stable: true, last_change });
+                };
+                watch.not_before = moment + QUIET;
+                if moment > now + SKIPPED_MIN {
+                    self.world.change().advance_to(moment);
+                    self.clockwork.skip_to(moment);
+                    continue;
+                }
+            }
+            let next = self.next_moment(done, now);
+            self.world.change().advance_to(next);
+        }
+    }
+
+    /// The first moment not asked for yet at which disruption would propose something if nothing
+    /// changed until then.
+    fn next_proposal(&self, watch: &mut Watch, now: Timestamp) -> Option<Timestamp> {
+        let moments: Vec<Timestamp> = {
+            let world = self.world.read();
+            let all = moments(&world, watch.last_change, self.end);
+            all.into_iter().filter(|own| *own > watch.asked).collect()
+        };
+        for moment in moments {
+            watch.asked = moment;
+            let at = moment.max(now);
+            let plan = (self.clockwork.core().propose)(&self.snapshot_at(at));
+            if !plan.disruptions.is_empty() || !plan.awaiting_budget.is_empty() {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// The cluster as the functions would see it at a moment, if nothing changed until then.
+    fn snapshot_at(&self, now: Timestamp) -> ClusterSnapshot {
+        let world = self.world.read();
+        let state = ClusterState {
+            now,
+            seed: 0,
+            listing: listing_of(&world),
+            claims: world.store.claims.all(),
+            commands: world.store.commands.all(),
+            unavailable: Vec::new(),
+            nominations: Vec::new(),
+            instance_types: world.ec2().types().clone(),
+        };
+        snapshot(&state, self.clockwork.settings())
+    }
+
+    pub(super) fn into_rested_run(self, rest: &Rest) -> RestedRun {
+        let Rest { is_stable, last_change } = *rest;
+        let now = self.world.read().now();
+        let end = self.snapshot_at(now);
+        RestedRun { is_stable, last_change, end, report: self.into_report() }
+    }
+}
+
+impl Watch {
+    fn note(&mut self, world: &World) {
+        let entries = world.journal.entries();
+        let is_change = |what: &Happening| {
+            !matches!(what, Happening::Fault(_) | Happening::ControllerFailed { .. })
+        };
+        let new = entries.get(self.entries..).unwrap_or_default();
+        if new.iter().any(|entry| is_change(&entry.what) && !is_given(&entry.what)) {
+            self.last_change = world.now();
+            self.asked = world.now();
+        }
+        self.entries = entries.len();
+    }
+
+    fn is_quiet(&self, world: &World, now: Timestamp) -> bool {
+        let wait = if is_under_way(world) { STUCK } else { QUIET };
+        now >= self.not_before && now.duration_since(self.last_change) >= wait
+    }
+}
+
+/// What is there from the start, or is found out about it, is no change.
+fn is_given(what: &Happening) -> bool {
+    matches!(
+        what,
+        Happening::Applied(_) | Happening::PodsPending(_) | Happening::PodsUnschedulable(_)
+    )
+}
+
+fn is_under_way(world: &World) -> bool {
+    let is_joined = |record: &ClaimRecord| {
+        record.phase() == ClaimPhase::Initialized
+            && record.ending.is_none()
+            && record.claim.deleted.is_none()
+    };
+    world.store.commands.iter().next().is_some()
+        || world.store.has_nominations()
+        || !world.store.claims.iter().all(is_joined)
+        || world.api().list::<Pod>().any(Pod::is_terminating)
+}
+
+/// Moments up to an end at which time alone may make a difference, in order.
+fn moments(world: &World, since: Timestamp, end: Timestamp) -> BTreeSet<Timestamp> {
+    let mut moments: BTreeSet<Timestamp> = AGES.map(|age| since + age).into();
+    moments.insert(since + QUIET);
+    for pool in world.api().list::<NodePool>() {
+        if let NeverOr::After(after) = pool.disruption.consolidate_after {
+            moments.extend(since.checked_add(after + SignedDuration::from_mins(1)));
+        }
+        for window in pool.disruption.budgets.iter().filter_map(|own| own.window.as_ref()) {
+            let mut after = since;
+            for _ in 0..WINDOWS_MAX {
+                let Some(opens) = window.schedule.next_after(after, &TimeZone::UTC) else { break };
+                if opens > end {
+                    break;
+                }
+                let closes = opens.checked_add(window.duration).unwrap_or(opens);
+                moments.extend([opens, closes].map(|own| own + SignedDuration::from_secs(1)));
+                after = opens;
+            }
+            // One that is open from before the run.
+            let before = since.checked_sub(window.duration).ok();
+            let opened = before.and_then(|own| window.schedule.next_after(own, &TimeZone::UTC));
+            let closes = opened.and_then(|own| own.checked_add(window.duration).ok());
+            moments.extend(closes.map(|own| own + SignedDuration::from_secs(1)));
+        }
+    }
+    for pod in world.api().list::<Pod>() {
+        if let (Some(DoNotDisrupt::For(duration)), Some(started)) =
+            (pod.do_not_disrupt, pod.started)
+        {
+            moments.extend(started.checked_add(duration + SignedDuration::from_secs(1)));
+        }
+    }
+    moments.into_iter().filter(|own| *own > since && *own <= end).collect()
+}
