@@ -1,6 +1,7 @@
 //! The command line as users type it. What a flag means is decided where it is used.
 
 pub(crate) mod controls;
+pub(crate) mod recording;
 pub(crate) mod schema;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use controls::{
 };
 use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
+use recording::{RecordArgs, ReplayArgs};
 use schema::SchemaArgs;
 
 /// How to save what a plan depends on. Lines wrap at spaces: the command stays whole, and can be
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Catalog(CatalogArgs),
     /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
     Convert(ConvertArgs),
+    /// Make a recording of what happened in a cluster, to be replayed by `simulate --from`
+    Record(RecordArgs),
     /// Print the JSON schema of a document, or list the documents that commands print as JSON
     Schema(SchemaArgs),
     /// Show the nodes of a live cluster: what they hold, and what they cost
@@ -307,9 +311,9 @@ pub(crate) enum OutputFormat {
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// A scenario file, - for standard input, or the name of a bundled scenario
-    #[arg(required_unless_present = "list")]
+    #[arg(required_unless_present_any = ["list", "from"])]
     pub(crate) scenario: Option<String>,
-    /// List the bundled scenarios
+    /// List the bundled scenarios and recordings
     #[arg(long, conflicts_with = "scenario")]
     pub(crate) list: bool,
     /// Draw everything random from this seed instead of the scenario's
@@ -318,6 +322,8 @@ pub(crate) struct SimulateArgs {
     /// Run one variant of the scenario only, instead of all of them side by side
     #[arg(long, value_name = "NAME", conflicts_with = "list")]
     pub(crate) variant: Option<String>,
+    #[command(flatten)]
+    pub(crate) replay: ReplayArgs,
     /// How to print the run
     #[arg(short, long, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output: OutputFormat,

@@ -16,7 +16,7 @@ mod source;
 pub(crate) use error::SnapshotError;
 pub(crate) use files::print_problems;
 pub(crate) use instance_types::{Chosen, catalog_file, check_region, embedded};
-pub(crate) use node_classes::node_classes;
+pub(crate) use node_classes::{add_missing_node_classes, node_classes};
 pub(crate) use source::{LoadedSnapshot, SnapshotSource};
 
 /// Reads all objects of a source and builds the snapshot.

@@ -15,5 +15,6 @@ pub(crate) mod page;
 pub(crate) mod paint;
 pub(crate) mod plan;
 mod resident;
+pub(crate) mod series;
 pub(crate) mod simulation;
 pub(crate) mod top;

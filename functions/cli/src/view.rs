@@ -9,5 +9,6 @@ pub(crate) mod node_name;
 pub(crate) mod node_row;
 pub(crate) mod pod_names;
 pub(crate) mod pricing;
+pub(crate) mod series;
 pub(crate) mod unschedulable;
 pub(crate) mod virtual_pods;

@@ -12,6 +12,7 @@ mod bound;
 mod clockwork;
 mod judge;
 mod needed;
+mod observer;
 mod process;
 mod quiet;
 mod record;
@@ -27,6 +28,7 @@ use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::ec2::Supply;
+use crate::playback::Playback;
 use crate::ports::SharedWorld;
 use crate::report::{Cost, ExpectationOutcome, Moment, Report, View};
 use crate::scenario::{
@@ -35,6 +37,9 @@ use crate::scenario::{
 use crate::world::{World, WorldOptions};
 use clockwork::Clockwork;
 use needed::Stretches;
+use observer::Observer;
+
+pub use observer::{Recorded, RecordingTerms};
 
 /// Runs a scenario to its end with the real decisions. Of one with variants that is what they have
 /// in common: see [`Scenario::in_variant`].
@@ -60,12 +65,39 @@ pub fn run_watched(
     run_through(scenario, settings, Core::standard(), passed)
 }
 
+/// Like [`run_watched`], and records what happens.
+pub fn run_recorded(
+    scenario: Scenario,
+    settings: &Settings,
+    terms: RecordingTerms,
+    passed: &dyn Fn(SignedDuration),
+) -> Result<Recorded, ScenarioError> {
+    let observer = Observer::new(&scenario, terms);
+    let mut simulation = prepare(scenario, settings, Core::standard())?;
+    simulation.observer = Some(observer);
+    simulation.run(passed)?;
+    let observer = simulation.observer.take();
+    let end = simulation.end;
+    let lines = observer.map_or(Ok(String::new()), |own| own.into_lines(end))?;
+    Ok(Recorded { report: simulation.into_report(), lines })
+}
+
 fn run_through(
     scenario: Scenario,
     settings: &Settings,
     core: Core,
     passed: &dyn Fn(SignedDuration),
 ) -> Result<Report, ScenarioError> {
+    let mut simulation = prepare(scenario, settings, core)?;
+    simulation.run(passed)?;
+    Ok(simulation.into_report())
+}
+
+fn prepare(
+    scenario: Scenario,
+    settings: &Settings,
+    core: Core,
+) -> Result<Simulation, ScenarioError> {
     check_marks(&scenario)?;
     let settings = scenario.settings.applied_to(settings);
     let supply = match &scenario.catalog {
@@ -85,12 +117,15 @@ fn run_through(
         pod_stop: scenario.pod_stop,
         ..WorldOptions::new(scenario.seed, scenario.start)
     };
-    let world = SharedWorld::new(World::new(options, supply));
+    let mut world = World::new(options, supply);
+    let replay = scenario.replay.clone();
+    world.playback = replay.map(|replay| Playback::new(replay, scenario.start));
+    let world = SharedWorld::new(world);
     let clockwork = Clockwork::new(&world, settings, core, scenario.provisioning, scenario.start);
     let wants_bound = |own: &Expectation| own.what.is_of_bound();
     let stretches =
         scenario.expectations.iter().any(wants_bound).then(|| Stretches::since(scenario.start));
-    let mut simulation = Simulation {
+    Ok(Simulation {
         end: scenario.start + scenario.duration,
         scenario,
         world,
@@ -100,9 +135,8 @@ fn run_through(
         outcomes: Vec::new(),
         percent_of_bound: Cell::new(None),
         stretches,
-    };
-    simulation.run(passed)?;
-    Ok(simulation.into_report())
+        observer: None,
+    })
 }
 
 /// A mark that is never set would make an expectation hold or fail by accident.
@@ -138,6 +172,8 @@ struct Simulation {
     percent_of_bound: Cell<Option<u32>>,
     /// Where something is expected of the bound.
     stretches: Option<Stretches>,
+    /// Where what happens is recorded.
+    observer: Option<Observer>,
 }
 
 /// The views that the report shows.
@@ -158,7 +194,11 @@ impl Simulation {
                 self.act(&step)?;
                 done += 1;
             }
+            self.world.change().wake_playback();
             self.clockwork.turn();
+            if let Some(observer) = &mut self.observer {
+                observer.observe(&self.world.read());
+            }
             self.record_views();
             self.judge(now);
             if now >= self.end {
@@ -188,7 +228,8 @@ impl Simulation {
         let judged = self.scenario.expectations.iter().filter_map(|own| own.at);
         let judged = judged.map(|at| start + at).filter(|at| *at > now).min();
         let due = self.world.read().next_due();
-        [step, judged, due, Some(self.clockwork.next()), Some(self.end)]
+        let replayed = self.world.read().playback.as_ref().and_then(Playback::next_at);
+        [step, judged, due, replayed, Some(self.clockwork.next()), Some(self.end)]
             .into_iter()
             .flatten()
             .min()
@@ -224,6 +265,7 @@ impl Simulation {
             seed: self.scenario.seed,
             started: self.scenario.start,
             ended: world.now(),
+            is_replay: self.scenario.replay.is_some(),
             timeline: world.journal.entries().to_vec(),
             region: world.ec2().types().region.clone(),
             pricing: world.ec2().types().pricing.clone(),

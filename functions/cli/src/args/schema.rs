@@ -35,6 +35,10 @@ pub(crate) enum DocumentKind {
     Simulation,
     /// A scenario run in each of its variants
     SimulationComparison,
+    /// A scenario or a recording run with several seeds
+    SimulationSeries,
+    /// What happened in a cluster: one line of it
+    Recording,
     /// The nodes of a cluster, what they hold and what they cost
     ClusterUse,
 }
@@ -54,6 +58,8 @@ impl DocumentKind {
             Self::InstanceCatalog => "outrigger catalog -o json",
             Self::Simulation => "outrigger simulate SCENARIO -o json",
             Self::SimulationComparison => "outrigger simulate SCENARIO -o json, with variants",
+            Self::SimulationSeries => "outrigger simulate SCENARIO --seeds N -o json",
+            Self::Recording => "outrigger record …, each line",
             Self::ClusterUse => "outrigger top -o json",
         }
     }

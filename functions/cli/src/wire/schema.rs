@@ -12,6 +12,7 @@ use strum::VariantArray as _;
 use super::comparison::ComparisonDocument;
 use super::explanation::{NodeDocument, PodDocument};
 use super::plan::PlanDocument;
+use super::series::SeriesDocument;
 use super::simulation::SimulationDocument;
 use super::top::TopDocument;
 use crate::args::schema::DocumentKind;
@@ -28,6 +29,8 @@ pub(crate) fn of(kind: DocumentKind) -> Schema {
         DocumentKind::InstanceCatalog => of_read::<InstanceCatalog>(),
         DocumentKind::Simulation => of_printed::<SimulationDocument>(),
         DocumentKind::SimulationComparison => of_printed::<ComparisonDocument>(),
+        DocumentKind::SimulationSeries => of_printed::<SeriesDocument>(),
+        DocumentKind::Recording => of_read::<recording::document::Line>(),
         DocumentKind::ClusterUse => of_printed::<TopDocument>(),
     }
 }

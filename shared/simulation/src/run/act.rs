@@ -35,7 +35,11 @@ impl Simulation {
             }
             Action::Delete { target, shown } => {
                 if !world.delete_object(target) {
-                    return Err(not_there(shown.clone()));
+                    if self.scenario.replay.is_none() {
+                        return Err(not_there(shown.clone()));
+                    }
+                    nothing_there(&mut world, "delete", shown);
+                    return Ok(());
                 }
                 world.journal.add(now, Happening::Deleted(shown.clone()));
             }
