@@ -70,7 +70,12 @@ pub(crate) enum Command {
     Catalog(CatalogArgs),
     /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
     Convert(ConvertArgs),
-    /// Make a recording of what happened in a cluster, to be replayed by `simulate --from`
+    /// Make a recording of an audit log or of a trace, to be replayed by `simulate --from`
+    #[command(
+        args_conflicts_with_subcommands = true,
+        subcommand_negates_reqs = true,
+        disable_help_subcommand = true
+    )]
     Record(RecordArgs),
     /// Print the JSON schema of a document, or list the documents that commands print as JSON
     Schema(SchemaArgs),

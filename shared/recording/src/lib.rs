@@ -6,9 +6,10 @@
 //! number, so that a pod's life takes a few hundred bytes.
 //!
 //! A [`Recorder`] writes one from pods, Nodes and NodeClaims as they are seen to change; [`read`]
-//! gives a [`Recording`], and what is wrong with single lines beside it. [`openb`] makes one of a
-//! public trace.
+//! gives a [`Recording`], and what is wrong with single lines beside it. [`audit`] makes one of an
+//! audit log, [`openb`] of a public trace.
 
+pub mod audit;
 pub mod document;
 mod manifest;
 pub mod openb;

@@ -9,7 +9,7 @@
 //! caller names; and a task that requests part of a GPU gets a whole one, since Kubernetes counts
 //! GPUs in units. `gpu_spec` and `qos` are not carried over.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::label::Labels;
@@ -113,18 +113,14 @@ pub fn import(file: &str, csv: &str, cut: &Cut) -> Result<(String, Vec<LineProbl
         return Err(OpenbError::Empty { file: file.to_owned(), from: cut.from, until });
     }
     let header = Header {
-        api_version: String::new(),
-        kind: String::new(),
-        start: String::new(),
         cluster: Some("openb".to_owned()),
         region: cut.region.clone(),
-        kubernetes_version: None,
-        pseudonymised: false,
         about: Some(format!(
             "{ATTRIBUTION}: {:#} from second {from}. Every task is a Job of one pod, GPUs are \
              whole, NodePools are not the trace's",
             cut.length
         )),
+        ..Header::default()
     };
     let mut recorder = Recorder::new(cut.start, header, None);
     for object in &cut.objects {
@@ -196,7 +192,7 @@ impl Task {
 fn tasks(file: &str, csv: &str) -> Result<(Vec<Task>, Vec<LineProblem>), OpenbError> {
     let mut lines = csv.lines().enumerate();
     let names: Vec<&str> = lines.next().map_or("", |(_, line)| line).trim().split(',').collect();
-    let mut columns = HashMap::new();
+    let mut columns = BTreeMap::new();
     for column in COLUMNS {
         let no_column = OpenbError::NoColumn { file: file.to_owned(), column };
         let index = names.iter().position(|name| *name == column).ok_or(no_column)?;
@@ -215,7 +211,7 @@ fn tasks(file: &str, csv: &str) -> Result<(Vec<Task>, Vec<LineProblem>), OpenbEr
     Ok((tasks, problems))
 }
 
-fn task(line: &str, columns: &HashMap<&str, usize>) -> Result<Task, String> {
+fn task(line: &str, columns: &BTreeMap<&str, usize>) -> Result<Task, String> {
     let cells: Vec<&str> = line.trim_end().split(',').collect();
     let cell = |column: &str| columns.get(column).and_then(|index| cells.get(*index)).copied();
     let number = |column: &'static str| -> Result<Option<i64>, String> {

@@ -1,6 +1,6 @@
 //! Reads a recording. A line that is wrong is reported with its number, and costs nothing else.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -71,8 +71,8 @@ pub fn read(file: &str, text: &str) -> Result<ReadRecording, RecordingError> {
             claims: Vec::new(),
             claims_gone: Vec::new(),
         },
-        specs: HashMap::new(),
-        pods: HashMap::new(),
+        specs: BTreeMap::new(),
+        pods: BTreeMap::new(),
         problems: Vec::new(),
         objects: None,
     };
@@ -118,9 +118,9 @@ struct Reading {
     file: Arc<str>,
     start: Timestamp,
     recording: Recording,
-    specs: HashMap<u64, Template>,
+    specs: BTreeMap<u64, Template>,
     /// Pods by id.
-    pods: HashMap<u64, usize>,
+    pods: BTreeMap<u64, usize>,
     problems: Vec<LineProblem>,
     /// Objects of one moment: those of older versions are converted together.
     objects: Option<(i64, Reader)>,
@@ -137,7 +137,7 @@ impl Reading {
             *length = (*length).max(SignedDuration::from_millis(at));
         }
         match fact {
-            Fact::Spec(own) => self.spec(line, own),
+            Fact::Spec(own) => self.spec(line, &own),
             Fact::Pod(own) => self.pod(line, own),
             Fact::Bound(own) => match self.pod_of(line, own.id) {
                 None => {}
@@ -204,7 +204,7 @@ impl Reading {
         self.recording.pods.get_mut(*index)
     }
 
-    fn spec(&mut self, line: usize, own: SpecFact) {
+    fn spec(&mut self, line: usize, own: &SpecFact) {
         let object = json!({
             "apiVersion": "v1",
             "kind": "Pod",

@@ -1,6 +1,6 @@
 //! Writes a recording, line by line, from what is seen to happen.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::label::Labels;
@@ -48,9 +48,9 @@ pub struct Recorder {
     pseudonyms: Option<Pseudonyms>,
     with_uids: bool,
     lines: String,
-    specs: HashMap<SpecKey, u64>,
+    specs: BTreeMap<SpecKey, u64>,
     /// Pods that take room.
-    lives: HashMap<ObjectKey, Life>,
+    lives: BTreeMap<ObjectKey, Life>,
     pods: u64,
     claims: BTreeSet<ObjectKey>,
     /// Nodes of no NodePool, which a replay has too.
@@ -66,8 +66,8 @@ impl Recorder {
             start,
             with_uids: false,
             lines: String::new(),
-            specs: HashMap::new(),
-            lives: HashMap::new(),
+            specs: BTreeMap::new(),
+            lives: BTreeMap::new(),
             pods: 0,
             claims: BTreeSet::new(),
             foreign_nodes: BTreeSet::new(),
@@ -142,6 +142,16 @@ impl Recorder {
             let ran = pod.started.filter(|_| pod.is_terminal());
             self.ended(now, &pod.key, how, ran.map(|started| now.duration_since(started)));
         }
+    }
+
+    /// Takes note that a pod was bound to a node.
+    pub fn bound(&mut self, now: Timestamp, key: &ObjectKey, node: &str) {
+        let at = self.millis(now);
+        let Some(life) = self.lives.get_mut(key).filter(|life| !life.is_bound) else { return };
+        life.is_bound = true;
+        let id = life.id;
+        let node = self.name(node);
+        self.line(&Fact::Bound(BoundFact { at, id, node }));
     }
 
     /// Takes note that a pod is gone.

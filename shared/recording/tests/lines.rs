@@ -1,6 +1,10 @@
 //! What a recorder writes is read back, and a line that is wrong costs nothing else.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be written or read ends the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what cannot be written or read ends the test"
+)]
 
 use domain::pod::{Pod, PodPhase};
 use domain::{SignedDuration, Timestamp};
@@ -91,16 +95,7 @@ fn pod(text: &str) -> Pod {
 }
 
 fn recorder() -> Recorder {
-    let header = Header {
-        api_version: String::new(),
-        kind: String::new(),
-        start: String::new(),
-        cluster: Some("test".to_owned()),
-        region: None,
-        kubernetes_version: None,
-        pseudonymised: false,
-        about: None,
-    };
+    let header = Header { cluster: Some("test".to_owned()), ..Header::default() };
     Recorder::new(start(), header, None)
 }
 

@@ -74,8 +74,19 @@ fn named_file(text: &str) -> Result<NamedFile, String> {
 /// `outrigger record`.
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
+    /// An audit log: JSON Lines of audit.k8s.io/v1 Events; - reads standard input
+    #[arg(short = 'f', long = "filename", value_name = "EVENTS", required = true)]
+    pub(crate) events: Option<PathBuf>,
+    /// The cluster's name, for the header
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// The cluster's region, for the header: a replay has its prices
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+    #[command(flatten)]
+    pub(crate) pseudonyms: PseudonymsArgs,
     #[command(subcommand)]
-    pub(crate) command: RecordCommand,
+    pub(crate) command: Option<RecordCommand>,
 }
 
 /// What a recording is made from.

@@ -49,6 +49,9 @@ pub(crate) enum CommandError {
     /// No pseudonyms can be made.
     #[error(transparent)]
     Pseudonyms(#[from] recording::PseudonymsError),
+    /// An audit log makes no recording.
+    #[error(transparent)]
+    Audit(#[from] recording::audit::AuditError),
     /// A trace makes no recording.
     #[error(transparent)]
     Openb(#[from] recording::openb::OpenbError),

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use domain::Text;
-use manifests::Object;
-use recording::{ReadRecording, Recording};
+use manifests::{Located, Object};
+use recording::{ObjectChange, ReadRecording, Recording};
 use simulation::scenario::{CatalogChoice, Scenario};
 
 use crate::args::SimulateArgs;
 use crate::bundled;
 use crate::commands::replay_error::ReplayError;
 use crate::commands::scenario::{self, SimulateError};
-use crate::snapshot_source::{add_missing_node_classes, catalog_file, print_problems};
+use crate::snapshot_source::{
+    add_missing_node_classes, catalog_file, node_classes, print_problems,
+};
 use crate::{console, input};
 
 /// A recording that was loaded, and whether all of it could be read.
@@ -46,15 +48,23 @@ pub(crate) fn load(wanted: &str) -> Result<Loaded, ReplayError> {
     Ok(Loaded { name, recording, has_problems: !problems.is_empty() })
 }
 
-/// The objects of files, with a default for each EC2NodeClass that is missing; and whether some
-/// could not be read.
-pub(crate) fn objects(files: &[PathBuf]) -> Result<(Vec<Object>, bool), ReplayError> {
+/// The objects of files, with the recorded EC2NodeClasses that they do not name anew, and a default
+/// for each that is missing; and whether some could not be read.
+fn objects(files: &[PathBuf], recording: &Recording) -> Result<(Vec<Object>, bool), ReplayError> {
     if files.is_empty() {
         return Ok((Vec::new(), false));
     }
     let mut read = manifests::read(&input::sources(files)?);
     print_problems(&read);
     let has_problems = !read.errors.is_empty();
+    let given = node_classes(&read);
+    let recorded = recording.objects.iter().filter_map(|own| match &own.change {
+        ObjectChange::Applied(object) => Some(&**object),
+        ObjectChange::Gone { .. } => None,
+    });
+    let is_kept = |object: &&Object| matches!(object, Object::Ec2NodeClass(own) if given.iter().all(|new| new.name != own.name));
+    let kept = recorded.filter(is_kept).cloned();
+    read.objects.extend(kept.map(|value| Located { file: "".into(), line: 0, value }));
     for warning in add_missing_node_classes(&mut read) {
         console::warning(&warning);
     }
@@ -78,7 +88,7 @@ pub(crate) fn scenarios(wanted: &str, args: &SimulateArgs) -> Result<Replays, Si
         let types = catalog_file(path).map_err(|error| ReplayError::Catalog(Box::new(error)))?;
         recorded.catalog = CatalogChoice::Given(Box::new(types));
     }
-    let (given, have_problems) = objects(&args.replay.files)?;
+    let (given, have_problems) = objects(&args.replay.files, &recording)?;
     has_problems |= have_problems;
     recorded = recorded.with_objects(given);
     let with_scenario = |recorded: Scenario| match &args.scenario {
@@ -88,7 +98,7 @@ pub(crate) fn scenarios(wanted: &str, args: &SimulateArgs) -> Result<Replays, Si
     let as_given = if args.replay.files.is_empty() { "as recorded" } else { "as given" };
     let mut cases = vec![(Text::from(as_given), with_scenario(recorded.clone())?)];
     for own in &args.replay.compare {
-        let (objects, have_problems) = objects(std::slice::from_ref(&own.file))?;
+        let (objects, have_problems) = objects(std::slice::from_ref(&own.file), &recording)?;
         has_problems |= have_problems;
         let case = with_scenario(recorded.clone().with_objects(objects))?;
         cases.push((own.name.as_str().into(), case));

@@ -3,15 +3,14 @@
 use comfy_table::{Cell, Color};
 use domain::Text;
 use domain::settings::Settings;
-use recording::Pseudonyms;
 use simulation::report::Report;
 use simulation::scenario::{CatalogChoice, Scenario};
 use simulation::{Recorded, RecordingTerms};
 
-use crate::args::recording::PseudonymsArgs;
 use crate::args::{OutputFormat, SimulateArgs};
 use crate::bundled::{self, Bundled};
 use crate::commands::CommandError;
+use crate::commands::record;
 use crate::commands::replay::{self, Replays};
 use crate::commands::replay_error::ReplayError;
 use crate::commands::scenario::{self, SimulateError};
@@ -26,7 +25,7 @@ use crate::wire::comparison::ComparisonDocument;
 use crate::wire::json;
 use crate::wire::series::SeriesDocument;
 use crate::wire::simulation::{RunOptions, SimulationDocument};
-use crate::{html, input, text};
+use crate::{html, text};
 
 /// Runs the scenario or replays the recording of the arguments, or lists the bundled ones.
 pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
@@ -89,7 +88,7 @@ fn single(scenario: Scenario, args: &SimulateArgs) -> Result<Status, CommandErro
     let report = match &args.replay.record {
         None => simulate(scenario, &settings)?,
         Some(path) => {
-            let pseudonyms = pseudonyms(&args.replay.pseudonyms)?;
+            let pseudonyms = record::pseudonyms(&args.replay.pseudonyms)?;
             let cluster = args.settings.cluster.clone();
             let terms = RecordingTerms { cluster, pseudonyms };
             let Recorded { report, lines } = simulate_recorded(scenario, &settings, terms)?;
@@ -191,13 +190,6 @@ fn simulate_recorded(
     let passed = |passed| progress.reached(passed, length);
     simulation::run_recorded(scenario, settings, terms, &passed)
         .map_err(|source| SimulateError::Unusable { name, source })
-}
-
-/// What makes pseudonyms, with the key of a file; white space around it is no part of it.
-fn pseudonyms(args: &PseudonymsArgs) -> Result<Option<Pseudonyms>, CommandError> {
-    let Some(path) = &args.pseudonyms else { return Ok(None) };
-    let key = input::text(path)?;
-    Ok(Some(Pseudonyms::new(key.trim().as_bytes())?))
 }
 
 /// The bundled scenarios and recordings, one line each.

@@ -13,6 +13,7 @@ mod import;
 mod live;
 mod overlays;
 mod plan;
+mod recordings;
 mod schema;
 mod simulate;
 mod support;

@@ -86,17 +86,13 @@ impl Observer {
             CatalogChoice::Given(types) => types.region.as_ref().map(ToString::to_string),
         };
         let header = Header {
-            api_version: String::new(),
-            kind: String::new(),
-            start: String::new(),
             cluster: terms.cluster,
             region,
-            kubernetes_version: None,
-            pseudonymised: false,
             about: Some(format!(
                 "recorded from a simulation of the scenario {}, seed {}",
                 scenario.name, scenario.seed
             )),
+            ..Header::default()
         };
         let mut manifests: Vec<_> = scenario.manifests.iter().flat_map(flat).collect();
         manifests.sort_by_key(|(at, _)| *at);

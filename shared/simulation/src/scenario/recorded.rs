@@ -155,15 +155,11 @@ fn stands(object: Object) -> Option<Object> {
 }
 
 fn target(kind: &str, namespace: Option<&Text>, name: &Text) -> Option<DeleteTarget> {
-    match namespace {
-        Some(namespace) => {
-            let (kind, _) = NAMESPACED.iter().find(|(_, word)| *word == kind)?;
-            let key = ObjectKey::new(namespace.clone(), name.clone());
-            Some(DeleteTarget::Namespaced(*kind, key))
-        }
-        None => {
-            let (kind, _) = OF_CLUSTER.iter().find(|(_, word)| *word == kind)?;
-            Some(DeleteTarget::Cluster(*kind, name.clone()))
-        }
+    if let Some(namespace) = namespace {
+        let (kind, _) = NAMESPACED.iter().find(|(_, word)| *word == kind)?;
+        let key = ObjectKey::new(namespace.clone(), name.clone());
+        return Some(DeleteTarget::Namespaced(*kind, key));
     }
+    let (kind, _) = OF_CLUSTER.iter().find(|(_, word)| *word == kind)?;
+    Some(DeleteTarget::Cluster(*kind, name.clone()))
 }

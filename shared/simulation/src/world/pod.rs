@@ -31,13 +31,11 @@ const SUCCESSOR_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 impl World {
     /// How long a pod works before it ends by itself; `None` for one that does not.
     fn work_of(&self, pod: &Pod) -> Option<SignedDuration> {
-        match &self.playback {
-            Some(playback) => playback.work_of(&pod.key),
-            None => {
-                let is_of_job = pod.owner_kind() == Some(OwnerKind::Job);
-                is_of_job.then_some(self.options.job_duration)
-            }
+        if let Some(playback) = &self.playback {
+            return playback.work_of(&pod.key);
         }
+        let is_of_job = pod.owner_kind() == Some(OwnerKind::Job);
+        is_of_job.then_some(self.options.job_duration)
     }
 
     /// Creates a pod with the claims of its volumes.
