@@ -1,6 +1,6 @@
-//! A recording made of an API server's audit log: `audit.k8s.io/v1` Events as JSON Lines, with bodies
-//! (level `RequestResponse`) of pods, their bindings and evictions, and of the other objects that
-//! scheduling depends on.
+//! A recording made of an API server's audit log: `audit.k8s.io/v1` Events as JSON Lines, with
+//! bodies (level `RequestResponse`) of pods, their bindings and evictions, and of the other objects
+//! that scheduling depends on.
 //!
 //! Source: <https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/>.
 

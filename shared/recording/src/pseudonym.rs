@@ -68,7 +68,8 @@ impl Pseudonyms {
     }
 
     /// The pseudonym of a pod. What the owner's controller put behind the owner's name, random
-    /// letters or a number, stays: pods of one owner keep their order, which decides between equals.
+    /// letters or a number, stays: pods of one owner keep their order, which decides between
+    /// equals.
     pub(crate) fn pod_name(&self, owner: Option<&str>, name: &str) -> String {
         let behind = |owner| name.strip_prefix(owner)?.strip_prefix('-');
         let ending = owner.and_then(behind).filter(|ending| ending.len() <= ENDING_MAX);

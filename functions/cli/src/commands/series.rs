@@ -54,7 +54,7 @@ pub(crate) fn run(
     Ok(series)
 }
 
-/// Progress is told in parts of a whole.
+/// Progress is shown in parts of a whole.
 fn seconds(count: usize) -> SignedDuration {
     SignedDuration::from_secs(i64::try_from(count).unwrap_or(i64::MAX))
 }

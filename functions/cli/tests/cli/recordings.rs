@@ -119,3 +119,20 @@ fn a_recording_that_is_not_there_names_the_bundled_ones() {
     assert_eq!(run.status, 2, "{run:?}");
     assert!(run.err.contains("no bundled recording of that name: there is openb"), "{run:?}");
 }
+
+const AUDIT_LOG: &str = r#"{"stage":"ResponseComplete","verb":"create","stageTimestamp":"2026-01-05T09:00:00Z","objectRef":{"resource":"pods","namespace":"default"},"responseStatus":{"code":201},"responseObject":{"metadata":{"namespace":"default","name":"web-0","uid":"u1","creationTimestamp":"2026-01-05T09:00:00Z"},"spec":{"containers":[{"name":"web","image":"x","resources":{"requests":{"cpu":"1"}}}]}}}
+{"stage":"ResponseComplete","verb":"delete","stageTimestamp":"2026-01-05T09:30:00Z","objectRef":{"resource":"pods","namespace":"default","name":"web-0"},"responseStatus":{"code":200}}
+"#;
+
+#[test]
+fn an_audit_log_becomes_a_recording() {
+    let workspace = Workspace::with(&[("audit.log", AUDIT_LOG), ("shop.yaml", SHOP)]);
+    let run = workspace.run("record -f audit.log --region us-east-1");
+    assert_eq!((run.status, &*run.err), (0, ""), "{run:?}");
+    std::fs::write(workspace.path("r.jsonl"), &run.out).unwrap();
+    let replay = workspace.run("simulate --from r.jsonl -f shop.yaml -o json");
+    assert_eq!(replay.status, 0, "{replay:?}");
+    assert_eq!(replay.json()["waiting"]["podsBound"], 1);
+    let none = workspace.run("record");
+    assert_eq!(none.status, 2, "{none:?}");
+}

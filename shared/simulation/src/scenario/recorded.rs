@@ -20,8 +20,8 @@ use crate::world::DeleteTarget;
 /// The region of a recording that names none.
 const DEFAULT_REGION: &str = "us-east-1";
 
-/// Kinds that say which nodes there may be. Whoever gives any object of a kind gives all of it: what
-/// was recorded of that kind is left out.
+/// Kinds that say which nodes there may be. Whoever gives any object of a kind gives all of it:
+/// what was recorded of that kind is left out.
 const GIVEN_WHOLE: [&str; 3] = ["NodePool", "EC2NodeClass", "NodeOverlay"];
 
 impl Scenario {
