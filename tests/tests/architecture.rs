@@ -15,14 +15,15 @@ const LAYERS: &[&[&str]] = &[
     &["documents", "domain"],
     &["testkit"],
     &["manifests", "catalog"],
-    &["planning", "checker"],
+    &["planning", "checker", "recording"],
     &["controllers"],
     &["aws", "kubernetes", "simulation"],
     &["lambda"],
 ];
 
 /// Crates without I/O, clock, environment, global state and unseeded randomness.
-const PURE: &[&str] = &["documents", "domain", "manifests", "catalog", "planning", "checker"];
+const PURE: &[&str] =
+    &["documents", "domain", "manifests", "catalog", "planning", "checker", "recording"];
 
 /// Where a package stands; functions above all of `shared`, and tests above everything.
 fn layer(package: &Package) -> usize {

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod controls;
 pub(crate) mod diff;
+pub(crate) mod recording;
 pub(crate) mod schema;
 pub(crate) mod shell;
 pub(crate) mod split;
@@ -15,6 +16,7 @@ use controls::{EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, U
 use diff::DiffArgs;
 use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
+use recording::{RecordArgs, ReplayArgs};
 use schema::SchemaArgs;
 use shell::{CompletionsArgs, ManArgs};
 use split::SplitBy;
@@ -88,6 +90,13 @@ pub(crate) enum Command {
     Catalog(CatalogArgs),
     /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
     Convert(ConvertArgs),
+    /// Make a recording of an audit log or of a trace, to be replayed by `simulate --from`
+    #[command(
+        args_conflicts_with_subcommands = true,
+        subcommand_negates_reqs = true,
+        disable_help_subcommand = true
+    )]
+    Record(RecordArgs),
     /// Print the JSON schema of a document, or list the documents that commands print as JSON
     Schema(SchemaArgs),
     /// Show the nodes of a live cluster: what they hold, and what they cost
@@ -341,9 +350,9 @@ pub(crate) enum OutputFormat {
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// A scenario file, - for standard input, or the name of a bundled scenario
-    #[arg(required_unless_present = "list")]
+    #[arg(required_unless_present_any = ["list", "from"])]
     pub(crate) scenario: Option<String>,
-    /// List the bundled scenarios
+    /// List the bundled scenarios and recordings
     #[arg(long, conflicts_with = "scenario")]
     pub(crate) list: bool,
     /// Draw everything random from this seed instead of the scenario's
@@ -352,6 +361,8 @@ pub(crate) struct SimulateArgs {
     /// Run one variant of the scenario only, instead of all of them side by side
     #[arg(long, value_name = "NAME", conflicts_with = "list")]
     pub(crate) variant: Option<String>,
+    #[command(flatten)]
+    pub(crate) replay: ReplayArgs,
     /// How to print the run
     #[arg(short, long, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output: OutputFormat,

@@ -1,6 +1,6 @@
-//! Scenarios that come with the binary: each is a file to copy and change.
+//! Scenarios and recordings that come with the binary: each is a file to copy and change.
 
-/// A scenario that comes with the binary.
+/// A scenario or a recording that comes with the binary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bundled {
     /// The name that `simulate` takes.
@@ -27,6 +27,15 @@ pub(crate) const ALL: [Bundled; 8] = [
     },
     Bundled { name: "spot-notice", text: include_str!("../scenarios/spot-notice.yaml") },
 ];
+
+/// Recordings that come with the binary.
+pub(crate) const RECORDINGS: [Bundled; 1] =
+    [Bundled { name: "openb", text: include_str!("../recordings/openb.jsonl") }];
+
+/// The recording of that name.
+pub(crate) fn find_recording(name: &str) -> Option<Bundled> {
+    RECORDINGS.into_iter().find(|recording| recording.name == name)
+}
 
 /// The scenario of that name.
 pub(crate) fn find(name: &str) -> Option<Bundled> {

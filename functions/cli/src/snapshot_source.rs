@@ -18,7 +18,7 @@ pub(crate) use adoption::adopt;
 pub(crate) use error::SnapshotError;
 pub(crate) use files::{of_objects, print_problems};
 pub(crate) use instance_types::{Chosen, catalog_file, check_region, embedded};
-pub(crate) use node_classes::node_classes;
+pub(crate) use node_classes::{add_missing_node_classes, node_classes};
 pub(crate) use source::{LoadedSnapshot, SnapshotSource};
 
 /// Reads all objects of a source and builds the snapshot.

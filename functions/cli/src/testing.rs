@@ -257,11 +257,13 @@ pub(crate) fn report() -> Report {
             percent_of_bound: None,
             final_hourly: usd(0.0403),
         },
+        is_replay: false,
         needed: None,
         waiting: Waiting {
             pods_bound: 4,
             total: SignedDuration::from_secs(100),
             longest: SignedDuration::from_secs(52),
+            percentile_95: SignedDuration::from_secs(50),
             longest_after_eviction: SignedDuration::ZERO,
         },
         expectations: vec![

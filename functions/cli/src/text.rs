@@ -17,6 +17,7 @@ pub(crate) mod page;
 pub(crate) mod paint;
 pub(crate) mod plan;
 mod resident;
+pub(crate) mod series;
 pub(crate) mod simulation;
 pub(crate) mod top;
 pub(crate) mod until_stable;

@@ -14,6 +14,7 @@ pub(crate) mod node_row;
 pub(crate) mod outcome;
 pub(crate) mod pod_names;
 pub(crate) mod pricing;
+pub(crate) mod series;
 pub(crate) mod share;
 pub(crate) mod threshold;
 pub(crate) mod unschedulable;

@@ -15,6 +15,7 @@ pub(crate) mod plan;
 mod pricing;
 mod resident;
 pub(crate) mod schema;
+pub(crate) mod series;
 pub(crate) mod simulation;
 mod timeline;
 pub(crate) mod top;

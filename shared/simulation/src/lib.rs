@@ -10,7 +10,9 @@ pub mod ec2;
 pub mod invariant;
 mod job_progress;
 mod journal;
+mod playback;
 pub mod ports;
+mod replay;
 pub mod report;
 mod run;
 pub mod scenario;
@@ -23,4 +25,5 @@ mod testing;
 mod workload;
 pub mod world;
 
-pub use run::{run, run_watched, run_with};
+pub use replay::Replay;
+pub use run::{Recorded, RecordingTerms, run, run_recorded, run_watched, run_with};

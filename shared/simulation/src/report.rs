@@ -25,6 +25,8 @@ pub struct Report {
     pub started: Timestamp,
     /// When it ended.
     pub ended: Timestamp,
+    /// Whether recorded pods came and left.
+    pub is_replay: bool,
     /// What happened, in order.
     pub timeline: Vec<Entry>,
     /// The nodes after the first step of the timeline, at the dearest moment and at the end.
@@ -504,6 +506,8 @@ pub struct Waiting {
     pub total: SignedDuration,
     /// The longest wait of one that was bound.
     pub longest: SignedDuration,
+    /// Nineteen of twenty pods that were bound waited no longer.
+    pub percentile_95: SignedDuration,
     /// The longest time between a pod's leaving a node and its successor's being bound, during
     /// voluntary disruption.
     pub longest_after_eviction: SignedDuration,

@@ -12,6 +12,7 @@ mod bound;
 mod clockwork;
 mod judge;
 mod needed;
+mod observer;
 mod process;
 mod quiet;
 mod record;
@@ -28,6 +29,7 @@ use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::ec2::Supply;
+use crate::playback::Playback;
 use crate::ports::SharedWorld;
 use crate::report::{Cost, ExpectationOutcome, Moment, Report, View};
 use crate::scenario::{
@@ -36,6 +38,9 @@ use crate::scenario::{
 use crate::world::{World, WorldOptions};
 use clockwork::Clockwork;
 use needed::Stretches;
+use observer::Observer;
+
+pub use observer::{Recorded, RecordingTerms};
 pub(crate) use stable::RestedRun;
 
 /// Runs a scenario to its end with the real decisions. Of one with variants that is what they have
@@ -74,6 +79,23 @@ pub(crate) fn run_until_stable(
     Ok(simulation.into_rested_run(&rest))
 }
 
+/// Like [`run_watched`], and records what happens.
+pub fn run_recorded(
+    scenario: Scenario,
+    settings: &Settings,
+    terms: RecordingTerms,
+    passed: &dyn Fn(SignedDuration),
+) -> Result<Recorded, ScenarioError> {
+    let observer = Observer::new(&scenario, terms);
+    let mut simulation = Simulation::new(scenario, settings, Core::standard())?;
+    simulation.observer = Some(observer);
+    simulation.run(passed)?;
+    let observer = simulation.observer.take();
+    let end = simulation.end;
+    let lines = observer.map_or(Ok(String::new()), |own| own.into_lines(end))?;
+    Ok(Recorded { report: simulation.into_report(), lines })
+}
+
 fn run_through(
     scenario: Scenario,
     settings: &Settings,
@@ -106,7 +128,10 @@ impl Simulation {
             pod_stop: scenario.pod_stop,
             ..WorldOptions::new(scenario.seed, scenario.start)
         };
-        let world = SharedWorld::new(World::new(options, supply));
+        let mut world = World::new(options, supply);
+        let replay = scenario.replay.clone();
+        world.playback = replay.map(|replay| Playback::new(replay, scenario.start));
+        let world = SharedWorld::new(world);
         let clockwork =
             Clockwork::new(&world, settings, core, scenario.provisioning, scenario.start);
         let wants_bound = |own: &Expectation| own.what.is_of_bound();
@@ -122,6 +147,7 @@ impl Simulation {
             outcomes: Vec::new(),
             percent_of_bound: Cell::new(None),
             stretches,
+            observer: None,
         })
     }
 }
@@ -159,6 +185,8 @@ struct Simulation {
     percent_of_bound: Cell<Option<u32>>,
     /// Where something is expected of the bound.
     stretches: Option<Stretches>,
+    /// Where what happens is recorded.
+    observer: Option<Observer>,
 }
 
 /// The views that the report shows.
@@ -179,7 +207,11 @@ impl Simulation {
                 self.act(&step)?;
                 done += 1;
             }
+            self.world.change().wake_playback();
             self.clockwork.turn();
+            if let Some(observer) = &mut self.observer {
+                observer.observe(&self.world.read());
+            }
             self.record_views();
             self.judge(now);
             if now >= self.end {
@@ -209,7 +241,8 @@ impl Simulation {
         let judged = self.scenario.expectations.iter().filter_map(|own| own.at);
         let judged = judged.map(|at| start + at).filter(|at| *at > now).min();
         let due = self.world.read().next_due();
-        [step, judged, due, Some(self.clockwork.next()), Some(self.end)]
+        let replayed = self.world.read().playback.as_ref().and_then(Playback::next_at);
+        [step, judged, due, replayed, Some(self.clockwork.next()), Some(self.end)]
             .into_iter()
             .flatten()
             .min()
@@ -245,6 +278,7 @@ impl Simulation {
             seed: self.scenario.seed,
             started: self.scenario.start,
             ended: world.now(),
+            is_replay: self.scenario.replay.is_some(),
             timeline: world.journal.entries().to_vec(),
             region: world.ec2().types().region.clone(),
             pricing: world.ec2().types().pricing.clone(),

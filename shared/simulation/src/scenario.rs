@@ -64,6 +64,7 @@ mod expectation;
 mod file;
 mod filter;
 mod not_simulated;
+mod recorded;
 
 pub use definition::{
     Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,

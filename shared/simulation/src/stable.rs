@@ -106,6 +106,8 @@ pub fn until_stable(
         timeline: vec![Step { at: SignedDuration::ZERO, action: Action::Apply(objects) }],
         expectations: Vec::new(),
         variants: Vec::new(),
+        replay: None,
+        manifests: Vec::new(),
         warnings: Vec::new(),
     };
     let RestedRun { report, is_stable, last_change, end } =

@@ -6,6 +6,7 @@
 mod daemon_set;
 mod deployment;
 mod job;
+mod recorded;
 mod replica_set;
 mod stateful_set;
 
@@ -32,6 +33,7 @@ type Unsettled = (WorkloadObject, Vec<Pod>);
 
 /// One step of every controller.
 pub(crate) fn reconcile(world: &mut World) {
+    recorded::reconcile(world);
     deployment::reconcile(world);
     let (unsettled, daemons) = {
         let owned = owned_pods(world);
@@ -59,6 +61,8 @@ fn unsettled(world: &World, owned: &Owned<'_>) -> Vec<Unsettled> {
             WorkloadKind::ReplicaSet => replica_set::is_settled(object, pods),
             WorkloadKind::StatefulSet | WorkloadKind::Job => false,
         };
+        let id = WorkloadId { kind: *kind, key: key.clone() };
+        let is_settled = is_settled || world.is_recorded(&id);
         (!is_settled).then(|| (object.clone(), pods.iter().copied().cloned().collect()))
     };
     world.api.list::<WorkloadObject>().filter_map(step).collect()

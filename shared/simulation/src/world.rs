@@ -35,6 +35,7 @@ use crate::api::{ApiServer, WorkloadId};
 use crate::ec2::{CapacityPool, Ec2, Ec2Behaviour, Faults, Supply};
 use crate::invariant::Violation;
 use crate::journal::Journal;
+use crate::playback::Playback;
 use crate::report::{Happening, Occurrence, Waiting};
 use crate::scheduler::Scoring;
 use crate::seed::Seed;
@@ -136,6 +137,8 @@ pub struct World {
     pub(crate) waits: BTreeMap<Timestamp, SignedDuration>,
     /// How long pods waited so far.
     pub(crate) waiting: Waiting,
+    /// The wait of every pod that was bound, in the order in which they were bound.
+    pub(crate) each_wait: Vec<SignedDuration>,
     /// Owners of pods that were evicted by choice, and when last.
     pub(crate) moved: BTreeMap<(OwnerKind, ObjectKey), Timestamp>,
     /// What all instances have cost so far, in billionths of a dollar an hour times milliseconds.
@@ -147,6 +150,8 @@ pub struct World {
     settled_revision: Option<u64>,
     /// What kube-scheduler leaves alone for a while.
     pub(crate) queue: crate::scheduler::Queue,
+    /// Recorded pods that are replayed.
+    pub(crate) playback: Option<Playback>,
     /// Of instances and claims, what was checked last.
     checked: Option<(u64, u64)>,
 }
@@ -189,12 +194,14 @@ impl World {
             controls: ControlsObject::default(),
             waits: BTreeMap::new(),
             waiting: Waiting::default(),
+            each_wait: Vec::new(),
             moved: BTreeMap::new(),
             cost_nano_usd_millis_per_hour: 0,
             calls: 0,
             effects: 0,
             settled_revision: None,
             queue: crate::scheduler::Queue::default(),
+            playback: None,
             checked: None,
         }
     }
@@ -277,8 +284,12 @@ impl World {
     }
 
     /// Sets a workload's replicas and returns those it had; `None` if there is no such workload.
+    /// One whose pods are replayed keeps those that were recorded.
     pub fn scale(&mut self, id: &WorkloadId, replicas: u32) -> Option<u32> {
         let from = self.api.get::<WorkloadObject>(id)?.workload.replicas;
+        if self.is_recorded(id) {
+            return Some(replicas);
+        }
         let set = |own: &mut WorkloadObject| {
             own.workload.replicas = replicas;
             if let Some(job) = &mut own.job {
@@ -287,6 +298,19 @@ impl World {
         };
         let changed = self.api.update::<WorkloadObject>(id, None, set);
         changed.is_ok().then_some(from)
+    }
+
+    /// Whether a workload's pods are replayed, and no controller of its kind acts on it.
+    pub(crate) fn is_recorded(&self, id: &WorkloadId) -> bool {
+        self.playback.as_ref().is_some_and(|own| own.replicas.contains_key(id))
+    }
+
+    /// Lets the controller of recorded pods act where any of them comes or leaves by now.
+    pub(crate) fn wake_playback(&mut self) {
+        let next = self.playback.as_ref().and_then(Playback::next_at);
+        if next.is_some_and(|next| next <= self.now) {
+            self.settled_revision = None;
+        }
     }
 
     /// Deletes a NodeClaim object; the finalizer of a mirror holds it.

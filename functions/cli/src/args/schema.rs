@@ -37,6 +37,10 @@ pub(crate) enum DocumentKind {
     SimulationComparison,
     /// What a change of manifests does to a cluster
     Diff,
+    /// A scenario or a recording run with several seeds
+    SimulationSeries,
+    /// What happened in a cluster: one line of it
+    Recording,
     /// The nodes of a cluster, what they hold and what they cost
     ClusterUse,
     /// What comes of a cluster until nothing changes, and what holds savings back
@@ -59,6 +63,8 @@ impl DocumentKind {
             Self::Simulation => "outrigger simulate SCENARIO -o json",
             Self::SimulationComparison => "outrigger simulate SCENARIO -o json, with variants",
             Self::Diff => "outrigger diff OLD NEW -f FILE -o json",
+            Self::SimulationSeries => "outrigger simulate SCENARIO --seeds N -o json",
+            Self::Recording => "outrigger record …, each line",
             Self::ClusterUse => "outrigger top -o json",
             Self::PlanUntilStable => "outrigger plan --until-stable -f FILE -o json",
         }

@@ -53,6 +53,18 @@ pub(crate) enum CommandError {
     /// A document cannot be written as JSON.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
+    /// No pseudonyms can be made.
+    #[error(transparent)]
+    Pseudonyms(#[from] recording::PseudonymsError),
+    /// An audit log makes no recording.
+    #[error(transparent)]
+    Audit(#[from] recording::audit::AuditError),
+    /// A trace makes no recording.
+    #[error(transparent)]
+    Openb(#[from] recording::openb::OpenbError),
+    /// There is no page for it.
+    #[error("--seeds prints text or JSON, and no HTML")]
+    NoPage,
     /// A scenario cannot be run.
     #[error(transparent)]
     Scenario(#[from] SimulateError),

@@ -5,6 +5,7 @@ use std::path::Path;
 use simulation::scenario::{CatalogChoice, Scenario, ScenarioError};
 
 use crate::bundled::{self, Bundled};
+use crate::commands::replay_error::ReplayError;
 use crate::console;
 use crate::input::{self, InputError};
 use crate::snapshot_source::{SnapshotError, check_region};
@@ -21,6 +22,9 @@ pub(crate) enum SimulateError {
     /// Neither a file nor a bundled scenario.
     #[error("there is no file {0}, and no bundled scenario of that name: they are {1}")]
     Unknown(String, String),
+    /// The recording cannot be replayed.
+    #[error(transparent)]
+    Replay(Box<ReplayError>),
     /// It has no variant of that name.
     #[error(
         "the scenario has no variant {0:?}: {known}",
@@ -36,6 +40,12 @@ pub(crate) enum SimulateError {
         #[source]
         source: ScenarioError,
     },
+}
+
+impl From<ReplayError> for SimulateError {
+    fn from(error: ReplayError) -> Self {
+        Self::Replay(Box::new(error))
+    }
 }
 
 impl SimulateError {

@@ -1,45 +1,102 @@
 //! `outrigger simulate`, and the quick start: the functions driven through simulated time.
 
 use comfy_table::{Cell, Color};
+use domain::Text;
 use domain::settings::Settings;
 use simulation::report::Report;
 use simulation::scenario::{CatalogChoice, Scenario};
+use simulation::{Recorded, RecordingTerms};
 
 use crate::args::{OutputFormat, SimulateArgs};
 use crate::bundled::{self, Bundled};
 use crate::commands::CommandError;
+use crate::commands::record;
+use crate::commands::replay::{self, Replays};
+use crate::commands::replay_error::ReplayError;
 use crate::commands::scenario::{self, SimulateError};
+use crate::commands::series;
 use crate::console::{self, Progress};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::text::layout::{table_text, wrapping_table};
 use crate::view::comparison::VariantRun;
+use crate::view::series::Series;
 use crate::wire::comparison::ComparisonDocument;
 use crate::wire::json;
+use crate::wire::series::SeriesDocument;
 use crate::wire::simulation::{RunOptions, SimulationDocument};
 use crate::{html, text};
 
-/// Runs the scenario of the arguments, or lists the bundled ones.
+/// Runs the scenario or replays the recording of the arguments, or lists the bundled ones.
 pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
-    let Some(wanted) = &args.scenario else {
-        console::write(&list()?)?;
-        return Ok(Status::Done);
+    let Replays { mut cases, has_problems } = match (&args.replay.from, &args.scenario) {
+        (Some(recording), _) => replay::scenarios(recording, args)?,
+        (None, Some(wanted)) => {
+            let scenario = scenario::load(wanted)?;
+            let name = scenario.name.clone();
+            Replays { cases: vec![(name, scenario)], has_problems: false }
+        }
+        (None, None) => {
+            console::write(&list()?)?;
+            return Ok(Status::Done);
+        }
     };
-    let mut scenario = scenario::load(wanted)?;
-    if let Some(seed) = args.seed {
-        scenario.seed = seed;
+    for (_, scenario) in &mut cases {
+        if let Some(seed) = args.seed {
+            scenario.seed = seed;
+        }
+        if let Some(region) = &args.settings.region {
+            scenario::set_region(scenario, region)?;
+        }
+        if let Some(wanted) = &args.variant {
+            *scenario = scenario::with_variant(scenario, wanted)?;
+        }
     }
-    if let Some(region) = &args.settings.region {
-        scenario::set_region(&mut scenario, region)?;
+    let status = if args.replay.seeds.is_some() {
+        estimate(&cases, args)?
+    } else {
+        match cases.as_slice() {
+            [(_, only)] if only.variants.is_empty() => single(only.clone(), args)?,
+            _ => compare(&in_variants(&cases), args)?,
+        }
+    };
+    Ok(if has_problems { Status::BadInput } else { status })
+}
+
+/// Every variant of every case, under the name of both where there are several of both.
+fn in_variants(cases: &[(Text, Scenario)]) -> Vec<(Text, Scenario)> {
+    let mut all = Vec::new();
+    for (name, scenario) in cases {
+        if scenario.variants.is_empty() {
+            all.push((name.clone(), scenario.clone()));
+        }
+        for variant in &scenario.variants {
+            let name = match cases {
+                [_] => variant.name.clone(),
+                _ => format!("{name}, {}", variant.name).into(),
+            };
+            all.push((name, scenario.in_variant(variant)));
+        }
     }
-    if let Some(wanted) = &args.variant {
-        scenario = scenario::with_variant(&scenario, wanted)?;
-    }
-    if !scenario.variants.is_empty() {
-        return compare(&scenario, args);
-    }
+    all
+}
+
+/// Runs one scenario and renders all of it.
+fn single(scenario: Scenario, args: &SimulateArgs) -> Result<Status, CommandError> {
     let options = run_options(&scenario, args);
-    let report = simulate(scenario, &args.settings.settings())?;
+    let settings = args.settings.settings();
+    let report = match &args.replay.record {
+        None => simulate(scenario, &settings)?,
+        Some(path) => {
+            let pseudonyms = record::pseudonyms(&args.replay.pseudonyms)?;
+            let cluster = args.settings.cluster.clone();
+            let terms = RecordingTerms { cluster, pseudonyms };
+            let Recorded { report, lines } = simulate_recorded(scenario, &settings, terms)?;
+            let failed = |source| CommandError::File { path: path.display().to_string(), source };
+            std::fs::write(path, lines).map_err(failed)?;
+            report
+        }
+    };
     let output = match args.output {
         OutputFormat::Text => text::simulation::simulation(&report, Canvas::of_stdout()),
         OutputFormat::Html => html::simulation::simulation(&report),
@@ -49,15 +106,37 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
     Ok(status_of(&report))
 }
 
-/// Runs every variant and renders their results side by side.
-fn compare(scenario: &Scenario, args: &SimulateArgs) -> Result<Status, CommandError> {
-    let settings = args.settings.settings();
-    let mut runs = Vec::with_capacity(scenario.variants.len());
-    for variant in &scenario.variants {
-        let report = simulate(scenario.in_variant(variant), &settings)?;
-        runs.push(VariantRun { variant: variant.name.clone(), report });
+/// Runs every case with several seeds and renders means.
+fn estimate(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, CommandError> {
+    if args.output == OutputFormat::Html {
+        return Err(CommandError::NoPage);
     }
-    let options = run_options(scenario, args);
+    let cases = in_variants(cases);
+    let first = cases.first().map_or(0, |(_, scenario)| scenario.seed);
+    let count = u64::from(args.replay.seeds.unwrap_or(1));
+    let seeds: Vec<u64> = (0..count).map(|own| first.wrapping_add(own)).collect();
+    let series = series::run(&cases, &seeds, &args.settings.settings())?;
+    let output = match args.output {
+        OutputFormat::Json => json(&SeriesDocument::new(&series))?,
+        OutputFormat::Text | OutputFormat::Html => {
+            text::series::series(&series, Canvas::of_stdout())
+        }
+    };
+    console::write(&output)?;
+    let are_as_expected = series.iter().all(Series::is_as_expected);
+    Ok(if are_as_expected { Status::Done } else { Status::Unmet })
+}
+
+/// Runs every case and renders their results side by side.
+fn compare(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, CommandError> {
+    let settings = args.settings.settings();
+    let mut runs = Vec::with_capacity(cases.len());
+    for (name, scenario) in cases {
+        let report = simulate(scenario.clone(), &settings)?;
+        runs.push(VariantRun { variant: name.clone(), report });
+    }
+    let options =
+        cases.first().map(|(_, scenario)| run_options(scenario, args)).unwrap_or_default();
     let output = match args.output {
         OutputFormat::Text => text::comparison::comparison(&runs, Canvas::of_stdout()),
         OutputFormat::Html => html::comparison::comparison(&runs),
@@ -101,12 +180,29 @@ fn simulate(scenario: Scenario, settings: &Settings) -> Result<Report, SimulateE
         .map_err(|source| SimulateError::Unusable { name, source })
 }
 
-/// The bundled scenarios, one line each.
+fn simulate_recorded(
+    scenario: Scenario,
+    settings: &Settings,
+    terms: RecordingTerms,
+) -> Result<Recorded, SimulateError> {
+    let (name, length) = (scenario.name.to_string(), scenario.duration);
+    let progress = Progress::start(&format!("simulating {name}"));
+    let passed = |passed| progress.reached(passed, length);
+    simulation::run_recorded(scenario, settings, terms, &passed)
+        .map_err(|source| SimulateError::Unusable { name, source })
+}
+
+/// The bundled scenarios and recordings, one line each.
 fn list() -> Result<String, SimulateError> {
     let mut table = wrapping_table(Canvas::of_stdout());
     for Bundled { name, text } in bundled::ALL {
         let scenario = scenario::parse(name, text)?;
         table.add_row([Cell::new(name).fg(Color::DarkCyan), Cell::new(&scenario.about)]);
+    }
+    for Bundled { name, text } in bundled::RECORDINGS {
+        let recording = recording::read(name, text).map_err(ReplayError::from)?.recording;
+        let about = format!("--from {name}: {}", recording.header.about.unwrap_or_default());
+        table.add_row([Cell::new(name).fg(Color::DarkCyan), Cell::new(about)]);
     }
     Ok(format!("{}\n", table_text(&table)))
 }

@@ -20,7 +20,7 @@ pub(crate) fn node_classes(objects: &Objects) -> Vec<Ec2NodeClass> {
 /// Adds a default node class for each name that a NodePool refers to and no object has.
 ///
 /// Returns a warning for each.
-pub(super) fn add_missing_node_classes(objects: &mut Objects) -> Vec<String> {
+pub(crate) fn add_missing_node_classes(objects: &mut Objects) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, Location { file, line }) in missing_node_classes(objects) {
         warnings.push(format!(

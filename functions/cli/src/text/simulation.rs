@@ -17,6 +17,9 @@ use crate::view::pricing::PriceNote;
 /// Columns of the time in front of each line of the timeline, at least.
 const TIME_WIDTH_MIN: usize = 8;
 
+/// Entries of the timeline of a replay that are shown: a recorded day has thousands.
+const REPLAY_ENTRIES_MAX: usize = 200;
+
 /// The whole run.
 pub(crate) fn simulation(report: &Report, canvas: Canvas) -> String {
     let mut page = Page::new(canvas);
@@ -30,10 +33,15 @@ pub(crate) fn simulation(report: &Report, canvas: Canvas) -> String {
     page.faint(line);
     page.line("");
 
-    page.heading("TIMELINE", "");
-    let width = time_width(report);
-    for entry in &report.timeline {
-        happening(&mut page, entry, report, width);
+    if report.is_replay && report.timeline.len() > REPLAY_ENTRIES_MAX {
+        let entries = report.timeline.len();
+        page.heading("TIMELINE", &format!("{entries} entries, which -o json and -o html have"));
+    } else {
+        page.heading("TIMELINE", "");
+        let width = time_width(report);
+        for entry in &report.timeline {
+            happening(&mut page, entry, report, width);
+        }
     }
     page.line("");
 
@@ -156,7 +164,7 @@ fn cost(page: &mut Page, report: &Report) {
     if let Some(needed) = report.needed {
         page.line(format!("  Its pods needed {} at least.", Dollars(needed.nano_usd)));
     }
-    let Waiting { pods_bound, total: _, longest, longest_after_eviction } = report.waiting;
+    let Waiting { pods_bound, longest, longest_after_eviction, .. } = report.waiting;
     page.line(format!(
         "  {} bound, the longest wait {}; the longest without a replacement while nodes went {}.",
         counted(pods_bound, "pod"),

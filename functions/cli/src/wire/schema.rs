@@ -13,6 +13,7 @@ use super::comparison::ComparisonDocument;
 use super::diff::DiffDocument;
 use super::explanation::{NodeDocument, PodDocument};
 use super::plan::PlanDocument;
+use super::series::SeriesDocument;
 use super::simulation::SimulationDocument;
 use super::top::TopDocument;
 use super::until_stable::UntilStableDocument;
@@ -31,6 +32,8 @@ pub(crate) fn of(kind: DocumentKind) -> Schema {
         DocumentKind::Simulation => of_printed::<SimulationDocument>(),
         DocumentKind::SimulationComparison => of_printed::<ComparisonDocument>(),
         DocumentKind::Diff => of_printed::<DiffDocument>(),
+        DocumentKind::SimulationSeries => of_printed::<SeriesDocument>(),
+        DocumentKind::Recording => of_read::<recording::document::Line>(),
         DocumentKind::ClusterUse => of_printed::<TopDocument>(),
         DocumentKind::PlanUntilStable => of_printed::<UntilStableDocument>(),
     }
@@ -75,6 +78,7 @@ fn of_read<T: JsonSchema>() -> Schema {
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> Schema {
     settings
         .with_transform(RecursiveTransform(closed))
+        .with_transform(RecursiveTransform(described_as_variant))
         .with_transform(RecursiveTransform(never_null_where_absent))
         .with_transform(RecursiveTransform(without_widths))
         .with_transform(RecursiveTransform(described_in_paragraphs))
@@ -87,6 +91,18 @@ fn closed(schema: &mut Schema) {
     let is_open = schema.get("additionalProperties").is_some();
     if schema.get("properties").is_some() && !is_open {
         schema.insert("additionalProperties".to_owned(), false.into());
+    }
+}
+
+/// The only member of a variant means what the variant does.
+fn described_as_variant(schema: &mut Schema) {
+    let Some(description) = schema.get("description").cloned() else { return };
+    if let Some(Value::Object(properties)) = schema.get_mut("properties")
+        && properties.len() == 1
+    {
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            property.entry("description").or_insert_with(|| description.clone());
+        }
     }
 }
 

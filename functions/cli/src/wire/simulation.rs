@@ -114,6 +114,7 @@ impl SimulationDocument {
             waiting,
             expectations,
             violations,
+            is_replay: _,
         } = report;
         Self {
             api_version: API_VERSION,
@@ -318,6 +319,8 @@ struct WaitingDocument {
     pods_bound: usize,
     /// How long those waited on average, in seconds.
     mean_seconds: f64,
+    /// What nineteen of twenty of them did not wait longer than, in seconds.
+    percentile95_seconds: f64,
     /// The longest wait of one of them, in seconds.
     longest_seconds: i64,
     /// The longest time between a pod's eviction by choice and its successor's being bound, in
@@ -327,10 +330,12 @@ struct WaitingDocument {
 
 impl From<Waiting> for WaitingDocument {
     fn from(waiting: Waiting) -> Self {
-        let Waiting { pods_bound, total: _, longest, longest_after_eviction } = waiting;
+        let Waiting { pods_bound, total: _, longest, percentile_95, longest_after_eviction } =
+            waiting;
         Self {
             pods_bound,
             mean_seconds: waiting.mean().as_secs_f64(),
+            percentile95_seconds: percentile_95.as_secs_f64(),
             longest_seconds: longest.as_secs(),
             longest_without_home_seconds: longest_after_eviction.as_secs(),
         }

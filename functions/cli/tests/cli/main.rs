@@ -17,6 +17,7 @@ mod import;
 mod live;
 mod overlays;
 mod plan;
+mod recordings;
 mod schema;
 mod shell;
 mod simulate;

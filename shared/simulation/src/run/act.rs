@@ -12,7 +12,7 @@ use crate::ec2::CapacityPool;
 use crate::report::Happening;
 use crate::scenario::{Action, Announcement, InstanceFilter, ScenarioError, Step};
 use crate::store::Store;
-use crate::world::World;
+use crate::world::{DeleteTarget, World};
 
 impl Simulation {
     pub(super) fn act(&mut self, step: &Step) -> Result<(), ScenarioError> {
@@ -34,10 +34,10 @@ impl Simulation {
                 world.journal.add(now, scaled);
             }
             Action::Delete { target, shown } => {
-                if !world.delete_object(target) {
+                let was_there = delete(&mut world, target, shown);
+                if !was_there && self.scenario.replay.is_none() {
                     return Err(not_there(shown.clone()));
                 }
-                world.journal.add(now, Happening::Deleted(shown.clone()));
             }
             Action::Interrupt { filter, count } => {
                 let chosen = instances(&world, filter, *count);
@@ -86,6 +86,18 @@ impl Simulation {
         }
         Ok(())
     }
+}
+
+/// Deletes an object. False if there is none.
+fn delete(world: &mut World, target: &DeleteTarget, shown: &Text) -> bool {
+    let was_there = world.delete_object(target);
+    if was_there {
+        let now = world.now();
+        world.journal.add(now, Happening::Deleted(shown.clone()));
+    } else {
+        nothing_there(world, "delete", shown);
+    }
+    was_there
 }
 
 /// A variant of a scenario may lack what another has: that is shown, and is no mistake.

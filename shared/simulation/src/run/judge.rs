@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::money::UsdPerHour;
 use domain::pod::Pod;
-use domain::{Text, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::needed::Stretches;
 use super::{Simulation, bound, view};
@@ -172,6 +172,7 @@ fn waits(world: &World, prefix: &Text, because: &Text) -> Option<String> {
 /// How long pods waited, those included that wait still and could be hosted.
 pub(super) fn waiting(world: &World) -> Waiting {
     let mut waiting = world.waiting;
+    waiting.percentile_95 = percentile_95(&world.each_wait);
     for pod in view::pods_pending(world) {
         if world.unschedulable.contains_key(&pod.key) {
             continue;
@@ -185,8 +186,16 @@ pub(super) fn waiting(world: &World) -> Waiting {
     waiting
 }
 
+/// What nineteen of twenty do not exceed: the least of the waits for which that is so.
+fn percentile_95(waits: &[SignedDuration]) -> SignedDuration {
+    let mut sorted = waits.to_vec();
+    sorted.sort_unstable();
+    let rank = (sorted.len() * 19).div_ceil(20);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+}
+
 /// The longest wait of pods made from a moment on, as [`waiting`] counts them.
-fn longest_since(world: &World, since: Timestamp) -> domain::SignedDuration {
+fn longest_since(world: &World, since: Timestamp) -> SignedDuration {
     let bound = world.waits.range(since..).map(|(_, waited)| *waited);
     let is_meant = |pod: &&Pod| {
         pod.created.is_some_and(|created| created >= since)

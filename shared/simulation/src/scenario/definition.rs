@@ -1,5 +1,7 @@
 //! What a scenario consists of.
 
+use std::sync::Arc;
+
 use catalog::CatalogError;
 use domain::instance_type::InstanceTypes;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, Settings};
@@ -10,6 +12,7 @@ use super::expectation::Expectation;
 use super::filter::InstanceFilter;
 use crate::api::WorkloadId;
 use crate::ec2::{Ec2Behaviour, Faults};
+use crate::replay::Replay;
 use crate::scheduler::Scoring;
 use crate::world::DeleteTarget;
 
@@ -53,6 +56,11 @@ pub struct Scenario {
     pub expectations: Vec<Expectation>,
     /// Ways to run it that are to be compared; none for a scenario that is run as it is.
     pub variants: Vec<Variant>,
+    /// Recorded pods, which come and leave beside what the timeline does.
+    pub replay: Option<Arc<Replay>>,
+    /// Manifests of the objects that the timeline applies, and when: what a recording of the run
+    /// has of them.
+    pub manifests: Vec<(SignedDuration, serde_json::Value)>,
     /// What was read in a way its author may not expect.
     pub warnings: Vec<Warning>,
 }
@@ -64,6 +72,8 @@ pub struct Variant {
     pub name: Text,
     /// What is applied at the start, after what every variant applies then.
     pub objects: Vec<Object>,
+    /// Their manifests.
+    pub manifests: Vec<serde_json::Value>,
     /// What is expected of it beside what is expected of all.
     pub expectations: Vec<Expectation>,
 }
@@ -209,6 +219,9 @@ pub enum ScenarioError {
         #[source]
         source: std::io::Error,
     },
+    /// What happened cannot be recorded.
+    #[error("cannot write JSON")]
+    Json(#[from] serde_json::Error),
     /// It is empty.
     #[error("it holds no document")]
     Empty,
@@ -239,7 +252,7 @@ fn listed(errors: &[ManifestError]) -> String {
 impl Scenario {
     /// The scenario as a variant of it runs.
     pub fn in_variant(&self, variant: &Variant) -> Self {
-        let Variant { name: _, objects, expectations } = variant;
+        let Variant { name: _, objects, manifests, expectations } = variant;
         let mut own = self.clone();
         own.variants.clear();
         if !objects.is_empty() {
@@ -247,6 +260,8 @@ impl Scenario {
             let first = own.timeline.iter().take_while(|step| step.at == at).count();
             own.timeline.insert(first, Step { at, action: Action::Apply(objects.clone()) });
         }
+        let at_start = manifests.iter().map(|own| (SignedDuration::ZERO, own.clone()));
+        own.manifests.extend(at_start);
         own.expectations.extend(expectations.iter().cloned());
         own
     }

@@ -97,6 +97,8 @@ struct Folder<'d> {
     /// Objects of kinds that are not read, by kind.
     skipped: BTreeMap<String, usize>,
     unreadable: Option<ScenarioError>,
+    /// Manifests of the objects that were read last.
+    manifests: Vec<serde_json::Value>,
 }
 
 impl<'d> Folder<'d> {
@@ -109,6 +111,7 @@ impl<'d> Folder<'d> {
             warnings: Vec::new(),
             skipped: BTreeMap::new(),
             unreadable: None,
+            manifests: Vec::new(),
         }
     }
 
@@ -127,13 +130,18 @@ impl<'d> Folder<'d> {
     /// The objects of a list of objects and files.
     fn objects(&mut self, list: Field<'_>) -> Vec<Object> {
         let mut reader = Reader::default();
+        self.manifests.clear();
         for item in list.items() {
             let Some(value) = item.value() else { continue };
             if let Data::Text(file) = &value.data {
                 let Some(text) = self.text(file) else { continue };
-                reader.read_source(&Source::new(file.as_ref(), text));
+                let source = Source::new(file.as_ref(), text);
+                reader.read_source(&source);
+                let read = documents(&source).into_iter().flatten();
+                self.manifests.extend(read.map(|document| document.value.to_json()));
             } else {
                 let line = if value.line > 0 { value.line } else { self.origin.line };
+                self.manifests.push(value.to_json());
                 reader.read_value(value, &Origin { line, ..self.origin.clone() });
             }
         }
@@ -155,7 +163,7 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
     let spec = root.get("spec").required();
     spec.only(&SPEC_FIELDS);
     let seed = spec.get("seed").integer().unwrap_or(0);
-    let timeline = timeline(spec.get("timeline"), folder);
+    let (timeline, manifests) = timeline(spec.get("timeline"), folder);
     let last = timeline.iter().map(|step| step.at).max().unwrap_or_default();
     let length = spec.get("duration").required().parsed(duration).unwrap_or_default();
     if length < last {
@@ -193,6 +201,8 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
         timeline,
         expectations: expectations(spec),
         variants: variants(spec.get("variants"), folder),
+        replay: None,
+        manifests,
         warnings: Vec::new(),
     })
 }
@@ -210,7 +220,8 @@ fn variants(list: Field<'_>, folder: &mut Folder<'_>) -> Vec<Variant> {
             item.get("name").note_rule("another variant has this name");
         }
         let objects = folder.objects(item.get("apply"));
-        variants.push(Variant { name, objects, expectations: expectations(item) });
+        let manifests = std::mem::take(&mut folder.manifests);
+        variants.push(Variant { name, objects, manifests, expectations: expectations(item) });
     }
     variants
 }
@@ -287,9 +298,13 @@ fn faults(field: Field<'_>) -> Faults {
     }
 }
 
-/// Steps by time: each at its own `at`, or where the one before left off.
-fn timeline(list: Field<'_>, folder: &mut Folder<'_>) -> Vec<Step> {
-    let mut steps = Vec::new();
+/// Manifests, and when they are applied.
+type Manifests = Vec<(SignedDuration, serde_json::Value)>;
+
+/// Steps by time: each at its own `at`, or where the one before left off; and the manifests of what
+/// they apply.
+fn timeline(list: Field<'_>, folder: &mut Folder<'_>) -> (Vec<Step>, Manifests) {
+    let (mut steps, mut manifests) = (Vec::new(), Manifests::new());
     let mut now = SignedDuration::ZERO;
     for item in list.items() {
         if let Some(at) = item.get("at").parsed(duration) {
@@ -307,10 +322,12 @@ fn timeline(list: Field<'_>, folder: &mut Folder<'_>) -> Vec<Step> {
         if kind == "advance" {
             now = now.saturating_add(body.parsed(duration).unwrap_or_default());
         } else if let Some(action) = self::action(kind, body, folder) {
+            manifests
+                .extend(std::mem::take(&mut folder.manifests).into_iter().map(|own| (now, own)));
             steps.push(Step { at: now, action });
         }
     }
-    steps
+    (steps, manifests)
 }
 
 fn action(kind: &str, body: Field<'_>, folder: &mut Folder<'_>) -> Option<Action> {
@@ -368,7 +385,7 @@ const WORKLOADS: [(WorkloadKind, &str); 4] = [
     (WorkloadKind::Job, "Job"),
 ];
 
-const NAMESPACED: [(Kind, &str); 8] = [
+pub(super) const NAMESPACED: [(Kind, &str); 8] = [
     (Kind::Pod, "Pod"),
     (Kind::DaemonSet, "DaemonSet"),
     (Kind::PodTemplate, "PodTemplate"),
@@ -379,7 +396,7 @@ const NAMESPACED: [(Kind, &str); 8] = [
     (Kind::PrewarmSchedule, "PrewarmSchedule"),
 ];
 
-const OF_CLUSTER: [(Kind, &str); 8] = [
+pub(super) const OF_CLUSTER: [(Kind, &str); 8] = [
     (Kind::Node, "Node"),
     (Kind::NodePool, "NodePool"),
     (Kind::EC2NodeClass, "EC2NodeClass"),

@@ -28,7 +28,7 @@ pub(super) fn replica_sets_of(world: &World, deployment: &ObjectKey) -> Vec<Obje
 
 pub(super) fn reconcile(world: &mut World) {
     for id in world.api.keys::<WorkloadObject>() {
-        if id.kind != WorkloadKind::Deployment {
+        if id.kind != WorkloadKind::Deployment || world.is_recorded(&id) {
             continue;
         }
         let Some(deployment) = world.api.get::<WorkloadObject>(&id).cloned() else { continue };

@@ -44,7 +44,8 @@ impl World {
             }
             Object::ScaledObject(object) => {
                 let scaled_object = object.key.clone();
-                if self.apply(object) {
+                // Pods that are replayed came and went as KEDA had it then.
+                if self.apply(object) && self.playback.is_none() {
                     self.wake_keda(&scaled_object, self.now);
                 }
             }

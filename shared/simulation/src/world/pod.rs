@@ -28,12 +28,16 @@ const STOPS_AFTER: (SignedDuration, SignedDuration) =
 /// grace period that a StatefulSet's successor waits for by default.
 const SUCCESSOR_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 
-/// Whether a pod ends by itself.
-fn works(pod: &Pod) -> bool {
-    pod.owner_kind() == Some(OwnerKind::Job)
-}
-
 impl World {
+    /// How long a pod works before it ends by itself; `None` for one that does not.
+    fn work_of(&self, pod: &Pod) -> Option<SignedDuration> {
+        if let Some(playback) = &self.playback {
+            return playback.work_of(&pod.key);
+        }
+        let is_of_job = pod.owner_kind() == Some(OwnerKind::Job);
+        is_of_job.then_some(self.options.job_duration)
+    }
+
     /// Creates a pod with the claims of its volumes.
     pub fn create_pod(&mut self, pod: Pod) {
         let key = pod.key.clone();
@@ -53,14 +57,18 @@ impl World {
             (None, _) if pod.node_name.is_none() => {}
             (None, PodPhase::Pending) => self.let_start(key, uid),
             // How much of its work is done is not known.
-            (None, PodPhase::Running) if works(pod) => self.let_complete(key, uid),
+            (None, PodPhase::Running) => {
+                if let Some(work) = self.work_of(pod) {
+                    self.let_complete(key, uid, work);
+                }
+            }
             (None, _) => {}
         }
     }
 
-    /// Lets a Job's pod complete once it has worked as long as pods of Jobs do.
-    fn let_complete(&mut self, pod: ObjectKey, uid: Text) {
-        self.agenda.add(self.now + self.options.job_duration, Due::PodCompletes { pod, uid });
+    /// Lets a pod complete once it has done its work.
+    fn let_complete(&mut self, pod: ObjectKey, uid: Text, work: SignedDuration) {
+        self.agenda.add(self.now + work, Due::PodCompletes { pod, uid });
     }
 
     fn let_start(&mut self, pod: ObjectKey, uid: Text) {
@@ -116,7 +124,9 @@ impl World {
 
     /// Takes note of how long a pod has waited, once it is bound.
     fn note_wait(&mut self, pod: &Pod) {
-        if pod.is_daemon() {
+        // What was there when a recording began had its place: here it waits for the first nodes.
+        let slot = self.playback.as_ref().and_then(|own| own.slot_of(&pod.key));
+        if pod.is_daemon() || slot.is_some_and(|slot| slot.was_there) {
             return;
         }
         self.waiting.pods_bound += 1;
@@ -125,6 +135,7 @@ impl World {
             return;
         }
         let waited = self.waited(pod);
+        self.each_wait.push(waited);
         self.waiting.total += waited;
         self.waiting.longest = self.waiting.longest.max(waited);
         if let Some(created) = pod.created {
@@ -158,14 +169,14 @@ impl World {
         if pod.is_terminating() || pod.phase != PodPhase::Pending {
             return;
         }
-        let works = works(pod);
+        let work = self.work_of(pod);
         self.api.alter::<Pod>(key, |pod| {
             pod.phase = PodPhase::Running;
             pod.ready = Some(true);
             pod.started.get_or_insert(now);
         });
-        if works {
-            self.let_complete(key.clone(), uid.clone());
+        if let Some(work) = work {
+            self.let_complete(key.clone(), uid.clone(), work);
         }
     }
 

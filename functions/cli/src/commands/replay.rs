@@ -1,0 +1,110 @@
+//! Recordings that are replayed: loaded, and made into scenarios.
+
+use std::path::{Path, PathBuf};
+
+use domain::Text;
+use manifests::{Located, Object};
+use recording::{ObjectChange, ReadRecording, Recording};
+use simulation::scenario::{CatalogChoice, Scenario};
+
+use crate::args::SimulateArgs;
+use crate::bundled;
+use crate::commands::replay_error::ReplayError;
+use crate::commands::scenario::{self, SimulateError};
+use crate::snapshot_source::{
+    add_missing_node_classes, catalog_file, node_classes, print_problems,
+};
+use crate::{console, input};
+
+/// A recording that was loaded, and whether all of it could be read.
+pub(crate) struct Loaded {
+    /// What it is called.
+    pub(crate) name: String,
+    /// The recording.
+    pub(crate) recording: Recording,
+    /// Lines were left out.
+    pub(crate) has_problems: bool,
+}
+
+/// Loads a recording: a file, standard input for `-`, or a bundled one. Lines that are wrong are
+/// reported, and the rest goes on.
+pub(crate) fn load(wanted: &str) -> Result<Loaded, ReplayError> {
+    let path = Path::new(wanted);
+    let (name, text) = if wanted == "-" || path.exists() {
+        (wanted.to_owned(), input::text(path)?)
+    } else {
+        let known = || bundled::RECORDINGS.map(|own| own.name).join(", ");
+        let own = bundled::find_recording(wanted)
+            .ok_or_else(|| ReplayError::Unknown(wanted.to_owned(), known()))?;
+        (own.name.to_owned(), own.text.to_owned())
+    };
+    let ReadRecording { recording, problems } = recording::read(&name, &text)?;
+    for problem in &problems {
+        console::error_text(problem);
+    }
+    if recording.pods.is_empty() {
+        return Err(ReplayError::NoPod(name));
+    }
+    Ok(Loaded { name, recording, has_problems: !problems.is_empty() })
+}
+
+/// The objects of files, with the recorded EC2NodeClasses that they do not name anew, and a default
+/// for each that is missing; and whether some could not be read.
+fn objects(files: &[PathBuf], recording: &Recording) -> Result<(Vec<Object>, bool), ReplayError> {
+    if files.is_empty() {
+        return Ok((Vec::new(), false));
+    }
+    let mut read = manifests::read(&input::sources(files)?);
+    print_problems(&read);
+    let has_problems = !read.errors.is_empty();
+    let given = node_classes(&read);
+    let recorded = recording.objects.iter().filter_map(|own| match &own.change {
+        ObjectChange::Applied(object) => Some(&**object),
+        ObjectChange::Gone { .. } => None,
+    });
+    let is_kept = |object: &&Object| matches!(object, Object::Ec2NodeClass(own) if given.iter().all(|new| new.name != own.name));
+    let kept = recorded.filter(is_kept).cloned();
+    read.objects.extend(kept.map(|value| Located { file: "".into(), line: 0, value }));
+    for warning in add_missing_node_classes(&mut read) {
+        console::warning(&warning);
+    }
+    Ok((read.objects.into_iter().map(|located| located.value).collect(), has_problems))
+}
+
+/// What is to be run: scenarios by name, the first without one where it is alone.
+pub(crate) struct Replays {
+    /// Each with the name of its variant.
+    pub(crate) cases: Vec<(Text, Scenario)>,
+    /// Something of the input was left out.
+    pub(crate) has_problems: bool,
+}
+
+/// The scenario that replays the recording of the arguments, and one for each comparison.
+pub(crate) fn scenarios(wanted: &str, args: &SimulateArgs) -> Result<Replays, SimulateError> {
+    let Loaded { name, recording, mut has_problems } = load(wanted)?;
+    let stem = Path::new(&name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(&name);
+    let mut recorded = Scenario::of_recording(stem, &recording);
+    if let Some(path) = &args.replay.catalog {
+        let types = catalog_file(path).map_err(|error| ReplayError::Catalog(Box::new(error)))?;
+        recorded.catalog = CatalogChoice::Given(Box::new(types));
+    }
+    let (given, have_problems) = objects(&args.replay.files, &recording)?;
+    has_problems |= have_problems;
+    recorded = recorded.with_objects(given);
+    let with_scenario = |recorded: Scenario| match &args.scenario {
+        None => Ok(recorded),
+        Some(wanted) => Ok::<_, SimulateError>(scenario::load(wanted)?.over(recorded)),
+    };
+    let as_given = if args.replay.files.is_empty() { "as recorded" } else { "as given" };
+    let mut cases = vec![(Text::from(as_given), with_scenario(recorded.clone())?)];
+    for own in &args.replay.compare {
+        let (objects, have_problems) = objects(std::slice::from_ref(&own.file), &recording)?;
+        has_problems |= have_problems;
+        let case = with_scenario(recorded.clone().with_objects(objects))?;
+        cases.push((own.name.as_str().into(), case));
+    }
+    if cases.iter().any(|(_, case)| !case.has_node_pool()) {
+        return Err(ReplayError::NoNodePool(name).into());
+    }
+    Ok(Replays { cases, has_problems })
+}

@@ -1,0 +1,180 @@
+//! Runs of one scenario with several seeds: means, and how sure they are.
+
+use domain::{SignedDuration, Text, Timestamp};
+use simulation::report::{Happening, Moment, Report};
+
+use crate::view::pricing::PriceNote;
+
+/// What a run came to, as far as series compare it.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    /// Its seed.
+    pub(crate) seed: u64,
+    /// What it cost, in US dollars.
+    pub(crate) cost_usd: f64,
+    /// How long a pod waited on average, in seconds.
+    pub(crate) mean_wait_seconds: f64,
+    /// What nineteen of twenty pods did not exceed, in seconds.
+    pub(crate) percentile_95_seconds: f64,
+    /// The longest wait, in seconds.
+    pub(crate) longest_seconds: f64,
+    /// Instances that were launched.
+    pub(crate) launched: usize,
+    /// Pods that were bound.
+    pub(crate) pods_bound: usize,
+    /// Pods without a node at the end.
+    pub(crate) pods_pending: usize,
+    /// What was not as expected, and what must never happen.
+    pub(crate) unmet: Vec<String>,
+    /// What is the same in every run.
+    pub(crate) setting: Setting,
+}
+
+/// What runs of one scenario have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    /// The scenario's name.
+    pub(crate) scenario: Text,
+    /// What it is about.
+    pub(crate) about: Text,
+    /// When simulated time began.
+    pub(crate) started: Timestamp,
+    /// When it ended.
+    pub(crate) ended: Timestamp,
+    /// Where prices come from.
+    pub(crate) prices: PriceNote,
+}
+
+impl Run {
+    /// What series compare of a report.
+    pub(crate) fn of(seed: u64, report: &Report) -> Self {
+        let is_launch = |what: &Happening| matches!(what, Happening::Launched { .. });
+        let seconds = |duration: SignedDuration| duration.as_secs_f64();
+        let unmet = report.expectations.iter().filter_map(|outcome| {
+            outcome.found.as_ref().map(|found| format!("{}: {found}", outcome.expected))
+        });
+        let broken = report.violations.iter().map(|own| own.violation.to_string());
+        Self {
+            seed,
+            cost_usd: report.cost.total_usd(),
+            mean_wait_seconds: seconds(report.waiting.mean()),
+            percentile_95_seconds: seconds(report.waiting.percentile_95),
+            longest_seconds: seconds(report.waiting.longest),
+            launched: report.timeline.iter().filter(|entry| is_launch(&entry.what)).count(),
+            pods_bound: report.waiting.pods_bound,
+            pods_pending: report.view(Moment::End).map_or(0, |view| view.pods_pending),
+            unmet: unmet.chain(broken).collect(),
+            setting: Setting {
+                scenario: report.scenario.clone(),
+                about: report.about.clone(),
+                started: report.started,
+                ended: report.ended,
+                prices: PriceNote::from(report),
+            },
+        }
+    }
+}
+
+/// One scenario, or variant of it, run with several seeds.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    /// The variant's name.
+    pub(crate) name: Text,
+    /// Its runs, by seed.
+    pub(crate) runs: Vec<Run>,
+}
+
+impl Series {
+    /// Whether every run is as expected.
+    pub(crate) fn is_as_expected(&self) -> bool {
+        self.runs.iter().all(|run| run.unmet.is_empty())
+    }
+
+    /// A figure of every run, as an estimate.
+    pub(crate) fn estimate(&self, figure: impl Fn(&Run) -> f64) -> Estimate {
+        Estimate::of(&self.runs.iter().map(figure).collect::<Vec<_>>())
+    }
+
+    /// By how much a figure differs from that of another series, seed by seed: what both runs of a
+    /// seed have in common cancels out.
+    pub(crate) fn difference(&self, other: &Self, figure: impl Fn(&Run) -> f64) -> Estimate {
+        let pairs = self.runs.iter().zip(&other.runs);
+        Estimate::of(&pairs.map(|(own, other)| figure(own) - figure(other)).collect::<Vec<_>>())
+    }
+}
+
+/// A mean of runs, and half the width of its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    /// The mean.
+    pub(crate) mean: f64,
+    /// Half the width of the interval; `None` of a single run, which says nothing of it.
+    pub(crate) half_width: Option<f64>,
+}
+
+/// Quantiles of Student's t distribution for a two-sided interval of 95 %, by degrees of freedom
+/// from 1 on.
+const STUDENT_T: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+/// The quantile of the normal distribution, to which those of more degrees of freedom are near.
+const NORMAL: f64 = 1.96;
+
+impl Estimate {
+    #[expect(clippy::cast_precision_loss, reason = "there are at most a thousand runs")]
+    fn of(figures: &[f64]) -> Self {
+        let count = figures.len().max(1) as f64;
+        let mean = figures.iter().sum::<f64>() / count;
+        let half_width = (figures.len() > 1).then(|| {
+            let squares: f64 = figures.iter().map(|own| (own - mean) * (own - mean)).sum();
+            let deviation = (squares / (count - 1.0)).sqrt();
+            let quantile = STUDENT_T.get(figures.len() - 2).copied().unwrap_or(NORMAL);
+            quantile * deviation / count.sqrt()
+        });
+        Self { mean, half_width }
+    }
+
+    /// Whether the mean is below zero for certain, as far as runs can say.
+    pub(crate) fn is_below_zero(self) -> bool {
+        self.mean + self.half_width.unwrap_or(0.0) < 0.0
+    }
+
+    /// The mean and its interval, each written by `write`.
+    pub(crate) fn shown(self, write: impl Fn(f64) -> String) -> String {
+        match self.half_width {
+            None => write(self.mean),
+            Some(half) => format!("{} ± {}", write(self.mean), write(half)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_of_few_runs_is_less_sure_than_one_of_many() {
+        let few = Estimate::of(&[10.0, 12.0]);
+        // t(1) 12.706 × deviation 1.4142 ÷ √2
+        assert!((few.half_width.unwrap() - 12.706).abs() < 1e-9, "{few:?}");
+        let many = Estimate::of(&[10.0, 12.0, 10.0, 12.0, 10.0, 12.0]);
+        assert_eq!(many.mean.to_bits(), 11.0_f64.to_bits());
+        // t(5) 2.571 × deviation 1.0954 ÷ √6
+        assert!((many.half_width.unwrap() - 1.14979).abs() < 1e-3, "{many:?}");
+    }
+
+    #[test]
+    fn one_run_says_nothing_of_how_sure_it_is() {
+        let one = Estimate::of(&[3.0]);
+        assert_eq!((one.mean.to_bits(), one.half_width), (3.0_f64.to_bits(), None));
+        assert_eq!(one.shown(|own| format!("{own:.1}")), "3.0");
+    }
+
+    #[test]
+    fn a_difference_that_may_be_none_is_not_below_zero() {
+        assert!(!Estimate { mean: -1.0, half_width: Some(1.5) }.is_below_zero());
+        assert!(Estimate { mean: -1.0, half_width: Some(0.5) }.is_below_zero());
+    }
+}
