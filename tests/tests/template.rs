@@ -163,7 +163,8 @@ fn a_message_comes_back_only_after_its_function_has_given_up() {
             handlers.push(function.id);
         }
     }
-    assert_eq!(handlers, ["DisruptionFunction", "InterruptionFunction", "LifecycleFunction"]);
+    let woken = ["DisruptionFunction", "InterruptionFunction", "LifecycleFunction"];
+    assert_eq!(handlers, [woken.as_slice(), &["ProvisioningFunction"]].concat());
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The event that invokes a function: it names a cluster.
 //!
-//! `{"cluster": "NAME"}`, with `"mode": "watch"`, `"tick"` or `"poll"` to override the environment, and with
-//! `"handBack": true` or `false` where lifecycle is to hand the cluster back to Karpenter or to
-//! take it over again; or EventBridge's envelope with these fields in `detail`. Other fields are
-//! ignored. A function that serves the whole region needs no name.
+//! `{"cluster": "NAME"}`, with `"mode": "watch"`, `"tick"` or `"poll"` to override the environment,
+//! and with `"handBack": true` or `false` where lifecycle is to hand the cluster back to Karpenter
+//! or to take it over again; or EventBridge's envelope with these fields in `detail`. Other fields
+//! are ignored. A function that serves the whole region needs no name.
 //!
 //! Functions wake each other, and themselves, by messages of SQS: batches of one, whose body is
 //! such an event, with `"continues"`, the fencing token of the run that it continues, or with
@@ -116,8 +116,8 @@ impl ClusterEvent {
     }
 }
 
-/// A link of a chain of messages. A run is due at once where its moment cannot be read: one too many
-/// does no harm.
+/// A link of a chain of messages. A run is due at once where its moment cannot be read: one too
+/// many does no harm.
 fn look(value: &Value) -> Option<Look> {
     let link = value.get("link").and_then(Value::as_u64)?;
     let moment = value.get("runAt").and_then(Value::as_str);

@@ -29,7 +29,7 @@ pub struct Wake {
 /// anything to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// The number of the link, as [`ClaimStore::advance_chain`] gave it to whoever sent the message.
+    /// The number of the link, as [`ClaimStore::advance_chain`] gave it to who sent the message.
     ///
     /// [`ClaimStore::advance_chain`]: super::ClaimStore::advance_chain
     pub link: u64,

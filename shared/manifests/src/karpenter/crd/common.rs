@@ -63,17 +63,21 @@ fn key(of: Requirements) -> Schema {
     if of == Requirements::Claim { key } else { unrestricted(key, of == Requirements::Pool) }
 }
 
-/// A label's key that users may set or require; see the reader's `check_unrestricted`.
-fn unrestricted(key: Schema, is_of_pool: bool) -> Schema {
+const RESTRICTED: &str = "keys under karpenter.sh and karpenter.k8s.aws are Karpenter's own, except its well-known labels";
+
+/// Whether what a name stands for in a rule is a key that users may set or require.
+fn is_unrestricted(name: &str) -> String {
     let own = WELL_KNOWN.iter().filter(|key| key.starts_with("karpenter."));
     let own: Vec<String> = own.map(|key| format!("'{key}'")).collect();
-    let key = key.rule(
-        &format!(
-            r"!self.find('^[^/]*').matches('(^|[.])karpenter[.](sh|k8s[.]aws)$') || self in [{}]",
-            own.join(", ")
-        ),
-        "keys under karpenter.sh and karpenter.k8s.aws are Karpenter's own, except its well-known labels",
-    );
+    format!(
+        r"!{name}.find('^[^/]*').matches('(^|[.])karpenter[.](sh|k8s[.]aws)$') || {name} in [{}]",
+        own.join(", ")
+    )
+}
+
+/// A label's key that users may set or require; see the reader's `check_unrestricted`.
+fn unrestricted(key: Schema, is_of_pool: bool) -> Schema {
+    let key = key.rule(&is_unrestricted("self"), RESTRICTED);
     if !is_of_pool {
         return key;
     }
@@ -93,6 +97,7 @@ pub(super) fn labels(most: usize) -> Schema {
             "the NodePool itself sets label karpenter.sh/nodepool",
         )
         .rule(&format!("!('{HOSTNAME}' in self)"), "the host name differs on every node")
+        .rule(&format!("self.all(key, {})", is_unrestricted("key")), RESTRICTED)
 }
 
 pub(super) fn taints() -> Schema {
