@@ -10,6 +10,7 @@ mod candidates;
 mod pods;
 mod without;
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -124,7 +125,7 @@ pub fn costs(end: &ClusterSnapshot, owners: &Owners) -> BlockerCosts {
     let (rested, found) = thread::scope(|scope| {
         let rested = scope.spawn(|| rest(base.clone()));
         let found = savings(&base, owners, &first);
-        (rested.join().unwrap_or_default(), found)
+        (rested.join().unwrap_or_else(|panic| resume_unwind(panic)), found)
     });
     let mut all: Vec<Found> = Vec::new();
     let mut second: Vec<Blocker> = Vec::new();
@@ -181,7 +182,7 @@ impl BlockerCost {
 }
 
 /// A cluster that was planned on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Rested {
     hourly: UsdPerHour,
     /// There was more to do.
