@@ -16,6 +16,9 @@ use crate::work::Item;
 /// place.
 const ENLARGEMENTS_MAX: usize = 3;
 
+/// Several new nodes are two at least. More need not save more.
+const LAUNCHES_OF_SEVERAL: usize = 2;
+
 /// A move that is possible and worth it.
 pub(super) struct Move {
     /// The nodes that are removed.
@@ -50,7 +53,7 @@ impl Move {
     /// One more node raises the score where it saves at least half as much for its disruption as
     /// the others do, as the `Balanced` policy has it with k = 2. By savings alone, large moves
     /// that save little more than small ones would come first.
-    fn score(&self) -> f64 {
+    pub(super) fn score(&self) -> f64 {
         let net = (self.savings - self.required).to_f64();
         net * net / self.disruption.max(f64::MIN_POSITIVE)
     }
@@ -63,12 +66,15 @@ impl Move {
 /// It must save what moving costs, so that nodes of one price are never swapped for each other, and
 /// every `Balanced` pool of the nodes must approve. The order in which nodes are named makes no
 /// difference.
+///
+/// A move that scores less than `least_score` is not wanted: then it need not be found.
 pub(super) fn evaluate_as_planned(
     trials: &mut Trials,
     scores: &Scores,
     nodes: &[NodeIx],
+    least_score: Option<f64>,
 ) -> Result<Move, Unconsolidatable> {
-    draft(trials, &[], nodes).complete(trials, scores)
+    draft(trials, &[], nodes).complete(trials, scores, least_score)
 }
 
 /// A move whose new nodes are not chosen yet.
@@ -91,11 +97,13 @@ impl Draft {
         &self.trial.items
     }
 
-    /// The move with the new nodes that cost least, if it is worth it.
+    /// The move with the new nodes that cost least, if it is worth it. One that scores less than
+    /// `least_score` need not be found.
     pub(super) fn complete(
         self,
         trials: &Trials,
         scores: &Scores,
+        least_score: Option<f64>,
     ) -> Result<Move, Unconsolidatable> {
         let Self { nodes, mut trial } = self;
         let model = trials.model;
@@ -105,8 +113,9 @@ impl Draft {
         let before = trials.price_of(&nodes);
         let mut after = UsdPerHour::ZERO;
         if !trial.items.is_empty() {
-            let removal =
-                Removal { nodes: &nodes, items: &trial.items, state: &trial.state, before };
+            let ceiling = scores.price_ceiling(&nodes, LAUNCHES_OF_SEVERAL, before, least_score);
+            let (items, state) = (&trial.items, &trial.state);
+            let removal = Removal { nodes: &nodes, items, state, before, ceiling };
             let found = replacements(trials, &removal)?;
             after = found.price;
             trial.packed = found.packed;
@@ -130,7 +139,7 @@ pub(super) fn evaluate(
     scores: &Scores,
     nodes: &[NodeIx],
 ) -> Result<Move, Unconsolidatable> {
-    let planned = evaluate_as_planned(trials, scores, nodes)?;
+    let planned = evaluate_as_planned(trials, scores, nodes, None)?;
     robust(trials, scores, planned, |_| true)
 }
 
@@ -150,7 +159,7 @@ pub(super) fn robust(
     let Some(divergence) = diverges(trials, &planned) else { return Ok(planned) };
     let mut displaced = divergence.displaced;
     for _ in 0..ENLARGEMENTS_MAX {
-        let enlarged = draft(trials, &displaced, &planned.nodes).complete(trials, scores);
+        let enlarged = draft(trials, &displaced, &planned.nodes).complete(trials, scores, None);
         let Some(found) = enlarged.ok().filter(&is_wanted) else { break };
         match diverges(trials, &found) {
             None => return Ok(found),

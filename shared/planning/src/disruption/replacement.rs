@@ -30,6 +30,8 @@ pub(super) struct Removal<'t> {
     pub(super) state: &'t State,
     /// What the nodes cost together.
     pub(super) before: UsdPerHour,
+    /// The most that several new nodes may cost for the removal to be worth it.
+    pub(super) ceiling: UsdPerHour,
 }
 
 impl Removal<'_> {

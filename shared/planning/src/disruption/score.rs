@@ -44,6 +44,10 @@ const PAYBACK_OF_SEVERAL_HOURS: f64 = 8.0;
 /// to change again soon.
 const SETTLED_HOURS: f64 = 0.5;
 
+/// For how long nothing has changed on a node counts in steps of so many minutes, rounded down:
+/// what is worth it changes a few times in an hour, not with every second.
+const UNCHANGED_STEP_MINUTES: f64 = 5.0;
+
 /// Hours for which savings are expected to last where all pods of the cluster came within the last
 /// hour; twice as long where half of them did, and so on. Where pods come and go, what is saved is
 /// soon gone; so is it where planning itself keeps moving them.
@@ -61,7 +65,7 @@ const PAYBACK_OF_LAUNCHES_LEAST_HOURS: f64 = 2.0 / 60.0;
 /// Pods younger than that have come lately.
 const YOUNG: SignedDuration = SignedDuration::from_hours(1);
 
-const SECONDS_PER_HOUR: f64 = 3600.0;
+const MINUTES_PER_HOUR: f64 = 60.0;
 
 /// Prices and disruption of all nodes, with their sums by pool.
 pub(super) struct Scores<'a> {
@@ -85,7 +89,7 @@ struct NodeShare {
     evictions: f64,
     /// (1 + evictions) × remaining lifetime fraction.
     disruption: f64,
-    /// Hours since a pod came or went; infinite where that is not known.
+    /// Hours since a pod came or went, in whole steps; infinite where that is not known.
     unchanged_hours: f64,
 }
 
@@ -94,6 +98,14 @@ struct PoolTotal {
     price: f64,
     disruption: f64,
     is_balanced: bool,
+}
+
+/// What a move has to save per hour for what it costs once.
+struct Payback {
+    /// For its evictions, in nano-USD.
+    evictions: f64,
+    /// For its new nodes beside the old ones, as a multiple of their price.
+    overlap: f64,
 }
 
 /// What a `Balanced` pool thinks of a move.
@@ -171,18 +183,42 @@ impl<'a> Scores<'a> {
         launches: usize,
         price: UsdPerHour,
     ) -> UsdPerHour {
+        let Payback { evictions, overlap } = self.payback(nodes, launches);
+        let overlap = price.to_f64() * 1e9 * overlap;
+        UsdPerHour::from_f64((evictions + overlap) / 1e9)
+            .unwrap_or(UsdPerHour::MAX)
+            .max(UsdPerHour::from_nanos(1))
+    }
+
+    /// The most that so many new nodes may cost in place of nodes that cost `before`, so that the
+    /// move saves what it has to, and its score is at least `least_score` where there is one. None
+    /// that cost more are worth it; of those that cost less, some may not be.
+    pub(super) fn price_ceiling(
+        &self,
+        nodes: &[NodeIx],
+        launches: usize,
+        before: UsdPerHour,
+        least_score: Option<f64>,
+    ) -> UsdPerHour {
+        let Payback { evictions, overlap } = self.payback(nodes, launches);
+        let net = least_score.map_or(0.0, |score| (score * self.disruption(nodes)).sqrt() * 1e9);
+        let ceiling = (before.to_f64() * 1e9 - evictions - net) / (1.0 + overlap);
+        // Prices are whole numbers of nano-USD.
+        UsdPerHour::from_f64((ceiling + 2.0) / 1e9).unwrap_or_default()
+    }
+
+    /// What a move has to save per hour for what it costs once.
+    fn payback(&self, nodes: &[NodeIx], launches: usize) -> Payback {
         let evictions: f64 = nodes.iter().map(|node| self.by_node[*node].evictions).sum();
-        let overlap = price.to_f64() * 1e9 * OVERLAP_HOURS;
         let unchanged = nodes.iter().map(|node| self.by_node[*node].unchanged_hours);
         let most = if launches > 1 { PAYBACK_OF_SEVERAL_HOURS } else { PAYBACK_HOURS };
         let unchanged = unchanged.fold(f64::INFINITY, f64::min);
         let is_settled = unchanged >= SETTLED_HOURS;
         let lasts = if is_settled { self.lasting_hours.min(most) } else { unchanged / 2.0 };
-        let evictions = evictions * self.eviction_nanos / lasts.max(PAYBACK_LEAST_HOURS);
-        let launches = overlap / lasts.max(PAYBACK_OF_LAUNCHES_LEAST_HOURS);
-        UsdPerHour::from_f64((evictions + launches) / 1e9)
-            .unwrap_or(UsdPerHour::MAX)
-            .max(UsdPerHour::from_nanos(1))
+        Payback {
+            evictions: evictions * self.eviction_nanos / lasts.max(PAYBACK_LEAST_HOURS),
+            overlap: OVERLAP_HOURS / lasts.max(PAYBACK_OF_LAUNCHES_LEAST_HOURS),
+        }
     }
 
     /// Whether every `Balanced` pool of the nodes approves a move with such a saving.
@@ -274,5 +310,60 @@ fn lasting_hours(nodes: &IndexVec<NodeIx, NodeShare>) -> f64 {
 
 fn unchanged_hours(claim: Option<&NodeClaim>, now: Timestamp) -> f64 {
     let last = claim.and_then(|claim| claim.status.last_pod_event);
-    last.map_or(f64::INFINITY, |last| now.duration_since(last).as_secs_f64() / SECONDS_PER_HOUR)
+    last.map_or(f64::INFINITY, |last| {
+        let steps = now.duration_since(last).as_secs_f64() / 60.0 / UNCHANGED_STEP_MINUTES;
+        steps.floor() * UNCHANGED_STEP_MINUTES / MINUTES_PER_HOUR
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Idx;
+
+    const NODES: [f64; 2] = [96.0, 58.0];
+
+    fn usd(dollars: f64) -> UsdPerHour {
+        UsdPerHour::from_f64(dollars).unwrap()
+    }
+
+    /// Two nodes of nano-USD prices in the thousands of millions, with a few pods each.
+    fn scores(unchanged_hours: f64) -> Scores<'static> {
+        let node = |price: f64| NodeShare {
+            price: price * 1e9,
+            pods: 4.0,
+            evictions: 4.0,
+            disruption: 5.0,
+            unchanged_hours,
+            ..NodeShare::default()
+        };
+        let by_node = NODES.map(node).to_vec().into();
+        let eviction_nanos = eviction_nanos(&by_node);
+        Scores { pools: BTreeMap::new(), by_node, eviction_nanos, lasting_hours: f64::INFINITY }
+    }
+
+    #[test]
+    fn new_nodes_at_the_ceiling_save_just_what_they_have_to() {
+        let nodes = [NodeIx::new(0), NodeIx::new(1)];
+        let before = usd(NODES.iter().sum());
+        for unchanged_hours in [0.0, 0.25, 0.5, f64::INFINITY] {
+            let scores = scores(unchanged_hours);
+            let ceiling = scores.price_ceiling(&nodes, 2, before, None);
+            let saves_enough =
+                |price: UsdPerHour| before - price >= scores.required_savings(&nodes, 2, price);
+            assert!(saves_enough(ceiling - usd(0.000_001)), "{unchanged_hours}");
+            assert!(!saves_enough(ceiling + usd(0.000_001)), "{unchanged_hours}");
+        }
+    }
+
+    #[test]
+    fn a_least_score_lowers_the_ceiling_to_where_a_move_has_it() {
+        let nodes = [NodeIx::new(0), NodeIx::new(1)];
+        let before = usd(NODES.iter().sum());
+        let scores = scores(f64::INFINITY);
+        let ceiling = scores.price_ceiling(&nodes, 2, before, Some(40.0));
+        let net = before - ceiling - scores.required_savings(&nodes, 2, ceiling);
+        let score = net.to_f64() * net.to_f64() / scores.disruption(&nodes);
+        assert!((score - 40.0).abs() < 0.001, "{score}");
+    }
 }

@@ -83,6 +83,8 @@ pub(super) struct Trials<'s, 'a> {
     unschedulable: IndexVec<NodeIx, bool>,
     /// What one more pod of each shape would cost, in nano-USD per hour; empty until it is needed.
     dual_prices: IndexVec<ShapeIx, f64>,
+    /// The share of them that no new nodes cost less than.
+    proven_share: f64,
 }
 
 impl<'s, 'a> Trials<'s, 'a> {
@@ -135,6 +137,7 @@ impl<'s, 'a> Trials<'s, 'a> {
             waiting,
             unschedulable,
             dual_prices: IndexVec::new(),
+            proven_share: 0.0,
         }
     }
 

@@ -6,12 +6,13 @@
 use std::cell::{Ref, RefCell, RefMut};
 use std::rc::Rc;
 
+use domain::instance_type::CapacityType;
 use domain::reason::NodePoolUnfit;
 use rustc_hash::FxHashMap;
 
 use super::Model;
 use super::intern::{ConjunctionId, KeyRule, Sets};
-use super::pool::{Compatible, OfferingMask, Pool, PricedType, TypeRate};
+use super::pool::{Bin, Compatible, OfferingMask, Pool, PricedType, TypeRate, bins};
 use crate::ids::{IndexVec, PoolIx, PurchaseSet, TypeSet, ZoneSet};
 
 /// Interned conjunctions, and what each NodePool has for them.
@@ -28,7 +29,13 @@ struct PoolMemo {
     viable: RefCell<FxHashMap<OfferingMask, Rc<TypeSet>>>,
     cheapest: RefCell<FxHashMap<OfferingMask, Rc<[PricedType]>>>,
     rates: RefCell<FxHashMap<ConjunctionId, Rc<[TypeRate]>>>,
+    bins: RefCell<FxHashMap<Vec<Address>, (Vec<Rc<Compatible>>, Rc<[Bin]>)>>,
+    one_way: RefCell<FxHashMap<Address, (Rc<Compatible>, Option<Rc<Compatible>>)>>,
 }
+
+/// Stands for what a pool may launch, which is kept beside what is remembered of it, so that
+/// nothing else gets its address.
+type Address = *const Compatible;
 
 fn remembered<K: Eq + std::hash::Hash, V: Clone>(
     table: &RefCell<FxHashMap<K, V>>,
@@ -116,5 +123,36 @@ impl Memo {
             let cheapest = self.cheapest(pool, compatible.zones, compatible.purchases);
             pool.best_rates(&cheapest, compatible).into()
         })
+    }
+
+    /// The pool's offerings that packing chooses from for items of these classes.
+    pub(crate) fn bins(&self, pool: &Pool, classes: &[Rc<Compatible>]) -> Rc<[Bin]> {
+        let key = classes.iter().map(Rc::as_ptr).collect();
+        let (_, found) = remembered(&self.pools[pool.index].bins, key, || {
+            (classes.to_vec(), bins(pool, classes).into())
+        });
+        found
+    }
+
+    /// What the pool may launch of this in the first way of buying that it is sold in, in the order
+    /// of capacity types; `None` where it is sold in none.
+    pub(crate) fn bought_in_one_way(
+        &self,
+        pool: &Pool,
+        compatible: &Rc<Compatible>,
+    ) -> Option<Rc<Compatible>> {
+        let key = Rc::as_ptr(compatible);
+        let (_, found) = remembered(&self.pools[pool.index].one_way, key, || {
+            let purchases = CapacityType::ALL
+                .into_iter()
+                .map(|capacity_type| compatible.purchases & pool.bought_as(capacity_type))
+                .find(|purchases| {
+                    let viable = self.viable(pool, compatible.zones, *purchases);
+                    !compatible.types.is_disjoint(&viable)
+                });
+            let own = |purchases| Rc::new(Compatible { purchases, ..(**compatible).clone() });
+            (Rc::clone(compatible), purchases.map(own))
+        });
+        found
     }
 }

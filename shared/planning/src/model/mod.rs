@@ -25,6 +25,8 @@ use domain::pod::Pod;
 use domain::requirement::{Operator, ValueSet};
 use domain::snapshot::ClusterSnapshot;
 
+use rustc_hash::FxHashSet;
+
 use intern::{KeyKind, Sets};
 use node::NodeView;
 use pool::Pool;
@@ -135,15 +137,13 @@ fn values_named(shape: &Shape, key: &Text) -> impl Iterator<Item = Text> {
 fn key_kinds(snapshot: &ClusterSnapshot) -> BTreeMap<Text, KeyKind> {
     let mut kinds: BTreeMap<Text, KeyKind> = BTreeMap::new();
     let types = &snapshot.instance_types;
+    // Types of one catalogue share the texts of their keys.
+    let mut known: FxHashSet<(*const u8, bool)> = FxHashSet::default();
     for list in std::iter::once(&types.default).chain(types.by_node_class.values()) {
-        let mut before = None;
         for instance_type in list.iter() {
-            // Nearly all types have the keys of the one before.
-            let mut known = before.replace(&instance_type.labels).into_iter().flatten();
             for (key, values) in &instance_type.labels {
                 let is_multi = values.len() > 1;
-                let is_known = known.next().is_some_and(|(own, _)| own == key);
-                if is_known && !is_multi {
+                if !known.insert((key.as_ptr(), is_multi)) {
                     continue;
                 }
                 let kind = kinds

@@ -1,11 +1,11 @@
 //! Nodes for pods that must share a host with others.
 
-use super::bin::Bin;
 use super::packer::Packer;
 use super::pattern::Pattern;
 use super::queue::Queue;
 use crate::feasibility::host::host_affinity;
 use crate::ids::{IndexSet, ItemIx};
+use crate::model::pool::Bin;
 
 /// Items that may go to different nodes are tried as the first of a host, at most.
 const OPENERS_MAX: usize = 8;
@@ -78,7 +78,7 @@ impl Packer<'_, '_, '_, '_> {
             is_mate.insert(*mate);
         }
         let pools = self.items[first].fit.pools.iter().map(|fit| fit.pool);
-        for bin in pools.flat_map(|pool| &self.setup.bins[pool]) {
+        for bin in pools.flat_map(|pool| self.setup.bins[pool].iter()) {
             if !self.accepts(first, bin) || !self.is_allowed(bin) {
                 continue;
             }

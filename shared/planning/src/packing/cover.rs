@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::slice;
 
-use super::bin::Bin;
 use super::kinds::{KindNode, Kinds, PodsOfNode};
 use super::packer::Packer;
 use super::pattern::{NODE_COST_NANOS, Pattern};
 use super::queue::Queue;
 use super::relaxed::ColumnUse;
 use crate::ids::{ItemIx, PoolIx};
+use crate::model::pool::Bin;
 use crate::relaxation::RowIx;
 
 /// Which bins a covering tries.
@@ -81,7 +81,7 @@ impl Packer<'_, '_, '_, '_> {
                     .is_none_or(|relaxation| relaxation.dual_value_bound(bin.kind()).is_some())
         };
         let bins: Vec<&Bin> =
-            pools.iter().flat_map(|pool| &self.setup.bins[*pool]).filter(is_within).collect();
+            pools.iter().flat_map(|pool| self.setup.bins[*pool].iter()).filter(is_within).collect();
         let mut heap = BinaryHeap::with_capacity(bins.len());
         let mut patterns: Vec<Option<Pattern>> = Vec::with_capacity(bins.len());
         for (index, bin) in bins.iter().enumerate() {
@@ -207,7 +207,7 @@ impl Packer<'_, '_, '_, '_> {
             .map(|(row, count)| (items_of_row.get(row).cloned().unwrap_or_default(), *count))
             .collect();
         let mut best: Option<(&Bin, Pattern)> = None;
-        for bin in &self.setup.bins[column.node.pool] {
+        for bin in self.setup.bins[column.node.pool].iter() {
             if bin.kind() != column.node || !self.is_allowed(bin) {
                 continue;
             }

@@ -2,10 +2,10 @@
 
 use domain::settings::MinValuesPolicy;
 
-use super::bin::Bin;
 use super::packer::Packer;
 use super::pattern::{NODE_COST_NANOS, Pattern};
 use super::queue::Queue;
+use crate::model::pool::Bin;
 
 use crate::feasibility::host::{HostCounts, host_affinity};
 use crate::feasibility::state::room_for;

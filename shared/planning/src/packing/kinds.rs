@@ -17,10 +17,10 @@ use rustc_hash::FxHashMap;
 
 pub(super) use hosts::PodsOfNode;
 
-use super::bin::Bin;
 use super::relaxed::PackingRelaxation;
 use super::setup::Setup;
 use crate::ids::{IndexVec, ItemIx};
+use crate::model::pool::Bin;
 use crate::relaxation::RowIx;
 use crate::work::Item;
 
@@ -101,7 +101,7 @@ impl<'s> Kinds<'s> {
         }
         let mut promises: Vec<f64> = Vec::new();
         for (pool, bins) in setup.bins.iter_enumerated() {
-            for bin in bins {
+            for bin in bins.iter() {
                 let Some(worth) = relaxation.dual_value_bound(bin.kind()) else { continue };
                 let room = &setup.model.pools[pool].types[bin.type_index].room;
                 let amounts = relaxation.amounts(room);

@@ -10,7 +10,6 @@
 //! Work is bounded by the number of bins and claims times that of items: pods of one shape are one
 //! item however many they are. Ties go to the bin that comes first: heavier pool, then by name.
 
-pub(crate) mod bin;
 mod bundle;
 mod cover;
 mod fill;

@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashSet;
 
-use super::bin::Bin;
 use super::outcome::{Outcome, Packing};
 use super::pattern::Pattern;
 use super::queue::Queue;
@@ -11,6 +10,7 @@ use super::setup::Setup;
 use crate::feasibility::limits::Limits;
 use crate::ids::{GroupIx, IndexVec, ItemIx, PurchaseIx, PurchaseSet};
 use crate::model::memo::Memo;
+use crate::model::pool::Bin;
 use crate::model::pool::{Compatible, Pool};
 use crate::work::Item;
 use crate::work::{Member, NewNode};

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use domain::settings::SearchEffort;
 
-use super::bin::Bin;
 use super::cover::Reach;
 use super::kinds::Kinds;
 use super::outcome::Outcome;
@@ -14,6 +13,7 @@ use super::relaxed::PackingRelaxation;
 use super::setup::Setup;
 use crate::feasibility::limits::Limits;
 use crate::ids::{Idx, IndexVec, ItemIx};
+use crate::model::pool::Bin;
 use crate::relaxation::RowIx;
 use crate::work::Item;
 
@@ -47,11 +47,11 @@ impl Setup<'_, '_, '_> {
         let queue = packer.queue(&packer.order);
         let weight = |bin: &Bin| self.model.pools[bin.pool].node_pool.weight;
         // A lighter pool must not take what a heavier one could.
-        let heaviest = self.bins.iter().flatten().map(weight).max();
+        let heaviest = self.bins.iter().flat_map(|own| own.iter()).map(weight).max();
         let mut moves: Vec<(f64, &Bin)> = self
             .bins
             .iter()
-            .flatten()
+            .flat_map(|own| own.iter())
             .filter(|bin| Some(weight(bin)) == heaviest)
             .filter_map(|bin| {
                 let pattern = packer.fill(bin, &queue, None)?;

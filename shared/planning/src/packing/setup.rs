@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::bin::{Bin, bins};
 use crate::feasibility::host::host_affinity;
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
@@ -13,7 +12,7 @@ use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, ItemIx, PoolIx};
 use crate::model::Model;
 use crate::model::memo::Memo;
-use crate::model::pool::Compatible;
+use crate::model::pool::{Bin, Compatible};
 use crate::work::Item;
 
 /// What all rounds share.
@@ -32,7 +31,7 @@ pub(super) struct Setup<'p, 'm, 'a> {
     /// The least that a pod of each item costs.
     pub(super) values: IndexVec<ItemIx, f64>,
     /// Bins by pool.
-    pub(super) bins: IndexVec<PoolIx, Vec<Bin>>,
+    pub(super) bins: IndexVec<PoolIx, Rc<[Bin]>>,
 }
 
 impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
@@ -55,11 +54,7 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
                 own
             })
             .collect();
-        let bins = model
-            .pools
-            .iter_enumerated()
-            .zip(&classes)
-            .map(|((index, pool), classes)| bins(index, pool, classes));
+        let bins = model.pools.iter().zip(&classes).map(|(pool, classes)| memo.bins(pool, classes));
         Self {
             bins: bins.collect(),
             joins: items.iter().map(|item| host_affinity(topology, item.shape).count()).collect(),
@@ -79,20 +74,22 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
         let is_limited = |bin: &Bin| {
             limits.share(bin.pool, &self.model.pools[bin.pool].types[bin.type_index].capacity)
         };
-        let limited = self.bins.iter().flatten().any(|bin| is_limited(bin) > 0.0);
+        let limited = self.bins.iter().flat_map(|own| own.iter()).any(|bin| is_limited(bin) > 0.0);
         if !limited {
             return Vec::new();
         }
         let least = self.values.iter().copied().filter(|value| *value > 0.0);
         let least = least.fold(f64::INFINITY, f64::min);
         let alike = self.values.iter().map(|value| 1.0 + least / value.max(least)).collect();
-        let dearest = self.bins.iter().flatten().map(|bin| bin.price).fold(0.0, f64::max);
+        let dearest = self.bins.iter().flat_map(|own| own.iter());
+        let dearest = dearest.map(|bin| bin.price).fold(0.0, f64::max);
         [(1.0, &self.values), (SCARCE, &self.values), (SCARCE, &alike)]
             .map(|(scarcity, values)| {
-                let mut bins = self.bins.clone();
-                for bin in bins.iter_mut().flatten() {
-                    bin.price += is_limited(bin) * dearest * scarcity;
-                }
+                let dearer = |bin: &Bin| {
+                    let price = bin.price + is_limited(bin) * dearest * scarcity;
+                    bin.priced(price)
+                };
+                let bins = self.bins.iter().map(|own| own.iter().map(dearer).collect()).collect();
                 Self { bins, values: values.clone(), ..self.clone() }
             })
             .into()

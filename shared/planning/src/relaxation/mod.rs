@@ -77,6 +77,8 @@ pub(crate) struct Relaxation {
     is_solved: bool,
     fractional: Vec<ColumnUse>,
     well_used: Vec<(OfferIx, f64)>,
+    /// See [`Self::proven_share`].
+    proven_share: f64,
 }
 
 impl Relaxation {
@@ -96,6 +98,7 @@ impl Relaxation {
             is_solved: false,
             fractional: Vec::new(),
             well_used: Vec::new(),
+            proven_share: 0.0,
         };
         let offers = &mut relaxation.offers;
         let Some(mut start) = dual_ascent::duals(rows, offers, budget) else {
@@ -114,12 +117,17 @@ impl Relaxation {
         if dual_value(&start, rows) > dual_value(&solution.duals, rows) {
             solution.duals = start;
         }
+        let mut ratio = 1.0_f64;
         for (index, offer) in offers.iter_mut_enumerated() {
             let knapsack = &mut offer.knapsack;
             let bound = knapsack.settle_weights(&solution.duals, 0.0, 1);
+            ratio = ratio.max(bound / knapsack.price.max(f64::MIN_POSITIVE));
             if bound >= knapsack.price * WELL_USED {
                 relaxation.well_used.push((index, bound));
             }
+        }
+        if relaxation.limited.is_empty() {
+            relaxation.proven_share = (1.0 - ROUNDING) / ratio;
         }
         relaxation.duals = solution.duals;
         relaxation.is_solved = true;
@@ -131,6 +139,13 @@ impl Relaxation {
     /// a single offer costs.
     pub(crate) fn is_solved(&self) -> bool {
         self.is_solved
+    }
+
+    /// No new nodes for any copies of the rows cost less than this share, from 0 to 1, of the sum
+    /// of the copies' dual prices. Zero where nothing is proven, as beside offers that can be had a
+    /// limited number of times.
+    pub(crate) fn proven_share(&self) -> f64 {
+        self.proven_share
     }
 
     /// What one more copy of a row costs, in the unit of the offers' prices.

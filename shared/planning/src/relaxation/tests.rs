@@ -126,3 +126,29 @@ fn a_limit_that_leaves_enough_changes_nothing() {
     let mut relaxation = Relaxation::solve(&rows, offers.into(), Vec::new(), limits, budget());
     assert_near(relaxation.lower_bound(&rows, &mut [], budget()), 1000.0);
 }
+
+#[test]
+fn no_nodes_cost_less_than_the_proven_share_of_dual_prices() {
+    let rows: Rows = vec![row(6, [6, 1]), row(6, [4, 1]), row(3, [1, 7])].into();
+    for budget in [budget(), &Budget::WITHOUT_PATTERNS] {
+        let offers = vec![offer(&rows, 100.0, [10, 10], u32::MAX)];
+        let relaxation =
+            Relaxation::solve(&rows, offers.into(), Vec::new(), IndexVec::new(), budget);
+        // One node holds one copy of each of the first two rows, or one of each of the last two.
+        let pairs = [[0, 1], [1, 2]];
+        for pair in pairs {
+            let worth: f64 = pair.iter().map(|row| relaxation.dual_price(RowIx::new(*row))).sum();
+            let floor = worth * relaxation.proven_share();
+            assert!(floor > 40.0 && floor <= 100.0, "{floor}");
+        }
+    }
+}
+
+#[test]
+fn beside_limited_capacity_dual_prices_prove_nothing() {
+    let rows: Rows = vec![row(20, [5, 1])].into();
+    let offers = vec![offer(&rows, 100.0, [10, 10], u32::MAX)];
+    let limited = vec![offer(&rows, 1.0, [10, 10], 3)];
+    let relaxation = Relaxation::solve(&rows, offers.into(), limited, IndexVec::new(), budget());
+    assert!(relaxation.proven_share().abs() < f64::EPSILON);
+}

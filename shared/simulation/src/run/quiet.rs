@@ -29,8 +29,10 @@ use crate::world::World;
 /// For how long pods that came or went are news for disruption, once their node is consolidatable:
 /// its `NEWS_TTL`, rounded up.
 const NEWS_TTL: SignedDuration = SignedDuration::from_secs(95);
-/// For how long disruption takes a change of a node's pods for one that may be undone.
+/// For how long disruption takes a change of a node's pods for one that may be undone, and the steps
+/// in which it counts that.
 const SETTLES_AFTER: SignedDuration = SignedDuration::from_mins(30);
+const SETTLES_IN_STEPS_OF: SignedDuration = SignedDuration::from_mins(5);
 /// Ages of pods and of claims at which disruption sees them differently.
 const COMES_OF_AGE: SignedDuration = SignedDuration::from_hours(1);
 
@@ -150,6 +152,7 @@ fn next_difference(
         return None;
     }
     let now = world.now();
+    let mut proposes = extent == Extent::Whole;
     let mut until = Timestamp::MAX;
     let mut at = |moment: Timestamp| {
         if moment > now {
@@ -171,21 +174,21 @@ fn next_difference(
         if function != FunctionName::Provisioning && event + after > now {
             return None;
         }
-        if function == FunctionName::Disruption && event + after + NEWS_TTL > now {
-            return None;
-        }
-        if extent == Extent::Whole
-            && function == FunctionName::Disruption
-            && event + SETTLES_AFTER > now
-        {
-            return None;
+        // News make every run of disruption a whole one.
+        proposes |= event + after + NEWS_TTL > now;
+        if function == FunctionName::Disruption {
+            let mut step = SETTLES_IN_STEPS_OF;
+            while step <= SETTLES_AFTER {
+                at(event + step);
+                step += SETTLES_IN_STEPS_OF;
+            }
         }
     }
     if function == FunctionName::Disruption {
         for created in world.store.claims.iter().filter_map(|record| record.claim.created) {
             at(created + COMES_OF_AGE);
         }
-        if extent == Extent::Whole {
+        if proposes {
             moments_of_proposals(world, &mut at)?;
         }
     }

@@ -124,7 +124,7 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
         for node in candidates.iter().copied() {
             let draft = draft(self.trials, &[], &[node]);
             let residual_waste = self.trials.residual_waste(node, draft.items());
-            let outcome = draft.complete(self.trials, self.scores).map(|found| found.savings);
+            let outcome = draft.complete(self.trials, self.scores, None).map(|found| found.savings);
             if let Ok(saving) = outcome {
                 let rank = self.scores.rank(&[node], saving);
                 let is_candidate = self.model.nodes[node].is_candidate();
@@ -247,7 +247,9 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
         if !self.allows(nodes) {
             return;
         }
-        let Ok(found) = evaluate_as_planned(self.trials, self.scores, nodes) else { return };
+        let least_score = best.as_ref().map(Move::score);
+        let found = evaluate_as_planned(self.trials, self.scores, nodes, least_score);
+        let Ok(found) = found else { return };
         let is_better = |found: &Move| best.as_ref().is_none_or(|best| found.is_better_than(best));
         if !is_better(&found) {
             return;

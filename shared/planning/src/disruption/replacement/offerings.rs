@@ -1,6 +1,5 @@
 //! Which types and offerings of a pool a replacement may use.
 
-use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 
 use crate::ids::{PurchaseSet, TypeIx, TypeSet, ZoneSet};
@@ -29,15 +28,6 @@ pub(super) fn cheapest(
         .iter()
         .find(|priced| compatible.types.contains(priced.index))
         .map(|priced| (priced.index, priced.offering.price))
-}
-
-/// Ways of buying of one capacity type.
-pub(super) fn bought_as(pool: &Pool, capacity_type: CapacityType) -> PurchaseSet {
-    pool.purchases
-        .iter_enumerated()
-        .filter(|(_, purchase)| purchase.capacity_type == capacity_type)
-        .map(|(index, _)| index)
-        .collect()
 }
 
 /// Keeps types of which the dearest offering that a launch may get costs less than `ceiling`.

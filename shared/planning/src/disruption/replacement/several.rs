@@ -2,23 +2,21 @@
 
 use std::rc::Rc;
 
-use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 
-use super::offerings::{LaunchScope, bought_as, cheapest, keep_cheaper};
+use super::offerings::{LaunchScope, cheapest, keep_cheaper};
 use super::{Removal, Replacements};
 use crate::disruption::trial::Trials;
 use crate::feasibility::fit::{Fit, PoolFit};
 use crate::feasibility::scope::Scope;
-use crate::ids::PurchaseSet;
 use crate::model::Model;
 use crate::model::memo::Memo;
 use crate::model::pool::Compatible;
 use crate::packing::{Search, pack, pack_for_less};
 use crate::work::{Item, NewNode};
 
-/// A search is worth it if a first, quick packing costs less than this percentage of the removed
-/// nodes.
+/// A search is worth it if a first, quick packing costs less than this percentage of what new nodes
+/// may cost.
 const SKETCH_PERCENT_MAX: i128 = 104;
 
 /// Several new nodes, no more than are removed. Some may be of types that are removed, with other
@@ -31,7 +29,9 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
     if nodes.len() < 2 || (removal.has_spot(model) && !allows_spot) {
         return None;
     }
-    if cost_floor(model, removal.items) >= removal.before {
+    if cost_floor(model, removal.items) >= removal.before
+        || trials.dual_floor(removal.items) > removal.ceiling
+    {
         return None;
     }
     let items = removal
@@ -42,7 +42,7 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
     let mut limits = trials.limits(nodes);
     let sketch =
         pack_for_less(trials.scope, removal.state, &mut limits.clone(), &items, Search::Quick);
-    if sketch.left.is_empty() && !is_near(model, memo, &sketch.nodes, removal.before) {
+    if sketch.left.is_empty() && !is_near(model, memo, &sketch.nodes, removal.ceiling) {
         return None;
     }
     let packing = pack(trials.scope, removal.state, &mut limits, &items);
@@ -53,11 +53,11 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
     within(model, memo, packing.nodes, removal.before)
 }
 
-/// Whether nodes that were packed quickly cost so little more than the removed ones that a search
-/// may find some that cost less.
-fn is_near(model: &Model, memo: &Memo, nodes: &[NewNode], before: UsdPerHour) -> bool {
+/// Whether nodes that were packed quickly cost so little more than what the move is worth that a
+/// search may find some that cost less.
+fn is_near(model: &Model, memo: &Memo, nodes: &[NewNode], ceiling: UsdPerHour) -> bool {
     let price: UsdPerHour = nodes.iter().filter_map(|own| own.price(model, memo)).sum();
-    i128::from(price.nanos()) * 100 < i128::from(before.nanos()) * SKETCH_PERCENT_MAX
+    i128::from(price.nanos()) * 100 < i128::from(ceiling.nanos()) * SKETCH_PERCENT_MAX
 }
 
 /// The least that the items cost: no new nodes can host them for less.
@@ -77,16 +77,8 @@ fn narrowed(model: &Model, memo: &Memo, item: &Item) -> Option<Item> {
         .iter()
         .filter(|fit| Some(weight(fit)) == heaviest)
         .filter_map(|fit| {
-            let pool = &model.pools[fit.pool];
-            let mut compatible = (*fit.compatible).clone();
-            let is_sold = |purchases: PurchaseSet| {
-                !compatible.types.is_disjoint(&memo.viable(pool, compatible.zones, purchases))
-            };
-            compatible.purchases = CapacityType::ALL
-                .into_iter()
-                .map(|capacity_type| compatible.purchases & bought_as(pool, capacity_type))
-                .find(|purchases| is_sold(*purchases))?;
-            Some(PoolFit { pool: fit.pool, compatible: Rc::new(compatible), value: fit.value })
+            let compatible = memo.bought_in_one_way(&model.pools[fit.pool], &fit.compatible)?;
+            Some(PoolFit { compatible, ..fit.clone() })
         })
         .collect();
     let fit = Rc::new(Fit { pools: fits, ..Fit::default() });

@@ -5,7 +5,7 @@ use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 use domain::reason::Unconsolidatable;
 
-use super::offerings::{LaunchScope, bought_as, cheapest, keep_cheaper};
+use super::offerings::{LaunchScope, cheapest, keep_cheaper};
 use super::{Removal, Replacements};
 use crate::disruption::figures::count;
 use crate::disruption::trial::Trials;
@@ -181,7 +181,7 @@ fn cheaper_only(
 ) -> Result<Option<usize>, NotCheaper> {
     let all_spot = removal.all_spot(model);
     for capacity_type in CapacityType::ALL {
-        let purchases = compatible.purchases & bought_as(pool, capacity_type);
+        let purchases = compatible.purchases & pool.bought_as(capacity_type);
         let mut types = compatible.types.clone();
         types.intersect_with(&memo.viable(pool, compatible.zones, purchases));
         if types.is_empty() {

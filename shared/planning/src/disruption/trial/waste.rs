@@ -36,6 +36,18 @@ impl Trials<'_, '_> {
         price - UsdPerHour::from_nanos(value as i64)
     }
 
+    /// What the items cost on the cheapest new nodes, fractions of nodes included: whole ones cost
+    /// no less. Zero where that is not proven.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "a bound")]
+    pub(crate) fn dual_floor(&self, items: &[Item]) -> UsdPerHour {
+        if self.dual_prices.is_empty() {
+            return UsdPerHour::ZERO;
+        }
+        let value = |item: &Item| self.dual_prices[item.shape] * item.pods.len() as f64;
+        let sum: f64 = items.iter().map(value).sum();
+        UsdPerHour::from_nanos((sum * self.proven_share) as i64)
+    }
+
     fn solve_dual_prices(&mut self) {
         if self.dual_prices.is_empty() {
             self.dual_prices = self.solved_dual_prices();
@@ -54,6 +66,7 @@ impl Trials<'_, '_> {
         let pods: Vec<(ShapeIx, u32)> = counts.into_iter().collect();
         let relaxation =
             PackingRelaxation::solve(self.scope, &pods, &[], &Budget::WITHOUT_PATTERNS);
+        self.proven_share = relaxation.as_ref().map_or(0.0, PackingRelaxation::proven_share);
         let mut dual_prices = IndexVec::filled(0.0, model.shapes.list.len());
         for (shape, _) in pods {
             let solved = relaxation.as_ref().and_then(|own| own.least_dual_price(shape));

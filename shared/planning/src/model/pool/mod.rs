@@ -1,14 +1,16 @@
 //! A NodePool made ready for planning: the instance types it may launch, as bit sets and arrays.
 //!
 //! [`build`] makes it from a snapshot, [`compatible`] narrows it by requirements, [`price`] says
-//! what it costs.
+//! what it costs, [`bin`] which of its offerings packing and the relaxation choose from.
 
+mod bin;
 mod build;
 mod compatible;
 mod launchable;
 mod price;
 mod unmet;
 
+pub(crate) use bin::{Bin, NodeKind, bins};
 pub(crate) use build::pools;
 pub(crate) use launchable::{
     Compatible, MinValuesUnmet, OfferingMask, Pool, PoolType, PricedType, TypeOffering, TypeRate,

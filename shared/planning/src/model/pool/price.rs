@@ -1,10 +1,21 @@
 //! What a NodePool's instance types cost: the cheapest offerings, and rates a unit of each
 //! resource.
 
+use domain::instance_type::CapacityType;
+
 use super::launchable::{Compatible, Pool, PoolType, PricedType, TypeOffering, TypeRate};
 use crate::ids::{PurchaseSet, ZoneSet};
 
 impl Pool<'_> {
+    /// Ways of buying of one capacity type.
+    pub(crate) fn bought_as(&self, capacity_type: CapacityType) -> PurchaseSet {
+        self.purchases
+            .iter_enumerated()
+            .filter(|(_, purchase)| purchase.capacity_type == capacity_type)
+            .map(|(index, _)| index)
+            .collect()
+    }
+
     /// Types with an offering in some of the zones, bought in some of the ways, each with its
     /// cheapest: by price, then name.
     pub(crate) fn cheapest(&self, zones: ZoneSet, purchases: PurchaseSet) -> Vec<PricedType> {

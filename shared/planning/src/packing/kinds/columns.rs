@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{KindBin, KindNode, Kinds};
-use crate::packing::bin::NodeKind;
+use crate::model::pool::NodeKind;
 use crate::packing::relaxed::ColumnUse;
 use crate::relaxation::RowIx;
 

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::feasibility::scope::Scope;
 use crate::ids::{IndexVec, ShapeIx};
 use crate::model::Model;
-use crate::packing::bin::NodeKind;
+use crate::model::pool::NodeKind;
 use crate::packing::relaxed::host_groups::{HostGroups, is_mixed};
 use crate::packing::relaxed::offers::{Sold, free_capacity, sold};
 use crate::packing::relaxed::rows::{
@@ -78,7 +78,7 @@ impl PackingRelaxation {
     fn of(scope: Scope, demands: DemandRows, budget: &Budget) -> Option<Self> {
         let DemandRows { rows, pods_of_row, rows_of_shape, classes, host_groups } = demands;
         let Sold { nodes, offers, limited, limits } =
-            sold(scope.model, &rows, &pods_of_row, &classes, &host_groups);
+            sold(scope, &rows, &pods_of_row, &classes, &host_groups);
         if rows.is_empty() || offers.is_empty() {
             return None;
         }
@@ -123,6 +123,12 @@ impl PackingRelaxation {
     /// Whether dual prices come from the program; otherwise they are a guess.
     pub(crate) fn is_solved(&self) -> bool {
         self.relaxation.is_solved()
+    }
+
+    /// No new nodes for any pods cost less than this share, from 0 to 1, of the sum of their dual
+    /// prices; zero where nothing is proven.
+    pub(crate) fn proven_share(&self) -> f64 {
+        self.relaxation.proven_share()
     }
 
     /// The row that pods of an item are part of; `None` where no new node could host them.

@@ -12,10 +12,11 @@ use super::host_groups::HostGroups;
 use super::rows::{Classes, RowPods};
 use crate::feasibility::limits::Limits;
 use crate::feasibility::node::node_meets;
+use crate::feasibility::scope::Scope;
 use crate::ids::{IndexVec, PurchaseIx, TypeIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
-use crate::packing::bin::{Bin, NodeKind, bins};
+use crate::model::pool::{Bin, NodeKind};
 use crate::relaxation::{Capacity, LimitIx, Offer, OfferIx, RowIx, Rows, undominated};
 
 /// Above this number of node and row pairs, labels of nodes are ignored.
@@ -36,7 +37,7 @@ pub(super) struct Sold {
 /// Offerings that could be launched for the rows; of those that can be had any number of times,
 /// only what no other dominates.
 pub(super) fn sold(
-    model: &Model,
+    Scope { model, memo, .. }: Scope,
     rows: &Rows,
     pods_of_row: &IndexVec<RowIx, RowPods>,
     classes: &Classes,
@@ -51,8 +52,8 @@ pub(super) fn sold(
         let limit = may_run_out(model, rows, left)
             .then(|| limits.push(left.iter().map(|(_, left)| *left).collect()));
         let mut in_zones: BTreeMap<(TypeIx, PurchaseIx), Vec<Bin>> = BTreeMap::new();
-        for bin in bins(index, pool, classes) {
-            in_zones.entry((bin.type_index, bin.purchase)).or_default().push(bin);
+        for bin in memo.bins(pool, classes).iter() {
+            in_zones.entry((bin.type_index, bin.purchase)).or_default().push(bin.clone());
         }
         for ((type_index, purchase), bins) in in_zones {
             let purchase = &pool.purchases[purchase];

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::{Compatible, Pool};
 use crate::ids::{PoolIx, PurchaseIx, TypeIx, ZoneIx};
-use crate::model::pool::{Compatible, Pool};
 
 /// An offering of an instance type in a NodePool that could be launched.
 #[derive(Clone)]
@@ -36,6 +36,11 @@ impl Bin {
         NodeKind { pool: self.pool, type_index: self.type_index }
     }
 
+    /// The same at another price, in nano-USD an hour.
+    pub(crate) fn priced(&self, price: f64) -> Self {
+        Self { price, ..self.clone() }
+    }
+
     /// Whether pods of a class may go there.
     pub(crate) fn accepts_class(&self, class: usize) -> bool {
         self.accepts.get(class / 64).is_some_and(|word| word >> (class % 64) & 1 == 1)
@@ -44,7 +49,7 @@ impl Bin {
 
 /// Offerings of a pool that none dominates: of those that the same classes accept, none that
 /// another beats in room and price.
-pub(crate) fn bins(pool_index: PoolIx, pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
+pub(crate) fn bins(pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
     let mut alike: BTreeMap<(Vec<u64>, Option<PurchaseIx>), Vec<Bin>> = BTreeMap::new();
     if classes.is_empty() {
         return Vec::new();
@@ -58,7 +63,7 @@ pub(crate) fn bins(pool_index: PoolIx, pool: &Pool, classes: &[Rc<Compatible>]) 
             }
             #[expect(clippy::cast_precision_loss, reason = "only ranks")]
             let bin = Bin {
-                pool: pool_index,
+                pool: pool.index,
                 type_index,
                 purchase: offering.purchase,
                 price: offering.price.nanos() as f64,
