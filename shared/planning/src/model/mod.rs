@@ -17,6 +17,7 @@ pub(crate) mod successor;
 mod volume;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use domain::Text;
 use domain::instance_type::Offering;
@@ -178,7 +179,9 @@ fn zones(snapshot: &ClusterSnapshot) -> IndexVec<ZoneIx, Text> {
         for instance_type in list.iter() {
             for (index, offering) in instance_type.offerings.iter().enumerate() {
                 // Nearly all types are sold in the zones of the one before, in the same order.
-                let is_known = before.get(index).is_some_and(|own| own.zone == offering.zone);
+                let is_known = before.get(index).is_some_and(|own| {
+                    Arc::ptr_eq(&own.zone, &offering.zone) || own.zone == offering.zone
+                });
                 if !is_known && !zones.contains(&offering.zone) {
                     zones.push(offering.zone.clone());
                 }

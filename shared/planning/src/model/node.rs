@@ -50,8 +50,7 @@ pub(crate) struct NodeView<'a> {
     pub(crate) bound: Vec<PodIx>,
     /// Its instance type, where the catalogue knows it.
     pub(crate) instance_type: Option<&'a InstanceType>,
-    /// What it costs as a node of Fargate, by the pod on it; `None` for all others.
-    pub(crate) fargate_price: Option<UsdPerHour>,
+    price: Option<UsdPerHour>,
 }
 
 impl NodeView<'_> {
@@ -83,10 +82,13 @@ impl NodeView<'_> {
 
     /// What it costs by the catalogue; `None` where the catalogue does not say.
     pub(crate) fn price(&self) -> Option<UsdPerHour> {
-        self.fargate_price.or_else(|| {
-            offering_of(&self.labels, self.instance_type?).map(|offering| offering.price)
-        })
+        self.price
     }
+}
+
+/// What an instance with these labels costs by the catalogue.
+fn price_of(labels: &Labels, instance_type: Option<&InstanceType>) -> Option<UsdPerHour> {
+    offering_of(labels, instance_type?).map(|offering| offering.price)
 }
 
 /// The nodes of a snapshot in the order in which pods try them: initialized ones, then those still
@@ -207,6 +209,7 @@ impl<'a> Index<'a> {
             node.taints.clone()
         };
         let bound = self.bound.get(&*node.name).cloned().unwrap_or_default();
+        let instance_type = self.type_of(&node.labels, node_pool);
         let mut view = NodeView {
             name: &node.name,
             node: Some(node),
@@ -225,9 +228,11 @@ impl<'a> Index<'a> {
                 || claim.is_some_and(|claim| claim.is(ConditionType::Initialized)),
             is_deleting: node.deleted.is_some()
                 || claim.is_some_and(|claim| claim.deleted.is_some()),
-            fargate_price: self.fargate_price(node, &bound),
+            price: self
+                .fargate_price(node, &bound)
+                .or_else(|| price_of(&node.labels, instance_type)),
             bound,
-            instance_type: self.type_of(&node.labels, node_pool),
+            instance_type,
         };
         self.take_bound(&mut view, resources);
         view
@@ -258,6 +263,7 @@ impl<'a> Index<'a> {
             node: None,
             claim: Some(claim),
             node_pool,
+            price: price_of(&labels, instance_type),
             labels,
             taints: passing_left_out(&claim.taints, &[]),
             free: resources.array(&allocatable),
@@ -267,7 +273,6 @@ impl<'a> Index<'a> {
             is_deleting: claim.deleted.is_some(),
             bound: self.bound.get(&*claim.name).cloned().unwrap_or_default(),
             instance_type,
-            fargate_price: None,
         };
         self.take_bound(&mut view, resources);
         view
