@@ -247,6 +247,18 @@ variable "max_terminations_per_tick_percent" {
   }
 }
 
+variable "metrics_detail" {
+  description = "essential: what alarms and a first look need is made a metric, most of it only while it is not zero; the rest stands in the logs. all: everything, and alarms about the errors and throttles of each function besides. CloudWatch charges both by the piece."
+  type        = string
+  default     = "essential"
+  nullable    = false
+
+  validation {
+    condition     = contains(["essential", "all"], var.metrics_detail)
+    error_message = "metrics_detail must be essential or all."
+  }
+}
+
 variable "metrics_namespace" {
   description = "The CloudWatch namespace of metrics."
   type        = string
@@ -450,6 +462,7 @@ locals {
     LogLevel                      = var.log_level
     LogRetentionDays              = tostring(var.log_retention_days)
     MetricsNamespace              = var.metrics_namespace
+    MetricsDetail                 = var.metrics_detail
     AlarmTopicArn                 = var.alarm_topic_arn
     ExistingTableName             = var.existing_table_name
     TableKmsKeyArn                = var.table_kms_key_arn

@@ -289,9 +289,15 @@ fn the_environment_is_what_the_code_reads() {
     }
 }
 
+/// The sources without the file that lists which metrics are essential.
+fn emitting_sources() -> Vec<Source> {
+    let sources = function_sources().into_iter();
+    sources.filter(|source| !source.path.ends_with("lambda/src/metrics.rs")).collect()
+}
+
 /// The names of metrics in the sources: ours, and Karpenter's that we emit.
 fn emitted() -> BTreeSet<String> {
-    let sources = function_sources();
+    let sources = emitting_sources();
     let literals = sources.iter().flat_map(|source| {
         source.production_lines().flat_map(|(_, line)| line.split('"').skip(1).step_by(2))
     });
@@ -338,11 +344,45 @@ fn every_alarm_is_about_a_metric_that_somebody_emits() {
     }
 }
 
+#[test]
+fn alarms_that_are_always_there_are_about_essential_metrics() {
+    let code = source("shared/lambda/src/metrics.rs");
+    let (before, lists) = code.split_once("const ESSENTIAL:").unwrap();
+    assert!(!before.contains("\"outrigger_"));
+    let lists = lists.split("impl Detail").next().unwrap();
+    let (always, unless_zero) = lists.split_once("const ESSENTIAL_UNLESS_ZERO:").unwrap();
+    let mut seen = 0;
+    for template in all() {
+        for alarm in template.resources("AWS::CloudWatch::Alarm") {
+            let is_breached_by_silence = alarm.properties["TreatMissingData"] == "breaching";
+            let own = metrics_of(&alarm).into_iter().filter(|own| own["Namespace"].is_object());
+            for metric in own {
+                let name = format!("\"{}\"", metric["MetricName"].as_str().unwrap());
+                // Zero is a figure, too, for whoever waits for one.
+                let list = if is_breached_by_silence { always } else { unless_zero };
+                assert!(list.contains(&name), "{} is about {name}", alarm.id);
+                seen += 1;
+            }
+        }
+    }
+    assert_eq!(seen, 10);
+}
+
+#[test]
+fn essential_metrics_are_emitted() {
+    let code = source("shared/lambda/src/metrics.rs");
+    let lists = code.split_once("const ESSENTIAL:").unwrap().1.split("impl Detail").next().unwrap();
+    let named = lists.split('"').skip(1).step_by(2);
+    let emitted = emitted();
+    let missing: Vec<&str> = named.filter(|name| !emitted.contains(*name)).collect();
+    assert!(missing.is_empty(), "nobody emits {missing:?}");
+}
+
 /// The labels that the code gives a metric, where the call spells them out: `&[("kind", …)]`, or
 /// `labels` as the file binds it.
 fn labels_of(metric: &str) -> BTreeSet<String> {
     let quoted = format!("\"{metric}\"");
-    let sources = function_sources();
+    let sources = emitting_sources();
     let holder = sources.iter().find(|source| source.text.contains(&quoted)).unwrap();
     let (before, after) = holder.text.split_once(&quoted).unwrap();
     let argument = after.trim_start_matches([',', ' ', '\n']);
@@ -437,7 +477,8 @@ fn alarms_look_back_as_far_as_the_schedule_of_their_function() {
         for alarm in template.resources("AWS::CloudWatch::Alarm") {
             let own = |metric: &&Value| metric["Namespace"] == json!({"Ref": "MetricsNamespace"});
             // A count is not missed when it comes late; a level, and silence, are.
-            let is_counted = alarm.properties["Statistic"] == "Sum";
+            let is_counted = alarm.properties["Statistic"] == "Sum"
+                && alarm.properties["TreatMissingData"] != "breaching";
             if is_counted || !metrics_of(&alarm).iter().any(own) {
                 continue;
             }

@@ -55,12 +55,12 @@ fn embedded(error: impl std::error::Error + Send + Sync + 'static) -> PortError 
 
 #[cfg(test)]
 mod tests {
-    use lambda::metrics::Metrics;
+    use lambda::metrics::{Detail, Metrics};
 
     use super::*;
 
     fn age(made: Option<i64>) -> f64 {
-        let telemetry = Telemetry::new(Metrics::new("Outrigger", ""));
+        let telemetry = Telemetry::new(Metrics::new("Outrigger", Detail::All, ""));
         let at = |second| Timestamp::from_second(second).unwrap();
         record_age(&telemetry, made.map(at), at(10_000));
         telemetry.metrics().lines(at(10_000))[0]["outrigger_catalog_age_seconds"].as_f64().unwrap()

@@ -72,13 +72,13 @@ fn record_change(telemetry: &Telemetry, change: &CommandChange) {
 mod tests {
     use domain::Timestamp;
     use domain::reason::DisruptionReason;
-    use lambda::metrics::Metrics;
+    use lambda::metrics::{Detail, Metrics};
 
     use super::*;
 
     #[test]
     fn figures_have_karpenters_names_and_labels() {
-        let telemetry = Telemetry::new(Metrics::new("Outrigger", "prod"));
+        let telemetry = Telemetry::new(Metrics::new("Outrigger", Detail::All, "prod"));
         let reason = DisruptionReason::Empty;
         let figures = PlanFigures {
             allowed_disruptions: [(("default".into(), reason), 2)].into(),

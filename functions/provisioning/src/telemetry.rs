@@ -75,7 +75,7 @@ mod tests {
     use domain::plan::UnschedulablePod;
     use domain::pod::PodKey;
     use domain::reason::{NodePoolUnfit, PodUnschedulable};
-    use lambda::metrics::Metrics;
+    use lambda::metrics::{Detail, Metrics};
 
     use super::*;
 
@@ -87,7 +87,7 @@ mod tests {
 
     /// How many pods are recorded as unhostable.
     fn unhostable(unschedulable: Vec<UnschedulablePod>) -> Option<String> {
-        let telemetry = Telemetry::new(Metrics::new("Outrigger", "prod"));
+        let telemetry = Telemetry::new(Metrics::new("Outrigger", Detail::All, "prod"));
         let mut report = ProvisioningReport::default();
         report.plan.unschedulable = unschedulable;
         record_gauges(&telemetry, &report);

@@ -62,5 +62,6 @@ impl<'a> Batch<'a> {
 }
 
 fn metrics(process: &Process, cluster: &str) -> Metrics {
-    Metrics::new(&process.environment().metrics_namespace, cluster)
+    let environment = process.environment();
+    Metrics::new(&environment.metrics_namespace, environment.metrics_detail, cluster)
 }

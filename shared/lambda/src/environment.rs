@@ -18,6 +18,8 @@ use domain::Text;
 use domain::money::UsdPerHour;
 use domain::settings::{MinValuesPolicy, PreferencePolicy, Settings};
 
+use crate::metrics::Detail;
+
 /// A variable and what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
@@ -39,6 +41,8 @@ pub const REACTION_MODE: &str = "REACTION_MODE";
 pub const LOG_LEVEL: &str = "LOG_LEVEL";
 /// The CloudWatch namespace of metrics.
 pub const METRICS_NAMESPACE: &str = "METRICS_NAMESPACE";
+/// What is made a metric.
+pub const METRICS_DETAIL: &str = "METRICS_DETAIL";
 /// Feature gates.
 pub const FEATURE_GATES: &str = "FEATURE_GATES";
 /// Whether preferences of pods are respected.
@@ -154,6 +158,12 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "The CloudWatch namespace of metrics.",
     },
     Variable {
+        name: METRICS_DETAIL,
+        default: Some("essential"),
+        meaning: "`essential`: what alarms and a first look need is made a metric, most of it while \
+                  it is not zero; `all`: everything. The rest stands in the logs.",
+    },
+    Variable {
         name: FEATURE_GATES,
         default: Some(""),
         meaning: "Features by name, such as `NodeRepair=true,SpotToSpotConsolidation=true`.",
@@ -227,6 +237,8 @@ pub struct Environment {
     pub log_level: String,
     /// [`METRICS_NAMESPACE`].
     pub metrics_namespace: String,
+    /// [`METRICS_DETAIL`].
+    pub metrics_detail: Detail,
     /// [`FEATURE_GATES`], [`PREFERENCE_POLICY`], [`MIN_VALUES_POLICY`].
     pub settings: Settings,
     /// [`INSTALLATION_ID`], [`MODE`] and the fuses.
@@ -270,6 +282,7 @@ impl Environment {
             wakes: reader.wakes(),
             log_level: reader.text(LOG_LEVEL),
             metrics_namespace: reader.text(METRICS_NAMESPACE),
+            metrics_detail: reader.parsed(METRICS_DETAIL, str::parse, Detail::Essential),
             settings: reader.settings(),
             safeguards: reader.safeguards(),
             ec2: reader.ec2(),

@@ -2,11 +2,15 @@
 //! Logs turns into metrics without any API call
 //! ("Specification: Embedded metric format" in the CloudWatch user guide).
 //!
-//! Every metric has the cluster's name as a dimension beside its labels.
+//! Every metric has the cluster's name as a dimension beside its labels. CloudWatch charges each metric
+//! by the hours in which it has a figure, so by default only what alarms and the first look need is
+//! made a metric, most of it only while it is not zero. What is none still stands in the line, for
+//! Logs Insights.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::str::FromStr;
 
 use domain::Timestamp;
 use serde_json::{Map, Value, json};
@@ -37,6 +41,65 @@ impl Unit {
     }
 }
 
+/// What is made a metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// What alarms and an operator's first look need.
+    #[default]
+    Essential,
+    /// Everything.
+    All,
+}
+
+impl FromStr for Detail {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "essential" => Ok(Self::Essential),
+            "all" => Ok(Self::All),
+            other => Err(format!("{other:?} is neither essential nor all")),
+        }
+    }
+}
+
+/// Metrics of which zero, or no figure at all, means something.
+const ESSENTIAL: [&str; 3] = [
+    "outrigger_catalog_age_seconds",
+    "outrigger_cluster_cost_hourly_usd",
+    "outrigger_invocation_successes_total",
+];
+
+/// Metrics of which zero means that all is well, or that nothing happened: no figure says the same.
+const ESSENTIAL_UNLESS_ZERO: [&str; 16] = [
+    "karpenter_cloudprovider_instance_launch_failures_total",
+    "karpenter_interruption_received_messages_total",
+    "karpenter_nodeclaims_created_total",
+    "karpenter_nodeclaims_disrupted_total",
+    "karpenter_nodes_created_total",
+    "karpenter_nodes_terminated_total",
+    "karpenter_scheduler_queue_depth",
+    "karpenter_scheduler_unschedulable_pods_count",
+    "outrigger_errors_total",
+    "outrigger_held_back",
+    "outrigger_invocation_errors_total",
+    "outrigger_not_acting",
+    "outrigger_orphans_held",
+    "outrigger_plans_refused_total",
+    "outrigger_pods_unhostable_count",
+    "outrigger_pods_wait_longest_seconds",
+];
+
+impl Detail {
+    /// Whether these values of a metric are sent to CloudWatch as such.
+    fn publishes(self, name: &str, values: &[f64]) -> bool {
+        let is_zero = || values.iter().all(|value| *value == 0.0);
+        self == Self::All
+            || ESSENTIAL.contains(&name)
+            || ESSENTIAL_UNLESS_ZERO.contains(&name) && !is_zero()
+    }
+}
+
 /// Label names and values of a metric, sorted.
 type Dimensions = BTreeMap<&'static str, String>;
 
@@ -47,15 +110,17 @@ type Named = BTreeMap<&'static str, (Unit, Vec<f64>)>;
 #[derive(Debug)]
 pub struct Metrics {
     namespace: String,
+    detail: Detail,
     cluster: String,
     sets: RefCell<BTreeMap<Dimensions, Named>>,
 }
 
 impl Metrics {
     /// An empty set of metrics about a cluster; an empty name stands for none.
-    pub fn new(namespace: &str, cluster: &str) -> Self {
+    pub fn new(namespace: &str, detail: Detail, cluster: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
+            detail,
             cluster: cluster.to_owned(),
             sets: RefCell::default(),
         }
@@ -136,12 +201,17 @@ impl Metrics {
         }
         let mut definitions = Vec::with_capacity(metrics.len());
         for (name, (unit, values)) in metrics {
-            definitions.push(json!({"Name": name, "Unit": unit.as_str()}));
+            if self.detail.publishes(name, values) {
+                definitions.push(json!({"Name": name, "Unit": unit.as_str()}));
+            }
             let value = match values.as_slice() {
                 [one] => json!(one),
                 many => json!(many),
             };
             line.insert((**name).to_owned(), value);
+        }
+        if definitions.is_empty() {
+            return Value::Object(line);
         }
         let names: Vec<_> = dimensions.keys().collect();
         line.insert(
@@ -178,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_line_says_what_cloudwatch_needs_to_make_metrics_of_it() {
-        let metrics = Metrics::new("Outrigger", "prod");
+        let metrics = Metrics::new("Outrigger", Detail::All, "prod");
         metrics.count("karpenter_nodeclaims_created_total", &[("nodepool", "default")], 2);
         metrics.count("karpenter_nodeclaims_created_total", &[("nodepool", "default")], 1);
         let lines = metrics.lines(NOW);
@@ -200,7 +270,7 @@ mod tests {
 
     #[test]
     fn other_labels_are_another_line() {
-        let metrics = Metrics::new("Outrigger", "prod");
+        let metrics = Metrics::new("Outrigger", Detail::All, "prod");
         metrics.count("a", &[("nodepool", "x")], 1);
         metrics.count("a", &[("nodepool", "y")], 1);
         metrics.gauge("b", &[], Unit::None, 0.5);
@@ -209,7 +279,7 @@ mod tests {
 
     #[test]
     fn durations_are_kept_one_by_one_as_far_as_cloudwatch_takes_them() {
-        let metrics = Metrics::new("Outrigger", "prod");
+        let metrics = Metrics::new("Outrigger", Detail::All, "prod");
         for second in 0..130_u32 {
             metrics.duration("t", &[], f64::from(second));
         }
@@ -219,9 +289,37 @@ mod tests {
 
     #[test]
     fn a_gauge_is_what_was_noted_last() {
-        let metrics = Metrics::new("Outrigger", "prod");
+        let metrics = Metrics::new("Outrigger", Detail::All, "prod");
         metrics.gauge("g", &[], Unit::Count, 1.0);
         metrics.gauge("g", &[], Unit::Count, 2.0);
         assert_eq!(metrics.lines(NOW)[0]["g"], json!(2.0));
+    }
+
+    #[test]
+    fn essential_metrics_are_sent_and_the_others_only_written() {
+        let metrics = Metrics::new("Outrigger", Detail::Essential, "prod");
+        metrics.gauge("outrigger_cluster_cost_hourly_usd", &[], Unit::None, 0.0);
+        metrics.gauge("outrigger_held_back", &[], Unit::Count, 0.0);
+        metrics.gauge("outrigger_orphans_held", &[], Unit::Count, 6.0);
+        metrics.gauge("outrigger_launch_hourly_usd", &[], Unit::None, 1.5);
+        let line = metrics.lines(NOW).remove(0);
+        let sent: Vec<&str> = line["_aws"]["CloudWatchMetrics"][0]["Metrics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|own| own["Name"].as_str().unwrap())
+            .collect();
+        assert_eq!(sent, ["outrigger_cluster_cost_hourly_usd", "outrigger_orphans_held"]);
+        assert_eq!(line["outrigger_launch_hourly_usd"], json!(1.5));
+        assert_eq!(line["outrigger_held_back"], json!(0.0));
+    }
+
+    #[test]
+    fn a_line_without_essential_metrics_is_no_metric() {
+        let metrics = Metrics::new("Outrigger", Detail::Essential, "prod");
+        metrics.gauge("outrigger_nodes", &[("instance_type", "m5.large")], Unit::Count, 3.0);
+        let expected =
+            json!({"cluster": "prod", "instance_type": "m5.large", "outrigger_nodes": 3.0});
+        assert_eq!(metrics.lines(NOW), [expected]);
     }
 }

@@ -106,10 +106,14 @@ async fn invoke(
     if event.hand_back.is_some() && name != HANDS_BACK {
         return Err(EventError::NotHere.into());
     }
-    let metrics =
-        Metrics::new(&environment.metrics_namespace, event.cluster.as_deref().unwrap_or_default());
+    let metrics = Metrics::new(
+        &environment.metrics_namespace,
+        environment.metrics_detail,
+        event.cluster.as_deref().unwrap_or_default(),
+    );
     let telemetry = Telemetry::new(metrics);
     let id = run_id(&context);
+    let is_look = event.look.is_some();
     let request = InvocationRequest {
         cluster: event.cluster.as_ref(),
         id: &id,
@@ -128,9 +132,12 @@ async fn invoke(
         Ok(()) => telemetry.outcome(),
         Err(failure) => Err(failure),
     };
+    // A look that finds no pod says nothing about whether runs succeed.
+    let has_run = !is_look || telemetry.has_run();
     let ended = process.clock().now();
     let metrics = telemetry.metrics();
     record_invocation(metrics, name, result.is_err(), ended.duration_since(started));
+    record_success(metrics, name, result.is_ok() && has_run);
     metrics.write(ended);
     result
 }
@@ -156,6 +163,7 @@ async fn invoke_queue<E: DeserializeOwned, R>(
     let ended = process.clock().now();
     let metrics = batch.telemetry.metrics();
     record_invocation(metrics, name, false, ended.duration_since(started));
+    record_success(metrics, name, true);
     batch.write_metrics(ended);
     Ok(answer)
 }
@@ -181,6 +189,14 @@ fn record_invocation(
     metrics.count("outrigger_invocations_total", &labels, 1);
     metrics.count("outrigger_invocation_errors_total", &labels, usize::from(is_error));
     metrics.duration("outrigger_invocation_duration_seconds", &labels, duration.as_secs_f64());
+}
+
+/// What alarms about silence go by.
+fn record_success(metrics: &Metrics, name: &'static str, is_success: bool) {
+    let labels = [("function", name)];
+    if is_success {
+        metrics.count("outrigger_invocation_successes_total", &labels, 1);
+    }
 }
 
 /// Ends a process whose handler (`_HANDLER`) names none of the functions.

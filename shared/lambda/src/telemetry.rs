@@ -55,6 +55,12 @@ impl Telemetry {
         &self.metrics
     }
 
+    /// Whether a run took place, or did not because nothing is to be done in the cluster.
+    pub fn has_run(&self) -> bool {
+        let summary = &self.ledger.borrow().summary;
+        summary.runs > 0 || summary.stopped.is_some()
+    }
+
     /// Records a run of the function's controller. `record_report` is given the report of a run
     /// that took place.
     pub fn record_run<R>(
@@ -257,9 +263,10 @@ const fn needs_operator(kind: ErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::Detail;
 
     fn telemetry() -> Telemetry {
-        Telemetry::new(Metrics::new("Outrigger", "prod"))
+        Telemetry::new(Metrics::new("Outrigger", Detail::All, "prod"))
     }
 
     fn error(kind: ErrorKind) -> PortError {

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Computes docs/cost.md's table of a month: from what the end-to-end rig measured, list prices, and what the templates make.
+
+    table.py PAGE [--check]
+
+The table stands between two comments of the page. With --check nothing is written, and a table that is stale is an error.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / ".ci/template"))
+
+import read  # noqa: E402
+
+MINUTES = 43_800
+NODES = (10, 500, 5_000)
+
+# Dollars, us-east-1, November 2026: pages on pricing of Lambda, DynamoDB, SQS and CloudWatch.
+GB_SECOND = 0.0000133334
+LAMBDA_REQUEST = 0.20e-6
+WRITE, READ = 0.625e-6, 0.125e-6
+SQS_REQUEST = 0.40e-6
+METRIC, ALARM = 0.30, 0.10
+
+GB = 0.5
+# Seconds of a warm run in which nothing happens, with 0.29 CPU: see the page's "Measured".
+PROVISIONING, LIFECYCLE, DISRUPTION = (0.48, 0.87, 8.0), (0.52, 0.68, 2.0), (0.44, 0.55, 3.0)
+STAYS = 57.0
+# Of a tick's calls to DynamoDB, all functions together.
+WRITES, READS = 8, 14
+# Reads that one claim takes: 2.65 KB of the table, in eventually consistent units of 4 KB, twice.
+READS_A_CLAIM = 2 / 3
+LOOKS, LOOK_SECONDS = 11, 0.026
+# A message is sent, received and deleted.
+MESSAGE = 3 * SQS_REQUEST
+# Lambda polls a queue with five pollers, each waiting for 20 s.
+POLLS = 5 * 3
+CATALOG = 0.06
+# What a run of disruption between two ticks does in DynamoDB.
+LOOK_WRITES, LOOK_READS = 2, 5
+
+
+def lambda_seconds(seconds):
+    return seconds * GB * GB_SECOND * MINUTES
+
+
+def alarms(detail):
+    """What alarms come to: each counts as often as it has metrics."""
+    count = 0
+    for path in ("template.yaml", "infra/cluster.yaml"):
+        for own in read.template((ROOT / path).read_text())["Resources"].values():
+            if own["Type"] != "AWS::CloudWatch::Alarm":
+                continue
+            if own.get("Condition") == "HasAllMetrics" and detail != "all":
+                continue
+            count += sum("MetricStat" in one for one in own["Properties"].get("Metrics", [])) or 1
+    return count
+
+
+def essential():
+    """Metrics that have a figure in every hour: each function's successes, and the rest once."""
+    code = (ROOT / "shared/lambda/src/metrics.rs").read_text()
+    names = re.findall(r'"(\w+)"', code.split("const ESSENTIAL:")[1].split("];")[0])
+    return len(names) + 2
+
+
+def queues():
+    """Queues that Lambda polls."""
+    functions = read.template((ROOT / "template.yaml").read_text())["Resources"].values()
+    events = [event for own in functions for event in own["Properties"].get("Events", {}).values()]
+    return sum(event["Type"] == "SQS" for event in events)
+
+
+def disruption_looks(nodes):
+    """Runs of disruption in a minute beside the scheduled one: every 10 s for each 100 claims begun."""
+    return 60 / min(60, 10 * -(-nodes // 100)) - 1
+
+
+def month(mode):
+    """Rows of the table in dollars, by title."""
+    rows = {}
+
+    def row(title, figures):
+        rows[title] = tuple(figures)
+
+    each = range(len(NODES))
+    looks = LOOKS if mode == "tick" else 0
+    again = [disruption_looks(nodes) if mode != "poll" else 0 for nodes in NODES]
+    first = [STAYS if mode == "watch" else PROVISIONING[i] for i in each]
+    row(
+        "Lambda, time",
+        (
+            lambda_seconds(first[i] + LIFECYCLE[i] + DISRUPTION[i] * (1 + again[i]) + looks * LOOK_SECONDS) + CATALOG
+            for i in each
+        ),
+    )
+    row("Lambda, requests", (LAMBDA_REQUEST * MINUTES * (3 + looks + again[i]) for i in each))
+    row(
+        "DynamoDB, leases and small reads",
+        (
+            MINUTES * (WRITE * (WRITES + looks + LOOK_WRITES * again[i]) + READ * (READS + LOOK_READS * again[i]))
+            for i in each
+        ),
+    )
+    row(
+        "DynamoDB, all claims in every run",
+        (MINUTES * READ * READS_A_CLAIM * NODES[i] * (3 + again[i]) for i in each),
+    )
+    row("SQS, messages", (MINUTES * MESSAGE * (looks + again[i]) for i in each))
+    row("SQS, Lambda's polling", (MINUTES * SQS_REQUEST * POLLS * queues() for _ in each))
+    row(f"{essential()} metrics that always have a figure", (METRIC * essential() for _ in each))
+    row(f"{alarms('essential')} alarms", (ALARM * alarms("essential") for _ in each))
+    return rows
+
+
+def dollars(value):
+    return f"${value:.2f}"
+
+
+def table():
+    lines = ["| | mode | " + " | ".join(f"{nodes:,} nodes" for nodes in NODES) + " |", "| --- | --- | --- | --- | --- |"]
+    months = {mode: month(mode) for mode in ("tick", "watch", "poll")}
+    for title in months["tick"]:
+        alike = {}
+        for mode, rows in months.items():
+            alike.setdefault(tuple(map(dollars, rows[title])), []).append(mode)
+        for figures, modes in alike.items():
+            which = "all" if len(modes) == len(months) else ", ".join(f"`{mode}`" for mode in modes)
+            lines.append(f"| {title} | {which} | {' | '.join(figures)} |")
+    for mode, rows in months.items():
+        sums = [dollars(sum(row[i] for row in rows.values())) for i in range(len(NODES))]
+        lines.append(f"| **all** | **`{mode}`** | " + " | ".join(f"**{own}**" for own in sums) + " |")
+    return lines
+
+
+def main():
+    page = Path(sys.argv[1])
+    begin, end = "<!-- made by .ci/cost/table.py -->", "<!-- until here -->"
+    text = page.read_text()
+    before, rest = text.split(begin)
+    _, after = rest.split(end)
+    made = before + begin + "\n" + "\n".join(table()) + "\n" + end + after
+    if "--check" not in sys.argv:
+        page.write_text(made)
+    elif made != text:
+        sys.exit(f"{page}: the table of a month is stale: run {Path(__file__).name} {page}")
+
+
+if __name__ == "__main__":
+    main()
