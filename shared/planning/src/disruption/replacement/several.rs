@@ -17,7 +17,7 @@ use crate::work::{Item, NewNode};
 
 /// A search is worth it if a first, quick packing costs less than this percentage of what new nodes
 /// may cost.
-const SKETCH_PERCENT_MAX: i128 = 104;
+const SKETCH_PERCENT_MAX: i128 = 102;
 
 /// Several new nodes, no more than are removed. Some may be of types that are removed, with other
 /// pods: what counts is that they cost less together. Spot nodes take part only where spot may
