@@ -1,7 +1,5 @@
 //! Makers of small clusters and plans for the renderers' tests.
 
-use std::sync::Arc;
-
 use crate::view::pricing::{PriceNote, SaidBy};
 use domain::instance_type::{
     CapacityType, InstanceType, InstanceTypes, Offering, PriceSource, Pricing,
@@ -88,10 +86,8 @@ pub(crate) fn snapshot() -> ClusterSnapshot {
             ..ClusterObjects::default()
         },
         instance_types: InstanceTypes {
-            default: Arc::new(vec![
-                instance_type("c7i.large", 0.08925),
-                instance_type("m7i.large", 0.1008),
-            ]),
+            default: vec![instance_type("c7i.large", 0.08925), instance_type("m7i.large", 0.1008)]
+                .into(),
             ..InstanceTypes::default()
         },
         ..ClusterSnapshot::empty(now())

@@ -1,10 +1,9 @@
 //! The catalogue: facts of all types, and what node classes see of them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use domain::Text;
-use domain::instance_type::{InstanceType, InstanceTypes};
+use domain::instance_type::{InstanceType, InstanceTypeList, InstanceTypes};
 use domain::money::UsdPerHour;
 use domain::node_class::Ec2NodeClass;
 
@@ -150,7 +149,7 @@ struct Lists<'a> {
     /// The types that can be nodes.
     types: Vec<NodeType<'a>>,
     texts: Texts,
-    made: Vec<(NodeClassView, Arc<Vec<InstanceType>>)>,
+    made: Vec<(NodeClassView, InstanceTypeList)>,
 }
 
 /// An instance type that can be a node.
@@ -181,12 +180,12 @@ impl<'a> Lists<'a> {
         Self { options, region, types, texts, made: Vec::new() }
     }
 
-    fn list(&mut self, view: NodeClassView) -> Arc<Vec<InstanceType>> {
+    fn list(&mut self, view: NodeClassView) -> InstanceTypeList {
         if let Some((_, list)) = self.made.iter().find(|(made_for, _)| *made_for == view) {
             return list.clone();
         }
         let Self { options, region, types, texts, .. } = self;
-        let list: Vec<_> = types
+        let list: InstanceTypeList = types
             .iter()
             .map(|NodeType { index, facts, labels }| {
                 let labels = labels::with_family(labels.clone(), view.ami_family, texts);
@@ -208,7 +207,6 @@ impl<'a> Lists<'a> {
             })
             .filter(|instance_type| !instance_type.offerings.is_empty())
             .collect();
-        let list = Arc::new(list);
         self.made.push((view, list.clone()));
         list
     }

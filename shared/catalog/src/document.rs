@@ -12,12 +12,12 @@ mod header;
 mod write;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use documents::{Data, Document, Source, Syntax, SyntaxError, Value, documents, yaml_documents};
 use domain::Text;
 use domain::instance_type::{
-    CapacityType, InstanceType, InstanceTypes, Offering, PriceSource, Pricing, Reservation,
+    CapacityType, InstanceType, InstanceTypeList, InstanceTypes, Offering, PriceSource, Pricing,
+    Reservation,
 };
 use domain::label;
 use domain::resource::Resources;
@@ -87,7 +87,7 @@ pub fn from_value(document: &Value<'_>) -> Result<InstanceTypes, CatalogError> {
     }
     let by_node_class = BTreeMap::new();
     let fargate = Some(price::fargate(region.as_deref().unwrap_or(price::PRICED_REGION)));
-    let default = Arc::new(types);
+    let default = InstanceTypeList::from(types);
     Ok(InstanceTypes { region, pricing, fargate, zone_ids, default, by_node_class })
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use domain::Text;
-use domain::instance_type::{InstanceType, InstanceTypes, Offering};
+use domain::instance_type::{InstanceType, InstanceTypeList, InstanceTypes, Offering};
 use domain::label::{
     ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, REGION, RESERVATION_ID, ZONE, ZONE_ID,
 };
@@ -47,13 +47,12 @@ impl Market {
 
 /// The instance types that one node class sees.
 pub(crate) struct Catalogue<'a> {
-    pub(crate) types: &'a [InstanceType],
+    pub(crate) types: &'a InstanceTypeList,
     /// Every market that some type is offered in; those of [`Catalogue::market_of`].
     pub(crate) markets: Vec<Market>,
     pub(crate) region: Option<&'a Text>,
     zone_ids: &'a BTreeMap<Text, Text>,
     market_numbers: FxHashMap<(&'a Text, &'static str, Option<&'a Text>), usize>,
-    by_name: FxHashMap<&'a str, usize>,
     known_keys: FxHashSet<&'a str>,
 }
 
@@ -65,14 +64,13 @@ fn market_key(offering: &Offering) -> (&Text, &'static str, Option<&Text>) {
 impl<'a> Catalogue<'a> {
     /// What the node class sees.
     pub(crate) fn of(all: &'a InstanceTypes, node_class: &str) -> Self {
-        let types: &'a [InstanceType] = all.of(node_class);
+        let types = all.of(node_class);
         let mut catalogue = Self {
             types,
             markets: Vec::new(),
             region: all.region.as_ref(),
             zone_ids: &all.zone_ids,
             market_numbers: FxHashMap::default(),
-            by_name: FxHashMap::default(),
             known_keys: [ZONE, CAPACITY_TYPE, ARCH, OS, INSTANCE_TYPE].into_iter().collect(),
         };
         if all.region.is_some() {
@@ -81,9 +79,8 @@ impl<'a> Catalogue<'a> {
         if !all.zone_ids.is_empty() {
             catalogue.known_keys.insert(ZONE_ID);
         }
-        for (index, instance_type) in types.iter().enumerate() {
-            catalogue.by_name.entry(&instance_type.name).or_insert(index);
-            catalogue.known_keys.extend(instance_type.labels.keys().map(|key| &**key));
+        catalogue.known_keys.extend(types.summary().label_keys.keys().map(|key| &**key));
+        for instance_type in types.iter() {
             for offering in &instance_type.offerings {
                 catalogue.number_market(offering);
             }
@@ -108,7 +105,7 @@ impl<'a> Catalogue<'a> {
 
     /// Where a type stands in [`Catalogue::types`].
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied()
+        self.types.position(name)
     }
 
     /// A type by name.

@@ -1,8 +1,9 @@
 //! Instance types and their offerings, as the scheduler sees them.
 
+mod list;
+
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
@@ -10,6 +11,7 @@ use crate::Text;
 use crate::fargate::FargateRates;
 use crate::money::UsdPerHour;
 use crate::resource::Resources;
+pub use list::{InstanceTypeList, Summary};
 
 /// How capacity is bought.
 #[derive(
@@ -144,14 +146,14 @@ pub struct InstanceTypes {
     /// Zone ids by zone name, where they are known.
     pub zone_ids: BTreeMap<Text, Text>,
     /// What node classes see that are not listed apart, by type name.
-    pub default: Arc<Vec<InstanceType>>,
+    pub default: InstanceTypeList,
     /// What a node class sees, by type name.
-    pub by_node_class: BTreeMap<Text, Arc<Vec<InstanceType>>>,
+    pub by_node_class: BTreeMap<Text, InstanceTypeList>,
 }
 
 impl InstanceTypes {
     /// What a node class sees.
-    pub fn of(&self, node_class: &str) -> &Arc<Vec<InstanceType>> {
+    pub fn of(&self, node_class: &str) -> &InstanceTypeList {
         self.by_node_class.get(node_class).unwrap_or(&self.default)
     }
 }

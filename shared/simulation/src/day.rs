@@ -7,7 +7,6 @@
 //! same, but shorter.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use catalog::CatalogOptions;
 use domain::instance_type::InstanceType;
@@ -62,7 +61,7 @@ pub fn day(
         own.name.split('.').next().is_some_and(|own| own == *family)
     };
     let allowed = |own: &&InstanceType| FAMILIES.iter().any(|family| is_of(own, family));
-    sold.default = Arc::new(sold.default.iter().filter(allowed).cloned().collect());
+    sold.default = sold.default.iter().filter(allowed).cloned().collect();
     Ok(Scenario { catalog: CatalogChoice::Given(Box::new(sold)), ..scenario })
 }
 

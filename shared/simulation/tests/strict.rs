@@ -133,7 +133,7 @@ static SOLD: LazyLock<InstanceTypes> = LazyLock::new(|| {
         let (family, size) = own.name.split_once('.').unwrap();
         FAMILIES.contains(&family) && SIZES.contains(&size)
     };
-    sold.default = Arc::new(sold.default.iter().filter(is_allowed).cloned().collect());
+    sold.default = sold.default.iter().filter(is_allowed).cloned().collect();
     sold
 });
 

@@ -1,7 +1,6 @@
 //! `outrigger catalog`: the instance types as the scheduler sees them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use ::catalog::document::InstanceCatalog;
 use domain::instance_type::{InstanceType, InstanceTypes};
@@ -54,7 +53,7 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
         }
         CatalogFormat::Json => {
             let narrowed = InstanceTypes {
-                default: Arc::new(shown),
+                default: shown.into(),
                 by_node_class: BTreeMap::new(),
                 ..instance_types
             };

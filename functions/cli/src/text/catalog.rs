@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_type_has_one_line_on_a_narrow_terminal() {
-        let mut types = (*testing::snapshot().instance_types.default).clone();
+        let mut types = testing::snapshot().instance_types.default.to_vec();
         types[0].name = "u7inh-32tb.480xlarge".into();
         types[0].capacity.set(&"nvidia.com/gpu".into(), 8);
         for width in [60, 80, 100] {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_type_that_cannot_be_had_has_no_price() {
-        let mut types = (*testing::snapshot().instance_types.default).clone();
+        let mut types = testing::snapshot().instance_types.default.to_vec();
         for offering in types.iter_mut().flat_map(|known| &mut known.offerings) {
             offering.available = false;
         }

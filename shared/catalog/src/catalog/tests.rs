@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use domain::instance_type::{CapacityType, Offering};
 use domain::money::UsdPerHour;
 use domain::node_class::{AmiFamily, ResolvedCapacityReservation, ResolvedSubnet};
@@ -68,9 +70,9 @@ fn node_classes_that_see_the_same_share_one_list() {
         node_class("windows", AmiFamily::Windows2022),
     ];
     let types = types(&classes, &CatalogOptions::default());
-    assert!(Arc::ptr_eq(types.of("plain"), types.of("tagged")));
-    assert!(Arc::ptr_eq(types.of("plain"), &types.default));
-    assert!(!Arc::ptr_eq(types.of("plain"), types.of("windows")));
+    assert!(types.of("plain").is_same(types.of("tagged")));
+    assert!(types.of("plain").is_same(&types.default));
+    assert!(!types.of("plain").is_same(types.of("windows")));
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn refused(text: &str, message: &str) {
 fn yaml_reads_as_the_contract_says() {
     let types = read(YAML).unwrap();
     assert_eq!(types.region.as_deref(), Some("test-region"));
-    let [bare, small] = types.default.as_slice() else { panic!("two types by name") };
+    let [bare, small] = &types.default[..] else { panic!("two types by name") };
     assert_eq!(&*bare.name, "bare");
     assert_eq!(bare.allocatable.get("cpu"), 400);
     assert!(bare.offerings.is_empty());

@@ -172,7 +172,6 @@ mod tests {
     use crate::testing::{at, instance_type, node_pool, offering, planned_claim, taint};
     use domain::instance_type::InstanceTypes;
     use domain::snapshot::ClusterObjects;
-    use std::sync::Arc;
 
     fn planned() -> PlannedNodeClaim {
         PlannedNodeClaim {
@@ -188,7 +187,7 @@ mod tests {
         pool.annotations.insert(label::NODE_POOL_HASH.into(), "123".into());
         ClusterSnapshot {
             objects: ClusterObjects { node_pools: vec![pool], ..ClusterObjects::default() },
-            instance_types: InstanceTypes { default: Arc::new(types), ..InstanceTypes::default() },
+            instance_types: InstanceTypes { default: types.into(), ..InstanceTypes::default() },
             ..ClusterSnapshot::empty(at(0))
         }
     }

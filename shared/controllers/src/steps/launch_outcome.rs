@@ -306,7 +306,7 @@ mod tests {
         m5.labels.insert("team".into(), vec!["red".into()]);
         m5.labels.insert("kubernetes.io/arch".into(), vec!["amd64".into()]);
         let catalogue =
-            InstanceTypes { default: Arc::new(vec![m5.clone()]), ..InstanceTypes::default() };
+            InstanceTypes { default: vec![m5.clone()].into(), ..InstanceTypes::default() };
         let instance = instance("i-1", &claim, at(5));
         let after = launched(claim, instance, &catalogue, at(5));
         let label = |key: &str| after.claim.labels.get(key).map(|value| &**value);
@@ -324,8 +324,7 @@ mod tests {
             Arc::make_mut(&mut claim.launch).wants_efa = wants_efa;
             let mut m5 = instance_type("m5.large", [offering("a", "spot", 40)]);
             m5.capacity = m5.capacity.with(EFA, 1);
-            let catalogue =
-                InstanceTypes { default: Arc::new(vec![m5]), ..InstanceTypes::default() };
+            let catalogue = InstanceTypes { default: vec![m5].into(), ..InstanceTypes::default() };
             let instance = instance("i-1", &claim, at(5));
             launched(claim, instance, &catalogue, at(5)).claim.status.capacity.get(EFA)
         };

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use domain::instance_type::{InstanceType, InstanceTypes};
+use domain::instance_type::{InstanceType, InstanceTypeList, InstanceTypes};
 use domain::label;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
@@ -393,9 +392,9 @@ pub fn available_types(
         return catalogue.clone();
     }
     let any = Text::from(ANY);
-    let marked = |types: &Arc<Vec<InstanceType>>| -> Arc<Vec<InstanceType>> {
-        let mut types = Arc::clone(types);
-        for instance_type in Arc::make_mut(&mut types) {
+    let marked = |types: &InstanceTypeList| -> InstanceTypeList {
+        let mut types = types.clone();
+        for instance_type in types.types_mut() {
             for offering in &mut instance_type.offerings {
                 let key = (&instance_type.name, &offering.zone, offering.capacity_type);
                 let all = (&any, &any, offering.capacity_type);

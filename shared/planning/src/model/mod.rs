@@ -17,16 +17,12 @@ pub(crate) mod successor;
 mod volume;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use domain::Text;
-use domain::instance_type::Offering;
 use domain::label;
 use domain::pod::Pod;
 use domain::requirement::{Operator, ValueSet};
 use domain::snapshot::ClusterSnapshot;
-
-use rustc_hash::FxHashSet;
 
 use intern::{KeyKind, Sets};
 use node::NodeView;
@@ -138,25 +134,22 @@ fn values_named(shape: &Shape, key: &Text) -> impl Iterator<Item = Text> {
 fn key_kinds(snapshot: &ClusterSnapshot) -> BTreeMap<Text, KeyKind> {
     let mut kinds: BTreeMap<Text, KeyKind> = BTreeMap::new();
     let types = &snapshot.instance_types;
-    // Types of one catalogue share the texts of their keys.
-    let mut known: FxHashSet<(*const u8, bool)> = FxHashSet::default();
     for list in std::iter::once(&types.default).chain(types.by_node_class.values()) {
-        for instance_type in list.iter() {
-            for (key, values) in &instance_type.labels {
-                let is_multi = values.len() > 1;
-                if !known.insert((key.as_ptr(), is_multi)) {
-                    continue;
+        let summary = list.summary();
+        for (key, has_several) in &summary.label_keys {
+            match kinds.get_mut(key) {
+                Some(KeyKind::InstanceType { has_several_values }) => {
+                    *has_several_values |= has_several;
                 }
-                let kind = kinds
-                    .entry(key.clone())
-                    .or_insert(KeyKind::InstanceType { has_several_values: false });
-                if is_multi {
-                    *kind = KeyKind::InstanceType { has_several_values: true };
+                Some(_) => {}
+                None => {
+                    let kind = KeyKind::InstanceType { has_several_values: *has_several };
+                    kinds.insert(key.clone(), kind);
                 }
             }
-            if instance_type.offerings.iter().any(|offering| offering.reservation.is_some()) {
-                kinds.insert(label::RESERVATION_ID.into(), KeyKind::Reservation);
-            }
+        }
+        if summary.has_reservations {
+            kinds.insert(label::RESERVATION_ID.into(), KeyKind::Reservation);
         }
     }
     kinds.insert(label::ZONE.into(), KeyKind::Zone);
@@ -173,23 +166,9 @@ fn key_kinds(snapshot: &ClusterSnapshot) -> BTreeMap<Text, KeyKind> {
 
 fn zones(snapshot: &ClusterSnapshot) -> IndexVec<ZoneIx, Text> {
     let types = &snapshot.instance_types;
-    let mut zones: Vec<Text> = Vec::new();
-    for list in std::iter::once(&types.default).chain(types.by_node_class.values()) {
-        let mut before: &[Offering] = &[];
-        for instance_type in list.iter() {
-            for (index, offering) in instance_type.offerings.iter().enumerate() {
-                // Nearly all types are sold in the zones of the one before, in the same order.
-                let is_known = before.get(index).is_some_and(|own| {
-                    Arc::ptr_eq(&own.zone, &offering.zone) || own.zone == offering.zone
-                });
-                if !is_known && !zones.contains(&offering.zone) {
-                    zones.push(offering.zone.clone());
-                }
-            }
-            before = &instance_type.offerings;
-        }
-    }
-    zones.sort();
+    let lists = std::iter::once(&types.default).chain(types.by_node_class.values());
+    let zones: BTreeSet<&Text> = lists.flat_map(|list| &list.summary().zones).collect();
+    let mut zones: Vec<Text> = zones.into_iter().cloned().collect();
     // Masks hold 64 zones; no region has a quarter of that.
     zones.truncate(ZoneSet::MAX_LEN);
     zones.into()

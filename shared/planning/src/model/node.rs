@@ -15,7 +15,6 @@ use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::{CANDIDATE, Taint};
 use domain::{Text, Timestamp};
-use rustc_hash::FxHashMap;
 
 use super::daemon::Daemons;
 use super::resources::ResourceNames;
@@ -117,10 +116,6 @@ struct Index<'a> {
     in_flight: Vec<&'a NodeClaim>,
     pools: BTreeMap<&'a str, &'a NodePool>,
     bound: BTreeMap<&'a str, Vec<PodIx>>,
-    /// By the class of a NodePool, then by name.
-    types_of: BTreeMap<&'a str, FxHashMap<&'a str, &'a InstanceType>>,
-    /// Of all classes, by name.
-    types: FxHashMap<&'a str, &'a InstanceType>,
 }
 
 impl<'a> Index<'a> {
@@ -155,31 +150,19 @@ impl<'a> Index<'a> {
                 bound.entry(node).or_default().push(PodIx::new(index));
             }
         }
-        let offered = &snapshot.instance_types;
-        let types = std::iter::once(&offered.default)
-            .chain(offered.by_node_class.values())
-            .flat_map(|list| list.iter())
-            .map(|instance_type| (&*instance_type.name, instance_type))
-            .collect();
-        let mut types_of: BTreeMap<&str, FxHashMap<&str, &InstanceType>> = BTreeMap::new();
-        for pool in &snapshot.objects.node_pools {
-            let class = &*pool.template.node_class_ref.name;
-            types_of.entry(class).or_insert_with(|| {
-                // The first of a name counts.
-                offered.of(class).iter().rev().map(|own| (&*own.name, own)).collect()
-            });
-        }
         let pools = snapshot.objects.node_pools.iter().map(|pool| (&*pool.name, pool)).collect();
-        Self { snapshot, claim_of_node, in_flight, pools, bound, types_of, types }
+        Self { snapshot, claim_of_node, in_flight, pools, bound }
     }
 
     fn type_of(&self, labels: &Labels, pool: Option<&NodePool>) -> Option<&'a InstanceType> {
         let name = labels.get(label::INSTANCE_TYPE)?;
-        pool.and_then(|pool| {
-            let types = self.types_of.get(&*pool.template.node_class_ref.name)?;
-            types.get(&**name).copied()
+        let offered = &self.snapshot.instance_types;
+        let class = pool.map(|pool| &*pool.template.node_class_ref.name);
+        class.and_then(|class| offered.of(class).named(name)).or_else(|| {
+            // Nodes of other pools are of types that some class sees; the last that does counts.
+            let lists = std::iter::once(&offered.default).chain(offered.by_node_class.values());
+            lists.rev().find_map(|list| list.named(name))
         })
-        .or_else(|| self.types.get(&**name).copied())
     }
 
     fn fargate_price(&self, node: &Node, bound: &[PodIx]) -> Option<UsdPerHour> {

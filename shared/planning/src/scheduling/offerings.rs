@@ -188,7 +188,6 @@ fn truncated(mut offerings: Vec<LaunchOffering>) -> Vec<LaunchOffering> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     use domain::instance_type::Offering;
     use domain::requirement::Requirement;
@@ -217,7 +216,7 @@ mod tests {
     fn chosen(types: &[InstanceType], requirements: &[Requirement]) -> Vec<String> {
         let claim = claim_requiring(requirements);
         let catalogue =
-            InstanceTypes { default: Arc::new(types.to_vec()), ..InstanceTypes::default() };
+            InstanceTypes { default: types.to_vec().into(), ..InstanceTypes::default() };
         offerings_of_claim(&claim, &catalogue)
             .iter()
             .map(|own| format!("{} {} {}", own.instance_type, own.zone, own.capacity_type))
@@ -280,7 +279,7 @@ mod tests {
         let mut claim = claim_requiring(&[only]);
         claim.requests = claim.requests.with(CPU, 640_000);
         let catalogue =
-            InstanceTypes { default: Arc::new(types.to_vec()), ..InstanceTypes::default() };
+            InstanceTypes { default: types.to_vec().into(), ..InstanceTypes::default() };
         assert!(offerings_of_claim(&claim, &catalogue).is_empty());
     }
 

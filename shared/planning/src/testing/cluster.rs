@@ -10,7 +10,6 @@ use domain::reason::NotDisruptable;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 use domain::workload::{DaemonSet, PodTemplate, PodTemplateObject};
-use std::sync::Arc;
 
 use super::catalogue::catalogue;
 use super::node::{NodeMaker, node};
@@ -25,7 +24,7 @@ pub(crate) fn cluster() -> Cluster {
     snapshot.instance_types = InstanceTypes {
         region: Some("region-1".into()),
         zone_ids: ["a", "b", "c"].map(|zone| (zone.into(), format!("id-{zone}").into())).into(),
-        default: Arc::new(catalogue()),
+        default: catalogue().into(),
         ..InstanceTypes::default()
     };
     Cluster(snapshot).pool(node_pool("default"))
@@ -53,7 +52,7 @@ impl Cluster {
     /// Sells these instance types and no others.
     pub(crate) fn selling(self, mut types: Vec<InstanceType>) -> Self {
         types.sort_by(|a, b| a.name.cmp(&b.name));
-        self.with(|snapshot| snapshot.instance_types.default = Arc::new(types))
+        self.with(|snapshot| snapshot.instance_types.default = types.into())
     }
 
     pub(crate) fn pod(self, pod: PodMaker) -> Self {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use domain::instance_type::CapacityType;
 use domain::label::DO_NOT_DISRUPT;
 use domain::plan::{Placement, PlannedNodeClaim};
@@ -35,7 +37,7 @@ fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> ClusterState {
         unavailable: Vec::new(),
         nominations: Vec::new(),
         instance_types: InstanceTypes {
-            default: Arc::new(vec![small, large]),
+            default: vec![small, large].into(),
             ..InstanceTypes::default()
         },
     }

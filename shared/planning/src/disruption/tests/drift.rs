@@ -251,7 +251,7 @@ fn pods_that_are_never_evicted_get_no_replacement_before_their_node_ends() {
 fn a_drifted_node_whose_pods_find_no_place_is_kept() {
     let world = drifting().node(node("n1").of_type("m.2xlarge")).pod(pod("a").cpu(7000).on("n1"));
     let unplaceable = world.with(|snapshot| {
-        let types = Arc::make_mut(&mut snapshot.instance_types.default);
+        let types = snapshot.instance_types.default.types_mut();
         types.retain(|own| &*own.name != "m.2xlarge");
         snapshot.now = now();
     });

@@ -226,7 +226,7 @@ fn a_planned_type_that_is_too_small_or_too_expensive_now_invalidates_the_command
         &format!("replacement {name} could not be m.large any more"),
     );
     // It may cost more than planned, as long as something is saved.
-    let mut sold = (*world.0.instance_types.default).clone();
+    let mut sold = world.0.instance_types.default.to_vec();
     for offering in sold.iter_mut().flat_map(|own| &mut own.offerings) {
         if offering.price == usd(0.10) {
             offering.price = usd(0.15);

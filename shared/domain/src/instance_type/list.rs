@@ -1,0 +1,158 @@
+//! A list of instance types, shared, and what is asked of all of them together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use super::InstanceType;
+use crate::Text;
+
+/// Instance types in order, in most lists by name. Cloning shares them. What is asked of all of
+/// them together is worked out when it is first asked: a catalogue has some 1,300, and every plan
+/// asks.
+#[derive(Clone, Default)]
+pub struct InstanceTypeList(Arc<Shared>);
+
+#[derive(Clone, Default)]
+struct Shared {
+    types: Vec<InstanceType>,
+    summary: OnceLock<Summary>,
+}
+
+/// What is known of all types of a list together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Keys of their labels, each with whether some type has several values of it.
+    pub label_keys: BTreeMap<Text, bool>,
+    /// Zones of their offerings.
+    pub zones: BTreeSet<Text>,
+    /// Whether some offering is a reservation's.
+    pub has_reservations: bool,
+    /// The place of the first type of each name.
+    places: BTreeMap<Text, usize>,
+}
+
+impl InstanceTypeList {
+    /// The first type of a name.
+    pub fn named(&self, name: &str) -> Option<&InstanceType> {
+        self.0.types.get(self.position(name)?)
+    }
+
+    /// The place of the first type of a name.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.summary().places.get(name).copied()
+    }
+
+    /// What is known of all of them together.
+    pub fn summary(&self) -> &Summary {
+        self.0.summary.get_or_init(|| Summary::of(&self.0.types))
+    }
+
+    /// Whether both are one list, not only alike.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The types, to change; those of a list that is shared are copied first.
+    pub fn types_mut(&mut self) -> &mut Vec<InstanceType> {
+        let shared = Arc::make_mut(&mut self.0);
+        shared.summary = OnceLock::new();
+        &mut shared.types
+    }
+}
+
+impl Summary {
+    fn of(types: &[InstanceType]) -> Self {
+        let mut summary = Self::default();
+        for (place, own) in types.iter().enumerate() {
+            summary.places.entry(own.name.clone()).or_insert(place);
+            for (key, values) in &own.labels {
+                let is_several = values.len() > 1;
+                match summary.label_keys.get_mut(key) {
+                    Some(known) => *known |= is_several,
+                    None => {
+                        summary.label_keys.insert(key.clone(), is_several);
+                    }
+                }
+            }
+            for offering in &own.offerings {
+                summary.has_reservations |= offering.reservation.is_some();
+                if !summary.zones.contains(&offering.zone) {
+                    summary.zones.insert(offering.zone.clone());
+                }
+            }
+        }
+        summary
+    }
+}
+
+impl Deref for InstanceTypeList {
+    type Target = [InstanceType];
+
+    fn deref(&self) -> &[InstanceType] {
+        &self.0.types
+    }
+}
+
+impl From<Vec<InstanceType>> for InstanceTypeList {
+    fn from(types: Vec<InstanceType>) -> Self {
+        Self(Arc::new(Shared { types, summary: OnceLock::new() }))
+    }
+}
+
+impl FromIterator<InstanceType> for InstanceTypeList {
+    fn from_iter<I: IntoIterator<Item = InstanceType>>(types: I) -> Self {
+        Vec::from_iter(types).into()
+    }
+}
+
+impl PartialEq for InstanceTypeList {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_same(other) || self.0.types == other.0.types
+    }
+}
+
+impl Eq for InstanceTypeList {}
+
+impl fmt::Debug for InstanceTypeList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.types.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sold(name: &str, systems: &[&str]) -> InstanceType {
+        let labels =
+            BTreeMap::from([("os".into(), systems.iter().map(|own| (*own).into()).collect())]);
+        InstanceType { name: name.into(), labels, ..InstanceType::default() }
+    }
+
+    #[test]
+    fn a_label_with_several_values_on_one_type_has_several() {
+        let list: InstanceTypeList =
+            [sold("a", &["linux"]), sold("b", &["linux", "windows"])].into_iter().collect();
+        assert_eq!(list.summary().label_keys, BTreeMap::from([("os".into(), true)]));
+    }
+
+    #[test]
+    fn a_type_is_found_by_its_name_the_first_of_two() {
+        let list = InstanceTypeList::from(vec![sold("a", &["linux"]), sold("a", &["windows"])]);
+        assert_eq!(list.named("a"), Some(&list[0]));
+        assert_eq!(list.named("b"), None);
+    }
+
+    #[test]
+    fn what_is_changed_is_worked_out_anew_and_leaves_other_clones_alone() {
+        let before = InstanceTypeList::from(vec![sold("a", &["linux"])]);
+        assert!(before.named("a").is_some());
+        let mut after = before.clone();
+        assert!(after.is_same(&before));
+        after.types_mut()[0].name = "b".into();
+        assert!(after.named("a").is_none() && after.named("b").is_some());
+        assert!(before.named("a").is_some() && before != after);
+    }
+}
