@@ -29,9 +29,15 @@ struct PoolMemo {
     viable: RefCell<FxHashMap<OfferingMask, Rc<TypeSet>>>,
     cheapest: RefCell<FxHashMap<OfferingMask, Rc<[PricedType]>>>,
     rates: RefCell<FxHashMap<ConjunctionId, Rc<[TypeRate]>>>,
-    bins: RefCell<FxHashMap<Vec<Address>, (Vec<Rc<Compatible>>, Rc<[Bin]>)>>,
-    one_way: RefCell<FxHashMap<Address, (Rc<Compatible>, Option<Rc<Compatible>>)>>,
+    bins: RefCell<FxHashMap<Vec<Address>, BinsOf>>,
+    one_way: RefCell<FxHashMap<Address, OneWay>>,
 }
+
+/// Classes of items, and the offerings that packing chooses from for them.
+type BinsOf = (Vec<Rc<Compatible>>, Rc<[Bin]>);
+
+/// What a pool may launch, and what of that in one way of buying.
+type OneWay = (Rc<Compatible>, Option<Rc<Compatible>>);
 
 /// Stands for what a pool may launch, which is kept beside what is remembered of it, so that
 /// nothing else gets its address.

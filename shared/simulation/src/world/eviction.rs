@@ -25,6 +25,11 @@ impl World {
         }
         // What does not run yet, or no more, disturbs nobody.
         let is_free = pod.is_terminal() || pod.is_terminating() || pod.phase == PodPhase::Pending;
+        // The eviction of a pod that no budget guards changes no budget's status.
+        let is_guarded = self.api.list::<PodDisruptionBudget>().any(|budget| budget.guards(pod));
+        if is_guarded {
+            self.refresh_budgets();
+        }
         if !is_free {
             self.ask_budgets(key)?;
         }
@@ -35,7 +40,9 @@ impl World {
         }
         self.delete_pod(key, Deletion::Graceful);
         // The budget counts at once, so that the next eviction of the same moment sees this one.
-        self.refresh_budgets();
+        if is_guarded {
+            self.refresh_budgets();
+        }
         Ok(())
     }
 
