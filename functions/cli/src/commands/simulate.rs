@@ -3,9 +3,10 @@
 use comfy_table::{Cell, Color};
 use domain::Text;
 use domain::settings::Settings;
+use simulation::history::History;
 use simulation::report::Report;
 use simulation::scenario::{CatalogChoice, Scenario};
-use simulation::{Recorded, RecordingTerms};
+use simulation::{RecordingTerms, Traced};
 
 use crate::args::{OutputFormat, SimulateArgs};
 use crate::bundled::{self, Bundled};
@@ -85,21 +86,26 @@ fn in_variants(cases: &[(Text, Scenario)]) -> Vec<(Text, Scenario)> {
 fn single(scenario: Scenario, args: &SimulateArgs) -> Result<Status, CommandError> {
     let options = run_options(&scenario, args);
     let settings = args.settings.settings();
-    let report = match &args.replay.record {
-        None => simulate(scenario, &settings)?,
-        Some(path) => {
-            let pseudonyms = record::pseudonyms(&args.replay.pseudonyms)?;
-            let cluster = args.settings.cluster.clone();
-            let terms = RecordingTerms { cluster, pseudonyms };
-            let Recorded { report, lines } = simulate_recorded(scenario, &settings, terms)?;
+    let terms = match &args.replay.record {
+        None => None,
+        Some(_) => Some(RecordingTerms {
+            cluster: args.settings.cluster.clone(),
+            pseudonyms: record::pseudonyms(&args.replay.pseudonyms)?,
+        }),
+    };
+    let (report, history) = if args.output == OutputFormat::Html || terms.is_some() {
+        let Traced { report, history, lines } = trace(scenario, &settings, terms)?;
+        if let (Some(path), Some(lines)) = (&args.replay.record, lines) {
             let failed = |source| CommandError::File { path: path.display().to_string(), source };
             std::fs::write(path, lines).map_err(failed)?;
-            report
         }
+        (report, history)
+    } else {
+        (simulate(scenario, &settings)?, History::default())
     };
     let output = match args.output {
         OutputFormat::Text => text::simulation::simulation(&report, Canvas::of_stdout()),
-        OutputFormat::Html => html::simulation::simulation(&report),
+        OutputFormat::Html => html::simulation::simulation(&report, &history)?,
         OutputFormat::Json => json(&SimulationDocument::new(&report, options))?,
     };
     console::write(&output)?;
@@ -132,14 +138,19 @@ fn compare(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, Co
     let settings = args.settings.settings();
     let mut runs = Vec::with_capacity(cases.len());
     for (name, scenario) in cases {
-        let report = simulate(scenario.clone(), &settings)?;
-        runs.push(VariantRun { variant: name.clone(), report });
+        let (report, history) = if args.output == OutputFormat::Html {
+            let Traced { report, history, .. } = trace(scenario.clone(), &settings, None)?;
+            (report, history)
+        } else {
+            (simulate(scenario.clone(), &settings)?, History::default())
+        };
+        runs.push(VariantRun { variant: name.clone(), report, history });
     }
     let options =
         cases.first().map(|(_, scenario)| run_options(scenario, args)).unwrap_or_default();
     let output = match args.output {
         OutputFormat::Text => text::comparison::comparison(&runs, Canvas::of_stdout()),
-        OutputFormat::Html => html::comparison::comparison(&runs),
+        OutputFormat::Html => html::comparison::comparison(&runs)?,
         OutputFormat::Json => json(&ComparisonDocument::new(&runs, options))?,
     };
     console::write(&output)?;
@@ -180,15 +191,16 @@ fn simulate(scenario: Scenario, settings: &Settings) -> Result<Report, SimulateE
         .map_err(|source| SimulateError::Unusable { name, source })
 }
 
-fn simulate_recorded(
+/// Like [`simulate`], with the history and, where there are terms for it, a recording.
+fn trace(
     scenario: Scenario,
     settings: &Settings,
-    terms: RecordingTerms,
-) -> Result<Recorded, SimulateError> {
+    terms: Option<RecordingTerms>,
+) -> Result<Traced, SimulateError> {
     let (name, length) = (scenario.name.to_string(), scenario.duration);
     let progress = Progress::start(&format!("simulating {name}"));
     let passed = |passed| progress.reached(passed, length);
-    simulation::run_recorded(scenario, settings, terms, &passed)
+    simulation::run_traced(scenario, settings, terms, &passed)
         .map_err(|source| SimulateError::Unusable { name, source })
 }
 
