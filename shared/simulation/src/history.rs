@@ -11,7 +11,7 @@ use domain::{SignedDuration, Text, Timestamp};
 pub struct History {
     /// Nodes and instances, in the order in which they came.
     pub nodes: Vec<NodeLife>,
-    /// Pods, in the order in which they were made. One that is made again under its name is another.
+    /// Pods, in the order in which they were made. One made again under its name is another.
     pub pods: Vec<PodLife>,
     /// The cluster, whenever one of these figures changed.
     pub samples: Vec<Sample>,

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
         TopFormat::Text => {
             text::top::top(&cluster_use, split.as_ref(), &prices, Canvas::of_stdout())
         }
-        TopFormat::Html => html::top::top(&cluster_use, split.as_ref(), &prices)?,
+        TopFormat::Html => html::top::top(&snapshot, &cluster_use, split.as_ref(), &prices)?,
         TopFormat::Json => {
             let catalog = basis::catalog(args.catalog.as_deref(), is_catalog_fetched);
             let options = BasisOptions { cluster: None, catalog };

@@ -17,10 +17,7 @@ pub(crate) use lives::RunBlock;
 pub(crate) use sides::{PodRow, PodTable, SideBlock, SideNode};
 pub(crate) use texts::Texts;
 
-/// Stands for nothing in columns of numbers.
-pub(crate) const NONE: i64 = -1;
-
-/// What a page is about, as its script is told.
+/// What a page is about, as its script reads it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PageData {

@@ -22,9 +22,11 @@ pub(crate) fn diff(
     prices: &PriceNote,
 ) -> Result<String, serde_json::Error> {
     let mut data = PageData::new("diff");
-    add(&mut data, "All nodes replaced", ALL_REPLACED, &diff.all_replaced);
+    let about = format!("{}.", capitalized(ALL_REPLACED));
+    add(&mut data, "All nodes replaced", &about, &diff.all_replaced);
     if diff.has_managed_nodes {
-        add(&mut data, "Next tick", &next_tick(diff), &diff.next_tick);
+        let about = format!("{}.", capitalized(&next_tick(diff)));
+        add(&mut data, "Next tick", &about, &diff.next_tick);
     }
     let lead = html! {
         p.about { "From " bdi { (diff.old_name) } " to " bdi { (diff.new_name) } "." }

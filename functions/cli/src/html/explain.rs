@@ -40,9 +40,25 @@ pub(crate) fn explain(
     let tables = html! {
         @if !rows.is_empty() { (fold("Nodes", "as the plan leaves them", &node_table(&rows))) }
     };
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let result = format!("{name}: {}", first.trim_end_matches([':', '.']));
+    let result = format!("{name}: {}", decision(text));
     Page { command: "explain", subject: kind, result: &result, lead, tables, data: &data }.render()
+}
+
+/// How lines begin that say what becomes of a node.
+const VERDICTS: [&str; 4] = ["It stays", "It is taken away", "It is launched", "It is going away"];
+
+/// What is decided, in a sentence without its full stop: what becomes of a node with its first
+/// reason, or else what is said first.
+fn decision(text: &str) -> String {
+    let mut said = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_verdict = |line: &&str| VERDICTS.iter().any(|own| line.starts_with(own));
+    let mut verdict = said.clone().skip_while(|line| !is_verdict(line));
+    let decided = match (verdict.next(), verdict.next()) {
+        (Some(verdict), Some(reason)) if verdict.ends_with(':') => format!("{verdict} {reason}"),
+        (Some(verdict), _) => verdict.to_owned(),
+        (None, _) => said.next().unwrap_or_default().to_owned(),
+    };
+    decided.trim_end_matches([':', '.']).to_owned()
 }
 
 /// Lines with their indents, in steps of two spaces; counts in front of two spaces are a column.
@@ -83,5 +99,16 @@ mod tests {
         assert!(page.contains(r#""focus":"default/web-2""#));
         let place = |text: &str| page.find(text).unwrap();
         assert!(place("<b>3</b> full") < place("ip-10-0-0-7"));
+    }
+
+    #[test]
+    fn what_becomes_of_a_node_is_the_result_and_not_what_it_holds() {
+        let kept =
+            "  It holds 3 pods: shop/web-* (3 pods)\n  It stays:\n    pods are expected on it\n";
+        assert_eq!(decision(kept), "It stays: pods are expected on it");
+        let stays = "  It holds 1 pod: a/b\n  It stays: nothing calls for its disruption.\n";
+        assert_eq!(decision(stays), "It stays: nothing calls for its disruption");
+        assert_eq!(decision("  It has no place:\n    full\n"), "It has no place");
+        assert_eq!(decision(""), "");
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn data(kind: &'static str, snapshot: &ClusterSnapshot, plan: &Plan) 
     }
     let mut data = PageData::new(kind);
     data.add_side(|texts| {
-        SideBlock::new(("", "what one tick leaves"), &["before", "after"], &nodes, texts)
+        SideBlock::new(("", "What one tick leaves."), &["before", "after"], &nodes, texts)
     });
     data.set_pods(&pods(snapshot, plan));
     data
@@ -61,9 +61,9 @@ fn pods<'a>(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> Vec<PodRow<'a>> {
             (Some(_), Some(_)) => "moves",
             (Some(_), None) => "stays",
         };
-        // What stays says nothing of itself: a few thousand texts would all be the same.
-        let text =
-            (state != "stays").then(|| explain::about_pod(pod, plan, None, None, Canvas::PLAIN));
+        // Of a pod with a place, the node that it is on or goes to says why.
+        let text = matches!(state, "no place" | "waits")
+            .then(|| explain::about_pod(pod, plan, None, None, Canvas::PLAIN));
         let requests = (pod.spec.requests.get(CPU), pod.spec.requests.get(MEMORY));
         PodRow { name: pod.key.to_string(), from, to, state, requests, text }
     };

@@ -1,8 +1,11 @@
 //! The nodes of a cluster, what they hold and what they cost, as a page.
 
+use domain::pod::Pod;
+use domain::resource::{CPU, MEMORY};
+use domain::snapshot::ClusterSnapshot;
 use maud::{Markup, html};
 
-use crate::html::data::{PageData, SideBlock, SideNode};
+use crate::html::data::{PageData, PodRow, SideBlock, SideNode};
 use crate::html::node_table::node_table;
 use crate::html::page::{Page, figure, fold};
 use crate::text::until_stable::side_line;
@@ -15,6 +18,7 @@ use crate::view::pricing::PriceNote;
 
 /// All nodes; with `--by`, the cost in groups first.
 pub(crate) fn top(
+    snapshot: &ClusterSnapshot,
     cluster_use: &ClusterUse,
     split: Option<&CostSplit>,
     prices: &PriceNote,
@@ -24,6 +28,10 @@ pub(crate) fn top(
         rows.iter().map(|row| SideNode { rows: vec![Some(row)], text: None }).collect();
     let mut data = PageData::new("top");
     data.add_side(|texts| SideBlock::new(("", ""), &["now"], &nodes, texts));
+    let is_there = |pod: &&Pod| !pod.is_terminal();
+    let pods_now: Vec<PodRow<'_>> =
+        snapshot.objects.pods.iter().filter(is_there).map(pod_row).collect();
+    data.set_pods(&pods_now);
     let without = without_price(rows);
     let lead = html! {
         div.figures {
@@ -54,6 +62,17 @@ pub(crate) fn top(
     );
     let subject = "A cluster and what it costs";
     Page { command: "top", subject, result: &result, lead, tables, data: &data }.render()
+}
+
+fn pod_row(pod: &Pod) -> PodRow<'_> {
+    PodRow {
+        name: pod.key.to_string(),
+        from: pod.node_name.as_deref(),
+        to: None,
+        state: if pod.node_name.is_some() { "on a node" } else { "waits" },
+        requests: (pod.spec.requests.get(CPU), pod.spec.requests.get(MEMORY)),
+        text: None,
+    }
 }
 
 fn percent(usage: Usage) -> String {
@@ -99,7 +118,7 @@ mod tests {
         let snapshot = testing::snapshot();
         let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
         let split = CostSplit::of(&snapshot, &cluster_use.rows, SplitBy::Namespace);
-        let page = top(&cluster_use, Some(&split), &testing::price_note()).unwrap();
+        let page = top(&snapshot, &cluster_use, Some(&split), &testing::price_note()).unwrap();
         for part in [
             "<h1>2 nodes cost $147.17 a month; pods request 26% of their CPU and 7% of their memory",
             "Cost by namespace",

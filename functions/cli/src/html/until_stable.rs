@@ -54,7 +54,7 @@ pub(crate) fn until_stable(
                             td { (sentence(cost, |name| name)) }
                         }
                     }
-                    tr { td.number { "–" } td { (own.blockers.harmless) " others hold nothing back" } }
+                    tr { td.number { "–" } td { (own.blockers.harmless) @if own.blockers.harmless == 1 { " other holds" } @else { " others hold" } " nothing back" } }
                 }
             }
         }

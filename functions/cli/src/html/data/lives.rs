@@ -7,9 +7,8 @@ use serde::Serialize;
 use simulation::history::{Came, History, HowEnded, NodeLife, PodLife};
 use simulation::report::Report;
 
-use super::NONE;
 use super::series::thinned;
-use super::texts::Texts;
+use super::texts::{NONE, Texts};
 use crate::view::node_name::short;
 use crate::view::pod_names::counted;
 
@@ -21,7 +20,7 @@ const PODS_MAX: usize = 20_000;
 const NAMED_MAX: usize = 3;
 const MEBI: i64 = 1 << 20;
 
-/// One run. Moments are tenths of a second since its start, prices millionths of a US dollar an
+/// One run. Moments are tenths of a second since its start, prices billionths of a US dollar an
 /// hour, CPU millicores, memory MiB; names are places in the texts.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,7 +97,7 @@ impl Clock {
 }
 
 fn price(price: UsdPerHour) -> i64 {
-    price.nanos() / 1000
+    price.nanos()
 }
 
 impl RunBlock {

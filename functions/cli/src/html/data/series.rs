@@ -5,8 +5,8 @@ pub(super) const POINTS_MAX: usize = 2_000;
 
 /// Steps of a curve as `[moment, value, moment, value, …]`, in order of time.
 ///
-/// Of a curve with more points than [`POINTS_MAX`], each stretch of time keeps its highest point and
-/// its last one: peaks show, and the curve goes on from where it was.
+/// Of a curve with more points than [`POINTS_MAX`], each stretch of time keeps its highest point
+/// and its last one: peaks show, and the curve goes on from where it was.
 pub(super) fn thinned(points: &[(i64, i64)]) -> Vec<i64> {
     let mut kept: Vec<(i64, i64)> = Vec::with_capacity(points.len().min(POINTS_MAX));
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };

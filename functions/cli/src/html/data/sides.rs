@@ -1,12 +1,13 @@
 //! A cluster at one moment, or before and after something.
 
+use std::collections::HashMap;
+
 use domain::money::UsdPerHour;
 use domain::node_offering::NodeCapacityType;
 use serde::Serialize;
 
-use super::NONE;
 use super::lives::cut;
-use super::texts::Texts;
+use super::texts::{NONE, Texts};
 use crate::view::node_row::{NodeRow, NodeState};
 
 const MEBI: i64 = 1 << 20;
@@ -55,17 +56,25 @@ pub(crate) struct SideNode<'a> {
 impl<'a> SideNode<'a> {
     /// Nodes of two sides, matched by name where they are one node; sorted by name.
     pub(crate) fn matched(old: &'a [NodeRow], new: &'a [NodeRow]) -> Vec<Self> {
+        let by_name = |rows: &'a [NodeRow]| -> HashMap<&'a str, &'a NodeRow> {
+            rows.iter().map(|row| (&*row.name, row)).collect()
+        };
+        let (of_old, of_new) = (by_name(old), by_name(new));
+        // Two plans may give different nodes one name.
         let is_one = |a: &NodeRow, b: &NodeRow| {
-            a.name == b.name && a.instance_type == b.instance_type && a.zone == b.zone
+            a.instance_type == b.instance_type
+                && a.zone == b.zone
+                && a.capacity_type == b.capacity_type
+                && a.price == b.price
         };
         let mut nodes: Vec<Self> = old
             .iter()
             .map(|own| {
-                let same = new.iter().find(|row| is_one(row, own));
+                let same = of_new.get(&*own.name).copied().filter(|row| is_one(row, own));
                 Self { rows: vec![Some(own), same], text: None }
             })
             .collect();
-        let is_new = |row: &&NodeRow| !old.iter().any(|own| is_one(own, row));
+        let is_new = |row: &&NodeRow| !of_old.get(&*row.name).is_some_and(|own| is_one(own, row));
         let added = new.iter().filter(is_new);
         nodes.extend(added.map(|row| Self { rows: vec![None, Some(row)], text: None }));
         nodes
@@ -95,7 +104,7 @@ impl SideBlock {
             all.zone.push(texts.place_of(zone.as_deref()));
             all.kind.push(texts.place_of(instance_type.as_deref()));
             all.capacity.push(texts.place_of(capacity_type.map(NodeCapacityType::as_str)));
-            all.price.push(price.map_or(NONE, |own: UsdPerHour| own.nanos() / 1000));
+            all.price.push(price.map_or(NONE, UsdPerHour::nanos));
             all.cpu.push(own.cpu.allocatable);
             all.memory.push(own.memory.allocatable / MEBI);
             all.state.push(texts.place(state(node)));

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Serialize, Serializer};
 
-use super::NONE;
+/// Stands for nothing in columns of numbers.
+pub(super) const NONE: i64 = -1;
 
 /// Texts in the order in which they were first meant. The map is never iterated.
 #[derive(Debug, Default)]

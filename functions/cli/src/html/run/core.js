@@ -37,9 +37,9 @@ const HOURS_PER_MONTH = 730;
 const inDollars = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
 const inWhole = new Intl.NumberFormat('en-US');
 
-/** Millionths of a dollar an hour, by the hour and by the month. */
-const hourly = (micros) => (micros < 0 ? '–' : `$${(micros / 1e6).toFixed(4)}/h`);
-const monthly = (micros) => (micros < 0 ? '–' : inDollars.format((micros / 1e6) * HOURS_PER_MONTH));
+/** Billionths of a dollar an hour, by the hour and by the month. */
+const hourly = (nanos) => (nanos < 0 ? '–' : `$${(nanos / 1e9).toFixed(4)}/h`);
+const monthly = (nanos) => (nanos < 0 ? '–' : inDollars.format((nanos * HOURS_PER_MONTH) / 1e9));
 const dollars = (amount) => inDollars.format(amount);
 const counted = (count, noun) => `${inWhole.format(count)} ${noun}${count === 1 ? '' : 's'}`;
 const percentOf = (part, whole) => (whole > 0 ? Math.floor((part * 100) / whole) : 0);

@@ -53,7 +53,7 @@ function stepPath(curve, x, y, until) {
 
 const CHARTS = [
   {
-    title: 'Cost', unit: 'an hour', shown: (value) => (value === 0 ? '0' : `$${(value / 1e6).toFixed(value < 1e6 ? 3 : 2)}`),
+    title: 'Cost', unit: 'an hour', shown: (value) => (value === 0 ? '0' : `$${(value / 1e9).toFixed(value < 1e9 ? 3 : 2)}`),
     round: (value) => roundUp(value),
     lines: (run) => [{ curve: run.cost }, ...(run.least.at.length ? [{ curve: run.least, isLeast: true }] : [])],
     at: (run, moment) => hourly(valueAt(run.cost, moment) ?? 0),

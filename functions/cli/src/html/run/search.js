@@ -1,6 +1,7 @@
 // A search over names, types, zones and NodePools: bars and rows that do not match go.
 
-const searchBox = el('input', { type: 'search', id: 'search', placeholder: 'Search nodes and pods', 'aria-label': 'Search nodes and pods', autocomplete: 'off', spellcheck: 'false' });
+const searched = runs.length > 0 || placedPods.length > 0 ? 'Search nodes and pods' : 'Search nodes';
+const searchBox = el('input', { type: 'search', id: 'search', placeholder: searched, 'aria-label': searched, autocomplete: 'off', spellcheck: 'false' });
 const found = el('span', { class: 'found soft', role: 'status' });
 
 const wordsOf = (query) => query.toLowerCase().split(/\s+/).filter(Boolean);

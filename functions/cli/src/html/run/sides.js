@@ -25,8 +25,8 @@ function sideRow({ node }) {
     el('span', { class: 'row-name', title: node.name }, nameOf(shortName(node.name)),
       el('span', { class: 'row-kind' }, ` ${node.kind} ${node.capacity}`)),
     el('span', { class: `row-state chip ${stateClass(node.state)}` }, node.state),
-    el('span', { class: 'row-cell' }, useBars(node, node.useCpu, node.cpu), el('span', { class: 'row-use' }, shareOf(node, node.useCpu, node.cpu))),
-    el('span', { class: 'row-cell' }, useBars(node, node.useMemory, node.memory), el('span', { class: 'row-use' }, shareOf(node, node.useMemory, node.memory))),
+    el('span', { class: 'row-cell', 'data-label': 'CPU' }, useBars(node, node.useCpu, node.cpu), el('span', { class: 'row-use' }, shareOf(node, node.useCpu, node.cpu))),
+    el('span', { class: 'row-cell', 'data-label': 'Mem' }, useBars(node, node.useMemory, node.memory), el('span', { class: 'row-use' }, shareOf(node, node.useMemory, node.memory))),
     el('span', { class: 'row-price' }, monthly(node.price)),
   ];
 }
@@ -40,7 +40,7 @@ function describeSide({ node }) {
     `CPU ${shareOf(node, node.useCpu, node.cpu)}`, `memory ${shareOf(node, node.useMemory, node.memory)}`].join(', ');
 }
 
-const podState = { 'no place': 'pending', waits: 'pending', moves: 'draining', 'gets a place': 'joining', stays: 'calm' };
+const podState = { 'no place': 'pending', waits: 'pending', moves: 'draining', 'gets a place': 'joining', stays: 'calm', 'on a node': 'calm' };
 
 function placedRow({ pod }) {
   const where = [pod.from, pod.to].filter(Boolean).map(shortName).join(' → ') || '–';

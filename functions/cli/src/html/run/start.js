@@ -10,7 +10,10 @@ function start() {
       for (const call of onRun) call();
       setMoment(state.moment);
     }) : null;
-    root.append(el('div', { class: 'controls' }, el('div', { class: 'controls-line' }, makeSearch(), variants), makeClock()), makeCurves(), makeTimeline());
+    const searching = el('div', { class: 'controls-line' }, makeSearch(), variants);
+    // Where room is scarce, the search scrolls away and the slider stays.
+    new ResizeObserver(() => root.style.setProperty('--searching', `${searching.offsetHeight}px`)).observe(searching);
+    root.append(el('div', { class: 'controls' }, searching, makeClock()), makeCurves(), makeTimeline());
   } else {
     root.append(el('div', { class: 'controls' }, el('div', { class: 'controls-line' }, makeSearch())), ...makeSides());
   }

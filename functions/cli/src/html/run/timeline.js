@@ -72,7 +72,7 @@ function openNode(node, from) {
   const end = node.gone < 0 ? run.length : node.gone;
   const own = stateAt(node, state.moment);
   const here = node.pods.filter((pod) => isBetween(pod.bound, pod.ended, state.moment));
-  const life = dollars((Math.max(0, node.price) / 1e6) * ((end - node.launched) / 36000));
+  const life = dollars((Math.max(0, node.price) / 1e9) * ((end - node.launched) / 36000));
   openDetail('Node', node.name, [
     el('p', { class: 'states' }, el('span', { class: `chip ${own}` }, own === 'launched' ? 'booting' : own || 'not there'),
       ` ${momentText(state.moment)}`),
@@ -179,7 +179,7 @@ function makeTimeline() {
   const left = runs.some((run) => run.leftOut[0] + run.leftOut[1] > 0)
     ? el('p', { class: 'soft' }, 'The run has more nodes or pods than fit into a page: some are left out here.') : null;
   return el('section', { class: 'chart', 'aria-label': 'Nodes and pods over time' },
-    el('div', { class: 'chart-head' }, el('h2', {}, 'Nodes over time'),
+    el('div', { class: 'chart-head' }, el('h2', {}, 'Nodes and pods over time'),
       choice('What bars are', [['nodes', 'Nodes'], ['pods', 'Pods']], 'nodes', (shows) => {
         state.shows = shows;
         show();
