@@ -124,7 +124,7 @@ async function searchFilters(page, what) {
   await search.fill('there-is-nothing-of-this-name');
   await page.waitForFunction(() => document.querySelectorAll('.row[role="option"]').length === 0);
   await search.fill('');
-  await page.waitForFunction((own) => document.querySelector('.row[role="option"]')?.dataset.name === own, first);
+  await page.waitForFunction((own) => [...document.querySelectorAll('.row[role="option"]')].find((row) => row.checkVisibility())?.dataset.name === own, first);
 }
 
 async function tablesStandForCharts(page, what, isLarge) {

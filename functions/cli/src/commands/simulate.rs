@@ -6,7 +6,7 @@ use domain::settings::Settings;
 use simulation::history::History;
 use simulation::report::Report;
 use simulation::scenario::{CatalogChoice, Scenario};
-use simulation::{RecordingTerms, Traced};
+use simulation::{Recorded, RecordingTerms, Traced};
 
 use crate::args::{OutputFormat, SimulateArgs};
 use crate::bundled::{self, Bundled};
@@ -93,16 +93,22 @@ fn single(scenario: Scenario, args: &SimulateArgs) -> Result<Status, CommandErro
             pseudonyms: record::pseudonyms(&args.replay.pseudonyms)?,
         }),
     };
-    let (report, history) = if args.output == OutputFormat::Html || terms.is_some() {
-        let Traced { report, history, lines } = trace(scenario, &settings, terms)?;
-        if let (Some(path), Some(lines)) = (&args.replay.record, lines) {
-            let failed = |source| CommandError::File { path: path.display().to_string(), source };
-            std::fs::write(path, lines).map_err(failed)?;
+    // A history takes plans of its own: it is kept for pages only.
+    let (report, history, lines) = match (args.output, terms) {
+        (OutputFormat::Html, terms) => {
+            let Traced { report, history, lines } = trace(scenario, &settings, terms)?;
+            (report, history, lines)
         }
-        (report, history)
-    } else {
-        (simulate(scenario, &settings)?, History::default())
+        (_, Some(terms)) => {
+            let Recorded { report, lines } = simulate_recorded(scenario, &settings, terms)?;
+            (report, History::default(), Some(lines))
+        }
+        (_, None) => (simulate(scenario, &settings)?, History::default(), None),
     };
+    if let (Some(path), Some(lines)) = (&args.replay.record, lines) {
+        let failed = |source| CommandError::File { path: path.display().to_string(), source };
+        std::fs::write(path, lines).map_err(failed)?;
+    }
     let output = match args.output {
         OutputFormat::Text => text::simulation::simulation(&report, Canvas::of_stdout()),
         OutputFormat::Html => html::simulation::simulation(&report, &history)?,
@@ -188,6 +194,18 @@ fn simulate(scenario: Scenario, settings: &Settings) -> Result<Report, SimulateE
     let progress = Progress::start(&format!("simulating {name}"));
     let passed = |passed| progress.reached(passed, length);
     simulation::run_watched(scenario, settings, &passed)
+        .map_err(|source| SimulateError::Unusable { name, source })
+}
+
+fn simulate_recorded(
+    scenario: Scenario,
+    settings: &Settings,
+    terms: RecordingTerms,
+) -> Result<Recorded, SimulateError> {
+    let (name, length) = (scenario.name.to_string(), scenario.duration);
+    let progress = Progress::start(&format!("simulating {name}"));
+    let passed = |passed| progress.reached(passed, length);
+    simulation::run_recorded(scenario, settings, terms, &passed)
         .map_err(|source| SimulateError::Unusable { name, source })
 }
 

@@ -26,10 +26,11 @@ function setMoment(moment) {
   tellMoment();
 }
 
-/** `+2h10m · 02:10 UTC`. */
+/** `+2h10m · 02:10 UTC`, with the date in a run of more than a day. */
 function momentText(moment) {
   const clock = new Date(theRun().start + moment * 100).toISOString();
-  return `+${duration(moment)} · ${clock.slice(11, lengthMax < 72000 ? 19 : 16)} UTC`;
+  const day = lengthMax > 864000 ? `${clock.slice(0, 10)} ` : '';
+  return `+${duration(moment)} · ${day}${clock.slice(11, lengthMax < 72000 ? 19 : 16)} UTC`;
 }
 
 /** Moments at which something happens to a node of the run, in order. */
@@ -95,7 +96,7 @@ function makeClock() {
 /** Buttons of which one is pressed. */
 function choice(label, options, chosen, choose) {
   const buttons = options.map(([value, shown]) => el('button', {
-    type: 'button', 'aria-pressed': String(value === chosen),
+    type: 'button', 'data-value': value, 'aria-pressed': String(value === chosen),
     onclick: (event) => {
       for (const button of buttons) button.setAttribute('aria-pressed', String(button === event.currentTarget));
       choose(value);

@@ -2,6 +2,8 @@
 
 const BINS = 240;
 const CHART_HEIGHT = 116;
+/** Colours and dashes of runs; with more runs they come again. */
+const TONES = 6;
 
 /** A table, with the columns that are numbers aligned as such. */
 function table(head, rows, numbers) {
@@ -54,7 +56,7 @@ function stepPath(curve, x, y, until) {
 const CHARTS = [
   {
     title: 'Cost', unit: 'an hour', shown: (value) => (value === 0 ? '0' : `$${(value / 1e9).toFixed(value < 1e9 ? 3 : 2)}`),
-    round: (value) => roundUp(value),
+    round: (value) => roundUp(Math.max(value, 1e7)),
     lines: (run) => [{ curve: run.cost }, ...(run.least.at.length ? [{ curve: run.least, isLeast: true }] : [])],
     at: (run, moment) => hourly(valueAt(run.cost, moment) ?? 0),
   },
@@ -99,7 +101,7 @@ function drawChart(chart, drawing, width) {
   for (const moment of ticksOf(lengthMax)) parts.push(draw('path', { d: `M${x(moment).toFixed(1)} ${top}V${bottom}`, class: 'grid' }));
   for (const run of runs) {
     const isAside = runs.length > 1 && run.index !== state.run;
-    const tone = `v${run.index % 4}${isAside ? ' aside' : ''}`;
+    const tone = `v${run.index % TONES}${isAside ? ' aside' : ''}`;
     if (chart.bins) {
       const bin = width / BINS;
       const shift = runs.length > 1 ? (bin / runs.length) * run.index : bin / 2;
@@ -133,8 +135,8 @@ function makeChart(chart) {
   const plot = el('div', { class: 'plot' }, drawing, el('i', { class: 'cursor', 'aria-hidden': 'true' }));
   const peak = chart.round(peakOf(chart));
   const values = el('div', { class: 'values' });
-  const tell = () => values.replaceChildren(...runs.map((run) => el('span', { class: `value v${run.index % 4}` },
-    runs.length > 1 ? el('i', { class: `swatch v${run.index % 4}` }) : null, chart.at(run, state.moment))));
+  const tell = () => values.replaceChildren(...runs.map((run) => el('span', { class: `value v${run.index % TONES}` },
+    runs.length > 1 ? el('i', { class: `swatch v${run.index % TONES}` }) : null, chart.at(run, state.moment))));
   const redraw = () => plot.clientWidth > 0 && drawChart(chart, drawing, plot.clientWidth);
   new ResizeObserver(redraw).observe(plot);
   onMoment.push(tell);
@@ -167,12 +169,12 @@ function curveTable() {
     return [hourly(valueAt(run.cost, moment) ?? 0), least === undefined ? '–' : hourly(least),
       valueAt(run.bound, moment) ?? 0, valueAt(run.pending, moment) ?? 0, CHARTS[2].at(run, moment)];
   })]);
-  return [table(head, rows, range(head.length))];
+  return [table(head, rows, range(head.length).slice(1))];
 }
 
 function makeCurves() {
   const keys = runs.length > 1
-    ? runs.map((run) => el('span', {}, el('i', { class: `swatch v${run.index % 4}` }), nameOf(run.name)))
+    ? runs.map((run) => el('span', {}, el('i', { class: `swatch v${run.index % TONES}` }), nameOf(run.name)))
     : [el('span', {}, el('i', { class: 'swatch v0' }), 'cost')];
   const hasLeast = runs.some((run) => run.least.at.length > 0);
   if (hasLeast) {

@@ -44,6 +44,7 @@ class Rows {
     let position = 0;
     for (const item of items) this.positions.push(item.head ? 0 : (position += 1));
     this.count = position;
+    this.box.classList.toggle('is-empty', position === 0);
     this.active = before ? items.findIndex((item) => item.key !== undefined && item.key === before.key) : -1;
     this.repaint();
   }

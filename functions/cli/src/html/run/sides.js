@@ -113,7 +113,7 @@ function showSide(nodes) {
 }
 
 function showPlaced(pods) {
-  placedRows.setItems(grouped(pods.map((pod) => ({ pod, key: pod.name })), ({ pod }) => pod.stem, (stem, items) => [stem, `· ${counted(items.length, 'pod')}`]));
+  placedRows.setItems(grouped(pods.map((pod) => ({ pod, key: pod.name })), ({ pod }) => pod.stem, (stem, items) => [workloadOf(stem), `· ${counted(items.length, 'pod')}`]));
 }
 
 /** What each NodePool costs in each zone: a table with bars. */

@@ -20,6 +20,7 @@ function start() {
   for (const call of onRun) call();
   if (runs.length > 0) setMoment(peakMoment());
   focusOn(data.focus);
+  printFolds();
   document.documentElement.classList.add('is-drawn');
 }
 
@@ -33,13 +34,28 @@ function peakMoment() {
   return ((cost.at[best] ?? 0) + (cost.at[best + 1] ?? length)) / 2;
 }
 
+/** On paper every table is open. */
+function printFolds() {
+  const folds = [...document.querySelectorAll('details.fold')];
+  let closed = [];
+  addEventListener('beforeprint', () => {
+    closed = folds.filter((fold) => !fold.open);
+    for (const fold of closed) fold.open = true;
+  });
+  addEventListener('afterprint', () => {
+    for (const fold of closed) fold.open = false;
+  });
+}
+
 /** Has the row of a node or of a pod in sight and chosen. */
 function focusOn(name) {
   if (!name || sides.length === 0) return;
   const index = sideRows.items.findIndex((item) => !item.head && item.node.name === name);
   if (index >= 0) sideRows.activate(index);
   const pod = placedRows.items.findIndex((item) => !item.head && item.pod.name === name);
-  if (pod >= 0) placedRows.activate(pod);
+  if (pod < 0) return;
+  document.querySelector('[data-value="pods"]').click();
+  placedRows.activate(pod);
 }
 
 start();

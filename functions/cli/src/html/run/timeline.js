@@ -63,6 +63,9 @@ function grouped(items, group, heading) {
     .flatMap((key) => [{ head: true, words: heading(key, groups.get(key)) }, ...groups.get(key)]);
 }
 
+/** The name that pods have in common. */
+const workloadOf = (stem) => stem.replace(/-$/, '');
+
 /** Words between which a line breaks, the first of them a name. */
 const headWords = (words) => [el('bdi', {}, words[0]), ...words.slice(1).map((word) => el('span', { class: 'soft' }, ` ${word}`))];
 
@@ -133,7 +136,7 @@ function showPods(pods) {
   podRows.setItems(grouped(
     pods.map((pod) => ({ pod, key: `${pod.name} ${pod.created}` })),
     ({ pod }) => pod.stem,
-    (stem, items) => [stem, `· ${counted(items.length, 'pod')}`],
+    (stem, items) => [workloadOf(stem), `· ${counted(items.length, 'pod')}`],
   ));
 }
 
