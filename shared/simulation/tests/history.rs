@@ -5,7 +5,7 @@
 use domain::settings::Settings;
 use simulation::Traced;
 use simulation::history::{Came, History, HowEnded};
-use simulation::report::{Happening, Moment, Report};
+use simulation::report::{Happening, Moment, NodeState, Report};
 use simulation::scenario::Scenario;
 
 fn traced(name: &str) -> Traced {
@@ -66,6 +66,8 @@ fn pods_are_where_the_view_of_the_end_counts_them() {
                 "{name} {own:?}"
             );
             assert_eq!(i64::try_from(pods.count()).unwrap(), row.pods.used, "{name} {own:?}");
+            let is_draining = row.state == NodeState::Draining;
+            assert_eq!(own.draining.is_some(), is_draining, "{name} {own:?}");
         }
         assert_eq!(history.samples.last().unwrap().pending, end.pods_pending);
         let evicted = history.pods.iter().filter(|pod| {

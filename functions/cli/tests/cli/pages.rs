@@ -17,6 +17,12 @@ fn data(run: &Run) -> Value {
     for outside in ["http:", "https:", "src=", "href=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }
+    block(page)
+}
+
+/// The data block of a page.
+#[track_caller]
+pub(crate) fn block(page: &str) -> Value {
     let (_, rest) = page.split_once(r#"<script type="application/json" id="data">"#).unwrap();
     let (block, _) = rest.split_once("</script>").unwrap();
     serde_json::from_str(block).unwrap()

@@ -57,6 +57,8 @@ pub(super) struct Historian {
     bound: BTreeSet<usize>,
     evicted: BTreeSet<ObjectKey>,
     lost: BTreeSet<ObjectKey>,
+    /// Nodes that are tainted because they are to go.
+    tainted: BTreeSet<usize>,
     /// Pods came or went since the last bound.
     is_other_demand: bool,
 }
@@ -78,6 +80,7 @@ impl Historian {
             bound: BTreeSet::new(),
             evicted: BTreeSet::new(),
             lost: BTreeSet::new(),
+            tainted: BTreeSet::new(),
             is_other_demand: false,
         }
     }
@@ -240,11 +243,15 @@ impl Historian {
         };
         let Some(index) = self.of_node(world, name) else { return };
         let life = &mut self.history.nodes[index];
+        if life.claim.is_none() && !node.is_not_ready() {
+            life.ready.get_or_insert(world.now());
+        }
         if node.deleted.is_some() || node.is_disrupted() {
+            self.tainted.insert(index);
             life.draining.get_or_insert(world.now());
-        } else if life.went.is_none() {
+        } else if self.tainted.remove(&index) {
             // A command was given up: the node stays.
-            life.draining = None;
+            (life.draining, life.went) = (None, None);
         }
     }
 

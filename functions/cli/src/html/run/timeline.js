@@ -18,7 +18,7 @@ function nodeRow({ node }) {
     el('span', { class: 'row-name', title: node.name }, nameOf(shortName(node.name)),
       el('span', { class: 'row-kind' }, ` ${node.kind} ${node.capacity}`)),
     el('span', { class: 'row-use' }, isThere && use ? `${percentOf(Math.max(use.cpu, 0), node.cpu)}%` : ''),
-    el('span', { class: 'lane' }, node.stretches.map((own) => el('i', { class: own.state, style: between(own.from, own.until) }))),
+    el('span', { class: 'lane', title: describeNode({ node }) }, node.stretches.map((own) => el('i', { class: own.state, style: between(own.from, own.until) }))),
   ];
 }
 
