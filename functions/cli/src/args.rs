@@ -168,6 +168,8 @@ pub(crate) enum ExplainFormat {
     Text,
     /// One JSON document
     Json,
+    /// One self-contained page
+    Html,
 }
 
 /// What can be explained.
@@ -215,6 +217,8 @@ pub(crate) enum TopFormat {
     Text,
     /// One JSON document
     Json,
+    /// One self-contained page
+    Html,
 }
 
 /// What a plan is made from.

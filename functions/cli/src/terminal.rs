@@ -16,7 +16,6 @@ pub(crate) struct Canvas {
 
 impl Canvas {
     /// Black on white, as wide as needed: files and pipes.
-    #[cfg(test)]
     pub(crate) const PLAIN: Self = Self { color: false, width: None };
 
     /// Standard output. `NO_COLOR` switches colours off, `CLICOLOR_FORCE` switches them on.

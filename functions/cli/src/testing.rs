@@ -17,6 +17,7 @@ use domain::requirement::Requirement;
 use domain::resource::{CPU, MEMORY, PODS, Resources};
 use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use domain::{SignedDuration, Text, Timestamp};
+use simulation::history::{Bound, Came, History, HowEnded, NodeLife, PodLife, Sample};
 use simulation::report::{
     Cost, Entry, ExpectationOutcome, Happening, Moment, NodeRow, NodeState, Report, Usage, View,
     Waiting,
@@ -271,6 +272,62 @@ pub(crate) fn report() -> Report {
             },
         ],
         violations: Vec::new(),
+    }
+}
+
+/// What became of the nodes and of two pods of [`report`].
+pub(crate) fn history() -> History {
+    let at = |seconds| now() + SignedDuration::from_secs(seconds);
+    let node = |name: &str, claim: &str, launched| NodeLife {
+        name: name.into(),
+        claim: Some(claim.into()),
+        node_pool: Some("default".into()),
+        instance_type: "m7i.large".into(),
+        zone: "us-east-1a".into(),
+        capacity_type: Some(CapacityType::Spot),
+        price: Some(usd(0.0403)),
+        cpu: 1900,
+        memory: 7168 << 20,
+        launched: at(launched),
+        joined: Some(at(launched + 40)),
+        ready: Some(at(launched + 55)),
+        draining: None,
+        gone: None,
+        came: Came::ForPods(2),
+        went: None,
+    };
+    let pod = |name: &str, bound, node| PodLife {
+        key: PodKey::new("default", name),
+        is_daemon: false,
+        cpu: 500,
+        memory: 512 << 20,
+        created: at(0),
+        bound: Some((at(bound), node)),
+        ended: None,
+        unschedulable: None,
+    };
+    History {
+        nodes: vec![
+            node("ip-10-0-0-1", "default-x7k2p", 2),
+            NodeLife {
+                draining: Some(at(600)),
+                gone: Some(at(700)),
+                went: Some("Underutilized: it saves $0.0403/h".into()),
+                ..node("ip-10-0-0-7", "default-b2c3d", 3)
+            },
+        ],
+        pods: vec![
+            pod("web-0", 57, 0),
+            PodLife { ended: Some((at(610), HowEnded::Evicted)), ..pod("web-1", 58, 1) },
+        ],
+        samples: vec![
+            Sample { at: at(0), hourly: usd(0.0), pending: 2, bound: 0 },
+            Sample { at: at(3), hourly: usd(0.0806), pending: 2, bound: 0 },
+            Sample { at: at(58), hourly: usd(0.0806), pending: 0, bound: 2 },
+            Sample { at: at(700), hourly: usd(0.0403), pending: 0, bound: 1 },
+        ],
+        bounds: vec![Bound { at: at(0), hourly: usd(0.0403) }],
+        bound_interval: SignedDuration::from_secs(10),
     }
 }
 

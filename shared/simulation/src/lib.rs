@@ -7,6 +7,7 @@ mod agenda;
 pub mod api;
 pub mod day;
 pub mod ec2;
+pub mod history;
 pub mod invariant;
 mod job_progress;
 mod journal;
@@ -26,4 +27,6 @@ mod workload;
 pub mod world;
 
 pub use replay::Replay;
-pub use run::{Recorded, RecordingTerms, run, run_recorded, run_watched, run_with};
+pub use run::{
+    Recorded, RecordingTerms, Traced, run, run_recorded, run_traced, run_watched, run_with,
+};

@@ -10,6 +10,7 @@
 mod act;
 mod bound;
 mod clockwork;
+mod historian;
 mod judge;
 mod needed;
 mod observer;
@@ -29,6 +30,7 @@ use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::ec2::Supply;
+use crate::history::History;
 use crate::playback::Playback;
 use crate::ports::SharedWorld;
 use crate::report::{Cost, ExpectationOutcome, Moment, Report, View};
@@ -37,6 +39,7 @@ use crate::scenario::{
 };
 use crate::world::{World, WorldOptions};
 use clockwork::Clockwork;
+use historian::{BoundTerms, Historian};
 use needed::Stretches;
 use observer::Observer;
 
@@ -71,9 +74,11 @@ pub fn run_watched(
 pub(crate) fn run_until_stable(
     scenario: Scenario,
     settings: &Settings,
+    has_history: bool,
     passed: &dyn Fn(SignedDuration),
 ) -> Result<RestedRun, ScenarioError> {
     let mut simulation = Simulation::new(scenario, settings, Core::standard())?;
+    simulation.historian = has_history.then(|| Historian::new(BoundTerms::Once));
     simulation.world.change().agenda.keep_steps_of(stable::STEP);
     let rest = simulation.run_until_stable(passed)?;
     Ok(simulation.into_rested_run(&rest))
@@ -94,6 +99,36 @@ pub fn run_recorded(
     let end = simulation.end;
     let lines = observer.map_or(Ok(String::new()), |own| own.into_lines(end))?;
     Ok(Recorded { report: simulation.into_report(), lines })
+}
+
+/// A run with all that became of its nodes and pods.
+#[derive(Debug)]
+pub struct Traced {
+    /// What a run gives.
+    pub report: Report,
+    /// The lives of nodes and pods, and figures over time.
+    pub history: History,
+    /// The recording, line by line, where one was asked for.
+    pub lines: Option<String>,
+}
+
+/// Like [`run_watched`], and keeps the history; with `recording`, records what happens too.
+pub fn run_traced(
+    scenario: Scenario,
+    settings: &Settings,
+    recording: Option<RecordingTerms>,
+    passed: &dyn Fn(SignedDuration),
+) -> Result<Traced, ScenarioError> {
+    let observer = recording.map(|terms| Observer::new(&scenario, terms));
+    let mut simulation = Simulation::new(scenario, settings, Core::standard())?;
+    simulation.observer = observer;
+    simulation.historian = Some(Historian::new(BoundTerms::Within(simulation.scenario.duration)));
+    simulation.run(passed)?;
+    let lines = simulation.observer.take();
+    let end = simulation.end;
+    let lines = lines.map(|own| own.into_lines(end)).transpose()?;
+    let history = simulation.historian.take().map(Historian::into_history).unwrap_or_default();
+    Ok(Traced { report: simulation.into_report(), history, lines })
 }
 
 fn run_through(
@@ -148,6 +183,7 @@ impl Simulation {
             percent_of_bound: Cell::new(None),
             stretches,
             observer: None,
+            historian: None,
         })
     }
 }
@@ -187,6 +223,8 @@ struct Simulation {
     stretches: Option<Stretches>,
     /// Where what happens is recorded.
     observer: Option<Observer>,
+    /// Where the history is kept.
+    historian: Option<Historian>,
 }
 
 /// The views that the report shows.
@@ -212,6 +250,7 @@ impl Simulation {
             if let Some(observer) = &mut self.observer {
                 observer.observe(&self.world.read());
             }
+            self.keep_history();
             self.record_views();
             self.judge(now);
             if now >= self.end {
@@ -226,6 +265,12 @@ impl Simulation {
     fn end_stretch(&mut self) {
         if let Some(stretches) = &mut self.stretches {
             stretches.end(&self.world.read(), &self.clockwork);
+        }
+    }
+
+    fn keep_history(&mut self) {
+        if let Some(historian) = &mut self.historian {
+            historian.observe(&self.world.read(), &self.clockwork);
         }
     }
 

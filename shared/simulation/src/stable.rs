@@ -16,6 +16,7 @@ use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::ec2::{Ec2Behaviour, Faults};
+use crate::history::History;
 use crate::report::{Happening, Report};
 use crate::run::{RestedRun, run_until_stable};
 use crate::scenario::{
@@ -42,6 +43,8 @@ pub struct StableRun {
     pub end: ClusterSnapshot,
     /// Who owns pods in the cluster: in the run some belong to stand-ins.
     pub owners: Owners,
+    /// What became of nodes and pods; of [`until_stable_traced`] only.
+    pub history: Option<History>,
 }
 
 impl StableRun {
@@ -85,6 +88,22 @@ pub fn until_stable(
     snapshot: &ClusterSnapshot,
     passed: &dyn Fn(SignedDuration),
 ) -> Result<StableRun, ScenarioError> {
+    run_snapshot(snapshot, false, passed)
+}
+
+/// Like [`until_stable`], and keeps the history.
+pub fn until_stable_traced(
+    snapshot: &ClusterSnapshot,
+    passed: &dyn Fn(SignedDuration),
+) -> Result<StableRun, ScenarioError> {
+    run_snapshot(snapshot, true, passed)
+}
+
+fn run_snapshot(
+    snapshot: &ClusterSnapshot,
+    has_history: bool,
+    passed: &dyn Fn(SignedDuration),
+) -> Result<StableRun, ScenarioError> {
     let Adopted { objects, owners } = adopted(snapshot);
     let settings = snapshot.settings.clone();
     let scenario = Scenario {
@@ -110,7 +129,7 @@ pub fn until_stable(
         manifests: Vec::new(),
         warnings: Vec::new(),
     };
-    let RestedRun { report, is_stable, last_change, end } =
-        run_until_stable(scenario, &settings, passed)?;
-    Ok(StableRun { report, is_stable, last_change, end, owners })
+    let RestedRun { report, is_stable, last_change, end, history } =
+        run_until_stable(scenario, &settings, has_history, passed)?;
+    Ok(StableRun { report, is_stable, last_change, end, owners, history })
 }

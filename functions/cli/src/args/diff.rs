@@ -118,4 +118,6 @@ pub(crate) enum DiffFormat {
     Markdown,
     /// One JSON document
     Json,
+    /// One self-contained page
+    Html,
 }

@@ -25,7 +25,7 @@ use crate::view::threshold::Thresholds;
 use crate::wire::basis::{self, BasisDocument, BasisOptions};
 use crate::wire::diff::{DiffDocument, Remarks};
 use crate::wire::json;
-use crate::{clock, input, markdown, revision, text};
+use crate::{clock, html, input, markdown, revision, text};
 
 /// Compares, or reads what was observed.
 pub(crate) fn run(args: &DiffArgs) -> Result<Status, CommandError> {
@@ -260,6 +260,7 @@ fn rendered(args: &DiffArgs, compared: &Compared) -> Result<String, serde_json::
     match args.output {
         DiffFormat::Text => Ok(text::diff::diff(diff, open, &prices, Canvas::of_stdout())),
         DiffFormat::Markdown => Ok(markdown::diff::diff(diff, open, &prices)),
+        DiffFormat::Html => html::diff::diff(diff, open, &prices),
         DiffFormat::Json => {
             let catalog = basis::catalog(args.catalog.as_deref(), false);
             let options = BasisOptions { cluster: args.settings.cluster.clone(), catalog };

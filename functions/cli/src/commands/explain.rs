@@ -8,6 +8,8 @@ use crate::args::{ExplainArgs, ExplainFormat, ExplainedKind};
 use crate::commands::names::{find_node, find_pod, nodes_meant, pods_meant};
 use crate::commands::{CommandError, plan};
 use crate::console;
+use crate::html;
+use crate::html::explain::Explained;
 use crate::snapshot_source::{self, LoadedSnapshot, SnapshotSource};
 use crate::status::Status;
 use crate::terminal::Canvas;
@@ -58,6 +60,12 @@ fn pod(
             let canvas = Canvas::of_stdout();
             Ok(with_prices(explain::pod(known, planned, explanation, resident, canvas), &prices))
         }
+        ExplainFormat::Html => {
+            let text = explain::about_pod(known, planned, explanation, resident, Canvas::PLAIN);
+            let name = known.key.to_string();
+            let explained = Explained { kind: "pod", name: &name, text: &text };
+            Ok(html::explain::explain(explained, snapshot, planned, &prices)?)
+        }
         ExplainFormat::Json => {
             let remarks = remarks(args, loaded, &prices);
             let document = PodDocument::new(known, planned, explanation, resident, remarks);
@@ -92,6 +100,11 @@ fn node(
         ExplainFormat::Text => {
             let text = explain::node(row, snapshot, planned, claim, Canvas::of_stdout());
             Ok(with_prices(text, &prices))
+        }
+        ExplainFormat::Html => {
+            let text = explain::about_node(row, snapshot, planned, claim, Canvas::PLAIN);
+            let explained = Explained { kind: "node", name: &row.name, text: &text };
+            Ok(html::explain::explain(explained, snapshot, planned, &prices)?)
         }
         ExplainFormat::Json => {
             let remarks = remarks(args, loaded, &prices);

@@ -72,7 +72,7 @@ fn rendered(
         OutputFormat::Html => {
             let cluster = args.source.settings.cluster.as_deref();
             let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            Ok(html::plan::plan(snapshot, plan, &prices, cluster, &violations))
+            html::plan::plan(snapshot, plan, &prices, cluster, &violations)
         }
         OutputFormat::Json => {
             let options = BasisOptions::new(&args.source, loaded.is_catalog_fetched);

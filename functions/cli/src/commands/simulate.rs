@@ -3,9 +3,10 @@
 use comfy_table::{Cell, Color};
 use domain::Text;
 use domain::settings::Settings;
+use simulation::history::History;
 use simulation::report::Report;
 use simulation::scenario::{CatalogChoice, Scenario};
-use simulation::{Recorded, RecordingTerms};
+use simulation::{Recorded, RecordingTerms, Traced};
 
 use crate::args::{OutputFormat, SimulateArgs};
 use crate::bundled::{self, Bundled};
@@ -85,21 +86,32 @@ fn in_variants(cases: &[(Text, Scenario)]) -> Vec<(Text, Scenario)> {
 fn single(scenario: Scenario, args: &SimulateArgs) -> Result<Status, CommandError> {
     let options = run_options(&scenario, args);
     let settings = args.settings.settings();
-    let report = match &args.replay.record {
-        None => simulate(scenario, &settings)?,
-        Some(path) => {
-            let pseudonyms = record::pseudonyms(&args.replay.pseudonyms)?;
-            let cluster = args.settings.cluster.clone();
-            let terms = RecordingTerms { cluster, pseudonyms };
-            let Recorded { report, lines } = simulate_recorded(scenario, &settings, terms)?;
-            let failed = |source| CommandError::File { path: path.display().to_string(), source };
-            std::fs::write(path, lines).map_err(failed)?;
-            report
-        }
+    let terms = match &args.replay.record {
+        None => None,
+        Some(_) => Some(RecordingTerms {
+            cluster: args.settings.cluster.clone(),
+            pseudonyms: record::pseudonyms(&args.replay.pseudonyms)?,
+        }),
     };
+    // A history takes plans of its own: it is kept for pages only.
+    let (report, history, lines) = match (args.output, terms) {
+        (OutputFormat::Html, terms) => {
+            let Traced { report, history, lines } = trace(scenario, &settings, terms)?;
+            (report, history, lines)
+        }
+        (_, Some(terms)) => {
+            let Recorded { report, lines } = simulate_recorded(scenario, &settings, terms)?;
+            (report, History::default(), Some(lines))
+        }
+        (_, None) => (simulate(scenario, &settings)?, History::default(), None),
+    };
+    if let (Some(path), Some(lines)) = (&args.replay.record, lines) {
+        let failed = |source| CommandError::File { path: path.display().to_string(), source };
+        std::fs::write(path, lines).map_err(failed)?;
+    }
     let output = match args.output {
         OutputFormat::Text => text::simulation::simulation(&report, Canvas::of_stdout()),
-        OutputFormat::Html => html::simulation::simulation(&report),
+        OutputFormat::Html => html::simulation::simulation(&report, &history)?,
         OutputFormat::Json => json(&SimulationDocument::new(&report, options))?,
     };
     console::write(&output)?;
@@ -132,14 +144,19 @@ fn compare(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, Co
     let settings = args.settings.settings();
     let mut runs = Vec::with_capacity(cases.len());
     for (name, scenario) in cases {
-        let report = simulate(scenario.clone(), &settings)?;
-        runs.push(VariantRun { variant: name.clone(), report });
+        let (report, history) = if args.output == OutputFormat::Html {
+            let Traced { report, history, .. } = trace(scenario.clone(), &settings, None)?;
+            (report, history)
+        } else {
+            (simulate(scenario.clone(), &settings)?, History::default())
+        };
+        runs.push(VariantRun { variant: name.clone(), report, history });
     }
     let options =
         cases.first().map(|(_, scenario)| run_options(scenario, args)).unwrap_or_default();
     let output = match args.output {
         OutputFormat::Text => text::comparison::comparison(&runs, Canvas::of_stdout()),
-        OutputFormat::Html => html::comparison::comparison(&runs),
+        OutputFormat::Html => html::comparison::comparison(&runs)?,
         OutputFormat::Json => json(&ComparisonDocument::new(&runs, options))?,
     };
     console::write(&output)?;
@@ -189,6 +206,19 @@ fn simulate_recorded(
     let progress = Progress::start(&format!("simulating {name}"));
     let passed = |passed| progress.reached(passed, length);
     simulation::run_recorded(scenario, settings, terms, &passed)
+        .map_err(|source| SimulateError::Unusable { name, source })
+}
+
+/// Like [`simulate`], with the history and, where there are terms for it, a recording.
+fn trace(
+    scenario: Scenario,
+    settings: &Settings,
+    terms: Option<RecordingTerms>,
+) -> Result<Traced, SimulateError> {
+    let (name, length) = (scenario.name.to_string(), scenario.duration);
+    let progress = Progress::start(&format!("simulating {name}"));
+    let passed = |passed| progress.reached(passed, length);
+    simulation::run_traced(scenario, settings, terms, &passed)
         .map_err(|source| SimulateError::Unusable { name, source })
 }
 

@@ -12,7 +12,7 @@ use crate::view::cost_split::CostSplit;
 use crate::wire::basis::{self, BasisDocument, BasisOptions};
 use crate::wire::json;
 use crate::wire::top::{Remarks, TopDocument};
-use crate::{console, text};
+use crate::{console, html, text};
 
 /// Loads the snapshot and renders its nodes.
 pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
@@ -35,6 +35,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
         TopFormat::Text => {
             text::top::top(&cluster_use, split.as_ref(), &prices, Canvas::of_stdout())
         }
+        TopFormat::Html => html::top::top(&snapshot, &cluster_use, split.as_ref(), &prices)?,
         TopFormat::Json => {
             let catalog = basis::catalog(args.catalog.as_deref(), is_catalog_fetched);
             let options = BasisOptions { cluster: None, catalog };

@@ -20,17 +20,18 @@ use crate::{html, text};
 /// Runs the cluster as it is.
 pub(crate) fn plan(source: &SnapshotArgs, output: OutputFormat) -> Result<Status, CommandError> {
     let loaded = snapshot_source::load(&SnapshotSource::from(source))?;
-    answer(&loaded, Vec::new(), source, output)
+    answer("plan", &loaded, Vec::new(), source, output)
 }
 
 /// Runs the cluster as if its nodes were NodePools'.
 pub(crate) fn audit(args: &AuditArgs) -> Result<Status, CommandError> {
     let mut loaded = snapshot_source::load(&SnapshotSource::from(&args.source))?;
     let assumptions = adopt(&mut loaded.snapshot);
-    answer(&loaded, assumptions, &args.source, args.output)
+    answer("audit", &loaded, assumptions, &args.source, args.output)
 }
 
 fn answer(
+    command: &'static str,
     loaded: &LoadedSnapshot,
     assumptions: Vec<String>,
     source: &SnapshotArgs,
@@ -42,8 +43,13 @@ fn answer(
     let snapshot = &loaded.snapshot;
     let run = {
         let progress = Progress::start("running until nothing changes");
-        stable::until_stable(snapshot, &|passed| progress.reached(passed, BOUND))
-            .map_err(|source| SimulateError::Unusable { name: "the input".to_owned(), source })?
+        let passed = |passed| progress.reached(passed, BOUND);
+        let run = if output == OutputFormat::Html {
+            stable::until_stable_traced(snapshot, &passed)
+        } else {
+            stable::until_stable(snapshot, &passed)
+        };
+        run.map_err(|source| SimulateError::Unusable { name: "the input".to_owned(), source })?
     };
     let costs = {
         let _progress = Progress::start("planning without what holds savings back");
@@ -55,7 +61,7 @@ fn answer(
         OutputFormat::Text => text::until_stable::until_stable(&own, &prices, Canvas::of_stdout()),
         OutputFormat::Html => {
             let cluster = source.settings.cluster.as_deref();
-            html::until_stable::until_stable(&own, &prices, cluster)
+            html::until_stable::until_stable(command, &own, &run, &prices, cluster)?
         }
         OutputFormat::Json => {
             let options = BasisOptions::new(source, loaded.is_catalog_fetched);

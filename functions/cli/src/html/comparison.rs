@@ -2,20 +2,26 @@
 
 use maud::{Markup, html};
 
-use crate::html::page::page;
+use crate::html::data::PageData;
+use crate::html::page::Page;
 use crate::text::comparison::{seconds, total};
 use crate::text::simulation::since_start;
 use crate::view::comparison::VariantRun;
+use crate::view::money::Dollars;
+use crate::view::pod_names::counted;
 use crate::view::pricing::PriceNote;
 
-/// One row a variant, and what was not as expected.
-pub(crate) fn comparison(runs: &[VariantRun]) -> String {
-    let Some(VariantRun { report, .. }) = runs.first() else { return String::new() };
-    let body = html! {
-        h1 { (report.scenario) }
+/// One row a variant, and what was not as expected; their curves lie over each other.
+pub(crate) fn comparison(runs: &[VariantRun]) -> Result<String, serde_json::Error> {
+    let Some(VariantRun { report, .. }) = runs.first() else { return Ok(String::new()) };
+    let mut data = PageData::new("simulate");
+    for VariantRun { variant, report, history } in runs {
+        data.add_run(variant, report, history);
+    }
+    let lead = html! {
         p.about { (report.about) }
         h2 { "Variants" small { "seed " (report.seed) } }
-        div.scroll {
+        div.scroll tabindex="0" role="region" aria-label="Variants" {
             table {
                 thead {
                     tr {
@@ -28,10 +34,44 @@ pub(crate) fn comparison(runs: &[VariantRun]) -> String {
             }
         }
         p.soft { "Dollars are " (PriceNote::from(report)) "." }
+    };
+    let tables = html! {
         @for run in runs { (nothing_there(run)) }
         @for run in runs { (unmet(run)) }
     };
-    page(&report.scenario, &body)
+    let (result, subject) = (result(runs), &report.scenario);
+    Page { command: "simulate", subject, result: &result, lead, tables, data: &data }.render()
+}
+
+/// The comparison in a sentence.
+fn result(runs: &[VariantRun]) -> String {
+    let cost = |run: &VariantRun| run.report.cost.total_nano_usd;
+    let wait = |run: &VariantRun| run.report.waiting.mean();
+    let (Some(cheapest), Some(quickest)) =
+        (runs.iter().min_by_key(|run| cost(run)), runs.iter().min_by_key(|run| wait(run)))
+    else {
+        return String::new();
+    };
+    let dollars = |run: &VariantRun| Dollars(cost(run)).to_string();
+    let waits = |run: &VariantRun| seconds(wait(run));
+    if cheapest.variant == quickest.variant {
+        return format!(
+            "Of {}, “{}” costs least and has pods wait least: {}, and {} on average",
+            counted(runs.len(), "variant"),
+            cheapest.variant,
+            dollars(cheapest),
+            waits(cheapest)
+        );
+    }
+    format!(
+        "“{}” costs least: {}, and pods wait {} on average. In “{}” they wait least: {}, for {}",
+        cheapest.variant,
+        dollars(cheapest),
+        waits(cheapest),
+        quickest.variant,
+        waits(quickest),
+        dollars(quickest)
+    )
 }
 
 fn row(run: &VariantRun) -> Markup {
@@ -84,10 +124,17 @@ mod tests {
 
     #[test]
     fn every_variant_has_a_row() {
-        let run = |variant: &str| VariantRun { variant: variant.into(), report: testing::report() };
-        let page = comparison(&[run("as <pods> come"), run("ahead")]);
+        let run = |variant: &str| VariantRun {
+            variant: variant.into(),
+            report: testing::report(),
+            history: testing::history(),
+        };
+        let page = comparison(&[run("as <pods> come"), run("ahead")]).unwrap();
         for part in ["as &lt;pods&gt; come", "ahead", "25.0s", "1 of 2 hold", "2 pods: 3 pods"] {
             assert!(page.contains(part), "{part} in {page}");
         }
+        assert!(
+            page.contains("<h1>Of 2 variants, “as &lt;pods&gt; come” costs least and has pods")
+        );
     }
 }

@@ -7,7 +7,8 @@ use domain::snapshot::ClusterSnapshot;
 use maud::{Markup, html};
 
 use crate::html::node_table::node_table;
-use crate::html::page::{figure, page};
+use crate::html::page::{Page, figure, fold};
+use crate::html::planned;
 use crate::text::plan::idle;
 use crate::view::blocked::{self, BlockedGroup};
 use crate::view::money::{Monthly, Savings};
@@ -25,7 +26,7 @@ pub(crate) fn plan(
     prices: &PriceNote,
     cluster: Option<&str>,
     violations: &[String],
-) -> String {
+) -> Result<String, serde_json::Error> {
     let Plan {
         node_claims,
         placements,
@@ -38,15 +39,14 @@ pub(crate) fn plan(
         totals,
         figures: _,
     } = plan;
-    let title = cluster.map_or_else(|| "Plan".to_owned(), |name| format!("Plan for {name}"));
+    let data = planned::data("plan", snapshot, plan);
+    let subject = cluster.map_or_else(|| "Plan".to_owned(), |name| format!("Plan for {name}"));
     let rows = node_row::rows(snapshot, plan);
     let virtual_pods = VirtualPodPlacements::of(plan);
-    let body = html! {
-        h1 { (title) }
+    let lead = html! {
         p.about { "What one tick would do at " (snapshot.now) "." }
-        @if let Some(idle) = idle(plan, rows.is_empty()) { p { (idle) } }
         @if !violations.is_empty() {
-            h2 { "Broken rules" }
+            h2.bad { "Broken rules" }
             p { "This plan is wrong, and the functions would not carry it out." }
             ul { @for violation in violations { li { (violation) } } }
         }
@@ -59,15 +59,49 @@ pub(crate) fn plan(
                 (without.join(", ")) "."
             }
         }
-        @if !rows.is_empty() { h2 { "Nodes" } (node_table(&rows)) }
+        (without_place(unschedulable))
+    };
+    let tables = html! {
+        @if !rows.is_empty() { (fold("Nodes", "as the plan leaves them", &node_table(&rows))) }
         (launches(node_claims, &virtual_pods))
         (places(placements))
         (reserves(&virtual_pods))
         (taken_away(disruptions))
         (left_alone(blocked))
-        (without_place(unschedulable))
     };
-    page(&title, &body)
+    let result = result(plan, rows.is_empty());
+    Page { command: "plan", subject: &subject, result: &result, lead, tables, data: &data }.render()
+}
+
+/// The plan in a sentence.
+fn result(plan: &Plan, has_no_node: bool) -> String {
+    if let Some(idle) = idle(plan, has_no_node) {
+        return idle.trim_end_matches('.').to_owned();
+    }
+    let Totals { hourly_before, hourly_after, .. } = &plan.totals;
+    let replacements = plan.disruptions.iter().map(|own| own.replacements.len()).sum::<usize>();
+    let launched = plan.node_claims.len() + replacements;
+    let gone = plan.disruptions.iter().map(|own| own.nodes.len()).sum::<usize>();
+    let mut parts = Vec::new();
+    if launched > 0 {
+        parts.push(format!("{} launched", counted(launched, "node")));
+    }
+    if gone > 0 {
+        parts.push(format!("{} taken away", counted(gone, "node")));
+    }
+    if !plan.placements.is_empty() {
+        let pods = counted(plan.placements.len(), "pod");
+        parts.push(format!("{pods} placed on nodes there are"));
+    }
+    if !plan.unschedulable.is_empty() {
+        parts.push(format!("{} without a place", counted(plan.unschedulable.len(), "pod")));
+    }
+    let money = if hourly_before == hourly_after {
+        format!("{} a month as before", Monthly(*hourly_after))
+    } else {
+        format!("From {} to {} a month", Monthly(*hourly_before), Monthly(*hourly_after))
+    };
+    if parts.is_empty() { money } else { format!("{money}: {}", parts.join(", ")) }
 }
 
 fn figures(plan: &Plan, totals: &Totals) -> Markup {
@@ -88,8 +122,9 @@ fn figures(plan: &Plan, totals: &Totals) -> Markup {
 fn launches(claims: &[PlannedNodeClaim], virtual_pods: &VirtualPodPlacements<'_>) -> Markup {
     html! {
         @if !claims.is_empty() {
-            h2 { "Launch" small { (counted(claims.len(), "node")) } }
-            @for claim in claims { (launch(claim, virtual_pods.at(&claim.name))) }
+            (fold("Launch", &counted(claims.len(), "node"), &html! {
+                @for claim in claims { (launch(claim, virtual_pods.at(&claim.name))) }
+            }))
         }
     }
 }
@@ -116,14 +151,16 @@ fn launch(claim: &PlannedNodeClaim, virtual_pods: &[VirtualPods<'_>]) -> Markup 
 fn places(placements: &[Placement]) -> Markup {
     html! {
         @if !placements.is_empty() {
-            h2 { "Place" small { (counted(placements.len(), "pod")) " on nodes there are" } }
-            div.card {
-                ul {
-                    @for Placement { pod, node } in placements {
-                        li { (pod) " on " span.name { (node) } }
+            @let beside = format!("{} on nodes there are", counted(placements.len(), "pod"));
+            (fold("Place", &beside, &html! {
+                div.card {
+                    ul {
+                        @for Placement { pod, node } in placements {
+                            li { (pod) " on " span.name { (node) } }
+                        }
                     }
                 }
-            }
+            }))
         }
     }
 }
@@ -170,14 +207,15 @@ fn taken_away(disruptions: &[PlannedDisruption]) -> Markup {
 fn left_alone(blocked: &[BlockedNode]) -> Markup {
     html! {
         @if !blocked.is_empty() {
-            h2 { "Keep" small { (counted(blocked::nodes(blocked), "node")) } }
-            div.card {
-                ul {
-                    @for BlockedGroup { nodes, reason } in blocked::groups(blocked) {
-                        li { span.name { (nodes.join(", ")) } " " (reason) }
+            (fold("Keep", &counted(blocked::nodes(blocked), "node"), &html! {
+                div.card {
+                    ul {
+                        @for BlockedGroup { nodes, reason } in blocked::groups(blocked) {
+                            li { span.name { (nodes.join(", ")) } " " (reason) }
+                        }
                     }
                 }
-            }
+            }))
         }
     }
 }
@@ -201,44 +239,42 @@ mod tests {
     use super::*;
     use crate::testing;
 
+    fn page(plan: &Plan, cluster: Option<&str>, broken: &[String]) -> String {
+        super::plan(&testing::snapshot(), plan, &testing::price_note(), cluster, broken).unwrap()
+    }
+
     #[test]
     fn every_name_is_escaped() {
         let mut hostile = testing::plan();
         hostile.blocked[0].node = "<script>alert(1)</script>".into();
-        let page = plan(&testing::snapshot(), &hostile, &testing::price_note(), Some("a & b"), &[]);
-        assert!(!page.contains("<script>"));
+        let page = page(&hostile, Some("a & b"), &[]);
+        assert!(!page.contains("<script>alert"));
         assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
         assert!(page.contains("Plan for a &amp; b"));
     }
 
     #[test]
-    fn rules_that_the_plan_breaks_come_first() {
-        let broken = ["limits: too many nodes".to_owned()];
-        let prices = testing::price_note();
-        let page = plan(&testing::snapshot(), &testing::plan(), &prices, None, &broken);
-        let place = |text: &str| page.find(text).unwrap();
-        assert!(place("limits: too many nodes") < place("a month before"));
-        let page = plan(&testing::snapshot(), &testing::plan(), &prices, None, &[]);
-        assert!(!page.contains("Broken rules"));
+    fn the_first_heading_is_the_result_in_a_sentence() {
+        let result = "<h1>From $147.17 to $125.71 a month: 2 nodes launched, 1 node taken away, 1 pod \
+                      placed on nodes there are, 1 pod without a place</h1>";
+        assert!(page(&testing::plan(), None, &[]).contains(result));
+        assert!(
+            page(&Plan::default(), None, &[]).contains("<h1>Nothing to do: no pod waits, and no")
+        );
     }
 
     #[test]
-    fn the_page_needs_nothing_from_elsewhere() {
-        let page = plan(&testing::snapshot(), &testing::plan(), &testing::price_note(), None, &[]);
-        for outside in ["http://", "https://", "src=", "href=", "@import", "url("] {
-            assert!(!page.contains(outside), "{outside}");
-        }
+    fn rules_that_the_plan_breaks_come_first() {
+        let broken = ["limits: too many nodes".to_owned()];
+        let own = page(&testing::plan(), None, &broken);
+        let place = |text: &str| own.find(text).unwrap();
+        assert!(place("limits: too many nodes") < place("a month before"));
+        assert!(!page(&testing::plan(), None, &[]).contains("Broken rules"));
     }
 
     #[test]
     fn virtual_pods_are_shown_apart() {
-        let page = plan(
-            &testing::snapshot(),
-            &testing::plan_with_virtual_pods(),
-            &testing::price_note(),
-            None,
-            &[],
-        );
+        let page = page(&testing::plan_with_virtual_pods(), None, &[]);
         for part in [
             "4 pods, of which 3 virtual, for CapacityBuffer default/spare and ScaledObject default/evening",
             "1 virtual pod of ScaledObject default/evening",
@@ -250,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_page_shows_every_part_of_the_plan() {
-        let page = plan(&testing::snapshot(), &testing::plan(), &testing::price_note(), None, &[]);
+        let page = page(&testing::plan(), None, &[]);
         for part in ["default-x7k2p", "default-b2c3d", "ip-10-0-0-7", "default/huge", "$147.17"] {
             assert!(page.contains(part), "{part}");
         }

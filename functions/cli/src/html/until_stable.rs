@@ -1,23 +1,35 @@
 //! What comes of a cluster until nothing changes, as a page.
 
 use maud::{Markup, html};
+use simulation::stable::StableRun;
 
+use crate::html::data::PageData;
 use crate::html::node_table::node_table;
-use crate::html::page::{figure, page};
+use crate::html::page::{Page, capitalized, figure, fold};
+use crate::html::simulation::timeline;
 use crate::text::age::exact;
-use crate::text::until_stable::side_line;
+use crate::text::until_stable::{headline, side_line};
 use crate::view::money::Monthly;
 use crate::view::pricing::PriceNote;
 use crate::view::until_stable::{CameRow, StepRow, UntilStable, sentence};
 
 /// The whole answer; `cluster` is its name, where one was given.
-pub(crate) fn until_stable(own: &UntilStable, prices: &PriceNote, cluster: Option<&str>) -> String {
-    let title = cluster.map_or_else(
-        || "Until nothing changes".to_owned(),
+pub(crate) fn until_stable(
+    command: &'static str,
+    own: &UntilStable,
+    run: &StableRun,
+    prices: &PriceNote,
+    cluster: Option<&str>,
+) -> Result<String, serde_json::Error> {
+    let subject = cluster.map_or_else(
+        || "A cluster until nothing changes".to_owned(),
         |name| format!("{name} until nothing changes"),
     );
-    let body = html! {
-        h1 { (title) }
+    let mut data = PageData::new(command);
+    if let Some(history) = &run.history {
+        data.add_run("the cluster", &run.report, history);
+    }
+    let lead = html! {
         @for assumption in &own.assumptions { p.about { (assumption) } }
         div.figures {
             (figure(&Monthly(own.from.price).to_string(), "a month now"))
@@ -30,7 +42,7 @@ pub(crate) fn until_stable(own: &UntilStable, prices: &PriceNote, cluster: Optio
         p.soft { "Dollars are " (prices) "." }
         @for violation in &own.violations { p.bad { (violation) } }
         h2 { "What holds more back" small { "dollars a month" } }
-        div.scroll {
+        div.scroll tabindex="0" role="region" aria-label="What holds more back" {
             table {
                 tbody {
                     @for cost in &own.blockers.costs {
@@ -42,16 +54,18 @@ pub(crate) fn until_stable(own: &UntilStable, prices: &PriceNote, cluster: Optio
                             td { (sentence(cost, |name| name)) }
                         }
                     }
-                    tr { td.number { "–" } td { (own.blockers.harmless) " others hold nothing back" } }
+                    tr { td.number { "–" } td { (own.blockers.harmless) @if own.blockers.harmless == 1 { " other holds" } @else { " others hold" } " nothing back" } }
                 }
             }
         }
-        h2 { "Steps" }
-        @for step in &own.steps { (step_card(step)) }
-        h2 { "Nodes then" }
-        (node_table(&own.to.rows))
     };
-    page(&title, &body)
+    let tables = html! {
+        (fold("Steps", "", &html! { @for step in &own.steps { (step_card(step)) } }))
+        (fold("Nodes then", "", &node_table(&own.to.rows)))
+        (timeline(&run.report))
+    };
+    let result = capitalized(&headline(own));
+    Page { command, subject: &subject, result: &result, lead, tables, data: &data }.render()
 }
 
 fn step_card(step: &StepRow) -> Markup {

@@ -128,7 +128,11 @@ mod tests {
 
     #[test]
     fn variants_stand_beside_each_other_and_say_what_was_not_as_expected() {
-        let run = |variant: &str| VariantRun { variant: variant.into(), report: testing::report() };
+        let run = |variant: &str| VariantRun {
+            variant: variant.into(),
+            report: testing::report(),
+            history: testing::history(),
+        };
         let mut good = run("ahead");
         good.report.expectations.retain(simulation::report::ExpectationOutcome::holds);
         insta::assert_snapshot!(comparison(&[run("as pods come"), good], Canvas::PLAIN));

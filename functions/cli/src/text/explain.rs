@@ -26,14 +26,39 @@ pub(crate) fn pod(
     resident: Option<&ResidentExplanation>,
     canvas: Canvas,
 ) -> String {
-    let key = &known.key;
     let mut page = Page::new(canvas);
-    page.heading(&format!("POD {key}"), if known.virtual_of.is_some() { "virtual" } else { "" });
+    let beside = if known.virtual_of.is_some() { "virtual" } else { "" };
+    page.heading(&format!("POD {}", known.key), beside);
+    say_of_pod(&mut page, known, plan, explanation, resident);
+    page.into_text()
+}
+
+/// What [`pod`] says below its heading.
+pub(crate) fn about_pod(
+    known: &Pod,
+    plan: &Plan,
+    explanation: Option<&PodExplanation>,
+    resident: Option<&ResidentExplanation>,
+    canvas: Canvas,
+) -> String {
+    let mut page = Page::new(canvas);
+    say_of_pod(&mut page, known, plan, explanation, resident);
+    page.into_text()
+}
+
+fn say_of_pod(
+    page: &mut Page,
+    known: &Pod,
+    plan: &Plan,
+    explanation: Option<&PodExplanation>,
+    resident: Option<&ResidentExplanation>,
+) {
+    let key = &known.key;
     if let Some(source) = &known.virtual_of {
         page.line(format!("  {}", why_there_is(source)));
     }
-    let is_bound = bound(&mut page, known);
-    let mut is_explained = place_of(&mut page, key, plan, explanation);
+    let is_bound = bound(page, known);
+    let mut is_explained = place_of(page, key, plan, explanation);
     if let Some(unschedulable) = plan.unschedulable.iter().find(|other| other.pod == *key) {
         is_explained = true;
         let head = page.paint(Role::Bad, "It has no place:");
@@ -44,15 +69,14 @@ pub(crate) fn pod(
     }
     page.faint(format!("  It requests {}.", Amounts(&known.spec.requests)));
     match resident.filter(|_| !is_explained) {
-        Some(resident) => self::resident(&mut page, resident),
+        Some(resident) => self::resident(page, resident),
         None if is_explained || is_bound => {}
         None => page.line(format!("  {}", why_nothing_is_decided(known))),
     }
     if let Some(explanation) = explanation {
         let claim = plan.node_claims.iter().find(|claim| holds(claim, key));
-        pod_tree(&mut page, explanation, claim.map(|claim| &*claim.node_pool));
+        pod_tree(page, explanation, claim.map(|claim| &*claim.node_pool));
     }
-    page.into_text()
 }
 
 fn bound(page: &mut Page, pod: &Pod) -> bool {
@@ -168,6 +192,31 @@ pub(crate) fn node(
     page.heading(&format!("NODE {name}"), "");
     page.line(node_table(std::slice::from_ref(row), canvas));
     page.line("");
+    say_of_node(&mut page, row, snapshot, plan, claim);
+    page.into_text()
+}
+
+/// What [`node`] says below its heading and its row.
+pub(crate) fn about_node(
+    row: &NodeRow,
+    snapshot: &ClusterSnapshot,
+    plan: &Plan,
+    claim: Option<(&PlannedNodeClaim, Option<&ClaimExplanation>)>,
+    canvas: Canvas,
+) -> String {
+    let mut page = Page::new(canvas);
+    say_of_node(&mut page, row, snapshot, plan, claim);
+    page.into_text()
+}
+
+fn say_of_node(
+    page: &mut Page,
+    row: &NodeRow,
+    snapshot: &ClusterSnapshot,
+    plan: &Plan,
+    claim: Option<(&PlannedNodeClaim, Option<&ClaimExplanation>)>,
+) {
+    let name = &*row.name;
     if let Some((claim, explanation)) = claim {
         let placements = VirtualPodPlacements::of(plan);
         let virtual_pods = placements.at(&claim.name);
@@ -178,18 +227,18 @@ pub(crate) fn node(
             (true, _) => "  It is launched for pods that wait:",
             (false, _) => "  It is launched to replace disrupted nodes:",
         });
-        launch(&mut page, claim, virtual_pods, "    ");
+        launch(page, claim, virtual_pods, "    ");
         if let Some(explanation) = explanation {
-            claim_tree(&mut page, explanation);
+            claim_tree(page, explanation);
         }
-        return page.into_text();
+        return;
     }
-    residents(&mut page, name, snapshot, plan);
+    residents(page, name, snapshot, plan);
     let taken: Option<&PlannedDisruption> =
         plan.disruptions.iter().find(|taken| taken.nodes.iter().any(|node| &**node == name));
     if let Some(taken) = taken {
         page.line("  It is taken away:");
-        disruption(&mut page, taken, "    ");
+        disruption(page, taken, "    ");
     }
     let kept: Vec<_> = plan.blocked.iter().filter(|kept| &*kept.node == name).collect();
     match (taken, kept.as_slice()) {
@@ -202,7 +251,6 @@ pub(crate) fn node(
             }
         }
     }
-    page.into_text()
 }
 
 /// Why a node stays that nothing is reported to hold.

@@ -65,19 +65,20 @@ fn lines_of(text: &str, indent: usize, canvas: Canvas) -> Vec<String> {
     lines
 }
 
-fn sum(page: &mut Page, own: &UntilStable) {
-    let (from, to) = (own.from.price, own.to.price);
-    let savings = own.savings();
-    let time = minutes(own);
-    let evictions = counted(own.evictions, "eviction");
+/// What comes of it, in a sentence: `from $3,455.00 to $2,100.00 a month, in 40 minutes, 61
+/// evictions`.
+pub(crate) fn headline(own: &UntilStable) -> String {
+    let (from, to) = (Monthly(own.from.price), Monthly(own.to.price));
     if own.steps.is_empty() && own.is_stable {
-        let line = format!("{} a month, and it stays so: nothing changes", Monthly(from));
-        page.line(page.paint(Role::Heading, line));
-    } else {
-        let line =
-            format!("from {} to {} a month, {time}, {evictions}", Monthly(from), Monthly(to));
-        page.line(page.paint(Role::Heading, line));
+        return format!("{from} a month, and it stays so: nothing changes");
     }
+    let evictions = counted(own.evictions, "eviction");
+    format!("from {from} to {to} a month, {}, {evictions}", minutes(own))
+}
+
+fn sum(page: &mut Page, own: &UntilStable) {
+    let (from, savings) = (own.from.price, own.savings());
+    page.line(page.paint(Role::Heading, headline(own)));
     if !own.is_stable {
         let line = format!("  it had not come to rest after {}", exact(BOUND));
         page.line(page.paint(Role::Warning, line));

@@ -1,6 +1,7 @@
 //! Runs of one scenario in its variants, for comparison.
 
 use domain::Text;
+use simulation::history::History;
 use simulation::report::{Entry, Happening, Report};
 
 /// One variant, and how it ran.
@@ -10,6 +11,8 @@ pub(crate) struct VariantRun {
     pub(crate) variant: Text,
     /// Its run.
     pub(crate) report: Report,
+    /// What became of its nodes and pods; empty where nobody asked for it.
+    pub(crate) history: History,
 }
 
 impl VariantRun {

@@ -20,6 +20,8 @@ use super::share::Share;
 pub(crate) struct Outcome {
     /// Nodes that stay or are launched. Those that go, or are on their way out, do not count.
     pub(crate) nodes: Group,
+    /// All nodes, those included that go.
+    pub(crate) rows: Vec<NodeRow>,
     /// Nodes that are on their way out already.
     pub(crate) leaving: usize,
     /// Them by zone and by how they are bought.
@@ -78,6 +80,7 @@ impl Outcome {
             |row: &&NodeRow| !matches!(row.state, NodeState::Disrupted(_) | NodeState::Draining);
         let mut outcome = Self {
             nodes: Group::default(),
+            rows: Vec::new(),
             leaving: rows.iter().filter(|row| row.state == NodeState::Draining).count(),
             by_place: BTreeMap::new(),
             by_node_pool: BTreeMap::new(),
@@ -100,6 +103,7 @@ impl Outcome {
             *outcome.disrupted.entry(disruption.reason).or_default() += disruption.nodes.len();
         }
         outcome.count_pods(snapshot, plan, &rows);
+        outcome.rows = rows;
         outcome
     }
 

@@ -221,6 +221,7 @@ struct OutcomeDocument {
 impl From<&Outcome> for OutcomeDocument {
     fn from(outcome: &Outcome) -> Self {
         let Outcome {
+            rows: _,
             nodes,
             leaving: _,
             by_place,

@@ -16,6 +16,7 @@ mod import;
 #[cfg(feature = "live")]
 mod live;
 mod overlays;
+mod pages;
 mod plan;
 mod recordings;
 mod schema;

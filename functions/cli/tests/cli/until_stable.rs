@@ -77,6 +77,12 @@ fn it_is_a_page_too() {
     for part in ["<!DOCTYPE html>", "What holds more back", "data/orders"] {
         assert!(page.contains(part), "{part}");
     }
+    let data = crate::pages::block(&page);
+    let nodes = &data["runs"][0]["nodes"];
+    let gone = nodes["gone"].as_array().unwrap().iter().filter(|at| at.as_i64() > Some(0)).count();
+    assert!(gone > 0 && nodes["name"].as_array().unwrap().len() > gone, "{nodes}");
+    let bounds = data["runs"][0]["least"].as_array().unwrap().len();
+    assert_eq!(bounds, 2, "pods stay the same: one bound is enough");
 }
 
 #[test]

@@ -17,6 +17,8 @@ use domain::{SignedDuration, Timestamp};
 use jiff::tz::TimeZone;
 
 use super::Simulation;
+use super::historian::Historian;
+use crate::history::History;
 use crate::ports::listing_of;
 use crate::report::{Happening, Report};
 use crate::scenario::ScenarioError;
@@ -48,6 +50,8 @@ pub(crate) struct RestedRun {
     pub(crate) last_change: Timestamp,
     /// The cluster at the end.
     pub(crate) end: ClusterSnapshot,
+    /// What became of nodes and pods, where that was asked for.
+    pub(crate) history: Option<History>,
 }
 
 /// How a run came to rest.
@@ -82,6 +86,7 @@ impl Simulation {
                 done += 1;
             }
             self.clockwork.turn();
+            self.keep_history();
             self.record_views();
             watch.note(&self.world.read());
             let last_change = watch.last_change;
@@ -139,11 +144,12 @@ impl Simulation {
         snapshot(&state, self.clockwork.settings())
     }
 
-    pub(super) fn into_rested_run(self, rest: &Rest) -> RestedRun {
+    pub(super) fn into_rested_run(mut self, rest: &Rest) -> RestedRun {
+        let history = self.historian.take().map(Historian::into_history);
         let Rest { is_stable, last_change } = *rest;
         let now = self.world.read().now();
         let end = self.snapshot_at(now);
-        RestedRun { is_stable, last_change, end, report: self.into_report() }
+        RestedRun { is_stable, last_change, end, history, report: self.into_report() }
     }
 }
 

@@ -166,7 +166,7 @@ fn runs_and_comparisons_are_valid() {
     let options = RunOptions { cluster: Some("prod"), has_own_catalog: true };
     let document = SimulationDocument::new(&report, options);
     assert_valid(&validator(DocumentKind::Simulation), document, "a run");
-    let runs = [VariantRun { variant: "as it is".into(), report }];
+    let runs = [VariantRun { variant: "as it is".into(), report, history: testing::history() }];
     let document = ComparisonDocument::new(&runs, options);
     assert_valid(&validator(DocumentKind::SimulationComparison), document, "a comparison");
 }

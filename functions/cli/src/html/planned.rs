@@ -1,0 +1,81 @@
+//! What pages show of a snapshot and its plan: every node and pod before and after, and what is
+//! said about each.
+
+use std::collections::{HashMap, HashSet};
+
+use domain::plan::Plan;
+use domain::pod::{Pod, PodKey};
+use domain::resource::{CPU, MEMORY};
+use domain::snapshot::ClusterSnapshot;
+use planning::explain::explain_claim;
+
+use crate::html::data::{PageData, PodRow, SideBlock, SideNode};
+use crate::terminal::Canvas;
+use crate::text::explain;
+use crate::view::node_row::{self, NodeRow};
+
+/// Claims that are explained to the last filter: each takes as long as a small plan.
+const CLAIMS_EXPLAINED_MAX: usize = 40;
+
+/// The data of a snapshot and its plan.
+pub(super) fn data(kind: &'static str, snapshot: &ClusterSnapshot, plan: &Plan) -> PageData {
+    let before = node_row::rows(snapshot, &Plan::default());
+    let after = node_row::rows(snapshot, plan);
+    let mut nodes = SideNode::matched(&before, &after);
+    for node in &mut nodes {
+        let row = node.rows.iter().rev().flatten().next().copied();
+        node.text = row.map(|row| node_text(row, snapshot, plan));
+    }
+    let mut data = PageData::new(kind);
+    data.add_side(|texts| {
+        SideBlock::new(("", "What one tick leaves."), &["before", "after"], &nodes, texts)
+    });
+    data.set_pods(&pods(snapshot, plan));
+    data
+}
+
+fn node_text(row: &NodeRow, snapshot: &ClusterSnapshot, plan: &Plan) -> String {
+    let claim = explain::new_claims(plan)
+        .enumerate()
+        .find(|(_, claim)| claim.name == row.name)
+        .map(|(index, claim)| (claim, index < CLAIMS_EXPLAINED_MAX));
+    let explanation = claim
+        .filter(|(_, is_explained)| *is_explained)
+        .and_then(|(claim, _)| explain_claim(snapshot, claim));
+    let claim = claim.map(|(claim, _)| (claim, explanation.as_ref()));
+    explain::about_node(row, snapshot, plan, claim, Canvas::PLAIN)
+}
+
+/// Pods that are there and not over, and virtual ones, in the order of the snapshot.
+fn pods<'a>(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> Vec<PodRow<'a>> {
+    let places = planned_places(plan);
+    let unschedulable: HashSet<&PodKey> = plan.unschedulable.iter().map(|own| &own.pod).collect();
+    let is_there = |pod: &&Pod| !pod.is_terminal();
+    let row = |pod: &'a Pod| {
+        let from = pod.node_name.as_deref();
+        let to = places.get(&pod.key).copied().filter(|to| Some(*to) != from);
+        let state = match (from, to) {
+            _ if unschedulable.contains(&pod.key) => "no place",
+            (None, Some(_)) => "gets a place",
+            (None, None) => "waits",
+            (Some(_), Some(_)) => "moves",
+            (Some(_), None) => "stays",
+        };
+        // Of a pod with a place, the node that it is on or goes to says why.
+        let text = matches!(state, "no place" | "waits")
+            .then(|| explain::about_pod(pod, plan, None, None, Canvas::PLAIN));
+        let requests = (pod.spec.requests.get(CPU), pod.spec.requests.get(MEMORY));
+        PodRow { name: pod.key.to_string(), from, to, state, requests, text }
+    };
+    snapshot.objects.pods.iter().filter(is_there).map(row).collect()
+}
+
+/// Where a plan puts pods: the name of a node or of a claim.
+fn planned_places(plan: &Plan) -> HashMap<&PodKey, &str> {
+    let claims = explain::new_claims(plan);
+    let mut places: HashMap<&PodKey, &str> =
+        claims.flat_map(|claim| claim.pods.iter().map(|pod| (pod, &*claim.name))).collect();
+    let moves = plan.disruptions.iter().flat_map(|disruption| &disruption.moves);
+    places.extend(plan.placements.iter().chain(moves).map(|own| (&own.pod, &*own.node)));
+    places
+}
