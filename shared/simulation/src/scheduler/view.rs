@@ -9,6 +9,7 @@ use domain::node::Node;
 use domain::pod::{HostPort, ObjectKey, Pod, PodAffinityTerm, PodSpec};
 use domain::resource::{CPU, MEMORY, Resources};
 use domain::workload::Namespace;
+use rustc_hash::FxHashMap;
 
 use crate::api::ApiServer;
 
@@ -119,8 +120,8 @@ impl<'a> ClusterView<'a> {
                 nominated: Vec::new(),
             })
             .collect();
-        let index: BTreeMap<Text, usize> =
-            nodes.iter().enumerate().map(|(index, view)| (view.node.name.clone(), index)).collect();
+        let named = |(index, view): (usize, &NodeView<'a>)| (&view.node.name, index);
+        let index: FxHashMap<&Text, usize> = nodes.iter().enumerate().map(named).collect();
         for pod in api.list::<Pod>().filter(|pod| !pod.is_terminal()) {
             if let Some(index) = pod.node_name.as_ref().and_then(|name| index.get(name)) {
                 nodes[*index].add(SchedulingPod::of(pod));

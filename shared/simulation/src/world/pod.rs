@@ -1,13 +1,12 @@
 //! Pods: made, bound, started, deleted. What the scheduler and the kubelets do to them.
 
-use std::collections::HashSet;
-
 use domain::node::Node;
 use domain::pod::{ObjectKey, OwnerKind, Pod, PodPhase};
 use domain::{SignedDuration, Text};
 
 use domain::workload::WorkloadKind;
 use manifests::WorkloadObject;
+use rustc_hash::FxHashSet;
 
 use super::World;
 use super::deletion::Deletion;
@@ -250,7 +249,7 @@ impl World {
 
     /// Pods whose Node is gone are taken away, as the pod garbage collector does.
     pub(super) fn collect_pods_of_lost_nodes(&mut self) {
-        let nodes: HashSet<&Text> = self.api.list::<Node>().map(|node| &node.name).collect();
+        let nodes: FxHashSet<&Text> = self.api.list::<Node>().map(|node| &node.name).collect();
         let lost: Vec<(ObjectKey, Text, bool)> = self
             .api
             .list::<Pod>()
