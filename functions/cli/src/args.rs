@@ -7,6 +7,7 @@ pub(crate) mod recording;
 pub(crate) mod schema;
 pub(crate) mod shell;
 pub(crate) mod split;
+pub(crate) mod suggest;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ use recording::{RecordArgs, ReplayArgs};
 use schema::SchemaArgs;
 use shell::{CompletionsArgs, ManArgs};
 use split::SplitBy;
+use suggest::SuggestArgs;
 
 /// How to save what a plan depends on. Lines wrap at spaces: the command stays whole, and can be
 /// copied, as its second line has none.
@@ -97,6 +99,8 @@ pub(crate) enum Command {
         disable_help_subcommand = true
     )]
     Record(RecordArgs),
+    /// Say what settings a recording speaks for: each replayed, before and after
+    Suggest(SuggestArgs),
     /// Print the JSON schema of a document, or list the documents that commands print as JSON
     Schema(SchemaArgs),
     /// Show the nodes of a live cluster: what they hold, and what they cost

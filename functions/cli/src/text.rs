@@ -19,5 +19,6 @@ pub(crate) mod plan;
 mod resident;
 pub(crate) mod series;
 pub(crate) mod simulation;
+pub(crate) mod suggestions;
 pub(crate) mod top;
 pub(crate) mod until_stable;

@@ -16,6 +16,7 @@ pub(crate) mod pod_names;
 pub(crate) mod pricing;
 pub(crate) mod series;
 pub(crate) mod share;
+pub(crate) mod suggestions;
 pub(crate) mod threshold;
 pub(crate) mod unschedulable;
 pub(crate) mod until_stable;
