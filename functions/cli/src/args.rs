@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod controls;
 pub(crate) mod diff;
+pub(crate) mod node_selector;
 pub(crate) mod recording;
 pub(crate) mod schema;
 pub(crate) mod shell;
@@ -17,6 +18,7 @@ use controls::{EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, U
 use diff::DiffArgs;
 use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
+use node_selector::NodeSelector;
 use recording::{RecordArgs, ReplayArgs};
 use schema::SchemaArgs;
 use shell::{CompletionsArgs, ManArgs};
@@ -92,7 +94,7 @@ pub(crate) enum Command {
     Catalog(CatalogArgs),
     /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
     Convert(ConvertArgs),
-    /// Make a recording of an audit log or of a trace, to be replayed by `simulate --from`
+    /// Record a live cluster, an audit log or a trace, to be replayed by `simulate --from`
     #[command(
         args_conflicts_with_subcommands = true,
         subcommand_negates_reqs = true,
@@ -204,6 +206,22 @@ pub(crate) struct TopArgs {
     /// Split the cost by what pods request: namespace, nodepool, or label:KEY
     #[arg(long, value_name = "GROUP")]
     pub(crate) by: Option<SplitBy>,
+    /// Only nodes with these labels, such as karpenter.sh/nodepool=default or 'zone in (a,b)'
+    #[arg(short = 'l', long, visible_alias = "selector", value_name = "SELECTOR")]
+    pub(crate) node_selector: Option<NodeSelector>,
+    /// Labels of nodes to show, each in a column of its own
+    #[arg(
+        short = 'L',
+        long,
+        visible_alias = "extra-labels",
+        value_name = "KEY,…",
+        value_delimiter = ',',
+        conflicts_with = "by"
+    )]
+    pub(crate) label_columns: Vec<String>,
+    /// Resources to show the use of: cpu,memory without it
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', conflicts_with = "by")]
+    pub(crate) resources: Vec<String>,
     /// The moment to tell ages at; the wall clock without it
     #[arg(long, value_name = "RFC3339")]
     pub(crate) now: Option<Timestamp>,

@@ -9,6 +9,7 @@ pub(crate) mod diff;
 pub(crate) mod diff_row;
 pub(crate) mod drifted;
 pub(crate) mod money;
+pub(crate) mod node_columns;
 pub(crate) mod node_name;
 pub(crate) mod node_row;
 pub(crate) mod outcome;

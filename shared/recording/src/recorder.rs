@@ -367,7 +367,7 @@ pub(crate) const fn owner_kind(kind: OwnerKind) -> &'static str {
 }
 
 /// A manifest without status and without what means nothing to scheduling.
-fn stripped(mut object: Value) -> Value {
+pub(crate) fn stripped(mut object: Value) -> Value {
     let Some(members) = object.as_object_mut() else { return object };
     let status = members.remove("status");
     if let (Some("Node"), Some(Value::Object(mut status))) =

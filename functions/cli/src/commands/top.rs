@@ -9,6 +9,7 @@ use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::cluster_use::ClusterUse;
 use crate::view::cost_split::CostSplit;
+use crate::view::node_columns::{NodeColumns, select_nodes};
 use crate::wire::basis::{self, BasisDocument, BasisOptions};
 use crate::wire::json;
 use crate::wire::top::{Remarks, TopDocument};
@@ -27,13 +28,18 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
     };
     let loaded = snapshot_source::load(&source)?;
     let prices = loaded.price_note();
-    let LoadedSnapshot { snapshot, is_catalog_fetched, warnings, errors, has_bad_input, .. } =
-        loaded;
+    let LoadedSnapshot {
+        mut snapshot, is_catalog_fetched, warnings, errors, has_bad_input, ..
+    } = loaded;
+    if let Some(selector) = &args.node_selector {
+        select_nodes(&mut snapshot, &selector.0);
+    }
+    let columns = NodeColumns::of(&snapshot, &args.resources, &args.label_columns);
     let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
     let split = args.by.clone().map(|by| CostSplit::of(&snapshot, &cluster_use.rows, by));
     let output = match args.output {
         TopFormat::Text => {
-            text::top::top(&cluster_use, split.as_ref(), &prices, Canvas::of_stdout())
+            text::top::top(&cluster_use, split.as_ref(), &columns, &prices, Canvas::of_stdout())
         }
         TopFormat::Json => {
             let catalog = basis::catalog(args.catalog.as_deref(), is_catalog_fetched);

@@ -4,11 +4,12 @@ use domain::resource::{CPU, MEMORY, RoundedAmount};
 
 use crate::terminal::Canvas;
 use crate::text::cost_split::cost_split;
-use crate::text::node_table::node_table;
+use crate::text::node_table::node_table_with;
 use crate::text::page::Page;
 use crate::view::cluster_use::ClusterUse;
 use crate::view::cost_split::CostSplit;
 use crate::view::money::Monthly;
+use crate::view::node_columns::NodeColumns;
 use crate::view::node_row::{self, Usage};
 use crate::view::pod_names::counted;
 use crate::view::pricing::PriceNote;
@@ -17,6 +18,7 @@ use crate::view::pricing::PriceNote;
 pub(crate) fn top(
     cluster_use: &ClusterUse,
     split: Option<&CostSplit>,
+    columns: &NodeColumns,
     prices: &PriceNote,
     canvas: Canvas,
 ) -> String {
@@ -49,7 +51,7 @@ pub(crate) fn top(
     page.line("");
     match split {
         Some(split) => page.line(cost_split(split, *price, canvas)),
-        None => page.line(node_table(rows, canvas)),
+        None => page.line(node_table_with(rows, columns, canvas)),
     }
     page.into_text()
 }
@@ -70,7 +72,8 @@ mod tests {
     #[test]
     fn sums_come_before_the_rows() {
         let cluster_use = ClusterUse::of(&testing::snapshot(), &Plan::default());
-        let page = top(&cluster_use, None, &testing::price_note(), Canvas::PLAIN);
+        let page =
+            top(&cluster_use, None, &NodeColumns::default(), &testing::price_note(), Canvas::PLAIN);
         let mut lines = page.lines();
         assert!(lines.next().unwrap().starts_with("NODES  "), "{page}");
         assert!(page.contains(" a month\n") && page.contains("NODE "), "{page}");
@@ -85,6 +88,7 @@ mod tests {
         let page = top(
             &ClusterUse::of(&empty, &Plan::default()),
             None,
+            &NodeColumns::default(),
             &testing::price_note(),
             Canvas::PLAIN,
         );
