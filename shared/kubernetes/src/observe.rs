@@ -66,10 +66,10 @@ fn kinds() -> impl Iterator<Item = &'static Kind> {
     ALWAYS_READ.iter().copied().filter(|kind| !LEFT_OUT.contains(&kind.name))
 }
 
-/// Tells of all that happens, until nobody listens any more. The first observation of each kind is a
-/// list, empty where the kind is not installed, or a failure.
-pub async fn observe(connection: &Connection, told: UnboundedSender<Observation>) {
-    join_all(kinds().map(|kind| follow(connection, kind, told.clone()))).await;
+/// Reports all that happens, until nobody listens any more. The first observation of each kind is
+/// a list, empty where the kind is not installed, or a failure.
+pub async fn observe(connection: &Connection, sink: UnboundedSender<Observation>) {
+    join_all(kinds().map(|kind| follow(connection, kind, sink.clone()))).await;
 }
 
 /// Why following a kind paused.
@@ -84,8 +84,8 @@ enum Break {
     Failed(PortError),
 }
 
-async fn follow(connection: &Connection, kind: &'static Kind, told: UnboundedSender<Observation>) {
-    let tell = |what| told.send(Observation { kind: kind.name, what }).is_ok();
+async fn follow(connection: &Connection, kind: &'static Kind, sink: UnboundedSender<Observation>) {
+    let tell = |what| sink.send(Observation { kind: kind.name, what }).is_ok();
     let pauses = || {
         ExponentialBuilder::default()
             .with_min_delay(PAUSE_MIN)
@@ -96,7 +96,7 @@ async fn follow(connection: &Connection, kind: &'static Kind, told: UnboundedSen
     };
     let mut pause = pauses();
     let mut position: Option<(&'static str, String)> = None;
-    while !told.is_closed() {
+    while !sink.is_closed() {
         let Some((version, resource_version)) = position.clone() else {
             match list(connection, kind).await {
                 Ok(Some(All { version, resource_version, objects })) => {

@@ -119,8 +119,8 @@ impl LiveRecorder {
         std::mem::take(&mut self.problems)
     }
 
-    /// Takes note of the most that a pod used since this was said last: CPU in millicores, memory in
-    /// bytes.
+    /// Takes note of the most that a pod used since this was said last: CPU in millicores, memory
+    /// in bytes.
     pub fn used(&mut self, now: Timestamp, key: &ObjectKey, cpu_millis: i64, memory_bytes: i64) {
         self.recorder.used(now, key, cpu_millis, memory_bytes);
     }

@@ -159,8 +159,8 @@ impl Recorder {
         self.ended(now, key, how, None);
     }
 
-    /// Takes note of the most that a pod used since this was said last: CPU in millicores, memory in
-    /// bytes.
+    /// Takes note of the most that a pod used since this was said last: CPU in millicores, memory
+    /// in bytes.
     pub fn used(&mut self, now: Timestamp, key: &ObjectKey, cpu_millis: i64, memory_bytes: i64) {
         let Some(life) = self.lives.get(key) else { return };
         let (cpu_millis, memory_bytes) = (Some(cpu_millis), Some(memory_bytes));

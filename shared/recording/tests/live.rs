@@ -100,7 +100,7 @@ fn an_eviction_is_told_from_a_deletion_by_what_the_pod_says() {
 fn what_a_list_lacks_is_gone_and_what_it_has_anew_is_new() {
     let mut live = live();
     live.listed(at(0), "Pod", vec![pod("a", "a", -9), pod("b", "b", -9)]);
-    // The watch was lost, and the list is told anew: a is gone, and b is another b.
+    // The watch was lost, and the list comes anew: a is gone, and b is another b.
     live.listed(at(50), "Pod", vec![pod("b", "b2", 40), pod("c", "c", 45)]);
     let (lines, recording) = read(live, 90);
     let lives: Vec<_> = recording

@@ -95,7 +95,7 @@ fn values(requirement: &Value) -> Vec<&str> {
     values.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Requirements with others in the place of the first of certain ones, and without the rest of those.
+/// Requirements with others in the place of the first of certain ones, without the rest of those.
 fn with_in_place(
     requirements: &[Value],
     is_meant: impl Fn(&&Value) -> bool,

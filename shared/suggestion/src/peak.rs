@@ -16,7 +16,8 @@ const PAUSE_MAX: usize = 10;
 const RISE_MAX: usize = 60;
 /// The smallest rise, in replicas.
 const REPLICAS_MIN: u32 = 2;
-/// The smallest rise, in percent of the replicas before: more than a rolling update adds by default.
+/// The smallest rise, in percent of the replicas before: more than a rolling update adds by
+/// default.
 const PERCENT_MIN: u32 = 30;
 /// Rises of several days that begin within so many minutes come at the same time of the day.
 const JITTER_MAX: u16 = 30;

@@ -17,8 +17,8 @@ const NAMES: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 const WORDS: [&str; 7] =
     ["Sundays", "Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays"];
 
-/// A candidate for each time at which peaks come. `zone` is the name of the time zone that the peaks
-/// were found in.
+/// A candidate for each time at which peaks come. `zone` is the name of the time zone that the
+/// peaks were found in.
 pub fn schedules(peaks: &[Peak], zone: &str) -> Vec<Candidate> {
     let mut sorted: Vec<&Peak> = peaks.iter().collect();
     sorted.sort_by_key(|own| (own.days, own.start, own.workload.clone()));

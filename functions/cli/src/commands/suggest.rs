@@ -237,7 +237,8 @@ fn changes(
         .collect();
     let measured = suggestion::measured_pods(recording);
     if measured == 0 {
-        notes.push("no usage is recorded: which requests are never used cannot be told".to_owned());
+        notes
+            .push("no usage is recorded: which requests are never used cannot be known".to_owned());
     }
     let unused = suggestion::unused_requests(recording);
     if measured > 0 && unused.is_empty() {

@@ -1,5 +1,4 @@
-//! Which nodes and which columns of them are wanted, as users of eks-node-viewer and kubectl ask for
-//! them.
+//! Which nodes and which columns of them are wanted, as users of kubectl and eks-node-viewer ask.
 
 use std::collections::{BTreeMap, BTreeSet};
 

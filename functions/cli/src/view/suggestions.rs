@@ -76,7 +76,7 @@ pub(crate) struct Suggestions {
     pub(crate) together: Option<Together>,
     /// What was replayed and is not suggested.
     pub(crate) tried: Vec<Tried>,
-    /// What was looked for and not found, or cannot be told, a sentence each.
+    /// What was looked for and not found, or cannot be known, a sentence each.
     pub(crate) notes: Vec<String>,
 }
 
@@ -91,8 +91,8 @@ impl Suggestions {
     }
 }
 
-/// Why a change is not to be suggested; `None` where it is. PodDisruptionBudgets that never allow an
-/// eviction are named whatever they cost: drift, expiry and upgrades come to a halt before them.
+/// Why a change is not to be suggested; `None` where it is. PodDisruptionBudgets that never allow
+/// an eviction are named whatever they cost: drift, expiry and upgrades come to a halt before them.
 pub(crate) fn why_not(kind: CandidateKind, before: &Series, after: &Series) -> Option<String> {
     if let Some(broken) = after.runs.iter().find_map(|run| run.unmet.first())
         && before.is_as_expected()

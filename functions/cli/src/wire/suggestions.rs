@@ -43,7 +43,7 @@ pub(crate) struct SuggestionsDocument {
     together: Option<TogetherDocument>,
     /// What was replayed and is not suggested.
     not_suggested: Vec<TriedDocument>,
-    /// What was looked for and not found, or cannot be told, for people.
+    /// What was looked for and not found, or cannot be known, for people.
     notes: Vec<String>,
 }
 
@@ -60,8 +60,8 @@ struct SuggestionDocument {
     what: String,
     /// What in the recording speaks for it, for people.
     why: String,
-    /// The objects that it creates or changes, whole; none where it changes what pods request, since
-    /// a recording has the requests of all containers as one.
+    /// The objects that it creates or changes, whole; none where it changes what pods request, as a
+    /// recording has the requests of all containers as one.
     manifests: Vec<Value>,
     /// NodePools that it leaves as they are: a replay that is given one NodePool is given all.
     unchanged: Vec<Value>,

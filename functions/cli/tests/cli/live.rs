@@ -76,7 +76,7 @@ fn objects(path: &str) -> Option<Vec<Value>> {
     })
 }
 
-/// What a watch tells: a pod is bound, as is told twice, and another one comes; then the watch has
+/// What a watch tells: a pod is bound, as is said twice, and another one comes; then the watch has
 /// expired. Other watches end at once.
 fn events(path: &str) -> String {
     if !path.ends_with("/pods") {

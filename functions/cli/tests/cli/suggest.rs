@@ -29,7 +29,7 @@ spec:
   securityGroupSelectorTerms: [{tags: {shop: '1'}}]
 ";
 
-/// The same, which launches on-demand only, and another one that no pod may use.
+/// A NodePool that launches on-demand only, and another one that no pod may use.
 const DEAR_POOLS: &str = "\
 apiVersion: karpenter.sh/v1
 kind: NodePool

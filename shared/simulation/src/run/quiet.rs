@@ -36,8 +36,8 @@ const NEWS_TTL: SignedDuration = SignedDuration::from_secs(95);
 const SETTLES_AFTER: SignedDuration = SignedDuration::from_mins(30);
 /// Ages of pods and of claims at which disruption sees them differently.
 const COMES_OF_AGE: SignedDuration = SignedDuration::from_hours(1);
-/// How long before a window its capacity is wanted at most, where a schedule does not say it: longer
-/// than nodes take to start.
+/// How long before a window its capacity is wanted at most, where a schedule does not say it:
+/// longer than nodes take to start.
 const LEAD_MAX: SignedDuration = SignedDuration::from_mins(30);
 
 /// Numbers that move on with everything that runs depend on, and with all that they do.
