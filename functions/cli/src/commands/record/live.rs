@@ -37,8 +37,8 @@ pub(super) fn run(args: &RecordArgs) -> Result<Status, CommandError> {
     let connection = runtime.block_on(Connection::from_kubeconfig(args.context.as_deref()));
     let connection = connection.map_err(CommandError::Remote)?;
     runtime.block_on(async {
-        let (sink, mut heard) = unbounded_channel();
-        let mut observed = pin!(observe(&connection, sink));
+        let (observations, mut heard) = unbounded_channel();
+        let mut observed = pin!(observe(&connection, observations));
         let mut interrupted = pin!(interrupted());
         let listed = tokio::select! {
             () = &mut observed => return Ok(Status::Done),
