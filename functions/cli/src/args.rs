@@ -191,6 +191,10 @@ pub(crate) struct TopArgs {
     /// Files or folders of YAML or JSON, instead of the live cluster; - reads standard input
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR", num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
+    /// On a terminal, look again every ten seconds, with what the next tick would do; keys sort,
+    /// filter and end it
+    #[arg(long, conflicts_with_all = ["files", "by", "now"])]
+    pub(crate) live: bool,
     /// The context of the kubeconfig; the current one without it
     #[arg(long, value_name = "NAME", conflicts_with = "files")]
     pub(crate) context: Option<String>,

@@ -19,6 +19,8 @@ pub(crate) mod series;
 pub(crate) mod share;
 pub(crate) mod suggestions;
 pub(crate) mod threshold;
+#[cfg(any(feature = "live", test))]
+pub(crate) mod top_screen;
 pub(crate) mod unschedulable;
 pub(crate) mod until_stable;
 pub(crate) mod virtual_pods;

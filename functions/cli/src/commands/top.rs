@@ -1,5 +1,11 @@
 //! `outrigger top`: the nodes of a cluster, what they hold and what they cost.
 
+#[cfg(feature = "live")]
+mod live;
+
+#[cfg(feature = "live")]
+use std::io::IsTerminal as _;
+
 use domain::plan::Plan;
 
 use crate::args::{TopArgs, TopFormat};
@@ -15,9 +21,9 @@ use crate::wire::json;
 use crate::wire::top::{Remarks, TopDocument};
 use crate::{console, text};
 
-/// Loads the snapshot and renders its nodes.
-pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
-    let source = SnapshotSource {
+/// What is looked at.
+fn source(args: &TopArgs) -> SnapshotSource<'_> {
+    SnapshotSource {
         files: &args.files,
         context: args.context.as_deref(),
         catalog: args.catalog.as_deref(),
@@ -25,8 +31,16 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
         region: args.region.as_deref(),
         now: args.now,
         settings: domain::settings::Settings::default(),
-    };
-    let loaded = snapshot_source::load(&source)?;
+    }
+}
+
+/// Loads the snapshot and renders its nodes.
+pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
+    #[cfg(feature = "live")]
+    if args.live && std::io::stdout().is_terminal() && args.output == TopFormat::Text {
+        return live::run(args);
+    }
+    let loaded = snapshot_source::load(&source(args))?;
     let prices = loaded.price_note();
     let LoadedSnapshot {
         mut snapshot, is_catalog_fetched, warnings, errors, has_bad_input, ..

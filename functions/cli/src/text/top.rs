@@ -22,9 +22,23 @@ pub(crate) fn top(
     prices: &PriceNote,
     canvas: Canvas,
 ) -> String {
+    let mut page = Page::new(canvas);
+    sums(&mut page, cluster_use, prices);
+    if cluster_use.rows.is_empty() {
+        return page.into_text();
+    }
+    page.line("");
+    match split {
+        Some(split) => page.line(cost_split(split, cluster_use.price, canvas)),
+        None => page.line(node_table_with(&cluster_use.rows, columns, canvas)),
+    }
+    page.into_text()
+}
+
+/// What all nodes come to together.
+pub(super) fn sums(page: &mut Page, cluster_use: &ClusterUse, prices: &PriceNote) {
     let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type } =
         cluster_use;
-    let mut page = Page::new(canvas);
     let kinds = by_capacity_type.iter().map(|(capacity_type, count)| {
         format!("{count} {}", capacity_type.map_or("of another kind", |own| own.as_str()))
     });
@@ -33,7 +47,7 @@ pub(crate) fn top(
     if rows.is_empty() {
         let waiting = if *pending == 0 { String::new() } else { format!(", {pending} pending") };
         page.heading("NODES", &format!("there is none{waiting}: nothing to pay for"));
-        return page.into_text();
+        return;
     }
     page.heading("NODES", &format!("{}{kinds}", counted(rows.len(), "node")));
     page.line(format!("  cpu     {}", share(CPU, *cpu)));
@@ -48,12 +62,6 @@ pub(crate) fn top(
         ));
     }
     page.faint(format!("  {prices}"));
-    page.line("");
-    match split {
-        Some(split) => page.line(cost_split(split, *price, canvas)),
-        None => page.line(node_table_with(rows, columns, canvas)),
-    }
-    page.into_text()
 }
 
 /// `8500m of 12 (70%)`.
