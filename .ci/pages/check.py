@@ -18,7 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # Commands that read files alone. `catalog import` needs what AWS prints.
-OFFLINE = re.compile(r"^outrigger (plan|simulate|explain|catalog|convert|schema)\b(?!.* (--live|import|--catalog)\b)")
+OFFLINE = re.compile(
+    r"^outrigger (plan|audit|simulate|suggest|explain|catalog|convert|schema|(top|diff)\b(?=.* -f ))\b(?!.* (--live|import|--catalog|--git|--observed)\b)"
+)
 HEREDOC = re.compile(r"cat >(\S+) <<('?)(\w+)\2$")
 VARIABLES = {"CLUSTER": "first", "NODE_ROLE": "node-role", "AWS_REGION": "us-east-1"}
 

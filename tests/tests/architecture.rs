@@ -16,14 +16,22 @@ const LAYERS: &[&[&str]] = &[
     &["testkit"],
     &["manifests", "catalog"],
     &["planning", "checker", "recording"],
-    &["controllers"],
+    &["controllers", "suggestion"],
     &["aws", "kubernetes", "simulation"],
     &["lambda"],
 ];
 
 /// Crates without I/O, clock, environment, global state and unseeded randomness.
-const PURE: &[&str] =
-    &["documents", "domain", "manifests", "catalog", "planning", "checker", "recording"];
+const PURE: &[&str] = &[
+    "documents",
+    "domain",
+    "manifests",
+    "catalog",
+    "planning",
+    "checker",
+    "recording",
+    "suggestion",
+];
 
 /// Where a package stands; functions above all of `shared`, and tests above everything.
 fn layer(package: &Package) -> usize {

@@ -3,10 +3,12 @@
 pub(crate) mod audit;
 pub(crate) mod controls;
 pub(crate) mod diff;
+pub(crate) mod node_selector;
 pub(crate) mod recording;
 pub(crate) mod schema;
 pub(crate) mod shell;
 pub(crate) mod split;
+pub(crate) mod suggest;
 
 use std::path::PathBuf;
 
@@ -16,10 +18,12 @@ use controls::{EndOrphansArgs, FusesArgs, PauseArgs, SwitchArgs, TakeOverArgs, U
 use diff::DiffArgs;
 use domain::Timestamp;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, SearchEffort, Settings};
+use node_selector::NodeSelector;
 use recording::{RecordArgs, ReplayArgs};
 use schema::SchemaArgs;
 use shell::{CompletionsArgs, ManArgs};
 use split::SplitBy;
+use suggest::SuggestArgs;
 
 /// How to save what a plan depends on. Lines wrap at spaces: the command stays whole, and can be
 /// copied, as its second line has none.
@@ -90,13 +94,15 @@ pub(crate) enum Command {
     Catalog(CatalogArgs),
     /// Turn older manifests (Provisioner, AWSNodeTemplate, v1beta1) into v1
     Convert(ConvertArgs),
-    /// Make a recording of an audit log or of a trace, to be replayed by `simulate --from`
+    /// Record a live cluster, an audit log or a trace, to be replayed by `simulate --from`
     #[command(
         args_conflicts_with_subcommands = true,
         subcommand_negates_reqs = true,
         disable_help_subcommand = true
     )]
     Record(RecordArgs),
+    /// Say what settings a recording speaks for: each replayed, before and after
+    Suggest(SuggestArgs),
     /// Print the JSON schema of a document, or list the documents that commands print as JSON
     Schema(SchemaArgs),
     /// Show the nodes of a live cluster: what they hold, and what they cost
@@ -187,6 +193,10 @@ pub(crate) struct TopArgs {
     /// Files or folders of YAML or JSON, instead of the live cluster; - reads standard input
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR", num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
+    /// On a terminal, look again every ten seconds, with what the next tick would do; keys sort,
+    /// filter and end it
+    #[arg(long, conflicts_with_all = ["files", "by", "now"])]
+    pub(crate) live: bool,
     /// The context of the kubeconfig; the current one without it
     #[arg(long, value_name = "NAME", conflicts_with = "files")]
     pub(crate) context: Option<String>,
@@ -202,6 +212,22 @@ pub(crate) struct TopArgs {
     /// Split the cost by what pods request: namespace, nodepool, or label:KEY
     #[arg(long, value_name = "GROUP")]
     pub(crate) by: Option<SplitBy>,
+    /// Only nodes with these labels, such as karpenter.sh/nodepool=default or 'zone in (a,b)'
+    #[arg(short = 'l', long, visible_alias = "selector", value_name = "SELECTOR")]
+    pub(crate) node_selector: Option<NodeSelector>,
+    /// Labels of nodes to show, each in a column of its own
+    #[arg(
+        short = 'L',
+        long,
+        visible_alias = "extra-labels",
+        value_name = "KEY,…",
+        value_delimiter = ',',
+        conflicts_with = "by"
+    )]
+    pub(crate) label_columns: Vec<String>,
+    /// Resources to show the use of: cpu,memory without it
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', conflicts_with = "by")]
+    pub(crate) resources: Vec<String>,
     /// The moment to tell ages at; the wall clock without it
     #[arg(long, value_name = "RFC3339")]
     pub(crate) now: Option<Timestamp>,

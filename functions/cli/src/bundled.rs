@@ -29,8 +29,10 @@ pub(crate) const ALL: [Bundled; 8] = [
 ];
 
 /// Recordings that come with the binary.
-pub(crate) const RECORDINGS: [Bundled; 1] =
-    [Bundled { name: "openb", text: include_str!("../recordings/openb.jsonl") }];
+pub(crate) const RECORDINGS: [Bundled; 2] = [
+    Bundled { name: "openb", text: include_str!("../recordings/openb.jsonl") },
+    Bundled { name: "shop", text: include_str!("../recordings/shop.jsonl") },
+];
 
 /// The recording of that name.
 pub(crate) fn find_recording(name: &str) -> Option<Bundled> {

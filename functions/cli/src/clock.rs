@@ -8,6 +8,13 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 
+/// Now, to the millisecond: when something was seen to happen.
+#[cfg(feature = "live")]
+pub(crate) fn to_the_millisecond() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

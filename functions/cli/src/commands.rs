@@ -18,6 +18,7 @@ pub(crate) mod schema;
 mod series;
 pub(crate) mod shell;
 pub(crate) mod simulate;
+pub(crate) mod suggest;
 pub(crate) mod top;
 pub(crate) mod until_stable;
 mod write_back;

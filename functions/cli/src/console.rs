@@ -1,10 +1,11 @@
-//! The only place that writes: results to standard output, messages and progress to standard error.
+//! The only place that writes, but for the live view of `top`: results to standard output, messages
+//! and progress to standard error.
 
 use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,6 +17,15 @@ use crate::visible::{for_terminal, visible};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Whether messages and progress would spoil what the terminal shows.
+static IS_HUSHED: AtomicBool = AtomicBool::new(false);
+
+/// Leaves messages and progress out, or no longer.
+#[cfg(feature = "live")]
+pub(crate) fn hush(is_hushed: bool) {
+    IS_HUSHED.store(is_hushed, Ordering::Relaxed);
+}
 
 /// Writes a result to standard output, control characters of data made visible. A closed pipe, as
 /// of `head`, is not an error.
@@ -57,6 +67,9 @@ pub(crate) fn note(what: &dyn Display) {
 }
 
 fn print_message(word: &str, style: Style, what: &dyn Display) {
+    if IS_HUSHED.load(Ordering::Relaxed) {
+        return;
+    }
     let what = what.to_string();
     let what = visible(&what);
     // There is nowhere to report that standard error cannot be written.
@@ -82,7 +95,7 @@ impl Progress {
     /// Work begins.
     pub(crate) fn start(what: &str) -> Self {
         let percent = Arc::new(AtomicU8::new(Self::UNKNOWN));
-        if !io::stderr().is_terminal() {
+        if !io::stderr().is_terminal() || IS_HUSHED.load(Ordering::Relaxed) {
             return Self { worker: None, percent };
         }
         let (done, is_done) = mpsc::channel::<()>();

@@ -67,6 +67,7 @@ fn run(command: Option<Command>) -> Result<Status, CommandError> {
         Some(Command::Catalog(args)) => commands::catalog::run(&args),
         Some(Command::Convert(args)) => commands::convert::run(&args),
         Some(Command::Record(args)) => commands::record::run(&args),
+        Some(Command::Suggest(args)) => commands::suggest::run(&args),
         Some(Command::Schema(args)) => commands::schema::run(&args),
         Some(Command::Top(args)) => commands::top::run(&args),
         Some(Command::Pause(args)) => commands::controls::pause(&args),

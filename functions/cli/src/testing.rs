@@ -260,6 +260,7 @@ pub(crate) fn report() -> Report {
             pods_bound: 4,
             total: SignedDuration::from_secs(100),
             longest: SignedDuration::from_secs(52),
+            median: SignedDuration::from_secs(49),
             percentile_95: SignedDuration::from_secs(50),
             longest_after_eviction: SignedDuration::ZERO,
         },

@@ -19,5 +19,8 @@ pub(crate) mod plan;
 mod resident;
 pub(crate) mod series;
 pub(crate) mod simulation;
+pub(crate) mod suggestions;
 pub(crate) mod top;
+#[cfg(any(feature = "live", test))]
+pub(crate) mod top_screen;
 pub(crate) mod until_stable;

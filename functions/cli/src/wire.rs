@@ -17,6 +17,7 @@ mod resident;
 pub(crate) mod schema;
 pub(crate) mod series;
 pub(crate) mod simulation;
+pub(crate) mod suggestions;
 mod timeline;
 pub(crate) mod top;
 pub(crate) mod until_stable;

@@ -1,12 +1,14 @@
 //! Watches: the events after a resource version.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use manifests::{ApiKind, Interner};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::call::{Call, Verb};
@@ -46,6 +48,17 @@ pub(crate) enum WatchEvent {
     Applied(Decoded),
     /// An object was deleted, or is no longer selected.
     Deleted(Decoded),
+    /// No event up to this resource version.
+    Bookmark(String),
+}
+
+/// An event of a watch with its object as JSON.
+#[derive(Debug)]
+pub(crate) enum RawEvent {
+    /// An object was added or modified.
+    Applied(Value),
+    /// An object was deleted, or is no longer selected.
+    Deleted(Value),
     /// No event up to this resource version.
     Bookmark(String),
 }
@@ -115,15 +128,34 @@ impl Watch {
         &mut self,
         interner: &Interner,
     ) -> Option<Result<WatchEvent, Failure>> {
+        match self.next_line().await? {
+            Ok(line) => {
+                let line = self.buffer.get(line).unwrap_or_default();
+                Some(parse_event(line, &self.read_as, interner))
+            }
+            Err(failure) => Some(Err(failure)),
+        }
+    }
+
+    /// The next event with its object as JSON; `None` once the stream has ended. Cancel-safe.
+    pub(crate) async fn next_raw(&mut self) -> Option<Result<RawEvent, Failure>> {
+        match self.next_line().await? {
+            Ok(line) => Some(parse_raw(self.buffer.get(line).unwrap_or_default())),
+            Err(failure) => Some(Err(failure)),
+        }
+    }
+
+    /// Where the next line that is not empty stands in the buffer.
+    async fn next_line(&mut self) -> Option<Result<Range<usize>, Failure>> {
         loop {
             let rest = self.buffer.get(self.parsed..).unwrap_or_default();
             if let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
-                let line = rest.get(..length).unwrap_or_default();
+                let line = self.parsed..self.parsed + length;
                 self.parsed += length + 1;
                 if line.is_empty() {
                     continue;
                 }
-                return Some(parse_event(line, &self.read_as, interner));
+                return Some(Ok(line));
             }
             self.buffer.drain(..self.parsed);
             self.parsed = 0;
@@ -140,15 +172,43 @@ impl Watch {
 }
 
 fn parse_event(line: &[u8], read_as: &ApiKind, interner: &Interner) -> Result<WatchEvent, Failure> {
-    let broken = |error: serde_json::Error| Failure::Broken(format!("not an event: {error}"));
+    match parse_line(line)? {
+        Parsed::Applied(json) => Ok(WatchEvent::Applied(decode(json, read_as, interner))),
+        Parsed::Deleted(json) => Ok(WatchEvent::Deleted(decode(json, read_as, interner))),
+        Parsed::Bookmark(version) => Ok(WatchEvent::Bookmark(version)),
+    }
+}
+
+fn parse_raw(line: &[u8]) -> Result<RawEvent, Failure> {
+    let object = |json| serde_json::from_str(json).map_err(broken);
+    match parse_line(line)? {
+        Parsed::Applied(json) => Ok(RawEvent::Applied(object(json)?)),
+        Parsed::Deleted(json) => Ok(RawEvent::Deleted(object(json)?)),
+        Parsed::Bookmark(version) => Ok(RawEvent::Bookmark(version)),
+    }
+}
+
+/// A line of a watch, its object unread.
+enum Parsed<'l> {
+    Applied(&'l str),
+    Deleted(&'l str),
+    Bookmark(String),
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn broken(error: serde_json::Error) -> Failure {
+    Failure::Broken(format!("not an event: {error}"))
+}
+
+fn parse_line(line: &[u8]) -> Result<Parsed<'_>, Failure> {
     let line: Line<'_> = serde_json::from_slice(line).map_err(broken)?;
     let json = line.object.get();
     match &*line.kind {
-        "ADDED" | "MODIFIED" => Ok(WatchEvent::Applied(decode(json, read_as, interner))),
-        "DELETED" => Ok(WatchEvent::Deleted(decode(json, read_as, interner))),
+        "ADDED" | "MODIFIED" => Ok(Parsed::Applied(json)),
+        "DELETED" => Ok(Parsed::Deleted(json)),
         "BOOKMARK" => {
             let bookmark: Bookmarked = serde_json::from_str(json).map_err(broken)?;
-            Ok(WatchEvent::Bookmark(bookmark.metadata.resource_version))
+            Ok(Parsed::Bookmark(bookmark.metadata.resource_version))
         }
         _ => {
             let code = serde_json::from_str::<ErrorCode>(json).map_err(broken)?.code;

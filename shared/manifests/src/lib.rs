@@ -31,7 +31,7 @@ pub use kubernetes::{
     WorkloadObject,
 };
 pub use object::{Identity, Located, Object, Objects};
-pub use print::PrintError;
+pub use print::{PrintError, to_yaml};
 pub use reader::{ApiKind, ApiRead, NODES_MAX, PODS_MAX, Reader, read, read_api_object};
 pub use rewrite::{Converted, ConvertedFile, convert};
 pub use snapshot::{CollectedObjects, ObjectCollector, snapshot, unknown_daemon_sets};

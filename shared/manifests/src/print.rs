@@ -9,6 +9,12 @@ use documents::{Data, Value};
 #[error("cannot write YAML")]
 pub struct PrintError(#[from] serde_saphyr::ser::Error);
 
+/// Manifests as one stream of YAML documents.
+pub fn to_yaml(manifests: &[serde_json::Value]) -> Result<String, PrintError> {
+    let documents: Vec<String> = manifests.iter().map(yaml).collect::<Result<_, _>>()?;
+    Ok(documents.join("---\n"))
+}
+
 /// A value as one YAML document.
 pub(crate) fn yaml(value: &impl Serialize) -> Result<String, PrintError> {
     Ok(serde_saphyr::to_string(value)?)

@@ -68,6 +68,8 @@ pub enum Fact {
     Bound(BoundFact),
     /// A pod takes no room any more: it has ended, or its deletion was asked for.
     Ended(EndedFact),
+    /// What a pod used.
+    Used(UsedFact),
     /// A Node joined the cluster.
     Node(NodeFact),
     /// A Node left the cluster.
@@ -175,6 +177,24 @@ pub enum HowEnded {
     Lost,
 }
 
+/// The most that a pod used at any moment since it was said last: where something measures it, such
+/// as the metrics API of Kubernetes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UsedFact {
+    /// When it was said, in milliseconds after the start.
+    pub at: i64,
+    /// Which pod.
+    pub id: u64,
+    /// CPU of all its containers together, in millicores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_millis: Option<i64>,
+    /// Memory of all its containers together, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<i64>,
+}
+
 /// A Node joined the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -268,6 +288,7 @@ impl Fact {
             Self::Pod(own) => own.at,
             Self::Bound(own) => own.at,
             Self::Ended(own) => own.at,
+            Self::Used(own) => own.at,
             Self::Node(own) => own.at,
             Self::NodeGone(own) | Self::ClaimGone(own) => own.at,
             Self::Claim(own) => own.at,

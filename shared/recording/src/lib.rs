@@ -11,6 +11,7 @@
 
 pub mod audit;
 pub mod document;
+pub mod live;
 mod manifest;
 pub mod openb;
 mod pseudonym;

@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use domain::pod::{ObjectKey, Owner, OwnerKind, Pod};
+use domain::resource::{CPU, MEMORY, Resources};
 use domain::workload::WorkloadKind;
 use domain::{SignedDuration, Text, Timestamp};
 use manifests::{Object, Origin, Reader};
 use serde_json::json;
 
-use crate::document::{API_VERSION, Fact, Header, HowEnded, KIND, PodFact, SpecFact};
+use crate::document::{API_VERSION, Fact, Header, HowEnded, KIND, PodFact, SpecFact, UsedFact};
 use crate::value::{ObjectChange, PodEnd, RecordedEnd, RecordedObject, RecordedPod, Recording};
 
 /// Why a text is no recording.
@@ -66,6 +67,7 @@ pub fn read(file: &str, text: &str) -> Result<ReadRecording, RecordingError> {
             length: SignedDuration::ZERO,
             pods: Vec::new(),
             objects: Vec::new(),
+            manifests: Vec::new(),
             nodes: Vec::new(),
             nodes_gone: Vec::new(),
             claims: Vec::new(),
@@ -170,6 +172,7 @@ impl Reading {
                     }
                 }
             }
+            Fact::Used(own) => self.used(line, &own),
             Fact::Node(own) => self.recording.nodes.push(own),
             Fact::NodeGone(own) => self.recording.nodes_gone.push(own),
             Fact::Claim(own) => self.recording.claims.push(own),
@@ -181,6 +184,7 @@ impl Reading {
                 let origin = self.origin(line);
                 let (_, reader) = self.objects.get_or_insert_with(|| (own.at, Reader::default()));
                 reader.read_value(&manifests::Value::from_json(&own.object), &origin);
+                self.recording.manifests.push(own.object);
             }
             Fact::ObjectGone(own) => {
                 self.finish_objects();
@@ -194,6 +198,17 @@ impl Reading {
             }
             Fact::Stopped(_) => {}
         }
+    }
+
+    fn used(&mut self, line: usize, own: &UsedFact) {
+        let Some(pod) = self.pod_of(line, own.id) else { return };
+        let mut most = Resources::new();
+        for (name, amount) in [(CPU, own.cpu_millis), (MEMORY, own.memory_bytes)] {
+            if let Some(amount) = amount {
+                most.set(&name.into(), amount);
+            }
+        }
+        pod.used.raise_to(&most);
     }
 
     fn pod_of(&mut self, line: usize, id: u64) -> Option<&mut RecordedPod> {
@@ -283,7 +298,14 @@ impl Reading {
             owner,
             ..template
         };
-        self.recording.pods.push(RecordedPod { created, pod, workload, bound: None, end: None });
+        self.recording.pods.push(RecordedPod {
+            created,
+            pod,
+            workload,
+            bound: None,
+            end: None,
+            used: Resources::default(),
+        });
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::document::{
     API_VERSION, BoundFact, ClaimFact, EndedFact, Fact, GoneFact, Header, HowEnded, KIND, NodeFact,
-    ObjectFact, ObjectGoneFact, PodFact, SpecFact, StoppedFact,
+    ObjectFact, ObjectGoneFact, PodFact, SpecFact, StoppedFact, UsedFact,
 };
 use crate::manifest;
 use crate::pseudonym::Pseudonyms;
@@ -157,6 +157,15 @@ impl Recorder {
     /// Takes note that a pod is gone.
     pub fn pod_gone(&mut self, now: Timestamp, key: &ObjectKey, how: HowEnded) {
         self.ended(now, key, how, None);
+    }
+
+    /// Takes note of the most that a pod used since this was said last: CPU in millicores, memory
+    /// in bytes.
+    pub fn used(&mut self, now: Timestamp, key: &ObjectKey, cpu_millis: i64, memory_bytes: i64) {
+        let Some(life) = self.lives.get(key) else { return };
+        let (cpu_millis, memory_bytes) = (Some(cpu_millis), Some(memory_bytes));
+        let fact = UsedFact { at: self.millis(now), id: life.id, cpu_millis, memory_bytes };
+        self.line(&Fact::Used(fact));
     }
 
     fn created(
@@ -358,7 +367,7 @@ pub(crate) const fn owner_kind(kind: OwnerKind) -> &'static str {
 }
 
 /// A manifest without status and without what means nothing to scheduling.
-fn stripped(mut object: Value) -> Value {
+pub(crate) fn stripped(mut object: Value) -> Value {
     let Some(members) = object.as_object_mut() else { return object };
     let status = members.remove("status");
     if let (Some("Node"), Some(Value::Object(mut status))) =

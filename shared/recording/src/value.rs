@@ -1,9 +1,11 @@
 //! A recording that was read.
 
 use domain::pod::Pod;
+use domain::resource::Resources;
 use domain::workload::WorkloadKind;
 use domain::{SignedDuration, Text, Timestamp};
 use manifests::Object;
+use serde_json::Value;
 
 use crate::document::{ClaimFact, GoneFact, Header, NodeFact};
 
@@ -20,6 +22,8 @@ pub struct Recording {
     pub pods: Vec<RecordedPod>,
     /// Objects that came, changed and went, by time.
     pub objects: Vec<RecordedObject>,
+    /// Manifests of those that came or changed, as they are written, in the order written.
+    pub manifests: Vec<Value>,
     /// Nodes that came.
     pub nodes: Vec<NodeFact>,
     /// Nodes that went.
@@ -43,6 +47,8 @@ pub struct RecordedPod {
     pub bound: Option<(SignedDuration, Text)>,
     /// How it ended; `None` where it ran until the recording's end.
     pub end: Option<RecordedEnd>,
+    /// The most that it used of `cpu` and `memory`, as far as that was recorded.
+    pub used: Resources,
 }
 
 /// How a recorded pod ended.

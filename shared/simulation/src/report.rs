@@ -506,6 +506,8 @@ pub struct Waiting {
     pub total: SignedDuration,
     /// The longest wait of one that was bound.
     pub longest: SignedDuration,
+    /// Half of the pods that were bound waited no longer.
+    pub median: SignedDuration,
     /// Nineteen of twenty pods that were bound waited no longer.
     pub percentile_95: SignedDuration,
     /// The longest time between a pod's leaving a node and its successor's being bound, during

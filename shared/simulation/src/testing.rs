@@ -1,7 +1,5 @@
 //! Builders for tests.
 
-use std::sync::Arc;
-
 use domain::Timestamp;
 use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering};
 use domain::label::{self, Labels};
@@ -126,7 +124,7 @@ pub(crate) fn instance_types() -> InstanceTypes {
     });
     InstanceTypes {
         region: Some("us-east-1".into()),
-        default: Arc::new(types.into()),
+        default: types.into_iter().collect(),
         ..InstanceTypes::default()
     }
 }

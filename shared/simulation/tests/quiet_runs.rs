@@ -40,3 +40,56 @@ fn a_morning_and_idle_hours_are_the_same_with_and_without_runs_that_do_nothing()
 fn so_they_are_where_only_empty_nodes_go() {
     check(calm(3, ConsolidationPolicy::WhenEmpty));
 }
+
+/// A Deployment that has five replicas more for half an hour, and a schedule that knows it.
+const SCHEDULED: &str = "
+apiVersion: outrigger.dev/v1alpha1
+kind: Scenario
+metadata: {name: scheduled}
+spec:
+  duration: 6h
+  seed: 5
+  timeline:
+  - apply:
+    - apiVersion: karpenter.k8s.aws/v1
+      kind: EC2NodeClass
+      metadata: {name: default}
+      spec:
+        role: nodes
+        amiSelectorTerms: [{alias: al2023@latest}]
+        subnetSelectorTerms: [{tags: {a: b}}]
+        securityGroupSelectorTerms: [{tags: {a: b}}]
+    - apiVersion: karpenter.sh/v1
+      kind: NodePool
+      metadata: {name: default}
+      spec:
+        template:
+          spec:
+            nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+            requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
+        disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 1m}
+    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: web}
+      spec:
+        replicas: 2
+        selector: {matchLabels: {app: web}}
+        template:
+          metadata: {labels: {app: web}}
+          spec: {containers: [{name: web, resources: {requests: {cpu: '1', memory: 1Gi}}}]}
+    - apiVersion: outrigger.dev/v1alpha1
+      kind: PrewarmSchedule
+      metadata: {name: web}
+      spec:
+        scaleTargetRef: {kind: Deployment, name: web}
+        triggers:
+        - type: cron
+          metadata: {timezone: UTC, start: 30 12 * * *, end: 36 12 * * *, desiredReplicas: '7'}
+  - {at: 210m, scale: {kind: Deployment, name: web, replicas: 7}}
+  - {at: 240m, scale: {kind: Deployment, name: web, replicas: 2}}
+";
+
+#[test]
+fn so_they_are_where_a_schedule_wants_capacity_now_and_then() {
+    check(Scenario::read("scheduled", SCHEDULED).unwrap());
+}

@@ -14,6 +14,7 @@ mod migration;
 mod outages;
 mod permissions;
 mod provisioning;
+mod recordings;
 mod rig;
 mod safety;
 mod slow;
@@ -27,7 +28,7 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 29] = [
+    let groups: [(&str, &[Case]); 30] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("safety", safety::fuses::CASES),
@@ -40,6 +41,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("wakes", wakes::CASES),
         ("looks", looks::CASES),
         ("provisioning", provisioning::CASES),
+        ("recordings", recordings::CASES),
         ("permissions", permissions::CASES),
         ("interruption", interruption::CASES),
         ("adoption", adoption::CASES),

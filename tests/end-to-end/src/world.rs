@@ -2,6 +2,7 @@
 
 pub mod controls;
 mod installation;
+mod recording;
 
 pub use installation::{
     DISRUPTION_WAKES, Installation, LIFECYCLE_WAKES, OTHERS, OURS, PROVISIONING_WAKES, TABLE,

@@ -75,8 +75,29 @@ fn named_file(text: &str) -> Result<NamedFile, String> {
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
     /// An audit log: JSON Lines of audit.k8s.io/v1 Events; - reads standard input
-    #[arg(short = 'f', long = "filename", value_name = "EVENTS", required = true)]
+    #[arg(short = 'f', long = "filename", value_name = "EVENTS", required_unless_present = "live")]
     pub(crate) events: Option<PathBuf>,
+    /// Watch the live cluster of the kubeconfig, until Ctrl-C
+    ///
+    /// Nothing is changed in the cluster. Lines are written as things happen; the file is whole at
+    /// any time. Lists and watches of what a plan depends on are all that it needs to be allowed.
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) live: bool,
+    /// The context of the kubeconfig; the current one without it
+    #[arg(long, value_name = "NAME", requires = "live", conflicts_with = "events")]
+    pub(crate) context: Option<String>,
+    /// Stop by itself after so long, such as 24h
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        requires = "live",
+        conflicts_with = "events",
+        value_parser = duration
+    )]
+    pub(crate) length: Option<SignedDuration>,
+    /// Write into a new file, instead of standard output
+    #[arg(long, value_name = "FILE", requires = "live", conflicts_with = "events")]
+    pub(crate) to: Option<PathBuf>,
     /// The cluster's name, for the header
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,

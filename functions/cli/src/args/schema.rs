@@ -45,6 +45,8 @@ pub(crate) enum DocumentKind {
     ClusterUse,
     /// What comes of a cluster until nothing changes, and what holds savings back
     PlanUntilStable,
+    /// Settings that a recording speaks for, each replayed
+    Suggestions,
 }
 
 impl DocumentKind {
@@ -66,6 +68,7 @@ impl DocumentKind {
             Self::SimulationSeries => "outrigger simulate SCENARIO --seeds N -o json",
             Self::Recording => "outrigger record …, each line",
             Self::ClusterUse => "outrigger top -o json",
+            Self::Suggestions => "outrigger suggest RECORDING -o json",
             Self::PlanUntilStable => "outrigger plan --until-stable -f FILE -o json",
         }
     }

@@ -53,6 +53,9 @@ pub(crate) enum CommandError {
     /// A document cannot be written as JSON.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
+    /// Manifests cannot be written as YAML.
+    #[error(transparent)]
+    Yaml(#[from] manifests::PrintError),
     /// No pseudonyms can be made.
     #[error(transparent)]
     Pseudonyms(#[from] recording::PseudonymsError),

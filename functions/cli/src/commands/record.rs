@@ -1,4 +1,7 @@
-//! `outrigger record`: recordings of audit logs and of traces.
+//! `outrigger record`: recordings of live clusters, of audit logs and of traces.
+
+#[cfg(feature = "live")]
+mod live;
 
 use std::path::Path;
 
@@ -19,6 +22,10 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Status, CommandError> {
         Some(RecordCommand::Import(ImportRecordingArgs { trace: Trace::Openb(own) })) => {
             import(own)
         }
+        #[cfg(feature = "live")]
+        None if args.live => live::run(args),
+        #[cfg(not(feature = "live"))]
+        None if args.live => Err(CommandError::NotBuiltIn),
         None => of_audit_log(args),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use domain::Text;
-use manifests::{Located, Object};
+use manifests::{Located, Object, Objects, Source};
 use recording::{ObjectChange, ReadRecording, Recording};
 use simulation::scenario::{CatalogChoice, Scenario};
 
@@ -48,15 +48,29 @@ pub(crate) fn load(wanted: &str) -> Result<Loaded, ReplayError> {
     Ok(Loaded { name, recording, has_problems: !problems.is_empty() })
 }
 
-/// The objects of files, with the recorded EC2NodeClasses that they do not name anew, and a default
-/// for each that is missing; and whether some could not be read.
+/// The objects of files, as [`objects_of`] has them.
 fn objects(files: &[PathBuf], recording: &Recording) -> Result<(Vec<Object>, bool), ReplayError> {
-    if files.is_empty() {
-        return Ok((Vec::new(), false));
-    }
-    let mut read = manifests::read(&input::sources(files)?);
+    Ok(objects_of(&input::sources(files)?, recording))
+}
+
+/// The objects of sources, with the recorded EC2NodeClasses that they do not name anew, and a
+/// default for each that is missing; and whether some could not be read, which is said.
+pub(super) fn objects_of(sources: &[Source], recording: &Recording) -> (Vec<Object>, bool) {
+    let (read, warnings) = read_over(sources, recording);
     print_problems(&read);
+    for warning in &warnings {
+        console::warning(warning);
+    }
     let has_problems = !read.errors.is_empty();
+    (read.objects.into_iter().map(|located| located.value).collect(), has_problems)
+}
+
+/// What [`objects_of`] gives, with what there is to say of it.
+pub(super) fn read_over(sources: &[Source], recording: &Recording) -> (Objects, Vec<String>) {
+    if sources.is_empty() {
+        return (Objects::default(), Vec::new());
+    }
+    let mut read = manifests::read(sources);
     let given = node_classes(&read);
     let recorded = recording.objects.iter().filter_map(|own| match &own.change {
         ObjectChange::Applied(object) => Some(&**object),
@@ -65,10 +79,8 @@ fn objects(files: &[PathBuf], recording: &Recording) -> Result<(Vec<Object>, boo
     let is_kept = |object: &&Object| matches!(object, Object::Ec2NodeClass(own) if given.iter().all(|new| new.name != own.name));
     let kept = recorded.filter(is_kept).cloned();
     read.objects.extend(kept.map(|value| Located { file: "".into(), line: 0, value }));
-    for warning in add_missing_node_classes(&mut read) {
-        console::warning(&warning);
-    }
-    Ok((read.objects.into_iter().map(|located| located.value).collect(), has_problems))
+    let warnings = add_missing_node_classes(&mut read);
+    (read, warnings)
 }
 
 /// What is to be run: scenarios by name, the first without one where it is alone.

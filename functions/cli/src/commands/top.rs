@@ -1,5 +1,11 @@
 //! `outrigger top`: the nodes of a cluster, what they hold and what they cost.
 
+#[cfg(feature = "live")]
+mod live;
+
+#[cfg(feature = "live")]
+use std::io::IsTerminal as _;
+
 use domain::plan::Plan;
 
 use crate::args::{TopArgs, TopFormat};
@@ -9,14 +15,15 @@ use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::cluster_use::ClusterUse;
 use crate::view::cost_split::CostSplit;
+use crate::view::node_columns::{NodeColumns, select_nodes};
 use crate::wire::basis::{self, BasisDocument, BasisOptions};
 use crate::wire::json;
 use crate::wire::top::{Remarks, TopDocument};
 use crate::{console, html, text};
 
-/// Loads the snapshot and renders its nodes.
-pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
-    let source = SnapshotSource {
+/// What is looked at.
+fn source(args: &TopArgs) -> SnapshotSource<'_> {
+    SnapshotSource {
         files: &args.files,
         context: args.context.as_deref(),
         catalog: args.catalog.as_deref(),
@@ -24,16 +31,29 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
         region: args.region.as_deref(),
         now: args.now,
         settings: domain::settings::Settings::default(),
-    };
-    let loaded = snapshot_source::load(&source)?;
+    }
+}
+
+/// Loads the snapshot and renders its nodes.
+pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
+    #[cfg(feature = "live")]
+    if args.live && std::io::stdout().is_terminal() && args.output == TopFormat::Text {
+        return live::run(args);
+    }
+    let loaded = snapshot_source::load(&source(args))?;
     let prices = loaded.price_note();
-    let LoadedSnapshot { snapshot, is_catalog_fetched, warnings, errors, has_bad_input, .. } =
-        loaded;
+    let LoadedSnapshot {
+        mut snapshot, is_catalog_fetched, warnings, errors, has_bad_input, ..
+    } = loaded;
+    if let Some(selector) = &args.node_selector {
+        select_nodes(&mut snapshot, &selector.0);
+    }
+    let columns = NodeColumns::of(&snapshot, &args.resources, &args.label_columns);
     let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
     let split = args.by.clone().map(|by| CostSplit::of(&snapshot, &cluster_use.rows, by));
     let output = match args.output {
         TopFormat::Text => {
-            text::top::top(&cluster_use, split.as_ref(), &prices, Canvas::of_stdout())
+            text::top::top(&cluster_use, split.as_ref(), &columns, &prices, Canvas::of_stdout())
         }
         TopFormat::Html => html::top::top(&snapshot, &cluster_use, split.as_ref(), &prices)?,
         TopFormat::Json => {

@@ -102,7 +102,7 @@ async fn fetch_anew(
 }
 
 /// An error with its causes, in one line.
-pub(super) fn in_full(error: &dyn Error) -> String {
+pub(crate) fn in_full(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -6,6 +6,7 @@ use crate::terminal::Canvas;
 use crate::text::age::age;
 use crate::text::bar::Bar;
 use crate::text::layout::{cell, cut, fits, hide, plain_table, table_text, width_of};
+use crate::view::node_columns::{NodeCells, NodeColumns};
 use crate::view::node_name::short;
 use crate::view::node_row::{NodeRow, NodeState, Usage};
 use crate::visible::visible;
@@ -82,9 +83,14 @@ impl Step {
 /// One row a node, the last column what is happening to it. Without an edge it is as wide as it
 /// needs to be; on a terminal it does without columns, step by step, and cuts names last.
 pub(crate) fn node_table(rows: &[NodeRow], canvas: Canvas) -> String {
+    node_table_with(rows, &NodeColumns::default(), canvas)
+}
+
+/// The table with columns that were asked for behind the others. Those stay on a narrow terminal.
+pub(crate) fn node_table_with(rows: &[NodeRow], columns: &NodeColumns, canvas: Canvas) -> String {
     let mut table = Table::new();
     for step in Step::ALL {
-        table = laid_out(rows, canvas, step, usize::MAX);
+        table = laid_out(rows, columns, canvas, step, usize::MAX);
         if fits(&table, canvas) {
             return table_text(&table);
         }
@@ -92,13 +98,21 @@ pub(crate) fn node_table(rows: &[NodeRow], canvas: Canvas) -> String {
     let lengths = rows.iter().map(|row| visible(short(&row.name)).chars().count());
     let longest = lengths.max().unwrap_or(0);
     let missing = width_of(&table).saturating_sub(canvas.width.map_or(usize::MAX, usize::from));
-    let narrowest = laid_out(rows, canvas, Step::NoCapacity, longest.saturating_sub(missing));
+    let narrowest =
+        laid_out(rows, columns, canvas, Step::NoCapacity, longest.saturating_sub(missing));
     table_text(&narrowest)
 }
 
-fn laid_out(rows: &[NodeRow], canvas: Canvas, step: Step, name_columns: usize) -> Table {
+fn laid_out(
+    rows: &[NodeRow],
+    columns: &NodeColumns,
+    canvas: Canvas,
+    step: Step,
+    name_columns: usize,
+) -> Table {
     let mut table = plain_table(canvas);
-    let header = HEADER.into_iter().chain(["STATE"]);
+    let wanted = columns.resources.iter().chain(&columns.labels).map(|own| title(own));
+    let header = HEADER.into_iter().chain(["STATE"]).map(str::to_owned).chain(wanted);
     table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Dim)));
     let region = if step >= Step::ShortZones { common_region(rows) } else { None };
     for row in rows {
@@ -107,9 +121,12 @@ fn laid_out(rows: &[NodeRow], canvas: Canvas, step: Step, name_columns: usize) -
         let zone = row.zone.as_deref();
         let zone =
             zone.map(|zone| region.and_then(|region| zone.strip_prefix(region)).unwrap_or(zone));
-        table.add_row(cells(row, &name, zone, step.bar_length()));
+        let own = cells(row, &name, zone, step.bar_length());
+        table.add_row(own.into_iter().chain(wanted_cells(row, columns, step.bar_length())));
     }
-    for column in step.hidden() {
+    let left_out = [(columns.hides_cpu, CPU), (columns.hides_memory, MEMORY)];
+    let left_out = left_out.into_iter().filter(|(hides, _)| *hides).map(|(_, column)| column);
+    for column in step.hidden().chain(left_out) {
         hide(&mut table, column);
     }
     let figures: &[usize] = if step.bar_length() == 0 { &[CPU, MEMORY] } else { &[] };
@@ -119,6 +136,25 @@ fn laid_out(rows: &[NodeRow], canvas: Canvas, step: Step, name_columns: usize) -
         }
     }
     table
+}
+
+/// What a column of a label or a resource is called: `NODEPOOL` of `karpenter.sh/nodepool`, as in
+/// kubectl.
+fn title(key: &str) -> String {
+    key.rsplit('/').next().unwrap_or(key).to_uppercase()
+}
+
+/// What a node has of the columns that were asked for.
+fn wanted_cells(row: &NodeRow, columns: &NodeColumns, bar_length: u32) -> Vec<Cell> {
+    let none = NodeCells::default();
+    let own = columns.cells.get(&row.name).unwrap_or(&none);
+    let resources = (0..columns.resources.len()).map(|index| match own.resources.get(index) {
+        Some(usage) if usage.allocatable > 0 => bar(*usage, bar_length),
+        _ => Cell::new("-"),
+    });
+    let labels = (0..columns.labels.len())
+        .map(|index| cell(own.labels.get(index).and_then(Option::as_deref).unwrap_or("-")));
+    resources.chain(labels).collect()
 }
 
 /// What all zones begin with, up to the number of the region, if they are of one: `us-east-` of

@@ -55,7 +55,7 @@ pub(crate) fn series(series: &[Series], canvas: Canvas) -> String {
 }
 
 /// `seed 7`, or `seeds 7 to 11; ± is half of a 95 % confidence interval`.
-fn seeds(series: &Series) -> String {
+pub(super) fn seeds(series: &Series) -> String {
     match (series.runs.first(), series.runs.last()) {
         (Some(first), Some(last)) if first.seed != last.seed => {
             let [first, last] = [first.seed, last.seed];
@@ -109,7 +109,7 @@ fn count_of(count: usize) -> f64 {
 
 /// To the cent.
 #[expect(clippy::cast_possible_truncation, reason = "a cluster's bill is far from the largest")]
-fn dollars(usd: f64) -> String {
+pub(super) fn dollars(usd: f64) -> String {
     Dollars((usd * NANOS_PER_USD).round() as i128).to_string()
 }
 

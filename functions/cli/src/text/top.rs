@@ -4,11 +4,12 @@ use domain::resource::{CPU, MEMORY, RoundedAmount};
 
 use crate::terminal::Canvas;
 use crate::text::cost_split::cost_split;
-use crate::text::node_table::node_table;
+use crate::text::node_table::node_table_with;
 use crate::text::page::Page;
 use crate::view::cluster_use::ClusterUse;
 use crate::view::cost_split::CostSplit;
 use crate::view::money::Monthly;
+use crate::view::node_columns::NodeColumns;
 use crate::view::node_row::{self, Usage};
 use crate::view::pod_names::counted;
 use crate::view::pricing::PriceNote;
@@ -17,12 +18,27 @@ use crate::view::pricing::PriceNote;
 pub(crate) fn top(
     cluster_use: &ClusterUse,
     split: Option<&CostSplit>,
+    columns: &NodeColumns,
     prices: &PriceNote,
     canvas: Canvas,
 ) -> String {
+    let mut page = Page::new(canvas);
+    sums(&mut page, cluster_use, prices);
+    if cluster_use.rows.is_empty() {
+        return page.into_text();
+    }
+    page.line("");
+    match split {
+        Some(split) => page.line(cost_split(split, cluster_use.price, canvas)),
+        None => page.line(node_table_with(&cluster_use.rows, columns, canvas)),
+    }
+    page.into_text()
+}
+
+/// What all nodes come to together.
+pub(super) fn sums(page: &mut Page, cluster_use: &ClusterUse, prices: &PriceNote) {
     let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type } =
         cluster_use;
-    let mut page = Page::new(canvas);
     let kinds = by_capacity_type.iter().map(|(capacity_type, count)| {
         format!("{count} {}", capacity_type.map_or("of another kind", |own| own.as_str()))
     });
@@ -31,7 +47,7 @@ pub(crate) fn top(
     if rows.is_empty() {
         let waiting = if *pending == 0 { String::new() } else { format!(", {pending} pending") };
         page.heading("NODES", &format!("there is none{waiting}: nothing to pay for"));
-        return page.into_text();
+        return;
     }
     page.heading("NODES", &format!("{}{kinds}", counted(rows.len(), "node")));
     page.line(format!("  cpu     {}", share(CPU, *cpu)));
@@ -46,12 +62,6 @@ pub(crate) fn top(
         ));
     }
     page.faint(format!("  {prices}"));
-    page.line("");
-    match split {
-        Some(split) => page.line(cost_split(split, *price, canvas)),
-        None => page.line(node_table(rows, canvas)),
-    }
-    page.into_text()
 }
 
 /// `8500m of 12 (70%)`.
@@ -70,7 +80,8 @@ mod tests {
     #[test]
     fn sums_come_before_the_rows() {
         let cluster_use = ClusterUse::of(&testing::snapshot(), &Plan::default());
-        let page = top(&cluster_use, None, &testing::price_note(), Canvas::PLAIN);
+        let page =
+            top(&cluster_use, None, &NodeColumns::default(), &testing::price_note(), Canvas::PLAIN);
         let mut lines = page.lines();
         assert!(lines.next().unwrap().starts_with("NODES  "), "{page}");
         assert!(page.contains(" a month\n") && page.contains("NODE "), "{page}");
@@ -85,6 +96,7 @@ mod tests {
         let page = top(
             &ClusterUse::of(&empty, &Plan::default()),
             None,
+            &NodeColumns::default(),
             &testing::price_note(),
             Canvas::PLAIN,
         );

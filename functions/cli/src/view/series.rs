@@ -1,5 +1,7 @@
 //! Runs of one scenario with several seeds: means, and how sure they are.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use domain::{SignedDuration, Text, Timestamp};
 use simulation::report::{Happening, Moment, Report};
 
@@ -12,14 +14,24 @@ pub(crate) struct Run {
     pub(crate) seed: u64,
     /// What it cost, in US dollars.
     pub(crate) cost_usd: f64,
+    /// How long all pods waited together, in seconds.
+    pub(crate) total_wait_seconds: f64,
     /// How long a pod waited on average, in seconds.
     pub(crate) mean_wait_seconds: f64,
+    /// What half of the pods did not exceed, in seconds.
+    pub(crate) median_wait_seconds: f64,
     /// What nineteen of twenty pods did not exceed, in seconds.
     pub(crate) percentile_95_seconds: f64,
     /// The longest wait, in seconds.
     pub(crate) longest_seconds: f64,
     /// Instances that were launched.
     pub(crate) launched: usize,
+    /// Pods that were evicted, or lost with their node.
+    pub(crate) evictions: usize,
+    /// Instances that were launched, by NodePool.
+    pub(crate) launched_for: BTreeMap<Text, usize>,
+    /// Why pods were unschedulable, each once.
+    pub(crate) unschedulable: BTreeSet<Text>,
     /// Pods that were bound.
     pub(crate) pods_bound: usize,
     /// Pods without a node at the end.
@@ -57,10 +69,15 @@ impl Run {
         Self {
             seed,
             cost_usd: report.cost.total_usd(),
+            total_wait_seconds: seconds(report.waiting.total),
             mean_wait_seconds: seconds(report.waiting.mean()),
+            median_wait_seconds: seconds(report.waiting.median),
             percentile_95_seconds: seconds(report.waiting.percentile_95),
             longest_seconds: seconds(report.waiting.longest),
             launched: report.timeline.iter().filter(|entry| is_launch(&entry.what)).count(),
+            evictions: report.timeline.iter().map(|entry| evicted(&entry.what)).sum(),
+            launched_for: launched_for(report),
+            unschedulable: unschedulable(report),
             pods_bound: report.waiting.pods_bound,
             pods_pending: report.view(Moment::End).map_or(0, |view| view.pods_pending),
             unmet: unmet.chain(broken).collect(),
@@ -73,6 +90,41 @@ impl Run {
             },
         }
     }
+}
+
+/// Pods that were evicted or lost in one event.
+fn evicted(what: &Happening) -> usize {
+    match what {
+        Happening::PodsEvicted { pods, .. } | Happening::PodsLost { pods, .. } => pods.len(),
+        _ => 0,
+    }
+}
+
+/// How many instances were launched, by NodePool.
+fn launched_for(report: &Report) -> BTreeMap<Text, usize> {
+    let mut pools: BTreeMap<&Text, &Text> = BTreeMap::new();
+    let mut launched: BTreeMap<Text, usize> = BTreeMap::new();
+    for entry in &report.timeline {
+        match &entry.what {
+            Happening::NodeClaimCreated { claim, node_pool, .. } => {
+                pools.insert(claim, node_pool);
+            }
+            Happening::Launched { claim, .. } => {
+                if let Some(pool) = pools.get(claim) {
+                    *launched.entry((*pool).clone()).or_default() += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    launched
+}
+
+/// Why pods were unschedulable, each reason once.
+fn unschedulable(report: &Report) -> BTreeSet<Text> {
+    let is_meant = |what: &Happening| matches!(what, Happening::PodsUnschedulable(_));
+    let meant = report.timeline.iter().filter(|entry| is_meant(&entry.what));
+    meant.filter_map(|entry| entry.why.clone()).collect()
 }
 
 /// One scenario, or variant of it, run with several seeds.
@@ -139,6 +191,11 @@ impl Estimate {
     /// Whether the mean is below zero for certain, as far as runs can say.
     pub(crate) fn is_below_zero(self) -> bool {
         self.mean + self.half_width.unwrap_or(0.0) < 0.0
+    }
+
+    /// Whether the mean is above zero for certain, as far as runs can say.
+    pub(crate) fn is_above_zero(self) -> bool {
+        self.mean - self.half_width.unwrap_or(0.0) > 0.0
     }
 
     /// The mean and its interval, each written by `write`.

@@ -15,6 +15,7 @@ use super::explanation::{NodeDocument, PodDocument};
 use super::plan::PlanDocument;
 use super::series::SeriesDocument;
 use super::simulation::SimulationDocument;
+use super::suggestions::SuggestionsDocument;
 use super::top::TopDocument;
 use super::until_stable::UntilStableDocument;
 use crate::args::schema::DocumentKind;
@@ -36,6 +37,7 @@ pub(crate) fn of(kind: DocumentKind) -> Schema {
         DocumentKind::Recording => of_read::<recording::document::Line>(),
         DocumentKind::ClusterUse => of_printed::<TopDocument>(),
         DocumentKind::PlanUntilStable => of_printed::<UntilStableDocument>(),
+        DocumentKind::Suggestions => of_printed::<SuggestionsDocument>(),
     }
 }
 

@@ -58,7 +58,7 @@ struct VariantSeries {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Estimate")]
-struct EstimateDocument {
+pub(super) struct EstimateDocument {
     /// The mean.
     mean: f64,
     /// Half the width of its 95 % confidence interval, by Student's t; absent for a single run.

@@ -330,8 +330,7 @@ struct WaitingDocument {
 
 impl From<Waiting> for WaitingDocument {
     fn from(waiting: Waiting) -> Self {
-        let Waiting { pods_bound, total: _, longest, percentile_95, longest_after_eviction } =
-            waiting;
+        let Waiting { pods_bound, longest, percentile_95, longest_after_eviction, .. } = waiting;
         Self {
             pods_bound,
             mean_seconds: waiting.mean().as_secs_f64(),

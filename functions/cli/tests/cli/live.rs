@@ -76,6 +76,30 @@ fn objects(path: &str) -> Option<Vec<Value>> {
     })
 }
 
+/// What a watch tells: a pod is bound, as is said twice, and another one comes; then the watch has
+/// expired. Other watches end at once.
+fn events(path: &str) -> String {
+    if !path.ends_with("/pods") {
+        return String::new();
+    }
+    let mut bound = objects(path).unwrap().remove(1);
+    bound["metadata"]["resourceVersion"] = json!("8");
+    bound["spec"]["nodeName"] = json!("one");
+    bound["status"] = json!({"phase": "Running"});
+    let mut other = objects(path).unwrap().remove(1);
+    other["metadata"]["name"] = json!("web-2");
+    other["metadata"]["uid"] = json!("web-2");
+    let expired = json!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"});
+    let event = |kind: &str, object: &Value| json!({"type": kind, "object": object}).to_string();
+    let lines = [
+        event("MODIFIED", &bound),
+        event("MODIFIED", &bound),
+        event("ADDED", &other),
+        event("ERROR", &expired),
+    ];
+    lines.map(|line| line + "\n").concat()
+}
+
 /// A server that runs until the tests end, and what it was asked.
 struct Server {
     url: String,
@@ -131,7 +155,15 @@ fn serve(stream: TcpStream, asked: &Mutex<Vec<String>>) {
             }
         }
         asked.lock().unwrap().push(line.trim().to_owned());
-        let path = line.split(' ').nth(1).unwrap().split('?').next().unwrap();
+        let target = line.split(' ').nth(1).unwrap();
+        let path = target.split('?').next().unwrap();
+        if target.contains("watch=true") {
+            let lines = events(path);
+            let head =
+                "HTTP/1.1 200 X\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
+            let _ = stream.write_all(format!("{head}{lines}").as_bytes());
+            return;
+        }
         let (code, body) = match objects(path) {
             Some(items) => {
                 (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": items}))
@@ -293,4 +325,66 @@ fn a_catalogue_that_is_given_asks_aws_nothing() {
     let aws = Aws::start(Answers::All);
     let run = with_aws(&aws).run("top --context here --catalog catalog.yaml");
     assert_eq!((run.status, aws.called()), (0, 0), "{run:?}");
+}
+
+#[test]
+fn a_cluster_is_recorded_and_what_it_repeats_is_recorded_once() {
+    let server = Server::start();
+    let workspace = server.workspace();
+    let run = workspace.run("record --live --context here --for 3s --to r.jsonl --cluster shop");
+    assert_eq!(run.status, 0, "{run:?}");
+    let text = std::fs::read_to_string(workspace.path("r.jsonl")).unwrap();
+    let facts: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&facts[0]["cluster"], &facts[0]["region"]), (&json!("shop"), &json!("us-east-1")));
+    let of = |kind: &str| facts.iter().filter(|own| own.get(kind).is_some()).count();
+    // The list that the expired watch is begun anew from lacks web-2: it is gone, and comes again.
+    let names: Vec<&str> = facts.iter().filter_map(|own| own["pod"]["name"].as_str()).collect();
+    assert_eq!(&names[..3], ["web-0", "web-1", "web-2"], "{text}");
+    let bound: Vec<&Value> = facts.iter().filter_map(|own| own.get("bound")).collect();
+    assert_eq!(bound.len(), 2, "{text}");
+    assert_eq!((of("node"), of("stopped")), (1, 1), "{text}");
+    let kinds: Vec<&Value> =
+        facts.iter().filter_map(|own| own.pointer("/object/object/kind")).collect();
+    assert_eq!(kinds, ["EC2NodeClass", "NodePool"], "{text}");
+    let asked = server.asked.lock().unwrap().clone();
+    assert!(asked.iter().all(|line| line.starts_with("GET ")), "{asked:?}");
+    let lists = asked.iter().filter(|own| own.contains("/pods?limit")).count();
+    assert!(lists >= 2, "an expired watch is begun anew: {asked:?}");
+
+    let again = workspace.run("record --live --context here --for 1s --to r.jsonl");
+    assert_eq!(again.status, 2, "a recording that is there stays: {again:?}");
+    let replay = workspace.run("simulate --from r.jsonl --catalog catalog.yaml -o json");
+    assert_eq!(replay.status, 0, "{replay:?}");
+}
+
+#[test]
+fn a_cluster_that_cannot_be_recorded_is_named() {
+    let run = Server::start().workspace().run("record --live --for 1s");
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.err.starts_with("error: list pods: "), "{run:?}");
+}
+
+#[test]
+fn an_interrupt_ends_a_recording_with_a_whole_file() {
+    let workspace = Server::start().workspace();
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_outrigger"))
+        .args(["record", "--live", "--context", "here", "--to", "r.jsonl"])
+        .current_dir(workspace.path("."))
+        .env("KUBECONFIG", "kubeconfig")
+        .spawn()
+        .unwrap();
+    let path = workspace.path("r.jsonl");
+    let is_begun = || std::fs::read_to_string(&path).is_ok_and(|text| text.contains("web-1"));
+    for _ in 0..100 {
+        if is_begun() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert!(is_begun(), "lines are written as things happen");
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.lines().last().unwrap().starts_with("{\"stopped\""), "{text}");
 }

@@ -22,6 +22,7 @@ mod recordings;
 mod schema;
 mod shell;
 mod simulate;
+mod suggest;
 mod support;
 mod top;
 mod until_stable;

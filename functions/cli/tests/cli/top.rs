@@ -211,3 +211,25 @@ status: {phase: Running}
     assert_eq!(wrong.status, 2, "{wrong:?}");
     assert!(wrong.err.contains("namespace, nodepool, label:KEY"), "{wrong:?}");
 }
+
+#[test]
+fn nodes_are_selected_and_columns_are_added_as_kubectl_has_it() {
+    let workspace = Workspace::with(&[("cluster.yaml", CLUSTER)]);
+    let all = workspace.run(&format!("{TOP} -o json")).json();
+    let count = |document: &serde_json::Value| document["nodes"].as_array().unwrap().len();
+    let none = workspace.run(&format!("{TOP} -l karpenter.sh/nodepool=none -o json")).json();
+    assert!(count(&all) > 0 && count(&none) == 0, "{none}");
+    let pool = workspace.run(&format!("{TOP} -l karpenter.sh/nodepool=default -o json")).json();
+    assert!((1..count(&all)).contains(&count(&pool)), "{pool}");
+
+    let labels = "topology.kubernetes.io/zone,example.com/team";
+    let text = workspace.run(&format!("{TOP} -L {labels} --resources cpu,ephemeral-storage")).out;
+    let header = text.lines().find(|line| line.contains("NODE ")).unwrap();
+    assert!(header.contains(" CPU ") && !header.contains(" MEMORY "), "{text}");
+    assert!(header.trim_end().ends_with("TEAM") && header.contains("EPHEMERAL-STORAGE"), "{text}");
+    let row = text.lines().find(|line| line.trim_start().starts_with("one ")).unwrap();
+    assert_eq!(row.matches("us-east-1a").count(), 2, "the zone, and the label's column: {text}");
+    let wrong = workspace.run(&format!("{TOP} -l a=b,"));
+    assert_eq!(wrong.status, 2, "{wrong:?}");
+    assert!(wrong.err.contains("is no expression such as KEY"), "{wrong:?}");
+}

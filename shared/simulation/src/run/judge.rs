@@ -172,7 +172,10 @@ fn waits(world: &World, prefix: &Text, because: &Text) -> Option<String> {
 /// How long pods waited, those included that wait still and could be hosted.
 pub(super) fn waiting(world: &World) -> Waiting {
     let mut waiting = world.waiting;
-    waiting.percentile_95 = percentile_95(&world.each_wait);
+    let mut sorted = world.each_wait.clone();
+    sorted.sort_unstable();
+    waiting.median = percentile(&sorted, 50);
+    waiting.percentile_95 = percentile(&sorted, 95);
     for pod in view::pods_pending(world) {
         if world.unschedulable.contains_key(&pod.key) {
             continue;
@@ -186,11 +189,9 @@ pub(super) fn waiting(world: &World) -> Waiting {
     waiting
 }
 
-/// What nineteen of twenty do not exceed: the least of the waits for which that is so.
-fn percentile_95(waits: &[SignedDuration]) -> SignedDuration {
-    let mut sorted = waits.to_vec();
-    sorted.sort_unstable();
-    let rank = (sorted.len() * 19).div_ceil(20);
+/// What so many percent of sorted waits do not exceed: the least of the waits for which that is so.
+fn percentile(sorted: &[SignedDuration], percent: usize) -> SignedDuration {
+    let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 

@@ -15,14 +15,17 @@ use std::collections::BTreeMap;
 
 use controllers::ports::FunctionName;
 use controllers::record::claim::{ClaimPhase, ClaimRecord};
+use domain::buffer::{PrewarmSchedule, PrewarmTarget};
 use domain::instance_type::CapacityType;
 use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim};
 use domain::node_pool::{ConsolidationPolicy, NeverOr, NodePool};
-use domain::pod::{DoNotDisrupt, Pod};
+use domain::pod::{DoNotDisrupt, ObjectKey, Pod};
 use domain::settings::Settings;
 use domain::{SignedDuration, Timestamp};
+use manifests::WorkloadObject;
 
+use crate::api::WorkloadId;
 use crate::ec2::{Ec2Behaviour, Faults};
 use crate::world::World;
 
@@ -35,6 +38,9 @@ const SETTLES_AFTER: SignedDuration = SignedDuration::from_mins(30);
 const SETTLES_IN_STEPS_OF: SignedDuration = SignedDuration::from_mins(5);
 /// Ages of pods and of claims at which disruption sees them differently.
 const COMES_OF_AGE: SignedDuration = SignedDuration::from_hours(1);
+/// How long before a window its capacity is wanted at most, where a schedule does not say it:
+/// longer than nodes take to start.
+const LEAD_MAX: SignedDuration = SignedDuration::from_mins(30);
 
 /// Numbers that move on with everything that runs depend on, and with all that they do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,6 +165,9 @@ fn next_difference(
             until = until.min(moment);
         }
     };
+    for schedule in world.api().list::<PrewarmSchedule>() {
+        at(next_of_schedule(world, schedule)?);
+    }
     for record in world.store.claims.iter() {
         let claim = &record.claim;
         if let (NeverOr::After(lifetime), Some(created)) = (claim.expire_after, claim.created) {
@@ -193,6 +202,30 @@ fn next_difference(
         }
     }
     Some(until)
+}
+
+/// When capacity may next be wanted by a schedule; `None` where that may be now, or where it scales
+/// a workload or waits for one to exist.
+fn next_of_schedule(world: &World, schedule: &PrewarmSchedule) -> Option<Timestamp> {
+    match &schedule.target {
+        PrewarmTarget::Workload { scale: true, .. } => return None,
+        PrewarmTarget::Workload { kind, name, .. } => {
+            let key = ObjectKey::new(schedule.key.namespace.clone(), name.clone());
+            world.api().get::<WorkloadObject>(&WorkloadId { kind: *kind, key })?;
+        }
+        PrewarmTarget::Template(_) => {}
+    }
+    let lead = schedule.lead_time.unwrap_or_default().max(LEAD_MAX);
+    let mut next = Timestamp::MAX;
+    for trigger in &schedule.triggers {
+        if trigger.is_due(world.now(), lead) {
+            return None;
+        }
+        if let Some(opens) = trigger.start.next_after(world.now(), &trigger.timezone) {
+            next = next.min(opens - lead);
+        }
+    }
+    Some(next)
 }
 
 /// Moments at which disruption may propose something that it did not before; `None` where that is
@@ -253,7 +286,6 @@ fn is_settled(world: &World, settings: &Settings) -> bool {
         && world.api().list::<Pod>().all(|pod| !pod.is_terminating())
         && world.api().list::<domain::buffer::CapacityBuffer>().next().is_none()
         && world.api().list::<domain::buffer::ScaledObject>().next().is_none()
-        && world.api().list::<domain::buffer::PrewarmSchedule>().next().is_none()
 }
 
 /// When a pod last came to a claim's node or went, or since when the node is ready.

@@ -130,7 +130,7 @@ impl World {
 }
 
 /// The command line, built beside the rig.
-fn command_line() -> Result<PathBuf> {
+pub(super) fn command_line() -> Result<PathBuf> {
     let own = std::env::current_exe()?.with_file_name("outrigger");
     ensure!(own.exists(), "{} is not built: tests/end-to-end/run builds it", own.display());
     Ok(own)
