@@ -2,8 +2,8 @@
 //! Logs turns into metrics without any API call
 //! ("Specification: Embedded metric format" in the CloudWatch user guide).
 //!
-//! Every metric has the cluster's name as a dimension beside its labels. CloudWatch charges each metric
-//! by the hours in which it has a figure, so by default only what alarms and the first look need is
+//! Every metric has the cluster's name as a dimension beside its labels. CloudWatch charges each by
+//! the hours in which it has a figure, so by default only what alarms and the first look need is
 //! made a metric, most of it only while it is not zero. What is none still stands in the line, for
 //! Logs Insights.
 

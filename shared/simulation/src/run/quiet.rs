@@ -32,8 +32,8 @@ use crate::world::World;
 /// For how long pods that came or went are news for disruption, once their node is consolidatable:
 /// its `NEWS_TTL`, rounded up.
 const NEWS_TTL: SignedDuration = SignedDuration::from_secs(95);
-/// For how long disruption takes a change of a node's pods for one that may be undone, and the steps
-/// in which it counts that.
+/// For how long disruption takes a change of a node's pods for one that may be undone, and the
+/// steps in which it counts that.
 const SETTLES_AFTER: SignedDuration = SignedDuration::from_mins(30);
 const SETTLES_IN_STEPS_OF: SignedDuration = SignedDuration::from_mins(5);
 /// Ages of pods and of claims at which disruption sees them differently.
