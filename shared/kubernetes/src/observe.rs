@@ -80,6 +80,8 @@ enum Break {
     Expired,
     /// The stream ended; it is resumed.
     Ended,
+    /// It told something that cannot be read, and would again: a list tells what there is.
+    Unreadable(PortError),
     /// A call failed.
     Failed(PortError),
 }
@@ -103,7 +105,6 @@ async fn follow(connection: &Connection, kind: &'static Kind, sink: UnboundedSen
                     if !tell(Observed::Listed(objects)) {
                         return;
                     }
-                    pause = pauses();
                     position = Some((version, resource_version));
                 }
                 Ok(None) => {
@@ -128,6 +129,12 @@ async fn follow(connection: &Connection, kind: &'static Kind, sink: UnboundedSen
             Break::Unheard => return,
             Break::Expired => position = None,
             Break::Ended => pause = pauses(),
+            Break::Unreadable(why) => {
+                if !tell(Observed::Failed(why)) {
+                    return;
+                }
+                position = None;
+            }
             Break::Failed(why) => {
                 if !tell(Observed::Failed(why)) {
                     return;
@@ -169,6 +176,10 @@ async fn watch(
             Some(Ok(RawEvent::Applied(object))) => (object, false),
             Some(Ok(RawEvent::Deleted(object))) => (object, true),
             Some(Err(failure)) if failure.is_expired() => return Break::Expired,
+            Some(Err(failure)) if !failure.is_retryable() => {
+                let call = Call::new(Verb::Watch, kind.resource(), kind.path(version));
+                return Break::Unreadable(failure.into_port_error(&call));
+            }
             // Where the connection broke off, the events since are asked for again.
             None | Some(Err(_)) => return Break::Ended,
         };

@@ -77,8 +77,11 @@ fn objects(path: &str) -> Option<Vec<Value>> {
 }
 
 /// What a watch tells: a pod is bound, as is said twice, and another one comes; then the watch has
-/// expired. Other watches end at once.
+/// expired. That of nodes tells what nobody can read. Other watches end at once.
 fn events(path: &str) -> String {
+    if path.ends_with("/nodes") {
+        return "not an event\n".to_owned();
+    }
     if !path.ends_with("/pods") {
         return String::new();
     }
@@ -355,6 +358,17 @@ fn a_cluster_is_recorded_and_what_it_repeats_is_recorded_once() {
     assert_eq!(again.status, 2, "a recording that is there stays: {again:?}");
     let replay = workspace.run("simulate --from r.jsonl --catalog catalog.yaml -o json");
     assert_eq!(replay.status, 0, "{replay:?}");
+}
+
+#[test]
+fn an_event_that_cannot_be_read_is_said_once_and_its_kind_is_listed_anew() {
+    let server = Server::start();
+    let run = server.workspace().run("record --live --context here --for 3s --to r.jsonl");
+    assert_eq!(run.status, 0, "{run:?}");
+    assert_eq!(run.err.matches("not an event").count(), 1, "{run:?}");
+    let asked = server.asked.lock().unwrap().clone();
+    let lists = asked.iter().filter(|own| own.contains("/nodes?limit")).count();
+    assert!(lists >= 2, "{asked:?}");
 }
 
 #[test]

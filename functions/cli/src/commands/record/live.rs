@@ -125,13 +125,14 @@ async fn all_listed(heard: &mut UnboundedReceiver<Observation>) -> Result<Listed
         let Some(Observation { kind, what }) = heard.recv().await else { break };
         match what {
             Observed::Listed(objects) => {
+                // A later list says it all.
+                listed.changes.retain(|own| own.kind != kind);
                 listed.objects.insert(kind, objects);
                 missing.remove(kind);
             }
-            // What is listed already changes while other kinds are listed.
-            Observed::Applied(_) | Observed::Gone(_) => {
-                listed.changes.push(Observation { kind, what });
-            }
+            // What is listed already changes, or cannot be watched, while other kinds are listed.
+            _ if !missing.contains(kind) => listed.changes.push(Observation { kind, what }),
+            Observed::Applied(_) | Observed::Gone(_) => {}
             Observed::Failed(why) if NEEDED.contains(&kind) => {
                 return Err(CommandError::Remote(why));
             }
