@@ -179,7 +179,11 @@ impl Workspace {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        // Whoever refuses its arguments does not read, and may be gone by now.
+        match child.stdin.take().unwrap().write_all(input.as_bytes()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => panic!("{error}"),
+            _ => {}
+        }
         let output = child.wait_with_output().unwrap();
         Run {
             status: output.status.code().unwrap(),
