@@ -5,6 +5,7 @@ use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 use domain::pod::PodKey;
 use domain::{SignedDuration, Text, Timestamp};
+pub use recording::document::HowEnded;
 
 /// The lives of nodes and pods, and figures of the cluster over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,19 +91,6 @@ pub struct PodLife {
     pub ended: Option<(Timestamp, HowEnded)>,
     /// Why nothing could host it, as an event said last.
     pub unschedulable: Option<Text>,
-}
-
-/// How a pod went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HowEnded {
-    /// Its owner or a user deleted it.
-    Deleted,
-    /// It was evicted, so that its node could go.
-    Evicted,
-    /// Its instance was gone.
-    Lost,
-    /// It ran to its end.
-    Completed,
 }
 
 /// The cluster from a moment on.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::label;
 use domain::node::Node;
-use domain::pod::{ObjectKey, Pod};
+use domain::pod::{ObjectKey, Pod, PodPhase};
 use domain::resource::{CPU, MEMORY, Resources};
 use domain::{SignedDuration, Text, Timestamp};
 
@@ -261,15 +261,17 @@ impl Historian {
         if let Some((uid, index)) = self.live.get(key).cloned()
             && pod.is_none_or(|pod| pod.uid != uid || pod.is_terminal())
         {
-            let is_over = pod.is_some_and(|pod| pod.uid == uid);
+            let ended = pod.filter(|pod| pod.uid == uid).map(|pod| pod.phase);
             let how = if self.lost.remove(key) {
                 HowEnded::Lost
             } else if self.evicted.remove(key) {
                 HowEnded::Evicted
-            } else if is_over {
-                HowEnded::Completed
             } else {
-                HowEnded::Deleted
+                match ended {
+                    Some(PodPhase::Failed) => HowEnded::Failed,
+                    Some(_) => HowEnded::Succeeded,
+                    None => HowEnded::Deleted,
+                }
             };
             self.history.pods[index].ended = Some((now, how));
             self.is_other_demand |= self.pending.remove(&index) | self.bound.remove(&index);

@@ -213,7 +213,8 @@ fn how_it_ended(how: HowEnded) -> &'static str {
         HowEnded::Deleted => "deleted",
         HowEnded::Evicted => "evicted",
         HowEnded::Lost => "lost with its instance",
-        HowEnded::Completed => "ran to its end",
+        HowEnded::Succeeded => "ran to its end",
+        HowEnded::Failed => "failed",
     }
 }
 
