@@ -274,6 +274,14 @@ mod tests {
     }
 
     #[test]
+    fn a_look_that_finds_no_pod_is_no_run() {
+        let telemetry = telemetry();
+        assert!(!telemetry.has_run());
+        telemetry.record_run(Ok(RunOutcome::Ran(())), |()| ());
+        assert!(telemetry.has_run());
+    }
+
+    #[test]
     fn a_denied_call_fails_the_invocation_though_the_run_took_place() {
         let telemetry = telemetry();
         telemetry.record_run(Ok(RunOutcome::Ran(())), |()| {
