@@ -31,7 +31,7 @@ PROVISIONING, LIFECYCLE, DISRUPTION = (0.48, 0.87, 8.0), (0.52, 0.68, 2.0), (0.4
 STAYS = 57.0
 # Of a tick's calls to DynamoDB, all functions together.
 WRITES, READS = 8, 14
-# Reads that one claim takes: 2.65 KB of the table, in eventually consistent units of 4 KB, twice.
+# Strongly consistent reads that one claim takes: 2.65 KB of the table, in units of 4 KB.
 READS_A_CLAIM = 2 / 3
 LOOKS, LOOK_SECONDS = 11, 0.026
 # A message is sent, received and deleted.
@@ -39,7 +39,7 @@ MESSAGE = 3 * SQS_REQUEST
 # Lambda polls a queue with five pollers, each waiting for 20 s.
 POLLS = 5 * 3
 CATALOG = 0.06
-# What a run of disruption between two ticks does in DynamoDB.
+# What a run of disruption between two ticks does in DynamoDB: assumed of its seven calls.
 LOOK_WRITES, LOOK_READS = 2, 5
 
 
