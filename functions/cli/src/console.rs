@@ -41,14 +41,22 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
 
 /// `error: WHAT: CAUSE: …` on standard error.
 pub(crate) fn error(error: &dyn Error) {
+    print_message("error", ERROR, &in_full(error));
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn in_full(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
+        let more = error.to_string();
+        // Some errors say what their cause says.
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
         cause = error.source();
     }
-    print_message("error", ERROR, &text);
+    text
 }
 
 /// `error: WHAT` on standard error.

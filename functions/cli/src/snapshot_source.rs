@@ -16,8 +16,6 @@ mod source;
 
 pub(crate) use adoption::adopt;
 pub(crate) use error::SnapshotError;
-#[cfg(feature = "live")]
-pub(crate) use fetched::in_full;
 pub(crate) use files::{of_objects, print_problems};
 pub(crate) use instance_types::{Chosen, catalog_file, check_region, embedded};
 pub(crate) use node_classes::{add_missing_node_classes, node_classes};

@@ -1,7 +1,6 @@
 //! The catalogue of a region with the prices of today, fetched with the user's own credentials of
 //! AWS.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use aws::budget::Unmetered;
@@ -12,7 +11,7 @@ use controllers::ports::PortError;
 use domain::{SignedDuration, Timestamp};
 
 use super::catalog_cache::CatalogCache;
-use crate::console::Progress;
+use crate::console::{self, Progress};
 
 /// How old a cached catalogue may be: spot prices change within the hour.
 pub(super) const MAX_AGE: SignedDuration = SignedDuration::from_hours(1);
@@ -89,31 +88,20 @@ async fn fetch_anew(
     let mut warnings: Vec<String> = stale
         .iter()
         .map(|error| {
-            format!("some prices of {} are not of today: {}", before.region, in_full(error))
+            format!(
+                "some prices of {} are not of today: {}",
+                before.region,
+                console::in_full(error)
+            )
         })
         .collect();
     // What is not whole is asked for again next time.
     if let (Some(cache), true) = (cache, stale.is_empty())
         && let Err(error) = catalogue.save(cache).await
     {
-        warnings.push(format!("the catalogue cannot be cached: {}", in_full(&error)));
+        warnings.push(format!("the catalogue cannot be cached: {}", console::in_full(&error)));
     }
     Ok(Fetched { catalogue, warnings })
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn in_full(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        // Some errors say what their cause says.
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use domain::snapshot::ClusterSnapshot;
 use kubernetes::{Connection, KubernetesCluster, ListMode, ListedCluster};
 
 use super::error::{LiveError, SnapshotError};
-use super::fetched::{self, Fetched, in_full};
+use super::fetched::{self, Fetched};
 use super::instance_types::{catalog_file, take_embedded, take_fetched, take_given};
 use super::region;
 use super::source::{LoadedSnapshot, SnapshotSource};
@@ -90,7 +90,7 @@ fn fetched_catalogue(
             warnings.push(format!(
                 "AWS does not say the prices of {region}, those of the embedded catalogue stand \
                  in: {}",
-                in_full(&error)
+                console::in_full(&error)
             ));
             None
         }

@@ -18,7 +18,6 @@ use tokio::time::{interval, sleep};
 
 use crate::args::recording::RecordArgs;
 use crate::commands::{CommandError, record};
-use crate::snapshot_source::in_full;
 use crate::status::Status;
 use crate::{clock, console};
 
@@ -139,7 +138,7 @@ async fn all_listed(heard: &mut UnboundedReceiver<Observation>) -> Result<Listed
             Observed::Failed(why) => {
                 console::warning(&format!(
                     "no {kind} is recorded until this changes: {}",
-                    in_full(&why)
+                    console::in_full(&why)
                 ));
                 missing.remove(kind);
             }
@@ -185,7 +184,7 @@ impl Log {
             Observed::Applied(object) => self.recorder.applied(now, kind, object),
             Observed::Gone(object) => self.recorder.gone(now, kind, &object),
             Observed::Failed(why) => {
-                self.warn(format!("{kind}: {}; it is tried again", in_full(&why)));
+                self.warn(format!("{kind}: {}; it is tried again", console::in_full(&why)));
             }
         }
         self.problems();

@@ -15,7 +15,7 @@ use domain::plan::Plan;
 use crate::args::TopArgs;
 use crate::commands::CommandError;
 use crate::commands::top::source;
-use crate::snapshot_source::{self, LoadedSnapshot, in_full};
+use crate::snapshot_source::{self, LoadedSnapshot};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::text::top_screen::{TopFrame, screen};
@@ -120,7 +120,7 @@ fn show(
             }
             // What was seen last stays, and says since when.
             Some(Err(error)) => {
-                frame.problem = Some(format!("as of {}: {}", frame.at, in_full(&error)));
+                frame.problem = Some(format!("as of {}: {}", frame.at, console::in_full(&error)));
                 draw(&mut state, &frame)?;
             }
         }
