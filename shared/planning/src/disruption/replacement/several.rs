@@ -29,9 +29,7 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
     if nodes.len() < 2 || (removal.has_spot(model) && !allows_spot) {
         return None;
     }
-    if cost_floor(model, removal.items) >= removal.before
-        || trials.dual_floor(removal.items) > removal.ceiling
-    {
+    if trials.dual_floor(removal.items) > removal.ceiling {
         return None;
     }
     let items = removal
@@ -58,13 +56,6 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
 fn is_near(model: &Model, memo: &Memo, nodes: &[NewNode], ceiling: UsdPerHour) -> bool {
     let price: UsdPerHour = nodes.iter().filter_map(|own| own.price(model, memo)).sum();
     i128::from(price.nanos()) * 100 < i128::from(ceiling.nanos()) * SKETCH_PERCENT_MAX
-}
-
-/// The least that the items cost: no new nodes can host them for less.
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "an estimate")]
-fn cost_floor(model: &Model, items: &[Item]) -> UsdPerHour {
-    let nanos: f64 = items.iter().map(|item| item.fit.value(model) * item.pods.len() as f64).sum();
-    UsdPerHour::from_nanos(nanos as i64)
 }
 
 /// The item, launched from its heaviest pools only and bought in one way.
