@@ -80,7 +80,7 @@ enum Break {
     Expired,
     /// The stream ended; it is resumed.
     Ended,
-    /// It told something that cannot be read, and would again: a list tells what there is.
+    /// An event cannot be read, and would come again: a list tells what there is.
     Unreadable(PortError),
     /// A call failed.
     Failed(PortError),
