@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use controllers::ports::PortError;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,6 +19,7 @@ use crate::call::{Call, Verb};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::kind::{ALWAYS_READ, Kind};
+use crate::usage::{ContainerUsage, usage};
 use crate::watch::{RawEvent, Watch, WatchRequest};
 
 /// Objects per page, as in kubectl.
@@ -32,6 +33,10 @@ const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How long a kind that is not installed is left alone.
 const NOT_INSTALLED: Duration = Duration::from_mins(5);
+/// How often what containers use is asked for: four times as long as the metrics server measures.
+const USAGE_EVERY: Duration = Duration::from_mins(1);
+/// The kind of which [`Observed::Used`] is.
+pub const POD_METRICS: &str = "PodMetrics";
 /// Kinds that say nothing that a recording needs.
 const LEFT_OUT: [&str; 1] = ["CSINode"];
 
@@ -53,6 +58,10 @@ pub enum Observed {
     Applied(Value),
     /// An object is gone; as it was last.
     Gone(Value),
+    /// What all containers use now.
+    Used(Vec<ContainerUsage>),
+    /// The cluster has nothing of the kind; it is asked again after a while.
+    NotInstalled,
     /// The API server does not answer, or refuses; it will be asked again.
     Failed(PortError),
 }
@@ -67,9 +76,25 @@ fn kinds() -> impl Iterator<Item = &'static Kind> {
 }
 
 /// Reports all that happens, until nobody listens any more. The first observation of each kind is
-/// a list, empty where the kind is not installed, or a failure.
+/// a list, empty where the kind is not installed, or a failure. What containers use is asked for
+/// every minute, where the cluster has the metrics API.
 pub async fn observe(connection: &Connection, sink: UnboundedSender<Observation>) {
-    join_all(kinds().map(|kind| follow(connection, kind, sink.clone()))).await;
+    let kinds = kinds().map(|kind| follow(connection, kind, sink.clone()));
+    join(join_all(kinds), ask_for_usage(connection, sink.clone())).await;
+}
+
+async fn ask_for_usage(connection: &Connection, sink: UnboundedSender<Observation>) {
+    loop {
+        let (what, pause) = match usage(connection).await {
+            Ok(Some(usage)) => (Observed::Used(usage), USAGE_EVERY),
+            Ok(None) => (Observed::NotInstalled, NOT_INSTALLED),
+            Err(why) => (Observed::Failed(why), USAGE_EVERY),
+        };
+        if sink.send(Observation { kind: POD_METRICS, what }).is_err() {
+            return;
+        }
+        sleep(pause).await;
+    }
 }
 
 /// Why following a kind paused.

@@ -177,8 +177,8 @@ pub enum HowEnded {
     Lost,
 }
 
-/// The most that a pod used at any moment since it was said last: where something measures it, such
-/// as the metrics API of Kubernetes.
+/// The most that a pod, or one container of it, used at any moment since it was said last: where
+/// something measures it, such as the metrics API of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -187,10 +187,16 @@ pub struct UsedFact {
     pub at: i64,
     /// Which pod.
     pub id: u64,
-    /// CPU of all its containers together, in millicores.
+    /// The container whose use it is; of all containers together when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// Whether that container is a sidecar: one of `initContainers` that goes on running.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sidecar: bool,
+    /// CPU, in millicores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_millis: Option<i64>,
-    /// Memory of all its containers together, in bytes.
+    /// Memory, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<i64>,
 }

@@ -17,9 +17,15 @@ pub mod openb;
 mod pseudonym;
 mod read;
 mod recorder;
+mod usage;
 mod value;
+mod workload;
 
 pub use pseudonym::{Pseudonyms, PseudonymsError};
 pub use read::{LineProblem, ReadRecording, RecordingError, read};
-pub use recorder::Recorder;
-pub use value::{ObjectChange, PodEnd, RecordedEnd, RecordedObject, RecordedPod, Recording};
+pub use recorder::{ContainerPeak, Recorder};
+pub use usage::Sample;
+pub use value::{
+    ContainerUse, ObjectChange, PodEnd, RecordedEnd, RecordedObject, RecordedPod, Recording,
+};
+pub use workload::WorkloadKey;

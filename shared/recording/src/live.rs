@@ -13,6 +13,7 @@ use crate::audit::deployment_of;
 use crate::document::{Header, HowEnded};
 use crate::pseudonym::Pseudonyms;
 use crate::recorder::{Recorder, stripped};
+use crate::usage::{Sample, Usage};
 
 /// Reasons of a pod's condition `DisruptionTarget`, and how the pod ended by them.
 ///
@@ -44,6 +45,8 @@ pub struct LiveRecorder {
     recorder: Recorder,
     start: Timestamp,
     known: BTreeMap<Identity, Known>,
+    /// What containers used, as far as it was written.
+    usage: Usage,
     /// Objects that could not be read, each once.
     unreadable: BTreeSet<String>,
     problems: Vec<String>,
@@ -56,6 +59,7 @@ impl LiveRecorder {
             recorder: Recorder::new(start, header, pseudonyms),
             start,
             known: BTreeMap::new(),
+            usage: Usage::default(),
             unreadable: BTreeSet::new(),
             problems: Vec::new(),
         }
@@ -92,7 +96,10 @@ impl LiveRecorder {
         let came = created.filter(|own| *own < self.start).unwrap_or(now);
         let mut written = String::new();
         match kind {
-            "Pod" => self.pod(now, &object),
+            "Pod" => {
+                let is_another = self.known.get(&identity).is_some_and(|known| known.uid != uid);
+                self.pod(now, &object, is_another);
+            }
             "NodeClaim" => {
                 if is_new && let Some(Object::NodeClaim(own)) = self.read(&object) {
                     self.recorder.claim(came, &own);
@@ -119,14 +126,21 @@ impl LiveRecorder {
         std::mem::take(&mut self.problems)
     }
 
-    /// Takes note of the most that a pod used since this was said last: CPU in millicores, memory
-    /// in bytes.
-    pub fn used(&mut self, now: Timestamp, key: &ObjectKey, cpu_millis: i64, memory_bytes: i64) {
-        self.recorder.used(now, key, cpu_millis, memory_bytes);
+    /// Takes note of what a container of a pod used at this moment. A line is written where that is
+    /// a tenth above what was written before, and when the pod ends.
+    pub fn used(&mut self, now: Timestamp, key: &ObjectKey, container: &str, sample: Sample) {
+        if self.recorder.records(key)
+            && let Some(most) = self.usage.noted(key, container, sample)
+        {
+            self.recorder.used(now, key, container, most);
+        }
     }
 
     /// Ends the recording.
     pub fn stop(&mut self, now: Timestamp) {
+        for key in self.usage.pods() {
+            self.measured(now, &key);
+        }
         self.recorder.stop(now.max(self.start + SignedDuration::from_secs(1)));
     }
 
@@ -143,6 +157,7 @@ impl LiveRecorder {
         match kind.as_str() {
             "Pod" => {
                 let key = ObjectKey::new(namespace.as_str(), name.as_str());
+                self.measured(now, &key);
                 self.recorder.pod_gone(now, &key, how);
             }
             "Node" => self.recorder.node_gone(now, name),
@@ -154,9 +169,22 @@ impl LiveRecorder {
         }
     }
 
-    fn pod(&mut self, now: Timestamp, object: &Value) {
+    /// Writes what of a pod's use is not written yet, and forgets it.
+    fn measured(&mut self, now: Timestamp, key: &ObjectKey) {
+        for (container, most) in self.usage.ended(key) {
+            self.recorder.used(now, key, &container, most);
+        }
+    }
+
+    fn pod(&mut self, now: Timestamp, object: &Value, is_another: bool) {
         let Some(Object::Pod(own)) = self.read(object) else { return };
         let pod: Pod = own.pod;
+        if is_another || !pod.is_active() {
+            self.measured(now, &pod.key);
+        }
+        if pod.is_active() {
+            self.usage.sidecars(&pod.key, object);
+        }
         let workload: Option<Text> = deployment_of(&pod);
         let workload = workload.as_deref().map(|name| (WorkloadKind::Deployment, name));
         self.recorder.pod(now, &pod, workload, how(object));

@@ -12,7 +12,9 @@ use manifests::{Object, Origin, Reader};
 use serde_json::json;
 
 use crate::document::{API_VERSION, Fact, Header, HowEnded, KIND, PodFact, SpecFact, UsedFact};
-use crate::value::{ObjectChange, PodEnd, RecordedEnd, RecordedObject, RecordedPod, Recording};
+use crate::value::{
+    ContainerUse, ObjectChange, PodEnd, RecordedEnd, RecordedObject, RecordedPod, Recording,
+};
 
 /// Why a text is no recording.
 #[derive(Debug, thiserror::Error)]
@@ -208,7 +210,21 @@ impl Reading {
                 most.set(&name.into(), amount);
             }
         }
-        pod.used.raise_to(&most);
+        let Some(name) = &own.container else {
+            pod.used.raise_to(&most);
+            return;
+        };
+        let container = pod
+            .containers
+            .entry(name.as_str().into())
+            .or_insert_with(|| ContainerUse { used: Resources::new(), is_sidecar: own.sidecar });
+        container.used.raise_to(&most);
+        // Containers may have used their most at different moments: together they used no more.
+        let mut together = Resources::new();
+        for own in pod.containers.values() {
+            together.add(&own.used);
+        }
+        pod.used.raise_to(&together);
     }
 
     fn pod_of(&mut self, line: usize, id: u64) -> Option<&mut RecordedPod> {
@@ -305,6 +321,7 @@ impl Reading {
             bound: None,
             end: None,
             used: Resources::default(),
+            containers: BTreeMap::new(),
         });
     }
 }

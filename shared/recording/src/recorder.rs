@@ -40,6 +40,17 @@ struct Life {
     is_bound: bool,
 }
 
+/// The most that a container used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContainerPeak {
+    /// CPU, in millicores.
+    pub cpu_millis: i64,
+    /// Memory, in bytes.
+    pub memory_bytes: i64,
+    /// Whether it is one of the pod's `initContainers` that goes on running.
+    pub is_sidecar: bool,
+}
+
 /// Writes the lines of one recording. It keeps what it needs to recognise pods, and no line that
 /// was taken.
 #[derive(Debug)]
@@ -159,12 +170,22 @@ impl Recorder {
         self.ended(now, key, how, None);
     }
 
-    /// Takes note of the most that a pod used since this was said last: CPU in millicores, memory
-    /// in bytes.
-    pub fn used(&mut self, now: Timestamp, key: &ObjectKey, cpu_millis: i64, memory_bytes: i64) {
+    /// Whether a pod is being recorded: it was created, and has not ended.
+    pub fn records(&self, key: &ObjectKey) -> bool {
+        self.lives.contains_key(key)
+    }
+
+    /// Takes note of the most that a container of a pod used since this was said last.
+    pub fn used(&mut self, now: Timestamp, key: &ObjectKey, container: &str, most: ContainerPeak) {
         let Some(life) = self.lives.get(key) else { return };
-        let (cpu_millis, memory_bytes) = (Some(cpu_millis), Some(memory_bytes));
-        let fact = UsedFact { at: self.millis(now), id: life.id, cpu_millis, memory_bytes };
+        let fact = UsedFact {
+            at: self.millis(now),
+            id: life.id,
+            container: Some(self.name(container)),
+            sidecar: most.is_sidecar,
+            cpu_millis: Some(most.cpu_millis),
+            memory_bytes: Some(most.memory_bytes),
+        };
         self.line(&Fact::Used(fact));
     }
 

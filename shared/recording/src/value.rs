@@ -1,5 +1,7 @@
 //! A recording that was read.
 
+use std::collections::BTreeMap;
+
 use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::workload::WorkloadKind;
@@ -49,6 +51,17 @@ pub struct RecordedPod {
     pub end: Option<RecordedEnd>,
     /// The most that it used of `cpu` and `memory`, as far as that was recorded.
     pub used: Resources,
+    /// What each of its containers used, by name, where containers were measured.
+    pub containers: BTreeMap<Text, ContainerUse>,
+}
+
+/// What a container of a recorded pod used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerUse {
+    /// The most that it used of `cpu` and `memory`.
+    pub used: Resources,
+    /// Whether it is one of the pod's `initContainers` that goes on running.
+    pub is_sidecar: bool,
 }
 
 /// How a recorded pod ended.

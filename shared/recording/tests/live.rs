@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot be written or read ends the test")]
 
+use domain::pod::ObjectKey;
+use domain::resource::{CPU, MEMORY};
 use domain::{SignedDuration, Timestamp};
 use recording::document::Header;
 use recording::live::{LiveRecorder, region_of};
-use recording::{PodEnd, Recording};
+use recording::{PodEnd, Recording, Sample};
 use serde_json::{Value, json};
 
 fn at(seconds: i64) -> Timestamp {
@@ -220,4 +222,28 @@ fn a_pod_takes_a_few_hundred_bytes() {
     live.stop(at(100_000));
     let bytes = live.take().unwrap().len() / PODS;
     assert!((150..300).contains(&bytes), "{bytes} bytes a pod");
+}
+
+#[test]
+fn what_containers_used_takes_a_line_where_it_grew_by_a_tenth_and_one_at_the_end() {
+    let mut live = live();
+    let mut own = pod("web-1", "a", 1);
+    own["spec"]["initContainers"] = json!([{"name": "proxy", "restartPolicy": "Always"}]);
+    live.applied(at(1), "Pod", own.clone());
+    let key = ObjectKey::new("shop", "web-1");
+    for (second, cpu_millis) in [(60, 200), (120, 205), (180, 90), (240, 300), (300, 310)] {
+        live.used(at(second), &key, "web", Sample { cpu_millis, memory_bytes: 64 << 20 });
+    }
+    live.used(at(300), &key, "proxy", Sample { cpu_millis: 5, memory_bytes: 8 << 20 });
+    let daemon = ObjectKey::new("kube-system", "kube-proxy-x");
+    live.used(at(300), &daemon, "kube-proxy", Sample { cpu_millis: 9, memory_bytes: 1 });
+    live.gone(at(400), "Pod", &own);
+    let (lines, recording) = read(live, 500);
+    assert_eq!(lines.lines().filter(|line| line.starts_with("{\"used\"")).count(), 4, "{lines}");
+    let [pod] = recording.pods.as_slice() else { panic!("{lines}") };
+    assert_eq!((pod.used.get(CPU), pod.used.get(MEMORY)), (315, 72 << 20), "{lines}");
+    let containers: Vec<_> = pod.containers.iter().collect();
+    let [(proxy, of_proxy), (web, of_web)] = containers.as_slice() else { panic!("{lines}") };
+    assert_eq!((&***proxy, of_proxy.is_sidecar), ("proxy", true));
+    assert_eq!((&***web, of_web.is_sidecar, of_web.used.get(CPU)), ("web", false, 310));
 }

@@ -31,6 +31,6 @@ pub struct Candidate {
     pub what: String,
     /// What in the recording speaks for it, in a sentence.
     pub why: String,
-    /// The objects that it creates or changes, whole.
+    /// The objects that it creates or changes, whole; of a workload only what changes.
     pub manifests: Vec<Value>,
 }

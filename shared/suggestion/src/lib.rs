@@ -14,9 +14,9 @@ mod requests;
 
 pub use budget::budgets;
 pub use candidate::{Candidate, CandidateKind};
-pub use load::{WorkloadKey, levels};
+pub use load::levels;
 pub use manifest::Manifests;
 pub use node_pool::{NodePoolUse, node_pools};
 pub use peak::{Peak, PeakTerms, peaks};
 pub use prewarm::schedules;
-pub use requests::{UnusedRequests, measured_pods, unused_requests, with_requests};
+pub use requests::{UnusedRequests, measured_pods, unused_requests};

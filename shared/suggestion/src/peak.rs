@@ -8,7 +8,9 @@ use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
 use recording::Recording;
 
-use crate::load::{WorkloadKey, levels};
+use recording::WorkloadKey;
+
+use crate::load::levels;
 
 /// Replicas that come without a pause so long belong to one rise, in minutes.
 const PAUSE_MAX: usize = 10;

@@ -6,8 +6,8 @@ use domain::Text;
 use serde_json::{Value, json};
 
 use crate::candidate::{Candidate, CandidateKind};
-use crate::load::WorkloadKey;
 use crate::peak::Peak;
+use recording::WorkloadKey;
 
 /// Peaks that begin within so many minutes are one candidate.
 const TOGETHER_MAX: u16 = 15;

@@ -10,7 +10,8 @@ use jiff::tz::TimeZone;
 use recording::Recording;
 use serde_json::json;
 use suggestion::{
-    Manifests, Peak, PeakTerms, budgets, measured_pods, peaks, schedules, unused_requests,
+    Manifests, Peak, PeakTerms, UnusedRequests, budgets, measured_pods, peaks, schedules,
+    unused_requests,
 };
 
 const MINUTE: i64 = 60_000;
@@ -73,6 +74,17 @@ impl Load {
         writeln!(
             self.lines,
             "{{\"used\":{{\"at\":{MINUTE},\"id\":{id},\"cpuMillis\":{cpu},\"memoryBytes\":{memory}}}}}"
+        )
+        .unwrap();
+        self
+    }
+
+    fn used_by(mut self, id: usize, container: &str, sidecar: bool, cpu: i64) -> Self {
+        writeln!(
+            self.lines,
+            "{{\"used\":{{\"at\":{MINUTE},\"id\":{id},\"container\":\"{container}\",\"sidecar\":{sidecar},\
+             \"cpuMillis\":{cpu},\"memoryBytes\":{}}}}}",
+            900 << 20
         )
         .unwrap();
         self
@@ -223,4 +235,39 @@ fn requests_that_no_pod_used_are_found_where_usage_is_recorded() {
     assert_eq!(unused_requests(&measured(950)), [], "one of them uses it");
     let most = Load::of(1).used(1, 100, 1).used(2, 100, 1).recording();
     assert_eq!(unused_requests(&most), [], "the third may use all of it");
+}
+
+#[test]
+fn where_containers_were_measured_each_gets_requests_of_its_own() {
+    let measured = |third: &str| {
+        (1..=3).fold(Load::of(1), |load, id| {
+            let app = if id == 3 { third } else { "app" };
+            load.used_by(id, app, false, 50 + 10 * i64::try_from(id).unwrap())
+                .used_by(id, "proxy", true, 5)
+        })
+    };
+    let found = unused_requests(&measured("app").recording());
+    let [own] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(own.enough.get(CPU), 100 + 10, "each with headroom, in whole steps");
+    assert_eq!(own.changed().find(MEMORY), None, "of memory they use what they request");
+    assert_eq!(
+        own.manifest().unwrap(),
+        json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"namespace": "shop", "name": "web"},
+            "spec": {"template": {"spec": {
+                "initContainers": [{"name": "proxy", "resources": {"requests": {"cpu": "10m"}}}],
+                "containers": [{"name": "app", "resources": {"requests": {"cpu": "100m"}}}],
+            }}},
+        })
+    );
+    let changed = unused_requests(&measured("renamed").recording());
+    assert_eq!(
+        changed.first().and_then(UnusedRequests::manifest),
+        None,
+        "their template has changed"
+    );
+    let whole = Load::of(1).used(1, 100, 1).used(2, 100, 1).used(3, 100, 1).recording();
+    assert_eq!(unused_requests(&whole).first().and_then(UnusedRequests::manifest), None);
 }

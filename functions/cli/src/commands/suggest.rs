@@ -6,12 +6,10 @@ use std::path::Path;
 use domain::Text;
 use domain::schedule::time_zone;
 use manifests::{Object, Source};
-use recording::Recording;
+use recording::{Recording, WorkloadKey};
 use serde_json::{Value, json};
 use simulation::scenario::{CatalogChoice, Scenario};
-use suggestion::{
-    Candidate, CandidateKind, Manifests, NodePoolUse, PeakTerms, UnusedRequests, WorkloadKey,
-};
+use suggestion::{Candidate, CandidateKind, Manifests, NodePoolUse, PeakTerms, UnusedRequests};
 
 use crate::args::suggest::{SuggestArgs, SuggestFormat};
 use crate::commands::replay::{self, Loaded};
@@ -32,12 +30,12 @@ const BEFORE: &str = "before";
 
 /// Looks for settings that would have been better, replays them, and prints those that were.
 pub(crate) fn run(args: &SuggestArgs) -> Result<Status, CommandError> {
-    let Loaded { name, recording, mut has_problems } =
+    let Loaded { name, mut recording, mut has_problems } =
         replay::load(&args.recording).map_err(SimulateError::from)?;
     let zone = time_zone(&args.timezone)
         .map_err(|error| CommandError::Usage(format!("--timezone: {error}")))?;
     let given = input::sources(&args.files)?;
-    let (_, have_problems) = replay::objects_of(&given, &recording);
+    let (_, have_problems) = replay::objects_of(&given, &mut recording);
     has_problems |= have_problems;
     let replays = Replays::new(&name, recording, given, args)?;
     let terms = PeakTerms { zone, days_min: usize::from(args.periods) };
@@ -105,16 +103,18 @@ impl<'a> Replays<'a> {
         changed: &[&Value],
         requests: Option<&UnusedRequests>,
     ) -> Result<(Text, Scenario), SimulateError> {
-        let recording = requests.map(|own| suggestion::with_requests(&self.recording, own));
-        let recording = recording.as_ref().unwrap_or(&self.recording);
+        let mut recording = self.recording.clone();
+        if let Some(own) = requests {
+            recording.request(&own.workload, &own.changed());
+        }
         let mut sources = self.given.clone();
         if !changed.is_empty() {
             let list = json!({"apiVersion": "v1", "kind": "List", "items": changed});
             sources.push(Source::new("suggestion", list.to_string()));
         }
-        let (read, _) = replay::read_over(&sources, recording);
+        let (read, _) = replay::read_over(&sources, &mut recording);
         let objects: Vec<Object> = read.objects.into_iter().map(|own| own.value).collect();
-        let mut scenario = Scenario::of_recording(&self.name, recording);
+        let mut scenario = Scenario::of_recording(&self.name, &recording);
         if let Some(catalog) = &self.catalog {
             scenario.catalog = catalog.clone();
         }
@@ -293,7 +293,7 @@ fn requests(own: &UnusedRequests) -> Candidate {
             own.pods,
             shown(&own.used)
         ),
-        manifests: Vec::new(),
+        manifests: own.manifest().into_iter().collect(),
     }
 }
 
@@ -361,8 +361,9 @@ fn together(
     before: &Series,
     suggested: &[Suggestion],
 ) -> Result<Option<Together>, SimulateError> {
-    // What pods request is no object that could stand beside others.
-    let objects: Vec<&Suggestion> = suggested.iter().filter(|own| own.requests.is_none()).collect();
+    // What pods request can stand beside others where it is known of their containers.
+    let objects: Vec<&Suggestion> =
+        suggested.iter().filter(|own| !own.candidate.manifests.is_empty()).collect();
     if objects.len() < 2 {
         return Ok(None);
     }

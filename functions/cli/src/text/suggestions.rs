@@ -88,9 +88,11 @@ fn one(
     } else {
         page.line(table(before, &own.after, page.canvas()));
     }
-    if own.requests.is_some() {
-        page.line("   a recording has the requests of all containers as one: set them in the");
+    if own.requests.is_some() && candidate.manifests.is_empty() {
+        page.line("   only whole pods were measured: set the requests of their containers in the");
         page.line("   workload's own manifest");
+    } else if own.requests.is_some() {
+        page.line("   nothing but requests, for `kubectl apply --server-side --force-conflicts`:");
     }
     for (index, (manifest, was)) in candidate.manifests.iter().zip(&own.was).enumerate() {
         if index > 0 {
@@ -216,7 +218,7 @@ fn together(page: &mut Page, all: &Together, own: &Suggestions) {
     let left_out: Vec<&str> = own
         .suggested
         .iter()
-        .filter(|own| own.requests.is_none() && !all.ids.contains(&own.candidate.id))
+        .filter(|own| !own.candidate.manifests.is_empty() && !all.ids.contains(&own.candidate.id))
         .map(|own| &*own.candidate.id)
         .collect();
     if !left_out.is_empty() {

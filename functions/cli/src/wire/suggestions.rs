@@ -60,8 +60,8 @@ struct SuggestionDocument {
     what: String,
     /// What in the recording speaks for it, for people.
     why: String,
-    /// The objects that it creates or changes, whole; none where it changes what pods request, as a
-    /// recording has the requests of all containers as one.
+    /// The objects that it creates or changes, whole; of a workload the requests of its containers
+    /// alone, as server-side apply takes them, and none where only whole pods were measured.
     manifests: Vec<Value>,
     /// NodePools that it leaves as they are: a replay that is given one NodePool is given all.
     unchanged: Vec<Value>,

@@ -66,6 +66,13 @@ fn objects(path: &str) -> Option<Vec<Value>> {
         "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready",
             "lastTransitionTime": "2026-01-01T10:00:00Z"}]},
     });
+    if path.starts_with("/apis/metrics.k8s.io/") {
+        return Some(vec![json!({
+            "metadata": {"name": "web-0", "namespace": "default"},
+            "timestamp": "2026-01-01T12:00:00Z", "window": "15s",
+            "containers": [{"name": "web", "usage": {"cpu": "12345678n", "memory": "1024Ki"}}],
+        })]);
+    }
     Some(match path.rsplit('/').next()? {
         "nodes" => vec![node("one", "us-east-1a")],
         "pods" => vec![pod("web-0", Some("one"), "500m"), pod("web-1", None, "6")],
@@ -346,6 +353,10 @@ fn a_cluster_is_recorded_and_what_it_repeats_is_recorded_once() {
     let bound: Vec<&Value> = facts.iter().filter_map(|own| own.get("bound")).collect();
     assert_eq!(bound.len(), 2, "{text}");
     assert_eq!((of("node"), of("stopped")), (1, 1), "{text}");
+    let used: Vec<&Value> = facts.iter().filter_map(|own| own.get("used")).collect();
+    let [used] = used.as_slice() else { panic!("{text}") };
+    assert_eq!((&used["container"], &used["cpuMillis"]), (&json!("web"), &json!(13)), "{text}");
+    assert_eq!(used["memoryBytes"], 1 << 20, "{text}");
     let kinds: Vec<&Value> =
         facts.iter().filter_map(|own| own.pointer("/object/object/kind")).collect();
     assert_eq!(kinds, ["EC2NodeClass", "NodePool"], "{text}");

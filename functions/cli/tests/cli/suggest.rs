@@ -96,6 +96,29 @@ fn recording(peaks: i64) -> String {
     lines
 }
 
+/// Four pods of a Deployment for four hours, of which none uses a quarter of what it requests.
+fn with_usage() -> String {
+    let hour = 3_600_000;
+    let mut lines = HEADER.to_owned();
+    for id in 1..=4 {
+        let facts = [
+            format!(
+                "{{\"pod\":{{\"at\":{id},\"id\":{id},\"name\":\"web-{id}\",\"spec\":1,\"owner\":\"ReplicaSet/web-5d9\",\
+                 \"workload\":\"Deployment/web\"}}}}"
+            ),
+            format!("{{\"bound\":{{\"at\":60000,\"id\":{id},\"node\":\"n1\"}}}}"),
+            format!(
+                "{{\"used\":{{\"at\":90000,\"id\":{id},\"container\":\"main\",\"cpuMillis\":200,\"memoryBytes\":0}}}}"
+            ),
+        ];
+        for fact in facts {
+            writeln!(lines, "{fact}").unwrap();
+        }
+    }
+    writeln!(lines, "{{\"stopped\":{{\"at\":{}}}}}", 4 * hour).unwrap();
+    lines
+}
+
 const WITH: &str = "--catalog catalog.yaml --seeds 2";
 
 fn ids(document: &Value) -> Vec<&str> {
@@ -175,4 +198,41 @@ fn what_cannot_be_replayed_or_told_is_an_error() {
     let zone = workspace.run("suggest r.jsonl -f pool.yaml --timezone Mars/Base");
     assert_eq!(zone.status, 2, "{zone:?}");
     assert!(zone.err.contains("--timezone"), "{zone:?}");
+}
+
+#[test]
+fn requests_that_containers_never_used_get_a_manifest_whose_replay_is_what_was_shown() {
+    let text = with_usage();
+    let workspace = Workspace::with(&[("r.jsonl", &text), ("pool.yaml", POOL)]);
+    let document = workspace.run(&format!("suggest r.jsonl -f pool.yaml {WITH} -o json")).json();
+    assert_eq!(ids(&document), ["requests-default/web"], "{document}");
+    let own = &document["suggestions"][0];
+    let containers = &own["manifests"][0]["spec"]["template"]["spec"]["containers"];
+    assert_eq!(containers[0]["resources"]["requests"]["cpu"], "230m", "{own}");
+    assert!(own["change"]["costUsd"]["mean"].as_f64().unwrap() < 0.0, "{own}");
+
+    let yaml = workspace.run(&format!("suggest r.jsonl -f pool.yaml {WITH} -o yaml")).out;
+    std::fs::write(workspace.path("suggested.yaml"), &yaml).unwrap();
+    let line = format!("simulate --from r.jsonl -f pool.yaml suggested.yaml {WITH} -o json");
+    let replayed = workspace.run(&line);
+    assert_eq!((replayed.status, &*replayed.err), (0, ""), "{replayed:?}");
+    assert_eq!(replayed.json()["variants"][0]["costUsd"], own["after"]["costUsd"]);
+
+    let unknown = yaml.replace("name: web\n", "name: other\n");
+    std::fs::write(workspace.path("other.yaml"), unknown).unwrap();
+    let run =
+        workspace.run("simulate --from r.jsonl -f pool.yaml other.yaml --catalog catalog.yaml");
+    assert!(run.err.contains("Deployment default/other changes nothing"), "{run:?}");
+}
+
+#[test]
+fn a_node_pool_whose_limits_keep_pods_waiting_may_launch_more() {
+    let limited = POOL.replacen("spec:\n", "spec:\n  limits: {cpu: '4'}\n", 1);
+    let files = [("r.jsonl", &*recording(1)), ("pool.yaml", &*limited)];
+    let workspace = Workspace::with(&files);
+    let document = workspace.run(&format!("suggest r.jsonl -f pool.yaml {WITH} -o json")).json();
+    assert_eq!(ids(&document), ["nodepool-default-limits"], "{document}");
+    let own = &document["suggestions"][0];
+    assert_eq!(own["manifests"][0]["spec"]["limits"]["cpu"], "8", "{own}");
+    assert!(own["change"]["totalWaitSeconds"]["mean"].as_f64().unwrap() < 0.0, "{own}");
 }

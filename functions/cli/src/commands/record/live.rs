@@ -9,7 +9,9 @@ use std::pin::pin;
 use std::time::Duration;
 
 use domain::Timestamp;
-use kubernetes::{Connection, Observation, Observed, observe, observed_kinds};
+use domain::pod::ObjectKey;
+use kubernetes::{Connection, ContainerUsage, Observation, Observed, observe, observed_kinds};
+use recording::Sample;
 use recording::document::Header;
 use recording::live::{LiveRecorder, region_of};
 use serde_json::Value;
@@ -131,7 +133,10 @@ async fn all_listed(heard: &mut UnboundedReceiver<Observation>) -> Result<Listed
             }
             // What is listed already changes, or cannot be watched, while other kinds are listed.
             _ if !missing.contains(kind) => listed.changes.push(Observation { kind, what }),
-            Observed::Applied(_) | Observed::Gone(_) => {}
+            Observed::Applied(_)
+            | Observed::Gone(_)
+            | Observed::Used(_)
+            | Observed::NotInstalled => {}
             Observed::Failed(why) if NEEDED.contains(&kind) => {
                 return Err(CommandError::Remote(why));
             }
@@ -183,6 +188,17 @@ impl Log {
             Observed::Listed(objects) => self.recorder.listed(now, kind, objects),
             Observed::Applied(object) => self.recorder.applied(now, kind, object),
             Observed::Gone(object) => self.recorder.gone(now, kind, &object),
+            Observed::Used(containers) => {
+                for own in containers {
+                    let key = ObjectKey::new(own.namespace, own.pod);
+                    let ContainerUsage { cpu_millis, memory_bytes, .. } = own;
+                    let sample = Sample { cpu_millis, memory_bytes };
+                    self.recorder.used(now, &key, &own.container, sample);
+                }
+            }
+            Observed::NotInstalled => self.warn(format!(
+                "what pods use is not recorded: the cluster has no {kind} (metrics.k8s.io)"
+            )),
             Observed::Failed(why) => {
                 self.warn(format!("{kind}: {}; it is tried again", console::in_full(&why)));
             }
