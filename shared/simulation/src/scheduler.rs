@@ -73,7 +73,7 @@ pub(crate) fn cycle(api: &ApiServer, scoring: Scoring, is_tried: impl Fn(&Pod) -
         if pod.nominated.is_none()
             && let Some(message) = failures.known(&pod)
         {
-            cycle.unschedulable.push((pod.key, message));
+            cycle.unschedulable.push((pod.key.clone(), message));
             continue;
         }
         match place(&view, &pod, scoring) {
@@ -84,8 +84,8 @@ pub(crate) fn cycle(api: &ApiServer, scoring: Scoring, is_tried: impl Fn(&Pod) -
             }
             Err(message) => {
                 view.forget_nomination(&pod);
-                failures.learn(&pod, &message);
-                cycle.unschedulable.push((pod.key, message));
+                failures.learn(pod, &message);
+                cycle.unschedulable.push((pod.key.clone(), message));
             }
         }
     }
@@ -149,18 +149,18 @@ fn message(nodes: usize, reasons: &BTreeMap<Unfit, usize>) -> Text {
 /// What is known to fit nowhere. Binding other pods only takes room away, so a failure stays one
 /// for the rest of the cycle, except where pods attract or balance each other.
 #[derive(Default)]
-struct Failures {
-    shapes: Vec<(SchedulingPod, Text)>,
+struct Failures<'a> {
+    shapes: Vec<(SchedulingPod<'a>, Text)>,
 }
 
-impl Failures {
+impl<'a> Failures<'a> {
     fn known(&self, pod: &SchedulingPod) -> Option<Text> {
         self.shapes.iter().find(|(other, _)| other.has_shape_of(pod)).map(|(_, why)| why.clone())
     }
 
-    fn learn(&mut self, pod: &SchedulingPod, message: &Text) {
+    fn learn(&mut self, pod: SchedulingPod<'a>, message: &Text) {
         if pod.spec.volumes.is_empty() {
-            self.shapes.push((pod.clone(), message.clone()));
+            self.shapes.push((pod, message.clone()));
         }
     }
 
@@ -171,11 +171,11 @@ impl Failures {
     }
 }
 
-impl SchedulingPod {
-    fn has_shape_of(&self, other: &Self) -> bool {
+impl SchedulingPod<'_> {
+    fn has_shape_of(&self, other: &SchedulingPod<'_>) -> bool {
         self.key.namespace == other.key.namespace
-            && Arc::ptr_eq(&self.spec, &other.spec)
-            && Arc::ptr_eq(&self.labels, &other.labels)
+            && Arc::ptr_eq(self.spec, other.spec)
+            && Arc::ptr_eq(self.labels, other.labels)
     }
 }
 

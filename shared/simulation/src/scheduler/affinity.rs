@@ -29,7 +29,7 @@ fn domains_of<'a>(view: &'a ClusterView<'a>, term: &'a PodAffinityTerm) -> BTree
 }
 
 impl<'a> PodTerms<'a> {
-    pub(super) fn new(view: &'a ClusterView<'a>, pod: &'a SchedulingPod) -> Self {
+    pub(super) fn new(view: &'a ClusterView<'a>, pod: &'a SchedulingPod<'a>) -> Self {
         let located = |terms: &'a [PodAffinityTerm]| -> Vec<_> {
             terms.iter().map(|term| (&term.topology_key, domains_of(view, term))).collect()
         };

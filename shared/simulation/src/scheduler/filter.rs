@@ -13,7 +13,7 @@ use super::volume::VolumeTerms;
 /// The state of the filters for one pod, prepared once and applied to each node.
 pub(super) struct Checks<'a> {
     view: &'a ClusterView<'a>,
-    pod: &'a SchedulingPod,
+    pod: &'a SchedulingPod<'a>,
     volumes: &'a VolumeTerms,
     spread: HardSpread<'a>,
     terms: PodTerms<'a>,
@@ -22,7 +22,7 @@ pub(super) struct Checks<'a> {
 impl<'a> Checks<'a> {
     pub(super) fn new(
         view: &'a ClusterView<'a>,
-        pod: &'a SchedulingPod,
+        pod: &'a SchedulingPod<'a>,
         volumes: &'a VolumeTerms,
     ) -> Self {
         Self {

@@ -23,10 +23,10 @@ struct Counted<'a> {
 }
 
 /// The pod's constraints of one kind.
-pub(super) fn constraints(
-    pod: &SchedulingPod,
+pub(super) fn constraints<'a>(
+    pod: &SchedulingPod<'a>,
     kind: WhenUnsatisfiable,
-) -> Vec<&TopologySpreadConstraint> {
+) -> Vec<&'a TopologySpreadConstraint> {
     let is_of_kind = |own: &&TopologySpreadConstraint| own.when_unsatisfiable == kind;
     pod.spec.topology_spread.iter().filter(is_of_kind).collect()
 }
@@ -58,7 +58,7 @@ pub(super) fn matching(
 }
 
 impl<'a> HardSpread<'a> {
-    pub(super) fn new(view: &'a ClusterView<'a>, pod: &'a SchedulingPod) -> Self {
+    pub(super) fn new(view: &'a ClusterView<'a>, pod: &'a SchedulingPod<'a>) -> Self {
         let hard = constraints(pod, WhenUnsatisfiable::DoNotSchedule);
         // A node takes part only if it has every topology key.
         let nodes: Vec<&NodeView> = view

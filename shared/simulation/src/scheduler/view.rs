@@ -19,24 +19,24 @@ const CPU_AT_LEAST_COUNTED: i64 = 100;
 const MEMORY_AT_LEAST_COUNTED: i64 = 200 << 20;
 
 /// The fields of a pod that scheduling reads.
-#[derive(Clone, Debug)]
-pub(crate) struct SchedulingPod {
-    pub(crate) key: ObjectKey,
-    pub(crate) labels: Arc<Labels>,
-    pub(crate) spec: Arc<PodSpec>,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SchedulingPod<'a> {
+    pub(crate) key: &'a ObjectKey,
+    pub(crate) labels: &'a Arc<Labels>,
+    pub(crate) spec: &'a Arc<PodSpec>,
     pub(crate) is_terminating: bool,
     /// `status.nominatedNodeName`.
-    pub(crate) nominated: Option<Text>,
+    pub(crate) nominated: Option<&'a Text>,
 }
 
-impl SchedulingPod {
-    pub(crate) fn of(pod: &Pod) -> Self {
+impl<'a> SchedulingPod<'a> {
+    pub(crate) fn of(pod: &'a Pod) -> Self {
         Self {
-            key: pod.key.clone(),
-            labels: pod.labels.clone(),
-            spec: pod.spec.clone(),
+            key: &pod.key,
+            labels: &pod.labels,
+            spec: &pod.spec,
             is_terminating: pod.is_terminating(),
-            nominated: pod.nominated_node_name.clone(),
+            nominated: pod.nominated_node_name.as_ref(),
         }
     }
 
@@ -59,7 +59,7 @@ impl SchedulingPod {
 #[derive(Debug)]
 pub(crate) struct NodeView<'a> {
     pub(crate) node: &'a Node,
-    pub(crate) pods: Vec<SchedulingPod>,
+    pub(crate) pods: Vec<SchedulingPod<'a>>,
     /// What its pods ask for.
     pub(crate) used: Resources,
     /// CPU and memory in use as scoring counts them.
@@ -68,11 +68,11 @@ pub(crate) struct NodeView<'a> {
     /// Indices of pods with terms about other pods.
     pub(crate) with_pod_terms: Vec<usize>,
     /// Pods that wait for the node: it keeps their room from others of the same or lower priority.
-    nominated: Vec<SchedulingPod>,
+    nominated: Vec<SchedulingPod<'a>>,
 }
 
-impl NodeView<'_> {
-    fn add(&mut self, pod: SchedulingPod) {
+impl<'a> NodeView<'a> {
+    fn add(&mut self, pod: SchedulingPod<'a>) {
         self.used.add(&pod.spec.requests);
         let (cpu, memory) = pod.counted();
         self.counted = (self.counted.0 + cpu, self.counted.1 + memory);
@@ -86,14 +86,14 @@ impl NodeView<'_> {
     /// Pods whose room another one must leave.
     pub(super) fn ahead_of<'p>(
         &'p self,
-        pod: &'p SchedulingPod,
-    ) -> impl Iterator<Item = &'p SchedulingPod> {
+        pod: &'p SchedulingPod<'_>,
+    ) -> impl Iterator<Item = &'p SchedulingPod<'a>> {
         self.nominated
             .iter()
             .filter(|own| own.spec.priority >= pod.spec.priority && own.key != pod.key)
     }
 
-    pub(crate) fn pods_with_terms(&self) -> impl Iterator<Item = &SchedulingPod> {
+    pub(crate) fn pods_with_terms(&self) -> impl Iterator<Item = &SchedulingPod<'a>> {
         self.with_pod_terms.iter().map(|index| &self.pods[*index])
     }
 }
@@ -149,12 +149,12 @@ impl<'a> ClusterView<'a> {
     /// Takes a pod as one that is being deleted: topology spread no longer counts it.
     pub(crate) fn let_end(&mut self, key: &ObjectKey) {
         let pods = self.nodes.iter_mut().flat_map(|node| &mut node.pods);
-        for pod in pods.filter(|pod| pod.key == *key) {
+        for pod in pods.filter(|pod| pod.key == key) {
             pod.is_terminating = true;
         }
     }
 
-    pub(crate) fn bind(&mut self, index: usize, pod: SchedulingPod) {
+    pub(crate) fn bind(&mut self, index: usize, pod: SchedulingPod<'a>) {
         self.forget_nomination(&pod);
         self.nodes[index].add(pod);
     }
@@ -168,7 +168,7 @@ impl<'a> ClusterView<'a> {
 
     /// The node that a pod is nominated to.
     pub(super) fn nominated_to(&self, pod: &SchedulingPod) -> Option<usize> {
-        let name = pod.nominated.as_ref()?;
+        let name = pod.nominated?;
         // By name, as the API server lists them.
         self.nodes.binary_search_by(|own| own.node.name.cmp(name)).ok()
     }

@@ -54,9 +54,9 @@ pub(super) fn take(world: &mut World, steps: Vec<Step>) {
 fn step(nodes: &BTreeMap<&Text, &Node>, object: &DaemonSetObject, pods: &[&Pod]) -> Step {
     let set = &object.daemon_set;
     let template = SchedulingPod {
-        key: set.key.clone(),
-        labels: set.template.labels.clone(),
-        spec: set.template.spec.clone(),
+        key: &set.key,
+        labels: &set.template.labels,
+        spec: &set.template.spec,
         is_terminating: false,
         nominated: None,
     };
