@@ -7,10 +7,11 @@
 //!
 //! A [`Recorder`] writes one from pods, Nodes and NodeClaims as they are seen to change; [`read`]
 //! gives a [`Recording`], and what is wrong with single lines beside it. [`audit`] makes one of an
-//! audit log, [`openb`] of a public trace.
+//! audit log, [`events`] of Kubernetes' own Events, [`openb`] of a public trace.
 
 pub mod audit;
 pub mod document;
+pub mod events;
 pub mod live;
 mod manifest;
 pub mod openb;

@@ -113,7 +113,7 @@ pub(crate) struct RecordArgs {
 /// What a recording is made from.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RecordCommand {
-    /// Make a recording of a public trace
+    /// Make a recording of a public trace, or of Kubernetes' Events
     Import(ImportRecordingArgs),
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct ImportRecordingArgs {
     pub(crate) trace: Trace,
 }
 
-/// Traces that are known.
+/// What can be imported.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Trace {
     /// The pod list of openb: 149 days of a production cluster with GPUs
@@ -132,6 +132,23 @@ pub(crate) enum Trace {
     /// Source: <https://github.com/hkust-adsl/kubernetes-scheduler-simulator>, data/csv. The
     /// recording is printed.
     Openb(OpenbArgs),
+    /// Kubernetes' own Events, where neither a watch nor an audit log is to be had
+    ///
+    /// What `kubectl get events -A -o json` prints, or one Event a line, as exporters write them:
+    /// an API server keeps Events for an hour. They name pods and say not what those request: that
+    /// is taken from the templates of the workloads given with -f. The recording is printed.
+    Events(EventsArgs),
+}
+
+/// `outrigger record import events`.
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// The Events; - reads standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: PathBuf,
+    /// The cluster's objects: Deployments, StatefulSets, Jobs, CronJobs, NodePools and others
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIR", num_args = 1.., required = true)]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// `outrigger record import openb`.

@@ -62,6 +62,9 @@ pub(crate) enum CommandError {
     /// An audit log makes no recording.
     #[error(transparent)]
     Audit(#[from] recording::audit::AuditError),
+    /// Events make no recording.
+    #[error(transparent)]
+    Events(#[from] recording::events::EventsError),
     /// A trace makes no recording.
     #[error(transparent)]
     Openb(#[from] recording::openb::OpenbError),

@@ -3,14 +3,15 @@
 #[cfg(feature = "live")]
 mod live;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use recording::document::Header;
 use recording::openb::{self, Cut};
-use recording::{Pseudonyms, audit};
+use recording::{Pseudonyms, audit, events};
+use serde_json::Value;
 
 use crate::args::recording::{
-    ImportRecordingArgs, OpenbArgs, PseudonymsArgs, RecordArgs, RecordCommand, Trace,
+    EventsArgs, ImportRecordingArgs, OpenbArgs, PseudonymsArgs, RecordArgs, RecordCommand, Trace,
 };
 use crate::commands::CommandError;
 use crate::status::Status;
@@ -19,9 +20,10 @@ use crate::{console, input};
 /// Makes a recording and prints it.
 pub(crate) fn run(args: &RecordArgs) -> Result<Status, CommandError> {
     match &args.command {
-        Some(RecordCommand::Import(ImportRecordingArgs { trace: Trace::Openb(own) })) => {
-            import(own)
-        }
+        Some(RecordCommand::Import(ImportRecordingArgs { trace })) => match trace {
+            Trace::Openb(own) => import(own),
+            Trace::Events(own) => of_events(own, args),
+        },
         #[cfg(feature = "live")]
         None if args.live => live::run(args),
         #[cfg(not(feature = "live"))]
@@ -55,13 +57,42 @@ pub(super) fn pseudonyms(args: &PseudonymsArgs) -> Result<Option<Pseudonyms>, Co
     Ok(Some(Pseudonyms::new(key.trim().as_bytes())?))
 }
 
-fn import(args: &OpenbArgs) -> Result<Status, CommandError> {
+fn of_events(args: &EventsArgs, record: &RecordArgs) -> Result<Status, CommandError> {
+    let (objects, mut status) = objects(&args.files)?;
+    let header = Header {
+        cluster: record.cluster.clone(),
+        region: record.region.clone(),
+        about: Some("recorded from Kubernetes' Events".to_owned()),
+        ..Header::default()
+    };
+    let pseudonyms = pseudonyms(&record.pseudonyms)?;
+    let file = args.events.display().to_string();
+    let text = input::text(&args.events)?;
+    let (lines, problems) = events::import(&file, &text, objects, header, pseudonyms)?;
+    for problem in &problems {
+        console::error_text(problem);
+        status = Status::BadInput;
+    }
+    console::write(&lines)?;
+    Ok(status)
+}
+
+/// The objects of files as they are written, items of lists one by one; what is no object is
+/// reported.
+fn objects(files: &[PathBuf]) -> Result<(Vec<Value>, Status), CommandError> {
     let mut status = Status::Done;
     let mut objects = Vec::new();
-    for source in input::sources(&args.files)? {
+    for source in input::sources(files)? {
         for document in manifests::documents(&source) {
             match document {
-                Ok(document) => objects.push(document.value.to_json()),
+                Ok(document) => match document.value.to_json() {
+                    Value::Object(mut list) if list.get("items").is_some_and(Value::is_array) => {
+                        if let Some(Value::Array(items)) = list.remove("items") {
+                            objects.extend(items);
+                        }
+                    }
+                    object => objects.push(object),
+                },
                 Err(error) => {
                     console::error_text(&manifests::ManifestError::from(error));
                     status = Status::BadInput;
@@ -69,6 +100,11 @@ fn import(args: &OpenbArgs) -> Result<Status, CommandError> {
             }
         }
     }
+    Ok((objects, status))
+}
+
+fn import(args: &OpenbArgs) -> Result<Status, CommandError> {
+    let (objects, mut status) = objects(&args.files)?;
     let cut = Cut {
         from: args.from,
         length: args.length,

@@ -136,3 +136,42 @@ fn an_audit_log_becomes_a_recording() {
     let none = workspace.run("record");
     assert_eq!(none.status, 2, "{none:?}");
 }
+
+#[test]
+fn events_of_kubernetes_become_a_recording_with_the_workloads_they_name() {
+    let event = |kind: &str, name: &str, reason: &str, minute: u32, message: &str| {
+        format!(
+            "{{\"kind\":\"Event\",\"involvedObject\":{{\"kind\":\"{kind}\",\"namespace\":\"default\",\"name\":\"{name}\"}},\
+             \"reason\":\"{reason}\",\"message\":\"{message}\",\"firstTimestamp\":\"2026-01-05T09:{minute:02}:00Z\"}}\n"
+        )
+    };
+    let events = [
+        event("ReplicaSet", "web-5d9", "SuccessfulCreate", 0, "Created pod: web-5d9-a"),
+        event("Pod", "web-5d9-a", "Scheduled", 1, "Successfully assigned default/web-5d9-a to n1"),
+        event("Pod", "web-5d9-a", "Killing", 30, "Stopping container main"),
+        event("ReplicaSet", "lone-1", "SuccessfulCreate", 40, "Created pod: lone-1-b"),
+    ];
+    let web = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: main, resources: {requests: {cpu: 500m}}}]
+";
+    let workspace = Workspace::with(&[
+        ("events.json", &*events.concat()),
+        ("web.yaml", web),
+        ("shop.yaml", SHOP),
+    ]);
+    let line = "record import events --events events.json -f web.yaml shop.yaml";
+    let run = workspace.run(line);
+    assert_eq!(run.status, 2, "a pod is left out: {run:?}");
+    assert!(run.err.contains("ReplicaSet default/lone-1: 1 Events of pods left out"), "{run:?}");
+    std::fs::write(workspace.path("hour.jsonl"), &run.out).unwrap();
+    let replay = workspace.run("simulate --from hour.jsonl -o json");
+    assert_eq!(replay.status, 0, "{replay:?}");
+}
