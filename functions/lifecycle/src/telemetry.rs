@@ -82,6 +82,12 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &LifecycleReport) {
         let count = *count as f64;
         telemetry.metrics().gauge("outrigger_nodes", &labels, Unit::Count, count);
     }
+    for (object, count) in &report.object_warnings {
+        let labels = [("kind", object.kind), ("name", &*object.name)];
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let count = *count as f64;
+        telemetry.metrics().gauge("outrigger_object_warnings", &labels, Unit::Count, count);
+    }
     if report.left > 0 {
         tracing::info!(left = report.left, "deadline reached, claims left for the next run");
     }

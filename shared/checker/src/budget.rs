@@ -66,7 +66,7 @@ fn check_pool(
     let allowed = |reason: DisruptionReason| -> Option<u32> {
         let budgets = spec.disruption.budgets.iter();
         let in_force = budgets.filter(|budget| budget.applies(reason, index.cluster.snapshot.now));
-        let strictest = in_force.map(|budget| budget.nodes.of(members.all)).min();
+        let strictest = in_force.map(|budget| budget.allowed_of(members.all)).min();
         strictest.map(|allowed| allowed.saturating_sub(members.going))
     };
     for (reason, count) in by_reason {

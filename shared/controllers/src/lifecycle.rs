@@ -159,7 +159,13 @@ fn nodes_by_provider(observed: &ClusterState) -> BTreeMap<&Text, &Node> {
 /// A report to which nothing has happened yet.
 fn report_on(instances: &[Instance], observed: &ClusterState) -> LifecycleReport {
     let is_awaited = !observed.commands.is_empty();
-    LifecycleReport { instances: census(instances), is_awaited, ..LifecycleReport::default() }
+    let object_warnings = observed.listing.object_warnings.clone();
+    LifecycleReport {
+        instances: census(instances),
+        object_warnings,
+        is_awaited,
+        ..LifecycleReport::default()
+    }
 }
 
 fn census(instances: &[Instance]) -> BTreeMap<(Text, CapacityType), usize> {

@@ -140,7 +140,7 @@ conditions! {
         NodeRegistrationHealthy "NodeRegistrationHealthy",
         /// Its specification is valid.
         ValidationSucceeded "ValidationSucceeded",
-        /// ValidationSucceeded and NodeClassReady.
+        /// NodeClassReady. An invalid specification that is kept holds nodes, not launches.
         Ready "Ready",
     }
 }

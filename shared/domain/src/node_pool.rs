@@ -64,7 +64,7 @@ impl NodePool {
         total: u32,
         now: Timestamp,
     ) -> Option<u32> {
-        self.strictest_budget(reason, total, now).map(|budget| budget.nodes.of(total))
+        self.strictest_budget(reason, total, now).map(|budget| budget.allowed_of(total))
     }
 
     /// The budget that lets the fewest nodes, of a total, go for a reason at a moment; `None` when
@@ -76,7 +76,7 @@ impl NodePool {
         now: Timestamp,
     ) -> Option<&Budget> {
         let applying = self.disruption.budgets.iter().filter(|own| own.applies(reason, now));
-        applying.min_by_key(|budget| budget.nodes.of(total))
+        applying.min_by_key(|budget| budget.allowed_of(total))
     }
 }
 

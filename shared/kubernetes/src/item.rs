@@ -196,6 +196,19 @@ mod tests {
     }
 
     #[test]
+    fn a_field_of_a_newer_api_is_a_warning_about_an_object_in_use() {
+        let json = r#"{"metadata": {"name": "web", "uid": "u1"}, "spec": {"template": {"spec": {
+            "somethingNew": 1, "requirements": [],
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "web"}}}}}"#;
+        let kind = ApiKind { kind: "NodePool".into(), api_version: "karpenter.sh/v1".into() };
+        let decoded = decode(json, &kind, &Interner::default());
+        assert!(matches!(decoded.item, Some(Item::Other(_))), "{decoded:?}");
+        let shown: Vec<String> = decoded.problems.iter().map(ToString::to_string).collect();
+        let unknown = "the field is not known to this version: it has no effect";
+        assert_eq!(shown, [format!("NodePool web: spec.template.spec.somethingNew: {unknown}")]);
+    }
+
+    #[test]
     fn a_schedule_that_cannot_be_read_is_kept_with_what_is_wrong() {
         let json = r#"{"metadata": {"namespace": "shop", "name": "noon", "uid": "u7"}, "spec": {
             "scaleTargetRef": {"name": "web"}, "triggers": [{"type": "cron", "metadata":

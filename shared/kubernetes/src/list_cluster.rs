@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use controllers::ports::cluster::WarnedObject;
 use controllers::ports::{ClusterListing, PortError};
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -10,7 +11,7 @@ use manifests::Interner;
 use crate::cluster_listing::Gathered;
 use crate::connection::Connection;
 use crate::item::ObjectProblem;
-use crate::kind::{ALWAYS_READ, Kind, NODE, POD};
+use crate::kind::{ALWAYS_READ, Kind, NODE, NODE_CLASS, NODE_POOL, POD};
 use crate::list::Listing;
 use crate::reflector::{CatchUp, Reflector};
 
@@ -124,10 +125,28 @@ pub(crate) async fn list_cluster(
     let Lister { gathered, mut problems, .. } = lister;
     problems.sort();
     problems.dedup();
-    let listing = gathered.into_listing();
+    let mut listing = gathered.into_listing();
+    listing.object_warnings = object_warnings(&problems);
     let mut version = |kind: &Kind| versions.remove(kind.name).unwrap_or_default();
     let (pods, nodes) = (version(&POD), version(&NODE));
     Ok(Listed { cluster: ListedCluster { listing, problems }, pods, nodes })
+}
+
+/// Warnings about the objects that say what is launched; other kinds have them in logs only, since
+/// there may be thousands of pods.
+fn object_warnings(problems: &[ObjectProblem]) -> BTreeMap<WarnedObject, usize> {
+    let mut counts = BTreeMap::new();
+    for problem in problems.iter().filter(|problem| !problem.is_left_out) {
+        let kinds = [NODE_POOL.name, NODE_CLASS.name];
+        let named = kinds.into_iter().find_map(|kind| {
+            let name = problem.object.strip_prefix(kind)?.strip_prefix(' ')?;
+            Some(WarnedObject { kind, name: name.into() })
+        });
+        if let Some(object) = named {
+            *counts.entry(object).or_default() += 1;
+        }
+    }
+    counts
 }
 
 impl Lister<'_> {

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use documents::{Data, Origin, Position, Step, Value};
 use domain::label::Labels;
+use domain::nearest::nearest;
 use domain::quantity::Quantity;
 use domain::resource::Resources;
 use domain::{Text, Timestamp};
@@ -250,6 +251,21 @@ impl<'v> Field<'v> {
             if !known.contains(&key) {
                 let meant = known.iter().find(|name| name.eq_ignore_ascii_case(key));
                 field.note(Problem::UnknownField(meant.map(|name| (*name).to_owned())));
+            }
+        }
+    }
+
+    /// Takes members that are not among those named for fields of a newer API: a warning says that
+    /// they have no effect, and the object stays in use. One that is spelt nearly as a known field
+    /// is an error, as with [`Field::only`]: leaving out what was meant could loosen something.
+    ///
+    /// For objects of which each field stands for itself. Where a list of fields narrows something
+    /// together (requirements, taints, budgets, selector terms), [`Field::only`] is right.
+    pub fn only_or_newer(self, known: &[&str]) {
+        for (key, field) in self.entries().filter(|(key, _)| !known.contains(key)) {
+            match nearest(key, known.iter().copied(), 1).first() {
+                Some(meant) => field.note(Problem::UnknownField(Some((*meant).to_owned()))),
+                None => field.warn("the field is not known to this version: it has no effect"),
             }
         }
     }

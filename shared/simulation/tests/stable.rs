@@ -419,6 +419,7 @@ fn a_window_that_opens_later_is_waited_for() {
         window: Some(domain::budget::BudgetWindow {
             schedule: "0 8 * * *".parse().unwrap(),
             duration: SignedDuration::from_hours(10),
+            zone: domain::budget::WindowZone::default(),
         }),
     };
     let cluster = two_half_empty_nodes().pool(|pool| pool.disruption.budgets = vec![closed]);

@@ -7,6 +7,7 @@
 
 #[cfg(feature = "live")]
 mod aws;
+mod budgets;
 #[cfg(unix)]
 mod ci;
 mod convert;

@@ -1,7 +1,7 @@
 //! Disruptions: who may go, how many at once, and where pods go.
 
 use domain::SignedDuration;
-use domain::budget::{Budget, BudgetWindow};
+use domain::budget::{Budget, BudgetWindow, WindowZone};
 use domain::instance_type::CapacityType;
 use domain::label::{DO_NOT_DISRUPT, HOSTNAME, INITIALIZED, NODE_POOL, ZONE};
 use domain::node::Node;
@@ -270,6 +270,7 @@ fn budgets_hold_for_their_reasons_and_windows() {
         window: Some(BudgetWindow {
             schedule: schedule.parse().unwrap(),
             duration: SignedDuration::from_hours(8),
+            zone: WindowZone::default(),
         }),
         ..count(0)
     };

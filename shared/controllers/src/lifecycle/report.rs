@@ -9,6 +9,7 @@ use domain::{SignedDuration, Text};
 use crate::lease::Report;
 use crate::ports::FunctionName;
 use crate::ports::cloud::InstanceEnd;
+use crate::ports::cluster::WarnedObject;
 use crate::record::claim::EndReason;
 use crate::record::fuses::HeldBack;
 use crate::run::Problems;
@@ -29,6 +30,8 @@ pub struct LifecycleReport {
     pub held_back: Option<HeldBack>,
     /// Instances of the cluster when the run began, by instance type and capacity type.
     pub instances: BTreeMap<(Text, CapacityType), usize>,
+    /// Warnings about NodePools and EC2NodeClasses that are in use, counted by object.
+    pub object_warnings: BTreeMap<WarnedObject, usize>,
     /// When to run again; `None` when no work is in flight.
     pub requeue_after: Option<SignedDuration>,
     /// Fencing token of the lease under which it ran; 0 where others held it.

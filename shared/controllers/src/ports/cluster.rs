@@ -174,6 +174,18 @@ pub struct ClusterListing {
     pub capacity_buffer_states: BTreeMap<ObjectKey, Observed<CapacityBufferStatus>>,
     /// Malformed schedules and buffers, which have no effect.
     pub unreadable_sources: Vec<UnreadableSource>,
+    /// How many warnings there are about a NodePool or an EC2NodeClass that is in use, such as of
+    /// fields of a newer API. Objects without any are not listed.
+    pub object_warnings: BTreeMap<WarnedObject, usize>,
+}
+
+/// A NodePool or an EC2NodeClass that something is said about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WarnedObject {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: Text,
 }
 
 /// A malformed schedule or buffer.

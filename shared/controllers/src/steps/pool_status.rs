@@ -59,7 +59,13 @@ pub fn node_pool_status(
     };
     let class = class_condition(facts.class);
     set(NodePoolCondition::NodeClassReady, class);
-    let valid = ConditionState::new(ConditionStatus::True, "ValidationSucceeded", "");
+    let unknown_zone = unknown_zone(facts.pool);
+    let valid = match &unknown_zone {
+        Some(message) => {
+            ConditionState::new(ConditionStatus::False, "NodePoolValidationFailed", message)
+        }
+        None => ConditionState::new(ConditionStatus::True, "ValidationSucceeded", ""),
+    };
     set(NodePoolCondition::ValidationSucceeded, valid);
     set(NodePoolCondition::NodeRegistrationHealthy, registration_condition(facts.record));
     let ready = match class.status {
@@ -68,6 +74,16 @@ pub fn node_pool_status(
     };
     set(NodePoolCondition::Ready, ready);
     status
+}
+
+/// Which budget names a time zone that is none. It keeps nodes where they are; launches do not depend
+/// on it, so the pool stays Ready.
+fn unknown_zone(pool: &NodePool) -> Option<String> {
+    let budgets = pool.disruption.budgets.iter().enumerate();
+    let mut unknown = budgets.filter_map(|(at, budget)| Some((at, budget.unknown_zone()?)));
+    unknown.next().map(|(at, name)| {
+        format!("spec.disruption.budgets[{at}].timeZone: {name:?} is not an IANA time zone")
+    })
 }
 
 fn resources(members: &[Member<'_>]) -> Resources {
@@ -115,6 +131,8 @@ fn registration_condition(record: Option<&PoolRecord>) -> ConditionState<'static
 
 #[cfg(test)]
 mod tests {
+    use domain::budget::{Budget, BudgetWindow, WindowZone};
+
     use super::*;
     use crate::testing::{at, launched_record, node_class, node_of, node_pool};
 
@@ -141,6 +159,32 @@ mod tests {
         assert_eq!(ready(Some(&class)), ConditionStatus::True);
         class.is_deleting = true;
         assert_eq!(ready(Some(&class)), ConditionStatus::False);
+    }
+
+    #[test]
+    fn a_budget_in_an_unknown_zone_fails_validation_and_stops_no_launch() {
+        let mut class = node_class("default");
+        class.status.ready = Some(true);
+        let mut pool = node_pool("default");
+        pool.disruption.budgets = vec![Budget {
+            window: Some(BudgetWindow {
+                schedule: "@daily".parse().unwrap(),
+                duration: domain::SignedDuration::from_hours(1),
+                zone: WindowZone::Unknown("Europe/Berlim".into()),
+            }),
+            ..Budget::default_budget()
+        }];
+        let before = Observed::default();
+        let facts = PoolFacts { pool: &pool, class: Some(&class), record: None, before: &before };
+        let status = node_pool_status(facts, &[], at(0));
+        let valid = NodePoolCondition::ValidationSucceeded;
+        let said = status.conditions.iter().find(|own| own.kind == valid).unwrap();
+        assert_eq!(said.status, ConditionStatus::False);
+        assert_eq!(
+            &*said.message,
+            "spec.disruption.budgets[0].timeZone: \"Europe/Berlim\" is not an IANA time zone"
+        );
+        assert_eq!(condition(&status, NodePoolCondition::Ready), ConditionStatus::True);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::pdb::CountOrPercent;
 pub struct BudgetSum {
     /// What the budget says.
     pub nodes: CountOrPercent,
+    /// Whether the IANA database has the budget's `timeZone`; without it the budget allows none.
+    pub is_zone_known: bool,
     /// Nodes of the pool.
     pub total: u32,
     /// Those of them that are leaving or not ready, which a budget counts as disrupted.
@@ -20,7 +22,10 @@ pub struct BudgetSum {
 
 impl fmt::Display for BudgetSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nodes, total, unavailable, taken } = *self;
+        let Self { nodes, is_zone_known, total, unavailable, taken } = *self;
+        if !is_zone_known {
+            return f.write_str("the timeZone of one of them is not an IANA time zone");
+        }
         let noun = if total == 1 { "node" } else { "nodes" };
         match nodes {
             CountOrPercent::Count(count) => write!(f, "{count} of {total} {noun}")?,
@@ -44,8 +49,13 @@ mod tests {
 
     #[test]
     fn a_sum_says_what_has_been_taken_off() {
-        let sum =
-            BudgetSum { nodes: CountOrPercent::Percent(10), total: 22, unavailable: 0, taken: 0 };
+        let sum = BudgetSum {
+            nodes: CountOrPercent::Percent(10),
+            is_zone_known: true,
+            total: 22,
+            unavailable: 0,
+            taken: 0,
+        };
         assert_eq!(sum.to_string(), "10% of 22 nodes = 3");
         let busy = BudgetSum { unavailable: 2, taken: 1, ..sum };
         assert_eq!(
@@ -54,5 +64,7 @@ mod tests {
         );
         let count = BudgetSum { nodes: CountOrPercent::Count(1), ..sum };
         assert_eq!(count.to_string(), "1 of 22 nodes");
+        let elsewhere = BudgetSum { is_zone_known: false, ..sum };
+        assert_eq!(elsewhere.to_string(), "the timeZone of one of them is not an IANA time zone");
     }
 }

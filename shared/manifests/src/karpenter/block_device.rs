@@ -60,9 +60,9 @@ pub(crate) fn read_block_devices(list: Field<'_>) -> Vec<BlockDeviceMapping> {
 }
 
 fn read_mapping(item: Field<'_>) -> BlockDeviceMapping {
-    item.only(&["deviceName", "rootVolume", "ebs"]);
+    item.only_or_newer(&["deviceName", "rootVolume", "ebs"]);
     let ebs = item.get("ebs");
-    ebs.only(&[
+    ebs.only_or_newer(&[
         "deleteOnTermination",
         "encrypted",
         "iops",

@@ -1,11 +1,11 @@
 //! `spec.disruption` of a NodePool.
 
 use domain::SignedDuration;
-use domain::budget::{Budget, BudgetWindow};
+use domain::budget::{Budget, BudgetWindow, WindowZone};
 use domain::node_pool::Disruption;
 use domain::pdb::CountOrPercent;
 use domain::reason::DisruptionReason;
-use domain::schedule::Schedule;
+use domain::schedule::{Schedule, time_zone};
 
 use crate::duration;
 use crate::field::Field;
@@ -35,11 +35,14 @@ pub(crate) enum BudgetRule {
     /// A length without its window.
     #[error("duration needs schedule beside it")]
     DurationWithoutSchedule,
+    /// A time zone of no clock.
+    #[error("timeZone needs schedule beside it")]
+    TimeZoneWithoutSchedule,
 }
 
 /// Reads `spec.disruption`; every field has a default.
 pub(crate) fn read_disruption(field: Field<'_>) -> Disruption {
-    field.only(&["consolidateAfter", "consolidationPolicy", "budgets"]);
+    field.only_or_newer(&["consolidateAfter", "consolidationPolicy", "budgets"]);
     let defaults = Disruption::default();
     let budgets = field.get("budgets");
     Disruption {
@@ -69,7 +72,7 @@ fn check_length(list: Field<'_>) {
 }
 
 fn read_budget(item: Field<'_>) -> Option<Budget> {
-    item.only(&["nodes", "reasons", "schedule", "duration"]);
+    item.only(&["nodes", "reasons", "schedule", "duration", "timeZone"]);
     let nodes = item.get("nodes");
     let reasons = item.get("reasons");
     check_length(reasons);
@@ -88,6 +91,10 @@ fn read_budget(item: Field<'_>) -> Option<Budget> {
 fn read_window(item: Field<'_>) -> Option<BudgetWindow> {
     let schedule = item.get("schedule");
     let duration = item.get("duration");
+    let zone = item.get("timeZone");
+    if zone.exists() && !schedule.exists() {
+        zone.note_rule(BudgetRule::TimeZoneWithoutSchedule);
+    }
     match (schedule.exists(), duration.exists()) {
         (true, false) => schedule.note_rule(BudgetRule::ScheduleWithoutDuration),
         (false, true) => duration.note_rule(BudgetRule::DurationWithoutSchedule),
@@ -95,7 +102,21 @@ fn read_window(item: Field<'_>) -> Option<BudgetWindow> {
     }
     let schedule: Option<Schedule> = schedule.parsed(str::parse);
     let duration: Option<SignedDuration> = duration.parsed(duration::parse_window);
-    Some(BudgetWindow { schedule: schedule?, duration: duration? })
+    Some(BudgetWindow { schedule: schedule?, duration: duration?, zone: read_zone(zone) })
+}
+
+/// `timeZone`. A name that is not known may be one of a newer database, so it does not stop the
+/// NodePool: it is said, and the budget lets no node go at any time, which cannot break into the
+/// hours that were meant to be calm.
+fn read_zone(field: Field<'_>) -> WindowZone {
+    let Some(name) = field.text() else { return WindowZone::default() };
+    match time_zone(&name) {
+        Ok(zone) => WindowZone::Known(zone),
+        Err(error) => {
+            field.warn(format!("{error}: until it is, the budget allows no disruption"));
+            WindowZone::Unknown(name)
+        }
+    }
 }
 
 /// Reads `nodes` of a budget: `5` or `20%`.

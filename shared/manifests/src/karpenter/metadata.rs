@@ -7,6 +7,9 @@ use domain::pod::ObjectKey;
 use crate::field::Field;
 use crate::kubernetes::Metadata;
 
+/// Fields of an object in the Kubernetes API.
+const OBJECT_FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
+
 /// Fields of `metadata` in the Kubernetes API.
 const METADATA_FIELDS: [&str; 15] = [
     "annotations",
@@ -32,6 +35,13 @@ pub(crate) fn read_metadata(root: Field<'_>) -> Metadata {
     Metadata::of(root)
 }
 
+/// Reads `metadata` of a NodePool or an EC2NodeClass, which may have fields of a newer API.
+pub(super) fn read_metadata_or_newer(root: Field<'_>) -> Metadata {
+    root.only_or_newer(&OBJECT_FIELDS);
+    root.get("metadata").only_or_newer(&METADATA_FIELDS);
+    Metadata::of(root)
+}
+
 /// Reads `metadata` of an object in a namespace.
 pub(crate) fn read_namespaced(root: Field<'_>) -> (Metadata, ObjectKey) {
     check_fields(root);
@@ -39,7 +49,7 @@ pub(crate) fn read_namespaced(root: Field<'_>) -> (Metadata, ObjectKey) {
 }
 
 fn check_fields(root: Field<'_>) {
-    root.only(&["apiVersion", "kind", "metadata", "spec", "status"]);
+    root.only(&OBJECT_FIELDS);
     root.get("metadata").only(&METADATA_FIELDS);
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn read_network_interfaces(list: Field<'_>) -> Vec<NetworkInterface> 
 }
 
 fn read_interface(item: Field<'_>) -> Option<NetworkInterface> {
-    item.only(&["networkCardIndex", "deviceIndex", "interfaceType"]);
+    item.only_or_newer(&["networkCardIndex", "deviceIndex", "interfaceType"]);
     let card = item.get("networkCardIndex").required().count();
     let device = item.get("deviceIndex").required().count();
     let is_efa_only =
@@ -83,7 +83,12 @@ fn read_interface(item: Field<'_>) -> Option<NetworkInterface> {
 
 /// Reads `metadataOptions`: every field has a default.
 pub(crate) fn read_metadata_options(field: Field<'_>) -> MetadataOptions {
-    field.only(&["httpEndpoint", "httpProtocolIPv6", "httpPutResponseHopLimit", "httpTokens"]);
+    field.only_or_newer(&[
+        "httpEndpoint",
+        "httpProtocolIPv6",
+        "httpPutResponseHopLimit",
+        "httpTokens",
+    ]);
     let switch = [(true, "enabled"), (false, "disabled")];
     let tokens = [(true, "required"), (false, "optional")];
     let defaults = MetadataOptions::default();
@@ -107,7 +112,7 @@ pub(crate) fn read_connection_tracking(field: Field<'_>) -> Option<ConnectionTra
     if !field.exists() {
         return None;
     }
-    field.only(&["tcpEstablishedTimeout", "udpStreamTimeout", "udpTimeout"]);
+    field.only_or_newer(&["tcpEstablishedTimeout", "udpStreamTimeout", "udpTimeout"]);
     let tracking = ConnectionTracking {
         tcp_established_seconds: ranged(field.get("tcpEstablishedTimeout"), 60, 432_000),
         udp_stream_seconds: ranged(field.get("udpStreamTimeout"), 60, 180),

@@ -14,7 +14,7 @@ pub(crate) fn read_node_claim(root: Field<'_>) -> NodeClaim {
     let metadata = read_metadata(root);
     let spec = root.get("spec").required();
     let known: Vec<&str> = TEMPLATE_FIELDS.into_iter().chain(["resources"]).collect();
-    spec.only(&known);
+    spec.only_or_newer(&known);
     let resources = spec.get("resources");
     resources.only(&["requests"]);
     let node = read_node_spec(spec, RequirementsOf::NodeClaim);

@@ -5,7 +5,7 @@ use domain::node_class::{AmiFamily, Ec2NodeClass, Ec2NodeClassSpec};
 
 use super::block_device::read_block_devices;
 use super::kubelet::read_kubelet;
-use super::metadata::read_metadata;
+use super::metadata::read_metadata_or_newer;
 use super::network::{read_connection_tracking, read_metadata_options, read_network_interfaces};
 use super::node_class_status::read_node_class_status;
 use super::selector_term::{
@@ -78,7 +78,7 @@ pub(super) const RESTRICTED_TAG_PREFIX: &str = "kubernetes.io/cluster";
 
 /// Reads an EC2NodeClass. Whatever is left out has Karpenter's default.
 pub(crate) fn read_node_class(root: Field<'_>) -> Option<Ec2NodeClass> {
-    let metadata = read_metadata(root);
+    let metadata = read_metadata_or_newer(root);
     let spec = root.get("spec").required();
     Some(Ec2NodeClass {
         name: metadata.name,
@@ -92,12 +92,12 @@ pub(crate) fn read_node_class(root: Field<'_>) -> Option<Ec2NodeClass> {
 
 fn read_spec(spec: Field<'_>) -> Ec2NodeClassSpec {
     let known: Vec<&str> = SPEC_FIELDS.into_iter().chain(["cpuOptions"]).collect();
-    spec.only(&known);
+    spec.only_or_newer(&known);
     check_identity(spec);
     let (ami_selector_terms, alias) = read_ami_terms(spec.get("amiSelectorTerms"));
     let ami_family = read_family(spec, alias);
     let cpu_options = spec.get("cpuOptions");
-    cpu_options.only(&["nestedVirtualization"]);
+    cpu_options.only_or_newer(&["nestedVirtualization"]);
     Ec2NodeClassSpec {
         subnet_selector_terms: read_subnet_terms(spec.get("subnetSelectorTerms")),
         security_group_selector_terms: read_security_group_terms(

@@ -8,7 +8,7 @@ use domain::resource::{
 };
 
 use super::disruption::read_disruption;
-use super::metadata::{read_metadata, read_ready};
+use super::metadata::{read_metadata_or_newer, read_ready};
 use super::requirement::{RequirementsOf, read_template_labels};
 use super::template::{TEMPLATE_FIELDS, read_node_spec};
 use crate::field::Field;
@@ -68,9 +68,9 @@ pub(crate) enum NodePoolRule {
 
 /// Reads a NodePool. Whatever is left out has Karpenter's default.
 pub(crate) fn read_node_pool(root: Field<'_>) -> Option<NodePool> {
-    let metadata = read_metadata(root);
+    let metadata = read_metadata_or_newer(root);
     let spec = root.get("spec").required();
-    spec.only(&["template", "disruption", "limits", "weight", "replicas"]);
+    spec.only_or_newer(&["template", "disruption", "limits", "weight", "replicas"]);
     let replicas = spec.get("replicas").count();
     check_static(spec);
     Some(NodePool {
@@ -147,9 +147,9 @@ fn check_static(spec: Field<'_>) {
 }
 
 fn read_template(template: Field<'_>) -> Option<NodeClaimTemplate> {
-    template.only(&["metadata", "spec"]);
+    template.only_or_newer(&["metadata", "spec"]);
     let metadata = template.get("metadata");
-    metadata.only(&["labels", "annotations"]);
+    metadata.only_or_newer(&["labels", "annotations"]);
     let labels = read_template_labels(metadata.get("labels"));
     if labels.len() > LABELS_MAX {
         metadata.get("labels").note_rule(NodePoolRule::TooManyLabels(labels.len()));
@@ -158,7 +158,7 @@ fn read_template(template: Field<'_>) -> Option<NodeClaimTemplate> {
     if !spec.exists() {
         return None;
     }
-    spec.only(&TEMPLATE_FIELDS);
+    spec.only_or_newer(&TEMPLATE_FIELDS);
     let node = read_node_spec(spec, RequirementsOf::NodePool);
     Some(NodeClaimTemplate {
         labels,

@@ -76,10 +76,16 @@ impl Allowance {
             let (total, unavailable) = (count(members.len()), count(unavailable));
             for reason in VOLUNTARY {
                 let budget = pool.strictest_budget(reason, total, model.snapshot.now);
-                let allowed = budget.map(|own| own.nodes.of(total).saturating_sub(unavailable));
+                let allowed = budget.map(|own| own.allowed_of(total).saturating_sub(unavailable));
                 left.insert((pool.name.clone(), reason), allowed);
                 if let Some(budget) = budget {
-                    let sum = BudgetSum { nodes: budget.nodes, total, unavailable, taken: 0 };
+                    let sum = BudgetSum {
+                        nodes: budget.nodes,
+                        is_zone_known: budget.unknown_zone().is_none(),
+                        total,
+                        unavailable,
+                        taken: 0,
+                    };
                     sums.insert((pool.name.clone(), reason), sum);
                 }
             }

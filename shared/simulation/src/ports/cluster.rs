@@ -1,5 +1,6 @@
 //! Port `Cluster` over the world's API server.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -84,6 +85,7 @@ pub(crate) fn listing_of(world: &World) -> ClusterListing {
         capacity_buffer_states: world.capacity_buffer_states.clone(),
         // What cannot be read never gets into a simulated cluster.
         unreadable_sources: Vec::new(),
+        object_warnings: BTreeMap::new(),
     }
 }
 

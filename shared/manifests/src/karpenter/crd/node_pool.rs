@@ -96,13 +96,20 @@ fn disruption() -> Schema {
     let budget = Schema::object([
         ("nodes", Schema::text().default("10%").pattern("^((100|[0-9]{1,2})%|[0-9]+)$")),
         ("reasons", Schema::list(Schema::word(&REASONS)).items(0, LIST_MAX)),
-        ("schedule", Schema::text().about("When the budget becomes active, as a cron schedule in UTC.").pattern(
+        ("schedule", Schema::text().about("When the budget becomes active, as a cron schedule.").pattern(
             r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$",
         )),
         ("duration", Schema::text().pattern("^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$")),
+        (
+            "timeZone",
+            Schema::text()
+                .length(1, 64)
+                .about("The IANA time zone of the schedule, such as Europe/Berlin; UTC if left out."),
+        ),
     ])
     .required(&["nodes"])
-    .rule("has(self.schedule) == has(self.duration)", "schedule and duration go together");
+    .rule("has(self.schedule) == has(self.duration)", "schedule and duration go together")
+    .rule("!has(self.timeZone) || has(self.schedule)", "timeZone needs schedule beside it");
     let policy = Schema::word_from::<ConsolidationPolicy>().default("WhenEmptyOrUnderutilized");
     Schema::object([
         ("consolidateAfter", duration(DURATION_OR_NEVER).default("0s")),

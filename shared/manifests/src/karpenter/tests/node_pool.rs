@@ -1,9 +1,11 @@
 use domain::SignedDuration;
+use domain::budget::WindowZone;
 use domain::node_pool::{ConsolidationPolicy, Disruption, NeverOr, NodePool};
 use domain::pdb::CountOrPercent;
 use domain::reason::DisruptionReason;
 use domain::requirement::Operator;
 use domain::resource::{CPU, MEMORY, NODES};
+use domain::schedule::time_zone;
 
 use super::{errors, indented, only_object, read};
 use crate::object::Object;
@@ -130,6 +132,70 @@ fn a_misspelt_field_is_an_error() {
             "spec.Weight: the field is not known (did you mean weight?)",
             "spec.template.spec.expireafter: the field is not known (did you mean expireAfter?)",
         ],
+    );
+}
+
+#[test]
+fn a_field_of_a_newer_api_is_a_warning_and_the_pool_stays_in_use() {
+    let manifest = Manifest {
+        spec: "somethingNew: 1\ndisruption: {pace: slow}",
+        template: "somethingNew: 1",
+        ..Manifest::default()
+    };
+    assert_eq!(manifest.pool().disruption, Disruption::default());
+    let warnings: Vec<String> =
+        read(&manifest.text()).warnings.iter().map(ToString::to_string).collect();
+    let unknown = "the field is not known to this version: it has no effect (pool.yaml:";
+    assert_eq!(
+        warnings,
+        [
+            format!("{unknown}5, object default, field spec.somethingNew)"),
+            format!("{unknown}12, object default, field spec.template.spec.somethingNew)"),
+            format!("{unknown}6, object default, field spec.disruption.pace)"),
+        ]
+    );
+}
+
+#[test]
+fn an_unknown_field_that_narrows_is_still_an_error() {
+    let requirement = "[{key: team, operator: In, values: [a], unless: [b]}]";
+    refuses(
+        &Manifest {
+            requirements: requirement,
+            template: "taints: [{key: gpu, effect: NoSchedule, until: noon}]",
+            spec: "disruption: {budgets: [{nodes: '1', zoneWise: true}]}",
+            ..Manifest::default()
+        },
+        &[
+            "spec.template.spec.taints[0].until: the field is not known",
+            "spec.template.spec.requirements[0].unless: the field is not known",
+            "spec.disruption.budgets[0].zoneWise: the field is not known",
+        ],
+    );
+}
+
+#[test]
+fn a_budget_names_a_time_zone() {
+    let budget = |zone: &str| {
+        let spec = format!(
+            "disruption: {{budgets: [{{nodes: '0', schedule: 0 8 * * *, duration: 1h{zone}}}]}}"
+        );
+        let text = Manifest { spec: &spec, ..Manifest::default() }.text();
+        let warnings: Vec<String> = read(&text).warnings.iter().map(ToString::to_string).collect();
+        let Object::NodePool(mut pool) = only_object(&text) else { panic!("{text}") };
+        (pool.disruption.budgets.remove(0).window.unwrap().zone, warnings)
+    };
+    let berlin = WindowZone::Known(time_zone("Europe/Berlin").unwrap());
+    assert_eq!(budget(", timeZone: Europe/Berlin"), (berlin, vec![]));
+    assert_eq!(budget(""), (WindowZone::default(), vec![]));
+    let (zone, warnings) = budget(", timeZone: Europe/Berlim");
+    assert_eq!(zone, WindowZone::Unknown("Europe/Berlim".into()));
+    assert_eq!(
+        warnings,
+        [
+            "\"Europe/Berlim\" is not an IANA time zone: until it is, the budget allows no disruption \
+          (pool.yaml:5, object default, field spec.disruption.budgets[0].timeZone)"
+        ]
     );
 }
 
@@ -270,6 +336,7 @@ fn budgets_keep_the_rules_of_the_api() {
     for (budget, expected) in [
         ("{nodes: '5', schedule: '@daily'}", ".schedule: schedule needs duration beside it"),
         ("{nodes: '5', duration: 1h}", ".duration: duration needs schedule beside it"),
+        ("{nodes: '5', timeZone: UTC}", ".timeZone: timeZone needs schedule beside it"),
         (
             "{nodes: 101%}",
             ".nodes: \"101%\" is neither a number of nodes, such as 5, nor a percentage of 0% to 100%",

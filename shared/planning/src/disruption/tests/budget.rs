@@ -1,7 +1,7 @@
 //! Disruption budgets of NodePools.
 
 use domain::SignedDuration;
-use domain::budget::{Budget, BudgetWindow};
+use domain::budget::{Budget, BudgetWindow, WindowZone};
 use domain::pdb::CountOrPercent::{Count, Percent};
 use domain::reason::{BudgetSum, DisruptionReason, NotDisruptable};
 use domain::taint::Taint;
@@ -58,6 +58,7 @@ fn a_budget_applies_in_its_window() {
         window: Some(BudgetWindow {
             schedule: schedule.parse().unwrap(),
             duration: SignedDuration::from_hours(2),
+            zone: WindowZone::default(),
         }),
         ..budget(Count(0))
     };
@@ -81,7 +82,13 @@ fn what_a_budget_blocks_is_reported() {
             node_pool: "default".into(),
             reason: DisruptionReason::Empty,
             allowed: 1,
-            sum: Some(BudgetSum { nodes: Count(1), total: 2, unavailable: 0, taken: 1 }),
+            sum: Some(BudgetSum {
+                nodes: Count(1),
+                is_zone_known: true,
+                total: 2,
+                unavailable: 0,
+                taken: 1,
+            }),
         }
     );
 }
