@@ -66,6 +66,26 @@ proptest! {
     }
 
     #[test]
+    fn expendable_pods_buy_no_node_and_the_checker_agrees(
+        snapshot in cluster(),
+        below in -1_i32..2000,
+    ) {
+        let mut snapshot = snapshot;
+        for pool in &mut snapshot.objects.node_pools {
+            pool.options.expendable_below = Some(below);
+        }
+        let plan = planning::plan(&snapshot);
+        let violations = checker::check(&snapshot, &plan);
+        prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);
+        let priority = |key: &PodKey| {
+            snapshot.objects.pods.iter().find(|pod| pod.key == *key).map_or(0, |pod| pod.spec.priority)
+        };
+        let replacements = plan.disruptions.iter().flat_map(|own| &own.replacements);
+        let bought = plan.node_claims.iter().chain(replacements).flat_map(|claim| &claim.pods);
+        prop_assert!(bought.into_iter().all(|pod| priority(pod) >= below));
+    }
+
+    #[test]
     fn every_pending_pod_is_placed_or_told_why_not_exactly_once(snapshot in cluster()) {
         let plan = planning::plan(&snapshot);
         let mut mentioned: Vec<&PodKey> = plan.unschedulable.iter().map(|entry| &entry.pod).collect();

@@ -1,6 +1,6 @@
 //! Logs and metrics of a provisioning run.
 
-use controllers::provisioning::ProvisioningReport;
+use controllers::provisioning::{ExpendablePods, ProvisioningReport};
 use controllers::steps::schedule::Scaling;
 use domain::plan::Totals;
 use lambda::Telemetry;
@@ -56,6 +56,14 @@ fn record_gauges(telemetry: &Telemetry, report: &ProvisioningReport) {
     metrics.gauge("outrigger_pods_unhostable_count", &[], Unit::Count, unhostable);
     let wait = report.longest_wait.unwrap_or_default().as_secs_f64();
     metrics.gauge("outrigger_pods_wait_longest_seconds", &[], Unit::Seconds, wait);
+    if let Some(ExpendablePods { running, waiting }) = report.expendable {
+        for (state, pods) in [("running", running), ("waiting", waiting)] {
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+            let pods = pods as f64;
+            let labels = [("state", state)];
+            metrics.gauge("outrigger_expendable_pods", &labels, Unit::Count, pods);
+        }
+    }
     record_costs(telemetry, &plan.totals);
 }
 

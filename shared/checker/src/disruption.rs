@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 use crate::budget;
 use crate::disruption_entry::{DisruptionEntry, Disruptions};
 use crate::eviction::Evictions;
+use crate::expendable::is_expendable_on;
 use crate::moves;
 use crate::place::{Place, PlaceId};
 use crate::plan_index::PlanIndex;
@@ -137,7 +138,9 @@ fn check_pods(
         let pod = index.pods().pod(*pod_id);
         // Pods with a deletion cost may have been declared free to move; that is not held against
         // the plan.
-        let keeps = pod.is_reschedulable() && pod.deletion_cost.is_none();
+        let keeps = pod.is_reschedulable()
+            && pod.deletion_cost.is_none()
+            && !is_expendable_on(index, id, *pod_id);
         if entry.planned.reason == DisruptionReason::Empty && keeps {
             let message = format!("pod {} is on {}", pod.key, place.name);
             report.add(Rule::NotEmpty, entry.subject(), message);

@@ -21,6 +21,7 @@ mod daemons;
 mod disruption;
 mod disruption_entry;
 mod eviction;
+mod expendable;
 mod label_state;
 mod launch;
 mod limit;
@@ -82,6 +83,7 @@ pub fn check(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Violation> {
     affinity::check_affinity(&index, &state, &mut report);
     spread::check(&index, &state, &mut report);
     disruption::check(&index, &disruptions, &mut report);
+    expendable::check(&index, &mut report);
     limit::check(&index, &disruptions.disrupted, &mut report);
     saving::check_lower_bound(&index, &mut report);
     report.into_violations()

@@ -12,6 +12,7 @@ use crate::affinity;
 use crate::claim;
 use crate::disruption_entry::{DisruptionEntry, Disruptions};
 use crate::eviction::Evictions;
+use crate::expendable::is_expendable;
 use crate::obligation::PlanObligation;
 use crate::place::{PlaceId, PlaceKind};
 use crate::plan_index::PlanIndex;
@@ -110,6 +111,9 @@ fn pod_to_move(
 }
 
 fn must_move(index: &PlanIndex<'_>, pod: PodId) -> bool {
+    if is_expendable(index, pod) {
+        return false;
+    }
     let pod = index.pods().pod(pod);
     pod.is_active() && !pod.is_daemon() && !pod.is_static()
 }

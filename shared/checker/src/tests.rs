@@ -3,6 +3,7 @@
 mod affinity;
 mod claims;
 mod disruptions;
+mod expendable;
 mod offerings;
 mod placements;
 mod resources;

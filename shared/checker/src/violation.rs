@@ -158,6 +158,8 @@ rules! {
 
     /// NodePool limits are exceeded.
     Limits => "limits",
+    /// A node is launched for a pod that its NodePool counts as expendable.
+    Expendable => "expendable",
 
     /// A disruption names no node.
     DisruptionEmpty => "disruption-empty",

@@ -6,6 +6,7 @@
 
 pub mod batch;
 mod buffer_status;
+mod expendable;
 pub mod look;
 mod report;
 mod scheduled_scaling;
@@ -37,6 +38,7 @@ use crate::safeguards::{Admission, Scope};
 use crate::steps::create::{Identity, claim_record};
 use crate::steps::snapshot::{ClusterState, forget_ending_pods, snapshot};
 
+pub use expendable::ExpendablePods;
 pub use report::ProvisioningReport;
 
 use buffer_status::update_buffers;
@@ -94,6 +96,7 @@ pub(crate) async fn provision_for<P: Ports>(
         report.requeue_after(PENDING_REQUEUE_INTERVAL);
     }
     report.longest_wait = longest_wait(&report.plan, &observed);
+    report.expendable = ExpendablePods::of(&report.plan, &observed);
     report.refused = (run.core.check)(&snapshot, &report.plan);
     if !report.refused.is_empty() {
         return Ok(report);
@@ -166,14 +169,21 @@ fn requeue_retries(report: &mut ProvisioningReport, observed: &ClusterState) {
 
 /// Whether any pod is pending, with a place or without.
 fn is_any_pod_pending(plan: &Plan) -> bool {
-    !plan.placements.is_empty() || !plan.node_claims.is_empty() || !plan.unschedulable.is_empty()
+    !plan.placements.is_empty()
+        || !plan.node_claims.is_empty()
+        || plan.unschedulable.iter().any(|own| !own.is_expendable())
 }
 
 fn longest_wait(plan: &Plan, observed: &ClusterState) -> Option<SignedDuration> {
     let placed = plan.placements.iter().map(|placement| &placement.pod);
     let launched_for = plan.node_claims.iter().flat_map(|claim| &claim.pods);
-    // Pods that no NodePool can host wait for somebody to change them, not for a node.
-    let without = plan.unschedulable.iter().filter(|own| !own.is_unhostable()).map(|own| &own.pod);
+    // Pods that no NodePool can host wait for somebody to change them, and expendable ones for room
+    // that others leave: neither waits for a node.
+    let without = plan
+        .unschedulable
+        .iter()
+        .filter(|own| !own.is_unhostable() && !own.is_expendable())
+        .map(|own| &own.pod);
     let waiting: BTreeSet<&PodKey> = placed.chain(launched_for).chain(without).collect();
     let pods = observed.listing.objects.pods.iter().filter(|pod| waiting.contains(&pod.key));
     let oldest = pods.filter_map(|pod| pod.created).min()?;

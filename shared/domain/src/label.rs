@@ -73,6 +73,9 @@ pub const MODE: &str = "outrigger.dev/mode";
 /// `ignore` (the default) or `replace`.
 pub const ON_REBALANCE_RECOMMENDATION: &str = "outrigger.dev/on-rebalance-recommendation";
 
+/// Annotation of a NodePool: pods of a lower priority buy no node of it and hold none.
+pub const EXPENDABLE_BELOW: &str = "outrigger.dev/expendable-below";
+
 /// Keys every installation knows: a requirement on one can be met by an instance type or offering.
 ///
 /// Source: Karpenter's well-known labels, core and AWS provider.

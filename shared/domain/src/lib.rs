@@ -18,6 +18,7 @@ pub mod node_claim;
 pub mod node_class;
 pub mod node_offering;
 pub mod node_pool;
+pub mod node_pool_options;
 pub mod overlay;
 pub mod pdb;
 pub mod plan;

@@ -6,6 +6,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::budget::Budget;
 use crate::label::{Labels, MODE, ON_REBALANCE_RECOMMENDATION};
+use crate::node_pool_options::NodePoolOptions;
 use crate::reason::DisruptionReason;
 use crate::requirement::Requirement;
 use crate::resource::Resources;
@@ -36,6 +37,8 @@ pub struct NodePool {
     pub weight: u32,
     /// The number of nodes of a static NodePool, which launches none for pending pods.
     pub replicas: Option<u32>,
+    /// What annotations of ours say.
+    pub options: NodePoolOptions,
 }
 
 impl NodePool {

@@ -7,7 +7,7 @@ use crate::instance_type::CapacityType;
 use crate::label::Labels;
 use crate::money::UsdPerHour;
 use crate::pod::{PodKey, VirtualPodSource};
-use crate::reason::{DisruptionReason, NotDisruptable, PodUnschedulable};
+use crate::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, PodUnschedulable};
 use crate::requirement::Requirement;
 use crate::resource::Resources;
 use crate::taint::Taint;
@@ -163,6 +163,17 @@ impl UnschedulablePod {
     /// ([`PodUnschedulable::is_lasting`]). Such a pod does not wait for capacity.
     pub fn is_unhostable(&self) -> bool {
         !self.reasons.is_empty() && self.reasons.iter().all(PodUnschedulable::is_lasting)
+    }
+
+    /// Whether it waits for room that others leave, because some NodePool buys no node for pods of
+    /// its priority, and nobody else does.
+    pub fn is_expendable(&self) -> bool {
+        self.reasons.iter().any(|reason| {
+            matches!(
+                reason,
+                PodUnschedulable::NodePool { reason: NodePoolUnfit::Expendable { .. }, .. }
+            )
+        })
     }
 }
 

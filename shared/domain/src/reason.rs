@@ -10,7 +10,7 @@ mod topology;
 use std::fmt;
 
 use crate::drift::DriftReason;
-use crate::label::WELL_KNOWN;
+use crate::label::{EXPENDABLE_BELOW, WELL_KNOWN};
 use crate::nearest::{any_of, nearest};
 use crate::pdb::PdbRefusal;
 use crate::pod::PodKey;
@@ -267,6 +267,13 @@ pub enum NodePoolUnfit {
         /// Which type that is.
         instance_type: Text,
     },
+    /// The pod's priority is too low to buy a node of it (`outrigger.dev/expendable-below`).
+    Expendable {
+        /// The pod's priority.
+        priority: i32,
+        /// Pods of a lower priority than this are expendable.
+        below: i32,
+    },
     /// What is left under the pool's limits is too small.
     Limit {
         /// The resource.
@@ -373,6 +380,10 @@ impl fmt::Display for NodePoolUnfit {
                     show(left)
                 )
             }
+            Self::Expendable { priority, below } => write!(
+                f,
+                "the pod buys no node: its priority {priority} is below {below} ({EXPENDABLE_BELOW})"
+            ),
             Self::MinValues { key, wanted, found } => {
                 write!(f, "minValues of {key} is {wanted}, and {found} are left")
             }
@@ -405,6 +416,7 @@ impl NodePoolUnfit {
             Self::Deleting
             | Self::NotReady
             | Self::NoOffering
+            | Self::Expendable { .. }
             | Self::Limit { .. }
             | Self::MinValues { .. }
             | Self::TopologySpread { .. }

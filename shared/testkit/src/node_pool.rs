@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::label::Labels;
 use domain::node_pool::{Disruption, NodeClaimTemplate, NodeClassRef, NodePool};
+use domain::node_pool_options::NodePoolOptions;
 use domain::requirement::Requirement;
 use domain::resource::{CPU, NODES, Resources};
 
@@ -28,6 +29,7 @@ pub fn node_pool(name: &str) -> NodePoolBuilder {
         limits: Resources::new(),
         weight: 0,
         replicas: None,
+        options: NodePoolOptions::default(),
     })
 }
 

@@ -41,7 +41,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Status, CommandError> {
 /// A plan that breaks a rule must not be carried out, whoever asked for it; that a pod has no place
 /// is wrong only where somebody says so.
 fn status(strict: bool, plan: &Plan, violations: &[Violation]) -> Status {
-    if !violations.is_empty() || (strict && !plan.unschedulable.is_empty()) {
+    if !violations.is_empty()
+        || (strict && plan.unschedulable.iter().any(|own| !own.is_expendable()))
+    {
         Status::Unmet
     } else {
         Status::Done

@@ -221,10 +221,24 @@ fn left_alone(blocked: &[BlockedNode]) -> Markup {
 }
 
 fn without_place(unschedulable: &[UnschedulablePod]) -> Markup {
+    let (expendable, others): (Vec<UnschedulablePod>, Vec<UnschedulablePod>) =
+        unschedulable.iter().cloned().partition(UnschedulablePod::is_expendable);
     html! {
-        @if !unschedulable.is_empty() {
-            h2.bad { "Unschedulable" small { (counted(unschedulable.len(), "pod")) } }
-            @for group in groups(unschedulable) {
+        @if !others.is_empty() {
+            h2.bad { "Unschedulable" small { (counted(others.len(), "pod")) } }
+            (waiting(&others))
+        }
+        @if !expendable.is_empty() {
+            h2 { "Expendable" small { (counted(expendable.len(), "pod")) } }
+            (waiting(&expendable))
+        }
+    }
+}
+
+fn waiting(pods: &[UnschedulablePod]) -> Markup {
+    html! {
+        @if !pods.is_empty() {
+            @for group in groups(pods) {
                 div.card {
                     (PodNames(&group.pods))
                     ul { @for reason in group.reasons { li { (reason) } } }

@@ -17,6 +17,7 @@ use domain::node::Node;
 use domain::node_claim::{Condition, ConditionStatus, ConditionType, NodeClaim, NodeClaimStatus};
 use domain::node_offering::capacity_type_of;
 use domain::node_pool::{Disruption, NeverOr, NodeClaimTemplate, NodeClassRef, NodePool};
+use domain::node_pool_options::NodePoolOptions;
 use domain::requirement::{Operator, Requirement};
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
@@ -299,6 +300,7 @@ fn assumed(
         limits: Resources::new(),
         weight: 0,
         replicas: None,
+        options: NodePoolOptions::default(),
     };
     let note = format!(
         "NodePool {name} for {}, with the labels and taints that they share: {}.",

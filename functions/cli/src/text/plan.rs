@@ -247,12 +247,19 @@ fn left_alone(page: &mut Page, blocked: &[BlockedNode]) {
 }
 
 fn without_place(page: &mut Page, unschedulable: &[UnschedulablePod]) {
-    if unschedulable.is_empty() {
+    let (expendable, others): (Vec<UnschedulablePod>, Vec<UnschedulablePod>) =
+        unschedulable.iter().cloned().partition(UnschedulablePod::is_expendable);
+    let head = page.paint(Role::Bad, "UNSCHEDULABLE");
+    waiting(page, &head, &others);
+    waiting(page, "EXPENDABLE", &expendable);
+}
+
+fn waiting(page: &mut Page, head: &str, pods: &[UnschedulablePod]) {
+    if pods.is_empty() {
         return;
     }
-    let head = page.paint(Role::Bad, "UNSCHEDULABLE");
-    page.heading(&head, &counted(unschedulable.len(), "pod"));
-    for group in groups(unschedulable) {
+    page.heading(head, &counted(pods.len(), "pod"));
+    for group in groups(pods) {
         page.line(format!("  {}", PodNames(&group.pods)));
         for reason in group.reasons {
             page.line(format!("    {reason}"));

@@ -64,6 +64,10 @@ fn why(explanation: &ResidentExplanation, page: &Page) -> String {
         Situation::BelongsToNode => {
             "It goes when its node goes: a DaemonSet or a kubelet manages it.".to_owned()
         }
+        Situation::Expendable => {
+            "It goes when its node goes, and holds none: its NodePool counts it as expendable."
+                .to_owned()
+        }
         Situation::Terminating => "It is being deleted: it needs no other place.".to_owned(),
         Situation::NodeLeaves => "Its node is going away, and the pod with it.".to_owned(),
         Situation::NodeUnmanaged => {

@@ -66,6 +66,8 @@ enum SituationWord {
     Moves,
     /// It belongs to its node: a DaemonSet or a kubelet manages it.
     BelongsToNode,
+    /// Its NodePool counts it as expendable: it holds no node, and goes with its own.
+    Expendable,
     /// It is being deleted.
     Terminating,
     /// Its node is going away already.
@@ -121,6 +123,7 @@ impl From<Situation> for SituationWord {
         match situation {
             Situation::Moves => Self::Moves,
             Situation::BelongsToNode => Self::BelongsToNode,
+            Situation::Expendable => Self::Expendable,
             Situation::Terminating => Self::Terminating,
             Situation::NodeLeaves => Self::NodeLeaves,
             Situation::NodeUnmanaged => Self::NodeUnmanaged,

@@ -12,6 +12,7 @@ mod budgets;
 mod ci;
 mod convert;
 mod diff;
+mod expendable;
 mod git;
 mod import;
 #[cfg(feature = "live")]

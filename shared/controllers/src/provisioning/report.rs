@@ -3,6 +3,7 @@
 use domain::plan::Plan;
 use domain::{SignedDuration, Text};
 
+use super::expendable::ExpendablePods;
 use crate::launch::LaunchReport;
 use crate::lease::Report;
 use crate::ports::FunctionName;
@@ -35,6 +36,8 @@ pub struct ProvisioningReport {
     /// Age of the oldest pending pod, pods with a place on a node in flight included; `None` when
     /// no pod is pending.
     pub longest_wait: Option<SignedDuration>,
+    /// Pods that buy no node; `None` where no NodePool has any.
+    pub expendable: Option<ExpendablePods>,
     /// Other calls that failed without stopping the run.
     pub problems: Problems,
 }

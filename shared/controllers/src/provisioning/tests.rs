@@ -346,5 +346,6 @@ fn a_pod_that_no_node_pool_can_ever_host_does_not_count_as_waiting() {
         longest_wait(&Plan { unschedulable, ..Plan::default() }, &observed)
     };
     assert_eq!(wait(NodePoolUnfit::Static), None);
+    assert_eq!(wait(NodePoolUnfit::Expendable { priority: -1, below: 0 }), None);
     assert!(wait(NodePoolUnfit::NoOffering).is_some());
 }

@@ -2,6 +2,7 @@
 
 use domain::node_pool::NodePool;
 
+use super::expendable::ExpendablePods;
 use super::{ProvisioningReport, events, longest_wait};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Ports};
@@ -22,6 +23,7 @@ pub(super) async fn observe_pending<P: Ports>(
     let snapshot = snapshot(observed, run.settings);
     report.plan = (run.core.schedule)(&snapshot);
     report.longest_wait = longest_wait(&report.plan, observed);
+    report.expendable = ExpendablePods::of(&report.plan, observed);
     report.refused = (run.core.check)(&snapshot, &report.plan);
     store(ports, &mut report, observed).await;
     let mut events = events(&report.plan, observed);

@@ -30,7 +30,7 @@ pub fn drain_terms(observed: &ClusterState, record: &ClaimRecord, pods: &[&Pod])
     DrainTerms {
         deadline: ending.deadline,
         awaiting_capacity: if is_interrupted {
-            awaiting_capacity(observed, ending, pods)
+            awaiting_capacity(observed, record, ending, pods)
         } else {
             BTreeSet::new()
         },
@@ -56,8 +56,22 @@ pub fn awaits_room(record: &ClaimRecord) -> bool {
     }
 }
 
-fn awaiting_capacity(observed: &ClusterState, ending: &Ending, pods: &[&Pod]) -> BTreeSet<PodKey> {
+fn awaiting_capacity(
+    observed: &ClusterState,
+    record: &ClaimRecord,
+    ending: &Ending,
+    pods: &[&Pod],
+) -> BTreeSet<PodKey> {
+    let pools = observed.listing.objects.node_pools.iter();
+    let pool = record.claim.node_pool().and_then(|name| {
+        let mut pools = pools;
+        pools.find(|pool| pool.name == *name)
+    });
+    // What needs no place waits for none.
+    let is_expendable =
+        |pod: &Pod| pool.is_some_and(|pool| pool.options.is_expendable(pod.spec.priority));
     pods.iter()
+        .filter(|pod| !is_expendable(pod))
         .filter(|pod| pod.is_reschedulable())
         .filter(|pod| !has_ready_capacity(observed, ending.since, &pod.key))
         .map(|pod| pod.key.clone())

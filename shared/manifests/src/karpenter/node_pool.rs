@@ -9,6 +9,7 @@ use domain::resource::{
 
 use super::disruption::read_disruption;
 use super::metadata::{read_metadata_or_newer, read_ready};
+use super::node_pool_options::read_options;
 use super::requirement::{RequirementsOf, read_template_labels};
 use super::template::{TEMPLATE_FIELDS, read_node_spec};
 use crate::field::Field;
@@ -84,6 +85,7 @@ pub(crate) fn read_node_pool(root: Field<'_>) -> Option<NodePool> {
         limits: read_limits(spec.get("limits")),
         weight: read_weight(spec.get("weight")),
         replicas,
+        options: read_options(root),
     })
 }
 

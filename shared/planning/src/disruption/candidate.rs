@@ -18,6 +18,7 @@ use crate::ids::NodeIx;
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::model::repair::Repair;
+use crate::model::successor::must_move;
 
 /// A managed node, and what speaks for and against disrupting it.
 pub(super) struct Candidate {
@@ -72,8 +73,12 @@ impl Candidate {
     ) -> Self {
         let (node, now) = (&model.nodes[index], model.snapshot.now);
         let pods: Vec<&Pod> = node.bound.iter().map(|pod| model.pod(*pod)).collect();
-        let to_move: Vec<&Pod> =
-            pods.iter().copied().filter(|pod| pod.is_reschedulable()).collect();
+        let to_move: Vec<&Pod> = node
+            .bound
+            .iter()
+            .filter(|pod| must_move(model, **pod))
+            .map(|pod| model.pod(*pod))
+            .collect();
         let reschedule_cost =
             1.0 + to_move.iter().map(|pod| eviction_cost(pod).max(0.0)).sum::<f64>();
         let forced = if node.is_expired(now) {

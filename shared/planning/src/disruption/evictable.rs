@@ -8,7 +8,7 @@ use domain::snapshot::ClusterSnapshot;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::{PodsOn, State};
 use crate::feasibility::topology::Topology;
-use crate::ids::{GroupIx, IndexVec, NodeIx, ShapeIx};
+use crate::ids::{GroupIx, IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::memo::Memo;
 use crate::model::successor::needs_successor;
@@ -24,6 +24,8 @@ use crate::scheduling::pending_pods;
 /// kube-scheduler gives it when they come in their order, and that was looked at before their nodes
 /// were chosen. A pod that no node has room for keeps nobody waiting.
 ///
+/// Expendable pods go at once: they need no place, and give up what they have.
+///
 /// Pods that wait already come first: they have the places that they are nominated to, and the room
 /// that kube-scheduler would give them. No room counts on nodes that are leaving or still starting.
 /// Work grows with the number of pods in question times that of nodes.
@@ -35,7 +37,7 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
         for pod in &view.bound {
             let key = &model.pod(*pod).key;
             if let (true, Some(shape)) = (wanted.contains(key), model.shapes.of_pod[*pod]) {
-                bound.insert(key, Bound { node, shape });
+                bound.insert(key, Bound { pod: *pod, node, shape });
             }
         }
     }
@@ -61,7 +63,11 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
     let mut evictable = BTreeSet::new();
     let mut unsettled: BTreeSet<GroupIx> = BTreeSet::new();
     for key in pods {
-        let Some(Bound { node, shape }) = bound.get(key) else { continue };
+        let Some(Bound { pod, node, shape }) = bound.get(key) else { continue };
+        if model.expendable.contains(pod) {
+            evictable.insert(key.clone());
+            continue;
+        }
         let constraints = &topology.constraints[*shape];
         let owned = constraints.owned.iter().map(|owned| owned.group);
         let groups: Vec<GroupIx> = owned.chain(constraints.selected_by.iter().copied()).collect();
@@ -92,6 +98,7 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
 
 /// Where a pod is, and what it is like.
 struct Bound {
+    pod: PodIx,
     node: NodeIx,
     shape: ShapeIx,
 }
@@ -151,6 +158,14 @@ mod tests {
     fn pods_that_wait_already_take_their_room_first() {
         let world = drained().pod(pod("d").cpu(2000));
         assert_eq!(evicted(&world, &["a"]), [""; 0]);
+    }
+
+    #[test]
+    fn an_expendable_pod_leaves_whether_or_not_others_have_room() {
+        let world = drained().pod(pod("cheap").cpu(9000).priority(-1).on("old"));
+        assert_eq!(evicted(&world, &["cheap"]), [""; 0]);
+        let world = world.default_pool(|pool| pool.options.expendable_below = Some(0));
+        assert_eq!(evicted(&world, &["cheap", "b"]), ["b", "cheap"]);
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub enum Situation {
     BelongsToNode,
     /// It is being deleted.
     Terminating,
+    /// Its NodePool counts it as expendable: it holds no node, and goes with its own.
+    Expendable,
     /// Its node is going away already.
     NodeLeaves,
     /// No NodePool manages its node.
@@ -143,7 +145,10 @@ pub fn explain_resident(
         budgets: Vec::new(),
         destination: Destination::NotNeeded,
     };
-    if matches!(situation, Situation::BelongsToNode | Situation::Terminating) {
+    if matches!(
+        situation,
+        Situation::BelongsToNode | Situation::Terminating | Situation::Expendable
+    ) {
         return Some(explanation);
     }
     explanation.destination = resident.destination();
@@ -183,6 +188,8 @@ impl Resident<'_, '_> {
             Situation::BelongsToNode
         } else if !pod.is_reschedulable() {
             Situation::Terminating
+        } else if node.has_expendable(pod) {
+            Situation::Expendable
         } else if node.is_leaving() {
             Situation::NodeLeaves
         } else if !node.is_managed {

@@ -20,6 +20,7 @@ use domain::{SignedDuration, Text, Timestamp};
 use super::cost::{eviction_cost, lifetime_remaining};
 use crate::ids::{IndexVec, NodeIx};
 use crate::model::Model;
+use crate::model::successor::must_move;
 
 /// A `Balanced` pool approves a move when its score is at least one half.
 const SCORE_MIN: f64 = 0.5;
@@ -276,8 +277,8 @@ impl NodeShare {
     #[expect(clippy::cast_precision_loss, reason = "shares are ratios")]
     fn of(model: &Model, node: NodeIx) -> Self {
         let view = &model.nodes[node];
-        let pods = view.bound.iter().map(|pod| model.pod(*pod));
-        let moving = pods.filter(|pod| pod.is_reschedulable());
+        let pods = view.bound.iter().filter(|pod| must_move(model, **pod));
+        let moving = pods.map(|pod| model.pod(*pod));
         let evictions: f64 = moving.clone().map(|pod| eviction_cost(pod).max(0.0)).sum();
         let is_young = |pod: &&Pod| {
             let age = pod.created.map(|created| model.snapshot.now.duration_since(created));

@@ -8,6 +8,7 @@ mod consolidation;
 mod drift;
 mod drift_of_instances;
 mod empty;
+mod expendable;
 mod forced;
 mod look_ahead;
 mod resident;

@@ -21,7 +21,7 @@ use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
-use crate::model::successor::needs_successor;
+use crate::model::successor::{must_move, needs_successor};
 use crate::packing::pack;
 use crate::placement::Placer;
 use crate::scheduling::{Launched, Scheduling};
@@ -188,7 +188,7 @@ impl<'s, 'a> Trials<'s, 'a> {
         nodes
             .iter()
             .flat_map(|node| self.model.nodes[*node].bound.iter().copied())
-            .filter(|pod| self.model.pod(*pod).is_reschedulable())
+            .filter(|pod| must_move(self.model, *pod))
             .collect()
     }
 

@@ -85,6 +85,11 @@ pub(crate) fn pool_fit(
     if let Some(unfit) = &pool.unfit {
         return Err(unfit.clone());
     }
+    let priority = shape.spec.priority;
+    let options = &pool.node_pool.options;
+    if let Some(below) = options.expendable_below.filter(|_| options.is_expendable(priority)) {
+        return Err(NodePoolUnfit::Expendable { priority, below });
+    }
     if let Some(taint) = first_untolerated(&shape.spec.tolerations, &pool.node_pool.template.taints)
     {
         return Err(NodePoolUnfit::Taint(taint.clone()));

@@ -23,6 +23,7 @@ use domain::label;
 use domain::pod::Pod;
 use domain::requirement::{Operator, ValueSet};
 use domain::snapshot::ClusterSnapshot;
+use rustc_hash::FxHashSet;
 
 use intern::{KeyKind, Sets};
 use node::NodeView;
@@ -51,6 +52,8 @@ pub(crate) struct Model<'a> {
     pub(crate) key_kinds: BTreeMap<Text, KeyKind>,
     /// Zone names by index.
     pub(crate) zones: IndexVec<ZoneIx, Text>,
+    /// Bound pods that the NodePools of their nodes count as expendable.
+    pub(crate) expendable: FxHashSet<PodIx>,
     /// Values of labels that some pool leaves open, as nodes and other pools have them.
     open_labels: BTreeMap<Text, BTreeSet<Text>>,
 }
@@ -66,7 +69,19 @@ impl<'a> Model<'a> {
         let nodes = node::nodes(snapshot, &resources);
         let shapes = Shapes::of(snapshot, virtual_pods, &resources, &mut sets);
         let open_labels = open_labels(&pools, &nodes, &shapes);
-        Self { snapshot, resources, pools, nodes, shapes, sets, key_kinds, zones, open_labels }
+        let expendable = expendable(&nodes, &shapes);
+        Self {
+            snapshot,
+            resources,
+            pools,
+            nodes,
+            shapes,
+            sets,
+            key_kinds,
+            zones,
+            expendable,
+            open_labels,
+        }
     }
 
     /// Values that a label of the user's own may get on new nodes, sorted: those that a list names.
@@ -90,6 +105,15 @@ impl<'a> Model<'a> {
     pub(crate) fn pod(&self, pod: PodIx) -> &'a Pod {
         self.shapes.pods[pod]
     }
+}
+
+/// Bound pods that the NodePools of their nodes count as expendable.
+fn expendable(nodes: &IndexVec<NodeIx, NodeView>, shapes: &Shapes) -> FxHashSet<PodIx> {
+    let of_node = |node: &'_ NodeView| -> Vec<PodIx> {
+        let bound = node.bound.iter().copied();
+        bound.filter(|pod| node.has_expendable(shapes.pods[*pod])).collect()
+    };
+    nodes.iter().flat_map(of_node).collect()
 }
 
 /// Values that nodes and pools have, and pods name, of each label for which some pool names no list

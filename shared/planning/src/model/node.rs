@@ -11,6 +11,7 @@ use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim};
 use domain::node_offering::{capacity_type_of, fargate_price, offering_of};
 use domain::node_pool::{NeverOr, NodePool};
+use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::{CANDIDATE, Taint};
@@ -62,6 +63,11 @@ impl NodeView<'_> {
     /// there.
     pub(crate) fn is_leaving(&self) -> bool {
         self.is_deleting || self.node.is_some_and(Node::is_disrupted)
+    }
+
+    /// Whether a pod on it is expendable by its NodePool: it needs no place when the node goes.
+    pub(crate) fn has_expendable(&self, pod: &Pod) -> bool {
+        self.node_pool.is_some_and(|pool| pool.options.is_expendable(pod.spec.priority))
     }
 
     /// Whether its claim has outlived `expireAfter`. A claim in flight is given up by its

@@ -35,7 +35,7 @@ use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::memo::Memo;
 use crate::model::node::NodeView;
-use crate::model::successor::needs_successor;
+use crate::model::successor::{must_move, needs_successor};
 use crate::placement::{Placements, Placer};
 use crate::work::NewNode;
 use attempt::{Attempt, budget, demand};
@@ -145,7 +145,7 @@ fn bound_shapes(model: &Model) -> impl Iterator<Item = ShapeIx> {
         .iter()
         .filter(|node| node.is_managed)
         .flat_map(|node| node.bound.iter().copied())
-        .filter(|pod| model.pod(*pod).is_reschedulable())
+        .filter(|pod| must_move(model, *pod))
         .filter_map(|pod| model.shapes.of_pod[pod])
 }
 

@@ -44,6 +44,10 @@ impl PodMaker {
         self
     }
 
+    pub(crate) fn priority(self, priority: i32) -> Self {
+        self.with(|spec| spec.priority = priority)
+    }
+
     pub(crate) fn cpu(self, millis: i64) -> Self {
         self.asking(CPU, millis)
     }

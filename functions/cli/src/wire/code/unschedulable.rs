@@ -82,6 +82,8 @@ pub(crate) enum NodePoolCode {
     NoOffering,
     /// The largest instance type that the NodePool allows has too little of a resource.
     InsufficientResources,
+    /// The NodePool buys no node for pods of so low a priority (`outrigger.dev/expendable-below`).
+    Expendable,
     /// What is left under the NodePool's limits is too small.
     LimitExceeded,
     /// Fewer distinct values of a label are left than the NodePool's `minValues`.
@@ -148,6 +150,7 @@ impl From<&NodePoolUnfit> for NodePoolCode {
             NodePoolUnfit::PodContradiction => Self::PodRequirementsConflict,
             NodePoolUnfit::NoInstanceType { .. } => Self::NoInstanceType,
             NodePoolUnfit::NoOffering => Self::NoOffering,
+            NodePoolUnfit::Expendable { .. } => Self::Expendable,
             NodePoolUnfit::TooSmall { .. } => Self::InsufficientResources,
             NodePoolUnfit::Limit { .. } => Self::LimitExceeded,
             NodePoolUnfit::MinValues { .. } => Self::MinValues,

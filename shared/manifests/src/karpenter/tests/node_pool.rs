@@ -200,6 +200,26 @@ fn a_budget_names_a_time_zone() {
 }
 
 #[test]
+fn an_annotation_that_says_nothing_is_a_warning_and_counts_as_not_there() {
+    let read_with = |value: &str| {
+        let text = Manifest::default().text().replace(
+            "metadata: {name: default}",
+            &format!("metadata: {{name: default, annotations: {{outrigger.dev/expendable-below: '{value}'}}}}"),
+        );
+        let warnings: Vec<String> = read(&text).warnings.iter().map(ToString::to_string).collect();
+        let Object::NodePool(pool) = only_object(&text) else { panic!("{text}") };
+        (pool.options.expendable_below, warnings)
+    };
+    assert_eq!(read_with("-10"), (Some(-10), vec![]));
+    let (below, warnings) = read_with("low");
+    assert_eq!(below, None);
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    for part in ["\"low\" is no pod priority", "object default", "outrigger.dev/expendable-below"] {
+        assert!(warning.contains(part), "{warning}");
+    }
+}
+
+#[test]
 fn requirements_keep_the_rules_of_the_api() {
     for (requirement, expected) in [
         (

@@ -1,0 +1,17 @@
+//! What annotations of ours say about a NodePool, beyond Karpenter's API.
+
+/// Options of a NodePool, each an annotation `outrigger.dev/…` of its object. Without them it is
+/// exactly what Karpenter's API says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodePoolOptions {
+    /// Pods of a lower priority buy no node of the pool, hold none, and need no place when one goes
+    /// (`outrigger.dev/expendable-below`).
+    pub expendable_below: Option<i32>,
+}
+
+impl NodePoolOptions {
+    /// Whether pods of the priority are expendable on the pool's nodes.
+    pub fn is_expendable(&self, priority: i32) -> bool {
+        self.expendable_below.is_some_and(|below| priority < below)
+    }
+}

@@ -1,0 +1,16 @@
+//! Annotations `outrigger.dev/…` of a NodePool.
+//!
+//! Karpenter's API server takes any text there, and so does ours: an annotation that says nothing
+//! is a warning, and counts as not there.
+
+use domain::label::EXPENDABLE_BELOW;
+use domain::node_pool_options::NodePoolOptions;
+
+use super::expendable::read_expendable;
+use crate::field::Field;
+
+/// Reads the options of a NodePool from its annotations.
+pub(super) fn read_options(root: Field<'_>) -> NodePoolOptions {
+    let annotations = root.get("metadata").get("annotations");
+    NodePoolOptions { expendable_below: read_expendable(annotations.get(EXPENDABLE_BELOW)) }
+}
