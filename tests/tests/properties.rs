@@ -13,7 +13,7 @@ use domain::plan::{Plan, PlannedDisruption};
 use domain::pod::{Pod, PodKey};
 use domain::reason::DisruptionReason;
 use domain::requirement::{Requirement, Requirements, ValueSet};
-use domain::resource::Resources;
+use domain::resource::{Resources, USD_PER_HOUR};
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::first_untolerated;
 use domain::{Text, label};
@@ -83,6 +83,20 @@ proptest! {
         let replacements = plan.disruptions.iter().flat_map(|own| &own.replacements);
         let bought = plan.node_claims.iter().chain(replacements).flat_map(|claim| &claim.pods);
         prop_assert!(bought.into_iter().all(|pod| priority(pod) >= below));
+    }
+
+    #[test]
+    fn limits_in_dollars_are_kept_and_the_checker_agrees(
+        snapshot in cluster(),
+        cents in 0_i64..300,
+    ) {
+        let mut snapshot = snapshot;
+        for pool in snapshot.objects.node_pools.iter_mut().filter(|pool| pool.replicas.is_none()) {
+            pool.limits = pool.limits.clone().with(USD_PER_HOUR, cents * 10_000_000);
+        }
+        let plan = planning::plan(&snapshot);
+        let violations = checker::check(&snapshot, &plan);
+        prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);
     }
 
     #[test]

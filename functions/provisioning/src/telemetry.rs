@@ -1,6 +1,6 @@
 //! Logs and metrics of a provisioning run.
 
-use controllers::provisioning::{ExpendablePods, ProvisioningReport};
+use controllers::provisioning::{ExpendablePods, ProvisioningReport, UsdUsage};
 use controllers::steps::schedule::Scaling;
 use domain::plan::Totals;
 use lambda::Telemetry;
@@ -56,6 +56,11 @@ fn record_gauges(telemetry: &Telemetry, report: &ProvisioningReport) {
     metrics.gauge("outrigger_pods_unhostable_count", &[], Unit::Count, unhostable);
     let wait = report.longest_wait.unwrap_or_default().as_secs_f64();
     metrics.gauge("outrigger_pods_wait_longest_seconds", &[], Unit::Seconds, wait);
+    for UsdUsage { node_pool, used, limit } in &report.usd_usage {
+        let labels = [("nodepool", &**node_pool), ("resource_type", "usd-per-hour")];
+        metrics.gauge("karpenter_nodepools_usage", &labels, Unit::None, used.to_f64());
+        metrics.gauge("karpenter_nodepools_limit", &labels, Unit::None, limit.to_f64());
+    }
     if let Some(ExpendablePods { running, waiting }) = report.expendable {
         for (state, pods) in [("running", running), ("waiting", waiting)] {
             #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]

@@ -2,11 +2,13 @@
 
 use domain::Text;
 use domain::label::NODE_POOL;
-use domain::resource::{NODES, Resources, ShownAmount};
+use domain::money::UsdPerHour;
+use domain::resource::{NODES, Resources, ShownAmount, USD_PER_HOUR};
 
 use crate::place::{Place, PlaceId};
 use crate::plan_index::{PlanIndex, PlannedPlace};
 use crate::report::Report;
+use crate::saving::node_price;
 use crate::violation::Rule;
 
 /// By NodePool, what counts against its limits.
@@ -36,12 +38,18 @@ impl Usage {
             }
             if let Some(pool) = owner(index, place) {
                 usage.by_pool[pool].add(&with_node(&place.capacity));
+                // A claim in flight may say itself what it may come to.
+                if has_usd_limit(index, pool) && place.capacity.find(USD_PER_HOUR).is_none() {
+                    let price = node_price(index, place).unwrap_or(UsdPerHour::ZERO);
+                    usage.add_usd(pool, price);
+                }
             }
         }
         usage
     }
 
-    /// What claims may take: of each resource, as much as the listed type with most of it has.
+    /// What claims may take: of each resource, as much as the listed type with most of it has, and
+    /// of money the price of the dearest offering that is asked for.
     fn of_claims<'s, 'w: 's>(
         index: &'s PlanIndex<'w>,
         claims: impl Iterator<Item = &'s PlannedPlace<'w>>,
@@ -53,9 +61,17 @@ impl Usage {
                 && !index.cluster.pools[pool].spec.limits.is_empty()
             {
                 usage.by_pool[pool].add(&with_node(&launch.largest_capacity));
+                if has_usd_limit(index, pool) {
+                    let offered = planned.claim.offerings.iter().map(|own| own.price).max();
+                    usage.add_usd(pool, offered.unwrap_or(planned.claim.offering.price));
+                }
             }
         }
         usage
+    }
+
+    fn add_usd(&mut self, pool: usize, price: UsdPerHour) {
+        self.by_pool[pool].add(&Resources::new().with(USD_PER_HOUR, price.nanos()));
     }
 
     /// What counts once the plan's new claims are launched, before anything is disrupted.
@@ -82,6 +98,11 @@ impl Usage {
                 <= limit
         })
     }
+}
+
+/// Whether the NodePool limits what its nodes cost together.
+fn has_usd_limit(index: &PlanIndex<'_>, pool: usize) -> bool {
+    index.cluster.pools[pool].spec.limits.find(USD_PER_HOUR).is_some()
 }
 
 /// The NodePool that the node is labelled with.

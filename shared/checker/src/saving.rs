@@ -45,7 +45,7 @@ pub(crate) fn check(index: &PlanIndex<'_>, entry: &DisruptionEntry<'_>, report: 
 }
 
 /// What an existing node costs by the catalogue, from its labels.
-fn node_price(index: &PlanIndex<'_>, place: &Place<'_>) -> Option<UsdPerHour> {
+pub(crate) fn node_price(index: &PlanIndex<'_>, place: &Place<'_>) -> Option<UsdPerHour> {
     let labels = place.labels?;
     let of_pool = place.pool.map(|pool| &*index.cluster.pools[pool].catalogue);
     let of_claim = || index.cluster.catalogue_of_class(&place.claim?.node_class_ref.name);

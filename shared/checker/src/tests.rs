@@ -8,4 +8,5 @@ mod offerings;
 mod placements;
 mod resources;
 mod spreads;
+mod usd_limit;
 mod volumes;

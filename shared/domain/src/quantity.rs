@@ -45,6 +45,16 @@ impl Quantity {
         saturate(div_ceil(self.nanos, NANOS))
     }
 
+    /// From billionths.
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self { nanos: nanos as i128 }
+    }
+
+    /// In billionths, the finest unit of a quantity; saturates.
+    pub fn to_nanos(self) -> i64 {
+        saturate(self.nanos)
+    }
+
     /// Whether it is below zero.
     pub const fn is_negative(self) -> bool {
         self.nanos < 0

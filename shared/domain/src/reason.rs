@@ -11,6 +11,7 @@ use std::fmt;
 
 use crate::drift::DriftReason;
 use crate::label::{EXPENDABLE_BELOW, WELL_KNOWN};
+use crate::money::UsdPerHour;
 use crate::nearest::{any_of, nearest};
 use crate::pdb::PdbRefusal;
 use crate::pod::PodKey;
@@ -283,6 +284,15 @@ pub enum NodePoolUnfit {
         /// What nodes and claims use of it already.
         used: i64,
     },
+    /// What is left under the pool's limit in dollars is too little for any node for the pod.
+    UsdLimit {
+        /// The limit.
+        limit: UsdPerHour,
+        /// What nodes and claims cost already.
+        used: UsdPerHour,
+        /// The least that a node for the pod may come to.
+        cheapest: UsdPerHour,
+    },
     /// Too few distinct values are left of a key.
     MinValues {
         /// The label's key.
@@ -384,6 +394,10 @@ impl fmt::Display for NodePoolUnfit {
                 f,
                 "the pod buys no node: its priority {priority} is below {below} ({EXPENDABLE_BELOW})"
             ),
+            Self::UsdLimit { limit, used, cheapest } => write!(
+                f,
+                "{used} of {limit} are used, and the cheapest node for the pod may cost {cheapest}"
+            ),
             Self::MinValues { key, wanted, found } => {
                 write!(f, "minValues of {key} is {wanted}, and {found} are left")
             }
@@ -418,6 +432,7 @@ impl NodePoolUnfit {
             | Self::NoOffering
             | Self::Expendable { .. }
             | Self::Limit { .. }
+            | Self::UsdLimit { .. }
             | Self::MinValues { .. }
             | Self::TopologySpread { .. }
             | Self::PodAffinity { .. }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Text;
+use crate::money::UsdPerHour;
 use crate::quantity::Quantity;
 
 /// CPU, in millicores.
@@ -23,8 +24,11 @@ pub const AMD_GPU: &str = "amd.com/gpu";
 /// AWS Neuron's device plugin.
 pub const AWS_NEURON: &str = "aws.amazon.com/neuron";
 
-/// Amounts by resource name: CPU in millicores, everything else in whole units (bytes, devices,
-/// pods).
+/// The synthetic resource that `spec.limits` of a NodePool bounds the price of its nodes with.
+pub const USD_PER_HOUR: &str = "outrigger.dev/usd-per-hour";
+
+/// Amounts by resource name: CPU in millicores, dollars an hour in billionths, everything else in
+/// whole units (bytes, devices, pods).
 ///
 /// Sorted by name, each name once. A name that is absent counts as zero. A copy is shared until one
 /// of those who have it changes it.
@@ -40,12 +44,20 @@ impl Resources {
     /// The amount in this crate's units that a quantity of the named resource stands for, rounded
     /// up.
     pub fn amount_of(name: &str, quantity: Quantity) -> i64 {
-        if name == CPU { quantity.to_millis_ceil() } else { quantity.to_units_ceil() }
+        match name {
+            CPU => quantity.to_millis_ceil(),
+            USD_PER_HOUR => quantity.to_nanos(),
+            _ => quantity.to_units_ceil(),
+        }
     }
 
     /// The quantity that an amount of the named resource stands for.
     pub fn quantity_of(name: &str, amount: i64) -> Quantity {
-        if name == CPU { Quantity::from_millis(amount) } else { Quantity::from_units(amount) }
+        match name {
+            CPU => Quantity::from_millis(amount),
+            USD_PER_HOUR => Quantity::from_nanos(amount),
+            _ => Quantity::from_units(amount),
+        }
     }
 
     fn entries(&self) -> &[(Text, i64)] {
@@ -153,6 +165,9 @@ pub fn is_bytes(name: &str) -> bool {
 impl fmt::Display for ShownAmount<'_> {
     /// Exact, in the largest binary suffix that divides a byte amount.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.name == USD_PER_HOUR {
+            return UsdPerHour::from_nanos(self.amount).fmt(f);
+        }
         if !is_bytes(self.name) {
             return Resources::quantity_of(self.name, self.amount).fmt(f);
         }

@@ -29,3 +29,4 @@ mod support;
 mod top;
 mod until_stable;
 mod usage;
+mod usd_limit;

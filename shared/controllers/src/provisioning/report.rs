@@ -4,6 +4,7 @@ use domain::plan::Plan;
 use domain::{SignedDuration, Text};
 
 use super::expendable::ExpendablePods;
+use super::usd_limit::UsdUsage;
 use crate::launch::LaunchReport;
 use crate::lease::Report;
 use crate::ports::FunctionName;
@@ -36,6 +37,8 @@ pub struct ProvisioningReport {
     /// Age of the oldest pending pod, pods with a place on a node in flight included; `None` when
     /// no pod is pending.
     pub longest_wait: Option<SignedDuration>,
+    /// NodePools with a limit in dollars, before this plan.
+    pub usd_usage: Vec<UsdUsage>,
     /// Pods that buy no node; `None` where no NodePool has any.
     pub expendable: Option<ExpendablePods>,
     /// Other calls that failed without stopping the run.

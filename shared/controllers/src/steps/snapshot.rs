@@ -7,9 +7,10 @@ use domain::instance_type::{InstanceType, InstanceTypeList, InstanceTypes};
 use domain::label;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
+use domain::node_pool::NodePool;
 use domain::plan::PlannedDisruption;
 use domain::pod::{OwnerKind, Pod, PodKey};
-use domain::resource::Resources;
+use domain::resource::{Resources, USD_PER_HOUR};
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::Taint;
@@ -203,6 +204,7 @@ fn shown_claim(
     }
     if record.instance.is_none() {
         expect_instance(&mut claim, record, &observed.instance_types);
+        expect_price(observed, &mut claim, record);
     }
     claim
 }
@@ -243,6 +245,21 @@ fn expect_instance(claim: &mut NodeClaim, record: &ClaimRecord, catalogue: &Inst
                 set(key, value);
             }
         }
+    }
+}
+
+/// What a claim without an instance may come to, where its NodePool limits dollars: the price of the
+/// dearest offering that EC2 is asked for.
+fn expect_price(observed: &ClusterState, claim: &mut NodeClaim, record: &ClaimRecord) {
+    let pools = &observed.listing.objects.node_pools;
+    let is_own = |pool: &&NodePool| record.claim.node_pool() == Some(&pool.name);
+    let is_limited = |pool: &NodePool| pool.limits.find(USD_PER_HOUR).is_some();
+    let dearest = record.launch.offerings.iter().map(|offering| offering.price).max();
+    if let Some(price) = dearest
+        && !claim.status.capacity.is_empty()
+        && pools.iter().find(is_own).is_some_and(is_limited)
+    {
+        claim.status.capacity.set(&USD_PER_HOUR.into(), price.nanos());
     }
 }
 

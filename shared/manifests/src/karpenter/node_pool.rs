@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::node_pool::{NodeClaimTemplate, NodePool};
 use domain::resource::{
     AMD_GPU, AWS_NEURON, CPU, EPHEMERAL_STORAGE, MEMORY, NODES, NVIDIA_GPU, PODS, Resources,
+    USD_PER_HOUR,
 };
 
 use super::disruption::read_disruption;
@@ -20,8 +21,8 @@ pub(super) const LABELS_MAX: usize = 100;
 /// What `weight` may be.
 const WEIGHT: std::ops::RangeInclusive<i64> = 1..=100;
 
-/// Limits without a domain that nodes have.
-const USUAL_LIMITS: [&str; 5] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS, NODES];
+/// Limits that are counted of nodes of any type.
+const USUAL_LIMITS: [&str; 6] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS, NODES, USD_PER_HOUR];
 
 /// Devices that instance types of EC2 have.
 const DEVICES: [&str; 8] = [

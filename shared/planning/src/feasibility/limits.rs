@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use domain::Text;
 use domain::label;
-use domain::resource::{NODES, Resources};
+use domain::resource::{NODES, Resources, USD_PER_HOUR};
 
+use super::usd_limit;
 use crate::ids::{IndexVec, NodeIx, PoolIx, TypeSet};
 use crate::model::Model;
 use crate::model::pool::Pool;
@@ -32,12 +33,20 @@ impl Limits {
                     return Vec::new();
                 }
                 let mut used = Resources::new();
+                let has_usd_limit = limits.find(USD_PER_HOUR).is_some();
+                let mut usd = 0_i64;
                 for (index, node) in model.nodes.iter_enumerated() {
                     let is_own = node.labels.get(label::NODE_POOL) == Some(&pool.node_pool.name);
                     if is_own && node.is_managed && !node.is_deleting && !leaves_out(index) {
                         used.add(&node.capacity);
                         used.add(&Resources::new().with(NODES, 1));
+                        if has_usd_limit {
+                            usd = usd.saturating_add(usd_limit::counted(pool, node));
+                        }
                     }
+                }
+                if has_usd_limit {
+                    used = used.with(USD_PER_HOUR, usd);
                 }
                 limits.iter().map(|(name, limit)| (name.clone(), limit - used.get(name))).collect()
             })

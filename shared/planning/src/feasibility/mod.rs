@@ -11,3 +11,4 @@ pub(crate) mod node_constraint;
 pub(crate) mod scope;
 pub(crate) mod state;
 pub(crate) mod topology;
+mod usd_limit;

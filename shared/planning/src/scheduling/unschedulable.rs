@@ -2,7 +2,9 @@
 
 use domain::Text;
 use domain::label;
+use domain::money::UsdPerHour;
 use domain::reason::{NodePoolUnfit, PodUnschedulable, UnmetRequirements, VolumeProblem};
+use domain::resource::USD_PER_HOUR;
 use domain::settings::MinValuesPolicy;
 
 use crate::feasibility::fit::pool_fit;
@@ -96,8 +98,18 @@ fn held_back(
     let mut types = pool.with_room(&compatible.types, &shape.requests);
     let exceeded =
         types.iter().next().and_then(|first| limits.exceeded(index, &pool.types[first].capacity));
+    let prices = types.iter().map(|own| pool.types[own].capacity.get(USD_PER_HOUR));
+    let cheapest = prices.min().unwrap_or(0);
     limits.keep_allowed(index, pool, &mut types);
     match exceeded {
+        Some((resource, left)) if types.is_empty() && &*resource == USD_PER_HOUR => {
+            let limit = pool.node_pool.limits.get(&resource);
+            Some(NodePoolUnfit::UsdLimit {
+                limit: UsdPerHour::from_nanos(limit),
+                used: UsdPerHour::from_nanos(limit - left),
+                cheapest: UsdPerHour::from_nanos(cheapest),
+            })
+        }
         Some((resource, left)) if types.is_empty() => {
             let limit = pool.node_pool.limits.get(&resource);
             Some(NodePoolUnfit::Limit { resource, limit, used: limit - left })

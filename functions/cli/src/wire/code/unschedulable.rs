@@ -86,6 +86,8 @@ pub(crate) enum NodePoolCode {
     Expendable,
     /// What is left under the NodePool's limits is too small.
     LimitExceeded,
+    /// What is left under the NodePool's limit in dollars is less than any node for the pod costs.
+    UsdLimitExceeded,
     /// Fewer distinct values of a label are left than the NodePool's `minValues`.
     MinValues,
     /// DaemonSets of its nodes open a host port that the pod opens.
@@ -153,6 +155,7 @@ impl From<&NodePoolUnfit> for NodePoolCode {
             NodePoolUnfit::Expendable { .. } => Self::Expendable,
             NodePoolUnfit::TooSmall { .. } => Self::InsufficientResources,
             NodePoolUnfit::Limit { .. } => Self::LimitExceeded,
+            NodePoolUnfit::UsdLimit { .. } => Self::UsdLimitExceeded,
             NodePoolUnfit::MinValues { .. } => Self::MinValues,
             NodePoolUnfit::HostPort(_) => Self::HostPortConflict,
             NodePoolUnfit::TopologySpread { .. } => Self::TopologySpread,

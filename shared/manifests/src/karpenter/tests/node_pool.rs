@@ -4,7 +4,7 @@ use domain::node_pool::{ConsolidationPolicy, Disruption, NeverOr, NodePool};
 use domain::pdb::CountOrPercent;
 use domain::reason::DisruptionReason;
 use domain::requirement::Operator;
-use domain::resource::{CPU, MEMORY, NODES};
+use domain::resource::{CPU, MEMORY, NODES, USD_PER_HOUR};
 use domain::schedule::time_zone;
 
 use super::{errors, indented, only_object, read};
@@ -217,6 +217,15 @@ fn an_annotation_that_says_nothing_is_a_warning_and_counts_as_not_there() {
     for part in ["\"low\" is no pod priority", "object default", "outrigger.dev/expendable-below"] {
         assert!(warning.contains(part), "{warning}");
     }
+}
+
+#[test]
+fn a_limit_in_dollars_is_exact() {
+    let spec = "limits: {outrigger.dev/usd-per-hour: '0.125'}";
+    let text = Manifest { spec, ..Manifest::default() }.text();
+    assert!(read(&text).warnings.is_empty());
+    let Object::NodePool(pool) = only_object(&text) else { panic!("{text}") };
+    assert_eq!(pool.limits.get(USD_PER_HOUR), 125_000_000);
 }
 
 #[test]

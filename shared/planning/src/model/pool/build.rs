@@ -9,6 +9,7 @@ use domain::label::{self, Labels};
 use domain::node_pool::NodePool;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirements;
+use domain::resource::USD_PER_HOUR;
 use domain::snapshot::ClusterSnapshot;
 
 use super::launchable::{Compatible, Pool, PoolType, Purchase, TypeOffering};
@@ -75,7 +76,7 @@ impl<'a> Builder<'a, '_> {
                     self.key_kinds,
                     self.resources.len(),
                 ));
-                Some(self.pool_type(instance_type, &own, overhead, offerings))
+                Some(self.pool_type(node_pool, instance_type, &own, overhead, offerings))
             })
             .collect();
         let has_no_node = has_no_node(&own, &types);
@@ -217,6 +218,7 @@ impl<'a> Builder<'a, '_> {
 
     fn pool_type(
         &self,
+        node_pool: &NodePool,
         instance_type: &'a InstanceType,
         own: &Requirements,
         overhead: Rc<Overhead>,
@@ -229,6 +231,11 @@ impl<'a> Builder<'a, '_> {
                 allocatable.set(name, amount);
                 capacity.set(name, amount);
             }
+        }
+        if node_pool.limits.find(USD_PER_HOUR).is_some() {
+            // EC2 picks the offering: the dearest bounds what a node may turn out to cost.
+            let dearest = offerings.iter().map(|offering| offering.price.nanos()).max();
+            capacity = capacity.with(USD_PER_HOUR, dearest.unwrap_or(0));
         }
         let room = self
             .resources

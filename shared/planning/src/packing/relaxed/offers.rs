@@ -5,7 +5,7 @@ use std::slice;
 
 use domain::Text;
 use domain::label::ZONE;
-use domain::resource::{NODES, Resources};
+use domain::resource::{NODES, Resources, USD_PER_HOUR};
 use domain::taint::first_untolerated;
 
 use super::host_groups::HostGroups;
@@ -48,7 +48,15 @@ pub(super) fn sold(
     let mut limits: IndexVec<LimitIx, Vec<i64>> = IndexVec::new();
     let (mut unlimited, mut limited) = (Vec::new(), Vec::new());
     for ((index, pool), classes) in model.pools.iter_enumerated().zip(classes) {
-        let left = pool_limits.left(index);
+        // A limit in dollars counts offerings at what they may cost: a bound under it would not hold
+        // for every plan within the limit.
+        let left: Vec<(Text, i64)> = pool_limits
+            .left(index)
+            .iter()
+            .filter(|(name, _)| &**name != USD_PER_HOUR)
+            .cloned()
+            .collect();
+        let left = left.as_slice();
         let limit = may_run_out(model, rows, left)
             .then(|| limits.push(left.iter().map(|(_, left)| *left).collect()));
         let mut in_zones: BTreeMap<(TypeIx, PurchaseIx), Vec<Bin>> = BTreeMap::new();

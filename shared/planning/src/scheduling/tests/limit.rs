@@ -1,8 +1,9 @@
 //! `spec.limits` of NodePools.
 
 use domain::label::{HOSTNAME, NODE_POOL};
+use domain::money::UsdPerHour;
 use domain::reason::NodePoolUnfit;
-use domain::resource::{CPU, NODES, Resources};
+use domain::resource::{CPU, NODES, Resources, USD_PER_HOUR};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
@@ -128,4 +129,63 @@ fn pods_that_must_share_a_host_do_not_take_what_serves_more_of_the_others() {
     let plan = limited(CPU, 8000).pods(2, &together).pods(6, &pod("web").cpu(1000)).plan();
     // One of the two has what the six leave.
     assert_eq!(plan.unschedulable.len(), 1);
+}
+
+/// The most that what a plan launches may come to, by what EC2 is asked for.
+fn dearest(world: &Cluster) -> UsdPerHour {
+    let plan = world.plan();
+    let most = |claim: &domain::plan::PlannedNodeClaim| {
+        claim.offerings.iter().map(|offering| offering.price).max().unwrap()
+    };
+    plan.node_claims.iter().map(most).sum()
+}
+
+#[test]
+fn a_pool_launches_no_more_than_its_limit_in_dollars() {
+    let limit = UsdPerHour::from_nanos(300_000_000);
+    let without = cluster().pods(16, &pod("a").cpu(900));
+    assert!(dearest(&without) > limit);
+    let world = limited(USD_PER_HOUR, limit.nanos()).pods(16, &pod("a").cpu(900));
+    let (plan, cost) = (world.plan(), dearest(&world));
+    assert!(!plan.node_claims.is_empty() && cost <= limit, "{cost}");
+    let left = &plan.unschedulable[0].pod.name;
+    let NodePoolUnfit::UsdLimit { limit: said, used, cheapest } = unfit(&plan, left, "default")
+    else {
+        panic!("{plan:?}")
+    };
+    assert!(said == limit && used <= limit && used + cheapest > limit, "{used} and {cheapest}");
+    assert!(plan.totals.lower_bound.unwrap() <= cost);
+}
+
+#[test]
+fn nodes_and_claims_in_flight_count_at_their_price() {
+    let world = |limit: f64| {
+        limited(USD_PER_HOUR, crate::testing::usd(limit).nanos())
+            .node(node("n"))
+            .in_flight(node("m"))
+            .pods(2, &pod("full").cpu(3900))
+            .pods(3, &pod("a").cpu(3900))
+    };
+    let price = world(1000.0).plan().totals.hourly_before.to_f64();
+    let open = world(price + 10.0).plan();
+    assert!(!open.node_claims.is_empty() && open.unschedulable.is_empty(), "{open:?}");
+    let spent = world(price).plan();
+    assert!(spent.node_claims.is_empty(), "{spent:?}");
+    let gone = spent.unschedulable.first().unwrap();
+    let reason = unfit(&spent, &gone.pod.name, "default");
+    assert!(matches!(reason, NodePoolUnfit::UsdLimit { limit, used, .. } if limit == used));
+}
+
+#[test]
+fn a_replacement_may_stand_beside_what_it_replaces() {
+    let world = |limit| {
+        cluster()
+            .default_pool(|pool| pool.limits = Resources::new().with(USD_PER_HOUR, limit))
+            .node(node("large").of_type("m.2xlarge"))
+            .pod(pod("web").cpu(900).on("large"))
+    };
+    let price = world(i64::MAX).plan().totals.hourly_before.nanos();
+    let plan = world(price).plan();
+    assert_eq!(plan.disruptions.len(), 1, "{plan:?}");
+    assert_eq!(plan.disruptions[0].replacements.len(), 1);
 }
