@@ -41,6 +41,9 @@ fn record_figures(telemetry: &Telemetry, figures: &PlanFigures) {
         let labels = [("reason", reason.as_str())];
         gauge("karpenter_voluntary_disruption_eligible_nodes", &labels, *nodes);
     }
+    for (pool, nodes) in &figures.past_expiry {
+        gauge("outrigger_nodes_past_expiry", &[("nodepool", pool)], *nodes);
+    }
 }
 
 fn record_change(telemetry: &Telemetry, change: &CommandChange) {
@@ -83,6 +86,7 @@ mod tests {
         let figures = PlanFigures {
             allowed_disruptions: [(("default".into(), reason), 2)].into(),
             eligible_nodes: [(reason, 5)].into(),
+            past_expiry: [("default".into(), 3)].into(),
             ..PlanFigures::default()
         };
         record_figures(&telemetry, &figures);
@@ -97,5 +101,8 @@ mod tests {
         let eligible = line("karpenter_voluntary_disruption_eligible_nodes");
         assert_eq!(eligible["karpenter_voluntary_disruption_eligible_nodes"], 5.0);
         assert_eq!(eligible["reason"], "Empty");
+        let past = line("outrigger_nodes_past_expiry");
+        assert_eq!(past["outrigger_nodes_past_expiry"], 3.0);
+        assert_eq!(past["nodepool"], "default");
     }
 }

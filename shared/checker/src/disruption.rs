@@ -9,6 +9,7 @@ use crate::budget;
 use crate::disruption_entry::{DisruptionEntry, Disruptions};
 use crate::eviction::Evictions;
 use crate::expendable::is_expendable_on;
+use crate::expiration;
 use crate::moves;
 use crate::place::{Place, PlaceId};
 use crate::plan_index::PlanIndex;
@@ -52,6 +53,7 @@ pub(crate) fn check(index: &PlanIndex<'_>, disruptions: &Disruptions<'_>, report
     for entry in &disruptions.entries {
         for place in &entry.places {
             check_node(index, entry, &index.places[*place], report);
+            expiration::check(index, entry, &index.places[*place], report);
             if entry.planned.reason.is_voluntary() {
                 check_voluntary(index, entry, &index.places[*place], report);
                 check_pods(index, entry, *place, &evictions, report);

@@ -22,6 +22,7 @@ mod disruption;
 mod disruption_entry;
 mod eviction;
 mod expendable;
+mod expiration;
 mod label_state;
 mod launch;
 mod limit;

@@ -179,6 +179,9 @@ rules! {
     PlacedOnDisrupted => "placed-on-disrupted",
     /// A node is disrupted although it, its claim or one of its pods must not be.
     DoNotDisrupt => "do-not-disrupt",
+    /// A node is said to have expired, and is not past the moment from which its NodePool lets
+    /// nodes go by force.
+    Expiration => "expiration",
     /// A node is consolidated although its NodePool is not, or only when empty.
     ConsolidationPolicy => "consolidation-policy",
     /// A node that is said to be empty holds pods.

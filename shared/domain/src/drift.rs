@@ -27,6 +27,8 @@ pub enum DriftReason {
     PlacementGroupDrift,
     /// EC2 recommended to replace its instance, and its pool wants that done.
     RebalanceRecommended,
+    /// It is past its age limit, and nodes of its pool expire gracefully.
+    Expired,
 }
 
 impl DriftReason {
@@ -43,6 +45,7 @@ impl DriftReason {
             Self::CapacityReservationDrift => "CapacityReservationDrift",
             Self::PlacementGroupDrift => "PlacementGroupDrift",
             Self::RebalanceRecommended => "RebalanceRecommended",
+            Self::Expired => "Expired",
         }
     }
 }

@@ -75,6 +75,15 @@ pub const ON_REBALANCE_RECOMMENDATION: &str = "outrigger.dev/on-rebalance-recomm
 
 /// Annotation of a NodePool: pods of a lower priority buy no node of it and hold none.
 pub const EXPENDABLE_BELOW: &str = "outrigger.dev/expendable-below";
+/// Annotation of a NodePool: whether nodes past their age limit go by force, `forceful` (the
+/// default), or count as drifted, `graceful`.
+pub const EXPIRATION: &str = "outrigger.dev/expiration";
+/// Annotation of a NodePool: the share of `expireAfter` from whose end each node's age limit is
+/// drawn, such as `10%`.
+pub const EXPIRATION_SPREAD: &str = "outrigger.dev/expiration-spread";
+/// Annotation of a NodePool: how long after its age limit a node that expires gracefully goes by
+/// force, such as `48h`.
+pub const EXPIRE_BY: &str = "outrigger.dev/expire-by";
 
 /// Keys every installation knows: a requirement on one can be met by an instance type or offering.
 ///

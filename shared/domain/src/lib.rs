@@ -8,6 +8,7 @@
 pub mod budget;
 pub mod buffer;
 pub mod drift;
+pub mod expiration;
 pub mod fargate;
 pub mod instance_type;
 pub mod label;

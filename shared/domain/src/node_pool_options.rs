@@ -1,5 +1,7 @@
 //! What annotations of ours say about a NodePool, beyond Karpenter's API.
 
+use crate::expiration::Expiration;
+
 /// Options of a NodePool, each an annotation `outrigger.dev/…` of its object. Without them it is
 /// exactly what Karpenter's API says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -7,6 +9,8 @@ pub struct NodePoolOptions {
     /// Pods of a lower priority buy no node of the pool, hold none, and need no place when one goes
     /// (`outrigger.dev/expendable-below`).
     pub expendable_below: Option<i32>,
+    /// How its nodes expire.
+    pub expiration: Expiration,
 }
 
 impl NodePoolOptions {

@@ -56,6 +56,9 @@ pub struct PlanFigures {
     /// Nodes that could go for each voluntary reason if budgets, and their pods' new places, let
     /// them.
     pub eligible_nodes: BTreeMap<DisruptionReason, u32>,
+    /// Nodes of each NodePool that are past their age limit, where nodes expire gracefully; other
+    /// NodePools are left out.
+    pub past_expiry: BTreeMap<Text, u32>,
     /// Moves that the `Balanced` policy of their NodePools approved.
     pub approved: Vec<ApprovedMove>,
 }

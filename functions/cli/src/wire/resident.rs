@@ -32,8 +32,8 @@ pub(crate) struct ResidentDocument {
     /// The code of `drifted`; absent with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     drift_code: Option<DriftCode>,
-    /// Seconds to the end of `expireAfter`, when its node goes whatever holds it, 0 where that has
-    /// passed; absent where it never expires.
+    /// Seconds until its node goes whatever holds it, by `expireAfter` or, where nodes expire
+    /// gracefully, `outrigger.dev/expire-by` after that; 0 where that has passed, absent for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_in_seconds: Option<i64>,
     /// What consolidating its node would save, in US dollars an hour; absent where that would not

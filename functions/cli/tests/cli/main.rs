@@ -13,6 +13,7 @@ mod ci;
 mod convert;
 mod diff;
 mod expendable;
+mod expiration;
 mod git;
 mod import;
 #[cfg(feature = "live")]

@@ -2,6 +2,7 @@
 
 use domain::SignedDuration;
 use domain::budget::{Budget, BudgetWindow, WindowZone};
+use domain::expiration::Expiration;
 use domain::instance_type::CapacityType;
 use domain::label::{DO_NOT_DISRUPT, HOSTNAME, INITIALIZED, NODE_POOL, ZONE};
 use domain::node::Node;
@@ -465,4 +466,23 @@ fn limits_hold_once_replacements_are_there() {
     let plan = disrupting([replacing(&["r"], types)]);
     allows(&limited(10_000), &plan);
     breaks(&limited(9_999), &plan, &[Rule::Limits]);
+}
+
+#[test]
+fn a_node_that_expires_gracefully_goes_by_force_at_its_last_date_only() {
+    let aged = |hours: i64, expire_by| {
+        let mut pool = free_pool();
+        pool.options.expiration = Expiration { is_graceful: true, spread_percent: 0, expire_by };
+        let mut claim = claim_object("c");
+        claim.created = Some(now() - SignedDuration::from_hours(hours));
+        claim.expire_after = NeverOr::After(SignedDuration::from_hours(720));
+        claim.status.node_name = Some("e".into());
+        let world = free(vec![node("e", "small", "a")], []).with_node_claims([claim]);
+        world.with_node_pools([pool])
+    };
+    let (plan, two_days) =
+        (disrupting([disruption(Expired, &["e"])]), SignedDuration::from_hours(48));
+    breaks(&aged(767, Some(two_days)), &plan, &[Rule::Expiration]);
+    allows(&aged(768, Some(two_days)), &plan);
+    breaks(&aged(10_000, None), &plan, &[Rule::Expiration]);
 }

@@ -7,10 +7,14 @@ use domain::label::EXPENDABLE_BELOW;
 use domain::node_pool_options::NodePoolOptions;
 
 use super::expendable::read_expendable;
+use super::expiration::read_expiration;
 use crate::field::Field;
 
 /// Reads the options of a NodePool from its annotations.
 pub(super) fn read_options(root: Field<'_>) -> NodePoolOptions {
     let annotations = root.get("metadata").get("annotations");
-    NodePoolOptions { expendable_below: read_expendable(annotations.get(EXPENDABLE_BELOW)) }
+    NodePoolOptions {
+        expendable_below: read_expendable(annotations.get(EXPENDABLE_BELOW)),
+        expiration: read_expiration(annotations),
+    }
 }

@@ -3,6 +3,7 @@
 mod capacity;
 mod node_class;
 mod node_pool;
+mod options;
 
 use documents::Source;
 

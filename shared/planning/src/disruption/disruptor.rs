@@ -62,6 +62,7 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         let figures = PlanFigures {
             allowed_disruptions: allowance.figures(),
             eligible_nodes: VOLUNTARY.map(|reason| (reason, eligible(reason))).into(),
+            past_expiry: past_expiry(model),
             ..PlanFigures::default()
         };
         Self {
@@ -177,4 +178,20 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         plan.figures = PlanFigures { pending_by_zone, ..self.figures };
         plan
     }
+}
+
+/// How many nodes are past their age limit, of each NodePool whose nodes expire gracefully.
+fn past_expiry(model: &Model) -> BTreeMap<Text, u32> {
+    let pools = model.snapshot.objects.node_pools.iter();
+    let graceful = pools.filter(|pool| pool.options.expiration.is_graceful);
+    let mut counts: BTreeMap<Text, u32> = graceful.map(|pool| (pool.name.clone(), 0)).collect();
+    if counts.is_empty() {
+        return counts;
+    }
+    for node in model.nodes.iter().filter(|node| node.is_past_expiry(model.snapshot.now)) {
+        if let Some(count) = node.node_pool.and_then(|pool| counts.get_mut(&pool.name)) {
+            *count += 1;
+        }
+    }
+    counts
 }

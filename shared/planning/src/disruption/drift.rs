@@ -44,6 +44,7 @@ pub(super) fn reason(snapshot: &ClusterSnapshot, node: &NodeView) -> Option<Drif
         .or_else(|| instance_type_drift(snapshot, node, claim))
         .or_else(of_class)
         .or_else(|| is_rebalanced(claim, pool).then_some(DriftReason::RebalanceRecommended))
+        .or_else(|| node.is_past_expiry(snapshot.now).then_some(DriftReason::Expired))
 }
 
 /// Whether EC2 recommended to rebalance the instance and the pool replaces such instances: with

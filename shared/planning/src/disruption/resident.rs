@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use domain::drift::DriftReason;
 use domain::money::UsdPerHour;
-use domain::node_pool::NeverOr;
 use domain::plan::{LaunchOffering, Plan};
 use domain::pod::{ObjectKey, Pod, PodKey};
 use domain::reason::{BudgetSum, DisruptionReason, NotDisruptable, PodUnschedulable};
@@ -41,7 +40,8 @@ pub struct ResidentExplanation {
     pub guards: Vec<Guard>,
     /// How the node has drifted.
     pub drifted: Option<DriftReason>,
-    /// When the node is disrupted whatever holds it (`expireAfter`), from now.
+    /// When the node is disrupted whatever holds it (`expireAfter`, or with graceful expiration
+    /// `expire-by` after that), from now.
     pub expires_in: Option<SignedDuration>,
     /// Everything that keeps the node: the pod moves once none of it is left.
     pub holds: Vec<NotDisruptable>,
@@ -200,10 +200,9 @@ impl Resident<'_, '_> {
     }
 
     fn expires_in(&self) -> Option<SignedDuration> {
-        let claim = self.model.nodes[self.node].claim?;
-        let NeverOr::After(lifetime) = claim.expire_after else { return None };
-        let age = self.model.snapshot.now.duration_since(claim.created?);
-        Some(lifetime.saturating_sub(age).max(SignedDuration::ZERO))
+        let node = &self.model.nodes[self.node];
+        let forced = node.expiration().forced(node.claim?)?;
+        Some(forced.duration_since(self.model.snapshot.now).max(SignedDuration::ZERO))
     }
 
     /// What budgets allow once the plan has taken its nodes.

@@ -9,6 +9,7 @@ mod drift;
 mod drift_of_instances;
 mod empty;
 mod expendable;
+mod expiration;
 mod forced;
 mod look_ahead;
 mod resident;

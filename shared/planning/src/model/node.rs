@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::expiration::Expiration;
 use domain::fargate::is_fargate;
 use domain::instance_type::{CapacityType, InstanceType};
 use domain::label::{self, Labels};
@@ -10,7 +11,7 @@ use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim};
 use domain::node_offering::{capacity_type_of, fargate_price, offering_of};
-use domain::node_pool::{NeverOr, NodePool};
+use domain::node_pool::NodePool;
 use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
@@ -70,14 +71,23 @@ impl NodeView<'_> {
         self.node_pool.is_some_and(|pool| pool.options.is_expendable(pod.spec.priority))
     }
 
-    /// Whether its claim has outlived `expireAfter`. A claim in flight is given up by its
-    /// time-outs, not replaced.
+    /// Whether it has expired, so that it goes whatever holds it. A claim in flight is given up by
+    /// its time-outs, not replaced.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         let Some(claim) = self.claim.filter(|_| self.node.is_some()) else { return false };
-        match (claim.expire_after, claim.created) {
-            (NeverOr::After(lifetime), Some(created)) => now.duration_since(created) >= lifetime,
-            _ => false,
-        }
+        self.expiration().forced(claim).is_some_and(|forced| now >= forced)
+    }
+
+    /// Whether it is past its age limit, and its pool's nodes expire gracefully.
+    pub(crate) fn is_past_expiry(&self, now: Timestamp) -> bool {
+        let Some(claim) = self.claim.filter(|_| self.node.is_some()) else { return false };
+        let expiration = self.expiration();
+        expiration.is_graceful && expiration.due(claim).is_some_and(|due| now >= due)
+    }
+
+    /// How it expires. A node whose pool is gone expires as without annotations.
+    pub(crate) fn expiration(&self) -> Expiration {
+        self.node_pool.map(|pool| pool.options.expiration).unwrap_or_default()
     }
 
     /// How it was bought, by its labels.

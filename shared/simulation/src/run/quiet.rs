@@ -170,10 +170,12 @@ fn next_difference(
     }
     for record in world.store.claims.iter() {
         let claim = &record.claim;
-        if let (NeverOr::After(lifetime), Some(created)) = (claim.expire_after, claim.created) {
-            at(created + lifetime);
+        let pool = pool_of(world, claim);
+        let expiration = pool.map(|pool| pool.options.expiration).unwrap_or_default();
+        for moment in [expiration.due(claim), expiration.forced(claim)].into_iter().flatten() {
+            at(moment);
         }
-        let Some(pool) = pool_of(world, claim) else { continue };
+        let Some(pool) = pool else { continue };
         let (Some(event), NeverOr::After(after)) =
             (last_event(claim), pool.disruption.consolidate_after)
         else {

@@ -28,6 +28,8 @@ pub(crate) enum DriftCode {
     PlacementGroupDrift,
     /// EC2 recommended to replace the instance, and the NodePool wants that done.
     RebalanceRecommended,
+    /// The node is past its age limit, and nodes of its NodePool expire gracefully.
+    Expired,
 }
 
 impl From<&DriftReason> for DriftCode {
@@ -43,6 +45,7 @@ impl From<&DriftReason> for DriftCode {
             DriftReason::CapacityReservationDrift => Self::CapacityReservationDrift,
             DriftReason::PlacementGroupDrift => Self::PlacementGroupDrift,
             DriftReason::RebalanceRecommended => Self::RebalanceRecommended,
+            DriftReason::Expired => Self::Expired,
         }
     }
 }

@@ -1,0 +1,67 @@
+//! Annotations `outrigger.dev/…` of NodePools.
+
+use domain::SignedDuration;
+use domain::expiration::Expiration;
+use domain::node_pool_options::NodePoolOptions;
+
+use super::read;
+use crate::object::Object;
+
+/// What a NodePool with these annotations reads as, and the warnings about them.
+#[track_caller]
+fn annotated(annotations: &str) -> (NodePoolOptions, Vec<String>) {
+    let text = format!(
+        "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata:\n  name: default\n  \
+         annotations: {{{annotations}}}\nspec:\n  template:\n    spec:\n      \
+         nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}\n      \
+         requirements: []\n"
+    );
+    let mut objects = read(&text);
+    assert!(objects.errors.is_empty(), "{:?}", objects.errors);
+    let warnings = objects.warnings.iter().map(ToString::to_string).collect();
+    match objects.objects.remove(0).value {
+        Object::NodePool(pool) => (pool.options, warnings),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn expiration_is_read_from_three_annotations() {
+    let (options, warnings) = annotated(
+        "outrigger.dev/expiration: graceful, outrigger.dev/expiration-spread: 10%, \
+         outrigger.dev/expire-by: 48h",
+    );
+    let expire_by = Some(SignedDuration::from_hours(48));
+    assert_eq!(options.expiration, Expiration { is_graceful: true, spread_percent: 10, expire_by });
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(annotated("outrigger.dev/expiration: forceful").0, NodePoolOptions::default());
+    assert_eq!(annotated("").0, NodePoolOptions::default());
+}
+
+#[test]
+fn annotations_of_expiration_that_say_nothing_force_no_node() {
+    let (options, warnings) = annotated(
+        "outrigger.dev/expiration: gracefull, outrigger.dev/expiration-spread: '10', \
+         outrigger.dev/expire-by: 2d",
+    );
+    assert_eq!(
+        options.expiration,
+        Expiration { is_graceful: true, spread_percent: 0, expire_by: None }
+    );
+    let said = [
+        ("expiration", "\"gracefull\" is neither graceful nor forceful"),
+        ("expiration-spread", "\"10\" is not a whole percentage"),
+        ("expire-by", "\"2d\" is not a duration"),
+    ];
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    for ((key, what), warning) in said.into_iter().zip(&warnings) {
+        let field = format!("metadata.annotations[\"outrigger.dev/{key}\"]");
+        assert!(warning.contains(&field) && warning.contains(what), "{warning}");
+        assert!(warning.contains("default"), "{warning}");
+    }
+    for percent in ["101%", "-1%", "1.5%", "%", "+5%"] {
+        let (options, warnings) =
+            annotated(&format!("outrigger.dev/expiration-spread: '{percent}'"));
+        assert_eq!((options.expiration.spread_percent, warnings.len()), (0, 1), "{percent}");
+    }
+}
