@@ -15,6 +15,7 @@ use crate::place::{Place, PlaceId};
 use crate::plan_index::PlanIndex;
 use crate::report::Report;
 use crate::saving;
+use crate::utilization;
 use crate::violation::Rule;
 
 /// Reads which nodes go, and where their pods go: replacements become places of the index.
@@ -54,6 +55,7 @@ pub(crate) fn check(index: &PlanIndex<'_>, disruptions: &Disruptions<'_>, report
         for place in &entry.places {
             check_node(index, entry, &index.places[*place], report);
             expiration::check(index, entry, &index.places[*place], report);
+            utilization::check(index, entry, &index.places[*place], report);
             if entry.planned.reason.is_voluntary() {
                 check_voluntary(index, entry, &index.places[*place], report);
                 check_pods(index, entry, *place, &evictions, report);

@@ -44,6 +44,7 @@ mod saving;
 mod spread;
 mod state;
 mod terms;
+mod utilization;
 mod violation;
 mod volume;
 mod volume_rules;

@@ -184,6 +184,8 @@ rules! {
     Expiration => "expiration",
     /// A node is consolidated although its NodePool is not, or only when empty.
     ConsolidationPolicy => "consolidation-policy",
+    /// A node is consolidated although its pods request as much of it as its NodePool's threshold.
+    Utilization => "utilization",
     /// A node that is said to be empty holds pods.
     NotEmpty => "not-empty",
     /// A PodDisruptionBudget does not let a pod go.

@@ -84,6 +84,9 @@ pub const EXPIRATION_SPREAD: &str = "outrigger.dev/expiration-spread";
 /// Annotation of a NodePool: how long after its age limit a node that expires gracefully goes by
 /// force, such as `48h`.
 pub const EXPIRE_BY: &str = "outrigger.dev/expire-by";
+/// Annotation of a NodePool: the utilization from which on a node is not consolidated, such as
+/// `50%`.
+pub const CONSOLIDATE_BELOW: &str = "outrigger.dev/consolidate-below";
 
 /// Keys every installation knows: a requirement on one can be met by an instance type or offering.
 ///

@@ -11,6 +11,9 @@ pub struct NodePoolOptions {
     pub expendable_below: Option<i32>,
     /// How its nodes expire.
     pub expiration: Expiration,
+    /// Nodes of which pods request this many percent or more, in CPU or in memory, are not
+    /// consolidated, 1 to 100 (`outrigger.dev/consolidate-below`).
+    pub consolidate_below: Option<u8>,
 }
 
 impl NodePoolOptions {

@@ -574,6 +574,21 @@ pub enum NotDisruptable {
     /// Its pool is not consolidated, or only when empty.
     #[error("NodePool {0} does not consolidate it: {1}")]
     Policy(Text, Text),
+    /// Its pods request as much of it as its pool's threshold says, or more.
+    #[error(
+        "its pods request {percent}% of its {resource}, and NodePool {node_pool} consolidates nodes \
+         below {threshold}% (outrigger.dev/consolidate-below)"
+    )]
+    Utilized {
+        /// The NodePool.
+        node_pool: Text,
+        /// The resource of which most is requested, `cpu` or `memory`.
+        resource: Text,
+        /// How much of it, in percent, rounded down.
+        percent: u32,
+        /// The threshold, in percent.
+        threshold: u32,
+    },
     /// Its NodePool is not there.
     #[error("NodePool {0} does not exist")]
     NoNodePool(Text),

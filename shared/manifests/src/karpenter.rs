@@ -2,6 +2,7 @@
 
 mod block_device;
 mod capacity_buffer;
+mod consolidate_below;
 mod crd;
 mod disruption;
 mod expendable;

@@ -12,8 +12,8 @@ mod budgets;
 mod ci;
 mod convert;
 mod diff;
+mod disruption;
 mod expendable;
-mod expiration;
 mod git;
 mod import;
 #[cfg(feature = "live")]

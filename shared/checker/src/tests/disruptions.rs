@@ -486,3 +486,20 @@ fn a_node_that_expires_gracefully_goes_by_force_at_its_last_date_only() {
     allows(&aged(768, Some(two_days)), &plan);
     breaks(&aged(10_000, None), &plan, &[Rule::Expiration]);
 }
+
+#[test]
+fn a_node_at_its_utilization_threshold_is_not_consolidated() {
+    let requested = pod("r").on("e");
+    let cpu = requested.spec.requests.get(CPU);
+    let all = big().allocatable.get(CPU);
+    let percent = u8::try_from(cpu * 100 / all).unwrap();
+    assert!(percent > 0);
+    let held = |threshold| {
+        let mut pool = free_pool();
+        pool.options.consolidate_below = Some(threshold);
+        half_used([pod("r").on("e")]).with_node_pools([pool])
+    };
+    let plan = disrupting([moving(Underutilized, &["r"])]);
+    breaks(&held(percent), &plan, &[Rule::Utilization]);
+    allows(&held(percent + 1), &plan);
+}

@@ -168,6 +168,7 @@ fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
         | NotDisruptable::DriftWithoutReplacement { .. }
         | NotDisruptable::TooManyUnhealthy { .. } => Some(EventReason::DisruptionBlocked),
         NotDisruptable::Policy(..)
+        | NotDisruptable::Utilized { .. }
         | NotDisruptable::NoNodePool(_)
         | NotDisruptable::UnknownPrice
         | NotDisruptable::NotWorthIt(_)

@@ -3,9 +3,10 @@
 //! Karpenter's API server takes any text there, and so does ours: an annotation that says nothing
 //! is a warning, and counts as not there.
 
-use domain::label::EXPENDABLE_BELOW;
+use domain::label::{CONSOLIDATE_BELOW, EXPENDABLE_BELOW};
 use domain::node_pool_options::NodePoolOptions;
 
+use super::consolidate_below::read_consolidate_below;
 use super::expendable::read_expendable;
 use super::expiration::read_expiration;
 use crate::field::Field;
@@ -16,5 +17,6 @@ pub(super) fn read_options(root: Field<'_>) -> NodePoolOptions {
     NodePoolOptions {
         expendable_below: read_expendable(annotations.get(EXPENDABLE_BELOW)),
         expiration: read_expiration(annotations),
+        consolidate_below: read_consolidate_below(annotations.get(CONSOLIDATE_BELOW)),
     }
 }

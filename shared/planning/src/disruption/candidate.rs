@@ -14,6 +14,7 @@ use super::consolidate_after::left_of_consolidate_after;
 use super::cost::eviction_cost;
 use super::drift;
 use super::static_capacity::is_static;
+use super::utilization::above_threshold;
 use crate::ids::NodeIx;
 use crate::model::Model;
 use crate::model::node::NodeView;
@@ -45,6 +46,8 @@ pub(super) struct Candidate {
     waited: Result<(), NotDisruptable>,
     /// Its pool, if that consolidates only empty nodes.
     empty_only: Option<Text>,
+    /// What of its pool's utilization threshold keeps it, with its pods, from being consolidated.
+    utilized: Option<NotDisruptable>,
     /// Virtual pods of this plan have their room on it.
     pub(super) keeps_virtual_pods: bool,
     /// Whether it is repaired.
@@ -115,6 +118,7 @@ impl Candidate {
                     pool.disruption.consolidation_policy == ConsolidationPolicy::WhenEmpty
                 })
                 .map(|pool| pool.name.clone()),
+            utilized: above_threshold(node, &pods),
             keeps_virtual_pods: expected.virtual_pods,
             repair,
         }
@@ -150,6 +154,7 @@ impl Candidate {
             && !self.is_empty
             && waits
             && self.empty_only.is_none()
+            && self.utilized.is_none()
     }
 
     /// Whether it goes as an empty node now or soon, unless pods come to it.
@@ -182,7 +187,7 @@ impl Candidate {
             Some(pool) if !self.is_empty => {
                 Err(NotDisruptable::Policy(pool.clone(), "it consolidates only empty nodes".into()))
             }
-            _ => Ok(()),
+            _ => self.utilized.clone().filter(|_| !self.is_empty).map_or(Ok(()), Err),
         }
     }
 

@@ -26,6 +26,7 @@ mod static_capacity;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod utilization;
 mod validation;
 
 use std::collections::BTreeMap;

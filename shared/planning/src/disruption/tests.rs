@@ -14,5 +14,6 @@ mod forced;
 mod look_ahead;
 mod resident;
 mod static_capacity;
+mod utilization;
 mod validation;
 mod worth;

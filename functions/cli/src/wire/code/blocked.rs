@@ -31,6 +31,9 @@ pub(crate) enum NotDisruptableCode {
     ConsolidateAfter,
     /// The NodePool's `consolidationPolicy` does not consolidate the node as it is.
     ConsolidationPolicy,
+    /// The pods request as much of the node as `outrigger.dev/consolidate-below` of the NodePool
+    /// says, or more.
+    Utilized,
     /// The NodePool of the node does not exist.
     NodePoolNotFound,
     /// The catalogue does not price the node.
@@ -88,6 +91,7 @@ impl From<&NotDisruptable> for BlockedCode {
             NotDisruptable::Budget { .. } => Code::DisruptionBudget,
             NotDisruptable::ConsolidateAfter { .. } => Code::ConsolidateAfter,
             NotDisruptable::Policy(..) => Code::ConsolidationPolicy,
+            NotDisruptable::Utilized { .. } => Code::Utilized,
             NotDisruptable::NoNodePool(_) => Code::NodePoolNotFound,
             NotDisruptable::UnknownPrice => Code::PriceUnknown,
             NotDisruptable::NotWorthIt(_) => Code::NoLongerWorthIt,

@@ -65,3 +65,14 @@ fn annotations_of_expiration_that_say_nothing_force_no_node() {
         assert_eq!((options.expiration.spread_percent, warnings.len()), (0, 1), "{percent}");
     }
 }
+
+#[test]
+fn a_utilization_threshold_is_a_percentage() {
+    let (options, warnings) = annotated("outrigger.dev/consolidate-below: 50%");
+    assert_eq!((options.consolidate_below, warnings.len()), (Some(50), 0));
+    for wrong in ["0.5", "0%", "101%", "half"] {
+        let (options, warnings) = annotated(&format!("outrigger.dev/consolidate-below: '{wrong}'"));
+        assert_eq!((options.consolidate_below, warnings.len()), (None, 1), "{wrong}");
+        assert!(warnings[0].contains("outrigger.dev/consolidate-below"), "{warnings:?}");
+    }
+}

@@ -1,4 +1,4 @@
-//! Nodes past their age limit, in NodePools whose nodes expire gracefully.
+//! Annotations that say when nodes go: graceful expiration, and the threshold of utilization.
 
 use crate::support::Workspace;
 
@@ -109,5 +109,31 @@ fn explain_says_by_when_a_pod_of_an_expired_node_moves() {
     assert!(text.contains("Its node goes in 1d23h whatever holds it"), "{text}");
     let document = workspace.run(&format!("{explain} -o json")).json();
     assert_eq!(document["resident"]["expiresInSeconds"], 47 * 3600, "{document}");
-    assert_eq!(document["resident"]["driftedCode"], "Expired", "{document}");
+    assert_eq!(document["resident"]["driftCode"], "Expired", "{document}");
+}
+
+#[test]
+fn a_threshold_that_is_no_percentage_is_said_and_changes_nothing() {
+    let wrong = AGED.replace("expiration: graceful", "consolidate-below: half");
+    let workspace = Workspace::with(&[("aged.yaml", &wrong)]);
+    let run = workspace.run(&format!("{PLAN} 2026-11-01T00:00:00Z"));
+    assert_eq!(run.json()["blocked"][0]["code"], "DisruptionBudget", "{run:?}");
+    let field = "metadata.annotations[\"outrigger.dev/consolidate-below\"]";
+    for part in ["aged.yaml", "default", field, "\"half\" is not a whole percentage"] {
+        assert!(run.err.contains(part), "{part}: {run:?}");
+    }
+}
+
+#[test]
+fn a_node_at_the_threshold_of_its_pool_stays_with_the_reason() {
+    let used = AGED
+        .replace("expiration: graceful", "consolidate-below: 50%")
+        .replace("    budgets: [{nodes: '0'}]\n", "    consolidateAfter: 0s\n");
+    let workspace = Workspace::with(&[("aged.yaml", &used)]);
+    let plan = workspace.run(&format!("{PLAN} 2026-11-01T00:00:00Z")).json();
+    assert_eq!(plan["blocked"][0]["code"], "Utilized", "{plan}");
+    let explain =
+        "explain node aged --catalog catalog.yaml -f aged.yaml --now 2026-11-01T00:00:00Z";
+    let text = workspace.run(explain).out;
+    assert!(text.contains("its pods request 50% of its cpu"), "{text}");
 }
