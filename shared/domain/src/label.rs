@@ -72,6 +72,12 @@ pub const MODE: &str = "outrigger.dev/mode";
 /// Annotation of a NodePool: what becomes of nodes whose instances EC2 recommends to replace,
 /// `ignore` (the default) or `replace`.
 pub const ON_REBALANCE_RECOMMENDATION: &str = "outrigger.dev/on-rebalance-recommendation";
+/// Annotation of a NodePool: what an interruption costs, a duration of a node's price (`15m`) or
+/// dollars for each pod (`$0.02`).
+pub const SPOT_INTERRUPTION_COST: &str = "outrigger.dev/spot-interruption-cost";
+/// Annotation of a NodePool: above how many interruptions in 100 node-hours a spot offering is left
+/// out while another remains.
+pub const SPOT_INTERRUPTIONS_MAX: &str = "outrigger.dev/spot-interruptions-max";
 
 /// Annotation of a NodePool: pods of a lower priority buy no node of it and hold none.
 pub const EXPENDABLE_BELOW: &str = "outrigger.dev/expendable-below";

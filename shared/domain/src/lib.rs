@@ -33,6 +33,7 @@ pub mod schedule;
 pub mod selector;
 pub mod settings;
 pub mod snapshot;
+pub mod spot;
 pub mod stamp;
 pub mod taint;
 pub mod volume;

@@ -12,6 +12,7 @@ use crate::overlay::NodeOverlay;
 use crate::pdb::PodDisruptionBudget;
 use crate::pod::{Pod, PodKey};
 use crate::settings::Settings;
+use crate::spot::SpotHistory;
 use crate::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use crate::workload::{DaemonSet, Namespace, PodTemplateObject, Workload};
 use crate::{Text, Timestamp};
@@ -78,6 +79,8 @@ pub struct ClusterSnapshot {
     /// (or claim). Such a node must not be disrupted, and a new plan leaves these pods their
     /// places.
     pub nominations: BTreeMap<Text, Vec<PodKey>>,
+    /// What the installation remembers of the region's spot offerings.
+    pub spot: SpotHistory,
 }
 
 impl ClusterSnapshot {
@@ -91,6 +94,7 @@ impl ClusterSnapshot {
             node_claims: Vec::new(),
             instance_types: InstanceTypes::default(),
             nominations: BTreeMap::new(),
+            spot: SpotHistory::default(),
         }
     }
 }
