@@ -15,6 +15,7 @@ use crate::overlay::Overlays;
 use crate::pods::{PodId, Pods};
 use crate::pool::{Pool, PoolOffer};
 use crate::volume::{VolumeNeeds, Volumes};
+use crate::weight::Weights;
 
 /// Everything that can be said about a cluster before a plan is read.
 pub(crate) struct ClusterIndex<'a> {
@@ -25,6 +26,8 @@ pub(crate) struct ClusterIndex<'a> {
     pub(crate) offers: Vec<Option<PoolOffer<'a>>>,
     /// Whether NodeOverlays may change prices and devices.
     pub(crate) has_overlays: bool,
+    /// What spot offerings are to be chosen at.
+    pub(crate) weights: Weights,
     pub(crate) daemons: Daemons<'a>,
     pub(crate) topology_keys: Vec<&'a Text>,
     volumes: FxHashMap<PodId, VolumeNeeds>,
@@ -71,12 +74,13 @@ impl<'a> ClusterIndex<'a> {
         let overlays = Overlays::read(overlays, &seen);
         let wanted: FxHashSet<&Text> = planned_claims(plan).map(|claim| &claim.node_pool).collect();
         let spreads = pods.shapes.iter().any(|shape| shape.spreads().next().is_some());
+        let weights = Weights::read(snapshot);
         let offers = pools
             .iter()
             .map(|pool| {
                 let asked = wanted.contains(&pool.spec.name)
                     || (spreads && pool.spec.serves_pending_pods());
-                asked.then(|| pool.offer(&overlays))
+                asked.then(|| pool.offer(&overlays, &weights))
             })
             .collect();
         Self {
@@ -91,6 +95,7 @@ impl<'a> ClusterIndex<'a> {
             pools,
             offers,
             has_overlays: !overlays.is_empty(),
+            weights,
             daemons: Daemons::read(&snapshot.objects.daemon_sets),
             volumes,
             catalogues,

@@ -59,7 +59,7 @@ pub(crate) struct TypeLaunch<'w> {
     verdicts: RefCell<FxHashMap<TermsId, Verdict>>,
 }
 
-/// What the offerings of a type cost.
+/// What the offerings of a type cost, with what their interruptions come to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Prices {
     /// The lowest that any offering may be quoted at.
@@ -78,9 +78,9 @@ impl Prices {
             |offer: &&&Offer<'_>| offer.offering.capacity_type != CapacityType::Reserved;
         let unreserved = || offers.iter().filter(is_unreserved);
         Self {
-            lowest: offers.iter().map(|offer| offer.lowest_price()).min(),
-            lowest_unreserved: unreserved().map(|offer| offer.lowest_price()).min(),
-            cheapest_for_sure: unreserved().map(|offer| offer.highest_price()).min(),
+            lowest: offers.iter().map(|offer| offer.lowest_weighted()).min(),
+            lowest_unreserved: unreserved().map(|offer| offer.lowest_weighted()).min(),
+            cheapest_for_sure: unreserved().map(|offer| offer.highest_weighted()).min(),
             are_disputed: offers.iter().any(|offer| offer.prices.len() > 1),
         }
     }

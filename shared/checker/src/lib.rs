@@ -48,6 +48,7 @@ mod utilization;
 mod violation;
 mod volume;
 mod volume_rules;
+mod weight;
 
 #[cfg(test)]
 mod testing;

@@ -47,7 +47,7 @@ pub(crate) fn check(
     }
     // A reservation is paid for already: preferred at any price.
     if quoted.capacity_type != CapacityType::Reserved {
-        check_cheapest(claim, launch, report);
+        check_cheapest(index, claim, pool, launch, report);
     }
 }
 
@@ -98,19 +98,34 @@ pub(crate) fn problem_of(
     Some((Rule::OfferingPrice, message))
 }
 
-fn check_cheapest(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Report) {
+/// What a quoted offering is to be chosen at.
+pub(crate) fn weighted(index: &PlanIndex<'_>, pool: usize, quoted: &LaunchOffering) -> UsdPerHour {
+    let own = &index.cluster.pools[pool];
+    let bought = (&*quoted.zone, quoted.capacity_type);
+    own.catalogue.find(&quoted.instance_type).map_or(quoted.price, |instance_type| {
+        index.cluster.weights.weighted(own.spec, instance_type, bought, quoted.price)
+    })
+}
+
+fn check_cheapest(
+    index: &PlanIndex<'_>,
+    claim: &PlannedNodeClaim,
+    pool: usize,
+    launch: &Launch<'_>,
+    report: &mut Report,
+) {
+    let own = weighted(index, pool, &claim.offering);
     let cheapest = launch
         .types
         .iter()
         .filter_map(|of_type| of_type.prices.cheapest_for_sure.map(|price| (price, of_type)))
         .min_by_key(|(price, _)| *price);
     if let Some((price, of_type)) = cheapest
-        && price < claim.offering.price - PRICE_TOLERANCE
+        && price < own - PRICE_TOLERANCE
     {
         let message = format!(
-            "{} costs {}, but {} costs {price}",
+            "{} costs {own}, but {} costs {price}",
             shown(&claim.offering),
-            claim.offering.price,
             of_type.of.instance_type.name,
         );
         report.add(Rule::OfferingNotCheapest, &claim.name, message);

@@ -13,7 +13,7 @@ use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::resource::{AMD_GPU, AWS_NEURON, NVIDIA_GPU};
 
 use crate::launch::{Launch, TypeLaunch};
-use crate::offering::{PRICE_TOLERANCE, problem_of, shown};
+use crate::offering::{PRICE_TOLERANCE, problem_of, shown, weighted};
 use crate::plan_index::PlanIndex;
 use crate::pool::Offer;
 use crate::report::Report;
@@ -39,25 +39,26 @@ pub(crate) fn check(
             report.add(rule, &claim.name, message);
         }
     }
-    check_list(claim, report);
+    check_list(index, claim, pool, report);
     let of_pool = &index.cluster.pools[pool].spec.template.requirements;
     let mut requirements = claim.requirements.iter().chain(of_pool);
     if requirements.all(|own| own.min_values.is_none()) {
-        check_choice(claim, launch, report);
+        check_choice(index, claim, pool, launch, report);
     }
 }
 
 /// What holds of the list whatever the catalogue says.
-fn check_list(claim: &PlannedNodeClaim, report: &mut Report) {
+fn check_list(index: &PlanIndex<'_>, claim: &PlannedNodeClaim, pool: usize, report: &mut Report) {
     let offerings = &claim.offerings;
-    let unordered = |pair: &&[LaunchOffering]| pair[0].price > pair[1].price + PRICE_TOLERANCE;
+    let price = |offering: &LaunchOffering| weighted(index, pool, offering);
+    let unordered = |pair: &&[LaunchOffering]| price(&pair[0]) > price(&pair[1]) + PRICE_TOLERANCE;
     if let Some([first, second]) = offerings.windows(2).find(unordered) {
         let message = format!(
             "{} at {} comes before {} at {}",
             shown(first),
-            first.price,
+            price(first),
             shown(second),
-            second.price
+            price(second)
         );
         report.add(Rule::OfferingsOrder, &claim.name, message);
     }
@@ -80,7 +81,13 @@ fn check_list(claim: &PlannedNodeClaim, report: &mut Report) {
 }
 
 /// What must be left out, and which capacity type goes first, where no `minValues` says otherwise.
-fn check_choice(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Report) {
+fn check_choice(
+    index: &PlanIndex<'_>,
+    claim: &PlannedNodeClaim,
+    pool: usize,
+    launch: &Launch<'_>,
+    report: &mut Report,
+) {
     let is_plain = |own: &&TypeLaunch<'_>| !is_exotic(own.of.instance_type);
     let types: Vec<&TypeLaunch<'_>> = launch.types.iter().map(|own| &**own).collect();
     let has_plain = types.iter().any(is_plain);
@@ -96,6 +103,7 @@ fn check_choice(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Repo
         report.add(Rule::OfferingsExotic, &claim.name, message);
     }
     let offers = || considered.iter().flat_map(|own| own.offers.iter().copied());
+    check_interruptions(index, claim, pool, offers().any(|offer| !offer.is_unwanted), report);
     if offers().any(|offer| offer.offering.capacity_type == CapacityType::Reserved) {
         // Which claim gets the last instances of a reservation is the planner's affair.
         return;
@@ -103,9 +111,10 @@ fn check_choice(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Repo
     let of = |capacity_type: CapacityType| {
         offers().filter(move |offer| offer.offering.capacity_type == capacity_type)
     };
-    check_spot(claim, of(CapacityType::OnDemand).map(Offer::highest_price).min(), report);
-    let on_demand = of(CapacityType::OnDemand).map(Offer::lowest_price).min();
-    let spot = of(CapacityType::Spot).map(Offer::highest_price).min();
+    let dearest = of(CapacityType::OnDemand).map(Offer::highest_weighted).min();
+    check_spot(index, claim, pool, dearest, report);
+    let on_demand = of(CapacityType::OnDemand).map(Offer::lowest_weighted).min();
+    let spot = of(CapacityType::Spot).map(Offer::highest_weighted).min();
     if let (Some(on_demand), Some(spot), Some(first)) = (on_demand, spot, claim.offerings.first())
         && first.capacity_type == CapacityType::OnDemand
         && spot + PRICE_TOLERANCE < on_demand
@@ -115,11 +124,44 @@ fn check_choice(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Repo
     }
 }
 
+/// Nothing is asked for that is interrupted more often than its NodePool wants, where another
+/// offering is left.
+fn check_interruptions(
+    index: &PlanIndex<'_>,
+    claim: &PlannedNodeClaim,
+    pool: usize,
+    is_another_left: bool,
+    report: &mut Report,
+) {
+    let own = &index.cluster.pools[pool];
+    let is_unwanted = |offering: &&LaunchOffering| {
+        let bought = (&*offering.zone, offering.capacity_type);
+        let instance_type = own.catalogue.find(&offering.instance_type);
+        instance_type
+            .is_some_and(|known| index.cluster.weights.is_unwanted(own.spec, known, bought))
+    };
+    if let (true, Some(unwanted)) = (is_another_left, claim.offerings.iter().find(is_unwanted)) {
+        let message = format!(
+            "it asks for {}, which is interrupted more often than NodePool {} wants",
+            shown(unwanted),
+            own.spec.name
+        );
+        report.add(Rule::OfferingsInterrupted, &claim.name, message);
+    }
+}
+
 /// No spot offering costs more than the cheapest on-demand one.
-fn check_spot(claim: &PlannedNodeClaim, on_demand: Option<UsdPerHour>, report: &mut Report) {
+fn check_spot(
+    index: &PlanIndex<'_>,
+    claim: &PlannedNodeClaim,
+    pool: usize,
+    on_demand: Option<UsdPerHour>,
+    report: &mut Report,
+) {
     let Some(on_demand) = on_demand else { return };
     let dear = claim.offerings.iter().find(|offering| {
-        offering.capacity_type == CapacityType::Spot && offering.price > on_demand + PRICE_TOLERANCE
+        offering.capacity_type == CapacityType::Spot
+            && weighted(index, pool, offering) > on_demand + PRICE_TOLERANCE
     });
     if let Some(dear) = dear {
         let message =

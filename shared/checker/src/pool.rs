@@ -15,6 +15,7 @@ use crate::catalogue::{Catalogue, Market, is_market_label, type_labels};
 use crate::label_state::{ABSENT, Expression, LabelState};
 use crate::overlay::{Overlays, replaced};
 use crate::terms::{LabelView, NODE_NAME};
+use crate::weight::Weights;
 
 /// Stands for the name and host name of a node that is not there yet.
 pub(crate) const NEW_NODE: &str = "new node";
@@ -51,6 +52,10 @@ pub(crate) struct Offer<'a> {
     /// Every price that it may be quoted at, lowest first; at least one, several only where
     /// NodeOverlays of one weight disagree.
     pub(crate) prices: Vec<UsdPerHour>,
+    /// What it is to be chosen at for each price.
+    pub(crate) weighted: Vec<UsdPerHour>,
+    /// It is wanted only where no other offering is left.
+    pub(crate) is_unwanted: bool,
     /// An index of the type's equipment.
     pub(crate) equipment: usize,
 }
@@ -61,9 +66,14 @@ impl Offer<'_> {
         self.prices.first().copied().unwrap_or(UsdPerHour::MAX)
     }
 
-    /// The highest price that it may be quoted at.
-    pub(crate) fn highest_price(&self) -> UsdPerHour {
-        self.prices.last().copied().unwrap_or(UsdPerHour::MAX)
+    /// The least that it may be chosen at.
+    pub(crate) fn lowest_weighted(&self) -> UsdPerHour {
+        self.weighted.first().copied().unwrap_or(UsdPerHour::MAX)
+    }
+
+    /// The most that it may be chosen at.
+    pub(crate) fn highest_weighted(&self) -> UsdPerHour {
+        self.weighted.last().copied().unwrap_or(UsdPerHour::MAX)
     }
 }
 
@@ -113,7 +123,7 @@ impl<'a> Pool<'a> {
     }
 
     /// Everything that it may launch.
-    pub(crate) fn offer(&self, overlays: &Overlays<'_>) -> PoolOffer<'a> {
+    pub(crate) fn offer(&self, overlays: &Overlays<'_>, weights: &Weights) -> PoolOffer<'a> {
         let wanted = self.wanted();
         let (of_market, of_type): (Vec<_>, Vec<_>) =
             wanted.iter().partition(|e| is_market_label(&e.key) && self.catalogue.knows(&e.key));
@@ -121,7 +131,9 @@ impl<'a> Pool<'a> {
             self.catalogue.markets.iter().map(|market| admits(market, &of_market)).collect();
         let types = self.catalogue.types.iter();
         let types = types
-            .map(|instance_type| self.type_offer(instance_type, &of_type, &admitted, overlays))
+            .map(|instance_type| {
+                self.type_offer(instance_type, &of_type, &admitted, (overlays, weights))
+            })
             .collect();
         PoolOffer { types }
     }
@@ -131,7 +143,7 @@ impl<'a> Pool<'a> {
         instance_type: &'a InstanceType,
         wanted: &[&Expression],
         admitted: &[bool],
-        overlays: &Overlays<'_>,
+        (overlays, weights): (&Overlays<'_>, &Weights),
     ) -> Option<TypeOffer<'a>> {
         let usable: Vec<(&'a Offering, usize)> = instance_type
             .offerings
@@ -156,7 +168,17 @@ impl<'a> Pool<'a> {
                     equipment.len() - 1
                 });
                 let prices = overlays.prices(&view, offering.price);
-                Offer { offering, market, prices, equipment: number }
+                let bought = (&*offering.zone, offering.capacity_type);
+                let weigh =
+                    |price: &UsdPerHour| weights.weighted(self.spec, instance_type, bought, *price);
+                Offer {
+                    offering,
+                    market,
+                    weighted: prices.iter().map(weigh).collect(),
+                    is_unwanted: weights.is_unwanted(self.spec, instance_type, bought),
+                    prices,
+                    equipment: number,
+                }
             })
             .collect();
         Some(TypeOffer { instance_type, labels, offers, equipment })

@@ -1,12 +1,13 @@
 //! What a launch asks EC2 for.
 
 use domain::instance_type::{CapacityType, InstanceTypes};
-use domain::label::{CAPACITY_TYPE, INSTANCE_TYPE};
+use domain::label::{CAPACITY_TYPE, INSTANCE_TYPE, SPOT_INTERRUPTIONS_MAX};
 use domain::node_pool::NodePool;
 use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::requirement::{Operator, Requirement};
 use domain::resource::NVIDIA_GPU;
 use domain::snapshot::ClusterSnapshot;
+use domain::spot::{OfferingHistory, SpotHistory};
 
 use crate::Rule;
 use crate::testing::*;
@@ -139,4 +140,30 @@ fn at_most_sixty_types_are_asked_for() {
     cluster.instance_types = InstanceTypes { default: types.into(), ..cluster.instance_types };
     allows(&cluster, &launched(60));
     breaks(&cluster, &launched(61), &[Rule::OfferingsMany]);
+}
+
+#[test]
+fn spot_that_is_interrupted_too_often_is_asked_for_where_nothing_else_is_left() {
+    let bad = OfferingHistory {
+        node_hours: 1.0,
+        interruptions: 8.0,
+        last_interruption: Some(now()),
+        ..OfferingHistory::default()
+    };
+    let history = SpotHistory::new(now(), [("small".into(), "a".into(), bad)]);
+    let mut cluster = one_pod();
+    cluster.spot = history;
+    allows(&cluster, &plan([spot(&["small"])]));
+    let pool = &mut cluster.objects.node_pools[0];
+    pool.annotations.insert(SPOT_INTERRUPTIONS_MAX.into(), "50".into());
+    allows(&cluster, &plan([spot(&["small"])]));
+    let broken = in_any_way(spot(&["small"]));
+    breaks(
+        &cluster,
+        &plan([broken]),
+        &[Rule::OfferingNotCheapest, Rule::OfferingsInterrupted, Rule::OfferingsSpotPrice],
+    );
+    let mut calm = in_any_way(on_demand(&["small"]));
+    calm.offering = calm.offerings[0].clone();
+    allows(&cluster, &plan([calm]));
 }

@@ -10,7 +10,7 @@ use super::replacement::{Removal, replacements};
 use super::score::Scores;
 use super::trial::{Trial, Trials};
 use crate::ids::{NodeIx, PodIx};
-use crate::work::Item;
+use crate::work::{Item, NewNode};
 
 /// Times that new nodes are given more room, for pods that kube-scheduler would leave without a
 /// place.
@@ -121,6 +121,14 @@ impl Draft {
             trial.packed = found.packed;
         }
         let savings = before - after;
+        if model.is_weighted() && !trial.packed.is_empty() {
+            let saved = saved_money(trials, &nodes, &trial.packed);
+            if saved <= UsdPerHour::ZERO {
+                let pods = count(trials.pods_of(&nodes).len());
+                let needed = UsdPerHour::ZERO;
+                return Err(Unconsolidatable::TooLittle { saving: saved, pods, needed });
+            }
+        }
         let required = scores.required_savings(&nodes, trial.packed.len(), after);
         if savings < required {
             let pods = count(trials.pods_of(&nodes).len());
@@ -130,6 +138,14 @@ impl Draft {
         let disruption = scores.disruption(&nodes);
         Ok(Move { nodes, trial, savings, required, disruption })
     }
+}
+
+/// What replacements save by what nodes cost: interruptions alone move no pod, since that moves it
+/// as surely as an interruption would.
+fn saved_money(trials: &Trials, nodes: &[NodeIx], packed: &[NewNode]) -> UsdPerHour {
+    let (model, memo) = (trials.model, trials.scope.memo);
+    let after: UsdPerHour = packed.iter().filter_map(|node| node.cost(model, memo)).sum();
+    trials.cost_of(nodes) - after
 }
 
 /// Whether removing the nodes saves money both as planned and where kube-scheduler places their

@@ -40,6 +40,7 @@ use domain::{Text, Timestamp};
 use crate::model::Model;
 use crate::model::node::nodes;
 use crate::model::resources::ResourceNames;
+use crate::model::weight::Weights;
 use crate::scheduling::{Scheduling, SchedulingPurpose};
 use candidates::candidates;
 use disruptor::Disruptor;
@@ -78,7 +79,7 @@ pub fn validate(
 
 /// NodeClaims that have drifted, by name, and why, whatever blocks their nodes.
 pub fn drifted(snapshot: &ClusterSnapshot) -> BTreeMap<Text, DriftReason> {
-    let nodes = nodes(snapshot, &ResourceNames::default());
+    let nodes = nodes(snapshot, &Weights::NONE, &ResourceNames::default());
     let drifted = nodes.iter().filter_map(|node| {
         let claim = node.claim.filter(|_| !node.is_deleting)?;
         Some((claim.name.clone(), drift::reason(snapshot, node)?))

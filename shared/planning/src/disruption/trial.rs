@@ -197,9 +197,14 @@ impl<'s, 'a> Trials<'s, 'a> {
         nodes.iter().flat_map(|node| self.virtual_pods[*node].iter().copied()).collect()
     }
 
-    /// What the nodes cost together, as far as their prices are known.
+    /// What the nodes are weighed at together, as far as their prices are known.
     pub(super) fn price_of(&self, nodes: &[NodeIx]) -> UsdPerHour {
         nodes.iter().filter_map(|node| self.model.nodes[*node].price()).sum()
+    }
+
+    /// What the nodes cost together, as far as their prices are known.
+    pub(super) fn cost_of(&self, nodes: &[NodeIx]) -> UsdPerHour {
+        nodes.iter().filter_map(|node| self.model.nodes[*node].cost()).sum()
     }
 
     /// Where the nodes' pods would go if the `displaced` ones among them went to new nodes in any
@@ -316,7 +321,7 @@ impl<'s, 'a> Trials<'s, 'a> {
         }
         moves.sort();
         let after: UsdPerHour = replacements.iter().map(|claim| claim.offering.price).sum();
-        let savings = self.price_of(&nodes) - after;
+        let savings = self.cost_of(&nodes) - after;
         self.commit(&nodes, trial);
         PlannedDisruption { reason, nodes: names, pods, replacements, moves, savings }
     }

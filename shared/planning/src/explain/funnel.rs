@@ -192,7 +192,7 @@ impl<'m, 'a> Funnel<'m, 'a> {
             instance_type: self.pool.types[priced.index].instance_type.name.clone(),
             zone: self.pool.zone(priced.offering.zone).clone(),
             capacity_type: self.pool.purchases[priced.offering.purchase].capacity_type,
-            price: priced.offering.price,
+            price: priced.offering.cost,
         };
         self.memo
             .cheapest(self.pool, self.left.zones, self.left.purchases)

@@ -15,6 +15,7 @@ pub(crate) mod resources;
 pub(crate) mod shape;
 pub(crate) mod successor;
 mod volume;
+pub(crate) mod weight;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +31,7 @@ use node::NodeView;
 use pool::Pool;
 use resources::ResourceNames;
 use shape::{Shape, Shapes};
+use weight::Weights;
 
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, ZoneIx, ZoneSet};
 
@@ -37,6 +39,7 @@ use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, ZoneIx, ZoneSet};
 pub(crate) struct Model<'a> {
     /// What it was made from.
     pub(crate) snapshot: &'a ClusterSnapshot,
+    virtual_pods: &'a [Pod],
     /// Resource names by index.
     pub(crate) resources: ResourceNames,
     /// NodePools that may launch nodes for pending pods, heaviest first, then by name.
@@ -61,17 +64,31 @@ pub(crate) struct Model<'a> {
 impl<'a> Model<'a> {
     /// Prepares a snapshot. `virtual_pods` take part like pending pods.
     pub(crate) fn new(snapshot: &'a ClusterSnapshot, virtual_pods: &'a [Pod]) -> Self {
+        Self::weighted_by(&Weights::of(snapshot), snapshot, virtual_pods)
+    }
+
+    /// The same, with offerings at their prices, whatever interruptions cost.
+    pub(crate) fn at_cost(&self) -> Self {
+        Self::weighted_by(&Weights::NONE, self.snapshot, self.virtual_pods)
+    }
+
+    fn weighted_by(
+        weights: &Weights,
+        snapshot: &'a ClusterSnapshot,
+        virtual_pods: &'a [Pod],
+    ) -> Self {
         let resources = ResourceNames::of(snapshot);
         let mut sets = Sets::default();
         let key_kinds = key_kinds(snapshot);
         let zones = zones(snapshot);
-        let pools = pool::pools(snapshot, &resources, &key_kinds, &zones, &mut sets);
-        let nodes = node::nodes(snapshot, &resources);
+        let pools = pool::pools(snapshot, weights, &resources, &key_kinds, &zones, &mut sets);
+        let nodes = node::nodes(snapshot, weights, &resources);
         let shapes = Shapes::of(snapshot, virtual_pods, &resources, &mut sets);
         let open_labels = open_labels(&pools, &nodes, &shapes);
         let expendable = expendable(&nodes, &shapes);
         Self {
             snapshot,
+            virtual_pods,
             resources,
             pools,
             nodes,
@@ -94,6 +111,11 @@ impl<'a> Model<'a> {
         let known = self.open_labels.get(key).into_iter().flatten();
         let values: Vec<Text> = known.filter(|value| allowed.contains(value)).cloned().collect();
         if values.is_empty() { allowed.representative().into_iter().collect() } else { values }
+    }
+
+    /// Whether some NodePool chooses among offerings by more than their prices.
+    pub(crate) fn is_weighted(&self) -> bool {
+        self.pools.iter().any(|pool| pool.is_weighted)
     }
 
     /// A shape by index.

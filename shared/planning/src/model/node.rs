@@ -20,6 +20,7 @@ use domain::{Text, Timestamp};
 
 use super::daemon::Daemons;
 use super::resources::ResourceNames;
+use super::weight::Weights;
 use crate::ids::{Idx, IndexVec, NodeIx, PodIx};
 
 /// A node, or a claim in flight.
@@ -52,6 +53,7 @@ pub(crate) struct NodeView<'a> {
     /// Its instance type, where the catalogue knows it.
     pub(crate) instance_type: Option<&'a InstanceType>,
     price: Option<UsdPerHour>,
+    cost: Option<UsdPerHour>,
 }
 
 impl NodeView<'_> {
@@ -95,9 +97,15 @@ impl NodeView<'_> {
         capacity_type_of(&self.labels)
     }
 
-    /// What it costs by the catalogue; `None` where the catalogue does not say.
+    /// What it is weighed at against others: what it costs by the catalogue, and what its
+    /// interruptions cost where its NodePool says that; `None` where the catalogue does not say.
     pub(crate) fn price(&self) -> Option<UsdPerHour> {
         self.price
+    }
+
+    /// What it costs by the catalogue; `None` where the catalogue does not say.
+    pub(crate) fn cost(&self) -> Option<UsdPerHour> {
+        self.cost
     }
 }
 
@@ -110,12 +118,16 @@ fn price_of(labels: &Labels, instance_type: Option<&InstanceType>) -> Option<Usd
 /// starting, then claims without a Node; by name within each.
 pub(crate) fn nodes<'a>(
     snapshot: &'a ClusterSnapshot,
+    weights: &Weights,
     resources: &ResourceNames,
 ) -> IndexVec<NodeIx, NodeView<'a>> {
     let index = Index::of(snapshot);
     let mut views: Vec<NodeView> =
         snapshot.objects.nodes.iter().map(|node| index.node(node, resources)).collect();
     views.extend(index.in_flight.iter().map(|claim| index.claim(claim, resources)));
+    for view in &mut views {
+        view.price = weighted(weights, view);
+    }
     views.sort_by(|a, b| {
         (!a.is_initialized && a.is_managed, a.node.is_none(), a.name).cmp(&(
             !b.is_initialized && b.is_managed,
@@ -124,6 +136,16 @@ pub(crate) fn nodes<'a>(
         ))
     });
     views.into()
+}
+
+/// What a node is weighed at.
+fn weighted(weights: &Weights, view: &NodeView) -> Option<UsdPerHour> {
+    let cost = view.cost?;
+    let bought = view.labels.get(label::ZONE).zip(view.capacity_type());
+    let (Some((zone, capacity_type)), Some(own)) = (bought, view.instance_type) else {
+        return Some(cost);
+    };
+    Some(weights.of_node(view.node_pool, own, (zone, capacity_type), cost))
 }
 
 struct Index<'a> {
@@ -227,7 +249,8 @@ impl<'a> Index<'a> {
                 || claim.is_some_and(|claim| claim.is(ConditionType::Initialized)),
             is_deleting: node.deleted.is_some()
                 || claim.is_some_and(|claim| claim.deleted.is_some()),
-            price: self
+            price: None,
+            cost: self
                 .fargate_price(node, &bound)
                 .or_else(|| price_of(&node.labels, instance_type)),
             bound,
@@ -262,7 +285,8 @@ impl<'a> Index<'a> {
             node: None,
             claim: Some(claim),
             node_pool,
-            price: price_of(&labels, instance_type),
+            price: None,
+            cost: price_of(&labels, instance_type),
             labels,
             taints: passing_left_out(&claim.taints, &[]),
             free: resources.array(&allocatable),

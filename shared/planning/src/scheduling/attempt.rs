@@ -11,9 +11,10 @@ use super::soft_spread;
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
-use crate::feasibility::topology::SoftSpread;
-use crate::ids::{PodIx, ShapeIx};
+use crate::feasibility::topology::{SoftSpread, Topology};
+use crate::ids::{IndexVec, PodIx, ShapeIx};
 use crate::model::Model;
+use crate::model::memo::Memo;
 use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::{Packing, Search, pack_for_less};
 use crate::placement::{Cap, Placements, Placer};
@@ -194,6 +195,32 @@ fn pods_by_shape(model: &Model, waiting: &[PodIx]) -> Vec<(ShapeIx, u32)> {
     // Shapes are numbered as the snapshot lists pods.
     pods.sort_by_key(|(shape, _)| first.get(shape).copied());
     pods
+}
+
+/// A price that no new nodes for the pods can be below, whatever offerings are chosen by: of a
+/// relaxation at what offerings cost.
+pub(super) fn lower_bound_at_cost(
+    model: &Model,
+    waiting: &[PodIx],
+    demand: &[(ShapeIx, u32)],
+) -> UsdPerHour {
+    let model = &model.at_cost();
+    let mut waits = IndexVec::filled(false, model.shapes.list.len());
+    for shape in waiting.iter().filter_map(|pod| model.shapes.of_pod[*pod]) {
+        waits[shape] = true;
+    }
+    let topology = &Topology::of(model, &waits, &waits);
+    let memo = &Memo::of(model);
+    let scope = Scope { model, topology, memo };
+    let pods = pods_by_shape(model, waiting);
+    let is_quick = model.snapshot.settings.search_effort == SearchEffort::Quick;
+    let least_by_zone = if is_quick {
+        Vec::new()
+    } else {
+        Placer::new(scope, State::of(model, topology)).least_by_zone(&pods)
+    };
+    let solved = PackingRelaxation::solve(scope, &pods, &least_by_zone, budget(model, &pods));
+    solved.map_or(UsdPerHour::ZERO, |mut own| own.lower_bound(model, demand, budget(model, demand)))
 }
 
 /// By shape, how many of the pods someone waits for.

@@ -124,7 +124,7 @@ pub(crate) fn claim(
             instance_type: one.instance_type.name.clone(),
             zone: pool.zone(best.offering.zone).clone(),
             capacity_type: purchase.capacity_type,
-            price: best.offering.price,
+            price: best.offering.cost,
             reservation_id: purchase.reservation.clone(),
         },
         offerings: offerings::of_node(pool, packed, &listed),

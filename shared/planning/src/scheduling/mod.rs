@@ -105,6 +105,9 @@ impl Scheduling {
         outcome.failed.extend(packing.left);
         let demand = demand(model, &outcome, &packing.nodes);
         let lower_bound = relaxation.as_mut().map_or(UsdPerHour::ZERO, |relaxation| {
+            if model.is_weighted() {
+                return attempt::lower_bound_at_cost(model, &waiting, &demand);
+            }
             relaxation.lower_bound(model, &demand, budget(model, &demand))
         });
         let (mut plan, launched) =
@@ -227,7 +230,7 @@ fn plan(
         })
         .collect();
     unschedulable.sort_by(|a, b| a.pod.cmp(&b.pod));
-    let before: UsdPerHour = model.nodes.iter().filter_map(NodeView::price).sum();
+    let before: UsdPerHour = model.nodes.iter().filter_map(NodeView::cost).sum();
     let added: UsdPerHour = node_claims.iter().map(|claim| claim.offering.price).sum();
     let pending = waiting.iter().filter(|pod| is_listed(pod)).count();
     let plan = Plan {

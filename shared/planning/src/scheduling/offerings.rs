@@ -19,7 +19,7 @@ use domain::plan::LaunchOffering;
 use domain::requirement::Requirements;
 use domain::resource::{AMD_GPU, AWS_NEURON, NVIDIA_GPU};
 
-use crate::model::pool::{Pool, PricedType};
+use crate::model::pool::{Pool, PricedType, TypeOffering};
 use crate::work::NewNode;
 
 /// Instance types that one CreateFleet request may name, as Karpenter limits it.
@@ -28,10 +28,30 @@ pub(super) const INSTANCE_TYPES_MAX: usize = 60;
 /// Resources that make an instance type too dear to be launched by accident.
 const ACCELERATORS: [&str; 4] = [NVIDIA_GPU, AMD_GPU, AWS_NEURON, "habana.ai/gaudi"];
 
+/// Percent by which an offering may be chosen at more than another that costs no less: estimates
+/// of interruptions are no more exact than that.
+const LURE_PERCENT_MAX: i128 = 2;
+
 /// An instance type, with the offerings of it that a launch may use.
 struct Candidate<'a> {
     instance_type: &'a InstanceType,
-    offerings: Vec<LaunchOffering>,
+    offerings: Vec<Ranked>,
+}
+
+/// An offering with what it is chosen by: by price, rank, and then what it is.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Ranked {
+    price: UsdPerHour,
+    rank: u64,
+    is_over: bool,
+    offering: LaunchOffering,
+}
+
+impl Ranked {
+    /// Chosen by what it costs.
+    const fn at_cost(offering: LaunchOffering) -> Self {
+        Self { price: offering.price, rank: 0, is_over: false, offering }
+    }
 }
 
 /// The offerings of a planned claim: those of its listed types in its zones and ways of buying, at
@@ -42,18 +62,24 @@ pub(super) fn of_node(pool: &Pool, node: &NewNode, listed: &[PricedType]) -> Vec
         let own = &pool.types[priced.index];
         let offerings = own.offerings_in(compatible.zones, compatible.purchases).map(|offering| {
             let purchase = &pool.purchases[offering.purchase];
-            LaunchOffering {
-                price: offering.price,
+            let TypeOffering { price, cost, rank, is_over, .. } = *offering;
+            let offering = LaunchOffering {
+                price: cost,
                 instance_type: own.instance_type.name.clone(),
                 zone: pool.zone(offering.zone).clone(),
                 capacity_type: purchase.capacity_type,
                 reservation_id: purchase.reservation.clone(),
-            }
+            };
+            Ranked { price, rank, is_over, offering }
         });
         Candidate { instance_type: own.instance_type, offerings: offerings.collect() }
     });
     let is_flexible = pool.min_values.is_empty();
-    narrowed(candidates.collect(), is_flexible)
+    let mut chosen = narrowed(candidates.collect(), is_flexible);
+    if pool.is_weighted && is_flexible {
+        chosen = without_lures(chosen);
+    }
+    chosen.into_iter().map(|ranked| ranked.offering).collect()
 }
 
 /// The offerings of a NodeClaim that no plan made, at catalogue prices: those of every instance
@@ -70,7 +96,8 @@ pub fn offerings_of_claim(claim: &NodeClaim, catalogue: &InstanceTypes) -> Vec<L
             offerings: usable_offerings(candidate, &allowed, catalogue),
         });
     let is_flexible = claim.requirements.iter().all(|own| own.min_values.is_none());
-    narrowed(candidates.collect(), is_flexible)
+    let chosen = narrowed(candidates.collect(), is_flexible);
+    chosen.into_iter().map(|ranked| ranked.offering).collect()
 }
 
 /// Whether a type has room for a claim's requests and meets what its requirements say of types.
@@ -92,7 +119,7 @@ fn usable_offerings(
     instance_type: &InstanceType,
     allowed: &Requirements,
     catalogue: &InstanceTypes,
-) -> Vec<LaunchOffering> {
+) -> Vec<Ranked> {
     let admits = |key: &str, value: Option<&str>| {
         allowed.get(key).is_none_or(|own| match value {
             Some(value) => own.values.contains(value),
@@ -118,6 +145,7 @@ fn usable_offerings(
             capacity_type: offering.capacity_type,
             reservation_id: offering.reservation.as_ref().map(|reservation| reservation.id.clone()),
         })
+        .map(Ranked::at_cost)
         .collect()
 }
 
@@ -127,36 +155,62 @@ fn usable_offerings(
 /// without
 /// `minValues` is flexible: metal and accelerated types go if any other type is left, and spot
 /// offerings dearer than the cheapest on-demand one go, so that on-demand is asked for where all
-/// are.
-fn narrowed(mut candidates: Vec<Candidate<'_>>, is_flexible: bool) -> Vec<LaunchOffering> {
+/// are. Of spot offerings that are interrupted too often none is asked for while another offering
+/// is left.
+fn narrowed(mut candidates: Vec<Candidate<'_>>, is_flexible: bool) -> Vec<Ranked> {
     candidates.retain(|candidate| !candidate.offerings.is_empty());
     if is_flexible && candidates.iter().any(|own| !is_exotic(own.instance_type)) {
         candidates.retain(|candidate| !is_exotic(candidate.instance_type));
     }
-    let all: Vec<LaunchOffering> =
+    let mut all: Vec<Ranked> =
         candidates.into_iter().flat_map(|candidate| candidate.offerings).collect();
-    let has = |wanted| all.iter().any(|offering| offering.capacity_type == wanted);
+    if is_flexible && all.iter().any(|own| !own.is_over) {
+        all.retain(|own| !own.is_over);
+    }
+    let has = |wanted| all.iter().any(|own| own.offering.capacity_type == wanted);
     let Some(first) = CapacityType::ALL.into_iter().find(|wanted| has(*wanted)) else {
         return Vec::new();
     };
     let spot_price_max =
         if first == CapacityType::Spot && is_flexible { cheapest_on_demand(&all) } else { None };
-    let is_asked_for = |offering: &LaunchOffering| {
-        offering.capacity_type == first && spot_price_max.is_none_or(|max| offering.price <= max)
+    let is_asked_for = |own: &Ranked| {
+        own.offering.capacity_type == first && spot_price_max.is_none_or(|max| own.price <= max)
     };
     let capacity_type = if all.iter().any(is_asked_for) { first } else { CapacityType::OnDemand };
     let mut chosen = all;
-    chosen.retain(|offering| {
-        offering.capacity_type == capacity_type
-            && (capacity_type != first || is_asked_for(offering))
+    chosen.retain(|own| {
+        own.offering.capacity_type == capacity_type && (capacity_type != first || is_asked_for(own))
     });
     chosen.sort();
     truncated(chosen)
 }
 
-fn cheapest_on_demand(offerings: &[LaunchOffering]) -> Option<UsdPerHour> {
-    let on_demand = offerings.iter().filter(|own| own.capacity_type == CapacityType::OnDemand);
-    on_demand.map(|offering| offering.price).min()
+fn cheapest_on_demand(offerings: &[Ranked]) -> Option<UsdPerHour> {
+    let is_on_demand = |own: &&Ranked| own.offering.capacity_type == CapacityType::OnDemand;
+    offerings.iter().filter(is_on_demand).map(|own| own.price).min()
+}
+
+/// Leaves out what EC2, which knows prices and no interruptions, would take for its price though
+/// another that costs no less is chosen before it. Takes and gives offerings by what they are
+/// chosen at.
+fn without_lures(offerings: Vec<Ranked>) -> Vec<Ranked> {
+    // Of those kept, the first of which `passed` are chosen at clearly less than the next.
+    let (mut kept, mut passed): (Vec<Ranked>, usize) = (Vec::new(), 0);
+    let mut dearest = UsdPerHour::ZERO;
+    for own in offerings {
+        let is_clearly_less = |other: &Ranked| {
+            i128::from(other.price.nanos()) * (100 + LURE_PERCENT_MAX)
+                < i128::from(own.price.nanos()) * 100
+        };
+        while let Some(other) = kept.get(passed).filter(|other| is_clearly_less(other)) {
+            dearest = dearest.max(other.offering.price);
+            passed += 1;
+        }
+        if passed == 0 || own.offering.price > dearest {
+            kept.push(own);
+        }
+    }
+    kept
 }
 
 fn is_exotic(instance_type: &InstanceType) -> bool {
@@ -167,11 +221,11 @@ fn is_exotic(instance_type: &InstanceType) -> bool {
 
 /// Leaves out types beyond the limit: those whose cheapest offering is dearest. Takes and gives
 /// offerings by price.
-fn truncated(mut offerings: Vec<LaunchOffering>) -> Vec<LaunchOffering> {
+fn truncated(mut offerings: Vec<Ranked>) -> Vec<Ranked> {
     let mut ranks: BTreeMap<&Text, usize> = BTreeMap::new();
-    for offering in &offerings {
+    for own in &offerings {
         let rank = ranks.len();
-        ranks.entry(&offering.instance_type).or_insert(rank);
+        ranks.entry(&own.offering.instance_type).or_insert(rank);
     }
     if ranks.len() <= INSTANCE_TYPES_MAX {
         return offerings;
@@ -181,7 +235,7 @@ fn truncated(mut offerings: Vec<LaunchOffering>) -> Vec<LaunchOffering> {
         .filter(|(_, rank)| *rank < INSTANCE_TYPES_MAX)
         .map(|(name, _)| name.clone())
         .collect();
-    offerings.retain(|offering| kept.contains(&offering.instance_type));
+    offerings.retain(|own| kept.contains(&own.offering.instance_type));
     offerings
 }
 

@@ -16,6 +16,7 @@ mod preference;
 mod reason;
 mod requirement;
 mod reservation;
+mod spot;
 mod spread;
 mod trap;
 mod volume;

@@ -6,7 +6,7 @@ use crate::ids::{PodIx, PoolIx, TypeIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
 use crate::model::memo::Memo;
-use crate::model::pool::Compatible;
+use crate::model::pool::{Compatible, TypeOffering};
 
 /// A node to launch, before its instance types are listed.
 #[derive(Clone)]
@@ -27,14 +27,23 @@ pub(crate) struct NewNode {
 }
 
 impl NewNode {
-    /// What the cheapest type that its pods fit on costs.
+    /// What the cheapest type that its pods fit on is chosen at.
     pub(crate) fn price(&self, model: &Model, memo: &Memo) -> Option<UsdPerHour> {
+        self.cheapest(model, memo).map(|offering| offering.price)
+    }
+
+    /// What that type costs.
+    pub(crate) fn cost(&self, model: &Model, memo: &Memo) -> Option<UsdPerHour> {
+        self.cheapest(model, memo).map(|offering| offering.cost)
+    }
+
+    fn cheapest(&self, model: &Model, memo: &Memo) -> Option<TypeOffering> {
         let pool = &model.pools[self.pool];
         let types = pool.with_room(&self.compatible.types, &self.requests);
         memo.cheapest(pool, self.compatible.zones, self.compatible.purchases)
             .iter()
             .find(|priced| types.contains(priced.index))
-            .map(|priced| priced.offering.price)
+            .map(|priced| priced.offering)
     }
 }
 

@@ -30,7 +30,8 @@ pub(super) fn cheapest(
         .map(|priced| (priced.index, priced.offering.price))
 }
 
-/// Keeps types of which the dearest offering that a launch may get costs less than `ceiling`.
+/// Keeps types of which the dearest offering that a launch may get costs less than `ceiling`; one
+/// that is interrupted too often is not launched while another remains.
 pub(super) fn keep_cheaper(
     pool: &Pool,
     scope: LaunchScope,
@@ -39,6 +40,7 @@ pub(super) fn keep_cheaper(
 ) {
     types.retain(|index| {
         let offerings = pool.types[index].offerings_in(scope.zones, scope.purchases);
-        offerings.map(|offering| offering.price).max().is_some_and(|worst| worst < ceiling)
+        let wanted = offerings.filter(|offering| !offering.is_over);
+        wanted.map(|offering| offering.price).max().is_some_and(|worst| worst < ceiling)
     });
 }

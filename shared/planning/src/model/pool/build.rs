@@ -11,6 +11,7 @@ use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirements;
 use domain::resource::USD_PER_HOUR;
 use domain::snapshot::ClusterSnapshot;
+use domain::spot::SpotPolicy;
 
 use super::launchable::{Compatible, Pool, PoolType, Purchase, TypeOffering};
 use super::unmet::Unmet;
@@ -21,11 +22,13 @@ use crate::model::daemon::{Daemons, Overhead};
 use crate::model::intern::{KeyKind, KeyRule, Sets};
 use crate::model::overlay::{Overlays, pool_requirements};
 use crate::model::resources::ResourceNames;
+use crate::model::weight::{Weighted, Weights};
 
 /// The pools of a snapshot, heaviest first, then by name; those that cannot serve pending pods
 /// last.
 pub(crate) fn pools<'a>(
     snapshot: &'a ClusterSnapshot,
+    weights: &Weights,
     resources: &ResourceNames,
     key_kinds: &BTreeMap<Text, KeyKind>,
     zones: &IndexVec<ZoneIx, Text>,
@@ -34,13 +37,14 @@ pub(crate) fn pools<'a>(
     let overlays = Overlays::of(snapshot);
     let mut node_pools: Vec<&NodePool> = snapshot.objects.node_pools.iter().collect();
     node_pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
-    let builder = Builder { snapshot, resources, key_kinds, zones, overlays: &overlays };
+    let builder = Builder { snapshot, weights, resources, key_kinds, zones, overlays: &overlays };
     let pools = node_pools.into_iter().enumerate();
     pools.map(|(index, node_pool)| builder.pool(PoolIx::new(index), node_pool, sets)).collect()
 }
 
 struct Builder<'a, 'b> {
     snapshot: &'a ClusterSnapshot,
+    weights: &'b Weights,
     resources: &'b ResourceNames,
     key_kinds: &'b BTreeMap<Text, KeyKind>,
     zones: &'b IndexVec<ZoneIx, Text>,
@@ -50,6 +54,7 @@ struct Builder<'a, 'b> {
 impl<'a> Builder<'a, '_> {
     fn pool(&self, index: PoolIx, node_pool: &'a NodePool, sets: &mut Sets) -> Pool<'a> {
         let own = pool_requirements(node_pool);
+        let policy = SpotPolicy::of(&node_pool.annotations);
         let mut seen_by_daemons = own.clone();
         for (key, value) in &fixed_labels(node_pool) {
             seen_by_daemons.add_label(key, value);
@@ -66,7 +71,7 @@ impl<'a> Builder<'a, '_> {
             .iter()
             .filter(|instance_type| self.meets_own(instance_type, &own))
             .filter_map(|instance_type| {
-                let offerings = self.offerings(instance_type, &own, &mut purchases);
+                let offerings = self.offerings(instance_type, &own, policy, &mut purchases);
                 if offerings.is_empty() {
                     return None;
                 }
@@ -91,6 +96,7 @@ impl<'a> Builder<'a, '_> {
                 has_no_node.then(|| NodePoolUnfit::UnmetRequirements(Box::new(unmet())))
             }),
             has_no_node,
+            is_weighted: policy.is_set(),
             all: self.everything(&own, types.len(), purchases.len(), sets),
             min_values: own
                 .iter()
@@ -173,6 +179,7 @@ impl<'a> Builder<'a, '_> {
         &self,
         instance_type: &InstanceType,
         own: &Requirements,
+        policy: SpotPolicy,
         purchases: &mut IndexVec<PurchaseIx, Purchase>,
     ) -> Vec<TypeOffering> {
         let mut offerings = Vec::new();
@@ -189,12 +196,15 @@ impl<'a> Builder<'a, '_> {
                 // rest.
                 continue;
             }
-            let price = if self.overlays.is_empty() {
+            let cost = if self.overlays.is_empty() {
                 offering.price
             } else {
                 self.overlays.price(own, instance_type, offering)
             };
-            offerings.push(TypeOffering { zone, purchase, price });
+            let bought = (&*offering.zone, offering.capacity_type);
+            let Weighted { price, rank, is_over } =
+                self.weights.weighted(policy, instance_type, bought, cost);
+            offerings.push(TypeOffering { zone, purchase, price, cost, rank, is_over });
         }
         offerings
     }

@@ -65,8 +65,15 @@ pub(crate) struct TypeOffering {
     pub(crate) zone: ZoneIx,
     /// Index of the purchase.
     pub(crate) purchase: PurchaseIx,
-    /// What it costs, overlays applied.
+    /// What it is chosen at: what it costs, and what its interruptions cost where the NodePool
+    /// says that.
     pub(crate) price: UsdPerHour,
+    /// What it costs, overlays applied.
+    pub(crate) cost: UsdPerHour,
+    /// Among equal prices the least comes first: shortage, then interruptions.
+    pub(crate) rank: u64,
+    /// It is interrupted more often than the NodePool wants: taken where nothing else remains.
+    pub(crate) is_over: bool,
 }
 
 /// An instance type that the pool may launch.
@@ -101,6 +108,8 @@ pub(crate) struct Pool<'a> {
     pub(crate) purchases: IndexVec<PurchaseIx, Purchase>,
     /// Keys with `minValues`, and how many.
     pub(crate) min_values: Vec<(Text, u32)>,
+    /// Whether offerings are chosen by more than their prices.
+    pub(crate) is_weighted: bool,
     /// Why it can launch nothing, whichever the pod.
     pub(crate) unfit: Option<NodePoolUnfit>,
     /// Whether no node could meet the pool's own requirements.

@@ -27,7 +27,7 @@ impl Pool<'_> {
             })
             .collect();
         // Types come by name, and the sort is stable.
-        priced.sort_by_key(|priced| priced.offering.price);
+        priced.sort_by_key(|priced| (priced.offering.price, priced.offering.rank));
         priced
     }
 
@@ -74,7 +74,9 @@ impl PoolType<'_> {
         purchases: PurchaseSet,
     ) -> Option<TypeOffering> {
         self.offerings_in(zones, purchases)
-            .min_by_key(|offering| (offering.price, offering.zone, offering.purchase))
+            .min_by_key(|offering| {
+                (offering.price, offering.rank, offering.zone, offering.purchase)
+            })
             .copied()
     }
 }
