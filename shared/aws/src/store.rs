@@ -15,6 +15,7 @@ mod item;
 mod lease;
 mod retry;
 pub mod schema;
+mod spot;
 mod table;
 mod wire;
 

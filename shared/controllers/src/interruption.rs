@@ -19,16 +19,19 @@ mod report;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::settings::Settings;
+use domain::spot::SpotEventKind;
 use domain::{Text, Timestamp};
 use futures_util::future::join_all;
 
 use crate::core::Core;
 use crate::event::Event;
-use crate::ports::ClaimPlace;
 use crate::ports::error::{ErrorKind, PortError};
+use crate::ports::{ClaimPlace, ClaimStore};
 use crate::record::fuses::Urgency;
+use crate::record::spot::Sighting;
 use crate::run::Run;
 use crate::safeguards::Safeguards;
+use crate::spot;
 
 pub use clusters::Clusters;
 pub use health::{HealthReport, Unhealthy, check_health};
@@ -132,6 +135,7 @@ async fn in_cluster<C: Clusters>(
     let now = clusters.now();
     let mut outcomes = Outcomes::new();
     let (mut urgent, mut events): (BTreeSet<Text>, Vec<Event>) = Default::default();
+    let mut sightings: Vec<Sighting> = Vec::new();
     for batch in claims.chunks(CLAIMS_CONCURRENCY_MAX) {
         let marked = join_all(batch.iter().map(|(claim, notices)| {
             let notices: Vec<&Notice> = notices.iter().map(|(_, notice)| *notice).collect();
@@ -145,6 +149,7 @@ async fn in_cluster<C: Clusters>(
             }
             if let Ok(mut marked) = marked {
                 events.append(&mut marked.events);
+                sightings.append(&mut marked.sightings);
                 report.problems.0.append(&mut marked.problems.0);
                 if marked.is_urgent {
                     urgent.insert((*claim).clone());
@@ -153,7 +158,9 @@ async fn in_cluster<C: Clusters>(
         }
     }
     if urgent.is_empty() && events.is_empty() {
-        return (outcomes, (!report.problems.0.is_empty()).then_some(report));
+        count_seen(&*store, now, &sightings, work, &mut outcomes, &mut report).await;
+        let says_nothing = report.problems.0.is_empty() && report.spot_interruptions.is_empty();
+        return (outcomes, (!says_nothing).then_some(report));
     }
     let opened = clusters.open(cluster).await;
     if let Some(ports) = report.problems.record(|| format!("connect to cluster {cluster}"), opened)
@@ -172,7 +179,42 @@ async fn in_cluster<C: Clusters>(
         };
         act(&*ports, &run, &urgent, &events, &mut report).await;
     }
+    count_seen(&*store, now, &sightings, work, &mut outcomes, &mut report).await;
     (outcomes, Some(report))
+}
+
+/// Counts what notices say of spot offerings, once everything urgent is done. Those that could not
+/// be counted must be delivered again.
+async fn count_seen<S: ClaimStore>(
+    store: &S,
+    now: Timestamp,
+    sightings: &[Sighting],
+    work: &Work<'_>,
+    outcomes: &mut Outcomes,
+    report: &mut ClusterReport,
+) {
+    match spot::count(store, sightings, now).await {
+        Ok(news) => {
+            for Sighting { event, .. } in news {
+                if event.kind == SpotEventKind::Interruption {
+                    let offering = (event.instance_type, event.zone);
+                    *report.spot_interruptions.entry(offering).or_default() += 1;
+                }
+            }
+        }
+        Err(error) => {
+            let notices = work.0.values().flatten();
+            let uncounted: BTreeSet<usize> = notices
+                .filter(|(_, notice)| sightings.iter().any(|own| own.id == notice.instance_id))
+                .map(|(index, _)| *index)
+                .collect();
+            for (index, outcome) in outcomes.iter_mut() {
+                if uncounted.contains(index) {
+                    *outcome = Err(error.clone());
+                }
+            }
+        }
+    }
 }
 
 fn outcome(

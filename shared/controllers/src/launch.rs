@@ -9,6 +9,7 @@ use std::sync::Arc;
 use domain::instance_type::InstanceTypes;
 use domain::node_class::Ec2NodeClass;
 use domain::pod::PodKey;
+use domain::spot::SpotEventKind;
 use domain::{Text, Timestamp};
 
 use crate::event::{Event, EventReason, Subject};
@@ -17,7 +18,9 @@ use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::launch::LaunchRequest;
+use crate::record::spot::Sighting;
 use crate::run::{Problems, Run, change_claim, is_over};
+use crate::spot;
 use crate::steps::launch_outcome::{
     AfterLaunch, GiveUp, LaunchVerdict, after_launch, attempt_over, attempt_unanswered,
     launch_failed, launched, next_attempt,
@@ -149,6 +152,7 @@ pub(crate) async fn launch<P: Ports>(
     context: LaunchContext<'_>,
 ) -> LaunchReport {
     let mut report = LaunchReport::default();
+    let mut seen = Vec::new();
     let mut rest: VecDeque<Attempt> =
         claims.into_iter().map(|claim| Attempt { claim, number: 1 }).collect();
     while !rest.is_empty() {
@@ -166,6 +170,7 @@ pub(crate) async fn launch<P: Ports>(
                 *is_mended &= number < ATTEMPTS_MAX;
             }
             let settled = settle(ports, claim, outcome, context, &mut report.problems).await;
+            seen.extend(settled.seen);
             if let Some(claim) = settled.again {
                 rest.push_back(Attempt { claim, number: number + 1 });
             } else {
@@ -175,6 +180,8 @@ pub(crate) async fn launch<P: Ports>(
         }
         crate::run::record_events(ports.cluster(), &events, &mut report.problems).await;
     }
+    let counted = spot::count(ports.store(), &seen, ports.clock().now()).await;
+    report.problems.record(|| "count launches of spot offerings".to_owned(), counted);
     report
 }
 
@@ -229,6 +236,8 @@ struct Settled {
     launch: ClaimLaunch,
     /// The claim with its next attempt, which may be made at once.
     again: Option<Versioned<ClaimRecord>>,
+    /// What it says of spot offerings.
+    seen: Vec<Sighting>,
 }
 
 async fn request_launches<E: Cloud>(
@@ -272,6 +281,11 @@ async fn settle<P: Ports>(
     if !unavailable.is_empty() {
         let operation = || format!("mark {} offerings unavailable", unavailable.len());
         problems.record(operation, ports.store().mark_unavailable(&unavailable).await);
+    }
+    let attempt = format!("{uid} {}", claim.record.launch.attempt.number);
+    let mut seen: Vec<Sighting> = spot::shortages(&unavailable, &attempt, now).collect();
+    if let LaunchVerdict::Launched(instance) = &verdict {
+        seen.extend(spot::sighting(instance, SpotEventKind::Launch, instance.launched));
     }
     let mut again = None;
     let result = match verdict {
@@ -330,7 +344,7 @@ async fn settle<P: Ports>(
             LaunchResult::WillRetry(error)
         }
     };
-    Settled { launch: ClaimLaunch { claim: name, node_pool, pods, result }, again }
+    Settled { launch: ClaimLaunch { claim: name, node_pool, pods, result }, again, seen }
 }
 
 fn event_of(launch: &ClaimLaunch) -> Option<Event> {

@@ -22,6 +22,7 @@ pub mod record;
 pub mod requeue;
 pub mod run;
 pub mod safeguards;
+mod spot;
 pub mod status;
 
 pub mod steps;

@@ -38,6 +38,7 @@ use crate::record::claim::{ClaimRecord, EndReason};
 use crate::record::fuses::Counted;
 use crate::run::{Run, RunOutcome, is_over, observe, record_events};
 use crate::safeguards::{Admission, Scope};
+use crate::spot::count_uptime;
 use crate::steps::end::{Counterparts, end_reason};
 use crate::steps::mirror::is_up_to_date;
 use crate::steps::reservation::is_expiring;
@@ -84,6 +85,9 @@ pub(crate) async fn advance_under<P: Ports>(
     }
     let mut observed = observe(ports, lease).await?;
     observed.listing.objects.node_pools.retain(|pool| !pool.is_only_observed());
+    // Before anything ends: what an instance ran is known as long as its claim is there.
+    let own = observed.spot.own.as_ref();
+    let counted = count_uptime(ports.store(), own, &observed.claims, observed.now).await;
     let mut tally = Tally::read(ports.store(), Counted::Terminations).await?;
     let alive = instances.iter().filter(|instance| instance.state.is_alive()).count();
     let mut lifecycle = LifecycleRun {
@@ -108,6 +112,9 @@ pub(crate) async fn advance_under<P: Ports>(
         gone: BTreeMap::new(),
         admission,
     };
+    let counting = || "count node-hours of spot offerings".to_owned();
+    lifecycle.report.spot_uptime =
+        lifecycle.report.problems.record(counting, counted).unwrap_or_default();
     let mut claims: Vec<&Versioned<ClaimRecord>> =
         observed.claims.iter().filter(|claim| lifecycle.is_in_scope(&claim.record)).collect();
     claims.sort_by_key(|claim| (claim.record.ending.is_none(), &claim.record.claim.name));

@@ -14,7 +14,7 @@ pub mod error;
 pub mod wakes;
 
 pub use claim_store::{
-    ClaimPlace, ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned,
+    ClaimPlace, ClaimStore, FunctionName, Lease, LeaseAnswer, SpotRecords, Version, Versioned,
 };
 pub use clock::Clock;
 pub use cloud::{Cloud, Instance, InstanceState, LaunchCall, LaunchOutcome, Termination};

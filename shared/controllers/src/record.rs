@@ -8,4 +8,5 @@ pub mod launch;
 pub mod nomination;
 pub mod observation;
 pub mod pool;
+pub mod spot;
 pub mod unavailable;

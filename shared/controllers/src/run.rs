@@ -10,12 +10,13 @@ use futures_util::future::join_all;
 use crate::core::Core;
 use crate::event::Event;
 use crate::ports::error::{ErrorKind, PortError};
-use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, Versioned};
+use crate::ports::{ClaimStore, Clock, Cloud, Cluster, Lease, Ports, SpotRecords, Versioned};
 use crate::record::claim::{ClaimRecord, later};
 use crate::record::fuses::Urgency;
 use crate::safeguards::{Safeguards, Stopped};
+use crate::spot::merged;
 use crate::steps::pod_events::record_pod_events;
-use crate::steps::snapshot::ClusterState;
+use crate::steps::snapshot::{ClusterState, SpotMemory};
 
 /// Attempts to change a record that others change as well.
 const CHANGE_ATTEMPTS: usize = 4;
@@ -118,6 +119,8 @@ pub(crate) async fn observe<P: Ports>(ports: &P, lease: &Lease) -> Result<Cluste
     let commands = store.commands().await?;
     let unavailable = store.unavailable_offerings().await?;
     let nominations = store.nominations().await?;
+    let SpotRecords { own, others } = store.spot_records().await?;
+    let all = merged(own.iter().map(|own| &own.record).chain(&others));
     let now = ports.clock().now();
     let listing = ports.cluster().observe().await?;
     let instance_types = ports.cloud().instance_types(&listing.objects.node_classes).await?;
@@ -129,6 +132,7 @@ pub(crate) async fn observe<P: Ports>(ports: &P, lease: &Lease) -> Result<Cluste
         commands,
         unavailable,
         nominations,
+        spot: SpotMemory { all, own },
         instance_types,
     })
 }

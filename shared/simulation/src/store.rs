@@ -10,8 +10,10 @@ use controllers::record::fuses::{Counted, RecentActions};
 use controllers::record::nomination::Nomination;
 use controllers::record::observation::{Observation, Observer};
 use controllers::record::pool::PoolRecord;
+use controllers::record::spot::SpotRecord;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::instance_type::CapacityType;
+use domain::spot::SpotHistory;
 use domain::{SignedDuration, Text, Timestamp};
 
 /// `ConditionalCheckFailedException`: the condition of a write does not hold.
@@ -99,6 +101,8 @@ pub struct Store {
     pub(crate) recent: BTreeMap<Counted, Versioned<RecentActions>>,
     /// Plans that were not carried out.
     pub(crate) observations: BTreeMap<Observer, Observation>,
+    /// What is remembered of spot offerings.
+    pub(crate) spot: Option<Versioned<SpotRecord>>,
     leases: BTreeMap<FunctionName, Lease>,
     chains: BTreeMap<FunctionName, u64>,
 }
@@ -144,6 +148,24 @@ impl Store {
         }
     }
 
+    /// What is remembered of spot offerings.
+    pub(crate) fn remembered_spot(&self) -> SpotHistory {
+        self.spot.as_ref().map(|own| own.record.history.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn put_spot(
+        &mut self,
+        record: &SpotRecord,
+        expected: Option<Version>,
+    ) -> Result<Version, ConditionFailed> {
+        if self.spot.as_ref().map(|own| own.version) != expected {
+            return Err(ConditionFailed("it has another version"));
+        }
+        let version = Version(expected.map_or(1, |before| before.0 + 1));
+        self.spot = Some(Versioned { record: record.clone(), version });
+        Ok(version)
+    }
+
     pub(crate) fn nominations(&self) -> Vec<Nomination> {
         self.nominations.values().cloned().collect()
     }
@@ -185,7 +207,7 @@ impl Store {
     }
 
     /// Numbers that move on with what is recorded, leases left out.
-    pub(crate) fn marks(&self) -> [u64; 5] {
+    pub(crate) fn marks(&self) -> [u64; 6] {
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         [
             self.claims.changes(),
@@ -193,6 +215,7 @@ impl Store {
             self.pools.changes(),
             count(self.unavailable.len()),
             count(self.nominations.len()),
+            self.spot.as_ref().map_or(0, |own| own.version.0),
         ]
     }
 

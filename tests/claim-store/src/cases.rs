@@ -7,8 +7,10 @@ use controllers::ports::{
 };
 use controllers::record::nomination::Nomination;
 use controllers::record::pool::PoolRecord;
+use controllers::record::spot::{Sighting, SpotRecord};
 use domain::SignedDuration;
 use domain::pod::PodKey;
+use domain::spot::{SpotEvent, SpotEventKind};
 
 use crate::records::{at, claim, command, launched, unavailable};
 
@@ -243,5 +245,34 @@ pub async fn a_pool_is_written_at_the_version_expected<S: ClaimStore>(store: &S)
     is_conflict(store.delete_pool("default", first).await);
     store.delete_pool("default", second).await?;
     assert_eq!(store.pools().await?, []);
+    Ok(())
+}
+
+/// What is remembered of spot offerings is one record a cluster, and has versions: of two who
+/// change it at once, one is refused.
+pub async fn what_is_remembered_of_spot_is_written_at_the_version_expected<S: ClaimStore>(
+    store: &S,
+) -> Outcome {
+    assert_eq!(store.spot_record().await?, None);
+    assert_eq!(store.spot_records().await?.own, None);
+    let event = |second: i64, kind| SpotEvent {
+        instance_type: "m5.large".into(),
+        zone: "a".into(),
+        at: at(second),
+        kind,
+    };
+    let sighting =
+        |id: &str| Sighting { id: id.into(), event: event(0, SpotEventKind::Interruption) };
+    let (one, _) = SpotRecord::default().with_sightings(&[sighting("i-1")], at(0));
+    is_conflict(store.put_spot_record(&one, Some(Version(1))).await);
+    let first = store.put_spot_record(&one, None).await?;
+    is_conflict(store.put_spot_record(&one, None).await);
+    assert_eq!(store.spot_record().await?, Some(Versioned { record: one.clone(), version: first }));
+    let (two, news) = one.with_sightings(&[sighting("i-1"), sighting("i-2")], at(0));
+    assert_eq!(news.len(), 1);
+    let second = store.put_spot_record(&two, Some(first)).await?;
+    is_conflict(store.put_spot_record(&two, Some(first)).await);
+    let written = Versioned { record: two, version: second };
+    assert_eq!(store.spot_records().await?.own, Some(written));
     Ok(())
 }

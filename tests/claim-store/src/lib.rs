@@ -24,5 +24,6 @@ pub async fn hold_all<S: ClaimStore>(mut empty: impl FnMut() -> S) -> Outcome {
     cases::marking_again_moves_an_end_to_the_later(&empty()).await?;
     cases::a_nomination_replaces_that_of_its_node(&empty()).await?;
     cases::a_pool_is_written_at_the_version_expected(&empty()).await?;
+    cases::what_is_remembered_of_spot_is_written_at_the_version_expected(&empty()).await?;
     Ok(())
 }

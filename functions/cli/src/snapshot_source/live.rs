@@ -4,7 +4,7 @@
 
 use aws::catalogue::Catalogue;
 use controllers::ports::PortError;
-use controllers::steps::snapshot::{ClusterState, snapshot};
+use controllers::steps::snapshot::{ClusterState, SpotMemory, snapshot};
 use domain::Text;
 use domain::instance_type::InstanceTypes;
 use domain::snapshot::ClusterSnapshot;
@@ -40,6 +40,7 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         commands: Vec::new(),
         unavailable: Vec::new(),
         nominations: Vec::new(),
+        spot: SpotMemory::default(),
         instance_types: InstanceTypes::default(),
     };
     let mut snapshot = snapshot(&state, &source.settings);

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use controllers::ports::{
-    ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, Version, Versioned,
+    ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, SpotRecords, Version,
+    Versioned,
 };
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
@@ -12,6 +13,7 @@ use controllers::record::fuses::{Counted, RecentActions};
 use controllers::record::nomination::Nomination;
 use controllers::record::observation::Observation;
 use controllers::record::pool::PoolRecord;
+use controllers::record::spot::SpotRecord;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::{SignedDuration, Text, Timestamp};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -24,6 +26,7 @@ use super::expression::Condition;
 use super::item::{Stored, item, record};
 use super::lease::{self, LeaseRequest};
 use super::schema::{self, CLUSTER, WRITE};
+use super::spot;
 use super::table::Written;
 use super::wire::CountedActions;
 
@@ -253,6 +256,22 @@ impl ClaimStore for DynamoStore {
         self.delete(&schema::pool(node_pool), expected).await
     }
 
+    async fn spot_records(&self) -> Result<SpotRecords, PortError> {
+        spot::read_all(&self.table, &self.cluster).await
+    }
+
+    async fn spot_record(&self) -> Result<Option<Versioned<SpotRecord>>, PortError> {
+        spot::read(&self.table, &self.cluster).await
+    }
+
+    async fn put_spot_record(
+        &self,
+        record: &SpotRecord,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError> {
+        spot::write(&self.table, &self.cluster, record, expected).await
+    }
+
     async fn controls(&self) -> Result<BTreeMap<Text, Text>, PortError> {
         let item = self.table.get(self.place(schema::CONTROLS)).await?.unwrap_or_default();
         let said =
@@ -319,18 +338,23 @@ impl ClaimStore for DynamoStore {
     }
 }
 
-fn is_version(expected: Version) -> Condition {
+pub(super) fn is_version(expected: Version) -> Condition {
     Condition::new("#version = :version").with(":version", number(expected.0))
 }
 
 /// An id for one write, however often it is sent.
-fn new_write() -> String {
+pub(super) fn new_write() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
 /// Whether a write took effect. A write that was refused because it is there already did: it was
 /// sent again after its answer had been lost.
-fn settled(doing: &'static str, key: &str, write: &str, written: Written) -> Result<(), PortError> {
+pub(super) fn settled(
+    doing: &'static str,
+    key: &str,
+    write: &str,
+    written: Written,
+) -> Result<(), PortError> {
     match written {
         Written::Done(()) => Ok(()),
         Written::Refused(Some(item)) if string(&item, WRITE) == Some(write) => Ok(()),

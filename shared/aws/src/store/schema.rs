@@ -58,6 +58,10 @@ pub(super) const OBSERVATIONS: &str = "observation#";
 pub(super) const RECENT: &str = "recent#";
 /// The item with what an operator has said: attributes of text.
 pub(super) const CONTROLS: &str = "controls";
+pub(super) const SPOT: &str = "spot#";
+/// The partition of what all clusters of the installation remember of spot offerings. A table is
+/// of one region.
+pub(super) const SPOT_PARTITION: &str = "region/spot";
 pub(super) const LEASES: &str = "lease#";
 pub(super) const CHAINS: &str = "chain#";
 pub(super) const BLOBS: &str = "catalog#";
@@ -81,6 +85,10 @@ pub(super) fn pool(node_pool: &str) -> String {
 
 pub(super) fn observation(function: Observer) -> String {
     format!("{OBSERVATIONS}{function}")
+}
+
+pub(super) fn spot(cluster: &str) -> String {
+    format!("{SPOT}{cluster}")
 }
 
 pub(super) fn recent(what: Counted) -> String {

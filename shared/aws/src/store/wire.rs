@@ -12,9 +12,11 @@ mod node_claim;
 mod observation;
 mod records;
 mod scalar;
+mod spot;
 mod words;
 
 pub(super) use claim::ClaimDocument;
 pub(super) use command::CommandDocument;
 pub(super) use observation::{CountedActions, CountedDocument, ObservationDocument};
 pub(super) use records::{NominationDocument, PoolDocument, UnavailableDocument};
+pub(super) use spot::SpotDocument;

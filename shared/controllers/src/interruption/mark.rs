@@ -4,14 +4,18 @@ use domain::Timestamp;
 use domain::label::REBALANCE_RECOMMENDED;
 use domain::node_claim::ConditionType;
 use domain::reason::DisruptionReason;
+use domain::spot::SpotEventKind;
 
 use super::notice::{Notice, NoticeKind};
 use crate::event::{Event, EventReason, Subject};
+use crate::ports::cloud::Instance;
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Versioned};
 use crate::record::claim::{ClaimRecord, EndReason};
+use crate::record::spot::Sighting;
 use crate::record::unavailable::UnavailableOffering;
 use crate::run::{Problems, change_claim};
+use crate::spot::sighting;
 
 /// Claims that are looked up or written concurrently.
 pub(super) const CLAIMS_CONCURRENCY_MAX: usize = 25;
@@ -32,6 +36,8 @@ pub(super) struct Marked {
     pub(super) is_urgent: bool,
     /// Events to record.
     pub(super) events: Vec<Event>,
+    /// What the notices say of the instance's offering, if it is spot.
+    pub(super) sightings: Vec<Sighting>,
     /// Failed calls for which the notices need not be delivered again.
     pub(super) problems: Problems,
 }
@@ -56,7 +62,7 @@ pub(super) async fn mark<S: ClaimStore>(
     else {
         return Ok(Marked::default());
     };
-    let mut marked = Marked::default();
+    let mut marked = Marked { sightings: sightings(&instance, &notices), ..Marked::default() };
     if is_being_ended(&claim.record) {
         return Ok(Marked { record: Some(claim.record), is_past: true, ..marked });
     }
@@ -78,6 +84,18 @@ pub(super) async fn mark<S: ClaimStore>(
     }
     marked.record = Some(record);
     Ok(marked)
+}
+
+fn sightings(instance: &Instance, notices: &[&Notice]) -> Vec<Sighting> {
+    let of_notice = |notice: &&Notice| {
+        let kind = match notice.kind {
+            NoticeKind::SpotInterruption => SpotEventKind::Interruption,
+            NoticeKind::RebalanceRecommendation => SpotEventKind::Rebalance,
+            _ => return None,
+        };
+        sighting(instance, kind, notice.at)
+    };
+    notices.iter().filter_map(of_notice).collect()
 }
 
 /// Whether the record says that the instance is being terminated.

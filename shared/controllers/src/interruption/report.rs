@@ -1,5 +1,7 @@
 //! What was done about notices.
 
+use std::collections::BTreeMap;
+
 use domain::{Text, Timestamp};
 
 use crate::lifecycle::LifecycleReport;
@@ -56,6 +58,8 @@ pub struct ClusterReport {
     pub provisioning: Option<ProvisioningReport>,
     /// The first step of the drain; `None` when another run holds lifecycle's lease.
     pub lifecycle: Option<LifecycleReport>,
+    /// Spot interruptions that were not counted before, by instance type and zone.
+    pub spot_interruptions: BTreeMap<(Text, Text), u32>,
     /// Calls that failed without stopping the run.
     pub problems: Problems,
 }

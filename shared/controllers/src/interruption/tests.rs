@@ -8,7 +8,7 @@ use super::*;
 use crate::event::EventReason;
 use crate::lifecycle::advance;
 use crate::ports::cloud::{InstanceStatus, StatusCheck};
-use crate::ports::{ClaimStore as _, Clock as _, FunctionName};
+use crate::ports::{Clock as _, FunctionName};
 use crate::provisioning::provision;
 use crate::record::controls::{INSTALLATION, MODE};
 use crate::run::Problems;

@@ -13,6 +13,7 @@ use crate::record::fuses::{Counted, RecentActions};
 use crate::record::nomination::Nomination;
 use crate::record::observation::Observation;
 use crate::record::pool::PoolRecord;
+use crate::record::spot::SpotRecord;
 use crate::record::unavailable::UnavailableOffering;
 
 /// The records of one cluster.
@@ -133,6 +134,24 @@ pub trait ClaimStore {
     /// `Conflict` when it has another version.
     async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError>;
 
+    /// What every cluster of the installation in this region remembers of spot offerings: one
+    /// read, as long as all of it is below 1 MB.
+    async fn spot_records(&self) -> Result<SpotRecords, PortError>;
+
+    /// What this cluster remembers of spot offerings; `None` before anything was seen.
+    async fn spot_record(&self) -> Result<Option<Versioned<SpotRecord>>, PortError>;
+
+    /// Writes what this cluster remembers; `expected` is `None` where nothing was there.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it has another version.
+    async fn put_spot_record(
+        &self,
+        record: &SpotRecord,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError>;
+
     /// What an operator has said of the cluster, by the keys of [`crate::record::controls`]; empty
     /// where nothing was said.
     async fn controls(&self) -> Result<BTreeMap<Text, Text>, PortError>;
@@ -190,6 +209,15 @@ pub trait ClaimStore {
 
     /// Releases a lease. One that another holder has acquired meanwhile is left alone.
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError>;
+}
+
+/// What the clusters of an installation remember of spot offerings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpotRecords {
+    /// This cluster's.
+    pub own: Option<Versioned<SpotRecord>>,
+    /// Those of the others.
+    pub others: Vec<SpotRecord>,
 }
 
 /// A claim of an installation: events of EC2 name neither its cluster nor the claim.

@@ -134,6 +134,7 @@ mod tests {
             commands: Vec::new(),
             unavailable: Vec::new(),
             nominations,
+            spot: crate::steps::snapshot::SpotMemory::default(),
             instance_types: InstanceTypes::default(),
         }
     }

@@ -79,6 +79,7 @@ mod tests {
             commands: Vec::new(),
             unavailable: Vec::new(),
             nominations: Vec::new(),
+            spot: crate::steps::snapshot::SpotMemory::default(),
             instance_types: InstanceTypes::default(),
         }
     }

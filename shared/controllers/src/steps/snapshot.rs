@@ -13,6 +13,7 @@ use domain::pod::{OwnerKind, Pod, PodKey};
 use domain::resource::{Resources, USD_PER_HOUR};
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
+use domain::spot::SpotHistory;
 use domain::taint::Taint;
 use domain::{SignedDuration, Text, Timestamp};
 
@@ -22,6 +23,7 @@ use crate::ports::cluster::{ClusterListing, NodeClaimObject};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::record::nomination::Nomination;
+use crate::record::spot::SpotRecord;
 use crate::record::unavailable::{ANY, UnavailableOffering};
 
 /// The state of a cluster at one moment: what was listed, and what is recorded about it.
@@ -41,8 +43,19 @@ pub struct ClusterState {
     pub unavailable: Vec<UnavailableOffering>,
     /// Nominations, expired ones included.
     pub nominations: Vec<Nomination>,
+    /// What is remembered of spot offerings, by this cluster and by all.
+    pub spot: SpotMemory,
     /// Instance types with their offerings.
     pub instance_types: InstanceTypes,
+}
+
+/// What is remembered of spot offerings.
+#[derive(Clone, Debug, Default)]
+pub struct SpotMemory {
+    /// By all clusters of the installation together.
+    pub all: SpotHistory,
+    /// This cluster's record.
+    pub own: Option<Versioned<SpotRecord>>,
 }
 
 impl ClusterState {
@@ -130,6 +143,7 @@ pub fn snapshot(observed: &ClusterState, settings: &Settings) -> ClusterSnapshot
             observed.now,
         ),
         nominations: expected_pods(observed),
+        spot: observed.spot.all.clone(),
     }
 }
 

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::failure;
-use crate::ports::claim_store::{ClaimStore, FunctionName, Lease, LeaseAnswer, Version, Versioned};
+use crate::ports::claim_store::{
+    ClaimStore, FunctionName, Lease, LeaseAnswer, SpotRecords, Version, Versioned,
+};
 use crate::ports::error::{ErrorKind, PortError};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::CommandRecord;
@@ -14,6 +16,7 @@ use crate::record::fuses::{Counted, RecentActions};
 use crate::record::nomination::Nomination;
 use crate::record::observation::Observation;
 use crate::record::pool::PoolRecord;
+use crate::record::spot::SpotRecord;
 use crate::record::unavailable::UnavailableOffering;
 
 type Rows<T> = RefCell<BTreeMap<Text, Versioned<T>>>;
@@ -28,6 +31,7 @@ pub(crate) struct FakeStore {
     pub(crate) controls: RefCell<BTreeMap<Text, Text>>,
     recent: RefCell<BTreeMap<Counted, Versioned<RecentActions>>>,
     pub(crate) observations: RefCell<Vec<Observation>>,
+    pub(crate) spot: RefCell<Option<Versioned<SpotRecord>>>,
     leases: RefCell<BTreeMap<FunctionName, Lease>>,
     chains: RefCell<BTreeMap<FunctionName, u64>>,
     /// Names of claims that cannot be read.
@@ -218,6 +222,28 @@ impl ClaimStore for FakeStore {
 
     async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError> {
         delete(&self.pools, node_pool, expected)
+    }
+
+    async fn spot_records(&self) -> Result<SpotRecords, PortError> {
+        Ok(SpotRecords { own: self.spot.borrow().clone(), others: Vec::new() })
+    }
+
+    async fn spot_record(&self) -> Result<Option<Versioned<SpotRecord>>, PortError> {
+        Ok(self.spot.borrow().clone())
+    }
+
+    async fn put_spot_record(
+        &self,
+        record: &SpotRecord,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError> {
+        let mut own = self.spot.borrow_mut();
+        if own.as_ref().map(|own| own.version) != expected {
+            return Err(failure(ErrorKind::Conflict));
+        }
+        let version = Version(expected.map_or(1, |before| before.0 + 1));
+        *own = Some(Versioned { record: record.clone(), version });
+        Ok(version)
     }
 
     async fn controls(&self) -> Result<BTreeMap<Text, Text>, PortError> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use controllers::ports::{
-    ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, Version, Versioned,
+    ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, SpotRecords, Version,
+    Versioned,
 };
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
@@ -11,6 +12,7 @@ use controllers::record::fuses::{Counted, RecentActions};
 use controllers::record::nomination::Nomination;
 use controllers::record::observation::Observation;
 use controllers::record::pool::PoolRecord;
+use controllers::record::spot::SpotRecord;
 use controllers::record::unavailable::UnavailableOffering;
 use domain::{SignedDuration, Text, Timestamp};
 
@@ -155,6 +157,24 @@ impl ClaimStore for SharedWorld {
 
     // What comes before every run takes no time here, and is no call after which one may die: what
     // it costs does not depend on what the run does.
+    async fn spot_records(&self) -> Result<SpotRecords, PortError> {
+        let own = self.call("Query spot").await?.store.spot.clone();
+        Ok(SpotRecords { own, others: Vec::new() })
+    }
+
+    async fn spot_record(&self) -> Result<Option<Versioned<SpotRecord>>, PortError> {
+        Ok(self.call("GetItem spot").await?.store.spot.clone())
+    }
+
+    async fn put_spot_record(
+        &self,
+        record: &SpotRecord,
+        expected: Option<Version>,
+    ) -> Result<Version, PortError> {
+        let mut world = self.call("UpdateItem spot").await?;
+        world.store.put_spot(record, expected).map_err(refused("UpdateItem spot"))
+    }
+
     async fn controls(&self) -> Result<BTreeMap<Text, Text>, PortError> {
         Ok(BTreeMap::new())
     }

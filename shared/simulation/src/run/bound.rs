@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use controllers::core::Core;
 use controllers::ports::ClusterListing;
+use controllers::steps::snapshot::SpotMemory;
 use controllers::steps::snapshot::{ClusterState, snapshot};
 use domain::Text;
 use domain::label;
@@ -115,6 +116,7 @@ fn afresh(world: &World) -> ClusterState {
         commands: Vec::new(),
         unavailable: Vec::new(),
         nominations: Vec::new(),
+        spot: SpotMemory::default(),
         instance_types: world.ec2().types().clone(),
     }
 }

@@ -47,7 +47,7 @@ const LEAD_MAX: SignedDuration = SignedDuration::from_mins(30);
 pub(super) struct Marks {
     revision: u64,
     ec2: u64,
-    store: [u64; 5],
+    store: [u64; 6],
     effects: u64,
     entries: usize,
     broken: usize,

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use controllers::record::claim::{ClaimPhase, ClaimRecord};
-use controllers::steps::snapshot::{ClusterState, snapshot};
+use controllers::steps::snapshot::{ClusterState, SpotMemory, snapshot};
 use domain::node_pool::{NeverOr, NodePool};
 use domain::pod::{DoNotDisrupt, Pod};
 use domain::snapshot::ClusterSnapshot;
@@ -139,6 +139,7 @@ impl Simulation {
             commands: world.store.commands.all(),
             unavailable: Vec::new(),
             nominations: Vec::new(),
+            spot: SpotMemory { all: world.store.remembered_spot(), own: None },
             instance_types: world.ec2().types().clone(),
         };
         snapshot(&state, self.clockwork.settings())

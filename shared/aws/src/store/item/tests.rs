@@ -4,6 +4,7 @@ use controllers::ports::cloud::{Instance, InstanceState};
 use controllers::record::claim::{EndReason, Ending, PodsFingerprint};
 use controllers::record::command::CommandPhase;
 use controllers::record::launch::{LaunchAttempt, LaunchChoices, LaunchRequest};
+use controllers::record::spot::SpotRecord;
 use domain::instance_type::CapacityType;
 use domain::label::Labels;
 use domain::money::UsdPerHour;
@@ -16,6 +17,7 @@ use domain::pod::PodKey;
 use domain::reason::DisruptionReason;
 use domain::requirement::{Operator, Requirement};
 use domain::resource::Resources;
+use domain::spot::{OfferingHistory, SpotHistory};
 use domain::taint::{Taint, TaintEffect};
 use domain::{SignedDuration, Text};
 use proptest::prelude::*;
@@ -23,6 +25,7 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::store::attribute::key_of;
+use crate::store::spot::OfCluster;
 
 /// Numbers that decide how a record looks.
 struct Draw(std::vec::IntoIter<u32>);
@@ -510,4 +513,31 @@ fn the_version_before_reads_what_this_one_writes_and_the_other_way_round() {
     assert_eq!(read, claim);
     let read = serde_json::from_value(earlier["command"].clone()).unwrap();
     assert_eq!(CommandRecord::from_document(read).unwrap(), command);
+}
+
+#[test]
+fn what_is_remembered_of_a_region_stays_below_the_size_of_an_item() {
+    let own = |n: u32| OfferingHistory {
+        launches: f64::from(n % 97) * 1.37,
+        node_hours: f64::from(n % 1009) * 7.919,
+        interruptions: f64::from(n % 13) * 0.731,
+        rebalances: f64::from(n % 7) * 0.533,
+        capacity_errors: f64::from(n % 5) * 0.317,
+        last_interruption: Timestamp::from_second(1_767_000_000 + i64::from(n) * 977).ok(),
+    };
+    let names = (0..1_300).flat_map(|name| (0..6).map(move |zone| (name, zone)));
+    let offerings = names.map(|(name, zone)| {
+        let of = format!("x{}gdn-{}.{}xlarge", name % 40, name / 40, name % 48);
+        (Text::from(of), Text::from(format!("us-east-1{zone}")), own(name * 6 + zone))
+    });
+    let history = SpotHistory::new(Timestamp::UNIX_EPOCH, offerings);
+    assert_eq!(history.iter().count(), 7_800);
+    let seen =
+        (0..1_024_u64).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15), Timestamp::UNIX_EPOCH));
+    let record = SpotRecord { history, counted_until: None, seen: seen.collect() };
+    let own = OfCluster { cluster: "a".into(), record };
+    let item = item("region/spot", &own, Version(1), "w").unwrap();
+    assert!(bytes(&item) < ITEM_BYTES_MAX, "{} bytes", bytes(&item));
+    let back = super::record::<OfCluster>(&item).unwrap().record;
+    assert_eq!(back.record.history.iter().count(), 7_800);
 }

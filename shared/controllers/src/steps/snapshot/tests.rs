@@ -36,6 +36,7 @@ fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> ClusterState {
         commands: Vec::new(),
         unavailable: Vec::new(),
         nominations: Vec::new(),
+        spot: SpotMemory::default(),
         instance_types: InstanceTypes {
             default: vec![small, large].into(),
             ..InstanceTypes::default()

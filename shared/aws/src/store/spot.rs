@@ -1,0 +1,105 @@
+//! What clusters remember of spot offerings: an item a cluster, in one partition for all of the
+//! installation, so that one query reads what is known of the region.
+//!
+//! Functions may change items that all clusters share and put none: items are written by update.
+
+use controllers::ports::{ErrorKind, PortError, SpotRecords, Version, Versioned};
+use controllers::record::spot::SpotRecord;
+use domain::Text;
+
+use super::attribute::{Attributes, Place, key_of};
+use super::claims::{is_version, new_write, settled};
+use super::error::DocumentError;
+use super::expression::Condition;
+use super::item::{Stored, item, record};
+use super::schema::{self, CLUSTER, KEY, SPOT, SPOT_PARTITION};
+use super::table::{Table, Written};
+use super::wire::SpotDocument;
+
+/// The record of one cluster.
+pub(super) struct OfCluster {
+    pub(super) cluster: Text,
+    pub(super) record: SpotRecord,
+}
+
+impl Stored for OfCluster {
+    type Document = (Text, SpotDocument);
+    const PREFIX: &'static str = SPOT;
+
+    fn key(&self) -> String {
+        schema::spot(&self.cluster)
+    }
+
+    fn document(&self) -> Self::Document {
+        (self.cluster.clone(), (&self.record).into())
+    }
+
+    fn from_document((cluster, document): Self::Document) -> Result<Self, DocumentError> {
+        Ok(Self { cluster, record: document.into() })
+    }
+}
+
+/// Reads the records of all clusters. One that cannot be parsed is logged and left out.
+pub(super) async fn read_all(table: &Table, cluster: &str) -> Result<SpotRecords, PortError> {
+    let mut records = SpotRecords::default();
+    for item in table.query(SPOT_PARTITION, SPOT).await? {
+        match record::<OfCluster>(&item) {
+            Ok(Versioned { record: OfCluster { cluster: of, record }, version }) => {
+                if *of == *cluster {
+                    records.own = Some(Versioned { record, version });
+                } else {
+                    records.others.push(record);
+                }
+            }
+            Err(error) => {
+                tracing::error!(record = key_of(&item), %error, "skipping unreadable record");
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// Reads the record of a cluster.
+pub(super) async fn read(
+    table: &Table,
+    cluster: &str,
+) -> Result<Option<Versioned<SpotRecord>>, PortError> {
+    let key = schema::spot(cluster);
+    let place = Place { partition: SPOT_PARTITION, key: &key };
+    let Some(item) = table.get(place).await? else { return Ok(None) };
+    match record::<OfCluster>(&item) {
+        Ok(Versioned { record, version }) => Ok(Some(Versioned { record: record.record, version })),
+        Err(error) => {
+            Err(PortError::new(ErrorKind::Invalid, format!("read {key}"), error.to_string()))
+        }
+    }
+}
+
+/// Writes the record of a cluster, if it has the version expected.
+pub(super) async fn write(
+    table: &Table,
+    cluster: &str,
+    record: &SpotRecord,
+    expected: Option<Version>,
+) -> Result<Version, PortError> {
+    let version = Version(expected.map_or(1, |before| before.0.saturating_add(1)));
+    let write = new_write();
+    let own = OfCluster { cluster: cluster.into(), record: record.clone() };
+    let attributes: Attributes = item(SPOT_PARTITION, &own, version, &write)?;
+    let (mut sets, mut condition) =
+        (Vec::new(), expected.map_or_else(Condition::absent, is_version));
+    for (name, value) in attributes {
+        if name != CLUSTER && name != KEY {
+            sets.push(format!("#{name} = :new_{name}"));
+            condition = condition.with(&format!(":new_{name}"), value);
+        }
+    }
+    sets.sort_unstable();
+    let key = own.key();
+    let place = Place { partition: SPOT_PARTITION, key: &key };
+    let written = match table.update(place, &format!("SET {}", sets.join(", ")), condition).await? {
+        Written::Done(_) => Written::Done(()),
+        Written::Refused(there) => Written::Refused(there),
+    };
+    settled("write", &key, &write, written).map(|()| version)
+}
