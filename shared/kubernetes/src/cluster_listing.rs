@@ -79,7 +79,7 @@ impl Gathered {
     /// The listing, once every object knows what the others say.
     pub(crate) fn into_listing(self) -> ClusterListing {
         let Self { listing, collector } = self;
-        let CollectedObjects { objects, node_claims, warnings } = collector.complete();
+        let CollectedObjects { objects, node_claims, spot: _, warnings } = collector.complete();
         for warning in &warnings {
             tracing::warn!("{warning}");
         }

@@ -24,6 +24,7 @@ mod requirement;
 mod requirement_rule;
 mod scaled_object;
 mod selector_term;
+mod spot_history;
 mod taint;
 mod template;
 #[cfg(test)]
@@ -32,9 +33,10 @@ mod tests;
 use crate::object::{Kind, Object};
 
 pub use crd::{CustomResource, custom_resources};
+pub use spot_history::SpotHistoryObject;
 
 /// The kinds that are read.
-pub(crate) const KINDS: [Kind; 7] = [
+pub(crate) const KINDS: [Kind; 8] = [
     Kind {
         group: "karpenter.sh",
         name: "NodePool",
@@ -79,5 +81,11 @@ pub(crate) const KINDS: [Kind; 7] = [
         name: "PrewarmSchedule",
         versions: &["v1alpha1"],
         read: |root| prewarm_schedule::read_prewarm_schedule(root).map(Object::PrewarmSchedule),
+    },
+    Kind {
+        group: "outrigger.dev",
+        name: "SpotHistory",
+        versions: &["v1alpha1"],
+        read: |root| spot_history::read_spot_history(root).map(Object::SpotHistory),
     },
 ];

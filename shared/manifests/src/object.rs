@@ -19,6 +19,7 @@ use domain::workload::{Namespace, PodTemplateObject};
 
 use crate::error::{ManifestError, Warning};
 use crate::field::Field;
+use crate::karpenter::SpotHistoryObject;
 use crate::kubernetes::{DaemonSetObject, PodObject, PriorityClass, WorkloadObject};
 
 /// An object of a kind that is read.
@@ -39,6 +40,8 @@ pub enum Object {
     ScaledObject(ScaledObject),
     /// `outrigger.dev` PrewarmSchedule.
     PrewarmSchedule(PrewarmSchedule),
+    /// `outrigger.dev` SpotHistory.
+    SpotHistory(SpotHistoryObject),
     /// Pod.
     Pod(PodObject),
     /// Node.
@@ -152,6 +155,7 @@ impl Object {
             Self::CapacityBuffer(object) => keyed("CapacityBuffer", &object.key),
             Self::ScaledObject(object) => keyed("ScaledObject", &object.key),
             Self::PrewarmSchedule(object) => keyed("PrewarmSchedule", &object.key),
+            Self::SpotHistory(object) => named("SpotHistory", &object.name),
             Self::Pod(object) => keyed("Pod", &object.pod.key),
             Self::Node(object) => named("Node", &object.name),
             Self::PodTemplate(object) => keyed("PodTemplate", &object.key),

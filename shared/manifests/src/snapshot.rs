@@ -48,6 +48,7 @@ pub fn snapshot(
         instance_types,
         objects: collected.objects,
         node_claims: collected.node_claims,
+        spot: collected.spot,
         ..ClusterSnapshot::empty(now)
     };
     (snapshot, warnings)

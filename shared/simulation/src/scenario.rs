@@ -68,7 +68,7 @@ mod recorded;
 
 pub use definition::{
     Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,
-    Step, Variant,
+    SpotInterruptions, Step, Variant,
 };
 pub use expectation::{Expectation, Expected, PodCount, PriceBound, Range};
 pub use filter::InstanceFilter;

@@ -119,6 +119,7 @@ fn run_snapshot(
         boot: None,
         pod_stop: None,
         settings: SettingsChange::default(),
+        spot_interruptions: Vec::new(),
         faults: Faults::default(),
         ec2: Ec2Behaviour::default(),
         every_run: false,

@@ -37,6 +37,7 @@ use crate::invariant::Violation;
 use crate::journal::Journal;
 use crate::playback::Playback;
 use crate::report::{Happening, Occurrence, Waiting};
+use crate::scenario::SpotInterruptions;
 use crate::scheduler::Scoring;
 use crate::seed::Seed;
 use crate::store::Store;
@@ -150,6 +151,10 @@ pub struct World {
     settled_revision: Option<u64>,
     /// What kube-scheduler leaves alone for a while.
     pub(crate) queue: crate::scheduler::Queue,
+    /// How often EC2 takes spot instances back by itself.
+    pub(crate) spot_interruptions: Vec<SpotInterruptions>,
+    /// How many spot instances EC2 has announced to take back.
+    pub(crate) interruptions: u32,
     /// Recorded pods that are replayed.
     pub(crate) playback: Option<Playback>,
     /// Of instances and claims, what was checked last.
@@ -201,6 +206,8 @@ impl World {
             effects: 0,
             settled_revision: None,
             queue: crate::scheduler::Queue::default(),
+            spot_interruptions: Vec::new(),
+            interruptions: 0,
             playback: None,
             checked: None,
         }
@@ -265,6 +272,9 @@ impl World {
             Due::JobExpires { job, uid } => self.job_expires(&job, &uid),
             Due::PodStops { pod, uid } => self.pod_stops(&pod, &uid),
             Due::InstanceIsReclaimed { instance } => self.instance_is_reclaimed(&instance),
+            Due::InterruptionIsDrawn { instance } => {
+                self.interrupt(&instance);
+            }
             Due::InstanceEnds { instance } => self.instance_ends(&instance),
             Due::NodeIsForgotten { node } => self.ask_node_deletion(&node),
             Due::SchedulerRetries => self.settled_revision = None,

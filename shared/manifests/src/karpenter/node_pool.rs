@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use domain::label::Labels;
 use domain::node_pool::{NodeClaimTemplate, NodePool};
 use domain::resource::{
     AMD_GPU, AWS_NEURON, CPU, EPHEMERAL_STORAGE, MEMORY, NODES, NVIDIA_GPU, PODS, Resources,
     USD_PER_HOUR,
 };
+use domain::spot::SpotPolicy;
 
 use super::disruption::read_disruption;
 use super::metadata::{read_metadata_or_newer, read_ready};
@@ -74,6 +76,7 @@ pub(crate) fn read_node_pool(root: Field<'_>) -> Option<NodePool> {
     let spec = root.get("spec").required();
     spec.only_or_newer(&["template", "disruption", "limits", "weight", "replicas"]);
     let replicas = spec.get("replicas").count();
+    warn_of_annotations(root.get("metadata").get("annotations"), &metadata.annotations);
     check_static(spec);
     Some(NodePool {
         name: metadata.name,
@@ -88,6 +91,13 @@ pub(crate) fn read_node_pool(root: Field<'_>) -> Option<NodePool> {
         replicas,
         options: read_options(root),
     })
+}
+
+/// An annotation that says nothing has no effect, and costs the NodePool nothing else.
+fn warn_of_annotations(field: Field<'_>, annotations: &Labels) {
+    for (key, error) in SpotPolicy::errors(annotations) {
+        field.get(key).warn(format!("{error}: it has no effect"));
+    }
 }
 
 fn read_weight(field: Field<'_>) -> u32 {

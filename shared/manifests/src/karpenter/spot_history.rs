@@ -1,6 +1,7 @@
 //! SpotHistory (`outrigger.dev/v1alpha1`): what is remembered of spot offerings, as a document. It
 //! is no object of a cluster: functions keep it in their table.
 
+use documents::Data;
 use domain::Text;
 use domain::spot::{OfferingHistory, SpotHistory};
 
@@ -58,8 +59,8 @@ fn read_offering(item: Field<'_>) -> Option<(Text, Text, OfferingHistory)> {
 fn read_count(field: Field<'_>) -> f64 {
     let Some(value) = field.value() else { return 0.0 };
     let text = match &value.data {
-        crate::Data::Number(number) => number.to_string(),
-        crate::Data::Text(text) => text.to_string(),
+        Data::Integer(number) => number.to_string(),
+        Data::Decimal(text) | Data::Text(text) => text.to_string(),
         _ => String::new(),
     };
     match text.parse::<f64>() {

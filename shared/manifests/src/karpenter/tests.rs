@@ -4,6 +4,7 @@ mod capacity;
 mod node_class;
 mod node_pool;
 mod options;
+mod spot;
 
 use documents::Source;
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use domain::node_claim::NodeClaim;
 use domain::pod::ObjectKey;
 use domain::snapshot::ClusterObjects;
+use domain::spot::SpotHistory;
 
 use super::daemon;
 use super::expansion;
@@ -22,6 +23,7 @@ pub struct ObjectCollector {
     /// All kinds that need no completion; pods, workloads and DaemonSets are in `unsettled`.
     objects: ClusterObjects,
     node_claims: Vec<NodeClaim>,
+    spot: SpotHistory,
     unsettled: Unsettled,
 }
 
@@ -33,6 +35,8 @@ pub struct CollectedObjects {
     pub objects: ClusterObjects,
     /// NodeClaims.
     pub node_claims: Vec<NodeClaim>,
+    /// What SpotHistories say together.
+    pub spot: SpotHistory,
     /// References to objects that were not added, and NodePools that were left out.
     pub warnings: Vec<Warning>,
 }
@@ -40,7 +44,7 @@ pub struct CollectedObjects {
 impl ObjectCollector {
     /// Adds an object.
     pub fn add(&mut self, object: Object) {
-        let Self { objects, node_claims, unsettled } = self;
+        let Self { objects, node_claims, spot, unsettled } = self;
         match object {
             Object::NodePool(object) => objects.node_pools.push(object),
             Object::NodeClaim(object) => node_claims.push(object),
@@ -49,6 +53,7 @@ impl ObjectCollector {
             Object::CapacityBuffer(object) => objects.capacity_buffers.push(object),
             Object::ScaledObject(object) => objects.scaled_objects.push(object),
             Object::PrewarmSchedule(object) => objects.prewarm_schedules.push(object),
+            Object::SpotHistory(object) => spot.merge(object.history),
             Object::Node(object) => objects.nodes.push(object),
             Object::PodTemplate(object) => objects.pod_templates.push(object),
             Object::Namespace(object) => objects.namespaces.push(object),
@@ -72,8 +77,8 @@ impl ObjectCollector {
 
     /// The objects, with priorities resolved and with what running daemon pods request.
     pub fn complete(self) -> CollectedObjects {
-        let Self { objects, node_claims, unsettled } = self;
-        collected(objects, node_claims, unsettled.settle())
+        let Self { objects, node_claims, spot, unsettled } = self;
+        CollectedObjects { spot, ..collected(objects, node_claims, unsettled.settle()) }
     }
 
     /// Like [`ObjectCollector::complete`], for objects that somebody picked: with pending pods
@@ -81,7 +86,7 @@ impl ObjectCollector {
     /// DaemonSets that are missing though their pods are there, and with a warning for each kind
     /// that is missing though something needs it.
     pub fn complete_picked(self) -> CollectedObjects {
-        let Self { objects, node_claims, unsettled } = self;
+        let Self { objects, node_claims, spot, unsettled } = self;
         let known: BTreeSet<ObjectKey> =
             unsettled.daemon_sets.iter().map(|own| own.daemon_set.key.clone()).collect();
         let mut settled = unsettled.settle();
@@ -91,7 +96,7 @@ impl ObjectCollector {
         settled.pods.extend(expanded);
         settled.daemon_sets.extend(stand_ins);
         settled.warnings.extend(warnings);
-        collected(objects, node_claims, settled)
+        CollectedObjects { spot, ..collected(objects, node_claims, settled) }
     }
 }
 
@@ -104,5 +109,5 @@ fn collected(
     let workloads = workloads.into_iter().map(|object| object.workload).collect();
     let mut objects = ClusterObjects { pods, workloads, daemon_sets, ..objects };
     drop_foreign(&mut objects, &mut node_claims, &mut warnings);
-    CollectedObjects { objects, node_claims, warnings }
+    CollectedObjects { objects, node_claims, spot: SpotHistory::default(), warnings }
 }

@@ -83,6 +83,10 @@ impl Simulation {
                 });
                 (!range.contains(found)).then(|| format!("{found} s"))
             }
+            Expected::Interruptions(range) => {
+                let found = world.interruptions;
+                (!range.contains(found)).then(|| found.to_string())
+            }
             Expected::PercentOfBound(range) => {
                 let found =
                     bound::percent(&world, &self.clockwork.core(), self.clockwork.settings());

@@ -45,6 +45,9 @@ pub struct Scenario {
     pub settings: SettingsChange,
     /// How often calls fail.
     pub faults: Faults,
+    /// How often EC2 takes spot instances back by itself: the first that matches counts. The
+    /// functions do not know it.
+    pub spot_interruptions: Vec<SpotInterruptions>,
     /// How EC2 behaves where it is free to. Files do not say: it is for tests.
     pub ec2: Ec2Behaviour,
     /// Whether functions run although nothing is there for them to do. Files do not say: it is for
@@ -63,6 +66,15 @@ pub struct Scenario {
     pub manifests: Vec<(SignedDuration, serde_json::Value)>,
     /// What was read in a way its author may not expect.
     pub warnings: Vec<Warning>,
+}
+
+/// How often EC2 takes instances of some offerings back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpotInterruptions {
+    /// Which offerings.
+    pub filter: InstanceFilter,
+    /// How often an instance is taken back an hour, on average.
+    pub per_node_hour: f64,
 }
 
 /// One of several ways to run a scenario.

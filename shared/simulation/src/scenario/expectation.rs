@@ -59,6 +59,8 @@ pub enum Expected {
     },
     /// The longest time, in seconds, without a node after an eviction by choice.
     AfterEvictionSeconds(Range),
+    /// The number of spot instances that EC2 announced to take back since the start.
+    Interruptions(Range),
     /// What all nodes cost, in percent, rounded up, of what the same pods need at least on an empty
     /// cluster.
     PercentOfBound(Range),
@@ -167,6 +169,9 @@ pub(super) fn read(field: Field<'_>) -> Option<Expectation> {
         "withoutHomeSeconds" => with(body, &["count", "min", "max"], |body| {
             Expected::AfterEvictionSeconds(Range::of(body))
         }),
+        "interruptions" => {
+            with(body, &["count", "min", "max"], |body| Expected::Interruptions(Range::of(body)))
+        }
         "percentOfBound" => {
             with(body, &["count", "min", "max"], |body| Expected::PercentOfBound(Range::of(body)))
         }
@@ -287,6 +292,7 @@ impl fmt::Display for Expected {
             Self::AfterEvictionSeconds(range) => {
                 write!(f, "longest time without a node after an eviction by choice: {range} s")
             }
+            Self::Interruptions(range) => write!(f, "spot interruptions: {range}"),
             Self::PercentOfBound(range) => {
                 write!(f, "price in percent of the least for these pods: {range}")
             }

@@ -14,7 +14,7 @@ use manifests::{
 
 use super::definition::{
     Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,
-    Step, Variant,
+    SpotInterruptions, Step, Variant,
 };
 use super::duration::duration;
 use super::expectation::{self, Expectation};
@@ -34,7 +34,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 const DEFAULT_JOB_DURATION: SignedDuration = SignedDuration::from_mins(5);
 const DEFAULT_NAMESPACE: &str = "default";
 
-const SPEC_FIELDS: [&str; 16] = [
+const SPEC_FIELDS: [&str; 17] = [
     "about",
     "start",
     "duration",
@@ -48,6 +48,7 @@ const SPEC_FIELDS: [&str; 16] = [
     "podStop",
     "settings",
     "faults",
+    "spotInterruptions",
     "timeline",
     "expect",
     "variants",
@@ -196,6 +197,7 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
         pod_stop: spec.get("podStop").parsed(duration),
         settings: settings(spec.get("settings")),
         faults: faults(spec.get("faults")),
+        spot_interruptions: spot_interruptions(spec.get("spotInterruptions")),
         ec2: Ec2Behaviour::default(),
         every_run: false,
         timeline,
@@ -272,6 +274,29 @@ fn settings(field: Field<'_>) -> SettingsChange {
             (MinValuesPolicy::BestEffort, "BestEffort"),
         ]),
     }
+}
+
+fn spot_interruptions(list: Field<'_>) -> Vec<SpotInterruptions> {
+    let known = ["instanceType", "zone", "perNodeHour"];
+    let mut all = Vec::new();
+    for item in list.items() {
+        item.only(&known);
+        let field = item.get("perNodeHour").required();
+        let Some(value) = field.value() else { continue };
+        let text = match &value.data {
+            Data::Integer(number) => number.to_string(),
+            Data::Decimal(text) | Data::Text(text) => text.to_string(),
+            _ => String::new(),
+        };
+        match text.parse::<f64>() {
+            Ok(rate) if (0.0..=3600.0).contains(&rate) => {
+                let filter = InstanceFilter::of(item);
+                all.push(SpotInterruptions { filter, per_node_hour: rate });
+            }
+            _ => field.note_rule("it is not a number of interruptions an hour, from 0 to 3600"),
+        }
+    }
+    all
 }
 
 fn faults(field: Field<'_>) -> Faults {

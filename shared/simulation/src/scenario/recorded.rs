@@ -41,6 +41,7 @@ impl Scenario {
             boot: None,
             pod_stop: None,
             settings: SettingsChange::default(),
+            spot_interruptions: Vec::new(),
             faults: Faults::default(),
             ec2: Ec2Behaviour::default(),
             every_run: false,

@@ -52,9 +52,29 @@ impl World {
             let drawn = self.seed.draw("boot", &id).between(JOINS_AFTER.0, JOINS_AFTER.1);
             let fixed = self.options.boot.map(|boot| boot - READY_AFTER.0);
             let delay = fixed.unwrap_or(drawn).max(SignedDuration::ZERO);
-            self.agenda.add(self.now + delay, Due::NodeJoins { instance: id });
+            self.agenda.add(self.now + delay, Due::NodeJoins { instance: id.clone() });
+            self.draw_interruption(&id);
         }
         answer
+    }
+
+    /// Draws when EC2 takes a spot instance back, if it does so by itself: the times between events
+    /// that come at a rate are exponentially distributed.
+    fn draw_interruption(&mut self, id: &Text) {
+        const STEPS: f64 = 9_007_199_254_740_992.0;
+        let Some(instance) = self.ec2.instance(id) else { return };
+        let is_spot = instance.pool.capacity_type == CapacityType::Spot;
+        let rule = self.spot_interruptions.iter().find(|own| own.filter.matches(instance));
+        let Some(rate) = rule.filter(|_| is_spot).map(|own| own.per_node_hour) else { return };
+        #[expect(clippy::cast_precision_loss, reason = "53 bits are what a float holds")]
+        let uniform = (self.seed.draw("interruption", id).next_u64() >> 11) as f64 / STEPS;
+        let hours = -(1.0 - uniform).ln() / rate;
+        // What lies beyond a year lies beyond any scenario.
+        if hours < 24.0 * 366.0 {
+            let after = SignedDuration::from_secs_f64(hours * 3600.0);
+            let due = Due::InterruptionIsDrawn { instance: id.clone() };
+            self.agenda.add(self.now + after, due);
+        }
     }
 
     pub(super) fn node_joins(&mut self, id: &Text) {
@@ -173,6 +193,7 @@ impl World {
             Some(Reclaim::Announced) => return true,
             Some(Reclaim::New(node)) => node,
         };
+        self.interruptions = self.interruptions.saturating_add(1);
         self.announcements.push((id.clone(), NoticeKind::SpotInterruption));
         self.agenda.add(reclaimed_at, Due::InstanceIsReclaimed { instance: id.clone() });
         let warning = Happening::InterruptionWarning { node, gone_in: SPOT_NOTICE };
