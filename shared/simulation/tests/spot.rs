@@ -172,7 +172,7 @@ fn a_week_over_offerings_that_differ_tenfold_sees_far_fewer_interruptions_and_co
 }
 
 #[test]
-#[ignore = "simulates days with many interruptions: minutes unless optimised"]
+#[ignore = "not met yet: 1.5 % where 0.2 % are wanted, see docs/spot.md"]
 fn where_all_are_taken_back_alike_remembering_changes_next_to_nothing() {
     let without = figures(4, "", EQUAL, 2);
     let with = figures(4, &remembers(), EQUAL, 2);
