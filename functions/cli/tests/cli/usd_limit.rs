@@ -5,7 +5,7 @@ use crate::support::{SHOP, Workspace};
 #[test]
 fn a_limit_in_dollars_is_never_exceeded_and_said_to_be_why_pods_wait() {
     let limited = SHOP
-        .replacen("spec:\n", "spec:\n  limits: {outrigger.dev/usd-per-hour: '0.30'}\n", 1)
+        .replacen("spec:\n", "spec:\n  limits: {outrigger.dev/usd-per-hour: '0.20'}\n", 1)
         .replace("replicas: 3", "replicas: 16")
         .replace("cpu: 500m", "cpu: 900m");
     let workspace = Workspace::with(&[("shop.yaml", &limited)]);
@@ -16,7 +16,7 @@ fn a_limit_in_dollars_is_never_exceeded_and_said_to_be_why_pods_wait() {
     };
     let run = plan("");
     assert_eq!((run.status, &*run.err), (0, ""), "{run:?}");
-    let said = "of $0.3000/h are used, and the cheapest node for the pod may cost";
+    let said = "of $0.2000/h are used, and the cheapest node for the pod may cost";
     assert!(run.out.contains(said), "{run:?}");
     let json = plan("-o json").json();
     let claims = json["nodeClaims"].as_array().unwrap();
@@ -25,7 +25,7 @@ fn a_limit_in_dollars_is_never_exceeded_and_said_to_be_why_pods_wait() {
         offerings.iter().map(|own| own["hourlyUsd"].as_f64().unwrap()).fold(0.0, f64::max)
     };
     let total: f64 = claims.iter().map(most).sum();
-    assert!(!claims.is_empty() && total <= 0.30, "{total}: {json}");
+    assert!(!claims.is_empty() && total <= 0.20, "{total}: {json}");
     let placed: usize = claims.iter().map(|own| own["pods"].as_array().unwrap().len()).sum();
     assert_eq!(placed + json["unschedulable"].as_array().unwrap().len(), 16);
     assert!(json.to_string().contains("\"UsdLimitExceeded\""), "{json}");
