@@ -17,6 +17,7 @@ mod retry;
 pub mod schema;
 mod spot;
 mod table;
+mod versioned;
 mod wire;
 
 use std::cell::RefCell;

@@ -1,5 +1,5 @@
-//! Pods that are expendable by annotation `outrigger.dev/expendable-below` of a NodePool: no node of
-//! it is launched for them, and none waits until they have another place.
+//! Pods that are expendable by annotation `outrigger.dev/expendable-below` of a NodePool: no node
+//! of it is launched for them, and none waits until they have another place.
 
 use crate::place::PlaceId;
 use crate::plan_index::PlanIndex;

@@ -125,8 +125,8 @@ rules! {
     OfferingsExotic => "offerings-exotic",
     /// A launch asks for spot that costs more than on-demand.
     OfferingsSpotPrice => "offerings-spot-price",
-    /// A launch asks for spot that is interrupted more often than its NodePool wants, though another
-    /// offering is left.
+    /// A launch asks for spot that is interrupted more often than its NodePool wants, though
+    /// another offering is left.
     OfferingsInterrupted => "offerings-interrupted",
     /// A launch asks for on-demand though spot is cheaper.
     OfferingsCapacityType => "offerings-capacity-type",

@@ -5,20 +5,7 @@ use crate::node_claim::NodeClaim;
 use crate::node_pool::NeverOr;
 use crate::{SignedDuration, Timestamp};
 
-/// How nodes of a NodePool expire. By default as in Karpenter: at exactly `expireAfter`, whatever
-/// holds them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expiration {
-    /// Whether a node that is past its age limit counts as drifted: budgets,
-    /// PodDisruptionBudgets and do-not-disrupt hold it (`outrigger.dev/expiration: graceful`).
-    pub is_graceful: bool,
-    /// By how many percent of `expireAfter` a node's age limit may fall short of it, 0 to 100
-    /// (`outrigger.dev/expiration-spread`).
-    pub spread_percent: u8,
-    /// How long after its age limit a node that expires gracefully goes by force
-    /// (`outrigger.dev/expire-by`); never, where unset.
-    pub expire_by: Option<SignedDuration>,
-}
+pub use crate::node_pool_options::Expiration;
 
 impl Expiration {
     /// The age at which a claim is to go; `None` where it never expires.

@@ -1,6 +1,6 @@
 //! What annotations of ours say about a NodePool, beyond Karpenter's API.
 
-use crate::expiration::Expiration;
+use crate::SignedDuration;
 
 /// Options of a NodePool, each an annotation `outrigger.dev/…` of its object. Without them it is
 /// exactly what Karpenter's API says.
@@ -21,4 +21,19 @@ impl NodePoolOptions {
     pub fn is_expendable(&self, priority: i32) -> bool {
         self.expendable_below.is_some_and(|below| priority < below)
     }
+}
+
+/// How nodes of a NodePool expire. By default as in Karpenter: at exactly `expireAfter`, whatever
+/// holds them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expiration {
+    /// Whether a node that is past its age limit counts as drifted: budgets,
+    /// PodDisruptionBudgets and do-not-disrupt hold it (`outrigger.dev/expiration: graceful`).
+    pub is_graceful: bool,
+    /// By how many percent of `expireAfter` a node's age limit may fall short of it, 0 to 100
+    /// (`outrigger.dev/expiration-spread`).
+    pub spread_percent: u8,
+    /// How long after its age limit a node that expires gracefully goes by force
+    /// (`outrigger.dev/expire-by`); never, where unset.
+    pub expire_by: Option<SignedDuration>,
 }

@@ -123,7 +123,7 @@ impl SpotHistory {
         self.offerings.get(instance_type)?.get(zone)
     }
 
-    /// The same, decayed to a later moment; an earlier one changes nothing.
+    /// This history, decayed to a later moment; an earlier one changes nothing.
     pub fn decayed_to(mut self, moment: Timestamp) -> Self {
         if moment > self.as_of {
             let (slow, fast) = decays(moment.duration_since(self.as_of));

@@ -97,7 +97,7 @@ impl Event {
     }
 
     /// What it says of a pod, and which.
-    fn told(&self) -> Option<(PodName, Told)> {
+    fn reported(&self) -> Option<(PodName, Report)> {
         let of = &self.involved_object;
         let named = |name: &str| (of.namespace.clone(), name.to_owned());
         let own = || named(&of.name);
@@ -107,30 +107,30 @@ impl Event {
         match (&*of.kind, &*self.reason) {
             ("Pod", "Scheduled") => {
                 let (_, node) = message.rsplit_once(" to ")?;
-                Some((own(), Told::Bound(node.trim().to_owned())))
+                Some((own(), Report::Bound(node.trim().to_owned())))
             }
             // A container that failed its probe is restarted, and the pod stays.
             ("Pod", "Killing") if message.starts_with("Stopping container") => {
-                Some((own(), Told::Gone))
+                Some((own(), Report::Gone))
             }
-            ("Pod", reason) if DRIVEN_OFF.contains(&reason) => Some((own(), Told::DrivenOff)),
+            ("Pod", reason) if DRIVEN_OFF.contains(&reason) => Some((own(), Report::DrivenOff)),
             ("StatefulSet", "SuccessfulCreate") => {
                 // "create Pod web-0 in StatefulSet web successful"
                 let mut words = message.split_whitespace().skip_while(|word| *word != "Pod");
-                words.nth(1).map(|name| (named(name), Told::Created(of.clone())))
+                words.nth(1).map(|name| (named(name), Report::Created(of.clone())))
             }
             ("StatefulSet", "SuccessfulDelete") => {
                 let mut words = message.split_whitespace().skip_while(|word| *word != "Pod");
-                words.nth(1).map(|name| (named(name), Told::Gone))
+                words.nth(1).map(|name| (named(name), Report::Gone))
             }
             (_, "SuccessfulCreate") => {
                 let name = message.strip_prefix(CREATED)?;
-                Some((named(name.trim()), Told::Created(of.clone())))
+                Some((named(name.trim()), Report::Created(of.clone())))
             }
             (_, "SuccessfulDelete") => {
-                message.strip_prefix(DELETED).map(|name| (named(name.trim()), Told::Gone))
+                message.strip_prefix(DELETED).map(|name| (named(name.trim()), Report::Gone))
             }
-            ("Job", "Completed") => Some((own(), Told::JobCompleted)),
+            ("Job", "Completed") => Some((own(), Report::JobCompleted)),
             _ => None,
         }
     }
@@ -141,7 +141,7 @@ type PodName = (String, String);
 
 /// What an Event says of a pod.
 #[derive(Clone, Debug)]
-enum Told {
+enum Report {
     /// Its owner made it.
     Created(Reference),
     /// It was bound to a node.
@@ -164,21 +164,24 @@ pub fn import(
     pseudonyms: Option<Pseudonyms>,
 ) -> Result<(String, Vec<LineProblem>), EventsError> {
     let (events, mut problems) = read(file, text);
-    let mut told: Vec<(Timestamp, PodName, Told)> = events
+    let mut reported: Vec<(Timestamp, PodName, Report)> = events
         .iter()
-        .filter_map(|event| event.told().and_then(|(pod, told)| Some((event.at()?, pod, told))))
+        .filter_map(|event| {
+            event.reported().and_then(|(pod, reported)| Some((event.at()?, pod, reported)))
+        })
         .collect();
     // Of one moment in the order of a pod's life.
-    let order = |told: &Told| match told {
-        Told::Created(_) => 0,
-        Told::Bound(_) => 1,
-        Told::DrivenOff => 2,
-        Told::Gone | Told::JobCompleted => 3,
+    let order = |reported: &Report| match reported {
+        Report::Created(_) => 0,
+        Report::Bound(_) => 1,
+        Report::DrivenOff => 2,
+        Report::Gone | Report::JobCompleted => 3,
     };
-    told.sort_by(|one, other| {
+    reported.sort_by(|one, other| {
         one.0.cmp(&other.0).then(order(&one.2).cmp(&order(&other.2))).then(one.1.cmp(&other.1))
     });
-    let (Some(start), Some(end)) = (told.first().map(|own| own.0), told.last().map(|own| own.0))
+    let (Some(start), Some(end)) =
+        (reported.first().map(|own| own.0), reported.last().map(|own| own.0))
     else {
         return Err(EventsError::NoPod(file.to_owned()));
     };
@@ -195,8 +198,8 @@ pub fn import(
             log.recorder.applied(start, &kind, object);
         }
     }
-    for (at, pod, told) in told {
-        log.told(at, pod, told);
+    for (at, pod, reported) in reported {
+        log.reported(at, pod, reported);
     }
     if log.count == 0 {
         return Err(EventsError::NoPod(file.to_owned()));
@@ -239,7 +242,7 @@ fn read(file: &str, text: &str) -> (Vec<Event>, Vec<LineProblem>) {
     (events, problems)
 }
 
-/// A pod that was told of.
+/// A pod that was reported of.
 struct Known {
     object: Value,
     owner: Option<Reference>,
@@ -256,10 +259,10 @@ struct Log {
 }
 
 impl Log {
-    fn told(&mut self, at: Timestamp, pod: PodName, told: Told) {
-        match told {
-            Told::Created(owner) => self.came(at, pod, Some(owner)),
-            Told::Bound(node) => {
+    fn reported(&mut self, at: Timestamp, pod: PodName, reported: Report) {
+        match reported {
+            Report::Created(owner) => self.came(at, pod, Some(owner)),
+            Report::Bound(node) => {
                 if !self.pods.contains_key(&pod) {
                     self.came(at, pod.clone(), None);
                 }
@@ -268,12 +271,12 @@ impl Log {
                 known.object["status"] = json!({"phase": "Running", "startTime": at.to_string()});
                 self.recorder.applied(at, "Pod", known.object.clone());
             }
-            Told::DrivenOff => {
+            Report::DrivenOff => {
                 if let Some(known) = self.pods.get_mut(&pod) {
                     known.driven_off = true;
                 }
             }
-            Told::Gone => {
+            Report::Gone => {
                 let Some(mut known) = self.pods.remove(&pod) else { return };
                 if known.driven_off {
                     known.object["status"]["conditions"] = json!([{
@@ -282,7 +285,7 @@ impl Log {
                 }
                 self.recorder.gone(at, "Pod", &known.object);
             }
-            Told::JobCompleted => {
+            Report::JobCompleted => {
                 let (namespace, job) = pod;
                 let is_of_job = |(own, known): (&PodName, &Known)| {
                     let owner = known.owner.as_ref();

@@ -68,10 +68,10 @@ mod recorded;
 
 pub use definition::{
     Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,
-    SpotInterruptions, Step, Variant,
+    Step, Variant,
 };
 pub use expectation::{Expectation, Expected, PodCount, PriceBound, Range};
-pub use filter::InstanceFilter;
+pub use filter::{InstanceFilter, SpotInterruptions};
 
 #[cfg(test)]
 mod tests;

@@ -25,9 +25,10 @@ use super::error::DocumentError;
 use super::expression::Condition;
 use super::item::{Stored, item, record};
 use super::lease::{self, LeaseRequest};
-use super::schema::{self, CLUSTER, WRITE};
+use super::schema::{self, CLUSTER};
 use super::spot;
 use super::table::Written;
+use super::versioned::{is_version, new_write, settled};
 use super::wire::CountedActions;
 
 /// The most writes in flight.
@@ -335,36 +336,6 @@ impl ClaimStore for DynamoStore {
 
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
         lease::release(&self.table, &self.cluster, lease).await
-    }
-}
-
-pub(super) fn is_version(expected: Version) -> Condition {
-    Condition::new("#version = :version").with(":version", number(expected.0))
-}
-
-/// An id for one write, however often it is sent.
-pub(super) fn new_write() -> String {
-    uuid::Uuid::new_v4().simple().to_string()
-}
-
-/// Whether a write took effect. A write that was refused because it is there already did: it was
-/// sent again after its answer had been lost.
-pub(super) fn settled(
-    doing: &'static str,
-    key: &str,
-    write: &str,
-    written: Written,
-) -> Result<(), PortError> {
-    match written {
-        Written::Done(()) => Ok(()),
-        Written::Refused(Some(item)) if string(&item, WRITE) == Some(write) => Ok(()),
-        Written::Refused(there) => {
-            let why = match there {
-                Some(_) => "its version changed, or the lease is no longer in force",
-                None => "it is gone, or the lease is no longer in force",
-            };
-            Err(PortError::new(ErrorKind::Conflict, format!("{doing} {key}"), why))
-        }
     }
 }
 

@@ -8,12 +8,12 @@ use controllers::record::spot::SpotRecord;
 use domain::Text;
 
 use super::attribute::{Attributes, Place, key_of};
-use super::claims::{is_version, new_write, settled};
 use super::error::DocumentError;
 use super::expression::Condition;
 use super::item::{Stored, item, record};
 use super::schema::{self, CLUSTER, KEY, SPOT, SPOT_PARTITION};
 use super::table::{Table, Written};
+use super::versioned::{is_version, new_write, settled};
 use super::wire::SpotDocument;
 
 /// The record of one cluster.

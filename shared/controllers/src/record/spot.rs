@@ -1,7 +1,7 @@
 //! What a cluster remembers of spot offerings, and which events are counted in it already.
 //!
 //! Every change is one conditional write of the whole record: of two functions that change it at
-//! once one is refused, reads it again and changes that. Events are told apart by the instance or
+//! once one is refused, reads it again and changes that. Events are distinguished by instance or
 //! the attempt that they are of, node-hours by the moment up to which they are counted, so that
 //! nothing counts twice, however often and in whatever order it is heard of.
 
@@ -154,13 +154,13 @@ mod tests {
     fn a_notice_counts_once_whether_it_comes_twice_late_or_in_another_order() {
         let first = sighting("i-1", SpotEventKind::Interruption, 0);
         let second = sighting("i-2", SpotEventKind::Interruption, 60);
-        let told = |order: &[&Sighting]| {
+        let after = |order: &[&Sighting]| {
             order.iter().fold(SpotRecord::default(), |record, own| {
                 record.with_sightings(&[(*own).clone()], at(100)).0
             })
         };
-        let once = told(&[&first, &second]);
-        let again = told(&[&second, &first, &second, &first]);
+        let once = after(&[&first, &second]);
+        let again = after(&[&second, &first, &second, &first]);
         assert!((interruptions(&once) - interruptions(&again)).abs() < 1e-9);
         assert!((interruptions(&once) - 2.0).abs() < 1e-3);
         let (_, news) = once.with_sightings(&[first.clone(), first], at(3600 * 24));

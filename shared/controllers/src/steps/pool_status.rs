@@ -76,8 +76,8 @@ pub fn node_pool_status(
     status
 }
 
-/// Which budget names a time zone that is none. It keeps nodes where they are; launches do not depend
-/// on it, so the pool stays Ready.
+/// Which budget names a time zone that is none. It keeps nodes where they are; launches do not
+/// depend on it, so the pool stays Ready.
 fn unknown_zone(pool: &NodePool) -> Option<String> {
     let budgets = pool.disruption.budgets.iter().enumerate();
     let mut unknown = budgets.filter_map(|(at, budget)| Some((at, budget.unknown_zone()?)));

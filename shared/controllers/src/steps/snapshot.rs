@@ -262,8 +262,8 @@ fn expect_instance(claim: &mut NodeClaim, record: &ClaimRecord, catalogue: &Inst
     }
 }
 
-/// What a claim without an instance may come to, where its NodePool limits dollars: the price of the
-/// dearest offering that EC2 is asked for.
+/// What a claim without an instance may come to, where its NodePool limits dollars: the price of
+/// the dearest offering that EC2 is asked for.
 fn expect_price(observed: &ClusterState, claim: &mut NodeClaim, record: &ClaimRecord) {
     let pools = &observed.listing.objects.node_pools;
     let is_own = |pool: &&NodePool| record.claim.node_pool() == Some(&pool.name);

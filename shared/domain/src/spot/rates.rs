@@ -1,4 +1,4 @@
-//! How often EC2 takes back instances of an offering, as far as it can be told.
+//! How often EC2 takes back instances of an offering, as far as it can be known.
 //!
 //! A Gamma-Poisson model, level upon level: each level's rate is a weighted mean of what was seen
 //! there and of the level above, so that few data are pulled towards what is known in general. From

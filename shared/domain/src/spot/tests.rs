@@ -47,12 +47,12 @@ fn the_order_in_which_events_are_heard_of_makes_no_difference() {
         event("m5.large", "a", 1, SpotEventKind::NodeHours(3.0)),
         event("m5.large", "a", 9, SpotEventKind::Launch),
     ];
-    let told = |order: [usize; 3]| {
+    let heard = |order: [usize; 3]| {
         let mut history = SpotHistory::default();
         order.iter().for_each(|index| history.record(&events[*index]));
         *history.decayed_to(at(9)).get("m5.large", "a").unwrap()
     };
-    let (first, second) = (told([0, 1, 2]), told([2, 0, 1]));
+    let (first, second) = (heard([0, 1, 2]), heard([2, 0, 1]));
     assert!((first.interruptions - second.interruptions).abs() < 1e-12);
     assert!((first.node_hours - second.node_hours).abs() < 1e-12);
     assert_eq!(first.last_interruption, second.last_interruption);

@@ -1,7 +1,7 @@
 //! What nodes count against `limits: {outrigger.dev/usd-per-hour: …}` of their NodePool.
 //!
-//! A node that runs counts at its price by the catalogue. One that is still to be launched counts at
-//! the dearest offering of its instance type that the NodePool allows, since EC2 picks the zone:
+//! A node that runs counts at its price by the catalogue. One that is still to be launched counts
+//! at the dearest offering of its instance type that the NodePool allows, since EC2 picks the zone:
 //! so whatever is launched, the limit holds. Once it is there, it counts at what it was bought for.
 
 use domain::instance_type::InstanceType;

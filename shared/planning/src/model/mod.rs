@@ -67,7 +67,7 @@ impl<'a> Model<'a> {
         Self::weighted_by(&Weights::of(snapshot), snapshot, virtual_pods)
     }
 
-    /// The same, with offerings at their prices, whatever interruptions cost.
+    /// This model with offerings at their prices, whatever interruptions cost.
     pub(crate) fn at_cost(&self) -> Self {
         Self::weighted_by(&Weights::NONE, self.snapshot, self.virtual_pods)
     }

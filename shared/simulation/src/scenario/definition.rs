@@ -9,7 +9,7 @@ use domain::{SignedDuration, Text, Timestamp};
 use manifests::{ManifestError, Object, Warning};
 
 use super::expectation::Expectation;
-use super::filter::InstanceFilter;
+use super::filter::{InstanceFilter, SpotInterruptions};
 use crate::api::WorkloadId;
 use crate::ec2::{Ec2Behaviour, Faults};
 use crate::replay::Replay;
@@ -66,15 +66,6 @@ pub struct Scenario {
     pub manifests: Vec<(SignedDuration, serde_json::Value)>,
     /// What was read in a way its author may not expect.
     pub warnings: Vec<Warning>,
-}
-
-/// How often EC2 takes instances of some offerings back.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SpotInterruptions {
-    /// Which offerings.
-    pub filter: InstanceFilter,
-    /// How often an instance is taken back an hour, on average.
-    pub per_node_hour: f64,
 }
 
 /// One of several ways to run a scenario.

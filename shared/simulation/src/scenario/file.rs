@@ -14,11 +14,11 @@ use manifests::{
 
 use super::definition::{
     Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,
-    SpotInterruptions, Step, Variant,
+    Step, Variant,
 };
 use super::duration::duration;
 use super::expectation::{self, Expectation};
-use super::filter::{FILTER_FIELDS, InstanceFilter};
+use super::filter::{FILTER_FIELDS, InstanceFilter, SpotInterruptions};
 use super::not_simulated::not_simulated;
 use crate::api::{Kind, WorkloadId};
 use crate::ec2::{Ec2Behaviour, Faults};

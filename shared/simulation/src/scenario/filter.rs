@@ -26,6 +26,15 @@ pub struct InstanceFilter {
 pub(super) const FILTER_FIELDS: [&str; 5] =
     ["node", "nodePool", "instanceType", "zone", "capacityType"];
 
+/// How often EC2 takes instances of some offerings back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpotInterruptions {
+    /// Which offerings.
+    pub filter: InstanceFilter,
+    /// How often an instance is taken back an hour, on average.
+    pub per_node_hour: f64,
+}
+
 impl InstanceFilter {
     pub(super) fn of(field: Field<'_>) -> Self {
         let words = CapacityType::ALL.map(|own| (own, own.as_str()));

@@ -48,8 +48,8 @@ pub(super) fn sold(
     let mut limits: IndexVec<LimitIx, Vec<i64>> = IndexVec::new();
     let (mut unlimited, mut limited) = (Vec::new(), Vec::new());
     for ((index, pool), classes) in model.pools.iter_enumerated().zip(classes) {
-        // A limit in dollars counts offerings at what they may cost: a bound under it would not hold
-        // for every plan within the limit.
+        // A limit in dollars counts offerings at what they may cost: a bound under it would not
+        // hold for every plan within the limit.
         let left: Vec<(Text, i64)> = pool_limits
             .left(index)
             .iter()
