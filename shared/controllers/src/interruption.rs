@@ -158,8 +158,9 @@ async fn in_cluster<C: Clusters>(
         }
     }
     if urgent.is_empty() && events.is_empty() {
-        count_seen(&*store, now, &sightings, work, &mut outcomes, &mut report).await;
+        let counted = count_seen(&*store, now, &sightings, &mut report).await;
         let says_nothing = report.problems.0.is_empty() && report.spot_interruptions.is_empty();
+        let outcomes = counted_or_again(outcomes, counted, work, &sightings);
         return (outcomes, (!says_nothing).then_some(report));
     }
     let opened = clusters.open(cluster).await;
@@ -179,42 +180,45 @@ async fn in_cluster<C: Clusters>(
         };
         act(&*ports, &run, &urgent, &events, &mut report).await;
     }
-    count_seen(&*store, now, &sightings, work, &mut outcomes, &mut report).await;
-    (outcomes, Some(report))
+    let counted = count_seen(&*store, now, &sightings, &mut report).await;
+    (counted_or_again(outcomes, counted, work, &sightings), Some(report))
 }
 
-/// Counts what notices say of spot offerings, once everything urgent is done. Those that could not
-/// be counted must be delivered again.
+/// Counts what notices say of spot offerings, once everything urgent is done.
 async fn count_seen<S: ClaimStore>(
     store: &S,
     now: Timestamp,
     sightings: &[Sighting],
-    work: &Work<'_>,
-    outcomes: &mut Outcomes,
     report: &mut ClusterReport,
-) {
-    match spot::count(store, sightings, now).await {
-        Ok(news) => {
-            for Sighting { event, .. } in news {
-                if event.kind == SpotEventKind::Interruption {
-                    let offering = (event.instance_type, event.zone);
-                    *report.spot_interruptions.entry(offering).or_default() += 1;
-                }
-            }
-        }
-        Err(error) => {
-            let notices = work.0.values().flatten();
-            let uncounted: BTreeSet<usize> = notices
-                .filter(|(_, notice)| sightings.iter().any(|own| own.id == notice.instance_id))
-                .map(|(index, _)| *index)
-                .collect();
-            for (index, outcome) in outcomes.iter_mut() {
-                if uncounted.contains(index) {
-                    *outcome = Err(error.clone());
-                }
-            }
+) -> Result<(), PortError> {
+    for Sighting { event, .. } in spot::count(store, sightings, now).await? {
+        if event.kind == SpotEventKind::Interruption {
+            let offering = (event.instance_type, event.zone);
+            *report.spot_interruptions.entry(offering).or_default() += 1;
         }
     }
+    Ok(())
+}
+
+/// The outcomes, where notices that could not be counted must be delivered again.
+fn counted_or_again(
+    mut outcomes: Outcomes,
+    counted: Result<(), PortError>,
+    work: &Work<'_>,
+    sightings: &[Sighting],
+) -> Outcomes {
+    let Err(error) = counted else { return outcomes };
+    let notices = work.0.values().flatten();
+    let uncounted: BTreeSet<usize> = notices
+        .filter(|(_, notice)| sightings.iter().any(|own| own.id == notice.instance_id))
+        .map(|(index, _)| *index)
+        .collect();
+    for (index, outcome) in &mut outcomes {
+        if uncounted.contains(index) {
+            *outcome = Err(error.clone());
+        }
+    }
+    outcomes
 }
 
 fn outcome(

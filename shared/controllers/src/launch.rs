@@ -265,6 +265,12 @@ async fn request_launches<E: Cloud>(
     }
 }
 
+/// The launch of a spot instance, to be counted.
+fn launch_seen(verdict: &LaunchVerdict) -> Option<Sighting> {
+    let LaunchVerdict::Launched(instance) = verdict else { return None };
+    spot::sighting(instance, SpotEventKind::Launch, instance.launched)
+}
+
 /// Records an outcome, unavailable offerings first, so that the next plan knows of them.
 async fn settle<P: Ports>(
     ports: &P,
@@ -283,10 +289,8 @@ async fn settle<P: Ports>(
         problems.record(operation, ports.store().mark_unavailable(&unavailable).await);
     }
     let attempt = format!("{uid} {}", claim.record.launch.attempt.number);
-    let mut seen: Vec<Sighting> = spot::shortages(&unavailable, &attempt, now).collect();
-    if let LaunchVerdict::Launched(instance) = &verdict {
-        seen.extend(spot::sighting(instance, SpotEventKind::Launch, instance.launched));
-    }
+    let shortages = spot::shortages(&unavailable, &attempt, now);
+    let seen: Vec<Sighting> = shortages.chain(launch_seen(&verdict)).collect();
     let mut again = None;
     let result = match verdict {
         LaunchVerdict::Launched(instance) => {

@@ -70,6 +70,20 @@ pub async fn advance<P: Ports>(
     .await
 }
 
+/// A report on what was observed, with the node-hours of spot offerings, which are counted here.
+async fn report_with_uptime<P: Ports>(
+    ports: &P,
+    instances: &[Instance],
+    observed: &ClusterState,
+) -> LifecycleReport {
+    let mut report = report_on(instances, observed);
+    let own = observed.spot.own.as_ref();
+    let counted = count_uptime(ports.store(), own, &observed.claims, observed.now).await;
+    let counting = || "count node-hours of spot offerings".to_owned();
+    report.spot_uptime = report.problems.record(counting, counted).unwrap_or_default();
+    report
+}
+
 /// Runs lifecycle under its lease, which the caller holds.
 pub(crate) async fn advance_under<P: Ports>(
     ports: &P,
@@ -86,8 +100,7 @@ pub(crate) async fn advance_under<P: Ports>(
     let mut observed = observe(ports, lease).await?;
     observed.listing.objects.node_pools.retain(|pool| !pool.is_only_observed());
     // Before anything ends: what an instance ran is known as long as its claim is there.
-    let own = observed.spot.own.as_ref();
-    let counted = count_uptime(ports.store(), own, &observed.claims, observed.now).await;
+    let report = report_with_uptime(ports, &instances, &observed).await;
     let mut tally = Tally::read(ports.store(), Counted::Terminations).await?;
     let alive = instances.iter().filter(|instance| instance.state.is_alive()).count();
     let mut lifecycle = LifecycleRun {
@@ -99,7 +112,7 @@ pub(crate) async fn advance_under<P: Ports>(
         objects: observed.listing.node_claims.iter().map(|own| (own.claim_uid(), own)).collect(),
         pods: observed.pods_by_node(),
         unreadable: ports.store().unreadable_claims(),
-        report: report_on(&instances, &observed),
+        report,
         events: Vec::new(),
         to_register: Vec::new(),
         to_drain: Vec::new(),
@@ -112,14 +125,10 @@ pub(crate) async fn advance_under<P: Ports>(
         gone: BTreeMap::new(),
         admission,
     };
-    let counting = || "count node-hours of spot offerings".to_owned();
-    lifecycle.report.spot_uptime =
-        lifecycle.report.problems.record(counting, counted).unwrap_or_default();
     let mut claims: Vec<&Versioned<ClaimRecord>> =
         observed.claims.iter().filter(|claim| lifecycle.is_in_scope(&claim.record)).collect();
     claims.sort_by_key(|claim| (claim.record.ending.is_none(), &claim.record.claim.name));
-    let total = claims.len();
-    let mut done = 0;
+    let (total, mut done) = (claims.len(), 0);
     for part in claims.chunk_by(|a, b| a.record.ending.is_some() == b.record.ending.is_some()) {
         for claim in part.iter().take_while(|_| !is_over(ports, run)) {
             lifecycle.step(claim).await;

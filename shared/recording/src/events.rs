@@ -69,7 +69,8 @@ struct Event {
     reason: String,
     #[serde(alias = "note", default)]
     message: String,
-    event_time: Option<String>,
+    #[serde(rename = "eventTime")]
+    micro_time: Option<String>,
     #[serde(alias = "deprecatedFirstTimestamp")]
     first_timestamp: Option<String>,
 }
@@ -92,7 +93,7 @@ struct Reference {
 
 impl Event {
     fn at(&self) -> Option<Timestamp> {
-        let times = [&self.event_time, &self.first_timestamp, &self.metadata.creation_timestamp];
+        let times = [&self.micro_time, &self.first_timestamp, &self.metadata.creation_timestamp];
         times.into_iter().flatten().find_map(|own| own.parse().ok())
     }
 
@@ -222,14 +223,14 @@ fn read(file: &str, text: &str) -> (Vec<Event>, Vec<LineProblem>) {
     let mut problems = Vec::new();
     let mut events = Vec::new();
     let whole: Option<Value> = serde_json::from_str(text).ok();
-    let values: Vec<(usize, Result<Value, serde_json::Error>)> =
-        match whole.and_then(|mut own| own.get_mut("items").map(Value::take)) {
-            Some(Value::Array(items)) => items.into_iter().map(|own| (1, Ok(own))).collect(),
-            _ => {
-                let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-                lines.map(|(index, line)| (index + 1, serde_json::from_str(line))).collect()
-            }
-        };
+    let values: Vec<(usize, Result<Value, serde_json::Error>)> = if let Some(Value::Array(items)) =
+        whole.and_then(|mut own| own.get_mut("items").map(Value::take))
+    {
+        items.into_iter().map(|own| (1, Ok(own))).collect()
+    } else {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        lines.map(|(index, line)| (index + 1, serde_json::from_str(line))).collect()
+    };
     for (line, value) in values {
         match value.and_then(serde_json::from_value::<Event>) {
             Ok(event) => events.push(event),

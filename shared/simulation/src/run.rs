@@ -164,7 +164,7 @@ impl Simulation {
             ..WorldOptions::new(scenario.seed, scenario.start)
         };
         let mut world = World::new(options, supply);
-        world.spot_interruptions = scenario.spot_interruptions.clone();
+        world.spot_interruptions.clone_from(&scenario.spot_interruptions);
         let replay = scenario.replay.clone();
         world.playback = replay.map(|replay| Playback::new(replay, scenario.start));
         let world = SharedWorld::new(world);

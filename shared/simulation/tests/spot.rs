@@ -1,6 +1,8 @@
 //! Spot that remembers: over offerings of which some are interrupted more often than others, which
 //! the planner does not know.
 
+#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
+
 use domain::pod::ObjectKey;
 use domain::settings::Settings;
 use domain::workload::WorkloadKind;
@@ -14,15 +16,16 @@ const LEARNED_AFTER: SignedDuration = SignedDuration::from_hours(72);
 /// What an interruption costs, of its node's price.
 const COST: &str = "2h";
 
-/// A scenario of one Deployment on spot nodes of some types.
-fn scenario(
-    days: u32,
-    annotation: &str,
-    types: &str,
-    rates: &str,
+/// How many pods there are, and what chance is drawn from.
+#[derive(Clone, Copy)]
+struct Load {
     replicas: u32,
     seed: u64,
-) -> Scenario {
+}
+
+/// A scenario of one Deployment on spot nodes of some types.
+fn scenario(days: u32, annotation: &str, types: &str, rates: &str, load: Load) -> Scenario {
+    let Load { replicas, seed } = load;
     let text = format!(
         r"apiVersion: outrigger.dev/v1alpha1
 kind: Scenario
@@ -113,7 +116,7 @@ struct Figures {
 }
 
 fn figures(days: u32, annotation: &str, rates: &str, seed: u64) -> Figures {
-    let report = run(scenario(days, annotation, TYPES, rates, 3, seed));
+    let report = run(scenario(days, annotation, TYPES, rates, Load { replicas: 3, seed }));
     let dollars = report.cost.total_usd();
     let all = interrupted(&report, report.started);
     let late = interrupted(&report, report.started + LEARNED_AFTER).len();
@@ -126,7 +129,8 @@ fn an_offering_that_is_taken_back_every_ten_minutes_is_left_after_three_notices(
     const RATES: &str = "{instanceType: m5a.large, perNodeHour: 6}, {perNodeHour: 0}";
     // A replica more every eight minutes: each needs a node of its own.
     let hours = |annotation: &str| {
-        let mut scenario = scenario(1, annotation, "m5a.large, m5.large", RATES, 1, 3);
+        let mut scenario =
+            scenario(1, annotation, "m5a.large, m5.large", RATES, Load { replicas: 1, seed: 3 });
         scenario.duration = SignedDuration::from_hours(2);
         let workload =
             WorkloadId { kind: WorkloadKind::Deployment, key: ObjectKey::new("default", "web") };

@@ -68,16 +68,13 @@ impl SpotPolicy {
 fn cost_of(annotations: &Labels) -> Result<Option<InterruptionCost>, SpotPolicyError> {
     let Some(text) = annotations.get(SPOT_INTERRUPTION_COST) else { return Ok(None) };
     let wrong = || SpotPolicyError::Cost(text.clone());
-    let cost = match text.strip_prefix('$') {
-        Some(dollars) => {
-            let dollars = decimal(dollars).filter(|own| *own <= DOLLARS_MAX).ok_or_else(wrong)?;
-            let nanos = UsdPerHour::from_f64(dollars).ok_or_else(wrong)?.nanos();
-            (nanos > 0).then_some(InterruptionCost::PerPod(nanos))
-        }
-        None => {
-            let time = duration(text).filter(|own| *own <= TIME_MAX).ok_or_else(wrong)?;
-            (time > SignedDuration::ZERO).then_some(InterruptionCost::NodeTime(time))
-        }
+    let cost = if let Some(dollars) = text.strip_prefix('$') {
+        let dollars = decimal(dollars).filter(|own| *own <= DOLLARS_MAX).ok_or_else(wrong)?;
+        let nanos = UsdPerHour::from_f64(dollars).ok_or_else(wrong)?.nanos();
+        (nanos > 0).then_some(InterruptionCost::PerPod(nanos))
+    } else {
+        let time = duration(text).filter(|own| *own <= TIME_MAX).ok_or_else(wrong)?;
+        (time > SignedDuration::ZERO).then_some(InterruptionCost::NodeTime(time))
     };
     Ok(cost)
 }

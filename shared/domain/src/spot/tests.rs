@@ -49,7 +49,9 @@ fn the_order_in_which_events_are_heard_of_makes_no_difference() {
     ];
     let heard = |order: [usize; 3]| {
         let mut history = SpotHistory::default();
-        order.iter().for_each(|index| history.record(&events[*index]));
+        for index in order {
+            history.record(&events[index]);
+        }
         *history.decayed_to(at(9)).get("m5.large", "a").unwrap()
     };
     let (first, second) = (heard([0, 1, 2]), heard([2, 0, 1]));

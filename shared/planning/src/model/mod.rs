@@ -28,7 +28,7 @@ use rustc_hash::FxHashSet;
 
 use intern::{KeyKind, Sets};
 use node::NodeView;
-use pool::Pool;
+use pool::{Names, Pool};
 use resources::ResourceNames;
 use shape::{Shape, Shapes};
 use weight::Weights;
@@ -81,7 +81,8 @@ impl<'a> Model<'a> {
         let mut sets = Sets::default();
         let key_kinds = key_kinds(snapshot);
         let zones = zones(snapshot);
-        let pools = pool::pools(snapshot, weights, &resources, &key_kinds, &zones, &mut sets);
+        let names = Names { resources: &resources, key_kinds: &key_kinds, zones: &zones };
+        let pools = pool::pools(snapshot, weights, names, &mut sets);
         let nodes = node::nodes(snapshot, weights, &resources);
         let shapes = Shapes::of(snapshot, virtual_pods, &resources, &mut sets);
         let open_labels = open_labels(&pools, &nodes, &shapes);

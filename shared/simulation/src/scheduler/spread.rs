@@ -52,7 +52,7 @@ pub(super) fn matching(
     let is_counted = |other: &&SchedulingPod| {
         !other.is_terminating
             && other.key.namespace == pod.key.namespace
-            && selector.matches(&other.labels)
+            && selector.matches(other.labels)
     };
     i32::try_from(node.pods.iter().filter(is_counted).count()).unwrap_or(i32::MAX)
 }
@@ -103,7 +103,7 @@ impl<'a> Counted<'a> {
         let too_few = constraint.min_domains.is_some_and(|least| domains < least);
         let least = if too_few { 0 } else { by_domain.values().copied().min().unwrap_or(0) };
         let counts_itself =
-            constraint.selector.as_ref().is_some_and(|selector| selector.matches(&pod.labels));
+            constraint.selector.as_ref().is_some_and(|selector| selector.matches(pod.labels));
         Self { constraint, by_domain, least, counts_itself }
     }
 }

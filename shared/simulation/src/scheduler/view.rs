@@ -183,7 +183,7 @@ impl<'a> ClusterView<'a> {
                     None => selector.matches(&implied_labels(namespace)),
                 }
             });
-        reaches && term.selector.as_ref().is_some_and(|selector| selector.matches(&pod.labels))
+        reaches && term.selector.as_ref().is_some_and(|selector| selector.matches(pod.labels))
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn class_of<'a>(
 pub(super) fn required_of(api: &ApiServer, pod: &SchedulingPod) -> Result<VolumeTerms, VolumeWait> {
     let mut all = VolumeTerms::default();
     for volume in &pod.spec.volumes {
-        let key = claim_key(&pod.key, volume);
+        let key = claim_key(pod.key, volume);
         let claim = api
             .get::<PersistentVolumeClaim>(&key)
             .ok_or_else(|| VolumeWait::NotFound(key.name.to_string()))?;

@@ -24,19 +24,26 @@ use crate::model::overlay::{Overlays, pool_requirements};
 use crate::model::resources::ResourceNames;
 use crate::model::weight::{Weighted, Weights};
 
+/// What a model has interned before its pools.
+#[derive(Clone, Copy)]
+pub(crate) struct Names<'b> {
+    pub(crate) resources: &'b ResourceNames,
+    pub(crate) key_kinds: &'b BTreeMap<Text, KeyKind>,
+    pub(crate) zones: &'b IndexVec<ZoneIx, Text>,
+}
+
 /// The pools of a snapshot, heaviest first, then by name; those that cannot serve pending pods
 /// last.
 pub(crate) fn pools<'a>(
     snapshot: &'a ClusterSnapshot,
     weights: &Weights,
-    resources: &ResourceNames,
-    key_kinds: &BTreeMap<Text, KeyKind>,
-    zones: &IndexVec<ZoneIx, Text>,
+    names: Names<'_>,
     sets: &mut Sets,
 ) -> IndexVec<PoolIx, Pool<'a>> {
     let overlays = Overlays::of(snapshot);
     let mut node_pools: Vec<&NodePool> = snapshot.objects.node_pools.iter().collect();
     node_pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
+    let Names { resources, key_kinds, zones } = names;
     let builder = Builder { snapshot, weights, resources, key_kinds, zones, overlays: &overlays };
     let pools = node_pools.into_iter().enumerate();
     pools.map(|(index, node_pool)| builder.pool(PoolIx::new(index), node_pool, sets)).collect()
@@ -81,7 +88,8 @@ impl<'a> Builder<'a, '_> {
                     self.key_kinds,
                     self.resources.len(),
                 ));
-                Some(self.pool_type(node_pool, instance_type, &own, overhead, offerings))
+                let pool_type = self.pool_type(instance_type, &own, overhead, offerings);
+                Some(counted_in_usd(node_pool, pool_type))
             })
             .collect();
         let has_no_node = has_no_node(&own, &types);
@@ -228,7 +236,6 @@ impl<'a> Builder<'a, '_> {
 
     fn pool_type(
         &self,
-        node_pool: &NodePool,
         instance_type: &'a InstanceType,
         own: &Requirements,
         overhead: Rc<Overhead>,
@@ -241,11 +248,6 @@ impl<'a> Builder<'a, '_> {
                 allocatable.set(name, amount);
                 capacity.set(name, amount);
             }
-        }
-        if node_pool.limits.find(USD_PER_HOUR).is_some() {
-            // EC2 picks the offering: the dearest bounds what a node may turn out to cost.
-            let dearest = offerings.iter().map(|offering| offering.price.nanos()).max();
-            capacity = capacity.with(USD_PER_HOUR, dearest.unwrap_or(0));
         }
         let room = self
             .resources
@@ -327,4 +329,14 @@ fn fixed_labels(node_pool: &NodePool) -> Labels {
 /// Whether a launch, rather than the choice of type and offering, settles the label.
 fn is_open(kind: Option<&KeyKind>) -> bool {
     matches!(kind, None | Some(KeyKind::InstanceType { has_several_values: true }))
+}
+
+/// A type that counts against a limit in dollars too, where the NodePool has one.
+fn counted_in_usd<'a>(node_pool: &NodePool, mut pool_type: PoolType<'a>) -> PoolType<'a> {
+    if node_pool.limits.find(USD_PER_HOUR).is_some() {
+        // EC2 picks the offering: the dearest bounds what a node may turn out to cost.
+        let dearest = pool_type.offerings.iter().map(|offering| offering.price.nanos()).max();
+        pool_type.capacity = pool_type.capacity.with(USD_PER_HOUR, dearest.unwrap_or(0));
+    }
+    pool_type
 }

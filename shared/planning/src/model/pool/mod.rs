@@ -11,7 +11,7 @@ mod price;
 mod unmet;
 
 pub(crate) use bin::{Bin, NodeKind, bins};
-pub(crate) use build::pools;
+pub(crate) use build::{Names, pools};
 pub(crate) use launchable::{
     Compatible, MinValuesUnmet, OfferingMask, Pool, PoolType, PricedType, TypeOffering, TypeRate,
 };
