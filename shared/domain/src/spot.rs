@@ -8,6 +8,7 @@
 
 mod average_pod;
 mod policy;
+mod rate;
 mod rates;
 
 #[cfg(test)]
@@ -19,7 +20,8 @@ use crate::{SignedDuration, Text, Timestamp};
 
 pub use average_pod::AveragePod;
 pub use policy::{InterruptionCost, SpotPolicy, SpotPolicyError};
-pub use rates::{InterruptionRate, SpotEstimate, SpotRates};
+pub use rate::InterruptionRate;
+pub use rates::{SpotEstimate, SpotRates};
 
 /// After so long an interruption, a launch, a recommendation or a node-hour counts half.
 pub const HALF_LIFE: SignedDuration = SignedDuration::from_hours(72);

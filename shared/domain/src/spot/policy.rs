@@ -1,6 +1,6 @@
 //! What a NodePool makes of interruptions, by its annotations.
 
-use super::rates::InterruptionRate;
+use super::rate::InterruptionRate;
 use crate::label::{Labels, SPOT_INTERRUPTION_COST, SPOT_INTERRUPTIONS_MAX};
 use crate::money::UsdPerHour;
 use crate::{SignedDuration, Text};

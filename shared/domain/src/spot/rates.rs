@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use super::rate::InterruptionRate;
 use super::{ByOffering, HALF_LIFE};
 use super::{OfferingHistory, SpotHistory, left_after};
 use crate::{SignedDuration, Text, Timestamp};
@@ -31,42 +32,6 @@ const VARIATION_WEIGHT: f64 = 0.5;
 const OFFERING_SHAPES: [f64; 2] = [0.15, 20.0];
 /// How long an offering that was over a maximum stays out at the least.
 const OUT_AT_LEAST: SignedDuration = SignedDuration::from_hours(2);
-
-/// Interruptions, in millionths a node-hour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InterruptionRate(u64);
-
-impl InterruptionRate {
-    /// From millionths a node-hour.
-    pub const fn from_micros(micros: u64) -> Self {
-        Self(micros)
-    }
-
-    /// In millionths a node-hour.
-    pub const fn micros(self) -> u64 {
-        self.0
-    }
-
-    /// The nearest to so many interruptions in 100 node-hours.
-    pub fn per_100_node_hours(count: f64) -> Self {
-        Self::of(count / 100.0)
-    }
-
-    /// Interruptions in 100 node-hours, for output.
-    #[expect(clippy::cast_precision_loss, reason = "output only")]
-    pub fn in_100_node_hours(self) -> f64 {
-        self.0 as f64 / 10_000.0
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "within range, and not negative"
-    )]
-    fn of(an_hour: f64) -> Self {
-        Self((an_hour * 1e6).round().clamp(0.0, 1e12) as u64)
-    }
-}
 
 /// What is known of an offering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +140,7 @@ impl SpotRates {
     pub fn is_over(&self, estimate: &SpotEstimate, max: InterruptionRate) -> bool {
         let is_recent =
             estimate.last_interruption.is_some_and(|at| self.now.duration_since(at) < OUT_AT_LEAST);
-        let has_halved = estimate.rate.0.saturating_mul(2) <= estimate.peak.0;
+        let has_halved = estimate.rate.micros().saturating_mul(2) <= estimate.peak.micros();
         estimate.rate > max || estimate.peak > max && (is_recent || !has_halved)
     }
 
