@@ -19,7 +19,7 @@ use crate::model::pool::Pool;
 /// requirements allow. A node whose price the catalogue does not have counts for nothing.
 pub(super) fn counted(pool: &Pool, node: &NodeView) -> i64 {
     let said = node.capacity.find(USD_PER_HOUR);
-    let priced = || node.price().map(UsdPerHour::nanos);
+    let priced = || node.cost().map(UsdPerHour::nanos);
     said.or_else(priced).unwrap_or_else(|| most_of_claim(pool, node))
 }
 

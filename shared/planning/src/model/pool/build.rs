@@ -335,7 +335,7 @@ fn is_open(kind: Option<&KeyKind>) -> bool {
 fn counted_in_usd<'a>(node_pool: &NodePool, mut pool_type: PoolType<'a>) -> PoolType<'a> {
     if node_pool.limits.find(USD_PER_HOUR).is_some() {
         // EC2 picks the offering: the dearest bounds what a node may turn out to cost.
-        let dearest = pool_type.offerings.iter().map(|offering| offering.price.nanos()).max();
+        let dearest = pool_type.offerings.iter().map(|offering| offering.cost.nanos()).max();
         pool_type.capacity = pool_type.capacity.with(USD_PER_HOUR, dearest.unwrap_or(0));
     }
     pool_type

@@ -3,6 +3,7 @@
 use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::label::{SPOT_INTERRUPTION_COST, SPOT_INTERRUPTIONS_MAX};
+use domain::resource::{Resources, USD_PER_HOUR};
 use domain::spot::{OfferingHistory, SpotHistory};
 
 use crate::testing::{
@@ -116,4 +117,13 @@ fn offerings_in_recent_shortage_come_later_and_not_never() {
     let plan = remembering(world, history).pod(pod("p")).plan();
     let zones: Vec<&str> = claim_of(&plan, "p").offerings.iter().map(|own| &*own.zone).collect();
     assert_eq!(zones.first(), Some(&"b"));
+}
+
+#[test]
+fn a_limit_in_dollars_counts_what_nodes_cost_and_not_what_their_interruptions_do() {
+    let limit = usd(0.10).nanos();
+    let world = annotated(two_zones(), SPOT_INTERRUPTION_COST, "24h")
+        .default_pool(|pool| pool.limits = Resources::new().with(USD_PER_HOUR, limit));
+    let plan = remembering(world, seen(A_IS_BAD)).pod(pod("p")).plan();
+    assert!(plan.unschedulable.is_empty(), "{:?}", plan.unschedulable);
 }
