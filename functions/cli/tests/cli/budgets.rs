@@ -1,9 +1,9 @@
 //! Budgets in time zones, and manifests of a newer API.
 
-use crate::support::Workspace;
+use crate::support::{Workspace, launched_in_october};
 
-/// A NodePool with an empty node that has been there for days, and a budget for eight o'clock.
-const EMPTY: &str = "\
+/// A NodePool with a budget for eight o'clock.
+const POOL: &str = "\
 apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: default}
@@ -14,52 +14,12 @@ spec:
     spec:
       nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
       requirements: []
----
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: default}
-spec:
-  amiSelectorTerms: [{alias: al2023@latest}]
-  role: node
-  subnetSelectorTerms: [{id: subnet-12345678}]
-  securityGroupSelectorTerms: [{id: sg-12345678}]
----
-apiVersion: v1
-kind: Node
-metadata:
-  name: idle
-  creationTimestamp: 2026-10-20T00:00:00Z
-  labels:
-    karpenter.sh/nodepool: default
-    karpenter.sh/capacity-type: spot
-    karpenter.sh/initialized: 'true'
-    karpenter.sh/registered: 'true'
-    node.kubernetes.io/instance-type: small
-    topology.kubernetes.io/zone: us-east-1a
-spec: {providerID: aws:///us-east-1a/i-00000000000000001}
-status:
-  allocatable: {cpu: '2', memory: 4Gi, pods: '20'}
-  capacity: {cpu: '2', memory: 4Gi, pods: '20'}
-  conditions: [{type: Ready, status: 'True'}]
----
-apiVersion: karpenter.sh/v1
-kind: NodeClaim
-metadata:
-  name: default-idle
-  creationTimestamp: 2026-10-20T00:00:00Z
-  labels: {karpenter.sh/nodepool: default, karpenter.sh/capacity-type: spot}
-spec:
-  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-  expireAfter: 720h
-  requirements: []
-status:
-  providerID: aws:///us-east-1a/i-00000000000000001
-  nodeName: idle
-  conditions:
-  - {type: Launched, status: 'True', lastTransitionTime: 2026-10-20T00:00:00Z}
-  - {type: Registered, status: 'True', lastTransitionTime: 2026-10-20T00:00:30Z}
-  - {type: Initialized, status: 'True', lastTransitionTime: 2026-10-20T00:01:00Z}
 ";
+
+/// The NodePool with an empty node that has been there for days.
+fn empty() -> String {
+    POOL.to_owned() + &launched_in_october("idle")
+}
 
 fn first_word(line: &str) -> &str {
     line.split_whitespace().next().unwrap_or_default()
@@ -67,7 +27,7 @@ fn first_word(line: &str) -> &str {
 
 #[test]
 fn a_budget_keeps_the_hours_of_its_time_zone() {
-    let workspace = Workspace::with(&[("empty.yaml", EMPTY)]);
+    let workspace = Workspace::with(&[("empty.yaml", &empty())]);
     // Clocks are put back in the night before the 25th.
     for (now, word) in [
         ("2026-10-24T06:30:00Z", "KEEP"),
@@ -83,7 +43,7 @@ fn a_budget_keeps_the_hours_of_its_time_zone() {
 
 #[test]
 fn an_unknown_time_zone_is_said_and_holds_every_node() {
-    let wrong = EMPTY.replace("Europe/Berlin", "Europe/Berlim");
+    let wrong = empty().replace("Europe/Berlin", "Europe/Berlim");
     let workspace = Workspace::with(&[("empty.yaml", &wrong)]);
     let run = workspace.run("plan --catalog catalog.yaml --now 2026-10-25T15:00:00Z -f empty.yaml");
     assert!(run.out.contains("not an IANA time zone"), "{run:?}");
@@ -93,9 +53,9 @@ fn an_unknown_time_zone_is_said_and_holds_every_node() {
 
 #[test]
 fn a_field_of_a_newer_api_leaves_the_plan_as_it_is() {
-    let newer = EMPTY
+    let newer = empty()
         .replace("      requirements: []\n", "      requirements: []\n      somethingNew: 1\n");
-    let workspace = Workspace::with(&[("empty.yaml", EMPTY), ("newer.yaml", &newer)]);
+    let workspace = Workspace::with(&[("empty.yaml", &empty()), ("newer.yaml", &newer)]);
     let plan = |file: &str| {
         workspace.run(&format!(
             "plan --catalog catalog.yaml --now 2026-10-25T06:30:00Z -o json -f {file}"

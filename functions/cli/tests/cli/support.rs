@@ -39,6 +39,59 @@ spec:
         resources: {requests: {cpu: 500m, memory: 256Mi}}
 ";
 
+/// The EC2NodeClass `default`, and a spot node of NodePool `default` with its NodeClaim, both of 20
+/// October 2026, that expires after 30 days.
+pub(crate) fn launched_in_october(node: &str) -> String {
+    const OBJECTS: &str = "\
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  amiSelectorTerms: [{alias: al2023@latest}]
+  role: node
+  subnetSelectorTerms: [{id: subnet-12345678}]
+  securityGroupSelectorTerms: [{id: sg-12345678}]
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: NODE
+  creationTimestamp: 2026-10-20T00:00:00Z
+  labels:
+    karpenter.sh/nodepool: default
+    karpenter.sh/capacity-type: spot
+    karpenter.sh/initialized: 'true'
+    karpenter.sh/registered: 'true'
+    node.kubernetes.io/instance-type: small
+    topology.kubernetes.io/zone: us-east-1a
+spec: {providerID: aws:///us-east-1a/i-00000000000000001}
+status:
+  allocatable: {cpu: '2', memory: 4Gi, pods: '20'}
+  capacity: {cpu: '2', memory: 4Gi, pods: '20'}
+  conditions: [{type: Ready, status: 'True'}]
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata:
+  name: default-NODE
+  creationTimestamp: 2026-10-20T00:00:00Z
+  labels: {karpenter.sh/nodepool: default, karpenter.sh/capacity-type: spot}
+spec:
+  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+  expireAfter: 720h
+  requirements: []
+status:
+  providerID: aws:///us-east-1a/i-00000000000000001
+  nodeName: NODE
+  conditions:
+  - {type: Launched, status: 'True', lastTransitionTime: 2026-10-20T00:00:00Z}
+  - {type: Registered, status: 'True', lastTransitionTime: 2026-10-20T00:00:30Z}
+  - {type: Initialized, status: 'True', lastTransitionTime: 2026-10-20T00:01:00Z}
+";
+    OBJECTS.replace("NODE", node)
+}
+
 /// A pod that fits no instance type there is.
 pub(crate) const HUGE: &str = "\
 apiVersion: v1
