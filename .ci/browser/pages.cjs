@@ -18,7 +18,7 @@ const DRAWN_WITHIN = 100;
 /** Milliseconds until a page is drawn. */
 const OPEN_WITHIN = 3000;
 
-const OVER_TIME = ['consolidation', 'variants', 'hostile', 'wide', 'day', 'stable', 'audit'];
+const OVER_TIME = ['consolidation', 'variants', 'seeds', 'hostile', 'wide', 'day', 'stable', 'audit'];
 const OF_SIDES = ['plan', 'top', 'explain-pod', 'explain-node', 'diff'];
 /** Pages that the judge of accessibility takes long over; what is special about them is their size. */
 const LARGE = ['wide', 'day'];

@@ -12,6 +12,7 @@ pub(crate) mod node_table;
 pub(crate) mod page;
 pub(crate) mod plan;
 mod planned;
+pub(crate) mod series;
 pub(crate) mod simulation;
 pub(crate) mod top;
 pub(crate) mod until_stable;

@@ -11,7 +11,7 @@ mod pod;
 pub use crate::disruption::{
     BudgetLine, Destination, Guard, ResidentExplanation, Situation, explain_resident,
 };
-pub use claim::{ClaimExplanation, explain_claim};
+pub use claim::{ClaimExplanation, explain_claim, explain_claims};
 pub use funnel::{Filter, Offer, Step};
 pub use pod::{NodeGroup, PodExplanation, PoolExplanation, explain_pod};
 

@@ -68,9 +68,6 @@ pub(crate) enum CommandError {
     /// A trace makes no recording.
     #[error(transparent)]
     Openb(#[from] recording::openb::OpenbError),
-    /// There is no page for it.
-    #[error("--seeds prints text or JSON, and no HTML")]
-    NoPage,
     /// A scenario cannot be run.
     #[error(transparent)]
     Scenario(#[from] SimulateError),

@@ -120,19 +120,16 @@ fn single(scenario: Scenario, args: &SimulateArgs) -> Result<Status, CommandErro
 
 /// Runs every case with several seeds and renders means.
 fn estimate(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, CommandError> {
-    if args.output == OutputFormat::Html {
-        return Err(CommandError::NoPage);
-    }
     let cases = in_variants(cases);
     let first = cases.first().map_or(0, |(_, scenario)| scenario.seed);
     let count = u64::from(args.replay.seeds.unwrap_or(1));
     let seeds: Vec<u64> = (0..count).map(|own| first.wrapping_add(own)).collect();
-    let series = series::run(&cases, &seeds, &args.settings.settings())?;
+    let settings = args.settings.settings();
+    let series = series::run(&cases, &seeds, &settings)?;
     let output = match args.output {
         OutputFormat::Json => json(&SeriesDocument::new(&series))?,
-        OutputFormat::Text | OutputFormat::Html => {
-            text::series::series(&series, Canvas::of_stdout())
-        }
+        OutputFormat::Text => text::series::series(&series, Canvas::of_stdout()),
+        OutputFormat::Html => html::series::series(&series, &traced(&cases, &settings)?)?,
     };
     console::write(&output)?;
     let are_as_expected = series.iter().all(Series::is_as_expected);
@@ -142,16 +139,15 @@ fn estimate(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, C
 /// Runs every case and renders their results side by side.
 fn compare(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, CommandError> {
     let settings = args.settings.settings();
-    let mut runs = Vec::with_capacity(cases.len());
-    for (name, scenario) in cases {
-        let (report, history) = if args.output == OutputFormat::Html {
-            let Traced { report, history, .. } = trace(scenario.clone(), &settings, None)?;
-            (report, history)
-        } else {
-            (simulate(scenario.clone(), &settings)?, History::default())
+    let runs = if args.output == OutputFormat::Html {
+        traced(cases, &settings)?
+    } else {
+        let run = |(name, scenario): &(Text, Scenario)| {
+            let report = simulate(scenario.clone(), &settings)?;
+            Ok(VariantRun { variant: name.clone(), report, history: History::default() })
         };
-        runs.push(VariantRun { variant: name.clone(), report, history });
-    }
+        cases.iter().map(run).collect::<Result<_, SimulateError>>()?
+    };
     let options =
         cases.first().map(|(_, scenario)| run_options(scenario, args)).unwrap_or_default();
     let output = match args.output {
@@ -162,6 +158,18 @@ fn compare(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, Co
     console::write(&output)?;
     let are_as_expected = runs.iter().all(|run| run.report.is_as_expected());
     Ok(if are_as_expected { Status::Done } else { Status::Unmet })
+}
+
+/// Every case with the history that pages draw.
+fn traced(
+    cases: &[(Text, Scenario)],
+    settings: &Settings,
+) -> Result<Vec<VariantRun>, SimulateError> {
+    let run = |(name, scenario): &(Text, Scenario)| {
+        let Traced { report, history, .. } = trace(scenario.clone(), settings, None)?;
+        Ok(VariantRun { variant: name.clone(), report, history })
+    };
+    cases.iter().map(run).collect()
 }
 
 /// What documents of its runs say beside what happened.

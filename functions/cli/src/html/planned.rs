@@ -3,28 +3,37 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::plan::Plan;
+use domain::plan::{Plan, PlannedNodeClaim};
 use domain::pod::{Pod, PodKey};
 use domain::resource::{CPU, MEMORY};
 use domain::snapshot::ClusterSnapshot;
-use planning::explain::explain_claim;
+use planning::explain::{ClaimExplanation, explain_claims};
 
 use crate::html::data::{PageData, PodRow, SideBlock, SideNode};
 use crate::terminal::Canvas;
 use crate::text::explain;
-use crate::view::node_row::{self, NodeRow};
+use crate::view::node_row;
 
-/// Claims that are explained to the last filter: each takes as long as a small plan.
-const CLAIMS_EXPLAINED_MAX: usize = 40;
+/// Claims of a plan with what is said about each, by name.
+type Claims<'a> = HashMap<&'a str, (&'a PlannedNodeClaim, Option<ClaimExplanation>)>;
 
 /// The data of a snapshot and its plan.
 pub(super) fn data(kind: &'static str, snapshot: &ClusterSnapshot, plan: &Plan) -> PageData {
     let before = node_row::rows(snapshot, &Plan::default());
     let after = node_row::rows(snapshot, plan);
     let mut nodes = SideNode::matched(&before, &after);
+    let explanations = explain_claims(snapshot, explain::new_claims(plan));
+    let claims: Claims = explain::new_claims(plan)
+        .zip(explanations)
+        .map(|(claim, explanation)| (&*claim.name, (claim, explanation)))
+        .collect();
     for node in &mut nodes {
         let row = node.rows.iter().rev().flatten().next().copied();
-        node.text = row.map(|row| node_text(row, snapshot, plan));
+        node.text = row.map(|row| {
+            let claim = claims.get(&*row.name);
+            let claim = claim.map(|(claim, explanation)| (*claim, explanation.as_ref()));
+            explain::about_node(row, snapshot, plan, claim, Canvas::PLAIN)
+        });
     }
     let mut data = PageData::new(kind);
     data.add_side(|texts| {
@@ -32,18 +41,6 @@ pub(super) fn data(kind: &'static str, snapshot: &ClusterSnapshot, plan: &Plan) 
     });
     data.set_pods(&pods(snapshot, plan));
     data
-}
-
-fn node_text(row: &NodeRow, snapshot: &ClusterSnapshot, plan: &Plan) -> String {
-    let claim = explain::new_claims(plan)
-        .enumerate()
-        .find(|(_, claim)| claim.name == row.name)
-        .map(|(index, claim)| (claim, index < CLAIMS_EXPLAINED_MAX));
-    let explanation = claim
-        .filter(|(_, is_explained)| *is_explained)
-        .and_then(|(claim, _)| explain_claim(snapshot, claim));
-    let claim = claim.map(|(claim, _)| (claim, explanation.as_ref()));
-    explain::about_node(row, snapshot, plan, claim, Canvas::PLAIN)
 }
 
 /// Pods that are there and not over, and virtual ones, in the order of the snapshot.

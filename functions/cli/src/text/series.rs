@@ -7,9 +7,8 @@ use crate::text::age::age;
 use crate::text::layout::{cell, hide_until_it_fits, plain_table, table_text};
 use crate::text::page::Page;
 use crate::text::paint::Role;
-use crate::view::money::Dollars;
 use crate::view::pod_names::counted;
-use crate::view::series::{Run, Series};
+use crate::view::series::{Figures, Run, Series};
 
 const HEADER: [&str; 7] = [
     "VARIANT",
@@ -23,8 +22,6 @@ const HEADER: [&str; 7] = [
 
 /// Columns to do without on a narrow terminal, the least missed first: PENDING, LAUNCHED.
 const DISPENSABLE: [usize; 2] = [6, 5];
-
-const NANOS_PER_USD: f64 = 1e9;
 
 /// The table, and what was not as expected.
 pub(crate) fn series(series: &[Series], canvas: Canvas) -> String {
@@ -42,7 +39,7 @@ pub(crate) fn series(series: &[Series], canvas: Canvas) -> String {
         "  {length} of simulated time from {}, {}, {}",
         setting.started,
         counted(*pods_bound, "pod"),
-        seeds(&series[0])
+        series[0].seeds()
     ));
     page.line("");
     page.heading("VARIANTS", "");
@@ -52,18 +49,6 @@ pub(crate) fn series(series: &[Series], canvas: Canvas) -> String {
         unmet(&mut page, own);
     }
     page.into_text()
-}
-
-/// `seed 7`, or `seeds 7 to 11; ± is half of a 95 % confidence interval`.
-pub(super) fn seeds(series: &Series) -> String {
-    match (series.runs.first(), series.runs.last()) {
-        (Some(first), Some(last)) if first.seed != last.seed => {
-            let [first, last] = [first.seed, last.seed];
-            format!("seeds {first} to {last}; ± is half of a 95 % confidence interval")
-        }
-        (Some(only), _) => format!("seed {}", only.seed),
-        (None, _) => String::new(),
-    }
 }
 
 fn table(series: &[Series], canvas: Canvas) -> String {
@@ -86,48 +71,30 @@ fn table(series: &[Series], canvas: Canvas) -> String {
 }
 
 fn cells(own: &Series, first: &Series) -> [Cell; 7] {
-    let seconds = |figure: fn(&Run) -> f64| own.estimate(figure).shown(|own| format!("{own:.1}s"));
-    let count = |figure: fn(&Run) -> f64| own.estimate(figure).shown(|own| format!("{own:.0}"));
-    let against = own.difference(first, |run| run.cost_usd);
-    let tone = if against.is_below_zero() { Color::DarkGreen } else { Color::Reset };
-    let shown = if own.name == first.name { "-".to_owned() } else { against.shown(dollars) };
+    let Figures { cost, against, is_cheaper, waits: [mean, nineteen_of_twenty], counts } =
+        own.figures(first);
+    let [launched, pending] = counts;
+    let tone = if is_cheaper { Color::DarkGreen } else { Color::Reset };
     [
         cell(&own.name).fg(Color::DarkCyan),
-        Cell::new(own.estimate(|run| run.cost_usd).shown(dollars)),
-        Cell::new(shown).fg(tone),
-        Cell::new(seconds(|run| run.mean_wait_seconds)),
-        Cell::new(seconds(|run| run.percentile_95_seconds)),
-        Cell::new(count(|run| count_of(run.launched))),
-        Cell::new(count(|run| count_of(run.pods_pending))),
+        Cell::new(cost),
+        Cell::new(against).fg(tone),
+        Cell::new(mean),
+        Cell::new(nineteen_of_twenty),
+        Cell::new(launched),
+        Cell::new(pending),
     ]
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of pods and nodes")]
-fn count_of(count: usize) -> f64 {
-    count as f64
-}
-
-/// To the cent.
-#[expect(clippy::cast_possible_truncation, reason = "a cluster's bill is far from the largest")]
-pub(super) fn dollars(usd: f64) -> String {
-    Dollars((usd * NANOS_PER_USD).round() as i128).to_string()
-}
-
-/// What of the runs was not as expected, each once.
+/// What of the runs was not as expected.
 fn unmet(page: &mut Page, series: &Series) {
-    let mut known: Vec<&str> = Vec::new();
-    for run in &series.runs {
-        for what in &run.unmet {
-            if known.contains(&&**what) {
-                continue;
-            }
-            if known.is_empty() {
-                page.line("");
-                page.heading("NOT AS EXPECTED", &series.name);
-            }
-            known.push(what);
-            let mark = page.paint(Role::Bad, "✗");
-            page.line(format!("  {mark} seed {}: {what}", run.seed));
-        }
+    let unmet = series.unmet();
+    if !unmet.is_empty() {
+        page.line("");
+        page.heading("NOT AS EXPECTED", &series.name);
+    }
+    for (seed, what) in unmet {
+        let mark = page.paint(Role::Bad, "✗");
+        page.line(format!("  {mark} seed {seed}: {what}"));
     }
 }

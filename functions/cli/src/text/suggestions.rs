@@ -11,9 +11,8 @@ use crate::text::age::age;
 use crate::text::layout::{plain_table, table_text};
 use crate::text::page::Page;
 use crate::text::paint::Role;
-use crate::text::series::{dollars, seeds};
 use crate::view::pod_names::counted;
-use crate::view::series::{Estimate, Series};
+use crate::view::series::{Estimate, Series, dollars};
 use crate::view::suggestions::{FIGURES, Figure, Suggestion, Suggestions, Together, Unit};
 
 /// Lines around a change that are shown.
@@ -57,7 +56,7 @@ fn head(page: &mut Page, own: &Suggestions) {
         "  {length} from {}, {}, {}",
         run.setting.started,
         counted(run.pods_bound, "pod"),
-        seeds(&own.before)
+        own.before.seeds()
     ));
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{SignedDuration, Text, Timestamp};
 use simulation::report::{Happening, Moment, Report};
 
+use crate::view::money::Dollars;
 use crate::view::pricing::PriceNote;
 
 /// What a run came to, as far as series compare it.
@@ -142,6 +143,48 @@ impl Series {
         self.runs.iter().all(|run| run.unmet.is_empty())
     }
 
+    /// `seed 7`, or `seeds 7 to 11; ± is half of a 95 % confidence interval`.
+    pub(crate) fn seeds(&self) -> String {
+        match (self.runs.first(), self.runs.last()) {
+            (Some(first), Some(last)) if first.seed != last.seed => {
+                let [first, last] = [first.seed, last.seed];
+                format!("seeds {first} to {last}; ± is half of a 95 % confidence interval")
+            }
+            (Some(only), _) => format!("seed {}", only.seed),
+            (None, _) => String::new(),
+        }
+    }
+
+    /// What of the runs was not as expected, each once, with the first seed it was seen with.
+    pub(crate) fn unmet(&self) -> Vec<(u64, &str)> {
+        let mut unmet: Vec<(u64, &str)> = Vec::new();
+        for run in &self.runs {
+            for what in &run.unmet {
+                if unmet.iter().all(|(_, known)| known != what) {
+                    unmet.push((run.seed, what));
+                }
+            }
+        }
+        unmet
+    }
+
+    /// The figures that are shown of it, beside those of the first series.
+    pub(crate) fn figures(&self, first: &Self) -> Figures {
+        let seconds =
+            |figure: fn(&Run) -> f64| self.estimate(figure).shown(|own| format!("{own:.1}s"));
+        let count =
+            |figure: fn(&Run) -> f64| self.estimate(figure).shown(|own| format!("{own:.0}"));
+        let against = self.difference(first, |run| run.cost_usd);
+        let is_first = self.name == first.name;
+        Figures {
+            cost: self.estimate(|run| run.cost_usd).shown(dollars),
+            against: if is_first { "-".to_owned() } else { against.shown(dollars) },
+            is_cheaper: against.is_below_zero(),
+            waits: [seconds(|run| run.mean_wait_seconds), seconds(|run| run.percentile_95_seconds)],
+            counts: [count(|run| count_of(run.launched)), count(|run| count_of(run.pods_pending))],
+        }
+    }
+
     /// A figure of every run, as an estimate.
     pub(crate) fn estimate(&self, figure: impl Fn(&Run) -> f64) -> Estimate {
         Estimate::of(&self.runs.iter().map(figure).collect::<Vec<_>>())
@@ -153,6 +196,34 @@ impl Series {
         let pairs = self.runs.iter().zip(&other.runs);
         Estimate::of(&pairs.map(|(own, other)| figure(own) - figure(other)).collect::<Vec<_>>())
     }
+}
+
+/// Figures of a series as they are shown: means, with ± where there are several runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    /// What a run cost.
+    pub(crate) cost: String,
+    /// How much more than in the first series that is, seed by seed; `-` in that one itself.
+    pub(crate) against: String,
+    /// Whether it is less for certain, as far as runs can say.
+    pub(crate) is_cheaper: bool,
+    /// How long pods waited on average, and what nineteen of twenty did not exceed.
+    pub(crate) waits: [String; 2],
+    /// How many instances were launched, and pods without a node at the end.
+    pub(crate) counts: [String; 2],
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of pods and nodes")]
+fn count_of(count: usize) -> f64 {
+    count as f64
+}
+
+const NANOS_PER_USD: f64 = 1e9;
+
+/// To the cent.
+#[expect(clippy::cast_possible_truncation, reason = "a cluster's bill is far from the largest")]
+pub(crate) fn dollars(usd: f64) -> String {
+    Dollars((usd * NANOS_PER_USD).round() as i128).to_string()
 }
 
 /// A mean of runs, and half the width of its 95 % confidence interval.

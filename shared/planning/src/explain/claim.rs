@@ -1,13 +1,17 @@
 //! Why a planned claim has the instance types it has.
 
+use std::collections::BTreeSet;
+
 use domain::plan::PlannedNodeClaim;
+use domain::pod::PodKey;
 use domain::requirement::{Requirement, Requirements};
 use domain::snapshot::ClusterSnapshot;
 use domain::{Text, label};
+use rustc_hash::FxHashMap;
 
 use super::funnel::{Filter, Funnel, Offer, Step};
 use crate::feasibility::limits::Limits;
-use crate::ids::PoolIx;
+use crate::ids::{PodIx, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::intern::KeyRule;
 use crate::model::memo::Memo;
@@ -21,28 +25,74 @@ pub struct ClaimExplanation {
     pub offers: Vec<Offer>,
 }
 
-/// Explains a claim of a plan for the snapshot; `None` where its NodePool does not exist.
+/// Explains claims of a plan for the snapshot, in their order; `None` where a claim's NodePool does
+/// not exist.
 ///
 /// Limits count as they are before anything is launched.
+pub fn explain_claims<'a>(
+    snapshot: &ClusterSnapshot,
+    claims: impl IntoIterator<Item = &'a PlannedNodeClaim>,
+) -> Vec<Option<ClaimExplanation>> {
+    let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
+    let model = Model::new(snapshot, &virtual_pods);
+    let memo = Memo::of(&model);
+    let limits = Limits::of(&model, |_| false);
+    let pods = model.shapes.pods.iter_enumerated().map(|(index, pod)| (&pod.key, index)).collect();
+    let explainer = Explainer { model: &model, memo: &memo, limits: &limits, pods };
+    claims.into_iter().map(|claim| explainer.explain(claim)).collect()
+}
+
+/// Explains one claim, as [`explain_claims`] does.
 pub fn explain_claim(
     snapshot: &ClusterSnapshot,
     claim: &PlannedNodeClaim,
 ) -> Option<ClaimExplanation> {
-    let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
-    let model = Model::new(snapshot, &virtual_pods);
-    let index = model.pools.position(|pool| pool.node_pool.name == claim.node_pool)?;
-    let pool = &model.pools[index];
-    let memo = Memo::of(&model);
-    let mut funnel = Funnel::of(&model, &memo, pool);
-    let of_pods = keys_of_pods(&model, claim);
-    let rules = rules(&model, &memo, &pool.own, claim);
-    funnel.require(&rules, |rule, text| {
-        if of_pods.contains(&rule.key) { Filter::Pods(text) } else { Filter::Topology(text) }
-    });
-    funnel.room(&requests_of_pods(&model, index, claim));
-    funnel.limits(&Limits::of(&model, |_| false), index);
-    funnel.listed(&claim.instance_types);
-    Some(ClaimExplanation { offers: funnel.offers(), steps: funnel.steps })
+    explain_claims(snapshot, [claim]).pop().flatten()
+}
+
+/// What every claim of a plan is explained from.
+struct Explainer<'a> {
+    model: &'a Model<'a>,
+    memo: &'a Memo,
+    limits: &'a Limits,
+    pods: FxHashMap<&'a PodKey, PodIx>,
+}
+
+impl Explainer<'_> {
+    fn explain(&self, claim: &PlannedNodeClaim) -> Option<ClaimExplanation> {
+        let Self { model, memo, limits, .. } = self;
+        let index = model.pools.position(|pool| pool.node_pool.name == claim.node_pool)?;
+        let pool = &model.pools[index];
+        let mut funnel = Funnel::of(model, memo, pool);
+        let of_pods = self.keys_of_pods(claim);
+        let rules = rules(model, memo, &pool.own, claim);
+        funnel.require(&rules, |rule, text| {
+            if of_pods.contains(&rule.key) { Filter::Pods(text) } else { Filter::Topology(text) }
+        });
+        funnel.room(&requests_of_pods(model, index, claim));
+        funnel.limits(limits, index);
+        funnel.listed(&claim.instance_types);
+        Some(ClaimExplanation { offers: funnel.offers(), steps: funnel.steps })
+    }
+
+    /// Keys that the claim's pods name in node selectors, affinity and volumes.
+    fn keys_of_pods(&self, claim: &PlannedNodeClaim) -> BTreeSet<Text> {
+        let Self { model, pods, .. } = self;
+        let shapes: BTreeSet<ShapeIx> = claim
+            .pods
+            .iter()
+            .filter_map(|pod| pods.get(pod))
+            .filter_map(|pod| model.shapes.of_pod[*pod])
+            .collect();
+        shapes
+            .into_iter()
+            .flat_map(|shape| &model.shape(shape).alternatives)
+            .flat_map(|way| {
+                let rules = model.sets.rules(*way);
+                rules.iter().map(|rule| rule.key.clone()).collect::<Vec<_>>()
+            })
+            .collect()
+    }
 }
 
 /// What the claim requires beyond its pool, as far as that decides which types are left.
@@ -56,23 +106,6 @@ fn rules(model: &Model, memo: &Memo, own: &Requirements, claim: &PlannedNodeClai
     let beyond: Vec<Requirement> = claim.requirements.iter().filter(is_beyond).cloned().collect();
     let conjunction = sets.conjunction_of(&beyond);
     sets.rules(conjunction).to_vec()
-}
-
-/// Keys that the claim's pods name in node selectors, affinity and volumes.
-fn keys_of_pods(model: &Model, claim: &PlannedNodeClaim) -> Vec<Text> {
-    let sets = &model.sets;
-    let mut keys: Vec<Text> = model
-        .shapes
-        .pods
-        .iter_enumerated()
-        .filter(|(_, pod)| claim.pods.binary_search(&pod.key).is_ok())
-        .filter_map(|(index, _)| model.shapes.of_pod[index])
-        .flat_map(|shape| &model.shape(shape).alternatives)
-        .flat_map(|way| sets.rules(*way).iter().map(|rule| rule.key.clone()).collect::<Vec<_>>())
-        .collect();
-    keys.sort();
-    keys.dedup();
-    keys
 }
 
 /// What the claim's pods request, without DaemonSets: virtual pods, which a claim does not list,
