@@ -280,24 +280,25 @@ fn a_record_that_was_changed_concurrently_is_changed_anew() {
     assert!(world.store.only_record().instance.is_some());
 }
 
-/// The seconds at which a watching invocation of a minute provisioned, for pods marked
-/// unschedulable at `demand`.
-fn runs(world: &World, demand: &[i64]) -> Vec<i64> {
-    world.cluster.demand.borrow_mut().extend(demand.iter().copied().map(at));
+/// When a watching invocation of a minute provisioned, for pods marked unschedulable at `demand`;
+/// all in milliseconds.
+fn runs(world: &World, demand: &[i64]) -> Vec<i128> {
+    let moment = |millis: &i64| at(0) + SignedDuration::from_millis(*millis);
+    world.cluster.demand.borrow_mut().extend(demand.iter().map(moment));
     let mut runs = Vec::new();
     let report = |outcome: Result<RunOutcome<ProvisioningReport>, PortError>| {
         assert!(outcome.unwrap().ran().is_some());
-        runs.push(world.clock.now().duration_since(at(0)).as_secs());
+        runs.push(world.clock.now().duration_since(at(0)).as_millis());
     };
     block_on(watch::watch(world, &world.run("run"), report));
     runs
 }
 
 #[test]
-fn a_watching_invocation_acts_a_second_after_the_last_pod_of_a_batch() {
+fn a_watching_invocation_acts_soon_after_the_last_pod_of_a_batch() {
     assert_eq!(runs(&World::new(), &[]), [0]);
-    assert_eq!(runs(&World::new(), &[20]), [0, 21]);
-    assert_eq!(runs(&World::new(), &[20, 20, 21, 40]), [0, 22, 41]);
+    assert_eq!(runs(&World::new(), &[20_000]), [0, 20_300]);
+    assert_eq!(runs(&World::new(), &[20_000, 20_000, 20_100, 40_000]), [0, 20_500, 40_300]);
 }
 
 #[test]
@@ -313,15 +314,16 @@ fn a_failed_watch_is_reported_and_the_cluster_listed_a_second_later() {
 }
 
 #[test]
-fn a_stream_of_pods_is_acted_on_after_ten_seconds() {
-    let stream: Vec<i64> = (0..=25).map(|step| 5 + step / 2).collect();
+fn a_stream_of_pods_is_acted_on_for_its_first_pod_and_then_every_ten_seconds() {
+    let stream: Vec<i64> = (0..=50).map(|step| 5_000 + step * 500).collect();
     let runs = runs(&World::new(), &stream);
-    assert_eq!(runs[..2], [0, 15]);
+    assert_eq!(runs[..3], [0, 5_300, 15_500]);
 }
 
 #[test]
 fn while_pods_are_pending_a_watching_invocation_runs_every_ten_seconds() {
-    assert_eq!(runs(&world_with_a_pending_pod(), &[]), [0, 10, 20, 30, 40, 50]);
+    let every_ten_seconds = [0, 10_000, 20_000, 30_000, 40_000, 50_000];
+    assert_eq!(runs(&world_with_a_pending_pod(), &[]), every_ten_seconds);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use domain::Timestamp;
 
-use super::batch::BatchWindow;
+use super::batch::{BATCH_IDLE_MAX, BatchWindow};
 use super::provision;
 use super::report::ProvisioningReport;
 use crate::ports::cluster::Demand;
@@ -43,6 +43,7 @@ pub async fn watch_from<P: Ports>(
     mut report: impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
 ) {
     let mut first = first;
+    let mut latest_change = None;
     loop {
         let pause = match first {
             First::Wait => None,
@@ -59,11 +60,11 @@ pub async fn watch_from<P: Ports>(
         };
         first = First::Provision;
         let next = pause.map_or(run.deadline, |pause| after(ports.clock().now(), pause));
-        if let Err(error) = await_demand(ports, next.min(run.deadline)).await {
+        if let Err(error) = await_demand(ports, next.min(run.deadline), &mut latest_change).await {
             report(Err(error));
-            // As if demand had changed: list again once a batching window has passed.
-            let closes = BatchWindow::opened(ports.clock().now()).closes();
-            ports.clock().sleep_until(closes.min(run.deadline)).await;
+            // As if demand had changed: list again after the longest pause of a batching window.
+            let again = after(ports.clock().now(), BATCH_IDLE_MAX);
+            ports.clock().sleep_until(again.min(run.deadline)).await;
         }
         if ports.clock().now() >= run.deadline {
             return;
@@ -71,8 +72,13 @@ pub async fn watch_from<P: Ports>(
     }
 }
 
-/// Returns when a batching window has closed, or at `latest` if none was open.
-async fn await_demand<P: Ports>(ports: &P, latest: Timestamp) -> Result<(), PortError> {
+/// Returns when a batching window has closed, or at `latest` if none was open. `latest_change` is
+/// that of the window before, and then of this one.
+async fn await_demand<P: Ports>(
+    ports: &P,
+    latest: Timestamp,
+    latest_change: &mut Option<Timestamp>,
+) -> Result<(), PortError> {
     let mut window: Option<BatchWindow> = None;
     loop {
         let until = window.map_or(latest, |window| window.closes().min(latest));
@@ -80,7 +86,13 @@ async fn await_demand<P: Ports>(ports: &P, latest: Timestamp) -> Result<(), Port
             Demand::Unchanged => return Ok(()),
             Demand::Changed => {
                 let now = ports.clock().now();
-                window = Some(window.map_or(BatchWindow::opened(now), |own| own.extended(now)));
+                let next = match (window, *latest_change) {
+                    (Some(own), _) => own.extended(now),
+                    (None, Some(earlier)) => BatchWindow::opened_after(earlier, now),
+                    (None, None) => BatchWindow::opened(now),
+                };
+                *latest_change = Some(next.latest());
+                window = Some(next);
             }
         }
         if window.is_some_and(|window| ports.clock().now() >= window.closes().min(latest)) {
