@@ -121,9 +121,9 @@ fn guarded(guard: &Guard) -> String {
 fn way_out(explanation: &ResidentExplanation) -> Option<String> {
     let left = explanation.expires_in?;
     Some(if left.is_zero() {
-        "Its node has expired (expireAfter): it goes whatever holds it.".to_owned()
+        "Its node has expired: it goes whatever holds it.".to_owned()
     } else {
-        format!("Its node goes in {} whatever holds it (expireAfter).", age(left))
+        format!("Its node goes in {} whatever holds it: it expires then.", age(left))
     })
 }
 
