@@ -53,7 +53,7 @@ impl Weights {
         }
         let known = rates.get(&instance_type.name, offering.0);
         let hourly = i128::from(price.nanos());
-        let micros = i128::from(known.rate.micros());
+        let micros = i128::from(known.weighed.micros());
         let interruptions = SpotPolicy::of(&pool.annotations).cost.map(|cost| {
             let shortage =
                 hourly * i128::from(known.shortage_per_mille) * SHORTAGE_PER_MILLE_OF_PRICE

@@ -13,6 +13,8 @@ mod rates;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod worlds;
 
 use std::collections::BTreeMap;
 

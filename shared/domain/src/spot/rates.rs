@@ -5,6 +5,11 @@
 //! the region to the family (`m7g`), then by size (`large`) and zone as factors, then the offering.
 //! How far an offering is pulled follows from how much offerings have been seen to differ: where
 //! all are interrupted alike, one that was unlucky is not taken for worse.
+//!
+//! A planner that takes the offering of the least estimate takes one that was underestimated more
+//! often than not. So prices are not weighted by the means, but by the rate within what is credible
+//! that is nearest to that of offerings at large: a difference counts as far as it is more than
+//! chance may make of none.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +35,9 @@ const VARIATION_WEIGHT: f64 = 0.5;
 /// Interruptions that what is known in general counts for in an offering's rate: one over the
 /// squared variation, within these.
 const OFFERING_SHAPES: [f64; 2] = [0.15, 20.0];
+/// Standard deviations on either side within which rates lie that are taken for no different: all
+/// but 5 % of what is credible.
+const DEVIATIONS: f64 = 2.0;
 /// How long an offering that was over a maximum stays out at the least.
 const OUT_AT_LEAST: SignedDuration = SignedDuration::from_hours(2);
 
@@ -38,6 +46,9 @@ const OUT_AT_LEAST: SignedDuration = SignedDuration::from_hours(2);
 pub struct SpotEstimate {
     /// How often EC2 takes instances back.
     pub rate: InterruptionRate,
+    /// The rate that prices are weighted by: as near to the region's as the credible interval of
+    /// `rate` allows.
+    pub weighed: InterruptionRate,
     /// The rate just after the last interruption; the same where there was none.
     pub peak: InterruptionRate,
     /// Launches that EC2 had no capacity for, of a thousand.
@@ -52,9 +63,9 @@ pub struct SpotRates {
     now: Timestamp,
     history: SpotHistory,
     region: f64,
-    families: BTreeMap<Text, f64>,
-    sizes: BTreeMap<Text, f64>,
-    zones: BTreeMap<Text, f64>,
+    families: BTreeMap<Text, Level>,
+    sizes: BTreeMap<Text, Level>,
+    zones: BTreeMap<Text, Level>,
     /// Interruptions that what is known in general counts for in an offering's rate.
     shape: f64,
     known: ByOffering<SpotEstimate>,
@@ -77,6 +88,26 @@ impl Sum {
     fn pulled_to(self, prior: f64, shape: f64) -> f64 {
         (shape + self.interruptions) / (shape / prior + self.of)
     }
+
+    /// As near to `reference` as the credible interval of [`Self::pulled_to`] allows: quantiles of a
+    /// gamma distribution by the cube root that Wilson and Hilferty found to be nearly normal (The
+    /// distribution of chi-square, 1931).
+    fn nearest_to(self, reference: f64, prior: f64, shape: f64) -> f64 {
+        let (events, mean) = (shape + self.interruptions, self.pulled_to(prior, shape));
+        let quantile = |deviations: f64| {
+            let root = 1.0 - 1.0 / (9.0 * events) + deviations / (3.0 * events.sqrt());
+            mean * root.max(0.0).powi(3)
+        };
+        let (low, high) = (quantile(-DEVIATIONS), quantile(DEVIATIONS));
+        reference.max(low).min(high)
+    }
+}
+
+/// A rate or a factor: what is expected, and the credible one that makes least of a difference.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    mean: f64,
+    sure: f64,
 }
 
 impl SpotRates {
@@ -90,10 +121,11 @@ impl SpotRates {
             sum.add(own.interruptions, own.node_hours);
         }
         let region = all.pulled_to(RATE_FIRST, REGION_SHAPE);
-        let families: BTreeMap<Text, f64> = by_family
-            .into_iter()
-            .map(|(family, sum)| (family, sum.pulled_to(region, FAMILY_SHAPE)))
-            .collect();
+        let level = |sum: Sum| Level {
+            mean: sum.pulled_to(region, FAMILY_SHAPE),
+            sure: sum.nearest_to(region, region, FAMILY_SHAPE),
+        };
+        let families = by_family.into_iter().map(|(family, sum)| (family, level(sum))).collect();
         let mut rates = Self {
             now,
             history: SpotHistory::default(),
@@ -130,8 +162,15 @@ impl SpotRates {
     pub fn get(&self, instance_type: &str, zone: &str) -> SpotEstimate {
         let known = self.known.get(instance_type).and_then(|zones| zones.get(zone)).copied();
         known.unwrap_or_else(|| {
-            let rate = InterruptionRate::of(self.prior(instance_type, zone));
-            SpotEstimate { rate, peak: rate, shortage_per_mille: 0, last_interruption: None }
+            let Level { mean, sure } = self.prior(instance_type, zone);
+            let (rate, weighed) = (InterruptionRate::of(mean), InterruptionRate::of(sure));
+            SpotEstimate {
+                rate,
+                weighed,
+                peak: rate,
+                shortage_per_mille: 0,
+                last_interruption: None,
+            }
         })
     }
 
@@ -145,10 +184,17 @@ impl SpotRates {
     }
 
     /// What is known of an offering's rate without its own data.
-    fn prior(&self, instance_type: &str, zone: &str) -> f64 {
-        let family = self.families.get(family_of(instance_type)).copied().unwrap_or(self.region);
-        let factor = |all: &BTreeMap<Text, f64>, key: &str| all.get(key).copied().unwrap_or(1.0);
-        family * factor(&self.sizes, size_of(instance_type)) * factor(&self.zones, zone)
+    fn prior(&self, instance_type: &str, zone: &str) -> Level {
+        let known = |levels: &BTreeMap<Text, Level>, key: &str, default: f64| {
+            levels.get(key).copied().unwrap_or(Level { mean: default, sure: default })
+        };
+        let family = known(&self.families, family_of(instance_type), self.region);
+        let size = known(&self.sizes, size_of(instance_type), 1.0);
+        let zone = known(&self.zones, zone, 1.0);
+        Level {
+            mean: family.mean * size.mean * zone.mean,
+            sure: family.sure * size.sure * zone.sure,
+        }
     }
 
     /// How much more often than expected offerings with something in common were interrupted.
@@ -156,15 +202,18 @@ impl SpotRates {
         &self,
         history: &'h SpotHistory,
         key: impl Fn(&'h str, &'h str) -> &'h str,
-    ) -> BTreeMap<Text, f64> {
+    ) -> BTreeMap<Text, Level> {
         let mut sums = BTreeMap::<&str, Sum>::new();
         for (instance_type, zone, own) in history.iter() {
-            let expected = self.prior(instance_type, zone) * own.node_hours;
+            let expected = self.prior(instance_type, zone).mean * own.node_hours;
             sums.entry(key(instance_type, zone)).or_default().add(own.interruptions, expected);
         }
         let factor = |sum: Sum| {
             let [least, most] = FACTOR_RANGE;
-            sum.pulled_to(1.0, FACTOR_SHAPE).clamp(least, most)
+            Level {
+                mean: sum.pulled_to(1.0, FACTOR_SHAPE).clamp(least, most),
+                sure: sum.nearest_to(1.0, 1.0, FACTOR_SHAPE).clamp(least, most),
+            }
         };
         sums.into_iter().map(|(key, sum)| (key.into(), factor(sum))).collect()
     }
@@ -174,7 +223,7 @@ impl SpotRates {
     fn shape_of(&self, history: &SpotHistory) -> f64 {
         let (mut beyond, mut squares) = (VARIATION_FIRST * VARIATION_WEIGHT, VARIATION_WEIGHT);
         for (instance_type, zone, own) in history.iter() {
-            let expected = self.prior(instance_type, zone) * own.node_hours;
+            let expected = self.prior(instance_type, zone).mean * own.node_hours;
             beyond += (own.interruptions - expected).powi(2) - expected;
             squares += expected * expected;
         }
@@ -184,9 +233,10 @@ impl SpotRates {
     }
 
     fn estimate_of(&self, instance_type: &str, zone: &str, own: &OfferingHistory) -> SpotEstimate {
-        let prior = self.prior(instance_type, zone);
+        let Level { mean: prior, sure } = self.prior(instance_type, zone);
         let seen = Sum { interruptions: own.interruptions, of: own.node_hours };
         let rate = seen.pulled_to(prior, self.shape);
+        let weighed = seen.nearest_to(sure, prior, self.shape);
         let peak = own.last_interruption.map_or(rate, |at| {
             let left = left_after(self.now.duration_since(at), HALF_LIFE);
             let then = Sum { interruptions: seen.interruptions / left, of: seen.of / left };
@@ -201,6 +251,7 @@ impl SpotRates {
         )]
         SpotEstimate {
             rate: InterruptionRate::of(rate),
+            weighed: InterruptionRate::of(weighed),
             peak: InterruptionRate::of(peak),
             shortage_per_mille: shortage.round() as u32,
             last_interruption: own.last_interruption,

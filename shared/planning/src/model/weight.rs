@@ -108,7 +108,7 @@ fn weight(
     price: UsdPerHour,
 ) -> i128 {
     let Some(cost) = policy.cost else { return 0 };
-    let (rate, price) = (i128::from(estimate.rate.micros()), i128::from(price.nanos()));
+    let (rate, price) = (i128::from(estimate.weighed.micros()), i128::from(price.nanos()));
     let interruptions = match cost {
         InterruptionCost::NodeTime(time) => {
             price * rate * i128::from(time.as_secs()) / (3600 * MICROS)
