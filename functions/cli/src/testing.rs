@@ -255,6 +255,7 @@ pub(crate) fn report() -> Report {
             final_hourly: usd(0.0403),
         },
         is_replay: false,
+        interruptions: simulation::report::Interruptions::default(),
         needed: None,
         waiting: Waiting {
             pods_bound: 4,

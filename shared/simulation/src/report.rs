@@ -37,6 +37,8 @@ pub struct Report {
     pub pricing: Pricing,
     /// What it cost.
     pub cost: Cost,
+    /// What came of spot instances that EC2 took back.
+    pub interruptions: Interruptions,
     /// What its pods needed at least; where the scenario expects something of that.
     pub needed: Option<Needed>,
     /// How long pods waited.
@@ -432,6 +434,26 @@ pub struct Cost {
     /// In percent of the least that the pods need, rounded up; where the scenario expects something
     /// of it, when that was judged last.
     pub percent_of_bound: Option<u32>,
+}
+
+/// What spot interruptions of a run came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interruptions {
+    /// How many instances EC2 announced to take back.
+    pub count: u32,
+    /// What those cost an hour, all together.
+    pub hourly: UsdPerHour,
+    /// What that cost by what their NodePools say that an interruption costs, in billionths of a US
+    /// dollar; nothing where they say nothing.
+    pub nano_usd: i128,
+}
+
+impl Interruptions {
+    /// The cost in dollars, for output only.
+    #[expect(clippy::cast_precision_loss, reason = "output only")]
+    pub fn usd(&self) -> f64 {
+        self.nano_usd as f64 / 1e9
+    }
 }
 
 /// What the pods of a run needed at least.

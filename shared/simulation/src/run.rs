@@ -334,6 +334,7 @@ impl Simulation {
                 final_hourly: last.hourly,
                 percent_of_bound: self.percent_of_bound.get(),
             },
+            interruptions: world.interruptions,
             needed: self.stretches.as_ref().map(Stretches::sum),
             waiting: judge::waiting(&world),
             views: [self.views.start, self.views.peak, Some(last)].into_iter().flatten().collect(),

@@ -153,8 +153,8 @@ pub struct World {
     pub(crate) queue: crate::scheduler::Queue,
     /// How often EC2 takes spot instances back by itself.
     pub(crate) spot_interruptions: Vec<SpotInterruptions>,
-    /// How many spot instances EC2 has announced to take back.
-    pub(crate) interruptions: u32,
+    /// What the spot instances came to that EC2 has announced to take back.
+    pub(crate) interruptions: crate::report::Interruptions,
     /// Recorded pods that are replayed.
     pub(crate) playback: Option<Playback>,
     /// Of instances and claims, what was checked last.
@@ -207,7 +207,7 @@ impl World {
             settled_revision: None,
             queue: crate::scheduler::Queue::default(),
             spot_interruptions: Vec::new(),
-            interruptions: 0,
+            interruptions: crate::report::Interruptions::default(),
             playback: None,
             checked: None,
         }

@@ -1,7 +1,7 @@
 //! A simulated run as text: timeline, nodes, cost, and expectations.
 
 use simulation::report::{
-    Entry, ExpectationOutcome, Happening, Moment, Occurrence, Report, View, Waiting,
+    Entry, ExpectationOutcome, Happening, Interruptions, Moment, Occurrence, Report, View, Waiting,
 };
 
 use crate::terminal::Canvas;
@@ -161,6 +161,14 @@ fn cost(page: &mut Page, report: &Report) {
     let role = if cost.final_hourly < cost.peak_hourly { Role::Good } else { Role::Name };
     page.line(page.paint(role, end));
     page.line(format!("  The run itself cost {}.", Dollars(cost.total_nano_usd)));
+    let Interruptions { count, nano_usd, .. } = report.interruptions;
+    if nano_usd > 0 {
+        let taken = counted(count.try_into().unwrap_or(usize::MAX), "instance");
+        page.line(format!(
+            "  EC2 took back {taken}, which cost {} as their NodePools count it.",
+            Dollars(nano_usd)
+        ));
+    }
     if let Some(needed) = report.needed {
         page.line(format!("  Its pods needed {} at least.", Dollars(needed.nano_usd)));
     }
@@ -207,6 +215,17 @@ fn violations(page: &mut Page, violations: &[Occurrence], report: &Report) {
 mod tests {
     use super::*;
     use crate::testing;
+
+    #[test]
+    fn a_run_says_what_interruptions_cost_where_a_node_pool_does() {
+        let mut report = testing::report();
+        report.interruptions.count = 3;
+        assert!(!simulation(&report, Canvas::PLAIN).contains("EC2 took back"));
+        report.interruptions.nano_usd = 120_000_000;
+        let text = simulation(&report, Canvas::PLAIN);
+        let line = "  EC2 took back 3 instances, which cost $0.12 as their NodePools count it.";
+        assert!(text.contains(line), "{text}");
+    }
 
     #[test]
     fn a_run_shows_its_timeline_and_cost() {

@@ -6,7 +6,7 @@ use domain::money::UsdPerHour;
 use schemars::JsonSchema;
 use serde::Serialize;
 use simulation::report::{
-    ExpectationOutcome, Moment, Needed, NodeRow, Occurrence, Report, Usage, View, Waiting,
+    ExpectationOutcome, Interruptions, Moment, Needed, NodeRow, Occurrence, Report, Usage, View, Waiting,
 };
 
 use super::basis::EMBEDDED;
@@ -62,6 +62,9 @@ pub(crate) struct SimulationDocument {
     pricing: PricingDocument,
     /// What the run cost.
     cost: CostDocument,
+    /// What came of spot instances that EC2 took back; absent where it took none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interruptions: Option<InterruptionsDocument>,
     /// What the pods needed at least; absent where the scenario expects nothing of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     needed: Option<NeededDocument>,
@@ -110,6 +113,7 @@ impl SimulationDocument {
             region,
             pricing: _,
             cost,
+            interruptions,
             needed,
             waiting,
             expectations,
@@ -135,12 +139,33 @@ impl SimulationDocument {
             region: region.clone(),
             catalog: options.catalog(),
             pricing: (&PriceNote::from(report)).into(),
+            interruptions: (interruptions.count > 0).then(|| (*interruptions).into()),
             needed: needed.map(NeededDocument::from),
             waiting: (*waiting).into(),
             expectations: expectations.iter().map(ExpectationDocument::from).collect(),
             violations: violations.iter().map(OccurrenceDocument::from).collect(),
             cluster: options.cluster.map(str::to_owned),
         }
+    }
+}
+
+/// What came of spot instances that EC2 took back.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Interruptions")]
+struct InterruptionsDocument {
+    /// How many EC2 announced to take back.
+    count: u32,
+    /// What those cost together while they ran, in US dollars an hour.
+    hourly_usd: f64,
+    /// What their interruptions cost by annotation `outrigger.dev/spot-interruption-cost` of their
+    /// NodePools, in US dollars; 0 without it. `cost` does not count it.
+    cost_usd: f64,
+}
+
+impl From<Interruptions> for InterruptionsDocument {
+    fn from(own: Interruptions) -> Self {
+        Self { count: own.count, hourly_usd: own.hourly.to_f64(), cost_usd: own.usd() }
     }
 }
 

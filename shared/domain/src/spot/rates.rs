@@ -89,18 +89,31 @@ impl Sum {
         (shape + self.interruptions) / (shape / prior + self.of)
     }
 
-    /// As near to `reference` as the credible interval of [`Self::pulled_to`] allows: quantiles of a
-    /// gamma distribution by the cube root that Wilson and Hilferty found to be nearly normal (The
-    /// distribution of chi-square, 1931).
-    fn nearest_to(self, reference: f64, prior: f64, shape: f64) -> f64 {
-        let (events, mean) = (shape + self.interruptions, self.pulled_to(prior, shape));
-        let quantile = |deviations: f64| {
-            let root = 1.0 - 1.0 / (9.0 * events) + deviations / (3.0 * events.sqrt());
-            mean * root.max(0.0).powi(3)
-        };
-        let (low, high) = (quantile(-DEVIATIONS), quantile(DEVIATIONS));
+    /// As near to `reference` as what is known allows: as the credible interval of
+    /// [`Self::pulled_to`] does, or, where that says more, the confidence interval of what was seen
+    /// here alone; that one goes no further than the mean. Few interruptions in next to no time
+    /// are many, however little is known.
+    fn sure_from(self, reference: f64, prior: f64, shape: f64) -> f64 {
+        let (mean, seen) = (self.pulled_to(prior, shape), self.interruptions);
+        let events = shape + seen;
+        let credible = |deviations: f64| quantile(events, deviations) * mean / events;
+        let confident = |events: f64, deviations: f64| quantile(events, deviations) / self.of;
+        let low = credible(-DEVIATIONS).max(confident(seen, -DEVIATIONS).min(mean));
+        let high = credible(DEVIATIONS).min(confident(seen + 1.0, DEVIATIONS).max(mean));
         reference.max(low).min(high)
     }
+}
+
+/// So many standard deviations from the median of a gamma distribution of that shape, whose cube
+/// root is nearly normal (Wilson and Hilferty, The distribution of chi-square, 1931). Of a count,
+/// and one more than it, these are the bounds of its confidence interval (Breslow and Day,
+/// Statistical Methods in Cancer Research II, 1987).
+fn quantile(shape: f64, deviations: f64) -> f64 {
+    if shape <= 0.0 {
+        return 0.0;
+    }
+    let root = 1.0 - 1.0 / (9.0 * shape) + deviations / (3.0 * shape.sqrt());
+    shape * root.max(0.0).powi(3)
 }
 
 /// A rate or a factor: what is expected, and the credible one that makes least of a difference.
@@ -123,7 +136,7 @@ impl SpotRates {
         let region = all.pulled_to(RATE_FIRST, REGION_SHAPE);
         let level = |sum: Sum| Level {
             mean: sum.pulled_to(region, FAMILY_SHAPE),
-            sure: sum.nearest_to(region, region, FAMILY_SHAPE),
+            sure: sum.sure_from(region, region, FAMILY_SHAPE),
         };
         let families = by_family.into_iter().map(|(family, sum)| (family, level(sum))).collect();
         let mut rates = Self {
@@ -212,7 +225,7 @@ impl SpotRates {
             let [least, most] = FACTOR_RANGE;
             Level {
                 mean: sum.pulled_to(1.0, FACTOR_SHAPE).clamp(least, most),
-                sure: sum.nearest_to(1.0, 1.0, FACTOR_SHAPE).clamp(least, most),
+                sure: sum.sure_from(1.0, 1.0, FACTOR_SHAPE).clamp(least, most),
             }
         };
         sums.into_iter().map(|(key, sum)| (key.into(), factor(sum))).collect()
@@ -236,7 +249,7 @@ impl SpotRates {
         let Level { mean: prior, sure } = self.prior(instance_type, zone);
         let seen = Sum { interruptions: own.interruptions, of: own.node_hours };
         let rate = seen.pulled_to(prior, self.shape);
-        let weighed = seen.nearest_to(sure, prior, self.shape);
+        let weighed = seen.sure_from(sure, prior, self.shape);
         let peak = own.last_interruption.map_or(rate, |at| {
             let left = left_after(self.now.duration_since(at), HALF_LIFE);
             let then = Sum { interruptions: seen.interruptions / left, of: seen.of / left };

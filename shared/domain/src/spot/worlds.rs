@@ -10,7 +10,7 @@ use super::*;
 const LEARNED_AFTER: f64 = 72.0;
 const DAYS: u32 = 7;
 /// Hours of a node's price that an interruption costs.
-const COST: f64 = 2.0;
+const COST: f64 = 4.0;
 /// Hours for which a node runs beside the one that takes its place.
 const OVERLAP: f64 = 2.0 / 60.0;
 /// Hours between two looks at the nodes.
@@ -98,6 +98,7 @@ fn week(offerings: &[Offering], by: By, seed: u64) -> Week {
             let (instance_type, zone) = (instance_type.clone(), zone.clone());
             history.record(&SpotEvent { instance_type, zone, at: moment(hours), kind });
         };
+        let mut left_out = Vec::new();
         for (index, node) in nodes.iter_mut().enumerate() {
             let Some(Running { offering, counted, ends }) = node else { continue };
             let price = offerings[*offering].price;
@@ -113,6 +114,7 @@ fn week(offerings: &[Offering], by: By, seed: u64) -> Week {
                 week.late += f64::from(u8::from(*ends >= LEARNED_AFTER));
                 week.hours += OVERLAP * price;
                 week.interruptions += COST * price;
+                left_out.push(*offering);
             }
             if is_taken || is_idle {
                 *node = None;
@@ -131,7 +133,9 @@ fn week(offerings: &[Offering], by: By, seed: u64) -> Week {
             };
             let prices: Vec<f64> = offerings.iter().map(weighted).collect();
             let by_price = |a: &usize, b: &usize| prices[*a].total_cmp(&prices[*b]);
-            let offering = (0..prices.len()).min_by(by_price).unwrap_or(0);
+            // An offering that was just taken back is left out for three minutes.
+            let is_in = |own: &usize| !left_out.contains(own);
+            let offering = (0..prices.len()).filter(is_in).min_by(by_price).unwrap_or(0);
             let lasts = -(1.0 - draw.uniform()).ln() / offerings[offering].rate;
             *node = Some(Running { offering, counted: now, ends: now + lasts });
         }

@@ -84,7 +84,7 @@ impl Simulation {
                 (!range.contains(found)).then(|| format!("{found} s"))
             }
             Expected::Interruptions(range) => {
-                let found = world.interruptions;
+                let found = world.interruptions.count;
                 (!range.contains(found)).then(|| found.to_string())
             }
             Expected::PercentOfBound(range) => {

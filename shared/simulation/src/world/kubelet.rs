@@ -7,6 +7,8 @@ use domain::label::{self, Labels};
 use domain::node::{Node, NodeCondition};
 use domain::node_claim::ConditionStatus;
 use domain::node_pool::NodePool;
+use domain::pod::Pod;
+use domain::spot::{InterruptionCost, SpotPolicy};
 use domain::taint::{Taint, TaintEffect};
 use domain::{SignedDuration, Text};
 
@@ -193,12 +195,39 @@ impl World {
             Some(Reclaim::Announced) => return true,
             Some(Reclaim::New(node)) => node,
         };
-        self.interruptions = self.interruptions.saturating_add(1);
+        self.count_interruption(id, &node);
         self.announcements.push((id.clone(), NoticeKind::SpotInterruption));
         self.agenda.add(reclaimed_at, Due::InstanceIsReclaimed { instance: id.clone() });
         let warning = Happening::InterruptionWarning { node, gone_in: SPOT_NOTICE };
         self.journal.add(self.now, warning);
         true
+    }
+
+    /// Adds up what an interruption costs, as the NodePool says it: for the time of its node, or
+    /// for each pod on it.
+    fn count_interruption(&mut self, id: &Text, node: &Text) {
+        let Some(instance) = self.ec2.instance(id) else { return };
+        let price = instance.price;
+        let labels = &instance.registration.labels;
+        let pool = labels.get(label::NODE_POOL).and_then(|name| self.api.get::<NodePool>(name));
+        let cost = pool.and_then(|pool| SpotPolicy::of(&pool.annotations).cost);
+        let nano_usd = match cost {
+            None => 0,
+            Some(InterruptionCost::NodeTime(time)) => {
+                i128::from(price.nanos()) * i128::from(time.as_secs()) / 3600
+            }
+            Some(InterruptionCost::PerPod(each)) => {
+                let is_lost = |pod: &&Pod| {
+                    pod.node_name.as_ref() == Some(node) && pod.is_active() && !pod.is_daemon()
+                };
+                let pods = self.api.list::<Pod>().filter(is_lost).count();
+                i128::from(each) * i128::try_from(pods).unwrap_or_default()
+            }
+        };
+        let all = &mut self.interruptions;
+        all.count = all.count.saturating_add(1);
+        all.hourly += price;
+        all.nano_usd += nano_usd;
     }
 
     /// EC2 recommends to replace a spot instance.
