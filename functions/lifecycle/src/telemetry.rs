@@ -13,6 +13,11 @@ pub(crate) fn record_node_classes(telemetry: &Telemetry, report: &NodeClassRepor
     for (class, why) in &report.not_ready {
         tracing::warn!(%class, %why, "EC2NodeClass is not ready");
     }
+    for (class, left) in &report.images_held_back {
+        let name = "outrigger_ami_held_back_seconds";
+        let labels = [("nodeclass", &**class)];
+        telemetry.metrics().gauge(name, &labels, Unit::Seconds, left.as_secs_f64());
+    }
     for (class, claims) in &report.held {
         tracing::info!(%class, claims, "deleted EC2NodeClass is still in use");
     }

@@ -23,6 +23,7 @@ mod disruption_entry;
 mod eviction;
 mod expendable;
 mod expiration;
+mod image_age;
 mod label_state;
 mod launch;
 mod limit;
@@ -87,6 +88,7 @@ pub fn check(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Violation> {
     spread::check(&index, &state, &mut report);
     disruption::check(&index, &disruptions, &mut report);
     expendable::check(&index, &mut report);
+    image_age::check(&index, &mut report);
     limit::check(&index, &disruptions.disrupted, &mut report);
     saving::check_lower_bound(&index, &mut report);
     report.into_violations()

@@ -4,6 +4,7 @@ mod affinity;
 mod claims;
 mod disruptions;
 mod expendable;
+mod image_age;
 mod offerings;
 mod placements;
 mod resources;

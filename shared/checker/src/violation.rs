@@ -163,6 +163,8 @@ rules! {
     Limits => "limits",
     /// A node is launched for a pod that its NodePool counts as expendable.
     Expendable => "expendable",
+    /// A node is launched from an EC2NodeClass whose images are all too young.
+    ImageAge => "image-age",
 
     /// A disruption names no node.
     DisruptionEmpty => "disruption-empty",

@@ -4,12 +4,15 @@
 //! Runs without a lease: what it writes follows from what it reads, and writing it twice is the
 //! same as writing it once.
 
-use domain::Text;
+use domain::image_age::held_back_annotation;
+use domain::label::{AMIS_HELD_BACK, Labels};
 use domain::node_claim::ConditionStatus;
 use domain::node_class::Ec2NodeClass;
 use domain::stamp::Stamp;
+use domain::{SignedDuration, Text};
 
 use crate::event::{Event, EventReason, Subject};
+use crate::ports::cloud::NodeClassResolution;
 use crate::ports::cluster::{FinalizerChange, NodeClassUpdate};
 use crate::ports::error::{PortError, found};
 use crate::ports::{ClaimStore, Clock, Cloud, Cluster, ClusterListing, ObjectRef, Ports};
@@ -25,6 +28,9 @@ pub struct NodeClassReport {
     pub ready: Vec<Text>,
     /// Node classes that are not ready, with the first condition that is not True.
     pub not_ready: Vec<(Text, Text)>,
+    /// Of node classes with a minimum age of images: for how long the youngest image is held back
+    /// still, zero where none is.
+    pub images_held_back: Vec<(Text, SignedDuration)>,
     /// Node classes whose finalizer was removed.
     pub released: Vec<Text>,
     /// Node classes that are being deleted and still in use, with the number of claims.
@@ -61,6 +67,20 @@ pub async fn resolve<P: Ports>(ports: &P, run: &Run<'_>) -> Result<NodeClassRepo
     Ok(report)
 }
 
+/// What the class is to say of the images that its minimum age holds back: nothing new for a class
+/// that has no minimum and never had one, nor where its images are not known.
+fn annotation_of_images(
+    class: &Ec2NodeClass,
+    resolution: &NodeClassResolution,
+) -> Option<(Text, Text)> {
+    let is_unknown = resolution.amis.as_ref().is_err_and(|why| why.is_passing);
+    let is_said = class.annotations.contains_key(AMIS_HELD_BACK);
+    if is_unknown || (resolution.held_back.is_empty() && !is_said) {
+        return None;
+    }
+    Some((AMIS_HELD_BACK.into(), held_back_annotation(&resolution.held_back).into()))
+}
+
 struct NodeClassRun<'a, P> {
     ports: &'a P,
     listing: &'a ClusterListing,
@@ -76,9 +96,16 @@ impl<P: Ports> NodeClassRun<'_, P> {
         let Some(resolution) = self.report.problems.record(operation, resolution) else { return };
         let nothing = Observed::default();
         let before = self.listing.node_class_states.get(name).unwrap_or(&nothing);
-        let annotations =
-            resolution.stamp.as_ref().map(Stamp::node_class_annotations).unwrap_or_default();
-        let status = node_class_status(resolution, before, self.ports.clock().now());
+        let now = self.ports.clock().now();
+        let stamp = resolution.stamp.as_ref().map(Stamp::node_class_annotations);
+        let held_back = annotation_of_images(class, &resolution);
+        let annotations: Labels = stamp.unwrap_or_default().into_iter().chain(held_back).collect();
+        if class.image_age.min.is_some() {
+            let last = resolution.held_back.iter().map(|own| own.until).max();
+            let left = last.map(|until| until.duration_since(now)).unwrap_or_default();
+            self.report.images_held_back.push((name.clone(), left));
+        }
+        let status = node_class_status(resolution, before, now);
         let fault = status
             .conditions
             .iter()
@@ -153,9 +180,10 @@ impl<P: Ports> NodeClassRun<'_, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::cloud::NodeClassResolution;
+    use crate::ports::cloud::Unresolved;
     use crate::testing::world::{World, resolution};
     use crate::testing::{at, launched_record, node_class};
+    use domain::image_age::HeldBackImage;
     use pollster::block_on;
 
     fn world() -> World {
@@ -193,6 +221,39 @@ mod tests {
         world.cloud.resolution.replace(Some(found));
         let _report = resolve_once(&world);
         assert_eq!(recorded(), Some(stamp));
+    }
+
+    #[test]
+    fn a_class_says_which_images_are_too_young_until_none_is() {
+        let world = world();
+        let said = || {
+            let listing = world.cluster.listing.borrow();
+            listing.objects.node_classes[0].annotations.get(AMIS_HELD_BACK).cloned()
+        };
+        let _report = resolve_once(&world);
+        assert_eq!(said(), None);
+        let now = world.clock().now();
+        let until = now + SignedDuration::from_hours(2);
+        world.cluster.listing.borrow_mut().objects.node_classes[0].image_age.min =
+            Some(SignedDuration::from_hours(168));
+        let held_back = vec![HeldBackImage { id: "ami-2".into(), until }];
+        let found = NodeClassResolution { held_back, ..resolution() };
+        world.cloud.resolution.replace(Some(found.clone()));
+        let report = resolve_once(&world);
+        assert_eq!(report.images_held_back, [("default".into(), SignedDuration::from_hours(2))]);
+        assert_eq!(said().as_deref(), Some(&*format!("ami-2={until}")));
+        // What cannot be said does not change what was.
+        let amis = Err(Unresolved {
+            reason: "Throttled".into(),
+            message: "slow down".into(),
+            is_passing: true,
+        });
+        world.cloud.resolution.replace(Some(NodeClassResolution { amis, ..resolution() }));
+        let _report = resolve_once(&world);
+        assert!(said().is_some_and(|own| !own.is_empty()));
+        world.cloud.resolution.replace(Some(resolution()));
+        let _report = resolve_once(&world);
+        assert_eq!(said().as_deref(), Some(""));
     }
 
     #[test]

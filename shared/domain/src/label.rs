@@ -93,6 +93,11 @@ pub const EXPIRE_BY: &str = "outrigger.dev/expire-by";
 /// Annotation of a NodePool: the utilization from which on a node is not consolidated, such as
 /// `50%`.
 pub const CONSOLIDATE_BELOW: &str = "outrigger.dev/consolidate-below";
+/// Annotation of an EC2NodeClass: the age that its images have at the least, such as `168h`.
+pub const AMI_MIN_AGE: &str = "outrigger.dev/ami-min-age";
+/// Annotation of an EC2NodeClass, which lifecycle writes: the images that are too young, each with
+/// the moment at which it is old enough, such as `ami-1=2026-11-30T00:00:00Z`, by commas.
+pub const AMIS_HELD_BACK: &str = "outrigger.dev/amis-held-back";
 
 /// Keys every installation knows: a requirement on one can be met by an instance type or offering.
 ///

@@ -10,6 +10,7 @@ pub mod buffer;
 pub mod drift;
 pub mod expiration;
 pub mod fargate;
+pub mod image_age;
 pub mod instance_type;
 pub mod label;
 pub mod money;

@@ -9,6 +9,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::Text;
 use crate::drift::NodeClassHashes;
+use crate::image_age::ImageAge;
 use crate::label::Labels;
 use crate::quantity::Quantity;
 use crate::requirement::Requirement;
@@ -23,6 +24,8 @@ pub struct Ec2NodeClass {
     pub uid: Text,
     /// Annotations (the drift hash among them).
     pub annotations: Labels,
+    /// How old its images are at the least, by annotation.
+    pub image_age: ImageAge,
     /// Being deleted.
     pub is_deleting: bool,
     /// The specification.

@@ -17,7 +17,7 @@ use crate::pdb::PdbRefusal;
 use crate::pod::PodKey;
 use crate::resource::RoundedAmount;
 use crate::taint::Taint;
-use crate::{SignedDuration, Text};
+use crate::{SignedDuration, Text, Timestamp};
 pub use budget::BudgetSum;
 pub use consolidation::Unconsolidatable;
 pub use node::{NodeUnfit, NodeUnfitKind};
@@ -213,6 +213,13 @@ pub enum NodePoolUnfit {
     Deleting,
     /// It is not ready.
     NotReady,
+    /// All images of its EC2NodeClass are younger than `outrigger.dev/ami-min-age`.
+    ImagesTooYoung {
+        /// The EC2NodeClass.
+        node_class: Text,
+        /// When the first of them is old enough.
+        until: Timestamp,
+    },
     /// It has a fixed number of nodes.
     Static,
     /// A taint keeps the pod off.
@@ -348,6 +355,11 @@ impl fmt::Display for NodePoolUnfit {
         match self {
             Self::Deleting => write!(f, "it is being deleted"),
             Self::NotReady => write!(f, "it is not ready"),
+            Self::ImagesTooYoung { node_class, until } => write!(
+                f,
+                "all images of EC2NodeClass {node_class} are too young until {until} \
+                 (outrigger.dev/ami-min-age)"
+            ),
             Self::Static => write!(f, "it keeps a fixed number of nodes (spec.replicas)"),
             Self::Taint(taint) => write!(f, "the pod does not tolerate taint {taint}"),
             Self::UndefinedLabel { key, pod } => {
@@ -429,6 +441,7 @@ impl NodePoolUnfit {
             // Pools become ready, offerings come back, nodes and pods go.
             Self::Deleting
             | Self::NotReady
+            | Self::ImagesTooYoung { .. }
             | Self::NoOffering
             | Self::Expendable { .. }
             | Self::Limit { .. }

@@ -7,6 +7,7 @@ mod crd;
 mod disruption;
 mod expendable;
 mod expiration;
+mod image_age;
 mod kubelet;
 mod kubelet_rule;
 mod metadata;

@@ -21,7 +21,8 @@ pub use fleet_request::{
 };
 pub use instance::{Instance, InstanceState, Registration};
 
-pub(crate) use image::resolved_images;
+pub use image::PublishedImage;
+pub(crate) use image::{changes as images_change, resolved_images, select as select_images};
 
 #[cfg(test)]
 mod tests;

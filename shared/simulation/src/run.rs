@@ -165,6 +165,7 @@ impl Simulation {
         };
         let mut world = World::new(options, supply);
         world.spot_interruptions.clone_from(&scenario.spot_interruptions);
+        world.images.clone_from(&scenario.images);
         let replay = scenario.replay.clone();
         world.playback = replay.map(|replay| Playback::new(replay, scenario.start));
         let world = SharedWorld::new(world);

@@ -120,6 +120,7 @@ fn run_snapshot(
         pod_stop: None,
         settings: SettingsChange::default(),
         spot_interruptions: Vec::new(),
+        images: Vec::new(),
         faults: Faults::default(),
         ec2: Ec2Behaviour::default(),
         every_run: false,

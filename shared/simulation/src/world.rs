@@ -32,7 +32,7 @@ use manifests::{PriorityClass, WorkloadObject};
 
 use crate::agenda::{Agenda, Due};
 use crate::api::{ApiServer, WorkloadId};
-use crate::ec2::{CapacityPool, Ec2, Ec2Behaviour, Faults, Supply};
+use crate::ec2::{CapacityPool, Ec2, Ec2Behaviour, Faults, PublishedImage, Supply};
 use crate::invariant::Violation;
 use crate::journal::Journal;
 use crate::playback::Playback;
@@ -153,6 +153,8 @@ pub struct World {
     pub(crate) queue: crate::scheduler::Queue,
     /// How often EC2 takes spot instances back by itself.
     pub(crate) spot_interruptions: Vec<SpotInterruptions>,
+    /// Images that the scenario knows.
+    pub(crate) images: Vec<PublishedImage>,
     /// What the spot instances came to that EC2 has announced to take back.
     pub(crate) interruptions: crate::report::Interruptions,
     /// Recorded pods that are replayed.
@@ -207,6 +209,7 @@ impl World {
             settled_revision: None,
             queue: crate::scheduler::Queue::default(),
             spot_interruptions: Vec::new(),
+            images: Vec::new(),
             interruptions: crate::report::Interruptions::default(),
             playback: None,
             checked: None,

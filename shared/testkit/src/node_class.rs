@@ -1,5 +1,6 @@
 //! EC2NodeClasses.
 
+use domain::image_age::ImageAge;
 use domain::label::Labels;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
 
@@ -9,6 +10,7 @@ pub fn node_class(name: &str) -> Ec2NodeClass {
         name: name.into(),
         uid: "".into(),
         annotations: Labels::new(),
+        image_age: ImageAge::default(),
         is_deleting: false,
         spec: Ec2NodeClassSpec::default(),
         status: Ec2NodeClassStatus::default(),

@@ -79,14 +79,16 @@ fn node_class(
         is_same
     };
     if own.amis.is_empty() {
-        let is_same =
-            spec.ami_selector_terms == was.ami_selector_terms && spec.ami_family == was.ami_family;
+        let is_same = spec.ami_selector_terms == was.ami_selector_terms
+            && spec.ami_family == was.ami_family
+            && given.image_age.min == live.image_age.min;
         if resolve(
             "amiSelectorTerms",
             is_same,
             "which images that selects and so which nodes drift",
         ) {
             own.amis = known.amis.clone();
+            class.image_age = live.image_age.clone();
         }
     }
     if own.subnets.is_empty() {

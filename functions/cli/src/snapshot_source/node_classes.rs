@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::Text;
+use domain::image_age::ImageAge;
 use domain::label::Labels;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
 use manifests::{Located, Object, Objects};
@@ -69,6 +70,7 @@ pub(super) fn default_node_class(name: Text) -> Ec2NodeClass {
         name,
         uid: "".into(),
         annotations: Labels::new(),
+        image_age: ImageAge::default(),
         is_deleting: false,
         spec: Ec2NodeClassSpec::default(),
         status: Ec2NodeClassStatus::default(),

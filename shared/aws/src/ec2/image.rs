@@ -7,14 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_ec2::types::{ArchitectureValues, Filter, Image};
 use controllers::ports::PortError;
+use domain::image_age::{HeldBackImage, too_young_until};
 use domain::label;
 use domain::node_class::{ResolvedAmi, SelectorTerm};
 use domain::requirement::Requirement;
-use domain::{Text, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::client::Ec2;
 use super::filter::{filter, tag_filters};
-use super::image_alias::{self, AliasError, Variant};
+use super::image_alias::{self, AliasError, AliasParameter, Variant};
 use crate::budget::Bucket;
 use crate::calls::{ec2, ssm};
 
@@ -25,7 +26,9 @@ const IMAGES_A_PAGE: i32 = 1000;
 const IMAGE_ID_PREFIX: &str = "ami-";
 /// The owners of images that a name selects where the term has no owner: anybody may publish an
 /// image under any name.
-const TRUSTED_OWNERS: [&str; 2] = ["self", "amazon"];
+const TRUSTED_OWNERS: [&str; 2] = ["self", IMAGES_OF_AWS];
+/// The owner of the images that aliases stand for.
+const IMAGES_OF_AWS: &str = "amazon";
 
 /// Why images could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,12 +47,14 @@ struct Candidate {
 }
 
 impl Ec2 {
-    /// The images that the terms select, in order of preference.
+    /// The images that the terms select and that are `min_age` old, in order of preference, and
+    /// those that are too young.
     pub(super) async fn select_images(
         &self,
         terms: &[SelectorTerm],
+        min_age: Option<SignedDuration>,
         now: Timestamp,
-    ) -> Result<Vec<ResolvedAmi>, ImageError> {
+    ) -> Result<(Vec<ResolvedAmi>, Vec<HeldBackImage>), ImageError> {
         let mut ids: Vec<(Text, Option<Variant>)> = Vec::new();
         let mut candidates = Vec::new();
         for term in terms {
@@ -75,7 +80,39 @@ impl Ec2 {
                 candidates.extend(image.map(|image| Candidate { image: image.clone(), variant }));
             }
         }
-        Ok(preferred(candidates, now))
+        let Some(min_age) = min_age else { return Ok((preferred(candidates, now), Vec::new())) };
+        let aliases = terms.iter().filter_map(|term| term.alias.as_deref());
+        for alias in aliases.filter(|alias| image_alias::is_latest(alias)) {
+            candidates.extend(self.before_latest(alias, &candidates).await?);
+        }
+        let (old, held_back) = by_age(candidates, min_age, now);
+        Ok((preferred(old, now), held_back))
+    }
+
+    /// The versions of an alias before the latest, which is among the candidates: those that are no
+    /// younger, so that a version that AWS does not recommend yet, or no longer, is none.
+    async fn before_latest(
+        &self,
+        alias: &str,
+        candidates: &[Candidate],
+    ) -> Result<Vec<Candidate>, ImageError> {
+        let parameters = image_alias::parameters(alias, self.cluster.version)?;
+        let latest = parameters.iter().filter_map(|own| {
+            let is_its = |candidate: &&Candidate| {
+                let name = candidate.image.name().unwrap_or_default();
+                candidate.variant == Some(own.variant) && name.starts_with(&own.name_prefix)
+            };
+            Some((own, candidates.iter().find(is_its)?.image.creation_date()?))
+        });
+        let latest: Vec<(&AliasParameter, &str)> = latest.collect();
+        if latest.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: BTreeSet<String> =
+            latest.iter().map(|(own, _)| format!("{}*", own.name_prefix)).collect();
+        let filters = vec![filter("name", names), filter("state", ["available"])];
+        let found = self.images(filters, vec![IMAGES_OF_AWS.to_owned()]).await?;
+        Ok(versions_before(&latest, &found))
     }
 
     async fn ids_of_alias(&self, alias: &str) -> Result<Vec<(Text, Option<Variant>)>, ImageError> {
@@ -130,6 +167,44 @@ impl Ec2 {
         let pages = self.calls.pages(Bucket::Describe, ec2("DescribeImages"), pages).await?;
         Ok(pages.into_iter().flat_map(|page| page.images.unwrap_or_default()).collect())
     }
+}
+
+/// Of each parameter, the images that were created before the one it holds now.
+fn versions_before(latest: &[(&AliasParameter, &str)], found: &[Image]) -> Vec<Candidate> {
+    let mut before = Vec::new();
+    for (own, newest) in latest {
+        let is_before = |image: &&Image| {
+            let name = image.name().unwrap_or_default();
+            let created = image.creation_date().unwrap_or_default();
+            // Times of one format in one zone compare as texts do.
+            name.starts_with(&own.name_prefix) && created < *newest
+        };
+        let images = found.iter().filter(is_before).cloned();
+        before.extend(images.map(|image| Candidate { image, variant: Some(own.variant) }));
+    }
+    before
+}
+
+/// Images that are old enough, and those that are not, by id. One without a creation date, which
+/// EC2 does not have, counts as old.
+fn by_age(
+    candidates: Vec<Candidate>,
+    min_age: SignedDuration,
+    now: Timestamp,
+) -> (Vec<Candidate>, Vec<HeldBackImage>) {
+    let mut held_back = Vec::new();
+    let mut old = Vec::new();
+    for candidate in candidates {
+        let created = candidate.image.creation_date().and_then(|own| own.parse().ok());
+        let until = created.and_then(|created| too_young_until(created, min_age, now));
+        match until.zip(candidate.image.image_id()) {
+            Some((until, id)) => held_back.push(HeldBackImage { id: id.into(), until }),
+            None => old.push(candidate),
+        }
+    }
+    held_back.sort();
+    held_back.dedup();
+    (old, held_back)
 }
 
 fn term_filters(term: &SelectorTerm) -> Vec<Filter> {
@@ -197,6 +272,9 @@ fn is_deprecated(image: &Image, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::KubernetesVersion;
+
+    const V1_33: KubernetesVersion = KubernetesVersion { major: 1, minor: 33 };
 
     fn now() -> Timestamp {
         "2026-11-21T12:00:00Z".parse().unwrap()
@@ -238,6 +316,40 @@ mod tests {
         assert_eq!(ids(both), ["ami-1"]);
         let alone = preferred(vec![candidate(newer)], now());
         assert!(alone[0].is_deprecated);
+    }
+
+    #[test]
+    fn the_newest_image_that_is_old_enough_is_kept_and_younger_ones_are_held_back() {
+        let days = ["2026-11-01", "2026-11-12", "2026-11-19"];
+        let all = days.map(|day| candidate(image(&format!("ami-{day}"), day)));
+        let (old, held_back) = by_age(all.to_vec(), SignedDuration::from_hours(168), now());
+        assert_eq!(ids(old), ["ami-2026-11-12"]);
+        let until = "2026-11-26T00:00:00Z".parse().unwrap();
+        assert_eq!(held_back, [HeldBackImage { id: "ami-2026-11-19".into(), until }]);
+    }
+
+    #[test]
+    fn versions_of_an_alias_are_those_of_its_name_that_came_before_the_latest() {
+        let named = |name: &str, created: &str| {
+            let mut own = image(name, created);
+            own.name = Some(name.to_owned());
+            own
+        };
+        let parameters = image_alias::parameters("al2023@latest", V1_33).unwrap();
+        let found = [
+            named("amazon-eks-node-al2023-x86_64-standard-1.33-v1", "2026-11-01"),
+            named("amazon-eks-node-al2023-x86_64-standard-1.33-v2", "2026-11-10"),
+            named("amazon-eks-node-al2023-x86_64-standard-1.33-v3", "2026-11-20"),
+            named("amazon-eks-node-al2023-x86_64-nvidia-1.33-v1", "2026-11-01"),
+            named("amazon-eks-node-al2023-x86_64-standard-1.32-v1", "2026-11-01"),
+        ];
+        let latest = [(&parameters[0], "2026-11-10T00:00:00.000Z")];
+        let names: Vec<String> = versions_before(&latest, &found)
+            .iter()
+            .map(|own| own.image.name().unwrap_or_default().to_owned())
+            .collect();
+        // The third was withdrawn, or is not recommended yet.
+        assert_eq!(names, ["amazon-eks-node-al2023-x86_64-standard-1.33-v1"]);
     }
 
     #[test]

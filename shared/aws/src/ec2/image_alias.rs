@@ -48,7 +48,15 @@ impl Variant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AliasParameter {
     pub(super) path: String,
+    /// What names of all images begin with that the parameter has held or will: all but the
+    /// version.
+    pub(super) name_prefix: String,
     pub(super) variant: Variant,
+}
+
+/// Whether an alias names the newest version, whichever that is.
+pub(super) fn is_latest(alias: &str) -> bool {
+    alias.split_once('@').is_some_and(|(_, version)| version == LATEST)
 }
 
 /// Why an alias names no image.
@@ -87,7 +95,8 @@ pub(super) fn parameters(
         let path = format!(
             "/aws/service/ami-windows-latest/Windows_Server-{year}-English-Core-EKS_Optimized-{kubernetes}/image_id"
         );
-        Ok(vec![AliasParameter { path, variant: Variant::Standard }])
+        let name_prefix = format!("Windows_Server-{year}-English-Core-EKS_Optimized-{kubernetes}-");
+        Ok(vec![AliasParameter { path, name_prefix, variant: Variant::Standard }])
     };
     match AmiFamily::parse_alias(family).ok_or_else(unknown)? {
         AmiFamily::Al2 if kubernetes >= AL2_ENDS => Err(AliasError::Al2Ended(kubernetes)),
@@ -114,7 +123,8 @@ fn al2(kubernetes: KubernetesVersion, version: &str) -> Vec<AliasParameter> {
         let path = format!(
             "/aws/service/eks/optimized-ami/{kubernetes}/amazon-linux-2{suffix}/{image}/image_id"
         );
-        AliasParameter { path, variant }
+        let name_prefix = format!("amazon-eks{suffix}-node-{kubernetes}-v");
+        AliasParameter { path, name_prefix, variant }
     };
     vec![
         parameter("", Variant::Standard),
@@ -135,7 +145,8 @@ fn al2023(kubernetes: KubernetesVersion, version: &str) -> Vec<AliasParameter> {
         let path = format!(
             "/aws/service/eks/optimized-ami/{kubernetes}/amazon-linux-2023/{architecture}/{kind}/{image}/image_id"
         );
-        AliasParameter { path, variant }
+        let name_prefix = format!("amazon-eks-node-al2023-{architecture}-{kind}-{kubernetes}-v");
+        AliasParameter { path, name_prefix, variant }
     };
     vec![
         parameter("x86_64", "standard", Variant::Standard),
@@ -152,7 +163,8 @@ fn bottlerocket(kubernetes: KubernetesVersion, version: &str) -> Vec<AliasParame
         let path = format!(
             "/aws/service/bottlerocket/aws-k8s-{kubernetes}{kind}/{architecture}/{version}/image_id"
         );
-        AliasParameter { path, variant }
+        let name_prefix = format!("bottlerocket-aws-k8s-{kubernetes}{kind}-{architecture}-v");
+        AliasParameter { path, name_prefix, variant }
     };
     vec![
         parameter("", "x86_64", Variant::Standard),

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use catalog::describe::region_of;
 use controllers::ports::cloud::{NodeClassResolution, Resolution};
 use controllers::ports::{ErrorKind, PortError};
+use domain::image_age::HeldBackImage;
+use domain::label::AMI_MIN_AGE;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus, ResolvedAmi, ResolvedSubnet};
 use domain::stamp::NODE_CLASS_RULES;
 use domain::{Text, Timestamp};
@@ -19,7 +21,7 @@ impl Ec2 {
         let (
             subnets,
             security_groups,
-            amis,
+            (amis, held_back),
             instance_profile,
             capacity_reservations,
             placement_group,
@@ -47,6 +49,7 @@ impl Ec2 {
             zones_without_offerings,
             security_groups,
             amis,
+            held_back,
             instance_profile,
             capacity_reservations: capacity_reservations.map_err(|error| call_failed(&error)),
             placement_group,
@@ -102,13 +105,27 @@ impl Ec2 {
         &self,
         class: &Ec2NodeClass,
         now: Timestamp,
-    ) -> Resolution<Vec<ResolvedAmi>> {
-        let found = self.select_images(&class.spec.ami_selector_terms, now).await;
-        let found = found.map_err(|error| match error {
-            ImageError::Call(error) => call_failed(&error),
-            ImageError::Alias(error) => unresolved("AMINotFound", &error.to_string(), false),
-        })?;
-        some(found, "AMINotFound", "no image matches amiSelectorTerms")
+    ) -> (Resolution<Vec<ResolvedAmi>>, Vec<HeldBackImage>) {
+        let terms = &class.spec.ami_selector_terms;
+        let (found, held_back) = match self.select_images(terms, class.image_age.min, now).await {
+            Ok(found) => found,
+            Err(ImageError::Call(error)) => return (Err(call_failed(&error)), Vec::new()),
+            Err(ImageError::Alias(error)) => {
+                return (Err(unresolved("AMINotFound", &error.to_string(), false)), Vec::new());
+            }
+        };
+        let too_young = held_back.iter().min_by_key(|own| own.until).filter(|_| found.is_empty());
+        let resolution = match too_young {
+            Some(first) => {
+                let message = format!(
+                    "all images are younger than {AMI_MIN_AGE}; the first, {}, is old enough at {}",
+                    first.id, first.until
+                );
+                Err(unresolved("TooYoung", &message, false))
+            }
+            None => some(found, "AMINotFound", "no image matches amiSelectorTerms"),
+        };
+        (resolution, held_back)
     }
 
     async fn resolved_profile(&self, class: &Ec2NodeClass) -> Resolution<Text> {

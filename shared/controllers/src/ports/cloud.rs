@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use domain::image_age::HeldBackImage;
 use domain::instance_type::{CapacityType, InstanceTypes};
 use domain::label::Labels;
 use domain::money::UsdPerHour;
@@ -118,6 +119,8 @@ pub struct NodeClassResolution {
     pub security_groups: Resolution<Vec<ResolvedSecurityGroup>>,
     /// Images, in order of preference; at least one.
     pub amis: Resolution<Vec<ResolvedAmi>>,
+    /// Images that are selected and younger than the class's minimum, by id.
+    pub held_back: Vec<HeldBackImage>,
     /// The instance profile.
     pub instance_profile: Resolution<Text>,
     /// Capacity reservations, by id; may be empty.

@@ -42,6 +42,7 @@ pub fn node_class_status(
         capacity_reservations,
         placement_group,
         validation,
+        held_back: _,
         stamp: _,
     } = resolution;
     let subnets = match take(subnets, &mut status.subnets) {

@@ -417,6 +417,7 @@ pub(crate) fn resolution() -> NodeClassResolution {
             is_deprecated: false,
             requirements: Vec::new(),
         }]),
+        held_back: Vec::new(),
         instance_profile: Ok("profile".into()),
         capacity_reservations: Ok(Vec::new()),
         placement_group: Ok(()),

@@ -174,6 +174,10 @@ fn is_class_changed(claim: &NodeClaim, class: &Ec2NodeClass) -> bool {
 /// Whether a new node of the type would run another image: the first that is for the type.
 fn is_image_outdated(claim: &NodeClaim, node: &NodeView, class: &Ec2NodeClass) -> bool {
     let Some(image) = &claim.status.image_id else { return false };
+    // Newer than what the class launches, and only too young for it.
+    if class.image_age.holds_back(image) {
+        return false;
+    }
     let meets = |requirement: &Requirement| {
         let of_type = node.instance_type.and_then(|own| own.labels.get(&requirement.key));
         match of_type {

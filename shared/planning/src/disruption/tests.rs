@@ -11,6 +11,7 @@ mod empty;
 mod expendable;
 mod expiration;
 mod forced;
+mod image_age;
 mod look_ahead;
 mod resident;
 mod static_capacity;

@@ -143,6 +143,7 @@ fn is_closed_to_all_types(unfit: &NodePoolUnfit) -> bool {
         unfit,
         NodePoolUnfit::Deleting
             | NodePoolUnfit::NotReady
+            | NodePoolUnfit::ImagesTooYoung { .. }
             | NodePoolUnfit::Static
             | NodePoolUnfit::Taint(_)
     )

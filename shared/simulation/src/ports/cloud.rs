@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use controllers::ports::cloud::{
     InstanceEnd, InstanceStatus, LaunchCall, LaunchOutcome, NodeClassResolution, TagRequest,
-    Termination,
+    Termination, Unresolved,
 };
 use controllers::ports::{Cloud, ErrorKind, Instance, PortError};
 use controllers::record::launch::{LaunchChoices, LaunchRequest};
@@ -122,6 +122,16 @@ fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
     };
     let group = |id: &Text| ResolvedSecurityGroup { id: id.clone(), name: None };
     let groups: Vec<_> = own.security_groups.iter().map(group).collect();
+    let selected = ec2::select_images(&world.images, world.seed, class, world.now());
+    let too_young = selected.held_back.first().filter(|_| selected.images.is_empty());
+    let amis = match too_young {
+        Some(first) => Err(Unresolved {
+            reason: "TooYoung".into(),
+            message: format!("{} is old enough at {}", first.id, first.until).into(),
+            is_passing: false,
+        }),
+        None => Ok(selected.images),
+    };
     NodeClassResolution {
         zones_without_offerings: Vec::new(),
         subnets: Ok(or(&own.subnets)),
@@ -129,7 +139,8 @@ fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
             [] => vec![group(&"sg-0123456789abcdef0".into())],
             found => found.to_vec(),
         }),
-        amis: Ok(ec2::resolved_images(world.seed, class)),
+        amis,
+        held_back: selected.held_back,
         instance_profile: Ok(own.instance_profile.clone().unwrap_or_else(|| "nodes".into())),
         capacity_reservations: Ok(own
             .capacity_reservations

@@ -15,6 +15,8 @@ use controllers::ports::{
 use controllers::record::controls::INSTALLATION;
 use controllers::status::CapacityBufferStatus;
 use domain::buffer::CapacityBuffer;
+use domain::image_age::held_back_entries;
+use domain::label::AMIS_HELD_BACK;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -301,6 +303,9 @@ impl Cluster for SharedWorld {
         }
         let annotate = |own: &mut Ec2NodeClass| {
             own.annotations.extend(update.annotations.clone());
+            if let Some(held_back) = update.annotations.get(AMIS_HELD_BACK) {
+                own.image_age.held_back = held_back_entries(held_back).flatten().collect();
+            }
             // Drift is found by it.
             if let Some(status) = &update.status {
                 own.status.amis.clone_from(&status.amis);

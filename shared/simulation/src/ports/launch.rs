@@ -45,6 +45,10 @@ pub(super) fn launch(
     let Some(capacity_type) = request.offerings.first().map(|own| own.capacity_type) else {
         return LaunchOutcome::OutOfCapacity { exhausted: Vec::new() };
     };
+    if class.status.amis.is_empty() && !class.image_age.held_back.is_empty() {
+        let message = format!("EC2NodeClass {} has no image that is old enough", class.name);
+        return LaunchOutcome::NodeClassNotReady { message: message.into() };
+    }
     let images = resolved_images(world.seed, class);
     let image = images.first().map(|own| own.id.clone()).unwrap_or_default();
     match world.launch(&fleet_request(request, image, capacity_type)) {

@@ -21,9 +21,11 @@ use domain::{SignedDuration, Text, Timestamp};
 use super::process::{Process, Step};
 use super::quiet::{ComesBack, Extent, Marks, QuietRuns};
 use super::record;
+use crate::ec2::images_change;
 use crate::ports::{SharedWorld, Worlds};
 use crate::report::Happening;
 use crate::scenario::ProvisioningMode;
+use crate::world::World;
 
 /// The schedule of the functions: once a minute.
 const TICK: SignedDuration = SignedDuration::from_mins(1);
@@ -61,7 +63,7 @@ pub(super) struct Clockwork {
     due: Vec<Due>,
     invocations: u64,
     /// Node classes as they were once all were resolved.
-    resolved: Rc<RefCell<Vec<Ec2NodeClass>>>,
+    resolved: Rc<RefCell<ResolvedClasses>>,
     /// Messages between functions so far.
     sent: u64,
     quiet: QuietRuns,
@@ -99,19 +101,36 @@ struct Running {
     first: Option<Extent>,
 }
 
+/// Node classes as they were once all were resolved.
+#[derive(Debug, Default)]
+struct ResolvedClasses {
+    classes: Vec<Ec2NodeClass>,
+    at: Timestamp,
+}
+
+impl ResolvedClasses {
+    /// Whether resolving the classes of a world again would find the same.
+    fn is_of(&self, world: &World) -> bool {
+        let classes = || world.api().list::<Ec2NodeClass>();
+        classes().eq(self.classes.iter())
+            && !images_change(&world.images, classes(), (self.at, world.now()))
+    }
+}
+
 /// Resolves node classes as lifecycle's function does once a minute: here, where one has changed.
 async fn resolve_node_classes(
     world: &SharedWorld,
     run: &Run<'_>,
-    resolved: &RefCell<Vec<Ec2NodeClass>>,
+    resolved: &RefCell<ResolvedClasses>,
 ) {
     let classes = || world.read().api().list::<Ec2NodeClass>().cloned().collect::<Vec<_>>();
-    if classes() == *resolved.borrow() {
+    if resolved.borrow().is_of(&world.read()) {
         return;
     }
+    let at = world.read().now();
     let result = Box::pin(resolve(world, run)).await;
     if record::node_classes(world, &result) {
-        resolved.replace(classes());
+        resolved.replace(ResolvedClasses { classes: classes(), at });
     }
 }
 
@@ -344,7 +363,7 @@ impl Clockwork {
         let is_it = |own: &Running| matches!(own.what, Invocation::Function(running) if running == function);
         // Provisioning that watches holds its lease during its runs only.
         let may_be_held = !self.watches(function) && others.iter().any(is_it);
-        let are_resolved = || world.api().list::<Ec2NodeClass>().eq(self.resolved.borrow().iter());
+        let are_resolved = || self.resolved.borrow().is_of(&world);
         if may_be_held || !are_resolved() {
             return None;
         }

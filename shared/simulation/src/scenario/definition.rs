@@ -11,7 +11,7 @@ use manifests::{ManifestError, Object, Warning};
 use super::expectation::Expectation;
 use super::filter::{InstanceFilter, SpotInterruptions};
 use crate::api::WorkloadId;
-use crate::ec2::{Ec2Behaviour, Faults};
+use crate::ec2::{Ec2Behaviour, Faults, PublishedImage};
 use crate::replay::Replay;
 use crate::scheduler::Scoring;
 use crate::world::DeleteTarget;
@@ -48,6 +48,9 @@ pub struct Scenario {
     /// How often EC2 takes spot instances back by itself: the first that matches counts. The
     /// functions do not know it.
     pub spot_interruptions: Vec<SpotInterruptions>,
+    /// Images that are published, before the start or during it. Classes of other aliases select
+    /// one that never changes.
+    pub images: Vec<PublishedImage>,
     /// How EC2 behaves where it is free to. Files do not say: it is for tests.
     pub ec2: Ec2Behaviour,
     /// Whether functions run although nothing is there for them to do. Files do not say: it is for

@@ -21,7 +21,7 @@ use super::expectation::{self, Expectation};
 use super::filter::{FILTER_FIELDS, InstanceFilter, SpotInterruptions};
 use super::not_simulated::not_simulated;
 use crate::api::{Kind, WorkloadId};
-use crate::ec2::{Ec2Behaviour, Faults};
+use crate::ec2::{Ec2Behaviour, Faults, PublishedImage};
 use crate::scheduler::Scoring;
 use crate::world::DeleteTarget;
 
@@ -34,7 +34,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 const DEFAULT_JOB_DURATION: SignedDuration = SignedDuration::from_mins(5);
 const DEFAULT_NAMESPACE: &str = "default";
 
-const SPEC_FIELDS: [&str; 17] = [
+const SPEC_FIELDS: [&str; 18] = [
     "about",
     "start",
     "duration",
@@ -49,6 +49,7 @@ const SPEC_FIELDS: [&str; 17] = [
     "settings",
     "faults",
     "spotInterruptions",
+    "images",
     "timeline",
     "expect",
     "variants",
@@ -170,10 +171,11 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
     if length < last {
         spec.get("duration").note_rule("the timeline goes on for longer");
     }
+    let start = start(spec.get("start"))?;
     Some(Scenario {
         name,
         about: spec.get("about").text().unwrap_or_default(),
-        start: start(spec.get("start"))?,
+        start,
         duration: length,
         seed: u64::from_ne_bytes(seed.to_ne_bytes()),
         catalog: catalog_choice(spec, folder)?,
@@ -198,6 +200,7 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
         settings: settings(spec.get("settings")),
         faults: faults(spec.get("faults")),
         spot_interruptions: spot_interruptions(spec.get("spotInterruptions")),
+        images: published_images(spec.get("images"), start),
         ec2: Ec2Behaviour::default(),
         every_run: false,
         timeline,
@@ -297,6 +300,30 @@ fn spot_interruptions(list: Field<'_>) -> Vec<SpotInterruptions> {
         }
     }
     all
+}
+
+/// Images: published `age` before the start, or `at` some time after it.
+fn published_images(list: Field<'_>, start: Timestamp) -> Vec<PublishedImage> {
+    let mut images = Vec::new();
+    for item in list.items() {
+        item.only(&["id", "alias", "age", "at", "joins"]);
+        let (age, at) = (item.get("age"), item.get("at"));
+        if age.exists() == at.exists() {
+            item.note_rule("exactly one of age and at is needed");
+        }
+        let since_start = age
+            .parsed(duration)
+            .map(|age| -age)
+            .or_else(|| at.parsed(duration))
+            .unwrap_or_default();
+        let (id, alias) = (item.get("id").required().text(), item.get("alias").required().text());
+        if let (Some(id), Some(alias)) = (id, alias) {
+            let created = start.checked_add(since_start).unwrap_or(start);
+            let joins = item.get("joins").bool().unwrap_or(true);
+            images.push(PublishedImage { id, alias, created, joins });
+        }
+    }
+    images
 }
 
 fn faults(field: Field<'_>) -> Faults {

@@ -42,6 +42,7 @@ impl Scenario {
             pod_stop: None,
             settings: SettingsChange::default(),
             spot_interruptions: Vec::new(),
+            images: Vec::new(),
             faults: Faults::default(),
             ec2: Ec2Behaviour::default(),
             every_run: false,

@@ -12,7 +12,7 @@ use manifests::{Object, PriorityRef};
 use super::World;
 use super::deletion::Deletion;
 use crate::api::{Kind, WorkloadId};
-use crate::ec2::resolved_images;
+use crate::ec2::select_images;
 
 /// Classes that every cluster has.
 ///
@@ -107,7 +107,9 @@ impl World {
                 class.annotations.extend(stamp.node_class_annotations());
             }
             if class.status.amis.is_empty() {
-                class.status.amis = resolved_images(self.seed, &class);
+                let selected = select_images(&self.images, self.seed, &class, self.now);
+                class.status.amis = selected.images;
+                class.image_age.held_back = selected.held_back;
             }
         }
         self.apply(class);

@@ -84,6 +84,9 @@ impl World {
         let Some(instance) = self.ec2.instance(id).filter(|own| own.is_billed()).cloned() else {
             return;
         };
+        if self.images.iter().any(|own| !own.joins && own.id == instance.image) {
+            return;
+        }
         self.ec2.set_state(id, InstanceState::Running);
         let node = self.node_for(&instance);
         let name = node.name.clone();

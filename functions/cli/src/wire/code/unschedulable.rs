@@ -84,6 +84,8 @@ pub(crate) enum NodePoolCode {
     InsufficientResources,
     /// The NodePool buys no node for pods of so low a priority (`outrigger.dev/expendable-below`).
     Expendable,
+    /// All images of the EC2NodeClass are younger than its `outrigger.dev/ami-min-age`.
+    ImagesTooYoung,
     /// What is left under the NodePool's limits is too small.
     LimitExceeded,
     /// What is left under the NodePool's limit in dollars is less than any node for the pod costs.
@@ -153,6 +155,7 @@ impl From<&NodePoolUnfit> for NodePoolCode {
             NodePoolUnfit::NoInstanceType { .. } => Self::NoInstanceType,
             NodePoolUnfit::NoOffering => Self::NoOffering,
             NodePoolUnfit::Expendable { .. } => Self::Expendable,
+            NodePoolUnfit::ImagesTooYoung { .. } => Self::ImagesTooYoung,
             NodePoolUnfit::TooSmall { .. } => Self::InsufficientResources,
             NodePoolUnfit::Limit { .. } => Self::LimitExceeded,
             NodePoolUnfit::UsdLimit { .. } => Self::UsdLimitExceeded,

@@ -1,10 +1,12 @@
+use domain::SignedDuration;
+use domain::image_age::ImageAge;
 use domain::node_class::{
     AmiFamily, Ec2NodeClass, EvictionThreshold, MetadataOptions, PlacementGroupSelector,
 };
 use domain::quantity::Quantity;
 use domain::resource::{CPU, MEMORY};
 
-use super::{errors, indented, only_object};
+use super::{errors, indented, only_object, read};
 use crate::object::Object;
 
 /// What every EC2NodeClass needs; parts are replaced by `with`.
@@ -352,4 +354,37 @@ fn network_settings_keep_their_rules() {
     ] {
         refuses(&fields, &[expected]);
     }
+}
+
+/// A class with these annotations and a status of two images, and the warnings about it.
+fn annotated(annotations: &str) -> (Ec2NodeClass, Vec<String>) {
+    let text = manifest(SPEC)
+        .replace("{name: default}", &format!("{{name: default, annotations: {{{annotations}}}}}"));
+    let mut objects = read(&format!("{text}status: {{amis: [{{id: ami-1}}, {{id: ami-2}}]}}\n"));
+    assert!(objects.errors.is_empty(), "{:?}", objects.errors);
+    let warnings = objects.warnings.iter().map(ToString::to_string).collect();
+    match objects.objects.remove(0).value {
+        Object::Ec2NodeClass(class) => (*class, warnings),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn images_that_a_minimum_age_holds_back_are_not_those_of_the_status() {
+    let held_back = "outrigger.dev/amis-held-back: 'ami-1=2026-11-30T00:00:00Z'";
+    let (class, warnings) = annotated(&format!("outrigger.dev/ami-min-age: 168h, {held_back}"));
+    assert_eq!(class.image_age.min, Some(SignedDuration::from_hours(168)));
+    let ids: Vec<&str> = class.status.amis.iter().map(|own| &*own.id).collect();
+    assert_eq!((ids, warnings.len()), (vec!["ami-2"], 0));
+    let (class, _) = annotated(held_back);
+    assert_eq!((class.status.amis.len(), class.image_age), (2, ImageAge::default()));
+}
+
+#[test]
+fn a_minimum_age_that_is_no_duration_holds_nothing_back_and_is_a_warning() {
+    let (class, warnings) = annotated("outrigger.dev/ami-min-age: a week");
+    assert_eq!((class.image_age, warnings.len()), (ImageAge::default(), 1));
+    assert!(warnings[0].contains("outrigger.dev/ami-min-age"), "{warnings:?}");
+    let wrong = "outrigger.dev/ami-min-age: 1h, outrigger.dev/amis-held-back: ami-1";
+    assert_eq!(annotated(wrong).1.len(), 1);
 }

@@ -100,7 +100,7 @@ impl<'a> Builder<'a, '_> {
         Pool {
             index,
             node_pool,
-            unfit: unfit(node_pool).or_else(|| {
+            unfit: unfit(self.snapshot, node_pool).or_else(|| {
                 has_no_node.then(|| NodePoolUnfit::UnmetRequirements(Box::new(unmet())))
             }),
             has_no_node,
@@ -292,14 +292,23 @@ fn index_of(purchases: &mut IndexVec<PurchaseIx, Purchase>, offering: &Offering)
 }
 
 /// Why the pool launches nothing for pending pods, whatever its requirements are.
-fn unfit(node_pool: &NodePool) -> Option<NodePoolUnfit> {
+fn unfit(snapshot: &ClusterSnapshot, node_pool: &NodePool) -> Option<NodePoolUnfit> {
     if node_pool.is_deleting {
         return Some(NodePoolUnfit::Deleting);
     }
     if node_pool.replicas.is_some() {
         return Some(NodePoolUnfit::Static);
     }
-    (node_pool.ready == Some(false)).then_some(NodePoolUnfit::NotReady)
+    let not_ready = || (node_pool.ready == Some(false)).then_some(NodePoolUnfit::NotReady);
+    images_too_young(snapshot, node_pool).or_else(not_ready)
+}
+
+/// Why the pool's class has no image to launch from, where its minimum age holds all of them back.
+fn images_too_young(snapshot: &ClusterSnapshot, node_pool: &NodePool) -> Option<NodePoolUnfit> {
+    let name = &node_pool.template.node_class_ref.name;
+    let class = snapshot.objects.node_classes.iter().find(|class| class.name == *name)?;
+    let until = class.image_age.next().filter(|_| class.status.amis.is_empty())?;
+    Some(NodePoolUnfit::ImagesTooYoung { node_class: name.clone(), until })
 }
 
 /// Whether no node could meet the pool's own requirements: none is sold, they contradict each

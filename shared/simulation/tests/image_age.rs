@@ -1,0 +1,87 @@
+//! `outrigger.dev/ami-min-age`: a new image is taken once it is old enough.
+
+#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
+
+use domain::SignedDuration;
+use domain::settings::Settings;
+use simulation::report::{Happening, Report};
+use simulation::scenario::Scenario;
+
+/// Three nodes, and a new image at one hour; the annotation of their class is as given.
+fn run(annotations: &str, images: &str) -> Report {
+    let text = format!(
+        "apiVersion: outrigger.dev/v1alpha1
+kind: Scenario
+metadata: {{name: images}}
+spec:
+  duration: 4h
+  images: {images}
+  timeline:
+  - apply:
+    - apiVersion: karpenter.k8s.aws/v1
+      kind: EC2NodeClass
+      metadata: {{name: default, annotations: {{{annotations}}}}}
+      spec:
+        role: n
+        amiSelectorTerms: [{{alias: al2023@latest}}]
+        subnetSelectorTerms: [{{tags: {{a: b}}}}]
+        securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
+    - apiVersion: karpenter.sh/v1
+      kind: NodePool
+      metadata: {{name: default}}
+      spec:
+        template:
+          spec:
+            nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
+            requirements:
+            - {{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}
+            - {{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}}
+    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {{name: web}}
+      spec:
+        replicas: 3
+        selector: {{matchLabels: {{app: web}}}}
+        template:
+          metadata: {{labels: {{app: web}}}}
+          spec: {{containers: [{{name: c, image: x, resources: {{requests: {{cpu: 1, memory: 1Gi}}}}}}]}}
+"
+    );
+    let scenario = Scenario::read("images.yaml", &text).unwrap();
+    simulation::run(scenario, &Settings::default()).unwrap()
+}
+
+/// When nodes were replaced because they drifted, from the start.
+fn drifted(report: &Report) -> Vec<SignedDuration> {
+    let is_drift = |what: &Happening| matches!(what, Happening::Disrupting { reason, .. } if reason.to_string() == "Drifted");
+    let start = report.started;
+    let entries = report.timeline.iter().filter(|entry| is_drift(&entry.what));
+    entries.map(|entry| entry.at.duration_since(start)).collect()
+}
+
+const NEW_AT_ONE_HOUR: &str =
+    "[{id: ami-old, alias: al2023, age: 480h}, {id: ami-new, alias: al2023, at: 1h}]";
+
+#[test]
+fn nodes_are_replaced_once_the_image_is_old_enough() {
+    let hours = SignedDuration::from_hours;
+    let at_once = drifted(&run("", NEW_AT_ONE_HOUR));
+    assert_eq!(at_once.len(), 3);
+    assert!(at_once[0] < hours(1) + SignedDuration::from_mins(5), "{at_once:?}");
+    let later = drifted(&run("outrigger.dev/ami-min-age: 2h", NEW_AT_ONE_HOUR));
+    assert_eq!(later.len(), 3);
+    assert!(later[0] >= hours(3), "{later:?}");
+    assert!(later[0] < hours(3) + SignedDuration::from_mins(5), "{later:?}");
+    assert!(drifted(&run("outrigger.dev/ami-min-age: 168h", NEW_AT_ONE_HOUR)).is_empty());
+}
+
+#[test]
+fn pods_wait_where_every_image_is_too_young() {
+    let only = "[{id: ami-new, alias: al2023, age: 1h}]";
+    let report = run("outrigger.dev/ami-min-age: 2h", only);
+    let joined =
+        report.timeline.iter().find(|entry| matches!(entry.what, Happening::NodeJoined { .. }));
+    let at = joined.unwrap().at.duration_since(report.started);
+    assert!(at >= SignedDuration::from_hours(1) && at < SignedDuration::from_mins(75), "{at}");
+    assert!(report.violations.is_empty(), "{:?}", report.violations);
+}
