@@ -19,6 +19,13 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &DisruptionReport) {
     if let Some(figures) = &report.figures {
         record_figures(telemetry, figures);
     }
+    for (pool, saved) in &report.off_hours_saved {
+        let labels = [("nodepool", &**pool)];
+        let name = "outrigger_off_hours_saved_usd_total";
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let dollars = *saved as f64 / 1e6;
+        telemetry.metrics().gauge(name, &labels, Unit::None, dollars);
+    }
     for node in &report.untainted {
         tracing::info!(%node, "stale disruption taint removed");
     }
@@ -40,6 +47,9 @@ fn record_figures(telemetry: &Telemetry, figures: &PlanFigures) {
     for (reason, nodes) in &figures.eligible_nodes {
         let labels = [("reason", reason.as_str())];
         gauge("karpenter_voluntary_disruption_eligible_nodes", &labels, *nodes);
+    }
+    for (pool, is_off) in &figures.off {
+        gauge("outrigger_nodepool_off", &[("nodepool", pool)], u32::from(*is_off));
     }
     for (pool, nodes) in &figures.past_expiry {
         gauge("outrigger_nodes_past_expiry", &[("nodepool", pool)], *nodes);

@@ -11,6 +11,7 @@ use crate::eviction::Evictions;
 use crate::expendable::is_expendable_on;
 use crate::expiration;
 use crate::moves;
+use crate::off_hours;
 use crate::place::{Place, PlaceId};
 use crate::plan_index::PlanIndex;
 use crate::report::Report;
@@ -55,6 +56,7 @@ pub(crate) fn check(index: &PlanIndex<'_>, disruptions: &Disruptions<'_>, report
         for place in &entry.places {
             check_node(index, entry, &index.places[*place], report);
             expiration::check(index, entry, &index.places[*place], report);
+            off_hours::check_node(index, entry, &index.places[*place], report);
             utilization::check(index, entry, &index.places[*place], report);
             if entry.planned.reason.is_voluntary() {
                 check_voluntary(index, entry, &index.places[*place], report);

@@ -29,6 +29,7 @@ mod launch;
 mod limit;
 mod moves;
 mod obligation;
+mod off_hours;
 mod offering;
 mod offerings;
 mod overlay;
@@ -89,6 +90,7 @@ pub fn check(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Violation> {
     disruption::check(&index, &disruptions, &mut report);
     expendable::check(&index, &mut report);
     image_age::check(&index, &mut report);
+    off_hours::check(&index, &mut report);
     limit::check(&index, &disruptions.disrupted, &mut report);
     saving::check_lower_bound(&index, &mut report);
     report.into_violations()

@@ -5,6 +5,7 @@ mod claims;
 mod disruptions;
 mod expendable;
 mod image_age;
+mod off_hours;
 mod offerings;
 mod placements;
 mod resources;

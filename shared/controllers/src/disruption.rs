@@ -10,6 +10,7 @@ mod cancel_all;
 mod candidates;
 mod cleanup;
 mod drift;
+mod off_hours;
 mod propose;
 mod report;
 mod run_state;

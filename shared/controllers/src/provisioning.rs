@@ -180,12 +180,12 @@ fn is_any_pod_pending(plan: &Plan) -> bool {
 fn longest_wait(plan: &Plan, observed: &ClusterState) -> Option<SignedDuration> {
     let placed = plan.placements.iter().map(|placement| &placement.pod);
     let launched_for = plan.node_claims.iter().flat_map(|claim| &claim.pods);
-    // Pods that no NodePool can host wait for somebody to change them, and expendable ones for room
-    // that others leave: neither waits for a node.
+    // Pods that no NodePool can host wait for somebody to change them, expendable ones for room
+    // that others leave, and those of a NodePool that is off for it to be on: none waits for a node.
     let without = plan
         .unschedulable
         .iter()
-        .filter(|own| !own.is_unhostable() && !own.is_expendable())
+        .filter(|own| !own.is_unhostable() && !own.is_expendable() && !own.awaits_off_pool())
         .map(|own| &own.pod);
     let waiting: BTreeSet<&PodKey> = placed.chain(launched_for).chain(without).collect();
     let pods = observed.listing.objects.pods.iter().filter(|pod| waiting.contains(&pod.key));

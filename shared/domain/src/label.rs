@@ -93,6 +93,17 @@ pub const EXPIRE_BY: &str = "outrigger.dev/expire-by";
 /// Annotation of a NodePool: the utilization from which on a node is not consolidated, such as
 /// `50%`.
 pub const CONSOLIDATE_BELOW: &str = "outrigger.dev/consolidate-below";
+/// Annotation of a NodePool: when it goes off, a cron schedule such as `0 20 * * mon-fri`.
+pub const OFF_SCHEDULE: &str = "outrigger.dev/off-schedule";
+/// Annotation of a NodePool: for how long it is off, such as `12h`.
+pub const OFF_DURATION: &str = "outrigger.dev/off-duration";
+/// Annotation of a NodePool: whose clocks `off-schedule` speaks of, an IANA name; UTC without it.
+pub const OFF_TIME_ZONE: &str = "outrigger.dev/off-time-zone";
+/// Annotation of a NodePool: for how long PodDisruptionBudgets and do-not-disrupt hold pods once it
+/// is off, such as `30m`.
+pub const OFF_GRACE: &str = "outrigger.dev/off-grace";
+/// Annotation of a NodePool: until then it is not off, RFC 3339.
+pub const AWAKE_UNTIL: &str = "outrigger.dev/awake-until";
 /// Annotation of an EC2NodeClass: the age that its images have at the least, such as `168h`.
 pub const AMI_MIN_AGE: &str = "outrigger.dev/ami-min-age";
 /// Annotation of an EC2NodeClass, which lifecycle writes: the images that are too young, each with

@@ -21,6 +21,7 @@ pub mod node_class;
 pub mod node_offering;
 pub mod node_pool;
 pub mod node_pool_options;
+pub mod off_hours;
 pub mod overlay;
 pub mod pdb;
 pub mod plan;

@@ -1,6 +1,7 @@
 //! What annotations of ours say about a NodePool, beyond Karpenter's API.
 
-use crate::SignedDuration;
+use crate::off_hours::{OffHours, OffPeriod};
+use crate::{SignedDuration, Timestamp};
 
 /// Options of a NodePool, each an annotation `outrigger.dev/…` of its object. Without them it is
 /// exactly what Karpenter's API says.
@@ -14,9 +15,16 @@ pub struct NodePoolOptions {
     /// Nodes of which pods request this many percent or more, in CPU or in memory, are not
     /// consolidated, 1 to 100 (`outrigger.dev/consolidate-below`).
     pub consolidate_below: Option<u8>,
+    /// When it has no nodes (`outrigger.dev/off-schedule`).
+    pub off_hours: Option<OffHours>,
 }
 
 impl NodePoolOptions {
+    /// The time in which the pool is off, if the moment is in one.
+    pub fn off_period(&self, now: Timestamp) -> Option<OffPeriod> {
+        self.off_hours.as_ref()?.period(now)
+    }
+
     /// Whether pods of the priority are expendable on the pool's nodes.
     pub fn is_expendable(&self, priority: i32) -> bool {
         self.expendable_below.is_some_and(|below| priority < below)

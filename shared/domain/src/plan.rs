@@ -59,6 +59,8 @@ pub struct PlanFigures {
     /// Nodes of each NodePool that are past their age limit, where nodes expire gracefully; other
     /// NodePools are left out.
     pub past_expiry: BTreeMap<Text, u32>,
+    /// Whether each NodePool is off that has off hours.
+    pub off: BTreeMap<Text, bool>,
     /// Moves that the `Balanced` policy of their NodePools approved.
     pub approved: Vec<ApprovedMove>,
 }
@@ -166,6 +168,18 @@ impl UnschedulablePod {
     /// ([`PodUnschedulable::is_lasting`]). Such a pod does not wait for capacity.
     pub fn is_unhostable(&self) -> bool {
         !self.reasons.is_empty() && self.reasons.iter().all(PodUnschedulable::is_lasting)
+    }
+
+    /// Whether it waits for a NodePool that is off, and for no other.
+    pub fn awaits_off_pool(&self) -> bool {
+        let is_off = |reason: &PodUnschedulable| {
+            matches!(
+                reason,
+                PodUnschedulable::NodePool { reason: NodePoolUnfit::OffHours { .. }, .. }
+            )
+        };
+        self.reasons.iter().any(is_off)
+            && self.reasons.iter().all(|reason| is_off(reason) || reason.is_lasting())
     }
 
     /// Whether it waits for room that others leave, because some NodePool buys no node for pods of

@@ -42,10 +42,13 @@ pub enum DisruptionReason {
     Interrupted,
     /// Its NodePool is to have fewer nodes than it has (`spec.replicas`).
     ScaledDown,
+    /// Its NodePool is off (`outrigger.dev/off-schedule`).
+    OffHours,
 }
 
 impl DisruptionReason {
-    /// The word of the API; `ScaledDown` is ours, for what upstream does without giving a reason.
+    /// The word of the API; `ScaledDown` and `OffHours` are ours, for what upstream does without
+    /// giving a reason, or does not do.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Empty => "Empty",
@@ -55,6 +58,7 @@ impl DisruptionReason {
             Self::Unhealthy => "Unhealthy",
             Self::Interrupted => "Interrupted",
             Self::ScaledDown => "ScaledDown",
+            Self::OffHours => "OffHours",
         }
     }
 
@@ -220,6 +224,11 @@ pub enum NodePoolUnfit {
         /// When the first of them is old enough.
         until: Timestamp,
     },
+    /// It is off (`outrigger.dev/off-schedule`).
+    OffHours {
+        /// When it is on again.
+        until: Timestamp,
+    },
     /// It has a fixed number of nodes.
     Static,
     /// A taint keeps the pod off.
@@ -355,6 +364,9 @@ impl fmt::Display for NodePoolUnfit {
         match self {
             Self::Deleting => write!(f, "it is being deleted"),
             Self::NotReady => write!(f, "it is not ready"),
+            Self::OffHours { until } => {
+                write!(f, "it is off until {until} (outrigger.dev/off-schedule)")
+            }
             Self::ImagesTooYoung { node_class, until } => write!(
                 f,
                 "all images of EC2NodeClass {node_class} are too young until {until} \
@@ -442,6 +454,7 @@ impl NodePoolUnfit {
             Self::Deleting
             | Self::NotReady
             | Self::ImagesTooYoung { .. }
+            | Self::OffHours { .. }
             | Self::NoOffering
             | Self::Expendable { .. }
             | Self::Limit { .. }

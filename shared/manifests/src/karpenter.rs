@@ -18,6 +18,7 @@ mod node_class_status;
 mod node_overlay;
 mod node_pool;
 mod node_pool_options;
+mod off_hours;
 mod percent;
 mod prewarm_schedule;
 mod price;

@@ -80,12 +80,14 @@ impl<P: Ports> DisruptionRun<'_, P> {
         let deadline = (reason == DisruptionReason::Unhealthy).then_some(now);
         for name in &command.candidates {
             let Some(claim) = self.observed.claim(name) else { continue };
+            let deadline = deadline.or_else(|| self.off_deadline(reason, &claim.record));
             let changed = change_claim(self.ports.store(), claim.clone(), |record| {
                 record.ended(now, EndReason::Disrupted(reason), deadline)
             })
             .await;
             self.report.problems.record(|| format!("end claim {name}"), changed);
         }
+        self.note_off_hours(command);
         self.record_change(command, CommandEvent::Ended);
         self.requeue_after(SignedDuration::ZERO);
     }
@@ -142,7 +144,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
 fn ends_without_validation(disruption: &PlannedDisruption) -> bool {
     match disruption.reason {
         DisruptionReason::Unhealthy | DisruptionReason::Interrupted => true,
-        DisruptionReason::Expired | DisruptionReason::ScaledDown => {
+        DisruptionReason::Expired | DisruptionReason::ScaledDown | DisruptionReason::OffHours => {
             disruption.replacements.is_empty()
         }
         DisruptionReason::Empty | DisruptionReason::Underutilized | DisruptionReason::Drifted => {

@@ -1,5 +1,7 @@
 //! What a disruption run did.
 
+use std::collections::BTreeMap;
+
 use domain::plan::{BlockedNode, PlanFigures};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::{SignedDuration, Text};
@@ -22,6 +24,9 @@ pub struct DisruptionReport {
     pub blocked: Vec<BlockedNode>,
     /// What planning had to choose from; `None` where it proposed nothing.
     pub figures: Option<PlanFigures>,
+    /// What nodes that were sent off save until their NodePools are on again, by NodePool, in
+    /// millionths of a dollar.
+    pub off_hours_saved: BTreeMap<Text, i64>,
     /// Nodes from which a leftover taint `karpenter.sh/disrupted` was removed.
     pub untainted: Vec<Text>,
     /// Replacements that a fuse holds back; their commands were cancelled.

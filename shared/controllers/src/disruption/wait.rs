@@ -58,15 +58,18 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 continue;
             };
             let Some(claim) = current else { continue };
-            let changed =
-                change_claim(self.ports.store(), claim, |record| record.ended(now, reason, None))
-                    .await;
+            let deadline = self.off_deadline(command.record.disruption.reason, &claim.record);
+            let changed = change_claim(self.ports.store(), claim, |record| {
+                record.ended(now, reason, deadline)
+            })
+            .await;
             let operation = || format!("end claim {name}");
             is_complete &= self.report.problems.record(operation, changed).is_some();
         }
         if !is_complete {
             return self.requeue_after(SignedDuration::from_secs(1));
         }
+        self.note_off_hours(&command.record);
         for node in self.nodes_of(&command.record) {
             let about = Subject::Node(node.name.clone(), node.uid.clone());
             let message = format!("draining: {}", command.record.disruption.reason);

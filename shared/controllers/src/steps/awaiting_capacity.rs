@@ -49,8 +49,9 @@ pub fn awaits_room(record: &ClaimRecord) -> bool {
         | DisruptionReason::Underutilized
         | DisruptionReason::Drifted
         | DisruptionReason::Expired => true,
-        // Users scale a NodePool down, whether or not others have room.
+        // Users scale a NodePool down, or want it off, whether or not others have room.
         DisruptionReason::ScaledDown
+        | DisruptionReason::OffHours
         | DisruptionReason::Unhealthy
         | DisruptionReason::Interrupted => false,
     }

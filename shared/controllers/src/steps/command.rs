@@ -25,6 +25,7 @@ pub const fn validation_wait(reason: DisruptionReason) -> SignedDuration {
         | DisruptionReason::Expired
         | DisruptionReason::Unhealthy
         | DisruptionReason::Interrupted
+        | DisruptionReason::OffHours
         | DisruptionReason::ScaledDown => SignedDuration::ZERO,
     }
 }

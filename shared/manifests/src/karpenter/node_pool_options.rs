@@ -9,6 +9,7 @@ use domain::node_pool_options::NodePoolOptions;
 use super::consolidate_below::read_consolidate_below;
 use super::expendable::read_expendable;
 use super::expiration::read_expiration;
+use super::off_hours::read_off_hours;
 use crate::field::Field;
 
 /// Reads the options of a NodePool from its annotations.
@@ -17,6 +18,7 @@ pub(super) fn read_options(root: Field<'_>) -> NodePoolOptions {
     NodePoolOptions {
         expendable_below: read_expendable(annotations.get(EXPENDABLE_BELOW)),
         expiration: read_expiration(annotations),
+        off_hours: read_off_hours(annotations),
         consolidate_below: read_consolidate_below(annotations.get(CONSOLIDATE_BELOW)),
     }
 }

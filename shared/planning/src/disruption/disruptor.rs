@@ -63,6 +63,7 @@ impl<'m, 'a> Disruptor<'m, 'a> {
             allowed_disruptions: allowance.figures(),
             eligible_nodes: VOLUNTARY.map(|reason| (reason, eligible(reason))).into(),
             past_expiry: past_expiry(model),
+            off: off(model),
             ..PlanFigures::default()
         };
         Self {
@@ -178,6 +179,14 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         plan.figures = PlanFigures { pending_by_zone, ..self.figures };
         plan
     }
+}
+
+/// Whether each NodePool is off that has off hours.
+fn off(model: &Model) -> BTreeMap<Text, bool> {
+    let pools = model.snapshot.objects.node_pools.iter();
+    let with_off_hours = pools.filter_map(|pool| Some((pool, pool.options.off_hours.as_ref()?)));
+    let now = model.snapshot.now;
+    with_off_hours.map(|(pool, own)| (pool.name.clone(), own.period(now).is_some())).collect()
 }
 
 /// How many nodes are past their age limit, of each NodePool whose nodes expire gracefully.

@@ -13,6 +13,7 @@ mod expiration;
 mod forced;
 mod image_age;
 mod look_ahead;
+mod off_hours;
 mod resident;
 mod static_capacity;
 mod utilization;

@@ -179,6 +179,7 @@ fn trial(
         DisruptionReason::Expired
         | DisruptionReason::Unhealthy
         | DisruptionReason::Interrupted
+        | DisruptionReason::OffHours
         | DisruptionReason::ScaledDown => Ok(trials.reschedule(nodes)),
     }
 }

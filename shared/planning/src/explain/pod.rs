@@ -144,6 +144,7 @@ fn is_closed_to_all_types(unfit: &NodePoolUnfit) -> bool {
         NodePoolUnfit::Deleting
             | NodePoolUnfit::NotReady
             | NodePoolUnfit::ImagesTooYoung { .. }
+            | NodePoolUnfit::OffHours { .. }
             | NodePoolUnfit::Static
             | NodePoolUnfit::Taint(_)
     )

@@ -48,10 +48,10 @@ pub(crate) fn claims(
 /// How many nodes the pool lacks; none where it may launch nothing.
 fn missing(model: &Model, pool: &Pool) -> u32 {
     let own = pool.node_pool;
-    let Some(replicas) = own.replicas.filter(|_| !own.is_deleting && own.ready != Some(false))
-    else {
-        return 0;
-    };
+    let may_launch = !own.is_deleting
+        && own.ready != Some(false)
+        && own.options.off_period(model.snapshot.now).is_none();
+    let Some(replicas) = own.replicas.filter(|_| may_launch) else { return 0 };
     let is_own = |node: &&crate::model::node::NodeView| {
         node.is_managed && !node.is_deleting && node.labels.get(label::NODE_POOL) == Some(&own.name)
     };

@@ -168,6 +168,11 @@ fn next_difference(
     for schedule in world.api().list::<PrewarmSchedule>() {
         at(next_of_schedule(world, schedule)?);
     }
+    for pool in world.api().list::<NodePool>() {
+        if let Some(moment) = pool.options.off_hours.as_ref().and_then(|own| own.next_change(now)) {
+            at(moment);
+        }
+    }
     for record in world.store.claims.iter() {
         let claim = &record.claim;
         let pool = pool_of(world, claim);

@@ -21,6 +21,8 @@ pub(crate) enum DisruptionCode {
     Interrupted,
     /// The NodePool has more nodes than `spec.replicas`.
     ScaledDown,
+    /// The NodePool is off (`outrigger.dev/off-schedule`).
+    OffHours,
 }
 
 impl From<DisruptionReason> for DisruptionCode {
@@ -33,6 +35,7 @@ impl From<DisruptionReason> for DisruptionCode {
             DisruptionReason::Unhealthy => Self::Unhealthy,
             DisruptionReason::Interrupted => Self::Interrupted,
             DisruptionReason::ScaledDown => Self::ScaledDown,
+            DisruptionReason::OffHours => Self::OffHours,
         }
     }
 }

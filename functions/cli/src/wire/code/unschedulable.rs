@@ -86,6 +86,8 @@ pub(crate) enum NodePoolCode {
     Expendable,
     /// All images of the EC2NodeClass are younger than its `outrigger.dev/ami-min-age`.
     ImagesTooYoung,
+    /// The NodePool is off (`outrigger.dev/off-schedule`).
+    OffHours,
     /// What is left under the NodePool's limits is too small.
     LimitExceeded,
     /// What is left under the NodePool's limit in dollars is less than any node for the pod costs.
@@ -155,6 +157,7 @@ impl From<&NodePoolUnfit> for NodePoolCode {
             NodePoolUnfit::NoInstanceType { .. } => Self::NoInstanceType,
             NodePoolUnfit::NoOffering => Self::NoOffering,
             NodePoolUnfit::Expendable { .. } => Self::Expendable,
+            NodePoolUnfit::OffHours { .. } => Self::OffHours,
             NodePoolUnfit::ImagesTooYoung { .. } => Self::ImagesTooYoung,
             NodePoolUnfit::TooSmall { .. } => Self::InsufficientResources,
             NodePoolUnfit::Limit { .. } => Self::LimitExceeded,

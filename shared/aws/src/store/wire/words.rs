@@ -64,7 +64,7 @@ words! {
 words! {
     /// A disruption reason.
     DisruptionWord for DisruptionReason of domain::reason {
-        Empty, Underutilized, Drifted, Expired, Unhealthy, Interrupted, ScaledDown,
+        Empty, Underutilized, Drifted, Expired, Unhealthy, Interrupted, ScaledDown, OffHours,
     }
 }
 words! {

@@ -1,8 +1,8 @@
 //! Annotations `outrigger.dev/…` of NodePools.
 
-use domain::SignedDuration;
 use domain::expiration::Expiration;
 use domain::node_pool_options::NodePoolOptions;
+use domain::{SignedDuration, Timestamp};
 
 use super::read;
 use crate::object::Object;
@@ -75,4 +75,27 @@ fn a_utilization_threshold_is_a_percentage() {
         assert_eq!((options.consolidate_below, warnings.len()), (None, 1), "{wrong}");
         assert!(warnings[0].contains("outrigger.dev/consolidate-below"), "{warnings:?}");
     }
+}
+
+#[test]
+fn off_hours_are_read_from_five_annotations() {
+    let text = "outrigger.dev/off-schedule: 0 20 * * mon-fri, outrigger.dev/off-duration: 12h, \
+                outrigger.dev/off-time-zone: Asia/Seoul, outrigger.dev/off-grace: 30m, \
+                outrigger.dev/awake-until: 2026-11-23T15:00:00Z";
+    let (options, warnings) = annotated(text);
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let own = options.off_hours.unwrap();
+    assert_eq!(own.window.duration, SignedDuration::from_hours(12));
+    assert_eq!(own.grace, Some(SignedDuration::from_mins(30)));
+    assert_eq!(own.awake_until, "2026-11-23T15:00:00Z".parse().ok());
+    for (from, to) in
+        [("0 20 * * mon-fri", "every evening"), ("12h", "half a day"), ("Asia/Seoul", "Mars/Base")]
+    {
+        let (options, warnings) = annotated(&text.replace(from, to));
+        assert_eq!((options.off_hours, warnings.len()), (None, 1), "{to}: {warnings:?}");
+    }
+    let (options, warnings) = annotated("outrigger.dev/off-schedule: 0 20 * * *");
+    assert_eq!((options.off_hours, warnings.len()), (None, 1));
+    let (options, warnings) = annotated(&text.replace("2026-11-23T15:00:00Z", "tonight"));
+    assert_eq!((options.off_hours.unwrap().awake_until, warnings.len()), (Some(Timestamp::MAX), 1));
 }

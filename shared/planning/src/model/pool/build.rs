@@ -296,6 +296,9 @@ fn unfit(snapshot: &ClusterSnapshot, node_pool: &NodePool) -> Option<NodePoolUnf
     if node_pool.is_deleting {
         return Some(NodePoolUnfit::Deleting);
     }
+    if let Some(off) = node_pool.options.off_period(snapshot.now) {
+        return Some(NodePoolUnfit::OffHours { until: off.until });
+    }
     if node_pool.replicas.is_some() {
         return Some(NodePoolUnfit::Static);
     }
