@@ -181,7 +181,8 @@ fn longest_wait(plan: &Plan, observed: &ClusterState) -> Option<SignedDuration> 
     let placed = plan.placements.iter().map(|placement| &placement.pod);
     let launched_for = plan.node_claims.iter().flat_map(|claim| &claim.pods);
     // Pods that no NodePool can host wait for somebody to change them, expendable ones for room
-    // that others leave, and those of a NodePool that is off for it to be on: none waits for a node.
+    // that others leave, and those of a NodePool that is off until it is on: none of them waits
+    // for a node.
     let without = plan
         .unschedulable
         .iter()

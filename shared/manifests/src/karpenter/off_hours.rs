@@ -11,8 +11,8 @@ use crate::duration;
 use crate::field::Field;
 
 /// When a NodePool is off. Where an annotation says nothing, the safe side is that nodes stay: what
-/// has gone does not come back. So a schedule, duration or zone that is none leaves the pool on, and
-/// so does a malformed `awake-until`; a malformed grace lets nothing go by force.
+/// has gone does not come back. So a schedule, duration or zone that is none leaves the pool on,
+/// and so does a malformed `awake-until`; a malformed grace lets nothing go by force.
 pub(super) fn read_off_hours(annotations: Field<'_>) -> Option<OffHours> {
     let schedule = annotations.get(OFF_SCHEDULE);
     let text = schedule.str()?;
