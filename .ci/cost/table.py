@@ -29,6 +29,8 @@ GB = 0.5
 # Seconds of a warm run in which nothing happens, with 0.29 CPU: see the page's "Measured".
 PROVISIONING, LIFECYCLE, DISRUPTION = (0.48, 0.87, 8.0), (0.52, 0.68, 2.0), (0.44, 0.55, 3.0)
 STAYS = 57.0
+# What is remembered of spot: one query a run, strongly consistent, of 4 KB with up to 40 offerings.
+SPOT_READS = 1
 # Of a tick's calls to DynamoDB, all functions together.
 WRITES, READS = 8, 14
 # Strongly consistent reads that one claim takes: 2.65 KB of the table, in units of 4 KB.
@@ -108,6 +110,10 @@ def month(mode):
     row(
         "DynamoDB, all claims in every run",
         (MINUTES * READ * READS_A_CLAIM * NODES[i] * (3 + again[i]) for i in each),
+    )
+    row(
+        "DynamoDB, what is remembered of spot",
+        (MINUTES * READ * SPOT_READS * (3 + again[i]) for i in each),
     )
     row("SQS, messages", (MINUTES * MESSAGE * (looks + again[i]) for i in each))
     row("SQS, Lambda's polling", (MINUTES * SQS_REQUEST * POLLS * queues() for _ in each))

@@ -414,6 +414,9 @@ pub(crate) struct CatalogArgs {
     /// The region to show; subnets of the EC2NodeClass say it without it
     #[arg(long, value_name = "NAME")]
     pub(crate) region: Option<String>,
+    /// A file with a SpotHistory, to show how often EC2 takes instances back
+    #[arg(long, value_name = "FILE")]
+    pub(crate) spot_history: Option<PathBuf>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = CatalogFormat::Table)]
     pub(crate) output: CatalogFormat,

@@ -17,6 +17,7 @@ pub(crate) mod pod_names;
 pub(crate) mod pricing;
 pub(crate) mod series;
 pub(crate) mod share;
+pub(crate) mod spot;
 pub(crate) mod suggestions;
 pub(crate) mod threshold;
 #[cfg(any(feature = "live", test))]

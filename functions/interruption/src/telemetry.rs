@@ -76,6 +76,11 @@ fn record_cluster(telemetry: &Telemetry, report: &ClusterReport) {
     for node in &report.tainted {
         tracing::info!(%cluster, %node, "node tainted");
     }
+    for ((instance_type, zone), count) in &report.spot_interruptions {
+        let labels = [("instance_type", &**instance_type), ("zone", &**zone)];
+        let count = usize::try_from(*count).unwrap_or(usize::MAX);
+        telemetry.metrics().count("outrigger_spot_interruptions_total", &labels, count);
+    }
     if let Some(why) = &report.stopped {
         telemetry.record_stopped(why);
     }

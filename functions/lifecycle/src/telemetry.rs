@@ -8,6 +8,9 @@ use controllers::node_classes::NodeClassReport;
 use lambda::Telemetry;
 use lambda::metrics::Unit;
 
+/// Spot offerings whose node-hours are counted apart, in one run.
+const SPOT_OFFERINGS_MAX: usize = 100;
+
 /// Records which node classes are ready.
 pub(crate) fn record_node_classes(telemetry: &Telemetry, report: &NodeClassReport) {
     for (class, why) in &report.not_ready {
@@ -93,10 +96,25 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &LifecycleReport) {
         let count = *count as f64;
         telemetry.metrics().gauge("outrigger_object_warnings", &labels, Unit::Count, count);
     }
+    record_spot_uptime(telemetry, report);
     if report.left > 0 {
         tracing::info!(left = report.left, "deadline reached, claims left for the next run");
     }
     telemetry.record_problems(&report.problems);
+}
+
+/// Node-hours of spot offerings. Those of the least time beyond the most that have a metric of
+/// their own are added up as `other`.
+fn record_spot_uptime(telemetry: &Telemetry, report: &LifecycleReport) {
+    let mut all: Vec<_> = report.spot_uptime.iter().collect();
+    all.sort_by_key(|(_, time)| std::cmp::Reverse(**time));
+    for (index, ((instance_type, zone), time)) in all.into_iter().enumerate() {
+        let is_own = index < SPOT_OFFERINGS_MAX;
+        let instance_type = if is_own { &**instance_type } else { "other" };
+        let labels = [("instance_type", instance_type), ("zone", &**zone)];
+        let hours = time.as_secs_f64() / 3600.0;
+        telemetry.metrics().add("outrigger_spot_node_hours_total", &labels, hours);
+    }
 }
 
 fn record_change(telemetry: &Telemetry, ClaimChange { claim, what }: &ClaimChange) {
@@ -148,4 +166,33 @@ pub(crate) fn record_hand_back(telemetry: &Telemetry, report: &HandBackReport) {
     telemetry.record_done("handedBack", report.handed_back.len());
     telemetry.record_problems(&report.disruption.problems);
     telemetry.record_problems(&report.problems);
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{SignedDuration, Timestamp};
+    use lambda::metrics::{Detail, Metrics};
+
+    use super::*;
+
+    #[test]
+    fn node_hours_of_spot_offerings_count_apart_up_to_a_bound() {
+        let telemetry = Telemetry::new(Metrics::new("Outrigger", Detail::All, "prod"));
+        let mut report = LifecycleReport::default();
+        for index in 0..SPOT_OFFERINGS_MAX + 20 {
+            let hours = if index == 7 { 12 } else { 3 };
+            let offering = (format!("m{index}.large").into(), "us-east-1a".into());
+            report.spot_uptime.insert(offering, SignedDuration::from_hours(hours));
+        }
+        record_spot_uptime(&telemetry, &report);
+        let lines = telemetry.metrics().lines(Timestamp::UNIX_EPOCH);
+        assert_eq!(lines.len(), SPOT_OFFERINGS_MAX + 1);
+        let hours = |instance_type: &str| {
+            let line = lines.iter().find(|line| line["instance_type"] == instance_type).unwrap();
+            assert_eq!(line["zone"], "us-east-1a");
+            line["outrigger_spot_node_hours_total"].as_f64().unwrap()
+        };
+        assert!((hours("m7.large") - 12.0).abs() < 1e-9);
+        assert!((hours("other") - 60.0).abs() < 1e-9);
+    }
 }

@@ -136,6 +136,14 @@ impl Metrics {
         });
     }
 
+    /// Adds to a counter of something that is no whole number.
+    pub fn add(&self, name: &'static str, labels: &[(&'static str, &str)], by: f64) {
+        self.with(name, labels, Unit::None, |values| match values.as_mut_slice() {
+            [sum] => *sum += by,
+            _ => values.push(by),
+        });
+    }
+
     /// Sets a gauge; the last value counts.
     pub fn gauge(
         &self,

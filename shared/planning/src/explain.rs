@@ -7,6 +7,7 @@
 mod claim;
 mod funnel;
 mod pod;
+mod spot;
 
 pub use crate::disruption::{
     BudgetLine, Destination, Guard, ResidentExplanation, Situation, explain_resident,
@@ -14,6 +15,7 @@ pub use crate::disruption::{
 pub use claim::{ClaimExplanation, explain_claim, explain_claims};
 pub use funnel::{Filter, Offer, Step};
 pub use pod::{NodeGroup, PodExplanation, PoolExplanation, explain_pod};
+pub use spot::{SpotWeight, SpotWeights};
 
 #[cfg(test)]
 mod tests;

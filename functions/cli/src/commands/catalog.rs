@@ -4,23 +4,37 @@ use std::collections::BTreeMap;
 
 use ::catalog::document::InstanceCatalog;
 use domain::instance_type::{InstanceType, InstanceTypes};
+use domain::spot::{SpotHistory, SpotRates};
+use manifests::{Object, Objects};
 
 use crate::args::{CatalogArgs, CatalogCommand, CatalogFormat};
 use crate::commands::CommandError;
 use crate::commands::node_class::node_classes;
-use crate::snapshot_source::{Chosen, catalog_file, embedded};
+use crate::snapshot_source::{Chosen, catalog_file, embedded, print_problems};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::view::pricing::{PriceNote, SaidBy};
 use crate::wire::json;
-use crate::{console, text};
+use crate::{console, input, text};
 
 /// Reads or computes the catalogue, filters it by the named types, and prints it.
 pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     if let Some(CatalogCommand::Import(args)) = &args.command {
         return super::import::run(args);
     }
-    let (node_classes, status) = node_classes(args.node_class.as_deref())?;
+    let (node_classes, mut status) = node_classes(args.node_class.as_deref())?;
+    let rates = match &args.spot_history {
+        None => None,
+        Some(path) => {
+            let objects = manifests::read(&input::sources(&[path.clone()])?);
+            print_problems(&objects);
+            if !objects.errors.is_empty() {
+                status = Status::BadInput;
+            }
+            let history = spot_history(&objects);
+            Some(SpotRates::of(&history, history.as_of()))
+        }
+    };
     let (instance_types, said_by) = if let Some(path) = &args.catalog {
         (catalog_file(path)?, SaidBy::Catalog)
     } else {
@@ -48,7 +62,7 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     let output = match args.output {
         CatalogFormat::Table => {
             let prices = PriceNote::of(&instance_types, said_by);
-            let table = text::catalog::catalog(&shown, Canvas::of_stdout());
+            let table = text::catalog::catalog(&shown, rates.as_ref(), Canvas::of_stdout());
             format!("{table}\n{prices}\n")
         }
         CatalogFormat::Json => {
@@ -62,6 +76,17 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     };
     console::write(&output)?;
     Ok(status)
+}
+
+/// What the SpotHistories of a file say together.
+fn spot_history(objects: &Objects) -> SpotHistory {
+    let mut all = SpotHistory::default();
+    for located in &objects.objects {
+        if let Object::SpotHistory(own) = &located.value {
+            all.merge(own.history.clone());
+        }
+    }
+    all
 }
 
 fn is_selected(patterns: &[String], name: &str) -> bool {

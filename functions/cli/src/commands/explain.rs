@@ -14,8 +14,9 @@ use crate::snapshot_source::{self, LoadedSnapshot, SnapshotSource};
 use crate::status::Status;
 use crate::terminal::Canvas;
 use crate::text::explain;
-use crate::view::node_row;
+use crate::view::node_row::{self, NodeRow};
 use crate::view::pricing::PriceNote;
+use crate::view::spot::Remembered;
 use crate::wire::basis::{BasisDocument, BasisOptions};
 use crate::wire::explanation::{NodeDocument, PodDocument, Remarks};
 use crate::wire::json;
@@ -58,10 +59,12 @@ fn pod(
     match args.output {
         ExplainFormat::Text => {
             let canvas = Canvas::of_stdout();
-            Ok(with_prices(explain::pod(known, planned, explanation, resident, canvas), &prices))
+            let text = explain::pod(known, planned, explanation, resident, canvas);
+            Ok(with_prices(text + &about_place(known, loaded, planned), &prices))
         }
         ExplainFormat::Html => {
-            let text = explain::about_pod(known, planned, explanation, resident, Canvas::PLAIN);
+            let text = explain::about_pod(known, planned, explanation, resident, Canvas::PLAIN)
+                + &about_place(known, loaded, planned);
             let name = known.key.to_string();
             let explained = Explained { kind: "pod", name: &name, text: &text };
             Ok(html::explain::explain(explained, snapshot, planned, &prices)?)
@@ -98,11 +101,13 @@ fn node(
     let claim = claim.map(|claim| (claim, explanation.as_ref()));
     match args.output {
         ExplainFormat::Text => {
-            let text = explain::node(row, snapshot, planned, claim, Canvas::of_stdout());
+            let text = explain::node(row, snapshot, planned, claim, Canvas::of_stdout())
+                + &about_offering(row);
             Ok(with_prices(text, &prices))
         }
         ExplainFormat::Html => {
-            let text = explain::about_node(row, snapshot, planned, claim, Canvas::PLAIN);
+            let text = explain::about_node(row, snapshot, planned, claim, Canvas::PLAIN)
+                + &about_offering(row);
             let explained = Explained { kind: "node", name: &row.name, text: &text };
             Ok(html::explain::explain(explained, snapshot, planned, &prices)?)
         }
@@ -111,6 +116,27 @@ fn node(
             Ok(json(&NodeDocument::new(&row.name, snapshot, planned, claim, remarks))?)
         }
     }
+}
+
+/// What is remembered of the spot offering of a pod's place: its new node, one that has room for
+/// it, or that which it runs on.
+fn about_place(pod: &Pod, loaded: &LoadedSnapshot, planned: &Plan) -> String {
+    let new = || planned.node_claims.iter().find(|claim| claim.pods.contains(&pod.key));
+    let there = || planned.placements.iter().find(|placement| placement.pod == pod.key);
+    let place = new().map(|claim| &claim.name).or_else(|| there().map(|own| &own.node));
+    let Some(place) = place.or(pod.node_name.as_ref()) else { return String::new() };
+    let rows = node_row::rows(&loaded.snapshot, planned);
+    rows.iter().rev().find(|row| row.name == *place).map(about_offering).unwrap_or_default()
+}
+
+/// What is remembered of a node's spot offering, where there is anything.
+fn about_offering(row: &NodeRow) -> String {
+    let NodeRow { instance_type: Some(instance_type), zone: Some(zone), spot: Some(spot), .. } =
+        row
+    else {
+        return String::new();
+    };
+    format!("  {instance_type} spot in {zone}: {}\n", Remembered(*spot))
 }
 
 /// What stands in a document beside the explanation.

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::text::age::age;
 use crate::view::node_row::{NodeRow, NodeState, Usage};
+use crate::view::spot::Remembered;
 
 /// One row a node, with bars.
 pub(crate) fn node_table(rows: &[NodeRow]) -> Markup {
@@ -38,6 +39,7 @@ fn node(row: &NodeRow) -> Markup {
         virtual_pods: _,
         age: since,
         price,
+        spot,
         state,
     } = row;
     let price = price.map(|price| price.to_string());
@@ -52,7 +54,9 @@ fn node(row: &NodeRow) -> Markup {
             td { (bar(*memory)) }
             td.number { (row.shown_pods()) }
             td.number { (since.map_or_else(|| "–".to_owned(), age)) }
-            td.number { (price.as_deref().map_or("–", |price| price.trim_end_matches("/h"))) }
+            td.number title=[spot.map(|own| Remembered(own).to_string())] {
+                (price.as_deref().map_or("–", |price| price.trim_end_matches("/h")))
+            }
             td class=(tone(*state)) { (state.as_str()) }
         }
     }

@@ -9,6 +9,7 @@ use crate::text::layout::{cell, cut, fits, hide, plain_table, table_text, width_
 use crate::view::node_columns::{NodeCells, NodeColumns};
 use crate::view::node_name::short;
 use crate::view::node_row::{NodeRow, NodeState, Usage};
+use crate::view::spot::In100;
 use crate::visible::visible;
 
 const POOL: usize = 1;
@@ -112,7 +113,9 @@ fn laid_out(
 ) -> Table {
     let mut table = plain_table(canvas);
     let wanted = columns.resources.iter().chain(&columns.labels).map(|own| title(own));
-    let header = HEADER.into_iter().chain(["STATE"]).map(str::to_owned).chain(wanted);
+    let has_rates = rows.iter().any(|row| row.spot.is_some());
+    let rates = has_rates.then_some("TAKEN IN 100H");
+    let header = HEADER.into_iter().chain(["STATE"]).chain(rates).map(str::to_owned).chain(wanted);
     table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Dim)));
     let region = if step >= Step::ShortZones { common_region(rows) } else { None };
     for row in rows {
@@ -122,7 +125,10 @@ fn laid_out(
         let zone =
             zone.map(|zone| region.and_then(|region| zone.strip_prefix(region)).unwrap_or(zone));
         let own = cells(row, &name, zone, step.bar_length());
-        table.add_row(own.into_iter().chain(wanted_cells(row, columns, step.bar_length())));
+        let rate = || row.spot.map_or_else(|| "-".to_owned(), |own| In100(own.rate).to_string());
+        let rate = has_rates.then(|| Cell::new(rate()).set_alignment(CellAlignment::Right));
+        let wanted = wanted_cells(row, columns, step.bar_length());
+        table.add_row(own.into_iter().chain(rate).chain(wanted));
     }
     let left_out = [(columns.hides_cpu, CPU), (columns.hides_memory, MEMORY)];
     let left_out = left_out.into_iter().filter(|(hides, _)| *hides).map(|(_, column)| column);
@@ -181,6 +187,7 @@ fn cells(row: &NodeRow, name: &str, zone: Option<&str>, bar_length: u32) -> [Cel
         virtual_pods: _,
         age: since,
         price,
+        spot: _,
         state,
     } = row;
     let text = |text: &Option<domain::Text>| cell(text.as_deref().unwrap_or("-"));

@@ -17,9 +17,10 @@ use crate::text::paint::Role;
 use crate::view::amounts::Amounts;
 use crate::view::blocked::{self, BlockedGroup};
 use crate::view::money::{Monthly, Savings};
-use crate::view::node_row;
+use crate::view::node_row::{self, NodeRow};
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::pricing::PriceNote;
+use crate::view::spot::Remembered;
 use crate::view::unschedulable::groups;
 use crate::view::virtual_pods::{VirtualPodPlacements, VirtualPods, listed, share, sum};
 
@@ -52,7 +53,7 @@ pub(crate) fn plan(
         page.line("");
     }
     let virtual_pods = VirtualPodPlacements::of(plan);
-    launches(&mut page, node_claims, &virtual_pods);
+    launches(&mut page, node_claims, &virtual_pods, &rows);
     places(&mut page, placements);
     reserves(&mut page, &virtual_pods);
     taken_away(&mut page, disruptions);
@@ -90,7 +91,12 @@ pub(crate) fn idle(plan: &Plan, has_no_node: bool) -> Option<&'static str> {
     })
 }
 
-fn launches(page: &mut Page, claims: &[PlannedNodeClaim], virtual_pods: &VirtualPodPlacements<'_>) {
+fn launches(
+    page: &mut Page,
+    claims: &[PlannedNodeClaim],
+    virtual_pods: &VirtualPodPlacements<'_>,
+    rows: &[NodeRow],
+) {
     if claims.is_empty() {
         return;
     }
@@ -98,6 +104,10 @@ fn launches(page: &mut Page, claims: &[PlannedNodeClaim], virtual_pods: &Virtual
     page.heading("LAUNCH", &format!("{} for {price}", counted(claims.len(), "node")));
     for claim in claims {
         launch(page, claim, virtual_pods.at(&claim.name), "  ");
+        let row = rows.iter().rev().find(|row| row.name == claim.name);
+        if let Some(spot) = row.and_then(|row| row.spot) {
+            page.faint(format!("    {}", Remembered(spot)));
+        }
     }
     page.line("");
 }

@@ -14,7 +14,10 @@ use domain::reason::DisruptionReason;
 use domain::resource::{CPU, MEMORY, Resources};
 use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text, Timestamp};
+use planning::explain::{SpotWeight, SpotWeights};
 use simulation::report;
+
+use super::spot;
 
 /// A node, or a node that is still to be launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub(crate) struct NodeRow {
     pub(crate) age: Option<SignedDuration>,
     /// Its hourly price; `None` where the catalogue has none.
     pub(crate) price: Option<UsdPerHour>,
+    /// What is remembered of its offering; `None` of one that is not spot, and without a history.
+    pub(crate) spot: Option<SpotWeight>,
     /// Its state.
     pub(crate) state: NodeState,
 }
@@ -138,6 +143,7 @@ impl From<&report::NodeRow> for NodeRow {
             virtual_pods: 0,
             age: Some(*age),
             price: *price,
+            spot: None,
             state: match state {
                 report::NodeState::Launching => NodeState::Launching,
                 report::NodeState::Joining => NodeState::Joining,
@@ -162,6 +168,7 @@ pub(crate) fn rows(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<NodeRow> {
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let replacements = plan.disruptions.iter().flat_map(|disruption| &disruption.replacements);
     rows.extend(plan.node_claims.iter().chain(replacements).map(|c| index.planned_row(c)));
+    spot::fill(&mut rows, SpotWeights::of(snapshot).as_ref());
     rows
 }
 
@@ -322,6 +329,7 @@ impl<'a> Index<'a> {
             virtual_pods: self.virtual_pods_on(&claim.name),
             age: None,
             price: Some(offering.price),
+            spot: None,
             state: NodeState::Planned,
         }
     }
@@ -395,6 +403,7 @@ fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
         virtual_pods: 0,
         age: None,
         price: price(labels, snapshot),
+        spot: None,
         state: NodeState::Ready,
     }
 }

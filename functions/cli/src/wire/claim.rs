@@ -6,9 +6,11 @@ use domain::Text;
 use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::requirement::Requirement;
 use domain::taint::Taint;
+use planning::explain::SpotWeight;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::node::SpotDocument;
 use super::{quantities, word};
 
 /// A NodeClaim that the plan makes: one node to launch.
@@ -29,6 +31,9 @@ pub(crate) struct ClaimDocument {
     requirements: Vec<RequirementDocument>,
     /// The offering that the plan prices the claim at: the cheapest that can be launched.
     offering: OfferingDocument,
+    /// What is remembered of that, where it is spot; absent without a history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spot: Option<SpotDocument>,
     /// The ordered list that CreateFleet would be given; all are of one capacity type.
     offerings: Vec<OfferingDocument>,
     /// Labels that its Node will have.
@@ -68,6 +73,7 @@ impl From<&PlannedNodeClaim> for ClaimDocument {
             instance_types: instance_types.clone(),
             requirements: requirements.iter().map(RequirementDocument::from).collect(),
             offering: offering.into(),
+            spot: None,
             offerings: offerings.iter().map(OfferingDocument::from).collect(),
             labels: (**labels).clone(),
             taints: taints.iter().map(TaintDocument::from).collect(),
@@ -75,6 +81,13 @@ impl From<&PlannedNodeClaim> for ClaimDocument {
             requests: quantities(requests),
             pods: pods.iter().map(ToString::to_string).collect(),
         }
+    }
+}
+
+impl ClaimDocument {
+    /// The document of a claim with what is remembered of its offering.
+    pub(crate) fn with_spot(claim: &PlannedNodeClaim, spot: Option<SpotWeight>) -> Self {
+        Self { spot: spot.map(SpotDocument::from), ..claim.into() }
     }
 }
 

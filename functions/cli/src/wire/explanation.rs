@@ -17,9 +17,11 @@ use super::claim::ClaimDocument;
 use super::code::{
     BlockedCode, DisruptionCode, FilterCode, NodePoolCode, NodeRefusalCode, UnschedulableCode,
 };
+use super::node::SpotDocument;
 use super::plan::SourceDocument;
 use super::resident::ResidentDocument;
 use super::{API_VERSION, quantities, word};
+use crate::view::node_row;
 
 /// Instance types named of those that a filter dropped, and nodes of those with one reason.
 const EXAMPLES_MAX: usize = 20;
@@ -186,6 +188,9 @@ pub(crate) struct NodeDocument {
     /// The NodeClaim of a node that the plan launches; absent of one that is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimDocument>,
+    /// What is remembered of its spot offering; absent of others, and without a history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spot: Option<SpotDocument>,
     /// How many instance types each filter left for the NodeClaim; empty of a node that is there.
     filters: Vec<FilterDocument>,
     /// What EC2 would be offered for the NodeClaim, cheapest first; empty of a node that is there.
@@ -303,6 +308,12 @@ impl NodeDocument {
             blocked_codes: kept().map(|kept| (&kept.reason).into()).collect(),
             disruption,
             claim: claim.map(|(claim, _)| claim.into()),
+            spot: node_row::rows(snapshot, plan)
+                .iter()
+                .rev()
+                .find(|row| &*row.name == name)
+                .and_then(|row| row.spot)
+                .map(SpotDocument::from),
             filters: explanation
                 .map(|own| own.steps.iter().map(FilterDocument::from).collect())
                 .unwrap_or_default(),

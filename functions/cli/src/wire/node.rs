@@ -3,6 +3,7 @@
 use domain::Text;
 use domain::money::UsdPerHour;
 use domain::node_offering::NodeCapacityType;
+use planning::explain::SpotWeight;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -35,8 +36,35 @@ pub(crate) struct NodeDocument {
     age_seconds: Option<i64>,
     /// Its price in US dollars an hour; `null` where the catalogue does not price it.
     hourly_usd: Option<f64>,
+    /// What is remembered of its spot offering; absent of others, and without a history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spot: Option<SpotDocument>,
     /// How far it is, or why the plan disrupts it.
     state: StateOrReason,
+}
+
+/// What is remembered of a spot offering.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Spot")]
+pub(crate) struct SpotDocument {
+    /// How often EC2 takes instances of the offering back, in 100 hours of an instance.
+    interruptions_per100_node_hours: f64,
+    /// What that adds to the price when offerings are compared, in US dollars an hour; 0 where the
+    /// NodePool does not say what an interruption costs.
+    weight_hourly_usd: f64,
+    /// Whether the rate is above the NodePool's maximum.
+    is_over_maximum: bool,
+}
+
+impl From<SpotWeight> for SpotDocument {
+    fn from(SpotWeight { rate, weight, is_over }: SpotWeight) -> Self {
+        Self {
+            interruptions_per100_node_hours: rate.in_100_node_hours(),
+            weight_hourly_usd: weight.to_f64(),
+            is_over_maximum: is_over,
+        }
+    }
 }
 
 /// What pods request of a resource, and what they may.
@@ -69,6 +97,7 @@ impl From<&NodeRow> for NodeDocument {
             virtual_pods: _,
             age,
             price,
+            spot,
             state,
         } = row;
         Self {
@@ -82,6 +111,7 @@ impl From<&NodeRow> for NodeDocument {
             pods: *pods,
             age_seconds: age.map(|age| age.as_secs()),
             hourly_usd: price.map(UsdPerHour::to_f64),
+            spot: spot.map(SpotDocument::from),
             state: (*state).into(),
         }
     }

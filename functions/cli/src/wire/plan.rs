@@ -4,7 +4,8 @@ use checker::Violation;
 use domain::Text;
 use domain::money::UsdPerHour;
 use domain::plan::{
-    BlockedNode, Placement, Plan, PlannedDisruption, PlannedVirtualPod, Totals, UnschedulablePod,
+    BlockedNode, Placement, Plan, PlannedDisruption, PlannedNodeClaim, PlannedVirtualPod, Totals,
+    UnschedulablePod,
 };
 use domain::pod::{ObjectKey, VirtualPodSource};
 use domain::snapshot::ClusterSnapshot;
@@ -16,7 +17,7 @@ use super::claim::ClaimDocument;
 use super::code::{BlockedCode, DisruptionCode, UnschedulableCode, ViolationCode};
 use super::node::NodeDocument;
 use super::{API_VERSION, word};
-use crate::view::node_row::{self, NodeState};
+use crate::view::node_row::{self, NodeRow, NodeState};
 use crate::view::pricing::PriceNote;
 
 /// What one tick would do: the document of `outrigger plan -o json`.
@@ -102,10 +103,13 @@ impl PlanDocument {
         Self {
             api_version: API_VERSION,
             kind: Self::KIND,
-            node_claims: node_claims.iter().map(ClaimDocument::from).collect(),
+            node_claims: claims(node_claims, &rows),
             placements: placements.iter().map(PlacementDocument::from).collect(),
             unschedulable: unschedulable.iter().map(UnschedulableDocument::from).collect(),
-            disruptions: disruptions.iter().map(DisruptionDocument::from).collect(),
+            disruptions: disruptions
+                .iter()
+                .map(|own| DisruptionDocument::new(own, &rows))
+                .collect(),
             blocked: blocked.iter().map(BlockedDocument::from).collect(),
             virtual_pods: virtual_pods.iter().map(VirtualPodDocument::from).collect(),
             totals: totals.into(),
@@ -185,14 +189,21 @@ struct DisruptionDocument {
     savings_hourly_usd: f64,
 }
 
-impl From<&PlannedDisruption> for DisruptionDocument {
-    fn from(disruption: &PlannedDisruption) -> Self {
+/// NodeClaims, with what is remembered of their spot offerings.
+fn claims(claims: &[PlannedNodeClaim], rows: &[NodeRow]) -> Vec<ClaimDocument> {
+    let row = |claim: &PlannedNodeClaim| rows.iter().rev().find(|row| row.name == claim.name);
+    let claim = |claim| ClaimDocument::with_spot(claim, row(claim).and_then(|row| row.spot));
+    claims.iter().map(claim).collect()
+}
+
+impl DisruptionDocument {
+    fn new(disruption: &PlannedDisruption, rows: &[NodeRow]) -> Self {
         let PlannedDisruption { reason, nodes, pods, replacements, moves, savings } = disruption;
         Self {
             reason: (*reason).into(),
             nodes: nodes.clone(),
             pods: pods.iter().map(ToString::to_string).collect(),
-            replacements: replacements.iter().map(ClaimDocument::from).collect(),
+            replacements: claims(replacements, rows),
             moves: moves.iter().map(PlacementDocument::from).collect(),
             savings_hourly_usd: savings.to_f64(),
         }

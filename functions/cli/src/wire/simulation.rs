@@ -6,7 +6,8 @@ use domain::money::UsdPerHour;
 use schemars::JsonSchema;
 use serde::Serialize;
 use simulation::report::{
-    ExpectationOutcome, Interruptions, Moment, Needed, NodeRow, Occurrence, Report, Usage, View, Waiting,
+    ExpectationOutcome, Interruptions, Moment, Needed, NodeRow, Occurrence, Report, Usage, View,
+    Waiting,
 };
 
 use super::basis::EMBEDDED;

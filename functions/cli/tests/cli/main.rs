@@ -25,6 +25,7 @@ mod recordings;
 mod schema;
 mod shell;
 mod simulate;
+mod spot;
 mod suggest;
 mod support;
 mod top;

@@ -9,7 +9,9 @@ use domain::instance_type::{CapacityType, InstanceType};
 use domain::money::UsdPerHour;
 use domain::node_pool::NodePool;
 use domain::snapshot::ClusterSnapshot;
-use domain::spot::{AveragePod, InterruptionCost, SpotEstimate, SpotPolicy, SpotRates};
+use domain::spot::{
+    AveragePod, InterruptionCost, InterruptionRate, SpotEstimate, SpotPolicy, SpotRates,
+};
 
 /// How many times its price an offering above the maximum is chosen at: more than the largest node
 /// costs beside the smallest that pods of one node fit on.
@@ -56,6 +58,16 @@ impl Weights {
             (rates, AveragePod::of(&snapshot.objects.pods))
         });
         Self { known }
+    }
+
+    /// Whether anything is known, or asked for.
+    pub(crate) const fn is_any(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// How often EC2 takes instances of a spot offering back.
+    pub(crate) fn rate(&self, instance_type: &str, zone: &str) -> Option<InterruptionRate> {
+        self.known.as_ref().map(|(rates, _)| rates.get(instance_type, zone).rate)
     }
 
     /// What an offering of a NodePool is chosen by. `price` is what it costs.
