@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
     let rates = match &args.spot_history {
         None => None,
         Some(path) => {
-            let objects = manifests::read(&input::sources(&[path.clone()])?);
+            let objects = manifests::read(&input::sources(std::slice::from_ref(path))?);
             print_problems(&objects);
             if !objects.errors.is_empty() {
                 status = Status::BadInput;
