@@ -7,13 +7,14 @@
 
 use std::collections::BTreeSet;
 
+use domain::cluster_limit::ClusterLimit;
 use domain::instance_type::{InstanceType, Offering};
 use domain::node_pool::NodePool;
 use domain::plan::{Plan, PlannedDisruption};
 use domain::pod::{Pod, PodKey};
 use domain::reason::DisruptionReason;
 use domain::requirement::{Requirement, Requirements, ValueSet};
-use domain::resource::{Resources, USD_PER_HOUR};
+use domain::resource::{NODES, Resources, USD_PER_HOUR};
 use domain::snapshot::ClusterSnapshot;
 use domain::taint::first_untolerated;
 use domain::{Text, label};
@@ -94,6 +95,20 @@ proptest! {
         for pool in snapshot.objects.node_pools.iter_mut().filter(|pool| pool.replicas.is_none()) {
             pool.limits = pool.limits.clone().with(USD_PER_HOUR, cents * 10_000_000);
         }
+        let plan = planning::plan(&snapshot);
+        let violations = checker::check(&snapshot, &plan);
+        prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);
+    }
+
+    #[test]
+    fn limits_of_the_cluster_are_kept_and_the_checker_agrees(
+        snapshot in cluster(),
+        nodes in 0_i64..20,
+        cents in 0_i64..500,
+    ) {
+        let mut snapshot = snapshot;
+        let limits = Resources::new().with(NODES, nodes).with(USD_PER_HOUR, cents * 10_000_000);
+        snapshot.objects.cluster_limits = vec![ClusterLimit { name: "all".into(), limits }];
         let plan = planning::plan(&snapshot);
         let violations = checker::check(&snapshot, &plan);
         prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);

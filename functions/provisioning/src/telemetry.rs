@@ -3,6 +3,7 @@
 use controllers::provisioning::{ExpendablePods, ProvisioningReport, UsdUsage};
 use controllers::steps::schedule::Scaling;
 use domain::plan::Totals;
+use domain::resource::USD_PER_HOUR;
 use lambda::Telemetry;
 use lambda::metrics::Unit;
 
@@ -60,6 +61,14 @@ fn record_gauges(telemetry: &Telemetry, report: &ProvisioningReport) {
         let labels = [("nodepool", &**node_pool), ("resource_type", "usd-per-hour")];
         metrics.gauge("karpenter_nodepools_usage", &labels, Unit::None, used.to_f64());
         metrics.gauge("karpenter_nodepools_limit", &labels, Unit::None, limit.to_f64());
+    }
+    for own in &report.cluster_usage {
+        let is_usd = *own.resource == *USD_PER_HOUR;
+        let resource = if is_usd { "usd-per-hour" } else { &*own.resource };
+        let labels = [("clusterlimit", &*own.limit_name), ("resource_type", resource)];
+        let (used, limit) = (own.in_units(own.used), own.in_units(own.limit));
+        metrics.gauge("outrigger_clusterlimits_usage", &labels, Unit::None, used);
+        metrics.gauge("outrigger_clusterlimits_limit", &labels, Unit::None, limit);
     }
     if let Some(ExpendablePods { running, waiting }) = report.expendable {
         for (state, pods) in [("running", running), ("waiting", waiting)] {

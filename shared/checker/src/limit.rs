@@ -1,6 +1,7 @@
 //! `spec.limits` of NodePools: nodes that exist and new claims together stay within them.
 
 use domain::Text;
+use domain::cluster_limit::limits_dollars;
 use domain::label::NODE_POOL;
 use domain::money::UsdPerHour;
 use domain::resource::{NODES, Resources, ShownAmount, USD_PER_HOUR};
@@ -14,6 +15,8 @@ use crate::violation::Rule;
 /// By NodePool, what counts against its limits.
 pub(crate) struct Usage {
     by_pool: Vec<Resources>,
+    /// Of nodes whose NodePool is gone: they count against the cluster's limits only.
+    elsewhere: Resources,
 }
 
 /// Capacity of one node, counted as one of `nodes` as well.
@@ -25,7 +28,8 @@ fn with_node(capacity: &Resources) -> Resources {
 
 impl Usage {
     fn none(index: &PlanIndex<'_>) -> Self {
-        Self { by_pool: vec![Resources::new(); index.cluster.pools.len()] }
+        let by_pool = vec![Resources::new(); index.cluster.pools.len()];
+        Self { by_pool, elsewhere: Resources::new() }
     }
 
     /// What nodes and claims in flight take that stay. Those being deleted no longer count.
@@ -43,6 +47,10 @@ impl Usage {
                     let price = node_price(index, place).unwrap_or(UsdPerHour::ZERO);
                     usage.add_usd(pool, price);
                 }
+            } else if place.is_managed {
+                usage.elsewhere.add(&with_node(&place.capacity));
+                let price = node_price(index, place).unwrap_or(UsdPerHour::ZERO);
+                usage.elsewhere.add(&Resources::new().with(USD_PER_HOUR, price.nanos()));
             }
         }
         usage
@@ -58,7 +66,7 @@ impl Usage {
         for planned in claims {
             let place = &index.places[planned.place];
             if let (Some(pool), Some(launch)) = (place.pool, place.launch())
-                && !index.cluster.pools[pool].spec.limits.is_empty()
+                && (!index.cluster.pools[pool].spec.limits.is_empty() || limits_cluster(index))
             {
                 usage.by_pool[pool].add(&with_node(&launch.largest_capacity));
                 if has_usd_limit(index, pool) {
@@ -96,13 +104,56 @@ impl Usage {
             let one = i64::from(&**name == NODES);
             self.by_pool[pool].get(name).saturating_add(capacity.get(name)).saturating_add(one)
                 <= limit
+        }) && self.leaves_room_in_cluster(index, capacity)
+    }
+
+    fn leaves_room_in_cluster(&self, index: &PlanIndex<'_>, capacity: &Resources) -> bool {
+        let limits = &index.cluster.snapshot.objects.cluster_limits;
+        limits.iter().flat_map(|own| own.limits.iter()).all(|(name, limit)| {
+            let one = i64::from(&**name == NODES);
+            let used: i64 = self.by_pool.iter().map(|own| own.get(name)).sum();
+            let used = used.saturating_add(self.elsewhere.get(name));
+            used.saturating_add(capacity.get(name)).saturating_add(one) <= limit
         })
     }
 }
 
-/// Whether the NodePool limits what its nodes cost together.
+fn limits_cluster(index: &PlanIndex<'_>) -> bool {
+    !index.cluster.snapshot.objects.cluster_limits.is_empty()
+}
+
+/// Whether the NodePool or the cluster limits what its nodes cost together.
 fn has_usd_limit(index: &PlanIndex<'_>, pool: usize) -> bool {
-    index.cluster.pools[pool].spec.limits.find(USD_PER_HOUR).is_some()
+    let by_cluster = || limits_dollars(&index.cluster.snapshot.objects.cluster_limits);
+    index.cluster.pools[pool].spec.limits.find(USD_PER_HOUR).is_some() || by_cluster()
+}
+
+/// Limits of the whole cluster: all NodePools together.
+fn compare_cluster(index: &PlanIndex<'_>, used: &Usage, added: &Usage, report: &mut Report) {
+    let sum = |usage: &Usage| {
+        let mut sum = usage.elsewhere.clone();
+        for own in &usage.by_pool {
+            sum.add(own);
+        }
+        sum
+    };
+    let (used, added) = (sum(used), sum(added));
+    for own in &index.cluster.snapshot.objects.cluster_limits {
+        for (name, limit) in own.limits.iter() {
+            let (used, added) = (used.get(name), added.get(name));
+            if added == 0 || used.saturating_add(added) <= limit {
+                continue;
+            }
+            let show = |amount| ShownAmount { name, amount };
+            let message = format!(
+                "{name} limit {} of the cluster: nodes have {}, new claims may add {}",
+                show(limit),
+                show(used),
+                show(added)
+            );
+            report.add(Rule::Limits, &own.name, message);
+        }
+    }
 }
 
 /// The NodePool that the node is labelled with.
@@ -117,6 +168,7 @@ pub(crate) fn check(index: &PlanIndex<'_>, disrupted: &[bool], report: &mut Repo
     let used = Usage::of_existing(index, |_| true);
     let added = Usage::of_claims(index, index.new.iter());
     compare(index, &used, &added, report, |_| true);
+    compare_cluster(index, &used, &added, report);
     if index.replacements.is_empty() {
         return;
     }
@@ -127,6 +179,7 @@ pub(crate) fn check(index: &PlanIndex<'_>, disrupted: &[bool], report: &mut Repo
         places.any(|place| place.pool == Some(pool))
     };
     compare(index, &left, &added, report, is_replaced);
+    compare_cluster(index, &left, &added, report);
 }
 
 /// A resource that the plan adds none of is not held against it.

@@ -2,6 +2,7 @@
 
 mod affinity;
 mod claims;
+mod cluster_limit;
 mod disruptions;
 mod expendable;
 mod image_age;

@@ -41,7 +41,7 @@ use crate::steps::snapshot::{ClusterState, forget_ending_pods, snapshot};
 
 pub use expendable::ExpendablePods;
 pub use report::ProvisioningReport;
-pub use usd_limit::UsdUsage;
+pub use usd_limit::{ClusterUsage, UsdUsage};
 
 use buffer_status::update_buffers;
 use scheduled_scaling::scale_workloads;
@@ -100,6 +100,7 @@ pub(crate) async fn provision_for<P: Ports>(
     report.longest_wait = longest_wait(&report.plan, &observed);
     report.expendable = ExpendablePods::of(&report.plan, &observed);
     report.usd_usage = usd_limit::usd_usage(&observed);
+    report.cluster_usage = usd_limit::cluster_usage(&observed, &snapshot);
     report.refused = (run.core.check)(&snapshot, &report.plan);
     if !report.refused.is_empty() {
         return Ok(report);

@@ -7,6 +7,7 @@
 
 pub mod budget;
 pub mod buffer;
+pub mod cluster_limit;
 pub mod drift;
 pub mod expiration;
 pub mod fargate;

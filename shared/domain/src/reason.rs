@@ -291,6 +291,13 @@ pub enum NodePoolUnfit {
         /// Pods of a lower priority than this are expendable.
         below: i32,
     },
+    /// What is left under the limits of the whole cluster is too small.
+    ClusterLimit {
+        /// The name of the ClusterLimit.
+        name: Text,
+        /// What of it is used: [`Self::Limit`] or [`Self::UsdLimit`].
+        reason: Box<Self>,
+    },
     /// What is left under the pool's limits is too small.
     Limit {
         /// The resource.
@@ -364,6 +371,7 @@ impl fmt::Display for NodePoolUnfit {
         match self {
             Self::Deleting => write!(f, "it is being deleted"),
             Self::NotReady => write!(f, "it is not ready"),
+            Self::ClusterLimit { name, reason } => write!(f, "ClusterLimit {name}: {reason}"),
             Self::OffHours { until } => {
                 write!(f, "it is off until {until} (outrigger.dev/off-schedule)")
             }
@@ -455,6 +463,7 @@ impl NodePoolUnfit {
             | Self::NotReady
             | Self::ImagesTooYoung { .. }
             | Self::OffHours { .. }
+            | Self::ClusterLimit { .. }
             | Self::NoOffering
             | Self::Expendable { .. }
             | Self::Limit { .. }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
+use crate::cluster_limit::ClusterLimit;
 use crate::instance_type::InstanceTypes;
 use crate::node::Node;
 use crate::node_claim::NodeClaim;
@@ -56,6 +57,8 @@ pub struct ClusterObjects {
     pub scaled_objects: Vec<ScaledObject>,
     /// PrewarmSchedules.
     pub prewarm_schedules: Vec<PrewarmSchedule>,
+    /// ClusterLimits.
+    pub cluster_limits: Vec<ClusterLimit>,
 }
 
 /// Everything that a plan depends on, read at one moment.

@@ -109,6 +109,8 @@ pub(crate) static SCALED_OBJECT: Kind =
     Kind::of("ScaledObject", "keda.sh", &["v1alpha1"], "scaledobjects").optional();
 pub(crate) static PREWARM_SCHEDULE: Kind =
     Kind::of("PrewarmSchedule", "outrigger.dev", &["v1alpha1"], "prewarmschedules").optional();
+static CLUSTER_LIMIT: Kind =
+    Kind::of("ClusterLimit", "outrigger.dev", &["v1alpha1"], "clusterlimits").optional();
 static DAEMON_SET: Kind = Kind::of("DaemonSet", "apps", &["v1"], "daemonsets");
 static POD_TEMPLATE: Kind = Kind::of("PodTemplate", "", &["v1"], "podtemplates");
 static BUDGET: Kind = Kind::of("PodDisruptionBudget", "policy", &["v1"], "poddisruptionbudgets");
@@ -129,7 +131,7 @@ static JOB: Kind = Kind::of("Job", "batch", &["v1"], "jobs");
 
 /// Kinds that every listing reads. Pods, by far the longest list, come first, and Nodes after them:
 /// a Node that joins meanwhile is listed without its pods rather than pods without their Node.
-pub(crate) static ALWAYS_READ: [&Kind; 17] = [
+pub(crate) static ALWAYS_READ: [&Kind; 18] = [
     &POD,
     &NODE,
     &NODE_CLAIM,
@@ -147,6 +149,7 @@ pub(crate) static ALWAYS_READ: [&Kind; 17] = [
     &CAPACITY_BUFFER,
     &SCALED_OBJECT,
     &PREWARM_SCHEDULE,
+    &CLUSTER_LIMIT,
 ];
 
 /// PodTemplates, which are listed only where a CapacityBuffer names one.

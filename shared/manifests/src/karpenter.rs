@@ -2,6 +2,7 @@
 
 mod block_device;
 mod capacity_buffer;
+mod cluster_limit;
 mod consolidate_below;
 mod crd;
 mod disruption;
@@ -38,7 +39,7 @@ pub use crd::{CustomResource, custom_resources};
 pub use spot_history::SpotHistoryObject;
 
 /// The kinds that are read.
-pub(crate) const KINDS: [Kind; 8] = [
+pub(crate) const KINDS: [Kind; 9] = [
     Kind {
         group: "karpenter.sh",
         name: "NodePool",
@@ -77,6 +78,12 @@ pub(crate) const KINDS: [Kind; 8] = [
         name: "ScaledObject",
         versions: &["v1alpha1"],
         read: |root| scaled_object::read_scaled_object(root).map(Object::ScaledObject),
+    },
+    Kind {
+        group: "outrigger.dev",
+        name: "ClusterLimit",
+        versions: &["v1alpha1"],
+        read: |root| cluster_limit::read_cluster_limit(root).map(Object::ClusterLimit),
     },
     Kind {
         group: "outrigger.dev",

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use documents::Value;
 use domain::Text;
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
+use domain::cluster_limit::ClusterLimit;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -38,6 +39,8 @@ pub enum Object {
     CapacityBuffer(CapacityBuffer),
     /// `keda.sh` ScaledObject.
     ScaledObject(ScaledObject),
+    /// `outrigger.dev` ClusterLimit.
+    ClusterLimit(ClusterLimit),
     /// `outrigger.dev` PrewarmSchedule.
     PrewarmSchedule(PrewarmSchedule),
     /// `outrigger.dev` SpotHistory.
@@ -154,6 +157,7 @@ impl Object {
             Self::Ec2NodeClass(object) => named("EC2NodeClass", &object.name),
             Self::CapacityBuffer(object) => keyed("CapacityBuffer", &object.key),
             Self::ScaledObject(object) => keyed("ScaledObject", &object.key),
+            Self::ClusterLimit(object) => named("ClusterLimit", &object.name),
             Self::PrewarmSchedule(object) => keyed("PrewarmSchedule", &object.key),
             Self::SpotHistory(object) => named("SpotHistory", &object.name),
             Self::Pod(object) => keyed("Pod", &object.pod.key),

@@ -22,7 +22,7 @@ use crate::recorder::Recorder;
 const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// Resources of objects that are recorded by their manifests, with their kinds.
-const OBJECTS: [(&str, &str); 14] = [
+const OBJECTS: [(&str, &str); 15] = [
     ("nodepools", "NodePool"),
     ("ec2nodeclasses", "EC2NodeClass"),
     ("nodeoverlays", "NodeOverlay"),
@@ -36,6 +36,7 @@ const OBJECTS: [(&str, &str); 14] = [
     ("capacitybuffers", "CapacityBuffer"),
     ("scaledobjects", "ScaledObject"),
     ("prewarmschedules", "PrewarmSchedule"),
+    ("clusterlimits", "ClusterLimit"),
     ("nodes", "Node"),
 ];
 

@@ -28,7 +28,7 @@ const DRIVEN_OFF: [&str; 4] = ["Evicted", "TaintManagerEviction", "Preempted", "
 /// Kinds whose pods come from a template of theirs.
 const WITH_TEMPLATE: [&str; 5] = ["ReplicaSet", "Deployment", "StatefulSet", "Job", "CronJob"];
 /// Kinds that a recording holds by their manifests.
-const RECORDED: [&str; 13] = [
+const RECORDED: [&str; 14] = [
     "NodePool",
     "EC2NodeClass",
     "NodeOverlay",
@@ -42,6 +42,7 @@ const RECORDED: [&str; 13] = [
     "CapacityBuffer",
     "ScaledObject",
     "PrewarmSchedule",
+    "ClusterLimit",
 ];
 
 /// Why Events make no recording.

@@ -30,3 +30,18 @@ fn a_limit_in_dollars_is_never_exceeded_and_said_to_be_why_pods_wait() {
     assert_eq!(placed + json["unschedulable"].as_array().unwrap().len(), 16);
     assert!(json.to_string().contains("\"UsdLimitExceeded\""), "{json}");
 }
+
+#[test]
+fn a_limit_of_the_cluster_is_read_from_its_object_and_named() {
+    let limit = "---\napiVersion: outrigger.dev/v1alpha1\nkind: ClusterLimit\nmetadata: {name: all}\n\
+                 spec: {limits: {nodes: 1}}\n";
+    let text = SHOP.replace("replicas: 3", "replicas: 200");
+    let workspace = Workspace::with(&[("shop.yaml", &format!("{text}{limit}"))]);
+    let plan = "plan --catalog catalog.yaml --now 2026-01-01T12:00:00Z -f shop.yaml";
+    let run = workspace.run(plan);
+    assert_eq!(&*run.err, "", "{run:?}");
+    assert!(run.out.contains("ClusterLimit all: limit nodes 1 is reached"), "{run:?}");
+    let json = workspace.run(&format!("{plan} -o json")).json();
+    assert_eq!(json["nodeClaims"].as_array().unwrap().len(), 1);
+    assert!(json.to_string().contains("\"ClusterLimitExceeded\""), "{json}");
+}

@@ -4,7 +4,7 @@ use domain::plan::Plan;
 use domain::{SignedDuration, Text};
 
 use super::expendable::ExpendablePods;
-use super::usd_limit::UsdUsage;
+use super::usd_limit::{ClusterUsage, UsdUsage};
 use crate::launch::LaunchReport;
 use crate::lease::Report;
 use crate::ports::FunctionName;
@@ -39,6 +39,8 @@ pub struct ProvisioningReport {
     pub longest_wait: Option<SignedDuration>,
     /// NodePools with a limit in dollars, before this plan.
     pub usd_usage: Vec<UsdUsage>,
+    /// What ClusterLimits limit, before this plan.
+    pub cluster_usage: Vec<ClusterUsage>,
     /// Pods that buy no node; `None` where no NodePool has any.
     pub expendable: Option<ExpendablePods>,
     /// Other calls that failed without stopping the run.

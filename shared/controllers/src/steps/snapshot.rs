@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::cluster_limit::limits_dollars;
 use domain::instance_type::{InstanceType, InstanceTypeList, InstanceTypes};
 use domain::label;
 use domain::node::Node;
@@ -271,7 +272,8 @@ fn expect_price(observed: &ClusterState, claim: &mut NodeClaim, record: &ClaimRe
     let dearest = record.launch.offerings.iter().map(|offering| offering.price).max();
     if let Some(price) = dearest
         && !claim.status.capacity.is_empty()
-        && pools.iter().find(is_own).is_some_and(is_limited)
+        && (limits_dollars(&observed.listing.objects.cluster_limits)
+            || pools.iter().find(is_own).is_some_and(is_limited))
     {
         claim.status.capacity.set(&USD_PER_HOUR.into(), price.nanos());
     }

@@ -7,6 +7,7 @@
 //! same, so that a cluster can change hands.
 
 mod capacity_buffer;
+mod cluster_limit;
 mod common;
 mod kind;
 mod node_claim;
@@ -27,6 +28,7 @@ pub fn custom_resources() -> Vec<CustomResource> {
         node_claim::kind(),
         node_overlay::kind(),
         node_pool::kind(),
+        cluster_limit::kind(),
         prewarm_schedule::kind(),
     ];
     kinds.into_iter().map(Kind::definition).collect()

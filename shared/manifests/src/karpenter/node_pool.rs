@@ -110,7 +110,7 @@ fn read_weight(field: Field<'_>) -> u32 {
 
 /// `limits`. The API takes any resource there, and one that no node has limits nothing: of a name
 /// that is none of the usual ones, that is said.
-fn read_limits(limits: Field<'_>) -> Resources {
+pub(super) fn read_limits(limits: Field<'_>) -> Resources {
     for (name, limit) in limits.entries().filter(|(name, _)| !is_usual_limit(name)) {
         let meant = MISTAKEN_LIMITS
             .iter()

@@ -52,6 +52,7 @@ impl ObjectCollector {
             Object::Ec2NodeClass(object) => objects.node_classes.push(*object),
             Object::CapacityBuffer(object) => objects.capacity_buffers.push(object),
             Object::ScaledObject(object) => objects.scaled_objects.push(object),
+            Object::ClusterLimit(object) => objects.cluster_limits.push(object),
             Object::PrewarmSchedule(object) => objects.prewarm_schedules.push(object),
             Object::SpotHistory(object) => spot.merge(object.history),
             Object::Node(object) => objects.nodes.push(object),

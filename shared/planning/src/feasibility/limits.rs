@@ -1,5 +1,5 @@
-//! How much more may be launched: `spec.limits` of NodePools, and capacity reservations, which
-//! several NodePools may draw on.
+//! How much more may be launched: `spec.limits` of NodePools, ClusterLimits, and capacity
+//! reservations, which several NodePools may draw on.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use domain::Text;
 use domain::label;
 use domain::resource::{NODES, Resources, USD_PER_HOUR};
 
-use super::usd_limit;
+use super::{cluster_limit, usd_limit};
 use crate::ids::{IndexVec, NodeIx, PoolIx, TypeSet};
 use crate::model::Model;
 use crate::model::pool::Pool;
@@ -16,6 +16,8 @@ use crate::model::pool::Pool;
 #[derive(Clone)]
 pub(crate) struct Limits {
     left: IndexVec<PoolIx, Vec<(Text, i64)>>,
+    /// What all pools together may still launch, by the resources that ClusterLimits name.
+    of_cluster: Vec<(Text, i64)>,
     /// Instances that new nodes use of each reservation.
     reserved: BTreeMap<Text, u32>,
 }
@@ -51,17 +53,27 @@ impl Limits {
                 limits.iter().map(|(name, limit)| (name.clone(), limit - used.get(name))).collect()
             })
             .collect();
-        Self { left, reserved: BTreeMap::new() }
+        let of_cluster = cluster_limit::left(model, leaves_out);
+        Self { left, of_cluster, reserved: BTreeMap::new() }
     }
 
     /// No limits at all.
     pub(crate) const fn none() -> Self {
-        Self { left: IndexVec::new(), reserved: BTreeMap::new() }
+        Self { left: IndexVec::new(), of_cluster: Vec::new(), reserved: BTreeMap::new() }
     }
 
-    /// What the pool may still launch, by the resources that it limits.
+    /// What the pool may still launch by its own limits, by the resources that they name.
     pub(crate) fn left(&self, pool: PoolIx) -> &[(Text, i64)] {
         &self.left[pool]
+    }
+
+    /// What limits what the pool may still launch: its own limits, then the cluster's.
+    fn all(&self, pool: PoolIx) -> impl Iterator<Item = &(Text, i64)> {
+        self.left.get(pool).into_iter().flatten().chain(&self.of_cluster)
+    }
+
+    fn all_mut(&mut self, pool: PoolIx) -> impl Iterator<Item = &mut (Text, i64)> {
+        self.left[pool].iter_mut().chain(&mut self.of_cluster)
     }
 
     /// Instances that new nodes use of a reservation.
@@ -77,7 +89,7 @@ impl Limits {
     /// How many nodes of this capacity the pool may still launch.
     pub(crate) fn allow(&self, pool: PoolIx, capacity: &Resources) -> u32 {
         let mut most = i64::from(u32::MAX);
-        for (name, left) in &self.left[pool] {
+        for (name, left) in self.all(pool) {
             let amount = if &**name == NODES { 1 } else { capacity.get(name) };
             if amount > 0 {
                 most = most.min(left.max(&0) / amount);
@@ -90,8 +102,7 @@ impl Limits {
     /// leave; 0 where nothing is limited.
     #[expect(clippy::cast_precision_loss, reason = "only ranks")]
     pub(crate) fn share(&self, pool: PoolIx, capacity: &Resources) -> f64 {
-        let left = self.left.get(pool).map(Vec::as_slice).unwrap_or_default();
-        left.iter()
+        self.all(pool)
             .map(|(name, left)| {
                 let amount = if &**name == NODES { 1 } else { capacity.get(name) };
                 amount as f64 / (*left).max(1) as f64
@@ -101,7 +112,7 @@ impl Limits {
 
     /// Leaves types of which the pool may still launch one.
     pub(crate) fn keep_allowed(&self, index: PoolIx, pool: &Pool, types: &mut TypeSet) {
-        if self.left.get(index).is_none_or(Vec::is_empty) {
+        if self.all(index).next().is_none() {
             return;
         }
         types.retain(|own| self.allow(index, &pool.types[own].capacity) > 0);
@@ -109,29 +120,28 @@ impl Limits {
 
     /// Counts one node of this capacity out again: it is not launched after all.
     pub(crate) fn give_back(&mut self, pool: PoolIx, capacity: &Resources) {
-        for (name, left) in &mut self.left[pool] {
+        for (name, left) in self.all_mut(pool) {
             *left += if &**name == NODES { 1 } else { capacity.get(name) };
         }
     }
 
     /// Counts one node of this capacity in.
     pub(crate) fn take(&mut self, pool: PoolIx, capacity: &Resources) {
-        for (name, left) in &mut self.left[pool] {
+        for (name, left) in self.all_mut(pool) {
             *left -= if &**name == NODES { 1 } else { capacity.get(name) };
         }
     }
 
     /// Whether the pool could launch this capacity in place of that.
     pub(crate) fn allow_instead(&self, pool: PoolIx, capacity: &Resources, of: &Resources) -> bool {
-        self.left[pool]
-            .iter()
+        self.all(pool)
             .filter(|(name, _)| &**name != NODES)
             .all(|(name, left)| capacity.get(name) - of.get(name) <= (*left).max(0))
     }
 
     /// Counts this capacity in place of that.
     pub(crate) fn take_instead(&mut self, pool: PoolIx, capacity: &Resources, of: &Resources) {
-        for (name, left) in &mut self.left[pool] {
+        for (name, left) in self.all_mut(pool) {
             if &**name != NODES {
                 *left -= (capacity.get(name) - of.get(name)).max(0);
             }
@@ -141,12 +151,16 @@ impl Limits {
     /// The first resource of which the pool has too little left for this capacity, and how much is
     /// left.
     pub(crate) fn exceeded(&self, pool: PoolIx, capacity: &Resources) -> Option<(Text, i64)> {
-        self.left[pool]
-            .iter()
-            .find(|(name, left)| {
-                let amount = if &**name == NODES { 1 } else { capacity.get(name) };
-                amount > 0 && amount > *left
-            })
-            .cloned()
+        self.left[pool].iter().find(|own| is_too_little(own, capacity)).cloned()
     }
+
+    /// The same of what the cluster has left.
+    pub(crate) fn exceeded_of_cluster(&self, capacity: &Resources) -> Option<(Text, i64)> {
+        self.of_cluster.iter().find(|own| is_too_little(own, capacity)).cloned()
+    }
+}
+
+fn is_too_little((name, left): &(Text, i64), capacity: &Resources) -> bool {
+    let amount = if &**name == NODES { 1 } else { capacity.get(name) };
+    amount > 0 && amount > *left
 }

@@ -1,6 +1,7 @@
 //! Whether a pod may go somewhere, and why not: the one place that says so.
 
 mod arrival;
+mod cluster_limit;
 pub(crate) mod constraint;
 pub(crate) mod domains;
 pub(crate) mod fit;

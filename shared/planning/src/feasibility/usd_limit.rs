@@ -23,6 +23,12 @@ pub(super) fn counted(pool: &Pool, node: &NodeView) -> i64 {
     said.or_else(priced).unwrap_or_else(|| most_of_claim(pool, node))
 }
 
+/// The same of a node whose NodePool is gone.
+pub(super) fn counted_alone(node: &NodeView) -> i64 {
+    let priced = || node.price().map(UsdPerHour::nanos);
+    node.capacity.find(USD_PER_HOUR).or_else(priced).unwrap_or(0)
+}
+
 fn most_of_claim(pool: &Pool, node: &NodeView) -> i64 {
     let Some(claim) = node.claim.filter(|_| node.node.is_none()) else { return 0 };
     let requirements = Requirements::of(claim.requirements.iter());

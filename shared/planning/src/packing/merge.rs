@@ -142,7 +142,7 @@ fn without(scope: Scope, nodes: &[NewNode], index: usize) -> Option<Vec<NewNode>
             let (host, joined) = rest.iter().enumerate().find_map(|(host, node)| {
                 let (joined, price) = merged_into(scope, node, &alone)?;
                 let is_same = joined.type_index == node.type_index;
-                let has_limits = !model.pools[node.pool].node_pool.limits.is_empty();
+                let has_limits = !model.pools[node.pool].limited.is_empty();
                 (Some(price) <= node.price(model, memo) && (is_same || !has_limits))
                     .then_some((host, joined))
             })?;
@@ -267,7 +267,7 @@ fn is_reserved(model: &Model, packed: &NewNode) -> bool {
 /// Whether the type takes no more of the limits of the first node's pool than the nodes do.
 fn is_within_both(pool: &Pool, index: TypeIx, a: &NewNode, b: &NewNode) -> bool {
     let capacity = |index: TypeIx| &pool.types[index].capacity;
-    pool.node_pool.limits.iter().all(|(name, _)| {
+    pool.limited.iter().all(|name| {
         let other = if a.pool == b.pool { capacity(b.type_index).get(name) } else { 0 };
         capacity(index).get(name) <= capacity(a.type_index).get(name) + other
     })

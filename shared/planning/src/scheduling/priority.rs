@@ -55,7 +55,7 @@ pub(crate) fn enforce_priorities(
 /// Whether there is anything that pods can take from each other.
 fn has_scarcity(model: &Model) -> bool {
     model.pools.iter().any(|pool| {
-        !pool.node_pool.limits.is_empty()
+        !pool.limited.is_empty()
             || pool.purchases.iter().any(|purchase| purchase.remaining.is_some())
     })
 }

@@ -5,6 +5,7 @@ mod better;
 mod bound;
 mod buffer;
 mod claim;
+mod cluster_limit;
 mod daemon;
 mod exact;
 mod existing;

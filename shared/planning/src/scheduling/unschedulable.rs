@@ -1,6 +1,7 @@
 //! Why a pod found no place: for each NodePool, the first thing that rules it out.
 
 use domain::Text;
+use domain::cluster_limit::{Tightest, tightest};
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::reason::{NodePoolUnfit, PodUnschedulable, UnmetRequirements, VolumeProblem};
@@ -86,6 +87,21 @@ pub(crate) fn pool_reason(
     first_unfit.unwrap_or(NodePoolUnfit::PodContradiction)
 }
 
+/// A limit that leaves too little: `cheapest` is what a node for the pod costs at the least, in
+/// billionths of a dollar.
+fn limited(resource: Text, limit: i64, left: i64, cheapest: i64) -> NodePoolUnfit {
+    let used = limit - left;
+    if &*resource == USD_PER_HOUR {
+        NodePoolUnfit::UsdLimit {
+            limit: UsdPerHour::from_nanos(limit),
+            used: UsdPerHour::from_nanos(used),
+            cheapest: UsdPerHour::from_nanos(cheapest),
+        }
+    } else {
+        NodePoolUnfit::Limit { resource, limit, used }
+    }
+}
+
 /// What the pool's limits leave is too little for any type, or has too few values for `minValues`.
 fn held_back(
     model: &Model,
@@ -96,23 +112,23 @@ fn held_back(
 ) -> Option<NodePoolUnfit> {
     let pool = &model.pools[index];
     let mut types = pool.with_room(&compatible.types, &shape.requests);
-    let exceeded =
-        types.iter().next().and_then(|first| limits.exceeded(index, &pool.types[first].capacity));
+    let first = types.iter().next().map(|first| &pool.types[first].capacity);
+    let exceeded = first.and_then(|capacity| limits.exceeded(index, capacity));
+    let of_cluster = first.and_then(|capacity| limits.exceeded_of_cluster(capacity));
     let prices = types.iter().map(|own| pool.types[own].capacity.get(USD_PER_HOUR));
     let cheapest = prices.min().unwrap_or(0);
     limits.keep_allowed(index, pool, &mut types);
     match exceeded {
-        Some((resource, left)) if types.is_empty() && &*resource == USD_PER_HOUR => {
-            let limit = pool.node_pool.limits.get(&resource);
-            Some(NodePoolUnfit::UsdLimit {
-                limit: UsdPerHour::from_nanos(limit),
-                used: UsdPerHour::from_nanos(limit - left),
-                cheapest: UsdPerHour::from_nanos(cheapest),
-            })
-        }
         Some((resource, left)) if types.is_empty() => {
             let limit = pool.node_pool.limits.get(&resource);
-            Some(NodePoolUnfit::Limit { resource, limit, used: limit - left })
+            Some(limited(resource, limit, left, cheapest))
+        }
+        None if types.is_empty() && of_cluster.is_some() => {
+            let (resource, left) = of_cluster?;
+            let mut own = tightest(&model.snapshot.objects.cluster_limits);
+            let Tightest { limit, by } = own.remove(&resource)?;
+            let reason = Box::new(limited(resource, limit, left, cheapest));
+            Some(NodePoolUnfit::ClusterLimit { name: by, reason })
         }
         _ if model.snapshot.settings.min_values_policy == MinValuesPolicy::Strict => pool
             .min_values_unmet(&types, compatible.zones, compatible.purchases)

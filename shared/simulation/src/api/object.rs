@@ -3,6 +3,7 @@
 use std::fmt;
 
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
+use domain::cluster_limit::ClusterLimit;
 use domain::label::Labels;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
@@ -41,6 +42,7 @@ pub enum Kind {
     CapacityBuffer,
     ScaledObject,
     PrewarmSchedule,
+    ClusterLimit,
 }
 
 impl fmt::Display for Kind {
@@ -240,6 +242,7 @@ object!(NodeOverlay, NodeOverlay, Text, node_overlays, |overlay| overlay.name.cl
 object!(Namespace, Namespace, Text, namespaces, |namespace| namespace.name.clone());
 object!(CapacityBuffer, CapacityBuffer, ObjectKey, capacity_buffers, |buffer| buffer.key.clone());
 object!(ScaledObject, ScaledObject, ObjectKey, scaled_objects, |scaled| scaled.key.clone());
+object!(ClusterLimit, ClusterLimit, Text, cluster_limits, |limit| limit.name.clone());
 object!(PrewarmSchedule, PrewarmSchedule, ObjectKey, prewarm_schedules, |schedule| schedule
     .key
     .clone());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::Text;
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
+use domain::cluster_limit::ClusterLimit;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -47,4 +48,5 @@ pub struct Tables {
     pub(super) capacity_buffers: Rows<ObjectKey, CapacityBuffer>,
     pub(super) scaled_objects: Rows<ObjectKey, ScaledObject>,
     pub(super) prewarm_schedules: Rows<ObjectKey, PrewarmSchedule>,
+    pub(super) cluster_limits: Rows<Text, ClusterLimit>,
 }

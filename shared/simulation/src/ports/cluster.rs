@@ -78,6 +78,7 @@ pub(crate) fn listing_of(world: &World) -> ClusterListing {
         capacity_buffers: list(world),
         scaled_objects: list(world),
         prewarm_schedules: list(world),
+        cluster_limits: list(world),
     };
     ClusterListing {
         objects,

@@ -32,7 +32,7 @@ const NOT_OBJECTS: [&str; 9] = [
 ];
 
 /// Kinds of which nothing is deleted but what a scenario deletes.
-const APPLIED: [Kind; 10] = [
+const APPLIED: [Kind; 11] = [
     Kind::NodePool,
     Kind::EC2NodeClass,
     Kind::NodeOverlay,
@@ -43,6 +43,7 @@ const APPLIED: [Kind; 10] = [
     Kind::CapacityBuffer,
     Kind::ScaledObject,
     Kind::PrewarmSchedule,
+    Kind::ClusterLimit,
 ];
 
 /// How a run is recorded.

@@ -448,7 +448,8 @@ pub(super) const NAMESPACED: [(Kind, &str); 8] = [
     (Kind::PrewarmSchedule, "PrewarmSchedule"),
 ];
 
-pub(super) const OF_CLUSTER: [(Kind, &str); 8] = [
+pub(super) const OF_CLUSTER: [(Kind, &str); 9] = [
+    (Kind::ClusterLimit, "ClusterLimit"),
     (Kind::Node, "Node"),
     (Kind::NodePool, "NodePool"),
     (Kind::EC2NodeClass, "EC2NodeClass"),

@@ -40,6 +40,7 @@ pub(super) fn adopted(snapshot: &ClusterSnapshot) -> Adopted {
         capacity_buffers,
         scaled_objects,
         prewarm_schedules,
+        cluster_limits,
     } = &snapshot.objects;
     let mut objects = Vec::new();
     objects.extend(node_classes.iter().cloned().map(|own| Object::Ec2NodeClass(Box::new(own))));
@@ -60,6 +61,7 @@ pub(super) fn adopted(snapshot: &ClusterSnapshot) -> Adopted {
     objects.extend(pod_disruption_budgets.iter().cloned().map(Object::PodDisruptionBudget));
     objects.extend(capacity_buffers.iter().cloned().map(Object::CapacityBuffer));
     objects.extend(scaled_objects.iter().cloned().map(Object::ScaledObject));
+    objects.extend(cluster_limits.iter().cloned().map(Object::ClusterLimit));
     objects.extend(prewarm_schedules.iter().cloned().map(Object::PrewarmSchedule));
     let deployments: BTreeSet<&ObjectKey> = deployments.iter().map(|own| &own.key).collect();
     let mut owners = BTreeMap::new();

@@ -52,6 +52,9 @@ impl World {
             Object::PrewarmSchedule(object) => {
                 self.apply(object);
             }
+            Object::ClusterLimit(object) => {
+                self.apply(object);
+            }
             Object::Pod(mut object) => {
                 self.settle_priority(&mut object.pod.spec, &object.priority);
                 self.create_pod(object.pod);
@@ -166,6 +169,9 @@ impl World {
             Kind::PersistentVolumeClaim => self.api.remove::<PersistentVolumeClaim>(key).is_ok(),
             Kind::CapacityBuffer => self.api.remove::<domain::buffer::CapacityBuffer>(key).is_ok(),
             Kind::ScaledObject => self.api.remove::<domain::buffer::ScaledObject>(key).is_ok(),
+            Kind::ClusterLimit => {
+                self.api.remove::<domain::cluster_limit::ClusterLimit>(&key.name).is_ok()
+            }
             Kind::PrewarmSchedule => {
                 self.api.remove::<domain::buffer::PrewarmSchedule>(key).is_ok()
             }

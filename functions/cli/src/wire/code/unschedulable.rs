@@ -88,6 +88,8 @@ pub(crate) enum NodePoolCode {
     ImagesTooYoung,
     /// The NodePool is off (`outrigger.dev/off-schedule`).
     OffHours,
+    /// What is left under a ClusterLimit is too small.
+    ClusterLimitExceeded,
     /// What is left under the NodePool's limits is too small.
     LimitExceeded,
     /// What is left under the NodePool's limit in dollars is less than any node for the pod costs.
@@ -157,6 +159,7 @@ impl From<&NodePoolUnfit> for NodePoolCode {
             NodePoolUnfit::NoInstanceType { .. } => Self::NoInstanceType,
             NodePoolUnfit::NoOffering => Self::NoOffering,
             NodePoolUnfit::Expendable { .. } => Self::Expendable,
+            NodePoolUnfit::ClusterLimit { .. } => Self::ClusterLimitExceeded,
             NodePoolUnfit::OffHours { .. } => Self::OffHours,
             NodePoolUnfit::ImagesTooYoung { .. } => Self::ImagesTooYoung,
             NodePoolUnfit::TooSmall { .. } => Self::InsufficientResources,

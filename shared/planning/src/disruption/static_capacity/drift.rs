@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use domain::Text;
+use domain::cluster_limit::{Tightest, tightest};
 use domain::drift::DriftReason;
 use domain::label;
 use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable};
@@ -138,9 +139,15 @@ pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Ir
     };
     // The new node is launched before the old one is deleted: both count.
     let limits = trials.limits_beside_all();
-    if let Some((resource, left)) =
-        limits.exceeded(pool_index, &pool.types[packed.type_index].capacity)
-    {
+    let capacity = &pool.types[packed.type_index].capacity;
+    if let Some((resource, left)) = limits.exceeded_of_cluster(capacity) {
+        let mut all = tightest(&trials.model.snapshot.objects.cluster_limits);
+        let Tightest { limit, by } = all.remove(&resource).unwrap_or_default();
+        let own = NodePoolUnfit::Limit { resource, limit, used: limit - left };
+        let unfit = NodePoolUnfit::ClusterLimit { name: by, reason: Box::new(own) };
+        return Err(Irreplaceable::Unfit(unfit));
+    }
+    if let Some((resource, left)) = limits.exceeded(pool_index, capacity) {
         let limit = pool.node_pool.limits.get(&resource);
         let unfit = NodePoolUnfit::Limit { resource, limit, used: limit - left };
         return Err(Irreplaceable::Unfit(unfit));

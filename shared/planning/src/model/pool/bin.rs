@@ -121,10 +121,9 @@ fn undominated(pool: &Pool, mut bins: Vec<Bin>) -> Vec<Bin> {
             let other = &pool.types[other.type_index];
             own.room.iter().zip(&other.room).all(|(own, other)| own <= other)
                 && pool
-                    .node_pool
-                    .limits
+                    .limited
                     .iter()
-                    .all(|(name, _)| other.capacity.get(name) <= own.capacity.get(name))
+                    .all(|name| other.capacity.get(name) <= own.capacity.get(name))
         });
         if !is_beaten {
             kept.push(bin);

@@ -1,9 +1,10 @@
 //! Building pools from a snapshot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use domain::Text;
+use domain::cluster_limit::limits_dollars;
 use domain::instance_type::{CapacityType, InstanceType, Offering};
 use domain::label::{self, Labels};
 use domain::node_pool::NodePool;
@@ -89,7 +90,7 @@ impl<'a> Builder<'a, '_> {
                     self.resources.len(),
                 ));
                 let pool_type = self.pool_type(instance_type, &own, overhead, offerings);
-                Some(counted_in_usd(node_pool, pool_type))
+                Some(counted_in_usd(self.snapshot, node_pool, pool_type))
             })
             .collect();
         let has_no_node = has_no_node(&own, &types);
@@ -100,6 +101,7 @@ impl<'a> Builder<'a, '_> {
         Pool {
             index,
             node_pool,
+            limited: limited(self.snapshot, node_pool),
             unfit: unfit(self.snapshot, node_pool).or_else(|| {
                 has_no_node.then(|| NodePoolUnfit::UnmetRequirements(Box::new(unmet())))
             }),
@@ -291,6 +293,14 @@ fn index_of(purchases: &mut IndexVec<PurchaseIx, Purchase>, offering: &Offering)
     })
 }
 
+/// Resources of which the pool or the cluster limits what its nodes have, by name.
+fn limited(snapshot: &ClusterSnapshot, node_pool: &NodePool) -> Vec<Text> {
+    let by_cluster = snapshot.objects.cluster_limits.iter().flat_map(|own| own.limits.iter());
+    let names: BTreeSet<Text> =
+        node_pool.limits.iter().chain(by_cluster).map(|(name, _)| name.clone()).collect();
+    names.into_iter().collect()
+}
+
 /// Why the pool launches nothing for pending pods, whatever its requirements are.
 fn unfit(snapshot: &ClusterSnapshot, node_pool: &NodePool) -> Option<NodePoolUnfit> {
     if node_pool.is_deleting {
@@ -344,8 +354,13 @@ fn is_open(kind: Option<&KeyKind>) -> bool {
 }
 
 /// A type that counts against a limit in dollars too, where the NodePool has one.
-fn counted_in_usd<'a>(node_pool: &NodePool, mut pool_type: PoolType<'a>) -> PoolType<'a> {
-    if node_pool.limits.find(USD_PER_HOUR).is_some() {
+fn counted_in_usd<'a>(
+    snapshot: &ClusterSnapshot,
+    node_pool: &NodePool,
+    mut pool_type: PoolType<'a>,
+) -> PoolType<'a> {
+    let by_cluster = limits_dollars(&snapshot.objects.cluster_limits);
+    if by_cluster || node_pool.limits.find(USD_PER_HOUR).is_some() {
         // EC2 picks the offering: the dearest bounds what a node may turn out to cost.
         let dearest = pool_type.offerings.iter().map(|offering| offering.cost.nanos()).max();
         pool_type.capacity = pool_type.capacity.with(USD_PER_HOUR, dearest.unwrap_or(0));

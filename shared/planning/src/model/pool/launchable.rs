@@ -100,6 +100,8 @@ pub(crate) struct Pool<'a> {
     pub(crate) index: PoolIx,
     /// The NodePool.
     pub(crate) node_pool: &'a NodePool,
+    /// Resources of which the pool or the cluster limits what its nodes have, by name.
+    pub(crate) limited: Vec<Text>,
     /// Types that meet the pool's own requirements, by name.
     pub(crate) types: IndexVec<TypeIx, PoolType<'a>>,
     /// Labels and requirements of its nodes.
