@@ -410,18 +410,7 @@ impl fmt::Display for NodePoolUnfit {
             Self::TooSmall { resource, needed, largest, instance_type } => {
                 too_small(f, resource, instance_type, *needed, *largest)
             }
-            Self::Limit { resource, limit, used } => {
-                let show = |amount| RoundedAmount { name: resource, amount };
-                let (limit, used, left) = (show(*limit), show(*used), limit - used);
-                if left <= 0 {
-                    return write!(f, "limit {resource} {limit} is reached: {used} in use");
-                }
-                write!(
-                    f,
-                    "limit {resource} {limit} leaves {}, less than any node for the pod: {used} in use",
-                    show(left)
-                )
-            }
+            Self::Limit { resource, limit, used } => limit_reached(f, resource, *limit, *used),
             Self::Expendable { priority, below } => write!(
                 f,
                 "the pod buys no node: its priority {priority} is below {below} ({EXPENDABLE_BELOW})"
@@ -442,6 +431,24 @@ impl fmt::Display for NodePoolUnfit {
             | Self::NoDomain(_) => self.fmt_topology(f),
         }
     }
+}
+
+fn limit_reached(
+    f: &mut fmt::Formatter<'_>,
+    resource: &Text,
+    limit: i64,
+    used: i64,
+) -> fmt::Result {
+    let show = |amount| RoundedAmount { name: resource, amount };
+    let (limit, used, left) = (show(limit), show(used), limit - used);
+    if left <= 0 {
+        return write!(f, "limit {resource} {limit} is reached: {used} in use");
+    }
+    let left = show(left);
+    write!(
+        f,
+        "limit {resource} {limit} leaves {left}, less than any node for the pod: {used} in use"
+    )
 }
 
 impl NodePoolUnfit {

@@ -2,6 +2,7 @@
 //! the planner does not know.
 
 #![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
+#![expect(clippy::print_stdout, reason = "the figures of docs/spot.md are what it prints")]
 
 use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering};
 use domain::label;

@@ -59,13 +59,11 @@ fn read_zone(field: Field<'_>) -> Option<WindowZone> {
 
 fn read_awake(field: Field<'_>) -> Option<Timestamp> {
     let text = field.str()?;
-    match text.parse() {
-        Ok(until) => Some(until),
-        Err(_) => {
-            field.warn(format!(
-                "{text:?} is no time such as 2026-11-23T15:00:00Z: the NodePool is not off while it stands"
-            ));
-            Some(Timestamp::MAX)
-        }
+    if let Ok(until) = text.parse() {
+        return Some(until);
     }
+    field.warn(format!(
+        "{text:?} is no time such as 2026-11-23T15:00:00Z: the NodePool is not off while it stands"
+    ));
+    Some(Timestamp::MAX)
 }

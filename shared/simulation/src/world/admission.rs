@@ -26,22 +26,14 @@ impl World {
     /// has.
     pub fn apply_object(&mut self, object: Object) -> bool {
         match object {
-            Object::NodePool(object) => {
-                self.apply(object);
-            }
-            Object::NodeClaim(object) => {
-                self.apply(object);
-            }
-            Object::NodeOverlay(object) => {
-                self.apply(object);
-            }
+            Object::NodePool(object) => self.store(object),
+            Object::NodeClaim(object) => self.store(object),
+            Object::NodeOverlay(object) => self.store(object),
             Object::Ec2NodeClass(object) => {
                 self.apply_node_class(*object);
                 self.update_instance_types();
             }
-            Object::CapacityBuffer(object) => {
-                self.apply(object);
-            }
+            Object::CapacityBuffer(object) => self.store(object),
             Object::ScaledObject(object) => {
                 let scaled_object = object.key.clone();
                 // Pods that are replayed came and went as KEDA had it then.
@@ -49,26 +41,16 @@ impl World {
                     self.wake_keda(&scaled_object, self.now);
                 }
             }
-            Object::PrewarmSchedule(object) => {
-                self.apply(object);
-            }
-            Object::ClusterLimit(object) => {
-                self.apply(object);
-            }
+            Object::PrewarmSchedule(object) => self.store(object),
+            Object::ClusterLimit(object) => self.store(object),
             Object::Pod(mut object) => {
                 self.settle_priority(&mut object.pod.spec, &object.priority);
                 self.create_pod(object.pod);
             }
             Object::Node(object) => self.adopt_node(object),
-            Object::PodTemplate(object) => {
-                self.apply(object);
-            }
-            Object::Namespace(object) => {
-                self.apply(object);
-            }
-            Object::PersistentVolume(object) => {
-                self.apply(object);
-            }
+            Object::PodTemplate(object) => self.store(object),
+            Object::Namespace(object) => self.store(object),
+            Object::PersistentVolume(object) => self.store(object),
             Object::PersistentVolumeClaim(object) => {
                 let key = object.key.clone();
                 self.apply::<PersistentVolumeClaim>(object);
@@ -84,21 +66,20 @@ impl World {
                 self.settle_priority(&mut object.workload.template.spec, &priority);
                 self.apply(object);
             }
-            Object::StorageClass(object) => {
-                self.apply(object);
-            }
-            Object::CsiNode(object) => {
-                self.apply(object);
-            }
-            Object::PodDisruptionBudget(object) => {
-                self.apply(object);
-            }
+            Object::StorageClass(object) => self.store(object),
+            Object::CsiNode(object) => self.store(object),
+            Object::PodDisruptionBudget(object) => self.store(object),
             Object::PriorityClass(object) => {
                 self.priority_classes.insert(object.name.clone(), object);
             }
             _ => return false,
         }
         true
+    }
+
+    /// Stores an object that means nothing to the world by itself.
+    fn store<T: crate::api::Object>(&mut self, object: T) {
+        self.apply(object);
     }
 
     /// A new class is resolved by the time anything is launched from it; one that is changed, once
