@@ -16,7 +16,7 @@ fn nothing_is_launched_from_a_class_whose_images_are_all_too_young() {
         class.image_age.held_back = vec![HeldBackImage { id: "ami-2".into(), until }];
         class.status.amis = images;
         let mut world = pooled([pod("p")]);
-        world.objects.node_classes = vec![class].into();
+        world.objects.node_classes = vec![class];
         world
     };
     let launched = plan([claim("n", &["p"])]);
