@@ -100,3 +100,23 @@ fn a_node_at_the_threshold_of_its_pool_stays_with_the_reason() {
     let text = workspace.run(explain).out;
     assert!(text.contains("its pods request 50% of its cpu"), "{text}");
 }
+
+#[test]
+fn a_node_goes_in_the_off_hours_of_its_pool_and_its_pod_is_told_until_when() {
+    let off = "outrigger.dev/off-schedule: '0 20 * * *'\n    outrigger.dev/off-duration: 12h";
+    let aged = aged().replace("outrigger.dev/expiration: graceful", off);
+    let workspace = Workspace::with(&[("aged.yaml", &aged)]);
+    let day = workspace.run(&format!("{PLAN} 2026-11-01T12:00:00Z")).json();
+    assert_eq!(day["disruptions"].as_array().unwrap().len(), 0, "{day}");
+    let night = workspace.run(&format!("{PLAN} 2026-11-01T21:00:00Z")).json();
+    assert_eq!(night["disruptions"][0]["reason"], "OffHours", "{night}");
+    assert_eq!(night["disruptions"][0]["nodes"][0], "aged", "{night}");
+
+    let pending = aged
+        .replace("  nodeName: aged\n", "")
+        .replace("status: {phase: Running", "status: {phase: Pending");
+    let pending = pending.replace("cpu: '1'", "cpu: '3'");
+    let workspace = Workspace::with(&[("aged.yaml", &pending)]);
+    let run = workspace.run("plan --catalog catalog.yaml -f aged.yaml --now 2026-11-01T21:00:00Z");
+    assert!(run.out.contains("it is off until 2026-11-02T08:00:00Z"), "{run:?}");
+}

@@ -646,6 +646,35 @@ async fn each_part_of_a_node_class_fails_by_itself() {
 }
 
 #[tokio::test]
+async fn a_class_whose_images_are_all_too_young_says_until_when() {
+    let image = |id: &str, created: &str| {
+        format!(
+            "<item><imageId>{id}</imageId><name>{id}</name><architecture>x86_64</architecture>\
+             <creationDate>{created}</creationDate></item>"
+        )
+    };
+    let of_2020 = image("ami-old", "2020-01-01T00:00:00.000Z");
+    let of_2199 = image("ami-new", "2199-01-01T00:00:00.000Z");
+    let mut class = node_class("default");
+    class.image_age.min = Some(domain::SignedDuration::from_hours(168));
+    class.spec.ami_selector_terms = vec![domain::node_class::SelectorTerm {
+        name: Some("ami-*".into()),
+        ..domain::node_class::SelectorTerm::default()
+    }];
+    let images = |items: &[&str]| format!("<imagesSet>{}</imagesSet>", items.concat());
+    let script = Script::default().answers("DescribeImages", &images(&[&of_2199]));
+    let resolution = ec2(&script).resolve_node_class(&class).await.unwrap();
+    let why = resolution.amis.unwrap_err();
+    assert_eq!((&*why.reason, why.is_passing), ("TooYoung", false));
+    assert!(why.message.contains("ami-new") && why.message.contains("2199-01-08"), "{why}");
+
+    let script = Script::default().answers("DescribeImages", &images(&[&of_2020, &of_2199]));
+    let resolution = ec2(&script).resolve_node_class(&class).await.unwrap();
+    assert_eq!(&*resolution.amis.unwrap()[0].id, "ami-old");
+    assert_eq!(&*resolution.held_back[0].id, "ami-new");
+}
+
+#[tokio::test]
 async fn subnets_of_local_zones_are_resolved_and_said_to_have_no_offerings() {
     let subnet = |id: &str, zone: &str| {
         format!(
