@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use domain::fargate::is_fargate;
+use domain::instance_type::CapacityType;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
@@ -16,8 +17,6 @@ use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text, Timestamp};
 use planning::explain::{SpotWeight, SpotWeights};
 use simulation::report;
-
-use super::spot;
 
 /// A node, or a node that is still to be launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,8 +167,19 @@ pub(crate) fn rows(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<NodeRow> {
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let replacements = plan.disruptions.iter().flat_map(|disruption| &disruption.replacements);
     rows.extend(plan.node_claims.iter().chain(replacements).map(|c| index.planned_row(c)));
-    spot::fill(&mut rows, SpotWeights::of(snapshot).as_ref());
+    add_spot(&mut rows, SpotWeights::of(snapshot).as_ref());
     rows
+}
+
+/// Adds what is remembered of the spot offerings of nodes, where anything is.
+fn add_spot(rows: &mut [NodeRow], weights: Option<&SpotWeights<'_>>) {
+    let Some(weights) = weights else { return };
+    let spot = NodeCapacityType::Instance(CapacityType::Spot);
+    for row in rows.iter_mut().filter(|row| row.capacity_type == Some(spot)) {
+        let (Some(instance_type), Some(zone)) = (&row.instance_type, &row.zone) else { continue };
+        let price = row.price.unwrap_or_default();
+        row.spot = weights.get(row.node_pool.as_deref(), (instance_type, zone), price);
+    }
 }
 
 /// Nodes that are there and that the catalogue does not price, by name.

@@ -2,13 +2,9 @@
 
 use std::fmt;
 
-use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
-use domain::node_offering::NodeCapacityType;
 use domain::spot::InterruptionRate;
-use planning::explain::{SpotWeight, SpotWeights};
-
-use super::node_row::NodeRow;
+use planning::explain::SpotWeight;
 
 /// `3.2`: interruptions in 100 node-hours.
 pub(crate) struct In100(pub(crate) InterruptionRate);
@@ -34,17 +30,6 @@ impl fmt::Display for Remembered {
             f.write_str(", more than its NodePool wants")?;
         }
         Ok(())
-    }
-}
-
-/// What is remembered of the offerings of nodes, where anything is.
-pub(super) fn fill(rows: &mut [NodeRow], weights: Option<&SpotWeights<'_>>) {
-    let Some(weights) = weights else { return };
-    let spot = NodeCapacityType::Instance(CapacityType::Spot);
-    for row in rows.iter_mut().filter(|row| row.capacity_type == Some(spot)) {
-        let (Some(instance_type), Some(zone)) = (&row.instance_type, &row.zone) else { continue };
-        let price = row.price.unwrap_or_default();
-        row.spot = weights.get(row.node_pool.as_deref(), (instance_type, zone), price);
     }
 }
 

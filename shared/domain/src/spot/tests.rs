@@ -94,6 +94,22 @@ fn where_all_are_interrupted_alike_an_unlucky_one_is_not_taken_for_worse() {
 }
 
 #[test]
+fn a_difference_weighs_as_far_as_it_is_more_than_chance_makes_of_none() {
+    let weighed = |own: (&'static str, &'static str, f64, f64)| {
+        let all = [("c5.large", "b", 400.0, 20.0), own];
+        let rates = SpotRates::of(&seen(&all), at(0));
+        let estimate = rates.get(own.0, own.1);
+        let calm = rates.get("c5.large", "b").weighed;
+        (estimate.rate.in_100_node_hours(), estimate.weighed, calm)
+    };
+    let (mean, unlucky, calm) = weighed(("m5.large", "a", 20.0, 2.0));
+    assert!(mean > 4.8 && unlucky == calm, "{mean}: {unlucky:?} and {calm:?}");
+    let (mean, bad, calm) = weighed(("m5.large", "a", 20.0, 20.0));
+    let bad = bad.in_100_node_hours();
+    assert!(bad > 3.0 * calm.in_100_node_hours() && bad < mean, "{mean}: {bad} and {calm:?}");
+}
+
+#[test]
 fn a_new_type_is_taken_for_what_its_family_is_like() {
     let rates = SpotRates::of(
         &seen(&[

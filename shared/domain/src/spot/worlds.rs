@@ -1,4 +1,4 @@
-//! What choosing by remembered rates comes to, over many worlds of offerings with hidden rates.
+//! What choosing by remembered rates comes to, over many worlds whose rates are hidden.
 //!
 //! No planner and no EC2: every node is launched from the offering that is cheapest with its
 //! weight, and is taken back at the offering's true rate. `outrigger-simulation`'s test of the same
