@@ -67,8 +67,11 @@ fn seeds_give_means_with_intervals_and_differences_to_the_first() {
     let dear = &document["variants"][1];
     assert!(dear["costAboveFirstUsd"]["mean"].as_f64().unwrap() > 0.0, "{document}");
     assert_eq!(dear["runs"].as_array().unwrap().len(), 3);
-    let page = workspace.run("simulate --from run.jsonl --seeds 3 -o html");
-    assert_eq!(page.status, 2, "{page:?}");
+    let page =
+        workspace.run("simulate --from run.jsonl --seeds 3 --compare dear=dearer.yaml -o html");
+    assert_eq!(page.status, 0, "{}", page.err);
+    assert!(page.out.contains("<td class=\"name\">dear</td>"), "a row of means for each");
+    assert!(page.out.contains("of 3 runs each"), "which are of all seeds");
 }
 
 #[test]
