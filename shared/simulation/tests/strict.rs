@@ -353,18 +353,19 @@ fn everything_may_be_so_at_once() {
 
 #[test]
 fn behaviours_are_really_taken_on() {
-    let said = |report: &Report, what: &str| {
-        report.timeline.iter().any(|own| own.what.to_string().contains(what))
+    // Each is drawn, and not on each day; a token is repeated only where an answer was lost.
+    let is_seen = |ec2: Ec2Behaviour, what: &str| {
+        let says =
+            |report: Report| report.timeline.iter().any(|own| own.what.to_string().contains(what));
+        (0..8).any(|seed| says(run(seed, ec2.clone())))
     };
-    let throttled = run(0, refusing(FleetErrorCode::Throttled));
-    assert!(said(&throttled, "RequestLimitExceeded inside"), "{}", report_text(&throttled));
-    let empty = run(0, Ec2Behaviour { empty_answers_per_mille: 300, ..Ec2Behaviour::default() });
-    assert!(said(&empty, "neither an instance nor an error"), "{}", report_text(&empty));
-    let calls = run(0, refusing_calls(CallRefusal::InvalidFleetConfig, 300));
-    assert!(said(&calls, "InvalidFleetConfig"), "{}", report_text(&calls));
-    // A token is repeated only where an answer was lost: not on each day.
-    let refused = |seed| run(seed, refusing_half(FailedToken::Mismatch, FleetErrorCode::Internal));
-    assert!((0..8).any(|seed| said(&refused(seed), "IdempotentParameterMismatch")));
+    assert!(is_seen(refusing(FleetErrorCode::Throttled), "RequestLimitExceeded inside"));
+    let empty = Ec2Behaviour { empty_answers_per_mille: 300, ..Ec2Behaviour::default() };
+    assert!(is_seen(empty, "neither an instance nor an error"));
+    let calls = refusing_calls(CallRefusal::InvalidFleetConfig, 300);
+    assert!(is_seen(calls, "InvalidFleetConfig"));
+    let refused = refusing_half(FailedToken::Mismatch, FleetErrorCode::Internal);
+    assert!(is_seen(refused, "IdempotentParameterMismatch"));
 }
 
 /// The seeds that `OUTRIGGER_STRICT` names, as `FROM..TO`.
