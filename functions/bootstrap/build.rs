@@ -5,8 +5,6 @@
 //! `-C force-unwind-tables=no` does not do it: linked as one with the standard library, which has
 //! such tables, everything gets them.
 
-#![expect(clippy::print_stdout, reason = "how build scripts speak to cargo")]
-
 use std::env;
 
 fn main() {

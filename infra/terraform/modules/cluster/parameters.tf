@@ -84,7 +84,7 @@ variable "provisioning_schedule" {
 }
 
 variable "reaction_mode" {
-  description = "watch: the function provisioning stays from one tick to the next and reacts to pending pods within one or two seconds. tick: it wakes itself every five seconds to look for them, which costs a tenth. poll: functions look once a minute."
+  description = "watch: the function provisioning stays from one tick to the next and reacts to pending pods within a second. tick: it wakes itself every five seconds to look for them, which costs a tenth. poll: functions look once a minute."
   type        = string
   default     = "watch"
   nullable    = false
