@@ -357,7 +357,7 @@ fn behaviours_are_really_taken_on() {
     let is_seen = |ec2: Ec2Behaviour, what: &str| {
         let says =
             |report: Report| report.timeline.iter().any(|own| own.what.to_string().contains(what));
-        (0..8).any(|seed| says(run(seed, ec2.clone())))
+        (0..8).any(|seed| says(run(seed, ec2)))
     };
     assert!(is_seen(refusing(FleetErrorCode::Throttled), "RequestLimitExceeded inside"));
     let empty = Ec2Behaviour { empty_answers_per_mille: 300, ..Ec2Behaviour::default() };
