@@ -24,7 +24,7 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &DisruptionReport) {
         let name = "outrigger_off_hours_saved_usd_total";
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let dollars = *saved as f64 / 1e6;
-        telemetry.metrics().gauge(name, &labels, Unit::None, dollars);
+        telemetry.metrics().add(name, &labels, dollars);
     }
     for node in &report.untainted {
         tracing::info!(%node, "stale disruption taint removed");
