@@ -7,8 +7,14 @@ use domain::settings::Settings;
 use simulation::report::{Happening, Report};
 use simulation::scenario::Scenario;
 
+mod pool_and_pods;
+
+use pool_and_pods::{Deployment, pool_and_pods};
+
 /// Three nodes, and a new image at one hour; the annotation of their class is as given.
 fn run(annotations: &str, images: &str) -> Report {
+    let web = Deployment { name: "web", replicas: 3, cpu: "1", annotations: "" };
+    let pool = pool_and_pods("    ", "name: default", &[web]);
     let text = format!(
         "apiVersion: outrigger.dev/v1alpha1
 kind: Scenario
@@ -26,26 +32,7 @@ spec:
         amiSelectorTerms: [{{alias: al2023@latest}}]
         subnetSelectorTerms: [{{tags: {{a: b}}}}]
         securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
-    - apiVersion: karpenter.sh/v1
-      kind: NodePool
-      metadata: {{name: default}}
-      spec:
-        template:
-          spec:
-            nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
-            requirements:
-            - {{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}
-            - {{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}}
-    - apiVersion: apps/v1
-      kind: Deployment
-      metadata: {{name: web}}
-      spec:
-        replicas: 3
-        selector: {{matchLabels: {{app: web}}}}
-        template:
-          metadata: {{labels: {{app: web}}}}
-          spec: {{containers: [{{name: c, image: x, resources: {{requests: {{cpu: 1, memory: 1Gi}}}}}}]}}
-"
+{pool}"
     );
     let scenario = Scenario::read("images.yaml", &text).unwrap();
     simulation::run(scenario, &Settings::default()).unwrap()

@@ -6,6 +6,10 @@ use domain::settings::Settings;
 use simulation::report::{Happening, Report};
 use simulation::scenario::Scenario;
 
+mod pool_and_pods;
+
+use pool_and_pods::{Deployment, pool_and_pods};
+
 /// Three nodes, whose class gets what is given at ten minutes.
 fn run(change: &str) -> Report {
     let class = |spec: &str| {
@@ -15,6 +19,8 @@ fn run(change: &str) -> Report {
              [{{tags: {{a: b}}}}], {spec}}}}}"
         )
     };
+    let web = Deployment { name: "web", replicas: 3, cpu: "1", annotations: "" };
+    let pool = pool_and_pods("    ", "name: default", &[web]);
     let text = format!(
         "apiVersion: outrigger.dev/v1alpha1
 kind: Scenario
@@ -24,26 +30,7 @@ spec:
   timeline:
   - apply:
     - {}
-    - apiVersion: karpenter.sh/v1
-      kind: NodePool
-      metadata: {{name: default}}
-      spec:
-        template:
-          spec:
-            nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
-            requirements:
-            - {{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}
-            - {{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}}
-    - apiVersion: apps/v1
-      kind: Deployment
-      metadata: {{name: web}}
-      spec:
-        replicas: 3
-        selector: {{matchLabels: {{app: web}}}}
-        template:
-          metadata: {{labels: {{app: web}}}}
-          spec: {{containers: [{{name: c, image: x, resources: {{requests: {{cpu: 1, memory: 1Gi}}}}}}]}}
-  - at: 10m
+{pool}  - at: 10m
     apply: [{}]
 ",
         class("amiSelectorTerms: [{alias: al2023@latest}]"),

@@ -6,9 +6,18 @@ use domain::settings::Settings;
 use simulation::report::Report;
 use simulation::scenario::Scenario;
 
+mod pool_and_pods;
+
+use pool_and_pods::{Deployment, pool_and_pods};
+
 /// Twelve pods from eight in the evening of a Monday until ten in the evening of the Tuesday, in
 /// Seoul; the annotations of their NodePool are as given. One pod refuses disruption.
 fn run(annotations: &str, expect: &str) -> Report {
+    let web = Deployment { name: "web", replicas: 11, cpu: "800m", annotations: "" };
+    let refuses = "karpenter.sh/do-not-disrupt: \"true\"";
+    let long = Deployment { name: "long", replicas: 1, cpu: "800m", annotations: refuses };
+    let metadata = format!("name: dev, annotations: {{{annotations}}}");
+    let pool = pool_and_pods("    ", &metadata, &[web, long]);
     let text = format!(
         "apiVersion: outrigger.dev/v1alpha1
 kind: Scenario
@@ -26,35 +35,7 @@ spec:
         amiSelectorTerms: [{{alias: al2023@latest}}]
         subnetSelectorTerms: [{{tags: {{a: b}}}}]
         securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
-    - apiVersion: karpenter.sh/v1
-      kind: NodePool
-      metadata: {{name: dev, annotations: {{{annotations}}}}}
-      spec:
-        template:
-          spec:
-            nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
-            requirements:
-            - {{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}
-            - {{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}}
-    - apiVersion: apps/v1
-      kind: Deployment
-      metadata: {{name: web}}
-      spec:
-        replicas: 11
-        selector: {{matchLabels: {{app: web}}}}
-        template:
-          metadata: {{labels: {{app: web}}}}
-          spec: {{containers: [{{name: c, image: x, resources: {{requests: {{cpu: 800m, memory: 1Gi}}}}}}]}}
-    - apiVersion: apps/v1
-      kind: Deployment
-      metadata: {{name: long}}
-      spec:
-        replicas: 1
-        selector: {{matchLabels: {{app: long}}}}
-        template:
-          metadata: {{labels: {{app: long}}, annotations: {{karpenter.sh/do-not-disrupt: \"true\"}}}}
-          spec: {{containers: [{{name: c, image: x, resources: {{requests: {{cpu: 800m, memory: 1Gi}}}}}}]}}
-  expect: {expect}
+{pool}  expect: {expect}
 "
     );
     let scenario = Scenario::read("off-hours.yaml", &text).unwrap();
