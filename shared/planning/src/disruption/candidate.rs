@@ -86,7 +86,7 @@ impl Candidate {
             1.0 + to_move.iter().map(|pod| eviction_cost(pod).max(0.0)).sum::<f64>();
         let forced = if node.is_expired(now) {
             Some(DisruptionReason::Expired)
-        } else if node.node_pool.is_some_and(|pool| pool.options.off_period(now).is_some()) {
+        } else if node.off.is_some() {
             Some(DisruptionReason::OffHours)
         } else {
             (repair == Repair::Due).then_some(DisruptionReason::Unhealthy)

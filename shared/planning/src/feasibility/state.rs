@@ -278,12 +278,12 @@ pub(crate) fn room_for(room: &[i64], requests: &[i64]) -> u32 {
     u32::try_from(most).unwrap_or(u32::MAX)
 }
 /// Nodes that take no more pods: they are leaving, or are disrupted next whatever budgets say,
-/// since they are expired or unhealthy.
+/// since they are expired or unhealthy, or their NodePool is off.
 fn closed(model: &Model) -> IndexVec<NodeIx, bool> {
     let (now, repairs) = (model.snapshot.now, repairs(model));
     let is_closed = |(index, node): (NodeIx, &NodeView)| {
         let is_expired = node.is_managed && node.is_expired(now);
-        node.is_leaving() || is_expired || repairs[index] == Repair::Due
+        node.is_leaving() || node.off.is_some() || is_expired || repairs[index] == Repair::Due
     };
     model.nodes.iter_enumerated().map(is_closed).collect()
 }

@@ -12,6 +12,7 @@ use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim};
 use domain::node_offering::{capacity_type_of, fargate_price, offering_of};
 use domain::node_pool::NodePool;
+use domain::off_hours::OffPeriod;
 use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
@@ -33,6 +34,8 @@ pub(crate) struct NodeView<'a> {
     pub(crate) claim: Option<&'a NodeClaim>,
     /// Its NodePool, by the label.
     pub(crate) node_pool: Option<&'a NodePool>,
+    /// The off hours that its NodePool is in: it goes whatever budgets say, and takes no more pods.
+    pub(crate) off: Option<OffPeriod>,
     /// Labels; for a claim in flight those that are settled.
     pub(crate) labels: Labels,
     /// Taints that pods must tolerate: while it starts, those that will pass are left out.
@@ -153,6 +156,8 @@ struct Index<'a> {
     claim_of_node: BTreeMap<&'a str, &'a NodeClaim>,
     in_flight: Vec<&'a NodeClaim>,
     pools: BTreeMap<&'a str, &'a NodePool>,
+    /// NodePools in their off hours, by name.
+    off: BTreeMap<&'a str, OffPeriod>,
     bound: BTreeMap<&'a str, Vec<PodIx>>,
 }
 
@@ -188,8 +193,12 @@ impl<'a> Index<'a> {
                 bound.entry(node).or_default().push(PodIx::new(index));
             }
         }
-        let pools = snapshot.objects.node_pools.iter().map(|pool| (&*pool.name, pool)).collect();
-        Self { snapshot, claim_of_node, in_flight, pools, bound }
+        let pools = snapshot.objects.node_pools.iter();
+        // Asked once a pool: a schedule is looked up for it.
+        let off = |pool: &'a NodePool| Some((&*pool.name, pool.options.off_period(snapshot.now)?));
+        let off = pools.clone().filter_map(off).collect();
+        let pools = pools.map(|pool| (&*pool.name, pool)).collect();
+        Self { snapshot, claim_of_node, in_flight, pools, off, bound }
     }
 
     fn type_of(&self, labels: &Labels, pool: Option<&NodePool>) -> Option<&'a InstanceType> {
@@ -236,6 +245,7 @@ impl<'a> Index<'a> {
             node: Some(node),
             claim,
             node_pool,
+            off: node_pool.and_then(|pool| self.off.get(&*pool.name)).copied(),
             labels: node.labels.clone(),
             taints,
             free: resources.array(&allocatable),
@@ -285,6 +295,7 @@ impl<'a> Index<'a> {
             node: None,
             claim: Some(claim),
             node_pool,
+            off: node_pool.and_then(|pool| self.off.get(&*pool.name)).copied(),
             price: None,
             cost: price_of(&labels, instance_type),
             labels,

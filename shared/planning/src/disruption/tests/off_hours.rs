@@ -51,6 +51,14 @@ fn a_pod_of_a_pool_that_is_off_waits_and_is_told_until_when() {
 }
 
 #[test]
+fn no_pod_is_put_where_all_have_to_go() {
+    let plan = off(always()).node(node("n1")).pod(pod("a")).plan();
+    assert_eq!(disrupted_for(&plan, DisruptionReason::OffHours), ["n1"]);
+    assert!(plan.placements.is_empty(), "{plan:?}");
+    assert!(plan.unschedulable[0].awaits_off_pool(), "{plan:?}");
+}
+
+#[test]
 fn nodes_of_other_pools_stay_and_take_what_may_go_there() {
     let world = off(always()).pool(node_pool_of("other", &[])).node(node("n1"));
     let plan = world.pod(pod("a").cpu(3000).on("n1")).plan();
