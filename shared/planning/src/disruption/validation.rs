@@ -6,10 +6,11 @@
 //! Source: Karpenter `pkg/controllers/disruption/validation.go`: all candidates still qualify,
 //! budgets hold, as many new nodes as planned, and planned types among those computed anew.
 
+mod replacements;
+
 use domain::label;
-use domain::plan::{PlannedDisruption, PlannedNodeClaim};
+use domain::plan::PlannedDisruption;
 use domain::reason::{DisruptionReason, NotDisruptable};
-use domain::requirement::Requirements;
 
 use super::budget::Allowance;
 use super::candidate::Candidate;
@@ -20,13 +21,11 @@ use super::score::Scores;
 use super::static_capacity::drift::{one_for_one, with_pool_serving};
 use super::static_capacity::is_static;
 use super::trial::{Decision, Trial, Trials};
-use crate::feasibility::scope::Scope;
 use crate::ids::NodeIx;
 use crate::model::Model;
-use crate::model::memo::Memo;
 use crate::scheduling::Scheduling;
-use crate::scheduling::claim;
-use crate::work::NewNode;
+
+use replacements::same_replacements;
 
 /// The command as it stands now, or what changed.
 pub(super) fn validate(
@@ -182,97 +181,4 @@ fn trial(
         | DisruptionReason::OffHours
         | DisruptionReason::ScaledDown => Ok(trials.reschedule(nodes)),
     }
-}
-
-/// The planned replacements with the pods that they are for now, if they would do for what has to
-/// be launched now. One that is not needed any more does no harm where the node is removed in any
-/// case.
-fn same_replacements(
-    trials: &Trials,
-    nodes: &[NodeIx],
-    trial: &Trial,
-    disruption: &PlannedDisruption,
-) -> Result<Vec<PlannedNodeClaim>, NotDisruptable> {
-    let (planned, wanted) = (disruption.replacements.len(), trial.packed.len());
-    if wanted > planned {
-        return Err(changed(format!("its pods need {wanted} new nodes now, {planned} planned")));
-    }
-    if wanted < planned && disruption.reason.is_voluntary() {
-        return Err(changed(format!(
-            "its pods need only {wanted} new nodes now, {planned} planned"
-        )));
-    }
-    let Scope { model, memo, .. } = trials.scope;
-    let mut limits = trials.limits_with(nodes, trial);
-    let mut unused: Vec<&PlannedNodeClaim> = disruption.replacements.iter().collect();
-    let mut used: Vec<PlannedNodeClaim> = Vec::with_capacity(planned);
-    for packed in &trial.packed {
-        let differences: Vec<Option<String>> =
-            unused.iter().map(|planned| difference(model, memo, packed, planned)).collect();
-        let Some(same) = differences.iter().position(Option::is_none) else {
-            let first = differences.into_iter().flatten().next();
-            return Err(changed(first.unwrap_or_default()));
-        };
-        let planned = unused.remove(same);
-        match claim::renewed(model, memo, packed, &mut limits, planned) {
-            Some(fresh) => used.push(fresh),
-            // The node is removed in any case: what was planned before limits were used up is
-            // better than nothing.
-            None if !disruption.reason.is_voluntary() => used.push(planned.clone()),
-            None => {
-                let (name, pool) = (&planned.name, &planned.node_pool);
-                return Err(changed(format!(
-                    "limits leave replacement {name} fewer types than NodePool {pool} asks for with minValues"
-                )));
-            }
-        }
-    }
-    used.extend(unused.into_iter().map(|own| PlannedNodeClaim { pods: Vec::new(), ..own.clone() }));
-    used.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(used)
-}
-
-/// Why the planned claim would not do as the node that is needed now. Whatever its launch may
-/// result in must do: every type, zone, capacity type and label.
-fn difference(
-    model: &Model,
-    memo: &Memo,
-    packed: &NewNode,
-    planned: &PlannedNodeClaim,
-) -> Option<String> {
-    let pool = &model.pools[packed.pool];
-    let name = &planned.name;
-    if pool.node_pool.name != planned.node_pool {
-        return Some(format!("replacement {name} would be of NodePool {}", pool.node_pool.name));
-    }
-    let compatible = &packed.compatible;
-    let does = |wanted: &domain::Text| {
-        compatible
-            .types
-            .iter()
-            .map(|index| &pool.types[index])
-            .any(|one| one.instance_type.name == *wanted && one.has_room_for(&packed.requests))
-    };
-    if let Some(unfit) = planned.instance_types.iter().find(|wanted| !does(wanted)) {
-        return Some(format!("replacement {name} could not be {unfit} any more"));
-    }
-    let planned_rules = Requirements::of(&planned.requirements);
-    let unmet = |key: &str, allows: &dyn Fn(&str) -> bool| {
-        let values = planned_rules.get(key).and_then(|rule| rule.values.as_list())?;
-        let value = values.iter().find(|value| !allows(value))?;
-        Some(format!("replacement {name} could not have {key} {value} any more"))
-    };
-    let zone = |value: &str| compatible.zones.iter().any(|zone| **pool.zone(zone) == *value);
-    let purchase = |value: &str| {
-        pool.purchases.iter_enumerated().any(|(index, purchase)| {
-            compatible.purchases.contains(index) && purchase.capacity_type.as_str() == value
-        })
-    };
-    let sets = memo.sets();
-    unmet(label::ZONE, &zone).or_else(|| unmet(label::CAPACITY_TYPE, &purchase)).or_else(|| {
-        compatible.open.iter().find_map(|rule| {
-            let wanted = sets.get(rule.set);
-            unmet(&rule.key, &|value| wanted.contains(value))
-        })
-    })
 }

@@ -149,6 +149,11 @@ pub(crate) fn renewed(
     Some(PlannedNodeClaim { name: planned.name.clone(), ..fresh })
 }
 
+/// The pods that a claim of a packed node lists, sorted.
+pub(crate) fn pods_of_claim(model: &Model, packed: &NewNode) -> Vec<PodKey> {
+    keys_of(&pods_of(model, packed))
+}
+
 /// Pods of a packed node, sorted.
 fn pods_of<'m>(model: &'m Model, packed: &NewNode) -> Vec<&'m Pod> {
     let pods = packed.members.iter().flat_map(|member| &member.pods);

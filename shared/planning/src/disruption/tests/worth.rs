@@ -1,10 +1,10 @@
 //! Which moves are worth it: required savings, how many new nodes may replace how many, which move
 //! comes first, and what is reported of other nodes.
 
-use domain::label::INSTANCE_TYPE;
+use domain::label::{INSTANCE_TYPE, ZONE};
 use domain::node_pool::ConsolidationPolicy;
 use domain::pdb::CountOrPercent;
-use domain::plan::Plan;
+use domain::plan::{Plan, PlannedNodeClaim};
 use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, Unconsolidatable};
 use domain::requirement::{Operator, Requirement};
 use domain::resource::{CPU, Resources};
@@ -146,6 +146,31 @@ fn several_nodes_become_as_many_that_cost_less() {
     let disruption = unevenly_divisible(0.21).disruption();
     assert_eq!((disruption.nodes.len(), disruption.replacements.len()), (2, 2));
     assert_eq!(disruption.savings, usd(0.40 - 0.36));
+}
+
+#[test]
+fn a_replacement_that_only_one_node_can_use_is_left_to_it() {
+    let sold = vec![instance_type("m.xlarge", 4, 0.20), instance_type("o.large", 3, 0.13)];
+    let anywhere = pod("anywhere").cpu(900);
+    let world = cluster()
+        .selling(sold)
+        .node(node("n1"))
+        .node(node("n2"))
+        .pods(3, &pod("in-a").cpu(900).on_nodes_with(ZONE, "a").on("n1"))
+        .pods(1, &anywhere.clone().on("n1"))
+        .pods(2, &anywhere.on("n2"));
+    let mut command = world.disruption();
+    assert_eq!((command.nodes.len(), command.replacements.len()), (2, 2));
+    let name_and_pods = |own: &PlannedNodeClaim| (own.name.clone(), own.pods.clone());
+    // The node for pods of any zone would do in zone a too; the other way round it would not.
+    for _ in 0..2 {
+        command.replacements.reverse();
+        let renewed = validate(&world.0, &command).unwrap();
+        let mut planned: Vec<_> = command.replacements.iter().map(name_and_pods).collect();
+        planned.sort();
+        let renewed: Vec<_> = renewed.replacements.iter().map(name_and_pods).collect();
+        assert_eq!(renewed, planned);
+    }
 }
 
 #[test]
