@@ -7,6 +7,8 @@ mod object;
 mod table;
 mod workload_id;
 
+use std::collections::BTreeMap;
+
 use domain::{Text, Timestamp};
 
 use crate::seed::Seed;
@@ -93,6 +95,8 @@ pub struct ApiServer {
     revision: u64,
     /// Of the latest write that the cluster's own controllers may act upon.
     stirred: u64,
+    /// Of the latest write to each kind.
+    latest: BTreeMap<Kind, u64>,
     tables: Tables,
     log: Vec<WatchEvent>,
 }
@@ -100,7 +104,8 @@ pub struct ApiServer {
 impl ApiServer {
     /// An empty one; uids come from the seed.
     pub fn new(seed: Seed) -> Self {
-        Self { seed, revision: 0, stirred: 0, tables: Tables::default(), log: Vec::new() }
+        let (latest, tables) = (BTreeMap::new(), Tables::default());
+        Self { seed, revision: 0, stirred: 0, latest, tables, log: Vec::new() }
     }
 
     /// The resource version of the latest write.
@@ -112,6 +117,11 @@ impl ApiServer {
     /// upon: NodePools, node classes and NodeClaims mean nothing to them.
     pub(crate) fn stirred(&self) -> u64 {
         self.stirred
+    }
+
+    /// The resource version of the latest write to a kind; 0 before the first.
+    pub(crate) fn latest(&self, kind: Kind) -> u64 {
+        self.latest.get(&kind).copied().unwrap_or(0)
     }
 
     /// What was written after a resource version, oldest first.
@@ -227,6 +237,7 @@ impl ApiServer {
         if !matches!(T::KIND, Kind::NodePool | Kind::EC2NodeClass | Kind::NodeClaim) {
             self.stirred = self.revision;
         }
+        self.latest.insert(T::KIND, self.revision);
         self.log.push(WatchEvent {
             resource_version: self.revision,
             kind: T::KIND,

@@ -149,6 +149,12 @@ pub struct World {
     /// How many of those may have changed something.
     pub(crate) effects: u64,
     settled_revision: Option<u64>,
+    /// When Deployments had nothing to do last.
+    pub(crate) deployments_settled: Option<crate::workload::DeploymentsSettled>,
+    /// The latest write to a Node by which no pod was on one that is gone.
+    nodes_collected: Option<u64>,
+    /// The latest writes to pods, workloads and budgets when budgets' status was right last.
+    budgets_refreshed: Option<[u64; 3]>,
     /// What kube-scheduler leaves alone for a while.
     pub(crate) queue: crate::scheduler::Queue,
     /// How often EC2 takes spot instances back by itself.
@@ -207,6 +213,9 @@ impl World {
             calls: 0,
             effects: 0,
             settled_revision: None,
+            deployments_settled: None,
+            nodes_collected: None,
+            budgets_refreshed: None,
             queue: crate::scheduler::Queue::default(),
             spot_interruptions: Vec::new(),
             images: Vec::new(),

@@ -2,51 +2,86 @@
 //!
 //! The strategy is RollingUpdate with its defaults, `maxSurge` and `maxUnavailable` of a quarter.
 
+use std::collections::BTreeMap;
+
 use domain::Text;
 use domain::pod::{ObjectKey, Owner, OwnerKind, Pod};
 use domain::workload::{PodTemplate, Workload, WorkloadKind};
 use manifests::WorkloadObject;
 
-use crate::api::WorkloadId;
+use crate::api::{Kind, WorkloadId};
 use crate::world::World;
 
 /// The label of a ReplicaSet's pods that its Deployment adds.
 pub(crate) const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 
+/// ReplicaSets by the Deployment that made them.
+type ReplicaSets = BTreeMap<ObjectKey, Vec<ObjectKey>>;
+
 /// The ReplicaSets that a Deployment made.
 pub(super) fn replica_sets_of(world: &World, deployment: &ObjectKey) -> Vec<ObjectKey> {
-    let is_its = |object: &&WorkloadObject| {
-        object.workload.kind == WorkloadKind::ReplicaSet
-            && object.workload.key.namespace == deployment.namespace
-            && object.owner.as_ref().is_some_and(|owner| {
-                owner.kind == OwnerKind::Deployment && owner.name == deployment.name
-            })
-    };
-    let objects = world.api.list::<WorkloadObject>();
-    objects.filter(is_its).map(|object| object.workload.key.clone()).collect()
+    replica_sets(world).remove(deployment).unwrap_or_default()
 }
 
+fn replica_sets(world: &World) -> ReplicaSets {
+    let mut sets = ReplicaSets::new();
+    for object in world.api.list::<WorkloadObject>() {
+        let Workload { kind: WorkloadKind::ReplicaSet, key, .. } = &object.workload else {
+            continue;
+        };
+        let Some(owner) = &object.owner else { continue };
+        if owner.kind == OwnerKind::Deployment {
+            let deployment = ObjectKey::new(key.namespace.clone(), owner.name.clone());
+            sets.entry(deployment).or_default().push(key.clone());
+        }
+    }
+    sets
+}
+
+/// What the Deployment controller found when it last had nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// The latest write to any workload by then.
+    workloads: u64,
+}
+
+/// One step of every Deployment. Until a workload is written to, there is nothing to do again once
+/// none of them rolls an update out, whose next step depends on pods.
 pub(super) fn reconcile(world: &mut World) {
+    let workloads = world.api.latest(Kind::Workload);
+    if world.deployments_settled == Some(Settled { workloads }) {
+        return;
+    }
+    let mut sets = replica_sets(world);
+    let mut is_rolling = false;
     for id in world.api.keys::<WorkloadObject>() {
         if id.kind != WorkloadKind::Deployment || world.is_recorded(&id) {
             continue;
         }
         let Some(deployment) = world.api.get::<WorkloadObject>(&id).cloned() else { continue };
-        let (current, older) = replica_sets(world, &deployment);
-        let current = current.unwrap_or_else(|| create(world, &deployment, older.is_empty()));
+        let own = sets.remove(&id.key).unwrap_or_default();
+        let (current, older) = by_template(world, &deployment, own);
+        let current = current.unwrap_or_else(|| create(world, &deployment, older.len()));
         if older.is_empty() {
             scale(world, &current, deployment.workload.replicas);
         } else {
+            is_rolling = true;
             roll(world, deployment.workload.replicas, &current, &older);
         }
     }
+    let is_settled = !is_rolling && world.api.latest(Kind::Workload) == workloads;
+    world.deployments_settled = is_settled.then_some(Settled { workloads });
 }
 
 /// The ReplicaSet of the Deployment's template, and those of earlier ones.
-fn replica_sets(world: &World, deployment: &WorkloadObject) -> (Option<ObjectKey>, Vec<ObjectKey>) {
+fn by_template(
+    world: &World,
+    deployment: &WorkloadObject,
+    replica_sets: Vec<ObjectKey>,
+) -> (Option<ObjectKey>, Vec<ObjectKey>) {
     let mut current = None;
     let mut older = Vec::new();
-    for key in replica_sets_of(world, &deployment.workload.key) {
+    for key in replica_sets {
         let has_template = replica_set(world, &key)
             .is_some_and(|own| is_same(&own.template, &deployment.workload.template));
         if has_template && current.is_none() {
@@ -77,9 +112,8 @@ fn id_of(key: &ObjectKey) -> WorkloadId {
 }
 
 /// Makes the ReplicaSet of the Deployment's template, empty unless it is the first.
-fn create(world: &mut World, deployment: &WorkloadObject, is_first: bool) -> ObjectKey {
+fn create(world: &mut World, deployment: &WorkloadObject, generation: usize) -> ObjectKey {
     let Workload { kind: _, key: own, replicas, template } = &deployment.workload;
-    let generation = replica_sets_of(world, own).len();
     let name = format!("{own} {generation} {}", world.now());
     let suffix = world.seed.draw("replica-set", &name).name_suffix(9);
     let key = ObjectKey::new(own.namespace.clone(), format!("{}-{suffix}", own.name));
@@ -87,7 +121,7 @@ fn create(world: &mut World, deployment: &WorkloadObject, is_first: bool) -> Obj
         workload: Workload {
             kind: WorkloadKind::ReplicaSet,
             key: key.clone(),
-            replicas: if is_first { *replicas } else { 0 },
+            replicas: if generation == 0 { *replicas } else { 0 },
             template: template.clone(),
         },
         uid: "".into(),

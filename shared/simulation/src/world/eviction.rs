@@ -67,6 +67,12 @@ impl World {
 
     /// Brings the status of every budget up to date.
     pub(super) fn refresh_budgets(&mut self) {
+        let latest = |api: &ApiServer| {
+            Some([Kind::Pod, Kind::Workload, Kind::PodDisruptionBudget].map(|own| api.latest(own)))
+        };
+        if self.budgets_refreshed == latest(&self.api) {
+            return;
+        }
         let stale: Vec<(ObjectKey, Status)> = {
             let mut budgets = self.api.list::<PodDisruptionBudget>().peekable();
             if budgets.peek().is_none() {
@@ -86,6 +92,7 @@ impl World {
                 budget.disruptions_allowed = Some(status.allowed());
             });
         }
+        self.budgets_refreshed = latest(&self.api);
     }
 }
 

@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use super::World;
 use super::deletion::Deletion;
 use crate::agenda::Due;
-use crate::api::WorkloadId;
+use crate::api::{Kind, WorkloadId};
 use crate::report::Happening;
 use crate::scheduler;
 
@@ -41,6 +41,10 @@ impl World {
     pub fn create_pod(&mut self, pod: Pod) {
         let key = pod.key.clone();
         self.create_claims_of(&pod);
+        if pod.node_name.is_some() {
+            // Whether that Node exists, nobody asks.
+            self.nodes_collected = None;
+        }
         if self.api.create(pod, self.now).is_ok() {
             self.start_if_bound(&key);
         }
@@ -249,6 +253,11 @@ impl World {
 
     /// Pods whose Node is gone are taken away, as the pod garbage collector does.
     pub(super) fn collect_pods_of_lost_nodes(&mut self) {
+        let latest = Some(self.api.latest(Kind::Node));
+        if self.nodes_collected == latest {
+            return;
+        }
+        self.nodes_collected = latest;
         let nodes: FxHashSet<&Text> = self.api.list::<Node>().map(|node| &node.name).collect();
         let lost: Vec<(ObjectKey, Text, bool)> = self
             .api
