@@ -15,6 +15,7 @@ use domain::reason::DisruptionReason::{self, Drifted, Empty, Expired, Underutili
 use domain::resource::{CPU, Resources};
 use domain::selector::LabelSelector;
 use domain::snapshot::ClusterSnapshot;
+use domain::taint::Taint;
 
 use crate::Rule;
 use crate::testing::*;
@@ -466,6 +467,10 @@ fn limits_hold_once_replacements_are_there() {
     let plan = disrupting([replacing(&["r"], types)]);
     allows(&limited(10_000), &plan);
     breaks(&limited(9_999), &plan, &[Rule::Limits]);
+    // So does what an earlier command takes: the 2 cpu of node f.
+    let mut earlier = limited(8000);
+    earlier.objects.nodes[1].taints = vec![Taint::disrupted()];
+    allows(&earlier, &plan);
 }
 
 #[test]

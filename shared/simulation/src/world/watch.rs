@@ -214,14 +214,15 @@ impl World {
         }
     }
 
-    /// Invariant 3: limits of a NodePool, once one of its instances was launched.
+    /// Invariant 3: limits of a NodePool, once one of its instances was launched. What goes does not
+    /// count: its replacement stands beside it for a while.
     fn check_limits(&mut self, pool: &Text) {
         let Some(limits) = self.api.get::<NodePool>(pool).map(|own| own.limits.clone()) else {
             return;
         };
         let mut used = Resources::new();
         for instance in self.ec2.billed() {
-            if instance.tags.get(label::NODE_POOL) == Some(pool) {
+            if instance.tags.get(label::NODE_POOL) == Some(pool) && !self.is_going(instance) {
                 used.add(&instance.capacity);
                 used.add(&Resources::new().with(NODES, 1));
             }
@@ -236,6 +237,14 @@ impl World {
                 });
             }
         }
+    }
+
+    /// Whether an instance's claim ends, or a command that has started takes its node.
+    fn is_going(&self, instance: &Instance) -> bool {
+        let claim = instance.tags.get(CLAIM_TAG).and_then(|name| self.store.claims.get(name));
+        claim.is_some_and(|own| {
+            own.record.ending.is_some() || own.record.claim.is(ConditionType::DisruptionReason)
+        })
     }
 
     /// Invariant 5, as far as a launch shows it: the instance holds what was planned for it.
