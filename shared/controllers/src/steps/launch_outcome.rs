@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::instance_type::{InstanceType, InstanceTypes};
 use domain::label::{self, Labels};
 use domain::node_claim::ConditionType;
+use domain::requirement::Requirements;
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::backoff;
@@ -158,7 +159,8 @@ pub fn launched(
         .of(&record.launch.node_class)
         .iter()
         .find(|instance_type| instance_type.name == instance.instance_type);
-    let mut labels = resolved_labels(&instance, instance_type, catalogue);
+    let wanted = Requirements::of(record.claim.requirements.iter());
+    let mut labels = resolved_labels(&instance, instance_type, &wanted, catalogue);
     let claim = &mut record.claim;
     labels.append(&mut claim.labels);
     claim.labels = labels;
@@ -187,15 +189,21 @@ pub fn launched(
 fn resolved_labels(
     instance: &Instance,
     instance_type: Option<&InstanceType>,
+    wanted: &Requirements,
     catalogue: &InstanceTypes,
 ) -> Labels {
+    // A type may run several operating systems: the claim says which of them it was launched with.
+    let settled = |key: &Text, values: &[Text]| {
+        let rule = wanted.get(key);
+        let mut left =
+            values.iter().filter(|own| rule.is_none_or(|rule| rule.values.contains(own)));
+        let value = left.next()?;
+        left.next().is_none().then(|| (key.clone(), value.clone()))
+    };
     let mut labels: Labels = instance_type
         .into_iter()
         .flat_map(|instance_type| &instance_type.labels)
-        .filter_map(|(key, values)| match values.as_slice() {
-            [value] => Some((key.clone(), value.clone())),
-            _ => None,
-        })
+        .filter_map(|(key, values)| settled(key, values))
         .collect();
     let mut set = |key: &str, value: Option<&Text>| {
         if let Some(value) = value {
@@ -255,6 +263,7 @@ mod tests {
     use super::*;
     use crate::testing::{at, instance, instance_type, offering, record};
     use domain::instance_type::CapacityType;
+    use domain::requirement::Requirement;
     use domain::resource::CPU;
 
     #[test]
@@ -315,6 +324,22 @@ mod tests {
         assert_eq!(label(label::ZONE), Some("a"));
         assert_eq!(after.claim.status.allocatable.get(CPU), m5.allocatable.get(CPU));
         assert!(after.claim.is(ConditionType::Launched));
+    }
+
+    #[test]
+    fn of_several_operating_systems_of_its_type_a_claim_has_the_one_that_it_asked_for() {
+        let mut m5 = instance_type("m5.large", [offering("a", "spot", 40)]);
+        m5.labels.insert(label::OS.into(), vec!["linux".into(), "windows".into()]);
+        let catalogue = InstanceTypes { default: vec![m5].into(), ..InstanceTypes::default() };
+        let os = |requirements: Vec<Requirement>| {
+            let mut claim = record("web-1");
+            claim.claim.requirements = requirements.into();
+            let instance = instance("i-1", &claim, at(5));
+            launched(claim, instance, &catalogue, at(5)).claim.labels.get(label::OS).cloned()
+        };
+        let linux = Requirement::is_in(&Text::from(label::OS), ["linux".into()]);
+        assert_eq!(os(vec![linux]).as_deref(), Some("linux"));
+        assert_eq!(os(Vec::new()), None);
     }
 
     #[test]
